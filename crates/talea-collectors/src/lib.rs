@@ -1,0 +1,1 @@
+//! talea-collectors
