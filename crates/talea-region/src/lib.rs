@@ -1,1 +1,44 @@
-//! talea-region
+//! The memory that Talea's metrics live in: a **region**, mapped by every
+//! writer and every reader.
+//!
+//! This crate knows bytes, cells and records. It knows no HTTP, no text format
+//! and no quantile; the crate `talea` builds metrics on it and is what users
+//! want.
+//!
+//! - A [`Region`] is a memfd ([`Region::anonymous`]) or a file on tmpfs
+//!   ([`Region::open`]).
+//! - A [`Family`] is registered by name ([`Region::family`]); its
+//!   [`series`](Family::series) are found or made by their label text and own a
+//!   run of [`Cells`].
+//! - A [`Cell`] is added to or set, from any thread, process or signal handler.
+//! - A [`Snapshot`] is what a reader takes ([`Region::snapshot`]).
+//!
+//! How the memory is laid out is drawn in `layout.rs` and in
+//! `docs/region-format.md`. All unsafe code of the Rust side is here: in
+//! `mapping.rs` (the system calls) and `restartable.rs` (the per-CPU adds).
+
+#![allow(unsafe_code)]
+
+mod arena;
+mod cells;
+mod error;
+mod families;
+mod file;
+mod hash;
+mod index;
+mod layout;
+mod mapping;
+mod planes;
+mod region;
+mod restartable;
+mod series;
+mod slots;
+mod snapshot;
+
+pub use cells::{Cell, Cells, Number, Storage};
+pub use error::{FamilyError, OpenError, Overflow};
+pub use families::{Family, FamilySpec};
+pub use file::Opened;
+pub use layout::{LAYOUT_VERSION, MAX_LEN, MIN_LEN};
+pub use region::{Config, Region};
+pub use snapshot::{FamilyCopy, SeriesView, Snapshot};

@@ -1,0 +1,165 @@
+//! Cells: 64-bit words that are added to or set.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::planes;
+use crate::region::Region;
+use crate::restartable;
+
+/// How the cells of a family are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Storage {
+    /// One word, added to atomically. For what is set, and for the many series
+    /// that are each cold.
+    Single = 0,
+    /// A copy in each CPU's plane; the value is their sum. For what is hot.
+    Striped = 1,
+    /// A copy in each process's own block; the value combines those of the
+    /// living. What a dead process held leaves with it.
+    Owned = 2,
+}
+
+/// What the cells of a family count in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Number {
+    /// Unsigned integers; sums wrap, so that adding `n.wrapping_neg()` takes away.
+    Integer = 0,
+    /// 64-bit floats.
+    Float = 1,
+}
+
+/// One cell. A plain pointer: copy it, keep it, send it to other threads.
+///
+/// No operation allocates, blocks or panics.
+#[derive(Clone, Copy, Debug)]
+pub struct Cell {
+    /// The word itself, or of a striped cell its copy in plane 0.
+    word: &'static AtomicU64,
+    /// Where the cell is striped: what finds the other planes.
+    striped: Option<&'static Region>,
+}
+
+// A handle kept in every metric: three words would show.
+const _: () = assert!(size_of::<Cell>() == 16);
+
+impl Cell {
+    /// Adds to an integer cell.
+    ///
+    /// Cost: one restartable sequence for a striped cell (no shared cache line
+    /// is touched), else one atomic add.
+    #[inline]
+    pub fn add(self, n: u64) {
+        match self.striped {
+            Some(region) => {
+                if !restartable::add(self.word, region.cpu_table(), n) {
+                    planes::add_slowly(region, self.word, n);
+                }
+            }
+            None => {
+                self.word.fetch_add(n, Relaxed);
+            }
+        }
+    }
+
+    /// Adds to a float cell.
+    #[inline]
+    pub fn add_float(self, x: f64) {
+        match self.striped {
+            Some(region) => {
+                if !restartable::add_float(self.word, region.cpu_table(), x) {
+                    planes::add_float_slowly(region, self.word, x);
+                }
+            }
+            None => add_float_atomically(self.word, x),
+        }
+    }
+
+    /// Adds to a single integer cell and returns the new value, as it was at
+    /// that instant. A striped cell has no such instant: it is added to, and
+    /// the sum is read afterwards.
+    #[inline]
+    pub fn add_and_get(self, n: u64) -> u64 {
+        match self.striped {
+            Some(_) => {
+                self.add(n);
+                self.get()
+            }
+            None => self.word.fetch_add(n, Relaxed).wrapping_add(n),
+        }
+    }
+
+    /// Stores a value in a single cell. A striped cell is never stored to (an
+    /// add under way would undo it): the call does nothing.
+    #[inline]
+    pub fn set(self, value: u64) {
+        if self.striped.is_none() {
+            self.word.store(value, Relaxed);
+        }
+    }
+
+    /// Replaces a single cell's value by `change(value)` until `change` returns
+    /// `None`. Does nothing to a striped cell.
+    #[inline]
+    pub fn update(self, change: impl FnMut(u64) -> Option<u64>) {
+        if self.striped.is_none() {
+            let _ = self.word.fetch_update(Relaxed, Relaxed, change);
+        }
+    }
+
+    /// The value of an integer cell: of a striped one, the sum over the planes;
+    /// of an owned one, what this process holds.
+    pub fn get(self) -> u64 {
+        match self.striped {
+            Some(region) => planes::copies(region, self.word)
+                .fold(0, |sum, copy| sum.wrapping_add(copy.load(Relaxed))),
+            None => self.word.load(Relaxed),
+        }
+    }
+
+    /// The value of a float cell.
+    pub fn get_float(self) -> f64 {
+        match self.striped {
+            Some(region) => {
+                planes::copies(region, self.word).map(|c| f64::from_bits(c.load(Relaxed))).sum()
+            }
+            None => f64::from_bits(self.word.load(Relaxed)),
+        }
+    }
+}
+
+pub(crate) fn add_float_atomically(word: &AtomicU64, x: f64) {
+    let mut seen = word.load(Relaxed);
+    while let Err(now) =
+        word.compare_exchange_weak(seen, (f64::from_bits(seen) + x).to_bits(), Relaxed, Relaxed)
+    {
+        seen = now;
+    }
+}
+
+/// The run of cells that a series owns.
+#[derive(Clone, Copy, Debug)]
+pub struct Cells {
+    words: &'static [AtomicU64],
+    striped: Option<&'static Region>,
+}
+
+impl Cells {
+    pub(crate) fn new(words: &'static [AtomicU64], striped: Option<&'static Region>) -> Self {
+        Self { words, striped }
+    }
+
+    /// How many there are; at least one.
+    #[allow(clippy::len_without_is_empty)]
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// The cell at `i`, or the last one where there are fewer.
+    #[inline]
+    pub fn at(&self, i: usize) -> Cell {
+        Cell { word: &self.words[i.min(self.words.len() - 1)], striped: self.striped }
+    }
+}

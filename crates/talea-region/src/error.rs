@@ -1,0 +1,106 @@
+//! What can go wrong when a region is opened or a family registered.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// Why a region could not be opened.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// The limits that were asked for do not fit each other.
+    Limits(String),
+    /// The system refused memory or a file.
+    System {
+        /// What was tried.
+        doing: &'static str,
+        /// The file, where there is one.
+        path: Option<PathBuf>,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is not on tmpfs, where writing back pages could stall writers.
+    NotTmpfs(PathBuf),
+    /// Files can be shared on Linux only.
+    Unsupported,
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Limits(told) => write!(f, "a region cannot be laid out with {told}"),
+            Self::System { doing, path: Some(path), source } => {
+                write!(f, "cannot {doing} {}: {source}", path.display())
+            }
+            Self::System { doing, path: None, source } => write!(f, "cannot {doing}: {source}"),
+            Self::NotTmpfs(path) => write!(
+                f,
+                "{} is not on tmpfs, and a disk that writes pages back can stall or kill writers; use a path under /dev/shm or another tmpfs",
+                path.display()
+            ),
+            Self::Unsupported => write!(
+                f,
+                "a region in a file needs Linux; on this platform use a region of the process's own memory"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::System { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+/// Why a family could not be registered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FamilyError {
+    /// A family of this name lives in the region and is defined otherwise.
+    Conflict,
+    /// The family table, the index or the arena is full.
+    Full,
+    /// The name or the definition is longer than 16 MiB, or a series would have
+    /// more cells than 65,535.
+    TooLong,
+}
+
+impl fmt::Display for FamilyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Conflict => "a family of this name is registered with another definition",
+            Self::Full => "the region is full; create it with more bytes",
+            Self::TooLong => "the name, the definition or the number of cells is too large",
+        })
+    }
+}
+
+impl std::error::Error for FamilyError {}
+
+/// Why a new series was not made. Whoever asked uses the family's overflow
+/// series instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Overflow {
+    /// The family has as many series as its limit allows.
+    Limit,
+    /// The region has no room for another record, text or cell.
+    Full,
+    /// The label text is longer than 16 MiB.
+    TooLong,
+}
+
+impl fmt::Display for Overflow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Limit => "the family has as many series as its limit allows",
+            Self::Full => "the region has no room for another series",
+            Self::TooLong => "the labels are longer than 16 MiB",
+        })
+    }
+}
+
+impl std::error::Error for Overflow {}

@@ -1,0 +1,148 @@
+//! Regions in files, for processes that do not fork from one parent.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::OpenError;
+#[cfg(target_os = "linux")]
+use crate::layout::{SLOT_COUNT, Sections};
+#[cfg(target_os = "linux")]
+use crate::mapping::{Mapping, is_tmpfs};
+use crate::region::{Config, Region};
+
+/// A region that was opened by path, and what the caller should log about it.
+#[derive(Debug)]
+pub struct Opened {
+    /// The region.
+    pub region: &'static Region,
+    /// The file that holds it: the path that was asked for, or a sibling.
+    pub path: PathBuf,
+    /// Why the file that stood at the path was not used, and what was done.
+    pub notice: Option<String>,
+}
+
+impl Region {
+    /// Attaches to the region in a file, or creates it with `config`. The file
+    /// must be on tmpfs, such as `/dev/shm`; a new one has mode 0600.
+    ///
+    /// A file that cannot be used (of another boot or layout, or damaged) never
+    /// keeps a service from starting: where no process uses it, it is moved
+    /// aside to `PATH.stale-N`; where one does, it is left alone and `PATH.N` is
+    /// opened. [`Opened::notice`] tells.
+    ///
+    /// # Errors
+    ///
+    /// The directory is missing, not writable or not on tmpfs; the path is not a
+    /// regular file; limits that do not fit; no memory.
+    #[cfg(target_os = "linux")]
+    pub fn open(path: impl AsRef<Path>, config: Config) -> Result<Opened, OpenError> {
+        let path = path.as_ref();
+        let directory = match path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let failed = |doing, path: &Path| {
+            let path = Some(path.to_owned());
+            move |source| OpenError::System { doing, path, source }
+        };
+        if !is_tmpfs(directory).map_err(failed("look at the directory", directory))? {
+            return Err(OpenError::NotTmpfs(path.to_owned()));
+        }
+        let limits = config.limits();
+        let sections = Sections::new(limits).map_err(OpenError::Limits)?;
+        let mut notice = None;
+        let mut candidate = path.to_owned();
+        for n in 1.. {
+            match attach(&candidate)? {
+                Found::Region(region) => return Ok(Opened { region, path: candidate, notice }),
+                Found::Nothing => {
+                    let map = Mapping::unnamed(directory, limits.len)
+                        .map_err(failed("make a region in", directory))?;
+                    let region = Self::initialise(map, sections, limits)?;
+                    match region.map.backing().publish(&candidate) {
+                        Ok(()) => return Ok(Opened { region, path: candidate, notice }),
+                        // Somebody else created it meanwhile: attach to theirs.
+                        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                        Err(error) => return Err(failed("name the region", &candidate)(error)),
+                    }
+                }
+                Found::Unusable { reason, used: true } => {
+                    let sibling = with_suffix(path, &format!(".{n}"));
+                    notice = Some(format!(
+                        "{} is in use and cannot be shared: {reason}; using {} instead",
+                        candidate.display(),
+                        sibling.display()
+                    ));
+                    candidate = sibling;
+                }
+                Found::Unusable { reason, used: false } => {
+                    let aside = free_name(&candidate);
+                    std::fs::rename(&candidate, &aside)
+                        .map_err(failed("move aside the unusable region", &candidate))?;
+                    notice = Some(format!(
+                        "{} could not be used: {reason}; it was moved to {}",
+                        candidate.display(),
+                        aside.display()
+                    ));
+                }
+            }
+        }
+        unreachable!("the range above has no end")
+    }
+
+    /// Files can be shared on Linux only.
+    ///
+    /// # Errors
+    ///
+    /// Always [`OpenError::Unsupported`].
+    #[cfg(not(target_os = "linux"))]
+    pub fn open(_path: impl AsRef<Path>, _config: Config) -> Result<Opened, OpenError> {
+        Err(OpenError::Unsupported)
+    }
+}
+
+#[cfg(target_os = "linux")]
+enum Found {
+    Region(&'static Region),
+    Unusable { reason: String, used: bool },
+    Nothing,
+}
+
+#[cfg(target_os = "linux")]
+fn attach(path: &Path) -> Result<Found, OpenError> {
+    use std::io::ErrorKind;
+    let map = match Mapping::existing(path) {
+        Ok(map) => map,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
+        // A length that no region has: an empty or truncated file.
+        Err(error) if error.kind() == ErrorKind::InvalidData => {
+            return Ok(Found::Unusable { reason: error.to_string(), used: false });
+        }
+        Err(source) => {
+            return Err(OpenError::System {
+                doing: "open the region",
+                path: Some(path.to_owned()),
+                source,
+            });
+        }
+    };
+    match Region::validate(&map) {
+        Ok(sections) => Ok(Found::Region(Region::leak(map, sections))),
+        Err(reason) => {
+            let used = map.backing().others_hold(0..SLOT_COUNT).unwrap_or(true);
+            Ok(Found::Unusable { reason, used })
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+#[cfg(target_os = "linux")]
+fn free_name(path: &Path) -> PathBuf {
+    let names = (1..).map(|n| with_suffix(path, &format!(".stale-{n}")));
+    names.into_iter().find(|name| !name.exists()).unwrap_or_else(|| with_suffix(path, ".stale"))
+}

@@ -1,0 +1,131 @@
+//! Planes: the copies of the striped cells, one a CPU, and the atomic ones that
+//! everybody else shares.
+//!
+//! Threading. A plane beyond the atomic ones belongs to one CPU for the life of
+//! the region: the table entry, once set, never changes. Its pages are backed
+//! before the entry is published. Whoever makes new striped cells first moves
+//! the mark of used bytes, then reads how many planes are claimed; whoever
+//! claims a plane first moves that count, then reads the mark. Both are
+//! sequentially consistent, so at least one of the two sees the other and backs
+//! the new cells' pages in the new plane.
+
+use std::cell::Cell as ThreadCell;
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release, SeqCst},
+};
+
+use crate::cells::add_float_atomically;
+use crate::layout::{ATOMIC_PLANES, BACKED, M_PLANES, M_STRIPED, PAGE};
+use crate::region::Region;
+use crate::restartable;
+
+/// An integer add that found no plane: claims one for this CPU, or adds to an
+/// atomic plane.
+#[cold]
+pub(crate) fn add_slowly(region: &'static Region, cell: &'static AtomicU64, n: u64) {
+    if claim_plane(region) && restartable::add(cell, region.cpu_table(), n) {
+        return;
+    }
+    atomic_copy(region, cell).fetch_add(n, Relaxed);
+}
+
+/// The same for a float cell.
+#[cold]
+pub(crate) fn add_float_slowly(region: &'static Region, cell: &'static AtomicU64, x: f64) {
+    if claim_plane(region) && restartable::add_float(cell, region.cpu_table(), x) {
+        return;
+    }
+    add_float_atomically(atomic_copy(region, cell), x);
+}
+
+/// Gives the running CPU a plane if there is one left; true where it has one
+/// now.
+fn claim_plane(region: &'static Region) -> bool {
+    let Some(cpu) = restartable::cpu() else { return false };
+    let entry = &region.cpu_table()[cpu as usize];
+    if entry.load(Acquire) != 0 {
+        return true;
+    }
+    let claimed = region.mark(M_PLANES);
+    let Ok(plane) =
+        claimed.fetch_update(SeqCst, SeqCst, |n| (n < region.s.plane_count).then_some(n + 1))
+    else {
+        return false;
+    };
+    let backed = region
+        .map
+        .back(region.s.plane(plane), chunk_up(region, region.mark(M_STRIPED).load(SeqCst)))
+        .is_ok();
+    let delta = plane * region.s.plane_len;
+    if backed && entry.compare_exchange(0, delta, Release, Relaxed).is_ok() {
+        return true;
+    }
+    // No memory, or another thread of this CPU was first. If nobody claimed
+    // since, the plane goes back.
+    let _ = claimed.compare_exchange(plane + 1, plane, SeqCst, Relaxed);
+    entry.load(Acquire) != 0
+}
+
+/// Takes `bytes` in every plane; returns the offset from a plane's start.
+pub(crate) fn take_striped(region: &Region, bytes: u64) -> Option<u64> {
+    let at = region
+        .mark(M_STRIPED)
+        .fetch_update(SeqCst, SeqCst, |n| {
+            n.checked_add(bytes).filter(|&end| end <= region.s.plane_len)
+        })
+        .ok()?;
+    let backed = region.mark(M_STRIPED + BACKED);
+    if at + bytes > backed.load(Acquire) {
+        let end = chunk_up(region, at + bytes);
+        for plane in 0..region.mark(M_PLANES).load(SeqCst).min(region.s.plane_count) {
+            if region.map.back(region.s.plane(plane), end).is_err() {
+                region.give_back(M_STRIPED, at, bytes);
+                return None;
+            }
+        }
+        backed.fetch_max(end, Release);
+    }
+    Some(at)
+}
+
+/// Planes are backed in chunks, by those who make cells and by those who claim
+/// a plane alike: so what is backed in one is backed in all.
+fn chunk_up(region: &Region, end: u64) -> u64 {
+    end.next_multiple_of(4 * PAGE).clamp(PAGE, region.s.plane_len)
+}
+
+/// The copy of a striped cell that this thread may add to atomically.
+fn atomic_copy(region: &'static Region, cell: &'static AtomicU64) -> &'static AtomicU64 {
+    let stripe = THREAD.with(|thread| {
+        if thread.get() == u64::MAX {
+            static NEXT: AtomicU64 = AtomicU64::new(0);
+            thread.set(NEXT.fetch_add(1, Relaxed));
+        }
+        thread.get() % ATOMIC_PLANES
+    });
+    copy_in(region, cell, stripe).unwrap_or(cell)
+}
+
+thread_local! {
+    static THREAD: ThreadCell<u64> = const { ThreadCell::new(u64::MAX) };
+}
+
+fn copy_in(region: &Region, cell: &'static AtomicU64, plane: u64) -> Option<&'static AtomicU64> {
+    region.word_after(cell, plane * region.s.plane_len)
+}
+
+/// Every copy of a striped cell that somebody may have added to, in a fixed
+/// order: the atomic planes, then the CPUs' by CPU id.
+pub(crate) fn copies(
+    region: &'static Region,
+    cell: &'static AtomicU64,
+) -> impl Iterator<Item = &'static AtomicU64> {
+    deltas(region).filter_map(move |delta| region.word_after(cell, delta))
+}
+
+/// How far each plane in use lies behind plane 0.
+pub(crate) fn deltas(region: &Region) -> impl Iterator<Item = u64> + '_ {
+    let atomic = (0..ATOMIC_PLANES).map(|plane| plane * region.s.plane_len);
+    atomic.chain(region.cpu_table().iter().map(|entry| entry.load(Acquire)).filter(|&d| d != 0))
+}

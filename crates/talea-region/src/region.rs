@@ -1,0 +1,286 @@
+//! A region: opened once, used until the process ends.
+
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release, SeqCst},
+};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::error::OpenError;
+use crate::layout::*;
+use crate::mapping::Mapping;
+use crate::restartable;
+use crate::slots;
+
+/// What a region is created with. Attaching to an existing file takes the
+/// file's own limits.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Bytes of memory that the region may come to use; 512 KiB to 1 TiB, in
+    /// whole pages. Pages are taken as they are needed. Default: 64 MiB, or an
+    /// eighth of the cgroup's memory limit where that is less.
+    pub len: u64,
+    /// Series that the region can hold. Default: one for each 512 bytes. The
+    /// index of 16 to 32 bytes a series is backed from the start.
+    pub series: u64,
+    /// CPUs that get a plane of their own; the others share two atomic planes.
+    /// Default: the CPUs of the machine. 1 to 1,024.
+    pub planes: u64,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let wanted = 64 << 20;
+        let len = match cgroup_limit() {
+            Some(limit) => wanted.min(limit / 8 / PAGE * PAGE).max(MIN_LEN),
+            None => wanted,
+        };
+        Self::with_len(len)
+    }
+}
+
+impl Config {
+    /// The defaults for a region of `len` bytes.
+    pub fn with_len(len: u64) -> Self {
+        Self { len, series: len / 512, planes: cpus() }
+    }
+
+    pub(crate) fn limits(self) -> Limits {
+        Limits {
+            len: self.len,
+            series: self.series,
+            planes: self.planes.saturating_add(ATOMIC_PLANES),
+        }
+    }
+}
+
+/// A mapped region. It is never unmapped, so handles into it are `'static`.
+#[derive(Debug)]
+pub struct Region {
+    pub(crate) map: Mapping,
+    pub(crate) s: Sections,
+    pub(crate) seed: u64,
+    table: &'static [AtomicU64],
+    created: u64,
+    /// The block that this process owns: its slot's number, or `SLOT_COUNT`.
+    pub(crate) slot: u64,
+}
+
+impl Region {
+    /// A region in memory of its own: on Linux a memfd that children made by
+    /// `fork` share and that others open through `/proc/PID/fd`.
+    ///
+    /// # Errors
+    ///
+    /// Limits that do not fit each other; no memory for the index.
+    pub fn anonymous(config: Config) -> Result<&'static Self, OpenError> {
+        let limits = config.limits();
+        let s = Sections::new(limits).map_err(OpenError::Limits)?;
+        let map = Mapping::anonymous(limits.len).map_err(|source| OpenError::System {
+            doing: "make a region in memory",
+            path: None,
+            source,
+        })?;
+        Self::initialise(map, s, limits)
+    }
+
+    /// Fills in a fresh mapping; the version goes last.
+    pub(crate) fn initialise(
+        map: Mapping,
+        s: Sections,
+        limits: Limits,
+    ) -> Result<&'static Self, OpenError> {
+        let no_memory =
+            |source| OpenError::System { doing: "back the tables of a region", path: None, source };
+        // Everything up to the index's end is read without asking; the rest is
+        // backed as it is handed out.
+        map.back(0, s.index + s.index_len * WORD).map_err(no_memory)?;
+        let put = |at, value| {
+            if let Some(word) = map.word(at) {
+                word.store(value, Relaxed);
+            }
+        };
+        put(H_MAGIC, MAGIC);
+        put(H_LEN, limits.len);
+        put(H_SERIES_MAX, limits.series);
+        put(H_PLANES, limits.planes);
+        let boot = boot_id();
+        put(H_BOOT_ID, boot[0]);
+        put(H_BOOT_ID + WORD, boot[1]);
+        put(H_CREATED, unix_nanos());
+        put(H_HASH_SEED, random_seed());
+        put(M_PLANES, ATOMIC_PLANES);
+        map.back(s.owned + SLOT_COUNT * s.owned_len, s.owned_len).map_err(no_memory)?;
+        if let Some(version) = map.word(H_VERSION) {
+            version.store(LAYOUT_VERSION, Release);
+        }
+        Ok(Self::leak(map, s))
+    }
+
+    /// Checks the header of a mapping that somebody else made.
+    pub(crate) fn validate(map: &Mapping) -> Result<Sections, String> {
+        let get = |at| map.word(at).map_or(0, |word| word.load(Relaxed));
+        let version = map.word(H_VERSION).map_or(0, |word| word.load(Acquire));
+        if get(H_MAGIC) != MAGIC {
+            return Err("it does not begin as a region does".to_owned());
+        }
+        if version != LAYOUT_VERSION {
+            return Err(format!(
+                "its layout is version {version}, where {LAYOUT_VERSION} was expected"
+            ));
+        }
+        if [get(H_BOOT_ID), get(H_BOOT_ID + WORD)] != boot_id() {
+            return Err("it was made before the machine was last started".to_owned());
+        }
+        let limits = Limits { len: get(H_LEN), series: get(H_SERIES_MAX), planes: get(H_PLANES) };
+        if limits.len != map.len() {
+            return Err(format!(
+                "its header states {} bytes, its file has {}",
+                limits.len,
+                map.len()
+            ));
+        }
+        Sections::new(limits).map_err(|told| format!("its header states {told}"))
+    }
+
+    pub(crate) fn leak(map: Mapping, s: Sections) -> &'static Self {
+        restartable::detect();
+        let get = |at| map.word(at).map_or(0, |word| word.load(Relaxed));
+        let (seed, created) = (get(H_HASH_SEED), get(H_CREATED));
+        let table = map.words(CPU_TABLE, CPUS).unwrap_or(&[]);
+        let slot = slots::take(&map, &s);
+        Box::leak(Box::new(Self { map, s, seed, table, created, slot }))
+    }
+
+    /// When the region was created, in nanoseconds since 1970.
+    pub fn created_unix_nanos(&self) -> u64 {
+        self.created
+    }
+
+    /// CPU id to the distance of its plane from plane 0; 0 where it has none.
+    #[inline]
+    pub(crate) fn cpu_table(&self) -> &'static [AtomicU64] {
+        self.table
+    }
+
+    /// A word of the header or of a table whose place follows from the sections.
+    pub(crate) fn mark(&self, at: u64) -> &'static AtomicU64 {
+        match self.map.word(at) {
+            Some(word) => word,
+            // Sections lie inside the mapping; a word that nobody reads stands
+            // in, so that a mistake here cannot bring a service down.
+            None => {
+                debug_assert!(false, "offset {at} is outside the region");
+                static NOWHERE: AtomicU64 = AtomicU64::new(0);
+                &NOWHERE
+            }
+        }
+    }
+
+    /// The word `delta` bytes after another word of this region.
+    pub(crate) fn word_after(
+        &self,
+        word: &'static AtomicU64,
+        delta: u64,
+    ) -> Option<&'static AtomicU64> {
+        self.map.word(self.map.offset_of(word)? + delta)
+    }
+
+    /// Takes `bytes` from a section that only grows: moves its mark, then backs
+    /// the pages. Returns the offset from the section's start.
+    pub(crate) fn take(&self, mark: u64, section: u64, limit: u64, bytes: u64) -> Option<u64> {
+        let used = self.mark(mark);
+        let at = used
+            .fetch_update(SeqCst, SeqCst, |n| n.checked_add(bytes).filter(|&end| end <= limit))
+            .ok()?;
+        let end = at + bytes;
+        let backed = self.mark(mark + BACKED);
+        if end > backed.load(Acquire) {
+            // A chunk at a time, so that a region that fills does not ask the
+            // kernel for each page; what remains is tried exactly.
+            const CHUNK: u64 = 16 * PAGE;
+            let whole = end.next_multiple_of(CHUNK).min(limit);
+            let from = backed.load(Acquire).min(at);
+            let reached = if self.map.back(section + from, whole - from).is_ok() {
+                whole
+            } else if self.map.back(section + from, end - from).is_ok() {
+                end
+            } else {
+                self.give_back(mark, at, bytes);
+                return None;
+            };
+            backed.fetch_max(reached, Release);
+        }
+        Some(at)
+    }
+
+    /// Returns what [`take`](Self::take) handed out, if nobody took more since.
+    pub(crate) fn give_back(&self, mark: u64, at: u64, bytes: u64) {
+        let _ = self.mark(mark).compare_exchange(at + bytes, at, SeqCst, Relaxed);
+    }
+
+    /// Sends every add of this process through the atomic planes, as where the
+    /// kernel offers no restartable sequences. For tests and benchmarks.
+    pub fn disable_restartable_sequences() {
+        restartable::disable();
+    }
+
+    /// Undoes [`disable_restartable_sequences`](Self::disable_restartable_sequences).
+    pub fn enable_restartable_sequences() {
+        restartable::detect();
+    }
+
+    /// Whether striped adds of this process go through restartable sequences.
+    pub fn has_restartable_sequences() -> bool {
+        restartable::enabled()
+    }
+}
+
+pub(crate) fn unix_nanos() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64)
+}
+
+/// A seed that differs from region to region; it need not be secret.
+fn random_seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    RandomState::new().build_hasher().finish()
+}
+
+/// The machine's boot, so that a file that outlived it is known as stale.
+fn boot_id() -> [u64; 2] {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
+    let half = |range| digits.get(range).and_then(|d| u64::from_str_radix(d, 16).ok()).unwrap_or(0);
+    [half(0..16), half(16..32)]
+}
+
+fn cpus() -> u64 {
+    // The CPUs that may come to run us, not those that do now: a container can
+    // be given others later.
+    let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible").ok();
+    let last = possible
+        .as_deref()
+        .and_then(|list| list.trim().rsplit([',', '-']).next()?.parse::<u64>().ok());
+    let count = match last {
+        Some(last) => last + 1,
+        None => std::thread::available_parallelism().map_or(1, |n| n.get() as u64),
+    };
+    count.clamp(1, CPUS)
+}
+
+/// The memory limit of this process's cgroup (version 2, or 1), if any.
+fn cgroup_limit() -> Option<u64> {
+    let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let v2 = own.lines().find_map(|line| line.strip_prefix("0::"));
+    let v1 = own.lines().find_map(|line| line.split_once(":memory:").map(|(_, path)| path));
+    [
+        v2.map(|path| format!("/sys/fs/cgroup{path}/memory.max")),
+        Some("/sys/fs/cgroup/memory.max".to_owned()),
+        v1.map(|path| format!("/sys/fs/cgroup/memory{path}/memory.limit_in_bytes")),
+        Some("/sys/fs/cgroup/memory/memory.limit_in_bytes".to_owned()),
+    ]
+    .into_iter()
+    .flatten()
+    .filter_map(|file| std::fs::read_to_string(file).ok()?.trim().parse().ok())
+    .min()
+}

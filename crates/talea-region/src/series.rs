@@ -1,0 +1,220 @@
+//! Series: one combination of label values, and the cells that it owns.
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+use crate::cells::{Cells, Storage};
+use crate::error::Overflow;
+use crate::families::{BUILDING, Family, PUBLISHED};
+use crate::hash::hash;
+use crate::index::Record;
+use crate::layout::*;
+use crate::planes::take_striped;
+use crate::region::{Region, unix_nanos};
+
+impl Family {
+    /// The cells of the series with this label text, made if it is new. The
+    /// text is the region's key and is copied as it is into every scrape.
+    ///
+    /// Cost: one hash and one comparison of the text where the series exists;
+    /// nothing is allocated in the process. Any number of threads and processes
+    /// may ask at once and get the same cells.
+    ///
+    /// # Errors
+    ///
+    /// [`Overflow`] where the series is new and there is no room for it; the
+    /// family counts it as dropped.
+    #[inline]
+    pub fn series(&self, text: &[u8]) -> Result<Cells, Overflow> {
+        let hash = hash(self.region.seed, u64::from(self.id), text);
+        match self.region.find(Record::Series, hash, |id| self.is(id, text)) {
+            Ok(id) => self.cells(id).ok_or(Overflow::Full),
+            Err(_) => self.make(hash, text, true),
+        }
+    }
+
+    /// A series that the family's limit does not count: where what overflows
+    /// goes.
+    ///
+    /// # Errors
+    ///
+    /// [`Overflow`] where the region itself has no room.
+    pub fn series_beyond_limit(&self, text: &[u8]) -> Result<Cells, Overflow> {
+        self.make(hash(self.region.seed, u64::from(self.id), text), text, false)
+    }
+
+    /// How often a new series was refused.
+    pub fn dropped(&self) -> u64 {
+        self.word(FAMILY_DROPPED).load(Relaxed)
+    }
+
+    #[cold]
+    fn make(&self, hash: u64, text: &[u8], counted: bool) -> Result<Cells, Overflow> {
+        let made = self.try_make(hash, text, counted);
+        if made.is_err() {
+            self.word(FAMILY_DROPPED).fetch_add(1, Relaxed);
+        }
+        made
+    }
+
+    fn try_make(&self, hash: u64, text: &[u8], counted: bool) -> Result<Cells, Overflow> {
+        let is = |id| self.is(id, text);
+        let region = self.region;
+        let vacancy = match region.find(Record::Series, hash, is) {
+            Ok(id) => return self.cells(id).ok_or(Overflow::Full),
+            Err(vacancy) => vacancy,
+        };
+        if text.len() as u64 > Span::MAX_LEN {
+            return Err(Overflow::TooLong);
+        }
+        let living = self.word(FAMILY_SERIES);
+        if counted {
+            let limit = self.word(FAMILY_LIMIT).load(Relaxed);
+            if living.fetch_update(Relaxed, Relaxed, |n| (n < limit).then_some(n + 1)).is_err() {
+                return Err(Overflow::Limit);
+            }
+        }
+        let uncount = || {
+            if counted {
+                living.fetch_sub(1, Relaxed);
+            }
+        };
+        let Some(draft) = self.build(text) else {
+            uncount();
+            return Err(Overflow::Full);
+        };
+        match region.publish(vacancy, Record::Series, hash, draft.id, is) {
+            Some(winner) if winner == draft.id => {}
+            told => {
+                uncount();
+                self.discard(draft);
+                return told.and_then(|id| self.cells(id)).ok_or(Overflow::Full);
+            }
+        }
+        self.cells(draft.id).ok_or(Overflow::Full)
+    }
+
+    /// A record that nobody else can see yet.
+    fn build(&self, text: &[u8]) -> Option<Draft> {
+        let region = self.region;
+        let bytes = u64::from(self.head.cells) * WORD;
+        let span = region.store_text(text)?;
+        let (cells, storage) = match self.head.storage {
+            // Where the planes are full, one atomic cell counts as well.
+            Storage::Striped => match take_striped(region, bytes) {
+                Some(at) => (region.s.planes + at, Storage::Striped),
+                None => (region.take_single(bytes)?, Storage::Single),
+            },
+            // A process's block is small; what does not fit it is shared.
+            Storage::Owned => match region.take_owned(bytes) {
+                Some(at) => (region.s.owned + at, Storage::Owned),
+                None => (region.take_single(bytes)?, Storage::Single),
+            },
+            Storage::Single => (region.take_single(bytes)?, Storage::Single),
+        };
+        let id =
+            region.take(M_SERIES, region.s.series, region.s.series_max * SERIES_LEN, SERIES_LEN)?
+                / SERIES_LEN;
+        let id = id as u32;
+        let put = |at, value| region.series_word(id, at).store(value, Relaxed);
+        put(SERIES_TEXT, span.pack());
+        put(SERIES_CELLS, cells);
+        put(SERIES_CREATED, unix_nanos());
+        put(
+            SERIES_HEAD,
+            SeriesHead { storage, family: self.id, cells: self.head.cells }.pack(BUILDING),
+        );
+        Some(Draft { id, span, cells, storage })
+    }
+
+    /// A draft that lost the race: what was taken last goes back first.
+    fn discard(&self, draft: Draft) {
+        let region = self.region;
+        let bytes = u64::from(self.head.cells) * WORD;
+        region.series_word(draft.id, SERIES_HEAD).store(0, Relaxed);
+        region.give_back(M_SERIES, u64::from(draft.id) * SERIES_LEN, SERIES_LEN);
+        match draft.storage {
+            Storage::Striped => region.give_back(M_STRIPED, draft.cells - region.s.planes, bytes),
+            Storage::Owned => region.give_back(M_OWNED, draft.cells - region.s.owned, bytes),
+            Storage::Single => region.give_back(M_SINGLES, draft.cells - region.s.singles, bytes),
+        }
+        region.drop_text(draft.span);
+    }
+
+    fn is(&self, id: u32, text: &[u8]) -> bool {
+        let head = self.region.series_word(id, SERIES_HEAD).load(Acquire);
+        head >> 32 == u64::from(self.id)
+            && self
+                .region
+                .text_is(Span::unpack(self.region.series_word(id, SERIES_TEXT).load(Relaxed)), text)
+    }
+
+    /// The cells of a series that was found in the index.
+    #[inline]
+    fn cells(&self, id: u32) -> Option<Cells> {
+        let word = self.region.series_word(id, SERIES_HEAD);
+        let (state, head) = SeriesHead::unpack(word.load(Acquire))?;
+        if state != PUBLISHED {
+            // Whoever finds it says that it is public: its maker may have died
+            // before it could.
+            word.store(head.pack(PUBLISHED), Release);
+        }
+        let first = self.region.series_word(id, SERIES_CELLS).load(Relaxed);
+        let count = u64::from(self.head.cells);
+        let words = match head.storage {
+            Storage::Owned => self.region.own_copy(first, count)?,
+            Storage::Single | Storage::Striped => self.region.map.words(first, count)?,
+        };
+        Some(Cells::new(words, (head.storage == Storage::Striped).then_some(self.region)))
+    }
+
+    fn word(&self, at: u64) -> &'static std::sync::atomic::AtomicU64 {
+        self.region.family_word(self.id, at)
+    }
+}
+
+struct Draft {
+    id: u32,
+    span: Span,
+    cells: u64,
+    storage: Storage,
+}
+
+/// The first word of a record, unpacked.
+#[derive(Clone, Copy)]
+pub(crate) struct SeriesHead {
+    pub(crate) storage: Storage,
+    pub(crate) cells: u32,
+    pub(crate) family: u32,
+}
+
+impl SeriesHead {
+    fn pack(self, state: u64) -> u64 {
+        state
+            | (self.storage as u64) << 8
+            | u64::from(self.cells & 0xFFFF) << 16
+            | u64::from(self.family) << 32
+    }
+
+    pub(crate) fn unpack(word: u64) -> Option<(u64, Self)> {
+        let storage = match word >> 8 & 0xFF {
+            0 => Storage::Single,
+            1 => Storage::Striped,
+            2 => Storage::Owned,
+            _ => return None,
+        };
+        let head =
+            Self { storage, cells: (word >> 16 & 0xFFFF) as u32, family: (word >> 32) as u32 };
+        Some((word & 0xFF, head))
+    }
+}
+
+impl Region {
+    pub(crate) fn series_word(&self, id: u32, at: u64) -> &'static std::sync::atomic::AtomicU64 {
+        let id = u64::from(id).min(self.s.series_max - 1);
+        self.mark(self.s.series + id * SERIES_LEN + at)
+    }
+
+    fn take_single(&self, bytes: u64) -> Option<u64> {
+        Some(self.s.singles + self.take(M_SINGLES, self.s.singles, self.s.singles_len, bytes)?)
+    }
+}

@@ -1,0 +1,199 @@
+//! Claims about regions in files, with real processes.
+#![cfg(target_os = "linux")]
+
+use std::io::BufRead;
+use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use talea_region::{Config, FamilySpec, Number, OpenError, Region, Storage};
+
+/// A directory on tmpfs that goes with the test.
+struct Shm(PathBuf);
+
+impl Shm {
+    fn new(name: &str) -> Self {
+        let path = PathBuf::from(format!("/dev/shm/talea-test-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("shop.talea")
+    }
+}
+
+impl Drop for Shm {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn config() -> Config {
+    Config::with_len(1 << 20)
+}
+
+fn count(path: &std::path::Path, adds: u64) -> &'static Region {
+    let region = Region::open(path, config()).unwrap().region;
+    let family = region
+        .family(FamilySpec {
+            name: b"shared",
+            definition: b"",
+            kind: 0,
+            storage: Storage::Striped,
+            number: Number::Integer,
+            cells: 1,
+            limit: 10,
+        })
+        .unwrap();
+    let cell = family.series(b"").unwrap().at(0);
+    (0..adds).for_each(|_| cell.add(1));
+    region
+}
+
+fn total(region: &'static Region) -> u64 {
+    let snapshot = region.snapshot();
+    snapshot.families().iter().flat_map(|f| snapshot.series(f)).map(|s| s.values[0]).sum()
+}
+
+/// This very test binary, started again as a writer.
+fn writer(path: &std::path::Path, adds: u64) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", "writes_when_told", "--nocapture"])
+        .env("TALEA_TEST_FILE", path)
+        .env("TALEA_TEST_ADDS", adds.to_string())
+        .stdout(Stdio::null());
+    command
+}
+
+/// A series that each process holds its own copy of.
+fn held(region: &'static Region) -> talea_region::Cell {
+    let family = region
+        .family(FamilySpec {
+            name: b"held",
+            definition: b"",
+            kind: 0,
+            storage: Storage::Owned,
+            number: Number::Integer,
+            cells: 1,
+            limit: 10,
+        })
+        .unwrap();
+    family.series(b"").unwrap().at(0)
+}
+
+/// Not a claim of its own: what the other tests start as a process.
+#[test]
+fn holds_until_killed_when_told() {
+    if let Ok(path) = std::env::var("TALEA_TEST_HOLD") {
+        held(Region::open(path, config()).unwrap().region).add(5);
+        println!("held");
+        std::thread::sleep(std::time::Duration::from_secs(60));
+    }
+}
+
+#[test]
+fn what_a_killed_process_held_leaves_with_it() {
+    let shm = Shm::new("held");
+    let region = Region::open(shm.file(), config()).unwrap().region;
+    held(region).add(2);
+    for _ in 0..2 {
+        let mut holder = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "holds_until_killed_when_told", "--nocapture"])
+            .env("TALEA_TEST_HOLD", shm.file())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = std::io::BufReader::new(holder.stdout.take().unwrap()).lines();
+        assert!(lines.map_while(Result::ok).any(|line| line.contains("held")));
+        assert_eq!(total(region), 7, "both live");
+        holder.kill().unwrap();
+        holder.wait().unwrap();
+        assert_eq!(total(region), 2, "one was killed; the next starts from nothing in its slot");
+    }
+}
+
+/// Not a claim of its own: what the other tests start as a process.
+#[test]
+fn writes_when_told() {
+    if let Ok(path) = std::env::var("TALEA_TEST_FILE") {
+        count(path.as_ref(), std::env::var("TALEA_TEST_ADDS").unwrap().parse().unwrap());
+    }
+}
+
+#[test]
+fn unrelated_processes_share_one_region_and_it_outlives_them() {
+    let shm = Shm::new("share");
+    let mut writers: Vec<_> =
+        (0..4).map(|_| writer(&shm.file(), 100_000).spawn().unwrap()).collect();
+    assert!(writers.iter_mut().all(|writer| writer.wait().unwrap().success()));
+    assert_eq!(total(count(&shm.file(), 1)), 400_001);
+
+    assert_eq!(std::fs::metadata(shm.file()).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn a_stale_or_damaged_file_is_moved_aside_and_the_service_starts() {
+    let shm = Shm::new("stale");
+    let original = {
+        assert!(writer(&shm.file(), 1).status().unwrap().success());
+        std::fs::read(shm.file()).unwrap()
+    };
+    let damaged = |at: usize| {
+        let mut bytes = original.clone();
+        bytes[at] ^= 1;
+        bytes
+    };
+    let cases: [(&str, Vec<u8>, &str); 7] = [
+        ("empty", vec![], "0 bytes"),
+        ("short", original[..4096].to_vec(), "4096 bytes"),
+        ("magic", damaged(0), "begin as a region"),
+        ("version", damaged(8), "version 0"),
+        ("length", damaged(18), "its header states"),
+        ("planes", damaged(39), "planes"),
+        ("boot", damaged(40), "last started"),
+    ];
+    for (n, (name, bytes, told)) in cases.into_iter().enumerate() {
+        // A new file: the one of the round before is in use by now.
+        std::fs::remove_file(shm.file()).unwrap();
+        std::fs::write(shm.file(), bytes).unwrap();
+        let opened = Region::open(shm.file(), config()).unwrap();
+        let notice = opened.notice.unwrap();
+        assert!(notice.contains(told), "{name}: {notice}");
+        assert_eq!(opened.path, shm.file());
+        assert!(shm.0.join(format!("shop.talea.stale-{}", n + 1)).exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_damaged_file_that_somebody_uses_is_left_alone() {
+    let shm = Shm::new("used");
+    let region = count(&shm.file(), 7);
+    {
+        let file = std::fs::OpenOptions::new().write(true).open(shm.file()).unwrap();
+        file.write_all_at(b"X", 8).unwrap();
+    }
+    let opened = Region::open(shm.file(), config()).unwrap();
+    assert_eq!(opened.path, shm.0.join("shop.talea.1"));
+    assert!(opened.notice.unwrap().contains("in use"));
+    assert_eq!(total(region), 7, "the one who uses it goes on");
+}
+
+#[test]
+fn a_file_on_disk_is_refused_with_the_reason() {
+    let told = Region::open("/proc/shop.talea", config()).unwrap_err();
+    assert!(matches!(told, OpenError::NotTmpfs(_)), "{told}");
+    let told = Region::open("/dev/shm/no/such/shop.talea", config()).unwrap_err().to_string();
+    assert!(told.contains("/dev/shm/no/such"), "{told}");
+}
+
+#[test]
+fn a_directory_or_a_link_in_its_place_is_refused() {
+    let shm = Shm::new("kinds");
+    std::fs::create_dir(shm.file()).unwrap();
+    assert!(matches!(Region::open(shm.file(), config()), Err(OpenError::System { .. })));
+    std::fs::remove_dir(shm.file()).unwrap();
+    std::os::unix::fs::symlink(shm.0.join("elsewhere"), shm.file()).unwrap();
+    assert!(matches!(Region::open(shm.file(), config()), Err(OpenError::System { .. })));
+}

@@ -1,0 +1,193 @@
+//! Claims about a region in one process.
+
+use std::collections::HashSet;
+use std::sync::Barrier;
+use std::thread;
+
+use talea_region::{
+    Cells, Config, Family, FamilyError, FamilySpec, Number, Overflow, Region, Storage,
+};
+
+fn small() -> &'static Region {
+    Region::anonymous(Config::with_len(1 << 20)).unwrap()
+}
+
+fn spec(name: &str) -> FamilySpec<'_> {
+    FamilySpec {
+        name: name.as_bytes(),
+        definition: b"",
+        kind: 1,
+        storage: Storage::Striped,
+        number: Number::Integer,
+        cells: 1,
+        limit: 2000,
+    }
+}
+
+fn total(region: &'static Region, name: &str) -> u64 {
+    let snapshot = region.snapshot();
+    let family = snapshot.families().iter().find(|f| f.name == name.as_bytes()).unwrap();
+    snapshot.series(family).map(|s| s.values[0]).sum()
+}
+
+#[test]
+fn every_add_of_every_thread_counts_in_each_storage() {
+    const EACH: u64 = 200_000;
+    for storage in [Storage::Single, Storage::Striped] {
+        let region = small();
+        let integers = region.family(FamilySpec { storage, ..spec("integers") }).unwrap();
+        let floats =
+            region.family(FamilySpec { storage, number: Number::Float, ..spec("floats") }).unwrap();
+        let (integer, float) =
+            (integers.series(b"").unwrap().at(0), floats.series(b"").unwrap().at(0));
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..EACH {
+                        integer.add(1);
+                        float.add_float(0.5);
+                    }
+                });
+            }
+        });
+        assert_eq!(integer.get(), 8 * EACH);
+        assert_eq!(float.get_float(), 4.0 * EACH as f64);
+        assert_eq!(total(region, "integers"), 8 * EACH);
+    }
+}
+
+#[test]
+fn restartable_and_atomic_adds_meet_on_one_series_and_none_is_lost() {
+    const EACH: u64 = 500_000;
+    let region = Region::anonymous(Config { planes: 1, ..Config::with_len(1 << 20) }).unwrap();
+    let cell = region.family(spec("both")).unwrap().series(b"").unwrap().at(0);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (0..EACH).for_each(|_| cell.add(1)));
+        }
+        scope.spawn(|| {
+            for n in 0..50 {
+                if n % 2 == 0 {
+                    Region::disable_restartable_sequences();
+                } else {
+                    Region::enable_restartable_sequences();
+                }
+                thread::sleep(std::time::Duration::from_millis(1));
+            }
+        });
+    });
+    assert_eq!(cell.get(), 4 * EACH);
+}
+
+#[test]
+fn threads_that_bring_the_same_label_texts_get_the_same_cells() {
+    const THREADS: usize = 8;
+    const TEXTS: usize = 500;
+    let region = small();
+    let barrier = Barrier::new(THREADS);
+    thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                barrier.wait();
+                let family = region
+                    .family(FamilySpec { storage: Storage::Single, ..spec("shared") })
+                    .unwrap();
+                for n in 0..TEXTS {
+                    family.series(format!("n=\"{n}\"").as_bytes()).unwrap().at(0).add(1);
+                }
+            });
+        }
+    });
+    let snapshot = region.snapshot();
+    let [family] = snapshot.families() else { panic!("one family, not {snapshot:?}") };
+    let texts: HashSet<_> = snapshot.series(family).map(|s| s.text.to_vec()).collect();
+    assert_eq!(snapshot.series(family).len(), TEXTS);
+    assert_eq!(texts.len(), TEXTS);
+    assert!(snapshot.series(family).all(|s| s.values == [THREADS as u64]));
+}
+
+#[test]
+fn another_definition_under_a_taken_name_is_a_conflict() {
+    let region = small();
+    region.family(spec("taken")).unwrap();
+    assert!(region.family(spec("taken")).is_ok(), "the same again is the same family");
+    for other in [
+        FamilySpec { kind: 2, ..spec("taken") },
+        FamilySpec { definition: b"other", ..spec("taken") },
+        FamilySpec { cells: 2, ..spec("taken") },
+        FamilySpec { storage: Storage::Single, ..spec("taken") },
+        FamilySpec { number: Number::Float, ..spec("taken") },
+    ] {
+        assert_eq!(region.family(other).unwrap_err(), FamilyError::Conflict);
+    }
+}
+
+#[test]
+fn a_family_at_its_limit_refuses_new_series_and_keeps_the_old() {
+    let region = small();
+    let family = region.family(FamilySpec { limit: 3, ..spec("limited") }).unwrap();
+    for text in ["a", "b", "c", "a", "b"] {
+        family.series(text.as_bytes()).unwrap().at(0).add(1);
+    }
+    assert_eq!(family.series(b"d").unwrap_err(), Overflow::Limit);
+    assert_eq!(family.dropped(), 1);
+    family.series_beyond_limit(b"overflow").unwrap().at(0).add(1);
+    assert_eq!(total(region, "limited"), 6);
+}
+
+#[test]
+fn a_full_region_says_so_and_goes_on_counting() {
+    let region =
+        Region::anonymous(Config { series: 100_000, ..Config::with_len(8 << 20) }).unwrap();
+    let family = region
+        .family(FamilySpec { limit: u64::MAX, storage: Storage::Single, cells: 60, ..spec("many") })
+        .unwrap();
+    let mut kept: Vec<Cells> = Vec::new();
+    let refused =
+        (0..100_000).find_map(|n| match family.series(format!("series {n}").as_bytes()) {
+            Ok(cells) => {
+                kept.push(cells);
+                None
+            }
+            Err(told) => Some(told),
+        });
+    assert_eq!(refused, Some(Overflow::Full));
+    assert!(kept.len() > 1000, "{} series fit", kept.len());
+    kept.iter().for_each(|cells| cells.at(59).add(1));
+    assert!(kept.iter().all(|cells| cells.at(59).get() == 1 && cells.at(0).get() == 0));
+}
+
+#[test]
+fn striped_series_that_do_not_fit_the_planes_count_in_single_cells() {
+    let region = small();
+    let family = region.family(FamilySpec { cells: 1000, ..spec("wide") }).unwrap();
+    // A plane of this region holds fewer than 40 runs of 1,000 cells.
+    let runs: Vec<Cells> = (0..40).map_while(|n| family.series(&[n as u8]).ok()).collect();
+    runs.iter().for_each(|cells| (0..1000).for_each(|i| cells.at(i).add(1)));
+    let snapshot = region.snapshot();
+    let family = &snapshot.families()[0];
+    assert_eq!(snapshot.series(family).len(), runs.len());
+    assert!(snapshot.series(family).all(|s| s.values.iter().all(|&v| v == 1)));
+}
+
+#[test]
+fn a_family_of_no_cells_or_too_many_is_refused() {
+    for cells in [0, 65_536] {
+        let told = small().family(FamilySpec { cells, ..spec("sizes") }).unwrap_err();
+        assert_eq!(told, FamilyError::TooLong);
+    }
+}
+
+#[test]
+fn label_text_of_any_bytes_and_length_comes_back_as_it_was() {
+    let region = Region::anonymous(Config::with_len(16 << 20)).unwrap();
+    let family: Family = region.family(spec("texts")).unwrap();
+    let texts: Vec<Vec<u8>> = [0, 1, 7, 8, 9, 63, 64, 65, 4095, 65_536]
+        .map(|len| (0..len).map(|i| (i * 7 % 256) as u8).collect())
+        .to_vec();
+    texts.iter().for_each(|text| family.series(text).unwrap().at(0).add(1));
+    let snapshot = region.snapshot();
+    let seen: Vec<Vec<u8>> =
+        snapshot.series(&snapshot.families()[0]).map(|s| s.text.to_vec()).collect();
+    assert_eq!(seen, texts);
+}
