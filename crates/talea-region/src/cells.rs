@@ -44,6 +44,13 @@ pub struct Cell {
 // A handle kept in every metric: three words would show.
 const _: () = assert!(size_of::<Cell>() == 16);
 
+/// Equal where they are the same word of the same region.
+impl PartialEq for Cell {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.word, other.word)
+    }
+}
+
 impl Cell {
     /// Adds to an integer cell.
     ///
@@ -143,6 +150,13 @@ pub(crate) fn add_float_atomically(word: &AtomicU64, x: f64) {
 pub struct Cells {
     words: &'static [AtomicU64],
     striped: Option<&'static Region>,
+}
+
+/// Equal where they are the same run of the same region.
+impl PartialEq for Cells {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.words, other.words)
+    }
 }
 
 impl Cells {

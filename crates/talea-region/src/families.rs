@@ -42,6 +42,13 @@ pub struct Family {
     pub(crate) head: FamilyHead,
 }
 
+/// Equal where they are the same family of the same region.
+impl PartialEq for Family {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.region, other.region) && self.id == other.id
+    }
+}
+
 /// The first word of a record, unpacked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FamilyHead {

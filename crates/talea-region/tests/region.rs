@@ -137,8 +137,7 @@ fn a_family_at_its_limit_refuses_new_series_and_keeps_the_old() {
 
 #[test]
 fn a_full_region_says_so_and_goes_on_counting() {
-    let region =
-        Region::anonymous(Config { series: 100_000, ..Config::with_len(8 << 20) }).unwrap();
+    let region = Region::anonymous(Config { series: 20_000, ..Config::with_len(8 << 20) }).unwrap();
     let family = region
         .family(FamilySpec { limit: u64::MAX, storage: Storage::Single, cells: 60, ..spec("many") })
         .unwrap();

@@ -1,1 +1,99 @@
-//! talea
+//! Metrics that live in shared memory: an increment costs about a nanosecond on
+//! any number of threads and processes, and anyone can scrape them, even after a
+//! crash.
+//!
+//! ```
+//! use talea::{Counter, Family, Histogram, LabelValue, Labels, Metrics, Registry, Seconds};
+//!
+//! #[derive(LabelValue)]
+//! enum Method { Card, Transfer }
+//!
+//! #[derive(Labels)]
+//! struct Sale<'a> { method: Method, country: &'a str }
+//!
+//! #[derive(Metrics)]
+//! #[metrics(prefix = "shop")]
+//! pub struct Shop {
+//!     /// Orders accepted.
+//!     orders: Family<Sale<'static>, Counter>,
+//!     /// Time to price a basket.
+//!     pricing: Histogram<Seconds>,
+//! }
+//!
+//! pub static SHOP: Shop = Shop::new();
+//!
+//! fn main() -> Result<(), talea::Error> {
+//!     let registry = Registry::new()?;
+//!     talea::install(&registry, &[&SHOP])?;
+//!
+//!     let country = String::from("pe");
+//!     SHOP.orders.with(Sale { method: Method::Card, country: &country }).inc();
+//!     {
+//!         let _timer = SHOP.pricing.time();
+//!     }
+//!     let snapshot = registry.snapshot();
+//!     let labels = [("method", "card"), ("country", "pe")];
+//!     assert_eq!(snapshot.value("shop_orders_total", &labels), Some(1.0));
+//!     assert_eq!(snapshot.histogram("shop_pricing_seconds", &[]).unwrap().count(), 1);
+//!     print!("{}", snapshot.to_text());
+//!     Ok(())
+//! }
+//! ```
+//!
+//! - **Statics or values.** `#[derive(Metrics)]` makes a set that can be a
+//!   `static`: a library owns metrics and no registry, the application installs
+//!   them. [`Registry::register`] makes one metric under a name known at run
+//!   time.
+//! - **Tests** make a set and a registry of their own: `Shop::for_test()`.
+//! - **Threads and processes** share a registry without locks; see
+//!   [`Registry::new`] and [`Registry::open`].
+//! - **Bounded.** A family has 2,000 series unless it says otherwise; what comes
+//!   after goes to its series `otel_metric_overflow="true"`.
+
+mod definition;
+mod error;
+mod expose;
+mod family;
+mod histogram_snapshot;
+mod labels;
+mod metric;
+mod names;
+mod opts;
+pub mod parse;
+mod registry;
+mod snapshot;
+mod unit;
+
+pub use error::Error;
+pub use expose::TEXT_CONTENT_TYPE;
+pub use family::Family;
+pub use histogram_snapshot::HistogramSnapshot;
+pub use labels::{LabelText, LabelValue, Labels};
+pub use metric::{
+    Counter, FloatCounter, FloatGauge, Gauge, Histogram, Kind, Metric, Timer, UpDownCounter,
+};
+pub use opts::Opts;
+pub use registry::{Metrics, Registrable, Registry, install};
+pub use snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot, Value};
+#[cfg(feature = "derive")]
+pub use talea_derive::{LabelValue, Labels, Metrics};
+pub use talea_region::{Config, OpenError};
+pub use unit::{Bytes, Seconds, Things, Unit};
+
+/// What the derives call and nobody else.
+#[doc(hidden)]
+pub mod derived {
+    /// How many combinations there are, where each part's number is fixed.
+    pub const fn product(parts: &[Option<usize>]) -> Option<usize> {
+        let mut all = 1usize;
+        let mut n = 0;
+        while n < parts.len() {
+            all = match parts[n] {
+                Some(part) => all.saturating_mul(part),
+                None => return None,
+            };
+            n += 1;
+        }
+        Some(all)
+    }
+}

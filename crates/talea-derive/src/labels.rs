@@ -1,0 +1,55 @@
+//! `#[derive(Labels)]`.
+
+use std::collections::HashSet;
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{DeriveInput, Error, GenericParam, Lifetime, Result};
+
+use crate::names;
+
+pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
+    let fields = names::named_fields(&input, "Labels")?;
+    let mut statics = Vec::new();
+    for param in &input.generics.params {
+        match param {
+            GenericParam::Lifetime(l) => statics.push(Lifetime::new("'static", l.lifetime.span())),
+            other => {
+                return Err(Error::new_spanned(
+                    other,
+                    "Labels takes no type or const parameters; give the field a type of its own",
+                ));
+            }
+        }
+    }
+    let mut seen = HashSet::new();
+    let mut label_names = Vec::new();
+    for (field, ident) in &fields {
+        let name = names::label_name(field, ident)?;
+        if !seen.insert(name.clone()) {
+            return Err(Error::new(
+                ident.span(),
+                format!("the label name `{name}` is there twice"),
+            ));
+        }
+        label_names.push(name);
+    }
+    let idents = fields.iter().map(|(_, ident)| ident);
+    let types = fields.iter().map(|(field, _)| &field.ty);
+    let name = &input.ident;
+    let (impl_generics, type_generics, wheres) = input.generics.split_for_impl();
+    let statics = if statics.is_empty() { quote!() } else { quote!(<#(#statics),*>) };
+    Ok(quote! {
+        impl #impl_generics ::talea::Labels for #name #type_generics #wheres {
+            type Static = #name #statics;
+            const NAMES: &'static [&'static str] = &[#(#label_names),*];
+            const CARDINALITY: ::core::option::Option<usize> = ::talea::derived::product(&[
+                #(<#types as ::talea::LabelValue>::CARDINALITY),*
+            ]);
+            #[inline]
+            fn write(&self, out: &mut ::talea::LabelText) {
+                #(out.label(#label_names, &self.#idents);)*
+            }
+        }
+    })
+}

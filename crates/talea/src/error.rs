@@ -1,0 +1,52 @@
+//! What can go wrong when a registry is opened or a metric registered.
+
+use std::fmt;
+
+use talea_region::OpenError;
+
+/// An error of opening or registering. Metrics themselves never fail.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The region could not be opened.
+    Open(OpenError),
+    /// The metric could not be registered.
+    Register {
+        /// Its name.
+        name: String,
+        /// What was found, what was expected and what to do.
+        reason: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn register(name: &str, reason: impl Into<String>) -> Self {
+        Self::Register { name: name.to_owned(), reason: reason.into() }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Open(error) => error.fmt(f),
+            Self::Register { name, reason } => {
+                write!(f, "cannot register the metric {name:?}: {reason}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Open(error) => error.source(),
+            Self::Register { .. } => None,
+        }
+    }
+}
+
+impl From<OpenError> for Error {
+    fn from(error: OpenError) -> Self {
+        Self::Open(error)
+    }
+}

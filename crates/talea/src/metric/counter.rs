@@ -1,0 +1,65 @@
+//! Counters: totals that only go up.
+
+use std::sync::OnceLock;
+
+use talea_region::{Cell, Number};
+
+use super::{Kind, Shape, single_cell_metric};
+
+/// A total of whole things. It starts at 0 and only goes up; at 2⁶⁴ it starts
+/// anew, as Prometheus expects of a counter.
+///
+/// Cost: about a nanosecond an add, on any number of threads, where it is
+/// striped.
+#[derive(Clone, Debug)]
+pub struct Counter {
+    cell: OnceLock<Cell>,
+}
+
+single_cell_metric!(Counter, Shape::single_cell(Kind::Counter, Number::Integer, None, "_total"));
+
+impl Counter {
+    /// Adds one.
+    #[inline]
+    pub fn inc(&self) {
+        self.add(1);
+    }
+
+    /// Adds `n`.
+    #[inline]
+    pub fn add(&self, n: u64) {
+        if let Some(cell) = self.cell.get() {
+            cell.add(n);
+        }
+    }
+
+    /// The total over all threads and processes; 0 where not installed.
+    pub fn get(&self) -> u64 {
+        self.cell.get().map_or(0, |cell| cell.get())
+    }
+}
+
+/// A total of something that is not counted in whole things, such as seconds.
+#[derive(Clone, Debug)]
+pub struct FloatCounter {
+    cell: OnceLock<Cell>,
+}
+
+single_cell_metric!(FloatCounter, Shape::single_cell(Kind::Counter, Number::Float, None, "_total"));
+
+impl FloatCounter {
+    /// Adds `x`. Negative numbers and NaN are ignored: a counter only goes up.
+    #[inline]
+    pub fn add(&self, x: f64) {
+        if let Some(cell) = self.cell.get() {
+            if x > 0.0 {
+                cell.add_float(x);
+            }
+        }
+    }
+
+    /// The total over all threads and processes; 0 where not installed.
+    pub fn get(&self) -> f64 {
+        self.cell.get().map_or(0.0, |cell| cell.get_float())
+    }
+}

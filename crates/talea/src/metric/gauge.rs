@@ -1,0 +1,146 @@
+//! Gauges: values that go up and down.
+
+use std::sync::OnceLock;
+
+use talea_region::{Cell, Number, Storage};
+
+use super::{Kind, Shape, single_cell_metric};
+
+/// A whole number that is set, or goes up and down. Processes that share the
+/// region share the value: the latest write counts.
+#[derive(Clone, Debug)]
+pub struct Gauge {
+    cell: OnceLock<Cell>,
+}
+
+single_cell_metric!(
+    Gauge,
+    Shape::single_cell(Kind::Gauge, Number::Integer, Some(Storage::Single), "")
+);
+
+impl Gauge {
+    /// Sets the value.
+    #[inline]
+    pub fn set(&self, value: i64) {
+        if let Some(cell) = self.cell.get() {
+            cell.set(value as u64);
+        }
+    }
+
+    /// Adds one.
+    #[inline]
+    pub fn inc(&self) {
+        self.add(1);
+    }
+
+    /// Takes one away.
+    #[inline]
+    pub fn dec(&self) {
+        self.add(-1);
+    }
+
+    /// Adds `n`, which may be negative, and returns the new value (0 where not
+    /// installed). It wraps at the ends of an `i64`.
+    #[inline]
+    pub fn add(&self, n: i64) -> i64 {
+        self.cell.get().map_or(0, |cell| cell.add_and_get(n as u64) as i64)
+    }
+
+    /// Raises the value to at least `value`.
+    #[inline]
+    pub fn set_max(&self, value: i64) {
+        if let Some(cell) = self.cell.get() {
+            cell.update(|now| (value > now as i64).then_some(value as u64));
+        }
+    }
+
+    /// Lowers the value to at most `value`.
+    #[inline]
+    pub fn set_min(&self, value: i64) {
+        if let Some(cell) = self.cell.get() {
+            cell.update(|now| (value < now as i64).then_some(value as u64));
+        }
+    }
+
+    /// The value; 0 where not installed.
+    #[inline]
+    pub fn get(&self) -> i64 {
+        self.cell.get().map_or(0, |cell| cell.get() as i64)
+    }
+}
+
+/// The same for a number that need not be whole.
+#[derive(Clone, Debug)]
+pub struct FloatGauge {
+    cell: OnceLock<Cell>,
+}
+
+single_cell_metric!(
+    FloatGauge,
+    Shape::single_cell(Kind::Gauge, Number::Float, Some(Storage::Single), "")
+);
+
+impl FloatGauge {
+    /// Sets the value.
+    #[inline]
+    pub fn set(&self, value: f64) {
+        if let Some(cell) = self.cell.get() {
+            cell.set(value.to_bits());
+        }
+    }
+
+    /// Adds `x`, which may be negative.
+    #[inline]
+    pub fn add(&self, x: f64) {
+        if let Some(cell) = self.cell.get() {
+            cell.add_float(x);
+        }
+    }
+
+    /// The value; 0 where not installed.
+    #[inline]
+    pub fn get(&self) -> f64 {
+        self.cell.get().map_or(0.0, |cell| cell.get_float())
+    }
+}
+
+/// What is there right now: requests in flight, open connections. Each process
+/// counts its own and a scrape sums up those that live, so what a killed process
+/// held leaves with it.
+#[derive(Clone, Debug)]
+pub struct UpDownCounter {
+    cell: OnceLock<Cell>,
+}
+
+single_cell_metric!(
+    UpDownCounter,
+    Shape::single_cell(Kind::Gauge, Number::Integer, Some(Storage::Owned), "")
+);
+
+impl UpDownCounter {
+    /// Adds one.
+    #[inline]
+    pub fn inc(&self) {
+        self.add(1);
+    }
+
+    /// Takes one away.
+    #[inline]
+    pub fn dec(&self) {
+        self.add(-1);
+    }
+
+    /// Adds `n`, which may be negative.
+    #[inline]
+    pub fn add(&self, n: i64) {
+        if let Some(cell) = self.cell.get() {
+            cell.add(n as u64);
+        }
+    }
+
+    /// What this process holds; 0 where not installed.
+    #[inline]
+    pub fn get(&self) -> i64 {
+        self.cell.get().map_or(0, |cell| cell.get() as i64)
+    }
+}

@@ -1,0 +1,140 @@
+//! Histograms: how many observations were how large.
+
+use std::marker::PhantomData;
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use talea_region::{Cells, Number};
+
+use super::{Kind, Metric, Sealed, Shape};
+use crate::opts::Opts;
+use crate::unit::{Seconds, Unit};
+
+/// Counts observations by size, with their sum. The unit is in the type:
+/// `Histogram<Seconds>` observes a `Duration`, `Histogram<Bytes>` a `u64`.
+///
+/// A bucket holds what is at most its threshold and more than the one below. The
+/// count is the sum of the buckets, so the two agree at any instant.
+///
+/// Cost: a binary search over the thresholds and two adds.
+#[derive(Debug)]
+pub struct Histogram<U: Unit> {
+    bound: OnceLock<Bound>,
+    unit: PhantomData<U>,
+}
+
+/// The cells of a histogram: a bucket for each threshold, one for what is above
+/// them all, and the sum.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bound {
+    cells: Cells,
+    thresholds: &'static [u64],
+}
+
+impl<U: Unit> Clone for Histogram<U> {
+    fn clone(&self) -> Self {
+        Self { bound: self.bound.clone(), unit: PhantomData }
+    }
+}
+
+impl<U: Unit> Default for Histogram<U> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<U: Unit> Histogram<U> {
+    /// A histogram that is not installed yet: what it is told goes nowhere.
+    pub const fn new() -> Self {
+        Self { bound: OnceLock::new(), unit: PhantomData }
+    }
+
+    /// Counts one observation.
+    #[inline]
+    pub fn observe(&self, value: U::Value) {
+        if let Some(Bound { cells, thresholds }) = self.bound.get() {
+            let kept = U::kept(value);
+            cells.at(thresholds.partition_point(|&t| t < kept)).add(1);
+            cells.at(thresholds.len() + 1).add(kept);
+        }
+    }
+}
+
+impl Histogram<Seconds> {
+    /// Starts a timer that observes when it is dropped, on every way out.
+    #[inline]
+    pub fn time(&self) -> Timer<'_> {
+        Timer { histogram: self, start: Instant::now() }
+    }
+}
+
+/// Observes the time from its making to its end; see [`Histogram::time`].
+#[must_use = "a timer that is dropped at once measures nothing"]
+#[derive(Debug)]
+pub struct Timer<'a> {
+    histogram: &'a Histogram<Seconds>,
+    start: Instant,
+}
+
+impl Drop for Timer<'_> {
+    fn drop(&mut self) {
+        self.histogram.observe(self.start.elapsed());
+    }
+}
+
+impl<U: Unit> Metric for Histogram<U> {}
+
+impl<U: Unit> Sealed for Histogram<U> {
+    type Bound = Bound;
+
+    fn shape(opts: &Opts<'_>) -> Result<Shape, String> {
+        let thresholds = thresholds::<U>(opts.buckets.unwrap_or(U::BUCKETS))?;
+        Ok(Shape {
+            kind: Kind::Histogram,
+            number: Number::Integer,
+            storage: None,
+            ending: U::SUFFIX,
+            per_unit: U::PER_UNIT,
+            cells: thresholds.len() + 2,
+            thresholds,
+        })
+    }
+
+    #[inline]
+    fn bind(cells: Cells, thresholds: &'static [u64]) -> Bound {
+        Bound { cells, thresholds }
+    }
+
+    #[inline]
+    fn holding(bound: OnceLock<Bound>) -> Self {
+        Self { bound, unit: PhantomData }
+    }
+
+    #[inline]
+    fn slot(&self) -> &OnceLock<Bound> {
+        &self.bound
+    }
+}
+
+/// Thresholds as they are kept, or what is wrong with them.
+fn thresholds<U: Unit>(shown: &[f64]) -> Result<Vec<u64>, String> {
+    let expected = "buckets are finite, positive, ascending and at most 1,024";
+    if shown.is_empty() || shown.len() > 1024 {
+        return Err(format!("{expected}; found {} of them", shown.len()));
+    }
+    let mut kept: Vec<u64> = Vec::with_capacity(shown.len());
+    for &threshold in shown {
+        let scaled = (threshold * U::PER_UNIT).round();
+        // A threshold below the smallest kept unit would be 0.
+        if !(1.0..u64::MAX as f64).contains(&scaled) {
+            return Err(format!("{expected}; found {threshold}"));
+        }
+        let scaled = scaled as u64;
+        if kept.last().is_some_and(|&last| last >= scaled) {
+            return Err(format!("{expected}; found {threshold} after one that is as large"));
+        }
+        kept.push(scaled);
+    }
+    Ok(kept)
+}

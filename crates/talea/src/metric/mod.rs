@@ -1,0 +1,138 @@
+//! The metric types: what user code holds and calls.
+//!
+//! Each is a handle of a few words that is either bound to its cells or not
+//! installed yet, in which case what it is told goes nowhere. All of them can be
+//! shared by any number of threads; no operation allocates, blocks, panics or
+//! logs.
+
+mod counter;
+mod gauge;
+mod histogram;
+
+use std::sync::OnceLock;
+
+pub use counter::{Counter, FloatCounter};
+pub use gauge::{FloatGauge, Gauge, UpDownCounter};
+pub use histogram::{Histogram, Timer};
+use talea_region::{Cells, Number, Storage};
+
+use crate::opts::Opts;
+
+/// What a metric is, as the text formats name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Kind {
+    /// Only goes up.
+    Counter = 1,
+    /// Goes up and down.
+    Gauge = 2,
+    /// Counts observations by size.
+    Histogram = 3,
+}
+
+impl Kind {
+    pub(crate) fn from_u8(n: u8) -> Option<Self> {
+        [Self::Counter, Self::Gauge, Self::Histogram].into_iter().find(|kind| *kind as u8 == n)
+    }
+
+    /// The word after `# TYPE`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Counter => "counter",
+            Self::Gauge => "gauge",
+            Self::Histogram => "histogram",
+        }
+    }
+}
+
+/// A metric type: a counter, a gauge, a histogram. Sealed: the formats know
+/// these and no others.
+pub trait Metric: Sealed {}
+
+/// What the registry needs to know of a metric type.
+#[doc(hidden)]
+pub trait Sealed: Sized {
+    /// The metric's cells, as a handle keeps them.
+    type Bound: Copy + PartialEq + Send + Sync + 'static;
+
+    /// What a family of this type asks of the region, or why not.
+    fn shape(opts: &Opts<'_>) -> Result<Shape, String>;
+
+    fn bind(cells: Cells, thresholds: &'static [u64]) -> Self::Bound;
+
+    /// A handle that is bound, or one that goes nowhere.
+    fn holding(bound: OnceLock<Self::Bound>) -> Self;
+
+    fn slot(&self) -> &OnceLock<Self::Bound>;
+}
+
+/// What a family of some metric type is, before labels.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Shape {
+    pub(crate) kind: Kind,
+    pub(crate) number: Number,
+    /// How it must be stored; `None` where the labels decide.
+    pub(crate) storage: Option<Storage>,
+    /// What the name ends in.
+    pub(crate) ending: &'static str,
+    pub(crate) per_unit: f64,
+    pub(crate) thresholds: Vec<u64>,
+    pub(crate) cells: usize,
+}
+
+impl Shape {
+    /// One cell, no unit.
+    fn single_cell(
+        kind: Kind,
+        number: Number,
+        storage: Option<Storage>,
+        ending: &'static str,
+    ) -> Self {
+        Self { kind, number, storage, ending, per_unit: 1.0, thresholds: Vec::new(), cells: 1 }
+    }
+}
+
+/// The parts that every metric of one cell has in common.
+macro_rules! single_cell_metric {
+    ($name:ident, $shape:expr) => {
+        impl $name {
+            /// A metric that is not installed yet: what it is told goes nowhere.
+            pub const fn new() -> Self {
+                Self { cell: std::sync::OnceLock::new() }
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self::new()
+            }
+        }
+
+        impl crate::metric::Metric for $name {}
+
+        impl crate::metric::Sealed for $name {
+            type Bound = talea_region::Cell;
+
+            fn shape(_: &crate::opts::Opts<'_>) -> Result<crate::metric::Shape, String> {
+                Ok($shape)
+            }
+
+            #[inline]
+            fn bind(cells: talea_region::Cells, _: &'static [u64]) -> Self::Bound {
+                cells.at(0)
+            }
+
+            #[inline]
+            fn holding(cell: std::sync::OnceLock<Self::Bound>) -> Self {
+                Self { cell }
+            }
+
+            #[inline]
+            fn slot(&self) -> &std::sync::OnceLock<Self::Bound> {
+                &self.cell
+            }
+        }
+    };
+}
+pub(crate) use single_cell_metric;

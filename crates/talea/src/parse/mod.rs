@@ -1,0 +1,5 @@
+//! Reading what others expose.
+
+mod text;
+
+pub use text::{ParseError, Sample, text};

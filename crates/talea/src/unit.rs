@@ -1,0 +1,85 @@
+//! Units: what a histogram measures, told by its type.
+
+use std::time::Duration;
+
+/// What a histogram measures. Observations are kept as integers, so that adding
+/// one is exact, and are divided once, when they are shown.
+pub trait Unit: Copy + Send + Sync + 'static {
+    /// What is observed.
+    type Value: Copy;
+    /// The end of the metric's name, with its underscore; empty for none.
+    const SUFFIX: &'static str;
+    /// How many of the kept integers make one of the shown unit.
+    const PER_UNIT: f64;
+    /// The default thresholds, in the shown unit.
+    const BUCKETS: &'static [f64];
+    /// The integer that is kept.
+    fn kept(value: Self::Value) -> u64;
+}
+
+/// Durations, kept in nanoseconds and shown in seconds.
+#[derive(Clone, Copy, Debug)]
+pub enum Seconds {}
+
+impl Unit for Seconds {
+    type Value = Duration;
+    const SUFFIX: &'static str = "_seconds";
+    const PER_UNIT: f64 = 1e9;
+    const BUCKETS: &'static [f64] =
+        &[0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0];
+
+    /// Durations of more than 584 years count as 584 years.
+    #[inline]
+    fn kept(value: Duration) -> u64 {
+        value
+            .as_secs()
+            .checked_mul(1_000_000_000)
+            .and_then(|n| n.checked_add(u64::from(value.subsec_nanos())))
+            .unwrap_or(u64::MAX)
+    }
+}
+
+/// Sizes in bytes.
+#[derive(Clone, Copy, Debug)]
+pub enum Bytes {}
+
+impl Unit for Bytes {
+    type Value = u64;
+    const SUFFIX: &'static str = "_bytes";
+    const PER_UNIT: f64 = 1.0;
+    const BUCKETS: &'static [f64] =
+        &[256.0, 1024.0, 4096.0, 16384.0, 65536.0, 262_144.0, 1_048_576.0, 4_194_304.0];
+
+    #[inline]
+    fn kept(value: u64) -> u64 {
+        value
+    }
+}
+
+/// Plain numbers of things.
+#[derive(Clone, Copy, Debug)]
+pub enum Things {}
+
+impl Unit for Things {
+    type Value = u64;
+    const SUFFIX: &'static str = "";
+    const PER_UNIT: f64 = 1.0;
+    const BUCKETS: &'static [f64] = &[1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6];
+
+    #[inline]
+    fn kept(value: u64) -> u64 {
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_kept_in_nanoseconds_up_to_the_largest() {
+        assert_eq!(Seconds::kept(Duration::from_nanos(1)), 1);
+        assert_eq!(Seconds::kept(Duration::new(3, 7)), 3_000_000_007);
+        assert_eq!(Seconds::kept(Duration::MAX), u64::MAX);
+    }
+}
