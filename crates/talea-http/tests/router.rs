@@ -1,0 +1,332 @@
+//! Claims about metered routers, asked in process; the items API's own tests do
+//! the same over real connections.
+
+use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{MatchedPath, Path, State};
+use axum::http::{Method, Request, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use http_body_util::BodyExt;
+use talea::Registry;
+use talea_http::axum::{Router, get, post};
+use tower::{Layer, Service, ServiceExt};
+
+fn registry() -> Registry {
+    Registry::for_test().unwrap()
+}
+
+async fn ask(app: &axum::Router, method: Method, path: &str) -> Response {
+    let request = Request::builder().method(method).uri(path).body(Body::empty()).unwrap();
+    app.clone().oneshot(request).await.unwrap()
+}
+
+async fn body(response: Response) -> String {
+    let bytes = response.into_body().collect().await.unwrap().to_bytes();
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn requests(registry: &Registry, method: &str, route: &str, status: &str) -> Option<f64> {
+    let labels = [("method", method), ("route", route), ("status", status)];
+    registry.snapshot().value("http_requests_total", &labels)
+}
+
+/// All requests that were counted, and that their other metrics agree.
+fn total(registry: &Registry) -> u64 {
+    let snapshot = registry.snapshot();
+    let mut total = 0;
+    for family in snapshot.families() {
+        for series in family.series() {
+            match (family.name(), series.value()) {
+                ("http_requests_total", talea::Value::Unsigned(n)) => total += n,
+                ("http_requests_in_flight", value) => assert_eq!(value, talea::Value::Signed(0)),
+                _ => {}
+            }
+        }
+    }
+    let durations = snapshot.histogram("http_request_duration_seconds", &[]).unwrap();
+    assert_eq!(durations.count(), total);
+    total
+}
+
+#[test]
+fn every_series_is_there_before_the_first_request() {
+    let registry = registry();
+    let _app: axum::Router = Router::new()
+        .route("/api/items", get(async || "").post(async || ""))
+        .route("/api/items/{id}", get(async || "").delete(async || ""))
+        .metered(&registry)
+        .unwrap();
+    for (method, route) in [
+        ("GET", "/api/items"),
+        ("POST", "/api/items"),
+        ("_OTHER", "/api/items"),
+        ("GET", "/api/items/{id}"),
+        ("DELETE", "/api/items/{id}"),
+        ("_OTHER", "/api/items/{id}"),
+        ("_OTHER", "_unmatched"),
+    ] {
+        for status in ["1xx", "2xx", "3xx", "4xx", "5xx", "_OTHER"] {
+            assert_eq!(requests(&registry, method, route, status), Some(0.0), "{method} {route}");
+        }
+        let labels = [("method", method), ("route", route)];
+        let snapshot = registry.snapshot();
+        assert_eq!(snapshot.value("http_requests_in_flight", &labels), Some(0.0));
+        let durations = snapshot.histogram("http_request_duration_seconds", &labels);
+        assert_eq!(durations.unwrap().count(), 0);
+    }
+    assert_eq!(total(&registry), 0);
+}
+
+#[tokio::test]
+async fn each_request_is_counted_once_at_its_route_by_its_status() {
+    let registry = registry();
+    let status = async |Path(status): Path<u16>| StatusCode::from_u16(status).unwrap();
+    let app = Router::new()
+        .route("/status/{status}", get(status).post(status))
+        .metered(&registry)
+        .unwrap();
+    for status in [200, 204, 301, 404, 500, 799] {
+        ask(&app, Method::GET, &format!("/status/{status}")).await;
+    }
+    ask(&app, Method::POST, "/status/201").await;
+    ask(&app, Method::HEAD, "/status/200").await;
+    let route = "/status/{status}";
+    for (method, status, expected) in [
+        ("GET", "2xx", 3.0),
+        ("GET", "3xx", 1.0),
+        ("GET", "4xx", 1.0),
+        ("GET", "5xx", 1.0),
+        ("GET", "_OTHER", 1.0),
+        ("POST", "2xx", 1.0),
+    ] {
+        assert_eq!(requests(&registry, method, route, status), Some(expected), "{method} {status}");
+    }
+    assert_eq!(total(&registry), 8);
+}
+
+#[tokio::test]
+async fn an_undeclared_method_is_405_with_what_is_allowed_under_one_name() {
+    let registry = registry();
+    let app =
+        Router::new().route("/x", get(async || "").put(async || "")).metered(&registry).unwrap();
+    for method in ["POST", "PROPFIND", "X-ODD"] {
+        let answer = ask(&app, method.parse().unwrap(), "/x").await;
+        assert_eq!(answer.status(), StatusCode::METHOD_NOT_ALLOWED);
+        assert_eq!(answer.headers()["allow"], "GET,HEAD,PUT");
+    }
+    assert_eq!(requests(&registry, "_OTHER", "/x", "4xx"), Some(3.0));
+    assert_eq!(total(&registry), 3);
+}
+
+#[tokio::test]
+async fn an_unmatched_route_has_one_name() {
+    let registry = registry();
+    let app = Router::new().route("/x", get(async || "")).metered(&registry).unwrap();
+    let before = registry.snapshot().to_text().lines().count();
+    for n in 0..500 {
+        let answer = ask(&app, Method::GET, &format!("/scan/{n}")).await;
+        assert_eq!(answer.status(), StatusCode::NOT_FOUND);
+    }
+    assert_eq!(requests(&registry, "_OTHER", "_unmatched", "4xx"), Some(500.0));
+    assert_eq!(registry.snapshot().to_text().lines().count(), before, "no new series");
+}
+
+#[tokio::test]
+async fn a_fallback_of_ones_own_is_metered_too() {
+    let registry = registry();
+    let app = Router::new()
+        .route("/x", get(async || ""))
+        .fallback(async || (StatusCode::IM_A_TEAPOT, "lost"))
+        .metered(&registry)
+        .unwrap();
+    let answer = ask(&app, Method::GET, "/nowhere").await;
+    assert_eq!(answer.status(), StatusCode::IM_A_TEAPOT);
+    assert_eq!(body(answer).await, "lost");
+    assert_eq!(requests(&registry, "_OTHER", "_unmatched", "4xx"), Some(1.0));
+    assert_eq!(total(&registry), 1);
+}
+
+#[tokio::test]
+async fn nesting_state_and_merging_work_as_in_axum() {
+    let registry = registry();
+    let show =
+        async |State(name): State<&'static str>, Path(id): Path<u32>, uri: Uri, at: MatchedPath| {
+            format!("{name} {id} {uri} {}", at.as_str())
+        };
+    let items = Router::new().route("/", get(async || "root")).route("/{id}", get(show));
+    let other = Router::new().route("/other", post(async || "other"));
+    let app: axum::Router = Router::new()
+        .nest("/api/items", items)
+        .merge(other)
+        .with_state("shop")
+        .metered(&registry)
+        .unwrap();
+    let answer = ask(&app, Method::GET, "/api/items/7").await;
+    assert_eq!(body(answer).await, "shop 7 /7 /api/items/{id}");
+    assert_eq!(body(ask(&app, Method::GET, "/api/items").await).await, "root");
+    assert_eq!(body(ask(&app, Method::POST, "/other").await).await, "other");
+    assert_eq!(ask(&app, Method::GET, "/api/items/7/8").await.status(), StatusCode::NOT_FOUND);
+    for (method, route) in [("GET", "/api/items/{id}"), ("GET", "/api/items"), ("POST", "/other")] {
+        assert_eq!(requests(&registry, method, route, "2xx"), Some(1.0), "{method} {route}");
+    }
+    assert_eq!(total(&registry), 4);
+}
+
+#[tokio::test]
+async fn one_path_declared_in_two_calls_is_one_route() {
+    let registry = registry();
+    let app = Router::new()
+        .route("/x", get(async || "got"))
+        .route("/x", post(async || "posted"))
+        .metered(&registry)
+        .unwrap();
+    assert_eq!(body(ask(&app, Method::GET, "/x").await).await, "got");
+    assert_eq!(body(ask(&app, Method::POST, "/x").await).await, "posted");
+    assert_eq!(ask(&app, Method::PUT, "/x").await.status(), StatusCode::METHOD_NOT_ALLOWED);
+    assert_eq!(requests(&registry, "_OTHER", "/x", "4xx"), Some(1.0));
+    assert_eq!(total(&registry), 3);
+}
+
+#[test]
+#[should_panic(expected = "both routers declare /x")]
+fn two_routers_that_declare_one_path_are_told_so() {
+    let _ = Router::<()>::new()
+        .route("/x", get(async || ""))
+        .merge(Router::new().route("/x", post(async || "")));
+}
+
+/// A middleware that answers some requests itself and delays the others.
+#[derive(Clone)]
+struct Gate;
+
+#[derive(Clone)]
+struct GateService<S>(S);
+
+impl<S> Layer<S> for Gate {
+    type Service = GateService<S>;
+    fn layer(&self, inner: S) -> GateService<S> {
+        GateService(inner)
+    }
+}
+
+impl<S> Service<Request<Body>> for GateService<S>
+where
+    S: Service<Request<Body>, Response = Response, Error = Infallible> + Clone + Send + 'static,
+    S::Future: Send,
+{
+    type Response = Response;
+    type Error = Infallible;
+    type Future = std::pin::Pin<Box<dyn Future<Output = Result<Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.0.poll_ready(cx)
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let refused = request.uri().query() == Some("refuse");
+        let answer = self.0.call(request);
+        Box::pin(async move {
+            if refused {
+                return Ok(StatusCode::UNAUTHORIZED.into_response());
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            answer.await
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_request_is_observed_once_outside_of_however_many_layers() {
+    for layers in 0..4 {
+        let registry = registry();
+        let mut router = Router::new().route("/x", get(async || "").post(async || ""));
+        for _ in 0..layers {
+            router = router.layer(Gate);
+        }
+        let app = router.route("/bare", get(async || "")).metered(&registry).unwrap();
+        ask(&app, Method::GET, "/x").await;
+        ask(&app, Method::HEAD, "/x").await;
+        ask(&app, Method::POST, "/x").await;
+        ask(&app, Method::PUT, "/x").await;
+        ask(&app, Method::GET, "/bare").await;
+        ask(&app, Method::GET, "/nowhere").await;
+        assert_eq!(total(&registry), 6, "{layers} layers");
+        assert_eq!(requests(&registry, "GET", "/x", "2xx"), Some(2.0));
+        let labels = [("method", "POST"), ("route", "/x")];
+        let took = registry.snapshot().histogram("http_request_duration_seconds", &labels);
+        assert!(took.unwrap().sum() >= 0.02 * f64::from(layers), "the layers are inside");
+        if layers > 0 {
+            ask(&app, Method::GET, "/x?refuse").await;
+            assert_eq!(requests(&registry, "GET", "/x", "4xx"), Some(1.0), "a layer's own answer");
+            ask(&app, Method::GET, "/nowhere?refuse").await;
+            assert_eq!(requests(&registry, "_OTHER", "_unmatched", "4xx"), Some(2.0));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_is_dropped_leaves_and_is_counted() {
+    let registry = registry();
+    let app =
+        Router::new().route("/slow", get(std::future::pending::<()>)).metered(&registry).unwrap();
+    let in_flight = |registry: &Registry| {
+        let labels = [("method", "GET"), ("route", "/slow")];
+        registry.snapshot().value("http_requests_in_flight", &labels)
+    };
+    let task = tokio::spawn({
+        let app = app.clone();
+        async move { ask(&app, Method::GET, "/slow").await }
+    });
+    while in_flight(&registry) != Some(1.0) {
+        tokio::task::yield_now().await;
+    }
+    task.abort();
+    assert!(task.await.unwrap_err().is_cancelled());
+    assert_eq!(requests(&registry, "GET", "/slow", "_OTHER"), Some(1.0));
+    assert_eq!(total(&registry), 1);
+}
+
+#[tokio::test]
+async fn a_handler_that_panics_is_a_5xx_and_the_panic_goes_on() {
+    let registry = registry();
+    let broken = async || -> &'static str { panic!("on purpose") };
+    let app = Router::new().route("/broken", get(broken)).metered(&registry).unwrap();
+    let answer = futures_catch(ask(&app, Method::GET, "/broken")).await;
+    assert!(answer.is_err(), "the panic reached the caller");
+    assert_eq!(requests(&registry, "GET", "/broken", "5xx"), Some(1.0));
+    assert_eq!(total(&registry), 1);
+}
+
+/// Polls a future and catches its panic.
+async fn futures_catch<F: Future>(future: F) -> std::thread::Result<F::Output> {
+    let mut future = std::pin::pin!(future);
+    std::future::poll_fn(move |cx| {
+        match std::panic::catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(output)) => Poll::Ready(Ok(output)),
+            Err(panic) => Poll::Ready(Err(panic)),
+        }
+    })
+    .await
+}
+
+#[test]
+fn two_routers_share_the_metrics_of_one_registry() {
+    let registry = registry();
+    let _a: axum::Router = Router::new().route("/a", get(async || "")).metered(&registry).unwrap();
+    let _b: axum::Router = Router::new().route("/b", get(async || "")).metered(&registry).unwrap();
+    assert_eq!(requests(&registry, "GET", "/a", "2xx"), Some(0.0));
+    assert_eq!(requests(&registry, "GET", "/b", "2xx"), Some(0.0));
+}
+
+#[test]
+fn a_metric_of_the_same_name_is_told_when_metering() {
+    let registry = registry();
+    registry.register::<talea::Gauge>(talea::Opts::new("http_requests_total", "Mine.")).unwrap();
+    let told = Router::<()>::new().metered(&registry).unwrap_err().to_string();
+    assert!(told.contains("http_requests_total"), "{told}");
+}
