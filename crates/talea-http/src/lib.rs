@@ -45,3 +45,8 @@ mod meter;
 mod metrics_server;
 
 pub use metrics_server::MetricsServer;
+
+/// The example in the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
