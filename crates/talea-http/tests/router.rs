@@ -123,6 +123,19 @@ async fn an_undeclared_method_is_405_with_what_is_allowed_under_one_name() {
 }
 
 #[tokio::test]
+async fn an_undeclared_method_can_have_an_answer_of_ones_own() {
+    let registry = registry();
+    let sorry = async || (StatusCode::METHOD_NOT_ALLOWED, "sorry");
+    let app =
+        Router::new().route("/x", get(async || "").fallback(sorry)).metered(&registry).unwrap();
+    let answer = ask(&app, Method::PUT, "/x").await;
+    assert_eq!(answer.headers()["allow"], "GET,HEAD");
+    assert_eq!(body(answer).await, "sorry");
+    assert_eq!(requests(&registry, "_OTHER", "/x", "4xx"), Some(1.0));
+    assert_eq!(total(&registry), 1);
+}
+
+#[tokio::test]
 async fn an_unmatched_route_has_one_name() {
     let registry = registry();
     let app = Router::new().route("/x", get(async || "")).metered(&registry).unwrap();

@@ -30,19 +30,26 @@ pub enum Number {
     Float = 1,
 }
 
-/// One cell. A plain pointer: copy it, keep it, send it to other threads.
+/// Which copies of a cell there are beside the one that its handle points to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Copies {
+    /// None: the word is the cell.
+    One,
+    /// One in each plane; the word is that in plane 0.
+    Planes(&'static Region),
+    /// One in each process's block; the word is that in block 0.
+    Blocks(&'static Region),
+}
+
+/// One cell. A plain pointer: copy it, keep it, send it to other threads, use it
+/// in children made by `fork`.
 ///
 /// No operation allocates, blocks or panics.
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
-    /// The word itself, or of a striped cell its copy in plane 0.
     word: &'static AtomicU64,
-    /// Where the cell is striped: what finds the other planes.
-    striped: Option<&'static Region>,
+    copies: Copies,
 }
-
-// A handle kept in every metric: three words would show.
-const _: () = assert!(size_of::<Cell>() == 16);
 
 /// Equal where they are the same word of the same region.
 impl PartialEq for Cell {
@@ -58,14 +65,14 @@ impl Cell {
     /// is touched), else one atomic add.
     #[inline]
     pub fn add(self, n: u64) {
-        match self.striped {
-            Some(region) => {
+        match self.copies {
+            Copies::Planes(region) => {
                 if !restartable::add(self.word, region.cpu_table(), n) {
                     planes::add_slowly(region, self.word, n);
                 }
             }
-            None => {
-                self.word.fetch_add(n, Relaxed);
+            Copies::One | Copies::Blocks(_) => {
+                self.own().fetch_add(n, Relaxed);
             }
         }
     }
@@ -73,65 +80,74 @@ impl Cell {
     /// Adds to a float cell.
     #[inline]
     pub fn add_float(self, x: f64) {
-        match self.striped {
-            Some(region) => {
+        match self.copies {
+            Copies::Planes(region) => {
                 if !restartable::add_float(self.word, region.cpu_table(), x) {
                     planes::add_float_slowly(region, self.word, x);
                 }
             }
-            None => add_float_atomically(self.word, x),
+            Copies::One | Copies::Blocks(_) => add_float_atomically(self.own(), x),
         }
     }
 
-    /// Adds to a single integer cell and returns the new value, as it was at
-    /// that instant. A striped cell has no such instant: it is added to, and
-    /// the sum is read afterwards.
+    /// Adds to an integer cell and returns the new value, as it was at that
+    /// instant. A striped cell has no such instant: it is added to, and the sum
+    /// is read afterwards.
     #[inline]
     pub fn add_and_get(self, n: u64) -> u64 {
-        match self.striped {
-            Some(_) => {
+        match self.copies {
+            Copies::Planes(_) => {
                 self.add(n);
                 self.get()
             }
-            None => self.word.fetch_add(n, Relaxed).wrapping_add(n),
+            Copies::One | Copies::Blocks(_) => self.own().fetch_add(n, Relaxed).wrapping_add(n),
         }
     }
 
-    /// Stores a value in a single cell. A striped cell is never stored to (an
-    /// add under way would undo it): the call does nothing.
+    /// Stores a value. A striped cell is never stored to (an add under way would
+    /// undo it): there, the call does nothing.
     #[inline]
     pub fn set(self, value: u64) {
-        if self.striped.is_none() {
-            self.word.store(value, Relaxed);
+        if !matches!(self.copies, Copies::Planes(_)) {
+            self.own().store(value, Relaxed);
         }
     }
 
-    /// Replaces a single cell's value by `change(value)` until `change` returns
-    /// `None`. Does nothing to a striped cell.
+    /// Replaces the value by `change(value)`, unless that is `None`. Does nothing
+    /// to a striped cell.
     #[inline]
     pub fn update(self, change: impl FnMut(u64) -> Option<u64>) {
-        if self.striped.is_none() {
-            let _ = self.word.fetch_update(Relaxed, Relaxed, change);
+        if !matches!(self.copies, Copies::Planes(_)) {
+            let _ = self.own().fetch_update(Relaxed, Relaxed, change);
         }
     }
 
     /// The value of an integer cell: of a striped one, the sum over the planes;
     /// of an owned one, what this process holds.
     pub fn get(self) -> u64 {
-        match self.striped {
-            Some(region) => planes::copies(region, self.word)
+        match self.copies {
+            Copies::Planes(region) => planes::copies(region, self.word)
                 .fold(0, |sum, copy| sum.wrapping_add(copy.load(Relaxed))),
-            None => self.word.load(Relaxed),
+            Copies::One | Copies::Blocks(_) => self.own().load(Relaxed),
         }
     }
 
     /// The value of a float cell.
     pub fn get_float(self) -> f64 {
-        match self.striped {
-            Some(region) => {
+        match self.copies {
+            Copies::Planes(region) => {
                 planes::copies(region, self.word).map(|c| f64::from_bits(c.load(Relaxed))).sum()
             }
-            None => f64::from_bits(self.word.load(Relaxed)),
+            Copies::One | Copies::Blocks(_) => f64::from_bits(self.own().load(Relaxed)),
+        }
+    }
+
+    /// The word that this process adds to, where it is not striped.
+    #[inline]
+    fn own(self) -> &'static AtomicU64 {
+        match self.copies {
+            Copies::Blocks(region) => region.own_copy(self.word),
+            Copies::One | Copies::Planes(_) => self.word,
         }
     }
 }
@@ -149,7 +165,7 @@ pub(crate) fn add_float_atomically(word: &AtomicU64, x: f64) {
 #[derive(Clone, Copy, Debug)]
 pub struct Cells {
     words: &'static [AtomicU64],
-    striped: Option<&'static Region>,
+    copies: Copies,
 }
 
 /// Equal where they are the same run of the same region.
@@ -160,8 +176,8 @@ impl PartialEq for Cells {
 }
 
 impl Cells {
-    pub(crate) fn new(words: &'static [AtomicU64], striped: Option<&'static Region>) -> Self {
-        Self { words, striped }
+    pub(crate) fn new(words: &'static [AtomicU64], copies: Copies) -> Self {
+        Self { words, copies }
     }
 
     /// How many there are; at least one.
@@ -174,6 +190,6 @@ impl Cells {
     /// The cell at `i`, or the last one where there are fewer.
     #[inline]
     pub fn at(&self, i: usize) -> Cell {
-        Cell { word: &self.words[i.min(self.words.len() - 1)], striped: self.striped }
+        Cell { word: &self.words[i.min(self.words.len() - 1)], copies: self.copies }
     }
 }

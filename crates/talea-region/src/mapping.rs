@@ -86,6 +86,34 @@ mod linux {
     }
 
     impl Backing {
+        /// Puts an opening of its own in place of the one that this process
+        /// shares with the parent that it was forked from: locks belong to the
+        /// opening, and the parent's must end with the parent. Safe to call
+        /// between `fork` and `exec`.
+        pub(crate) fn reopen(&self) -> bool {
+            let inherited = self.file.as_raw_fd();
+            // "/proc/self/fd/" and a number, built without allocating.
+            let mut path = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0";
+            let digits = (1..10).find(|&n| inherited < 10_i32.pow(n)).unwrap_or(10) as usize;
+            let mut rest = inherited;
+            for at in (14..14 + digits).rev() {
+                path[at] = b'0' + (rest % 10) as u8;
+                rest /= 10;
+            }
+            // SAFETY: the path is NUL-terminated and lives through the call; the
+            // other calls have integers only. `self.file` goes on owning the same
+            // descriptor, which then names the new opening.
+            unsafe {
+                let own = libc::open(path.as_ptr().cast(), libc::O_RDWR | libc::O_CLOEXEC);
+                if own < 0 {
+                    return false;
+                }
+                let replaced = libc::dup3(own, inherited, libc::O_CLOEXEC) >= 0;
+                libc::close(own);
+                replaced
+            }
+        }
+
         pub(super) fn anonymous(len: u64) -> io::Result<(Self, &'static [AtomicU64])> {
             // SAFETY: the name is a NUL-terminated literal; the result is checked.
             let fd = unsafe {
@@ -124,7 +152,8 @@ mod linux {
 
         /// Locks the byte of process slot `slot`; false where somebody holds it.
         /// The kernel lets go when the last descriptor of this opening is
-        /// closed, so also at death.
+        /// closed, so also at death. (It waits while a child holds it that was
+        /// made by `fork` and has not begun to run.)
         pub(crate) fn lock_slot(&self, slot: u64) -> io::Result<bool> {
             let lock = flock(libc::F_WRLCK, LOCKS_AT + slot as i64, 1);
             // SAFETY: `lock` is a valid flock for the length of the call.

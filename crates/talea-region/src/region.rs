@@ -10,7 +10,7 @@ use crate::error::OpenError;
 use crate::layout::*;
 use crate::mapping::Mapping;
 use crate::restartable;
-use crate::slots;
+use crate::slots::{self, OwnSlot};
 
 /// What a region is created with. Attaching to an existing file takes the
 /// file's own limits.
@@ -62,8 +62,7 @@ pub struct Region {
     pub(crate) seed: u64,
     table: &'static [AtomicU64],
     created: u64,
-    /// The block that this process owns: its slot's number, or `SLOT_COUNT`.
-    pub(crate) slot: u64,
+    pub(crate) own: OwnSlot,
 }
 
 impl Region {
@@ -148,8 +147,10 @@ impl Region {
         let get = |at| map.word(at).map_or(0, |word| word.load(Relaxed));
         let (seed, created) = (get(H_HASH_SEED), get(H_CREATED));
         let table = map.words(CPU_TABLE, CPUS).unwrap_or(&[]);
-        let slot = slots::take(&map, &s);
-        Box::leak(Box::new(Self { map, s, seed, table, created, slot }))
+        let region: &'static Self =
+            Box::leak(Box::new(Self { map, s, seed, table, created, own: OwnSlot::default() }));
+        slots::join(region);
+        region
     }
 
     /// When the region was created, in nanoseconds since 1970.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-use crate::cells::{Cells, Storage};
+use crate::cells::{Cells, Copies, Storage};
 use crate::error::Overflow;
 use crate::families::{BUILDING, Family, PUBLISHED};
 use crate::hash::hash;
@@ -159,12 +159,13 @@ impl Family {
             word.store(head.pack(PUBLISHED), Release);
         }
         let first = self.region.series_word(id, SERIES_CELLS).load(Relaxed);
-        let count = u64::from(self.head.cells);
-        let words = match head.storage {
-            Storage::Owned => self.region.own_copy(first, count)?,
-            Storage::Single | Storage::Striped => self.region.map.words(first, count)?,
+        let words = self.region.map.words(first, u64::from(self.head.cells))?;
+        let copies = match head.storage {
+            Storage::Single => Copies::One,
+            Storage::Striped => Copies::Planes(self.region),
+            Storage::Owned => Copies::Blocks(self.region),
         };
-        Some(Cells::new(words, (head.storage == Storage::Striped).then_some(self.region)))
+        Some(Cells::new(words, copies))
     }
 
     fn word(&self, at: u64) -> &'static std::sync::atomic::AtomicU64 {

@@ -5,65 +5,133 @@
 //! the open file, so it works across pid namespaces and goes at death, however
 //! that comes. An owned cell has the same place in every block; only the owner
 //! writes to a block, atomically (it may have several threads).
+//!
+//! After `fork` the child opens the file anew, takes a slot and a block of its
+//! own and lets go of nothing: its parent goes on with the old ones. That runs
+//! in the child before anything else does, and so calls only what is safe after
+//! a fork.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicPtr, AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 use crate::layout::*;
-use crate::mapping::Mapping;
 use crate::region::{Region, unix_nanos};
 
-/// Takes the first free slot and clears its block. Where all are taken, or no
-/// memory is left, the process shares the block behind the last slot, which
-/// counts as living always.
-pub(crate) fn take(map: &Mapping, s: &Sections) -> u64 {
-    for slot in 0..SLOT_COUNT {
-        if !matches!(map.backing().lock_slot(slot), Ok(true)) {
-            continue;
+/// This process's part in a region. It stands in memory of the process, so a
+/// child changes its own copy.
+#[derive(Debug, Default)]
+pub(crate) struct OwnSlot {
+    /// The slot's number; `SLOT_COUNT` for the block that is shared.
+    slot: AtomicU64,
+    /// How far its block lies behind block 0.
+    block: AtomicU64,
+    /// The region that this process opened before this one.
+    next: AtomicPtr<Region>,
+}
+
+/// The regions that this process has open, the newest first.
+static OPEN: AtomicPtr<Region> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Takes a slot for a region that was just opened, and sees to it that children
+/// made by `fork` take theirs.
+pub(crate) fn join(region: &'static Region) {
+    region.take_slot();
+    let this = std::ptr::from_ref(region).cast_mut();
+    let mut newest = OPEN.load(Acquire);
+    loop {
+        region.own.next.store(newest, Relaxed);
+        match OPEN.compare_exchange(newest, this, Release, Acquire) {
+            Ok(_) => break,
+            Err(now) => newest = now,
         }
-        let block = s.owned + slot * s.owned_len;
-        if map.back(block, s.owned_len).is_err() {
-            break;
-        }
-        let put = |at, value| {
-            if let Some(word) = map.word(at) {
-                word.store(value, Relaxed);
-            }
-        };
-        (0..s.owned_len / WORD).for_each(|n| put(block + n * WORD, 0));
-        put(SLOTS + slot * SLOT_LEN + SLOT_PID, u64::from(std::process::id()));
-        put(SLOTS + slot * SLOT_LEN + SLOT_STARTED, unix_nanos());
-        return slot;
     }
-    SLOT_COUNT
+    #[cfg(target_os = "linux")]
+    {
+        static HANDLER: std::sync::Once = std::sync::Once::new();
+        // SAFETY: the handler calls only what is safe in the child of a process
+        // with threads; a library that holds it is never unloaded, since regions
+        // are never unmapped.
+        HANDLER.call_once(|| unsafe {
+            libc::pthread_atfork(None, None, Some(after_fork));
+        });
+    }
+}
+
+/// Runs in a child that was just made. No allocation, no lock.
+#[cfg(target_os = "linux")]
+extern "C" fn after_fork() {
+    let mut at = OPEN.load(Acquire);
+    // SAFETY: the list holds leaked regions only, linked before they were
+    // published.
+    while let Some(region) = unsafe { at.as_ref() } {
+        if region.map.backing().reopen() {
+            region.take_slot();
+        } else {
+            region.own.set(SLOT_COUNT, &region.s);
+        }
+        at = region.own.next.load(Relaxed);
+    }
+}
+
+impl OwnSlot {
+    fn set(&self, slot: u64, s: &Sections) {
+        self.slot.store(slot, Relaxed);
+        self.block.store(slot * s.owned_len, Relaxed);
+    }
 }
 
 impl Region {
+    /// Takes the first free slot and clears its block. Where all are taken, or
+    /// no memory is left, the process shares the block behind the last slot,
+    /// which counts as living always.
+    fn take_slot(&self) {
+        let mut taken = SLOT_COUNT;
+        for slot in 0..SLOT_COUNT {
+            if !matches!(self.map.backing().lock_slot(slot), Ok(true)) {
+                continue;
+            }
+            let block = self.s.owned + slot * self.s.owned_len;
+            if self.map.back(block, self.s.owned_len).is_err() {
+                break;
+            }
+            for word in self.map.words(block, self.s.owned_len / WORD).unwrap_or(&[]) {
+                word.store(0, Relaxed);
+            }
+            let at = SLOTS + slot * SLOT_LEN;
+            self.mark(at + SLOT_STARTED).store(unix_nanos(), Relaxed);
+            self.mark(at + SLOT_PID).store(u64::from(std::process::id()), Release);
+            taken = slot;
+            break;
+        }
+        self.own.set(taken, &self.s);
+    }
+
     /// Takes `bytes` in every owned block; returns the offset from a block's
     /// start.
     pub(crate) fn take_owned(&self, bytes: u64) -> Option<u64> {
-        self.mark(M_OWNED)
-            .fetch_update(Relaxed, Relaxed, |n| {
-                n.checked_add(bytes).filter(|&end| end <= self.s.owned_len)
-            })
-            .ok()
+        let fits = |n: u64| n.checked_add(bytes).filter(|&end| end <= self.s.owned_len);
+        self.mark(M_OWNED).fetch_update(Relaxed, Relaxed, fits).ok()
     }
 
-    /// This process's copy of a run of owned cells, given its place in block 0.
-    pub(crate) fn own_copy(&self, first: u64, cells: u64) -> Option<&'static [AtomicU64]> {
-        self.map.words(first + self.slot * self.s.owned_len, cells)
+    /// This process's copy of an owned cell.
+    #[inline]
+    pub(crate) fn own_copy(&self, cell: &'static AtomicU64) -> &'static AtomicU64 {
+        self.word_after(cell, self.own.block.load(Relaxed)).unwrap_or(cell)
     }
 
     /// How far the block of each living process lies behind block 0.
     pub(crate) fn living(&self) -> impl Iterator<Item = u64> + '_ {
-        // The block that is shared belongs to nobody who could be dead.
         (0..=SLOT_COUNT).filter(|&slot| self.lives(slot)).map(|slot| slot * self.s.owned_len)
     }
 
     fn lives(&self, slot: u64) -> bool {
-        if slot == self.slot || slot == SLOT_COUNT {
+        // The block that is shared belongs to nobody who could be dead.
+        if slot == self.own.slot.load(Relaxed) || slot == SLOT_COUNT {
             return true;
         }
-        self.mark(SLOTS + slot * SLOT_LEN + SLOT_PID).load(Relaxed) != 0
+        self.mark(SLOTS + slot * SLOT_LEN + SLOT_PID).load(Acquire) != 0
             && self.map.backing().others_hold(slot..slot + 1).unwrap_or(true)
     }
 }

@@ -13,6 +13,29 @@ use crate::meter::{Endpoint, Metered};
 pub struct MethodRouter<S = ()> {
     pub(crate) inner: routing::MethodRouter<S>,
     pub(crate) endpoints: Vec<(&'static str, &'static Endpoint)>,
+    /// What a fallback of its own answers.
+    pub(crate) other: Option<&'static Endpoint>,
+}
+
+impl<S> MethodRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+{
+    fn new() -> Self {
+        Self { inner: routing::MethodRouter::new(), endpoints: Vec::new(), other: None }
+    }
+
+    /// Answers the methods that have no handler; axum adds the header `Allow`.
+    /// Default: 405 with an empty body.
+    pub fn fallback<H, T>(mut self, handler: H) -> Self
+    where
+        H: Handler<T, S>,
+        T: 'static,
+    {
+        let endpoint = *self.other.get_or_insert_with(Endpoint::declare);
+        self.inner = self.inner.fallback(MeteredHandler { handler, endpoint });
+        self
+    }
 }
 
 macro_rules! methods {
@@ -25,7 +48,7 @@ macro_rules! methods {
                 T: 'static,
                 S: Clone + Send + Sync + 'static,
             {
-                MethodRouter { inner: routing::MethodRouter::new(), endpoints: Vec::new() }.$name(handler)
+                MethodRouter::new().$name(handler)
             }
         )*
 

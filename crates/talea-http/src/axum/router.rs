@@ -74,16 +74,18 @@ where
     /// The template is not one that axum takes, or a method of it is declared
     /// already.
     pub fn route(mut self, path: &str, methods: MethodRouter<S>) -> Self {
-        let other = Endpoint::declare();
-        let mut inner = methods.inner;
-        if self.declared.iter().all(|declared| declared.route != path) {
-            let not_allowed = async || StatusCode::METHOD_NOT_ALLOWED;
-            inner = inner.fallback(MeteredHandler { handler: not_allowed, endpoint: other });
-        }
+        // axum merges what one path is given in several calls, and takes one
+        // fallback.
+        let first = self.declared.iter().all(|declared| declared.route != path);
+        let methods = match methods.other {
+            None if first => methods.fallback(async || StatusCode::METHOD_NOT_ALLOWED),
+            _ => methods,
+        };
+        let other = methods.other.unwrap_or_else(Endpoint::declare);
         self.declared.push(Declared {
             route: path.to_owned(),
             endpoints: RouteEndpoints { declared: Vec::leak(methods.endpoints), other },
-            router: ::axum::Router::new().route(path, inner),
+            router: ::axum::Router::new().route(path, methods.inner),
         });
         self
     }

@@ -1,0 +1,80 @@
+//! The endpoints: five things to do with items.
+
+use crate::answer::{Data, Refusal};
+use crate::request::{ItemBody, ItemId};
+use crate::store::{Item, Store};
+use axum::Json;
+use axum::extract::State;
+use axum::http::{StatusCode, Uri, header};
+use axum::response::IntoResponse;
+use talea::Registry;
+use talea_http::axum::{Router, get};
+
+type Answer<T> = Result<T, Refusal>;
+
+/// The service over `store`, each endpoint metered in `registry`.
+///
+/// # Errors
+///
+/// A metric cannot be registered.
+pub fn router(store: Store, registry: &Registry) -> Result<axum::Router, talea::Error> {
+    let item = get(show).put(update).patch(update).delete(remove);
+    Router::new()
+        .route("/api/items", get(list).post(create).fallback(no_such_method))
+        .route("/api/items/{id}", item.fallback(no_such_method))
+        .fallback(no_such_path)
+        .with_state(store)
+        .metered(registry)
+}
+
+async fn list(State(store): State<Store>) -> Answer<impl IntoResponse> {
+    let items = store.list().await?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], format!(r#"{{"data":{items}}}"#)))
+}
+
+async fn create(State(store): State<Store>, body: ItemBody) -> Answer<impl IntoResponse> {
+    let data = store.create(body.value.unwrap_or(false)).await?;
+    let location = format!("/api/items/{}", data.id);
+    Ok((StatusCode::CREATED, [(header::LOCATION, location)], Json(Data { data })))
+}
+
+async fn show(State(store): State<Store>, ItemId(id): ItemId) -> Answer<Json<Data<Item>>> {
+    match store.find(id).await? {
+        Some(data) => Ok(Json(Data { data })),
+        None => Err(Refusal::no_such_item(id)),
+    }
+}
+
+/// `PUT` and `PATCH` do the same: what the body does not name stays.
+async fn update(
+    State(store): State<Store>,
+    ItemId(id): ItemId,
+    body: ItemBody,
+) -> Answer<Json<Data<Item>>> {
+    match store.update(id, body.value).await? {
+        Some(data) => Ok(Json(Data { data })),
+        None => Err(Refusal::no_such_item(id)),
+    }
+}
+
+async fn remove(State(store): State<Store>, ItemId(id): ItemId) -> Answer<StatusCode> {
+    if store.delete(id).await? {
+        Ok(StatusCode::NO_CONTENT)
+    } else {
+        Err(Refusal::no_such_item(id))
+    }
+}
+
+async fn no_such_path(uri: Uri) -> Refusal {
+    Refusal::new(
+        StatusCode::NOT_FOUND,
+        format!("there is nothing at {}: the items are at /api/items", uri.path()),
+    )
+}
+
+async fn no_such_method() -> Refusal {
+    Refusal::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "this path does not answer that method: the Allow header names those it does",
+    )
+}

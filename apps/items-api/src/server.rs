@@ -1,0 +1,137 @@
+//! Accepts connections and serves each in a metered task.
+
+use crate::stop::Stop;
+use anyhow::{Result, anyhow};
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::TokioIo;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::time::Duration;
+use talea_collectors::tasks::TaskMeter;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::time::sleep;
+
+/// How long a stopping server waits for the answers that are in flight.
+pub const DRAIN_LIMIT: Duration = Duration::from_secs(10);
+
+/// How many connections may wait to be accepted; thousands of clients start at
+/// once in a study. The system may lower it.
+const BACKLOG: u32 = 4096;
+
+/// How long to leave the listener alone when the system is out of descriptors
+/// or memory: until some connection has ended, perhaps.
+const BACK_OFF: Duration = Duration::from_millis(50);
+
+/// Listens at `address`.
+///
+/// # Errors
+///
+/// Fails when the address is taken or may not be used, and names it.
+pub fn bind(address: SocketAddr) -> Result<TcpListener> {
+    listen(address).map_err(|error| refused(address, "--listen", &error))
+}
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // On Unix this lets a restart have the port of connections that linger; on
+    // Windows it would let two programs share the port.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// Says which address could not be had, and what to do about it.
+pub(crate) fn refused(address: SocketAddr, option: &str, error: &io::Error) -> anyhow::Error {
+    match error.kind() {
+        ErrorKind::AddrInUse => anyhow!(
+            "port {} of {} is taken by another program: stop that one, or choose another port \
+             with {option} {}:PORT (0 picks a free one)",
+            address.port(),
+            address.ip(),
+            address.ip(),
+        ),
+        _ => anyhow!("cannot listen at {address}: {error}; choose another with {option}"),
+    }
+}
+
+/// Serves `app` until `stop` says so, then finishes what is in flight: for
+/// [`DRAIN_LIMIT`] at most, or until `stop` says so again.
+pub async fn serve(listener: TcpListener, app: Router, tasks: TaskMeter, mut stop: Stop) {
+    let connections = GracefulShutdown::new();
+    tokio::select! {
+        () = accept(&listener, &app, &tasks, &connections) => {}
+        () = stop.next() => {}
+    }
+    drop(listener);
+    drain(connections, &mut stop).await;
+}
+
+/// Never returns: no error of one connection may end the service.
+async fn accept(
+    listener: &TcpListener,
+    app: &Router,
+    tasks: &TaskMeter,
+    connections: &GracefulShutdown,
+) {
+    let mut told = false;
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                tasks.spawn(connection(stream, app, connections));
+            }
+            Err(error) if is_of_the_client(&error) => {}
+            Err(error) => {
+                if !told {
+                    told = true;
+                    eprintln!(
+                        "items-api: cannot accept a connection: {error}; trying again \
+                         (this is said once)"
+                    );
+                }
+                sleep(BACK_OFF).await;
+            }
+        }
+    }
+}
+
+/// The client left before it was accepted.
+fn is_of_the_client(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::ConnectionRefused | ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset
+    )
+}
+
+fn connection(
+    stream: TcpStream,
+    app: &Router,
+    connections: &GracefulShutdown,
+) -> impl Future<Output = ()> + Send + use<> {
+    // Refused only by a socket that is already closed, as serving will find out.
+    let _ = stream.set_nodelay(true);
+    let serving = http1::Builder::new()
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(app.clone()));
+    let serving = connections.watch(serving);
+    async move {
+        // An error here is a client that broke off or spoke no HTTP: its own affair.
+        let _ = serving.await;
+    }
+}
+
+async fn drain(connections: GracefulShutdown, stop: &mut Stop) {
+    tokio::select! {
+        () = connections.shutdown() => {}
+        () = sleep(DRAIN_LIMIT) => eprintln!(
+            "items-api: connections that were still busy after {} s are cut",
+            DRAIN_LIMIT.as_secs()
+        ),
+        () = stop.next() => {}
+    }
+}

@@ -1,0 +1,63 @@
+//! Puts the parts together and runs them until somebody says stop.
+
+use crate::arguments::Arguments;
+use crate::database::Database;
+use crate::stop::Stop;
+use crate::store::Store;
+use crate::{descriptors, items, server, study};
+use anyhow::{Context, Result};
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::time::Duration;
+use talea::Registry;
+use talea_collectors::tasks::TaskMeter;
+use talea_http::MetricsServer;
+use tokio::runtime::Handle;
+use tokio::time::timeout;
+
+/// How long the database may take to close; what it was told is safe anyway.
+const CLOSE_LIMIT: Duration = Duration::from_secs(2);
+
+/// Runs the service; returns when it has been stopped and all is put away.
+///
+/// # Errors
+///
+/// Fails when a port or the database cannot be had, with a message that names it.
+pub async fn run(arguments: Arguments) -> Result<()> {
+    descriptors::raise_limit();
+    let stop = Stop::listen(arguments.study)?;
+
+    let listener = server::bind(arguments.listen)?;
+    let url = arguments.database_url.filter(|url| !url.is_empty());
+    let database = match url {
+        Some(url) => Database::at(&url)?,
+        None => Database::temporary()?,
+    };
+    let store = Store::open(&database).await?;
+
+    let registry = Registry::new()?;
+    talea_collectors::process::register(&registry)?;
+    talea_collectors::tokio::register(&registry, Handle::current())?;
+    let tasks = TaskMeter::register(&registry, "server")?;
+
+    let app = items::router(store.clone(), &registry)?;
+    let extra = match arguments.study {
+        true => study::router(store.clone(), tasks.clone()),
+        false => axum::Router::new(),
+    };
+    let metrics = MetricsServer::bind_with(arguments.metrics_listen, &registry, extra)
+        .map_err(|error| server::refused(arguments.metrics_listen, "--metrics-listen", &error))?;
+
+    announce(listener.local_addr()?, metrics.local_addr())?;
+    tokio::spawn(server::serve(listener, app, tasks, stop)).await.context("the server broke")?;
+    let _ = timeout(CLOSE_LIMIT, store.close()).await;
+    Ok(())
+}
+
+fn announce(items: SocketAddr, metrics: SocketAddr) -> Result<()> {
+    let mut out = io::stdout().lock();
+    writeln!(out, "items on http://{items}/api/items")
+        .and_then(|()| writeln!(out, "metrics on http://{metrics}/metrics"))
+        .and_then(|()| out.flush())
+        .context("cannot write to standard output")
+}

@@ -1,0 +1,124 @@
+//! What can go wrong at the start, and what is said about it.
+
+use crate::client::send;
+use crate::service::{Service, program, program_after};
+use std::fs;
+use std::net::TcpListener;
+use std::process::Command;
+
+/// Runs a program that must fail at the start, with one line about it.
+fn failure(command: &mut Command) -> String {
+    let temporary = tempfile::tempdir().expect("a temporary folder");
+    let ended = command.env("TMPDIR", temporary.path()).output().expect("the program");
+    let told = String::from_utf8(ended.stderr).expect("text");
+    assert!(!ended.status.success(), "{told}");
+    assert!(ended.stdout.is_empty(), "{:?}", ended.stdout);
+    assert_eq!(told.lines().count(), 1, "{told}");
+    assert!(told.starts_with("items-api: "), "{told}");
+    let left = fs::read_dir(temporary.path()).unwrap().count();
+    assert_eq!(left, 0, "it left something behind");
+    told
+}
+
+#[test]
+fn a_taken_port_is_named_with_what_to_do() {
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().unwrap().to_string();
+    for option in ["--listen", "--metrics-listen"] {
+        let mut command = program_with(option, &address);
+        let told = failure(&mut command);
+        assert!(told.contains(&taken.local_addr().unwrap().port().to_string()), "{told}");
+        assert!(told.contains("taken"), "{told}");
+        assert!(told.contains(&format!("{option} ")), "{told}");
+    }
+}
+
+fn program_with(option: &str, address: &str) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_items-api"));
+    let other = if option == "--listen" { "--metrics-listen" } else { "--listen" };
+    command.args([option, address, other, "127.0.0.1:0"]).env_remove("DATABASE_URL");
+    command
+}
+
+#[test]
+fn an_address_of_another_machine_is_named() {
+    let told = failure(&mut program_with("--listen", "192.0.2.1:4000"));
+    assert!(told.contains("192.0.2.1:4000") && told.contains("--listen"), "{told}");
+}
+
+#[test]
+fn an_address_that_is_none_is_named() {
+    let ended = program_with("--listen", "nowhere").output().expect("the program");
+    let told = String::from_utf8(ended.stderr).expect("text");
+    assert!(!ended.status.success());
+    assert!(told.contains("nowhere") && told.contains("--listen"), "{told}");
+}
+
+#[test]
+fn a_database_in_a_folder_that_is_not_there_is_named() {
+    let told = failure(program().env("DATABASE_URL", "sqlite:/no/such/folder/items.db"));
+    assert!(told.contains("/no/such/folder/items.db"), "{told}");
+    assert!(told.contains("unable to open"), "{told}");
+}
+
+#[test]
+fn a_file_that_is_no_database_is_named_and_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("letter.txt");
+    let letter = "Dear reader, this is not a database. ".repeat(100);
+    fs::write(&path, &letter).unwrap();
+    let told = failure(program().env("DATABASE_URL", format!("sqlite:{}", path.display())));
+    assert!(told.contains(path.to_str().unwrap()), "{told}");
+    assert!(told.contains("not a database"), "{told}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), letter);
+}
+
+#[test]
+fn a_database_of_another_kind_is_refused_by_name() {
+    let told = failure(program().env("DATABASE_URL", "postgres://me:secret@localhost/items"));
+    assert!(told.contains("postgres") && told.contains("sqlite:"), "{told}");
+    assert!(!told.contains("secret"), "{told}");
+}
+
+#[test]
+fn a_named_database_is_made_and_keeps_its_items() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("items.db");
+    let mut ids = Vec::new();
+    for slashes in ["", "//"] {
+        let mut command = program();
+        command.env("DATABASE_URL", format!("sqlite:{slashes}{}", path.display()));
+        let mut service = Service::run(command);
+        ids.push(service.create());
+        let list = service.send("GET /api/items").json();
+        assert_eq!(list["data"].as_array().unwrap().len(), ids.len());
+        service.signal(rustix::process::Signal::TERM);
+        assert!(service.wait(std::time::Duration::from_secs(5)).0.success());
+    }
+    assert_eq!(ids, [1, 2]);
+}
+
+#[test]
+fn an_empty_database_url_is_no_database_url() {
+    let mut command = program();
+    command.env("DATABASE_URL", "");
+    let service = Service::run(command);
+    assert_eq!(service.create(), 1);
+    assert_eq!(fs::read_dir(service.temporary.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn the_limit_of_descriptors_is_raised_where_it_may() {
+    let service = Service::run(program_after("ulimit -S -n 64"));
+    let scraped = service.scrape();
+    let limit = scraped.iter().find(|sample| sample.name == "process_max_fds").unwrap();
+    assert!(limit.value > 64.0, "{limit:?}");
+}
+
+#[test]
+fn the_metrics_have_a_port_of_their_own() {
+    let service = Service::start();
+    assert_eq!(service.send("GET /metrics").status, 404);
+    assert_eq!(send(service.metrics, "GET /api/items", None).status, 404);
+    assert_eq!(send(service.metrics, "GET /metrics", None).status, 200);
+}

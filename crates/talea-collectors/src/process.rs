@@ -1,0 +1,40 @@
+//! The process as the system sees it, under the names that every Prometheus
+//! client uses.
+//!
+//! | metric | what it says |
+//! |---|---|
+//! | `process_cpu_seconds_total` | CPU time of all threads, user and system |
+//! | `process_resident_memory_bytes` | memory that is in RAM |
+//! | `process_virtual_memory_bytes` | address space |
+//! | `process_open_fds`, `process_max_fds` | open descriptors, and how many there may be |
+//! | `process_threads` | threads |
+//! | `process_start_time_seconds` | when it started, in seconds since 1970 |
+//!
+//! Values are read at each snapshot. One that cannot be read at that moment stays
+//! as it was.
+//!
+//! They exist on Linux. On other systems nothing is registered.
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(target_os = "linux")]
+mod stat;
+
+use talea::{Error, Registry};
+
+/// Registers the metrics of this process, and reads them for the first time.
+///
+/// Where `/proc` cannot be read only those metrics are registered that do not
+/// need it: CPU time and the limit of descriptors. On other systems than Linux
+/// nothing is registered.
+///
+/// # Errors
+///
+/// A metric cannot be registered: see [`Registry::register`].
+pub fn register(registry: &Registry) -> Result<(), Error> {
+    #[cfg(target_os = "linux")]
+    linux::register(registry)?;
+    #[cfg(not(target_os = "linux"))]
+    let _ = registry;
+    Ok(())
+}

@@ -1,0 +1,89 @@
+//! The gauges of a Linux process and where each is read.
+
+use super::stat::{Stat, boot_time, open_descriptors};
+use crate::total::Total;
+use rustix::param::{clock_ticks_per_second, page_size};
+use rustix::process::{Resource, getrlimit};
+use rustix::time::{ClockId, clock_gettime};
+use talea::{Error, FloatCounter, FloatGauge, Gauge, Opts, Registry};
+
+pub(super) fn register(registry: &Registry) -> Result<(), Error> {
+    register_cpu(registry)?;
+    register_stat(registry)?;
+    register_descriptors(registry)
+}
+
+fn register_cpu(registry: &Registry) -> Result<(), Error> {
+    let seconds: FloatCounter = registry.register(Opts::new(
+        "process_cpu_seconds_total",
+        "User and system CPU time of the process in seconds.",
+    ))?;
+    let total = Total::new(seconds);
+    show(registry, move || total.reach(cpu_seconds()));
+    Ok(())
+}
+
+/// The process's clock rather than `/proc/self/stat`, whose ticks of 10 ms are
+/// coarse for a load that lasts less than a second.
+fn cpu_seconds() -> f64 {
+    let spent = clock_gettime(ClockId::ProcessCPUTime);
+    spent.tv_sec as f64 + spent.tv_nsec as f64 * 1e-9
+}
+
+fn register_stat(registry: &Registry) -> Result<(), Error> {
+    let (Ok(stat), Ok(boot_time)) = (Stat::read(), boot_time()) else {
+        return Ok(());
+    };
+    let start: FloatGauge = registry.register(Opts::new(
+        "process_start_time_seconds",
+        "When the process started, in seconds since 1970-01-01 UTC.",
+    ))?;
+    start.set(boot_time as f64 + stat.start_ticks as f64 / clock_ticks_per_second() as f64);
+
+    let resident: Gauge = registry.register(Opts::new(
+        "process_resident_memory_bytes",
+        "Memory of the process that is in RAM, in bytes.",
+    ))?;
+    let virtual_memory: Gauge = registry.register(Opts::new(
+        "process_virtual_memory_bytes",
+        "Address space of the process in bytes.",
+    ))?;
+    let threads: Gauge =
+        registry.register(Opts::new("process_threads", "Threads of the process."))?;
+    let page = page_size() as i64;
+    show(registry, move || {
+        if let Ok(stat) = Stat::read() {
+            resident.set(stat.resident_pages * page);
+            virtual_memory.set(stat.virtual_bytes);
+            threads.set(stat.threads);
+        }
+    });
+    Ok(())
+}
+
+fn register_descriptors(registry: &Registry) -> Result<(), Error> {
+    let max: Gauge = registry
+        .register(Opts::new("process_max_fds", "Descriptors that the process may have open."))?;
+    show(registry, move || {
+        let limit = getrlimit(Resource::Nofile).current;
+        max.set(limit.and_then(|n| n.try_into().ok()).unwrap_or(i64::MAX));
+    });
+
+    if open_descriptors().is_err() {
+        return Ok(());
+    }
+    let open: Gauge = registry
+        .register(Opts::new("process_open_fds", "Descriptors that the process has open."))?;
+    show(registry, move || {
+        if let Ok(count) = open_descriptors() {
+            open.set(count as i64);
+        }
+    });
+    Ok(())
+}
+
+/// Refreshes now and before each snapshot.
+fn show(registry: &Registry, refresh: impl Fn() + Send + Sync + 'static) {
+    refresh();
+    registry.on_snapshot(refresh);
+}

@@ -1,0 +1,88 @@
+//! `/proc/self/stat` and the few other files that it takes to read it.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+
+/// What `/proc/self/stat` says, in the kernel's units.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Stat {
+    pub(super) threads: i64,
+    /// Clock ticks from the start of the system.
+    pub(super) start_ticks: u64,
+    pub(super) virtual_bytes: i64,
+    pub(super) resident_pages: i64,
+}
+
+impl Stat {
+    pub(super) fn read() -> io::Result<Stat> {
+        const PATH: &str = "/proc/self/stat";
+        Stat::parse(&fs::read_to_string(PATH)?).ok_or_else(|| unexpected(PATH))
+    }
+
+    fn parse(line: &str) -> Option<Stat> {
+        // The second field is the program's name in parentheses, which may hold
+        // blanks and parentheses itself. What follows starts with field 3.
+        let (_, after_name) = line.rsplit_once(')')?;
+        let fields: Vec<_> = after_name.split_ascii_whitespace().collect();
+        let field = |number: usize| fields.get(number - 3);
+        Some(Stat {
+            threads: field(20)?.parse().ok()?,
+            start_ticks: field(22)?.parse().ok()?,
+            virtual_bytes: field(23)?.parse().ok()?,
+            resident_pages: field(24)?.parse().ok()?,
+        })
+    }
+}
+
+/// When the system started, in seconds since 1970.
+pub(super) fn boot_time() -> io::Result<u64> {
+    const PATH: &str = "/proc/stat";
+    fs::read_to_string(PATH)?
+        .lines()
+        .find_map(|line| line.strip_prefix("btime "))
+        .and_then(|seconds| seconds.trim().parse().ok())
+        .ok_or_else(|| unexpected(PATH))
+}
+
+/// How many descriptors this process has open.
+pub(super) fn open_descriptors() -> io::Result<u64> {
+    const PATH: &str = "/proc/self/fd";
+    // Since Linux 6.2 the folder's size is the count; that needs no descriptor,
+    // which there may be none left of.
+    match fs::metadata(PATH)?.len() {
+        // The listing itself holds one open.
+        0 => Ok((fs::read_dir(PATH)?.count() as u64).saturating_sub(1)),
+        count => Ok(count),
+    }
+}
+
+fn unexpected(path: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, format!("{path} is not as expected"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: &str = "4242 (a) b (c) S 1 4242 4242 0 -1 4194304 1205 0 3 0 17 5 0 0 20 0 \
+                        7 0 880123 23400448 912 18446744073709551615 1 1 0 0 0 0 0 4096 17 \
+                        0 0 0 0 0 0\n";
+
+    #[test]
+    fn a_name_with_blanks_and_parentheses_shifts_nothing() {
+        let stat = Stat {
+            threads: 7,
+            start_ticks: 880_123,
+            virtual_bytes: 23_400_448,
+            resident_pages: 912,
+        };
+        assert_eq!(Stat::parse(LINE), Some(stat));
+    }
+
+    #[test]
+    fn a_line_that_breaks_off_is_an_error() {
+        assert_eq!(Stat::parse(&LINE[..80]), None);
+        assert_eq!(Stat::parse("no name"), None);
+        assert_eq!(Stat::parse(""), None);
+    }
+}

@@ -1,0 +1,129 @@
+//! Tasks alive and tasks ready, counted around each task.
+//!
+//! *Ready* means woken and not yet polled: what waits in the runtime's queues.
+//! Stable tokio shows only its global queue, which sees wake-ups from outside
+//! the runtime. A [`TaskMeter`] counts every wake and every poll of the tasks
+//! that are spawned through it, and keeps high-water marks that miss nothing
+//! between two scrapes.
+//!
+//! What it cannot see: tasks that are spawned in another way, and a task that
+//! the runtime polls without a wake (only to drop it after an abort, say).
+
+mod metered;
+mod tally;
+
+use metered::Metered;
+use std::sync::Arc;
+use talea::{Error, Gauge, Opts, Registry};
+use tally::{Level, Tally};
+use tokio::task::JoinHandle;
+
+/// Spawns tasks and counts those alive and those ready, now and at most.
+///
+/// Clones share their counts. [`TaskMeter::default`] makes one that counts and
+/// that no registry shows.
+#[derive(Debug, Clone, Default)]
+pub struct TaskMeter {
+    tallies: Arc<Tallies>,
+}
+
+/// The only truth about the counts; what the registry shows is copied from here
+/// at each snapshot, so that a count and its peak always belong together.
+#[derive(Debug, Default)]
+struct Tallies {
+    alive: Tally,
+    ready: Tally,
+}
+
+impl TaskMeter {
+    /// Makes a meter that `registry` shows as four gauges:
+    ///
+    /// | gauge | what it says |
+    /// |---|---|
+    /// | `{name}_tasks_alive` | tasks not yet done, dropped or aborted |
+    /// | `{name}_tasks_alive_peak` | the most of them at one moment since the last reset |
+    /// | `{name}_tasks_ready` | tasks woken, or just spawned, and not yet polled |
+    /// | `{name}_tasks_ready_peak` | the most of them at one moment since the last reset |
+    ///
+    /// Give each meter of a registry another name: two of one name would write to
+    /// the same gauges.
+    ///
+    /// # Errors
+    ///
+    /// A gauge cannot be registered: see [`Registry::register`].
+    pub fn register(registry: &Registry, name: &str) -> Result<TaskMeter, Error> {
+        let gauge = |ending: &str, help: &str| -> Result<Gauge, Error> {
+            registry.register(Opts::new(&format!("{name}_tasks_{ending}"), help))
+        };
+        let alive = gauge("alive", "Tasks that are not done yet.")?;
+        let alive_peak = gauge("alive_peak", "Most tasks alive at once since the last reset.")?;
+        let ready = gauge("ready", "Tasks that were woken and not polled yet.")?;
+        let ready_peak = gauge("ready_peak", "Most tasks ready at once since the last reset.")?;
+
+        let meter = TaskMeter::default();
+        let tallies = Arc::clone(&meter.tallies);
+        registry.on_snapshot(move || {
+            show(tallies.alive.read(), &alive, &alive_peak);
+            show(tallies.ready.read(), &ready, &ready_peak);
+        });
+        Ok(meter)
+    }
+
+    /// Spawns `future` on the current runtime, like [`tokio::spawn`], and meters it.
+    ///
+    /// # Panics
+    ///
+    /// Panics when called outside a tokio runtime.
+    pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        tokio::spawn(self.meter(future))
+    }
+
+    /// Wraps `future` so that it counts as a task of this meter: for a `JoinSet`,
+    /// a `LocalSet` or another runtime's spawn.
+    ///
+    /// It counts as alive and ready from this call on.
+    pub fn meter<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
+        Metered::new(future, Arc::clone(&self.tallies))
+    }
+
+    /// Tasks spawned and not yet done, dropped or aborted.
+    pub fn alive(&self) -> usize {
+        at_least_zero(self.tallies.alive.read().now)
+    }
+
+    /// The most tasks alive at one moment since the start or the last reset.
+    pub fn alive_peak(&self) -> usize {
+        at_least_zero(self.tallies.alive.read().peak)
+    }
+
+    /// Tasks woken, or just spawned, and not yet polled.
+    pub fn ready(&self) -> usize {
+        at_least_zero(self.tallies.ready.read().now)
+    }
+
+    /// The most tasks ready at one moment since the start or the last reset.
+    pub fn ready_peak(&self) -> usize {
+        at_least_zero(self.tallies.ready.read().peak)
+    }
+
+    /// Sets each peak to its current count.
+    ///
+    /// A peak is never below its count, whatever happens at the same time.
+    pub fn reset_peaks(&self) {
+        self.tallies.alive.reset_peak();
+        self.tallies.ready.reset_peak();
+    }
+}
+
+fn show(Level { now, peak }: Level, now_gauge: &Gauge, peak_gauge: &Gauge) {
+    now_gauge.set(i64::from(now.max(0)));
+    peak_gauge.set(i64::from(peak.max(0)));
+}
+
+fn at_least_zero(count: i32) -> usize {
+    usize::try_from(count).unwrap_or(0)
+}
