@@ -1,6 +1,8 @@
 //! What the metrics port shows of the requests.
 
 use crate::service::Service;
+use std::io::Write;
+use std::process::{Command, Stdio};
 use talea::parse::Sample;
 
 /// Every endpoint as declared.
@@ -38,6 +40,24 @@ fn every_endpoint_is_there_at_zero_before_the_first_request() {
             assert_eq!(value(&samples, "http_requests_total", &labels), 0.0);
         }
     }
+}
+
+#[test]
+fn promtool_has_no_complaint() {
+    let service = Service::start();
+    service.create();
+    let text = service.scrape_text();
+    let mut promtool = Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("promtool is missing: scripts/setup --test installs it");
+    promtool.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let told = promtool.wait_with_output().unwrap();
+    let said = [told.stdout, told.stderr].concat();
+    assert!(told.status.success() && said.is_empty(), "{}", String::from_utf8_lossy(&said));
 }
 
 #[test]

@@ -96,9 +96,13 @@ impl Service {
 
     /// What the metrics port shows now.
     pub(crate) fn scrape(&self) -> Vec<Sample> {
+        talea::parse::text(&self.scrape_text()).expect("exposition text")
+    }
+
+    pub(crate) fn scrape_text(&self) -> String {
         let answer = send(self.metrics, "GET /metrics", None);
         assert_eq!(answer.status, 200, "{answer:?}");
-        talea::parse::text(&answer.body).expect("exposition text")
+        answer.body
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
