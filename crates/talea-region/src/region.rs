@@ -158,6 +158,12 @@ impl Region {
         self.created
     }
 
+    /// Series records handed out, those among them that a process left unfinished
+    /// when it died.
+    pub fn records(&self) -> u64 {
+        self.mark(M_SERIES).load(Acquire) / SERIES_LEN
+    }
+
     /// CPU id to the distance of its plane from plane 0; 0 where it has none.
     #[inline]
     pub(crate) fn cpu_table(&self) -> &'static [AtomicU64] {

@@ -1,0 +1,200 @@
+//! Claims about writers that die or stop at any instant. `TALEA_KILLS` sets how
+//! many are killed; 50 by default.
+#![cfg(target_os = "linux")]
+
+use std::collections::HashSet;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use talea_region::{Config, Family, FamilySpec, Number, Region, Storage};
+
+const WRITERS: usize = 4;
+/// Rounds between two new series.
+const EVERY: u64 = 256;
+/// Series of its own that a writer makes at most.
+const BORN: u64 = 16;
+
+struct Shm(PathBuf);
+
+impl Shm {
+    fn new(name: &str) -> Self {
+        let path = PathBuf::from(format!("/dev/shm/talea-test-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Shm {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn open(path: &Path) -> &'static Region {
+    let opened =
+        Region::open(path, Config { series: 60_000, ..Config::with_len(32 << 20) }).unwrap();
+    assert_eq!(opened.notice, None);
+    opened.region
+}
+
+fn family(region: &'static Region, name: &str, storage: Storage, cells: u32) -> Family {
+    let number = Number::Integer;
+    let name = name.as_bytes();
+    let spec =
+        FamilySpec { name, definition: b"", kind: 0, storage, number, cells, limit: u64::MAX };
+    region.family(spec).unwrap()
+}
+
+/// Not a claim of its own: what the other tests start as a process. Each round
+/// adds once to each kind of cell and to a series of its own, and then
+/// acknowledges with one byte.
+#[test]
+fn writes_until_killed_when_told() {
+    let Ok(path) = std::env::var("TALEA_TEST_KILLED") else { return };
+    let region = open(path.as_ref());
+    let striped = family(region, "striped", Storage::Striped, 1).series(b"").unwrap().at(0);
+    let single = family(region, "single", Storage::Single, 1).series(b"").unwrap().at(0);
+    let born = family(region, "born", Storage::Single, 3);
+    let raced = family(region, "raced", Storage::Striped, 1);
+    let mut out = std::io::stdout().lock();
+    // Only the acknowledgements follow this mark.
+    out.write_all(b"\n!").unwrap();
+    out.flush().unwrap();
+    for n in 0u64.. {
+        striped.add(1);
+        single.add(1);
+        if n % EVERY == 0 {
+            if n < BORN * EVERY {
+                let text = format!("pid=\"{}\",n=\"{n}\"", std::process::id());
+                born.series(text.as_bytes()).unwrap().at(2).add(1);
+            }
+            // All writers meet new labels at about the same time.
+            raced.series(format!("n=\"{}\"", n / EVERY).as_bytes()).unwrap().at(0).add(1);
+        }
+        out.write_all(b".").unwrap();
+        out.flush().unwrap();
+    }
+}
+
+struct Writer {
+    child: Child,
+    acknowledged: ChildStdout,
+}
+
+impl Writer {
+    fn start(path: &Path) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "writes_until_killed_when_told", "--nocapture"])
+            .env("TALEA_TEST_KILLED", path)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let acknowledged = child.stdout.take().unwrap();
+        Self { child, acknowledged }
+    }
+
+    /// Kills it and returns how many rounds it acknowledged.
+    fn kill(mut self) -> u64 {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        let mut said = Vec::new();
+        self.acknowledged.read_to_end(&mut said).unwrap();
+        let mark = said.windows(2).position(|w| w == b"\n!");
+        mark.map_or(0, |at| said[at + 2..].len() as u64)
+    }
+
+    fn signal(&self, signal: libc::c_int) {
+        #[allow(unsafe_code)]
+        // SAFETY: a call with integers; the process is ours and not waited for.
+        let told = unsafe { libc::kill(self.child.id() as libc::pid_t, signal) };
+        assert_eq!(told, 0);
+    }
+}
+
+fn check_between(what: &str, found: u64, acknowledged: u64, slack: u64) {
+    assert!(
+        (acknowledged..=acknowledged + slack).contains(&found),
+        "{what}: {found}, where {acknowledged} were acknowledged and at most {slack} not"
+    );
+}
+
+#[test]
+fn a_killed_writer_loses_nothing_and_leaves_nothing_torn() {
+    let kills: u64 = std::env::var("TALEA_KILLS").map_or(50, |n| n.parse().unwrap());
+    let shm = Shm::new("killed");
+    let path = shm.0.join("shop.talea");
+    let region = open(&path);
+    let mut writers: Vec<Writer> = (0..WRITERS).map(|_| Writer::start(&path)).collect();
+    let mut rounds = Vec::new();
+    // A small generator with a fixed seed: which instants are hit depends on the
+    // machine anyway.
+    let mut random = 0x2545_F491_4F6C_DD1D_u64;
+    for kill in 0..kills {
+        random =
+            random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        std::thread::sleep(Duration::from_micros(2_000 + (random >> 40) % 8_000));
+        let victim = kill as usize % WRITERS;
+        rounds.push(std::mem::replace(&mut writers[victim], Writer::start(&path)).kill());
+        region.snapshot();
+    }
+    rounds.extend(writers.into_iter().map(Writer::kill));
+    let died = rounds.len() as u64;
+    let acknowledged = |of: fn(u64) -> u64| rounds.iter().map(|&n| of(n)).sum::<u64>();
+    let all = acknowledged(|n| n);
+    assert!(all > 100 * kills, "the writers came to write: {all} rounds");
+
+    let snapshot = region.snapshot();
+    let mut names = HashSet::new();
+    for family in snapshot.families() {
+        let name = String::from_utf8(family.name.clone()).unwrap();
+        let mut texts = HashSet::new();
+        let mut sum = 0;
+        for series in snapshot.series(family) {
+            assert!(texts.insert(series.text.to_vec()), "{name}: a series is there twice");
+            sum += series.values.iter().sum::<u64>();
+            if name == "born" {
+                assert!(series.values[2] <= 1 && series.values[..2] == [0, 0], "{series:?}");
+            }
+        }
+        match name.as_str() {
+            "striped" | "single" => check_between(&name, sum, all, died),
+            "raced" => check_between(&name, sum, acknowledged(|n| n.div_ceil(EVERY)), died),
+            "born" => {
+                check_between(&name, sum, acknowledged(|n| n.div_ceil(EVERY).min(BORN)), died);
+            }
+            other => panic!("a family {other:?}"),
+        }
+        names.insert(name);
+    }
+    assert_eq!(names.len(), 4);
+    // A process that dies leaves at most the record that it was building.
+    let leaked = region.records()
+        - snapshot.families().iter().map(|f| snapshot.series(f).len() as u64).sum::<u64>();
+    assert!(leaked <= 2 * died, "{leaked} records leaked by {died} deaths");
+}
+
+#[test]
+fn a_stopped_writer_blocks_nobody() {
+    let shm = Shm::new("stopped");
+    let path = shm.0.join("shop.talea");
+    let region = open(&path);
+    let raced = family(region, "raced", Storage::Striped, 1);
+    for round in 0..20_u64 {
+        let writer = Writer::start(&path);
+        std::thread::sleep(Duration::from_micros(3_000 + round * 331));
+        writer.signal(libc::SIGSTOP);
+        // It may be stopped while it makes any of these.
+        for n in 0..2_000 {
+            raced.series(format!("n=\"{n}\"").as_bytes()).unwrap().at(0).add(1);
+        }
+        region.snapshot();
+        writer.signal(libc::SIGCONT);
+        writer.kill();
+    }
+    let snapshot = region.snapshot();
+    let raced = snapshot.families().iter().find(|f| f.name == b"raced").unwrap();
+    let mine = snapshot.series(raced).filter(|s| s.values[0] >= 20).count();
+    assert_eq!(mine, 2_000);
+}
