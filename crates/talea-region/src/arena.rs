@@ -45,19 +45,6 @@ impl Region {
             .all(|(word, chunk)| word.load(Relaxed) == hash::word(chunk))
     }
 
-    /// Appends the bytes at `span` to `out`; false where the span lies outside
-    /// the arena.
-    pub(crate) fn copy_text(&self, span: Span, out: &mut Vec<u8>) -> bool {
-        let Some(words) = self.text_words(span) else { return false };
-        let start = out.len();
-        out.reserve(words.len() * 8);
-        for word in words {
-            out.extend_from_slice(&word.load(Relaxed).to_le_bytes());
-        }
-        out.truncate(start + span.len as usize);
-        true
-    }
-
     fn text_words(&self, span: Span) -> Option<&'static [std::sync::atomic::AtomicU64]> {
         let end = span.at.checked_add(span.len)?;
         if end > self.s.arena_len {

@@ -21,6 +21,13 @@ pub enum OpenError {
     },
     /// The file is not on tmpfs, where writing back pages could stall writers.
     NotTmpfs(PathBuf),
+    /// What was to be read is not a region of this boot and layout.
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What was found there.
+        reason: String,
+    },
     /// Files can be shared on Linux only.
     Unsupported,
 }
@@ -38,6 +45,9 @@ impl fmt::Display for OpenError {
                 "{} is not on tmpfs, and a disk that writes pages back can stall or kill writers; use a path under /dev/shm or another tmpfs",
                 path.display()
             ),
+            Self::Damaged { path, reason } => {
+                write!(f, "{} is no region that can be read: {reason}", path.display())
+            }
             Self::Unsupported => write!(
                 f,
                 "a region in a file needs Linux; on this platform use a region of the process's own memory"

@@ -163,17 +163,6 @@ impl Region {
         Ok(Family { region: self, id, head })
     }
 
-    /// The definition under a name, if there is such a family: for saying what
-    /// a conflict is about.
-    pub fn definition(&self, name: &[u8]) -> Option<Vec<u8>> {
-        let hash = hash(self.seed, NAMES, name);
-        let id = self
-            .find(Record::Family, hash, |id| self.text_is(self.family_span(id, FAMILY_NAME), name))
-            .ok()?;
-        let mut out = Vec::new();
-        self.copy_text(self.family_span(id, FAMILY_DEFINITION), &mut out).then_some(out)
-    }
-
     pub(crate) fn family_word(&self, id: u32, at: u64) -> &'static std::sync::atomic::AtomicU64 {
         let id = u64::from(id).min(self.s.family_max - 1);
         self.mark(self.s.families + id * FAMILY_LEN + at)

@@ -110,6 +110,8 @@ enum Found {
 #[cfg(target_os = "linux")]
 fn attach(path: &Path) -> Result<Found, OpenError> {
     use std::io::ErrorKind;
+    use std::sync::atomic::Ordering::Acquire;
+
     let map = match Mapping::existing(path) {
         Ok(map) => map,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
@@ -125,7 +127,8 @@ fn attach(path: &Path) -> Result<Found, OpenError> {
             });
         }
     };
-    match Region::validate(&map) {
+    let word = |at| map.word(at).map_or(0, |word| word.load(Acquire));
+    match Region::validate(word, map.len()) {
         Ok(sections) => Ok(Found::Region(Region::leak(map, sections))),
         Err(reason) => {
             let used = map.backing().others_hold(0..SLOT_COUNT).unwrap_or(true);

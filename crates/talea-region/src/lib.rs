@@ -11,7 +11,9 @@
 //!   [`series`](Family::series) are found or made by their label text and own a
 //!   run of [`Cells`].
 //! - A [`Cell`] is added to or set, from any thread, process or signal handler.
-//! - A [`Snapshot`] is what a reader takes ([`Region::snapshot`]).
+//! - A [`Snapshot`] is what a reader takes: in a process that has the region
+//!   ([`Region::snapshot`]), or from outside, also when all who wrote are dead
+//!   (`Reader`, on Linux).
 //!
 //! How the memory is laid out is drawn in `layout.rs` and in
 //! `docs/region-format.md`. All unsafe code of the Rust side is here: in
@@ -29,6 +31,8 @@ mod index;
 mod layout;
 mod mapping;
 mod planes;
+#[cfg(target_os = "linux")]
+mod reader;
 mod region;
 mod restartable;
 mod series;
@@ -40,5 +44,7 @@ pub use error::{FamilyError, OpenError, Overflow};
 pub use families::{Family, FamilySpec};
 pub use file::Opened;
 pub use layout::{LAYOUT_VERSION, MAX_LEN, MIN_LEN};
+#[cfg(target_os = "linux")]
+pub use reader::Reader;
 pub use region::{Config, Region};
 pub use snapshot::{FamilyCopy, SeriesView, Snapshot};

@@ -86,6 +86,15 @@ mod linux {
     }
 
     impl Backing {
+        /// What holds a region that is only read.
+        pub(crate) fn of(file: File) -> Self {
+            Self { file }
+        }
+
+        pub(crate) fn file(&self) -> &File {
+            &self.file
+        }
+
         /// Puts an opening of its own in place of the one that this process
         /// shares with the parent that it was forked from: locks belong to the
         /// opening, and the parent's must end with the parent. Safe to call

@@ -19,6 +19,7 @@ use crate::cells::add_float_atomically;
 use crate::layout::{ATOMIC_PLANES, BACKED, M_PLANES, M_STRIPED, PAGE};
 use crate::region::Region;
 use crate::restartable;
+use crate::snapshot;
 
 /// An integer add that found no plane: claims one for this CPU, or adds to an
 /// atomic plane.
@@ -121,11 +122,5 @@ pub(crate) fn copies(
     region: &'static Region,
     cell: &'static AtomicU64,
 ) -> impl Iterator<Item = &'static AtomicU64> {
-    deltas(region).filter_map(move |delta| region.word_after(cell, delta))
-}
-
-/// How far each plane in use lies behind plane 0.
-pub(crate) fn deltas(region: &Region) -> impl Iterator<Item = u64> + '_ {
-    let atomic = (0..ATOMIC_PLANES).map(|plane| plane * region.s.plane_len);
-    atomic.chain(region.cpu_table().iter().map(|entry| entry.load(Acquire)).filter(|&d| d != 0))
+    snapshot::planes(region).filter_map(move |delta| region.word_after(cell, delta))
 }

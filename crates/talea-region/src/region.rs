@@ -11,6 +11,7 @@ use crate::layout::*;
 use crate::mapping::Mapping;
 use crate::restartable;
 use crate::slots::{self, OwnSlot};
+use crate::snapshot::{self, Snapshot, Source};
 
 /// What a region is created with. Attaching to an existing file takes the
 /// file's own limits.
@@ -116,11 +117,12 @@ impl Region {
         Ok(Self::leak(map, s))
     }
 
-    /// Checks the header of a mapping that somebody else made.
-    pub(crate) fn validate(map: &Mapping) -> Result<Sections, String> {
-        let get = |at| map.word(at).map_or(0, |word| word.load(Relaxed));
-        let version = map.word(H_VERSION).map_or(0, |word| word.load(Acquire));
-        if get(H_MAGIC) != MAGIC {
+    /// Checks a header that somebody else wrote, given what reads its words and
+    /// the length of the file.
+    pub(crate) fn validate(word: impl Fn(u64) -> u64, len: u64) -> Result<Sections, String> {
+        // The version is read before what it vouches for.
+        let version = word(H_VERSION);
+        if word(H_MAGIC) != MAGIC {
             return Err("it does not begin as a region does".to_owned());
         }
         if version != LAYOUT_VERSION {
@@ -128,16 +130,13 @@ impl Region {
                 "its layout is version {version}, where {LAYOUT_VERSION} was expected"
             ));
         }
-        if [get(H_BOOT_ID), get(H_BOOT_ID + WORD)] != boot_id() {
+        if [word(H_BOOT_ID), word(H_BOOT_ID + WORD)] != boot_id() {
             return Err("it was made before the machine was last started".to_owned());
         }
-        let limits = Limits { len: get(H_LEN), series: get(H_SERIES_MAX), planes: get(H_PLANES) };
-        if limits.len != map.len() {
-            return Err(format!(
-                "its header states {} bytes, its file has {}",
-                limits.len,
-                map.len()
-            ));
+        let limits =
+            Limits { len: word(H_LEN), series: word(H_SERIES_MAX), planes: word(H_PLANES) };
+        if limits.len != len {
+            return Err(format!("its header states {} bytes, its file has {len}", limits.len));
         }
         Sections::new(limits).map_err(|told| format!("its header states {told}"))
     }
@@ -156,6 +155,12 @@ impl Region {
     /// When the region was created, in nanoseconds since 1970.
     pub fn created_unix_nanos(&self) -> u64 {
         self.created
+    }
+
+    /// Copies all values out. Cost: the living series and the planes in use;
+    /// how many processes wrote, or died, does not matter.
+    pub fn snapshot(&self) -> Snapshot {
+        snapshot::take(self)
     }
 
     /// Series records handed out, those among them that a process left unfinished
@@ -240,6 +245,21 @@ impl Region {
     /// Whether striped adds of this process go through restartable sequences.
     pub fn has_restartable_sequences() -> bool {
         restartable::enabled()
+    }
+}
+
+impl Source for Region {
+    fn sections(&self) -> &Sections {
+        &self.s
+    }
+
+    fn words(&self, at: u64, count: u64) -> Option<impl Iterator<Item = u64>> {
+        // Acquire, since some of these words say that others may be read.
+        Some(self.map.words(at, count)?.iter().map(|word| word.load(Acquire)))
+    }
+
+    fn lives(&self, slot: u64) -> bool {
+        self.is_own(slot) || self.map.backing().others_hold(slot..slot + 1).unwrap_or(true)
     }
 }
 

@@ -121,17 +121,7 @@ impl Region {
         self.word_after(cell, self.own.block.load(Relaxed)).unwrap_or(cell)
     }
 
-    /// How far the block of each living process lies behind block 0.
-    pub(crate) fn living(&self) -> impl Iterator<Item = u64> + '_ {
-        (0..=SLOT_COUNT).filter(|&slot| self.lives(slot)).map(|slot| slot * self.s.owned_len)
-    }
-
-    fn lives(&self, slot: u64) -> bool {
-        // The block that is shared belongs to nobody who could be dead.
-        if slot == self.own.slot.load(Relaxed) || slot == SLOT_COUNT {
-            return true;
-        }
-        self.mark(SLOTS + slot * SLOT_LEN + SLOT_PID).load(Acquire) != 0
-            && self.map.backing().others_hold(slot..slot + 1).unwrap_or(true)
+    pub(crate) fn is_own(&self, slot: u64) -> bool {
+        slot == self.own.slot.load(Relaxed)
     }
 }

@@ -2,18 +2,32 @@
 //!
 //! Planes are read in a fixed order and cells only grow, so of two snapshots
 //! the later never shows less. Nothing in it points into the region.
-
-use std::sync::atomic::{
-    AtomicU64,
-    Ordering::{Acquire, Relaxed},
-};
+//!
+//! The same code reads a region that this process maps and a copy of one that
+//! it does not: each is a [`Source`] of words. It believes none of them. What
+//! does not fit is left out, and what is claimed twice is bounded by the
+//! region's own length.
 
 use crate::cells::{Number, Storage};
 use crate::families::{FamilyHead, PUBLISHED};
 use crate::layout::*;
-use crate::planes;
-use crate::region::Region;
 use crate::series::SeriesHead;
+
+/// Where a snapshot's words come from.
+pub(crate) trait Source {
+    fn sections(&self) -> &Sections;
+
+    /// `count` words from an offset on; `None` where they are not there.
+    fn words(&self, at: u64, count: u64) -> Option<impl Iterator<Item = u64>>;
+
+    /// Whether the process of a slot lives.
+    fn lives(&self, slot: u64) -> bool;
+
+    /// One word; 0 where it is not there.
+    fn word(&self, at: u64) -> u64 {
+        self.words(at, 1).and_then(|mut words| words.next()).unwrap_or(0)
+    }
+}
 
 /// A copy of a region's families, series and values.
 #[derive(Clone, Debug, Default)]
@@ -83,122 +97,155 @@ impl Snapshot {
     }
 }
 
-/// Where the copies of a cell lie, behind its first.
-struct Copies {
-    planes: Vec<u64>,
-    living: Vec<u64>,
+/// Copies everything out of a source.
+pub(crate) fn take(source: &impl Source) -> Snapshot {
+    let mut taking = Taking {
+        s: *source.sections(),
+        source,
+        planes: planes(source).collect(),
+        living: living(source).collect(),
+        out: Snapshot::default(),
+    };
+    taking.families();
+    taking.series();
+    taking.out
 }
 
-impl Region {
-    /// Copies all values out. Cost: the living series and the planes in use;
-    /// how many processes wrote, or died, does not matter.
-    pub fn snapshot(&'static self) -> Snapshot {
-        let mut snapshot = Snapshot { families: self.copy_families(), ..Snapshot::default() };
-        let copies =
-            Copies { planes: planes::deltas(self).collect(), living: self.living().collect() };
-        let used =
-            self.mark(M_SERIES).load(Acquire).min(self.s.series_max * SERIES_LEN) / SERIES_LEN;
-        // The mark moves before the pages behind it are backed.
-        let backed = self.mark(M_SERIES + BACKED).load(Acquire) / SERIES_LEN;
-        let mut place = vec![None; self.s.family_max as usize];
-        for (n, family) in snapshot.families.iter().enumerate() {
-            place[family.id as usize] = Some(n as u32);
-        }
-        for id in 0..used.min(backed) as u32 {
-            let Some((PUBLISHED, head)) =
-                SeriesHead::unpack(self.series_word(id, SERIES_HEAD).load(Acquire))
-            else {
-                continue;
-            };
-            let Some(&Some(family)) = place.get(head.family as usize) else { continue };
-            self.copy_series(&mut snapshot, family, id, head, &copies);
-        }
-        // Stable: within a family the order of birth stays.
-        snapshot.series.sort_by_key(|series| series.family);
-        let mut from = 0;
-        for (n, family) in snapshot.families.iter_mut().enumerate() {
-            let count = snapshot.series[from..].iter().take_while(|s| s.family == n as u32).count();
-            family.series = from..from + count;
-            from += count;
-        }
-        snapshot
+/// How far each plane in use lies behind plane 0, in a fixed order.
+pub(crate) fn planes(source: &impl Source) -> impl Iterator<Item = u64> {
+    let atomic = (0..ATOMIC_PLANES).map(|plane| plane * source.sections().plane_len);
+    let table = source.words(CPU_TABLE, CPUS).into_iter().flatten();
+    let Sections { plane_len, plane_count, .. } = *source.sections();
+    // Each entry names a plane of its CPU's own, or it is not an entry.
+    let own = ATOMIC_PLANES * plane_len..plane_count * plane_len;
+    atomic.chain(table.filter(move |delta| own.contains(delta) && delta % plane_len == 0))
+}
+
+/// How far the block of each living process lies behind block 0.
+pub(crate) fn living(source: &impl Source) -> impl Iterator<Item = u64> {
+    let slots = (0..=SLOT_COUNT).filter(|&slot| {
+        // The block that is shared belongs to nobody who could be dead.
+        slot == SLOT_COUNT
+            || source.word(SLOTS + slot * SLOT_LEN + SLOT_PID) != 0 && source.lives(slot)
+    });
+    slots.map(|slot| slot * source.sections().owned_len)
+}
+
+struct Taking<'a, S> {
+    source: &'a S,
+    s: Sections,
+    planes: Vec<u64>,
+    living: Vec<u64>,
+    out: Snapshot,
+}
+
+impl<S: Source> Taking<'_, S> {
+    fn families(&mut self) {
+        let used = self.source.word(M_FAMILIES).min(self.s.family_max) as u32;
+        self.out.families = (0..used).filter_map(|id| self.family(id)).collect();
     }
 
-    fn copy_families(&self) -> Vec<FamilyCopy> {
-        let used = self.mark(M_FAMILIES).load(Acquire).min(self.s.family_max) as u32;
-        (0..used).filter_map(|id| self.copy_family(id)).collect()
-    }
-
-    fn copy_family(&self, id: u32) -> Option<FamilyCopy> {
-        let (PUBLISHED, head) =
-            FamilyHead::unpack(self.family_word(id, FAMILY_HEAD).load(Acquire))?
-        else {
-            return None;
-        };
+    fn family(&self, id: u32) -> Option<FamilyCopy> {
+        let word = |at| self.source.word(self.s.families + u64::from(id) * FAMILY_LEN + at);
+        let (PUBLISHED, head) = FamilyHead::unpack(word(FAMILY_HEAD))? else { return None };
         let (mut name, mut definition) = (Vec::new(), Vec::new());
-        let whole = self.copy_text(self.family_span(id, FAMILY_NAME), &mut name)
-            && self.copy_text(self.family_span(id, FAMILY_DEFINITION), &mut definition);
-        whole.then(|| FamilyCopy {
+        self.text(Span::unpack(word(FAMILY_NAME)), &mut name)?;
+        self.text(Span::unpack(word(FAMILY_DEFINITION)), &mut definition)?;
+        Some(FamilyCopy {
             name,
             definition,
             kind: head.kind,
             number: head.number,
-            created_unix_nanos: self.family_word(id, FAMILY_CREATED).load(Relaxed),
-            dropped: self.family_word(id, FAMILY_DROPPED).load(Relaxed),
+            created_unix_nanos: word(FAMILY_CREATED),
+            dropped: word(FAMILY_DROPPED),
             id,
             cells: head.cells,
             series: 0..0,
         })
     }
 
-    fn copy_series(
-        &self,
-        out: &mut Snapshot,
-        family: u32,
-        id: u32,
-        head: SeriesHead,
-        copies: &Copies,
-    ) {
-        let FamilyCopy { cells, number, .. } = out.families[family as usize];
-        let first = self.series_word(id, SERIES_CELLS).load(Relaxed);
-        let values = out.values.len();
-        let text = out.text.len();
-        let deltas: &[u64] = match head.storage {
-            Storage::Single => &[0],
-            Storage::Striped => &copies.planes,
-            Storage::Owned => &copies.living,
-        };
-        let mut add = |delta| self.add_copy(&mut out.values, values, first + delta, cells, number);
-        let summed = deltas.iter().all(|&delta| add(delta));
-        let span = Span::unpack(self.series_word(id, SERIES_TEXT).load(Relaxed));
-        if !summed || !self.copy_text(span, &mut out.text) {
-            out.values.truncate(values);
-            out.text.truncate(text);
-            return;
+    fn series(&mut self) {
+        // The mark moves before the pages behind it are backed.
+        let backed = self.source.word(M_SERIES + BACKED);
+        let used = self.source.word(M_SERIES).min(backed) / SERIES_LEN;
+        let mut place = vec![None; self.s.family_max as usize];
+        for (n, family) in self.out.families.iter().enumerate() {
+            place[family.id as usize] = Some(n as u32);
         }
-        let created = self.series_word(id, SERIES_CREATED).load(Relaxed);
-        out.series.push(SeriesCopy { family, created, text: text..out.text.len(), values });
+        let words = self.s.series..self.s.series + used.min(self.s.series_max) * SERIES_LEN;
+        for record in words.step_by(SERIES_LEN as usize) {
+            let head = SeriesHead::unpack(self.source.word(record + SERIES_HEAD));
+            let Some((PUBLISHED, head)) = head else { continue };
+            let Some(&Some(family)) = place.get(head.family as usize) else { continue };
+            let (texts, values) = (self.out.text.len(), self.out.values.len());
+            if self.one_series(record, family, head).is_none() {
+                self.out.text.truncate(texts);
+                self.out.values.truncate(values);
+            }
+        }
+        // Stable: within a family the order of birth stays.
+        self.out.series.sort_by_key(|series| series.family);
+        let mut from = 0;
+        for (n, family) in self.out.families.iter_mut().enumerate() {
+            let rest = self.out.series[from..].iter();
+            let count = rest.take_while(|series| series.family == n as u32).count();
+            family.series = from..from + count;
+            from += count;
+        }
     }
 
-    /// Adds one copy of a run of cells to `values[from..]`; false where the run
-    /// lies outside the region.
-    fn add_copy(
-        &self,
-        values: &mut Vec<u64>,
-        from: usize,
-        at: u64,
-        cells: u32,
-        number: Number,
-    ) -> bool {
-        let Some(words) = self.map.words(at, u64::from(cells)) else { return false };
-        values.resize(from + cells as usize, 0);
-        let load = |word: &AtomicU64| word.load(Relaxed);
-        for (value, word) in values[from..].iter_mut().zip(words) {
-            *value = match number {
-                Number::Integer => value.wrapping_add(load(word)),
-                Number::Float => (f64::from_bits(*value) + f64::from_bits(load(word))).to_bits(),
-            };
+    fn one_series(&mut self, record: u64, family: u32, head: SeriesHead) -> Option<()> {
+        let FamilyCopy { cells, number, .. } = self.out.families[family as usize];
+        let first = self.source.word(record + SERIES_CELLS);
+        let copies: &[u64] = match head.storage {
+            Storage::Single => &[0],
+            Storage::Striped => &self.planes,
+            Storage::Owned => &self.living,
+        };
+        let from = self.out.values.len();
+        self.out.values.resize(from + cells as usize, 0);
+        // Each series has cells of its own, so together they fit the region.
+        if self.out.values.len() as u64 > self.limit() / WORD {
+            return None;
         }
-        true
+        for &delta in copies {
+            let words = self.source.words(first.checked_add(delta)?, u64::from(cells))?;
+            for (value, word) in self.out.values[from..].iter_mut().zip(words) {
+                *value = match number {
+                    Number::Integer => value.wrapping_add(word),
+                    Number::Float => (f64::from_bits(*value) + f64::from_bits(word)).to_bits(),
+                };
+            }
+        }
+        let span = Span::unpack(self.source.word(record + SERIES_TEXT));
+        let text = self.out.text.len();
+        // The same of texts.
+        if text as u64 + span.len > self.limit() {
+            return None;
+        }
+        let mut texts = std::mem::take(&mut self.out.text);
+        let copied = self.text(span, &mut texts);
+        self.out.text = texts;
+        copied?;
+        let created = self.source.word(record + SERIES_CREATED);
+        let text = text..self.out.text.len();
+        self.out.series.push(SeriesCopy { family, created, text, values: from });
+        Some(())
+    }
+
+    /// Appends the text at `span`.
+    fn text(&self, span: Span, out: &mut Vec<u8>) -> Option<()> {
+        if span.at.checked_add(span.len)? > self.s.arena_len {
+            return None;
+        }
+        let start = out.len();
+        let words = self.source.words(self.s.arena + span.at, span.len.div_ceil(WORD))?;
+        out.extend(words.flat_map(u64::to_le_bytes));
+        out.truncate(start + span.len as usize);
+        Some(())
+    }
+
+    fn limit(&self) -> u64 {
+        self.s.plane(self.s.plane_count)
     }
 }

@@ -157,8 +157,9 @@ impl Registry {
     }
 
     fn conflict(&self, name: &str, wanted: &Definition) -> String {
-        let found =
-            self.region.definition(name.as_bytes()).and_then(|bytes| Definition::decode(&bytes));
+        let snapshot = self.region.snapshot();
+        let found = snapshot.families().iter().find(|family| family.name == name.as_bytes());
+        let found = found.and_then(|family| Definition::decode(&family.definition));
         let difference = found
             .map_or_else(|| FamilyError::Conflict.to_string(), |found| found.difference(wanted));
         format!("{difference}; use one definition, or another name")

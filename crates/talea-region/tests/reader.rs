@@ -1,0 +1,191 @@
+//! Claims about reading a region from outside, and about files that lie.
+#![cfg(target_os = "linux")]
+
+use std::io::BufRead;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use talea_region::{Config, FamilySpec, Number, Reader, Region, Snapshot, Storage};
+
+struct Shm(PathBuf);
+
+impl Shm {
+    fn new(name: &str) -> Self {
+        let path = PathBuf::from(format!("/dev/shm/talea-test-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("shop.talea")
+    }
+}
+
+impl Drop for Shm {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Adds to families of every storage and number.
+fn fill(region: &'static Region, series: u64) {
+    for (name, storage, number, cells) in [
+        ("striped", Storage::Striped, Number::Integer, 5),
+        ("single", Storage::Single, Number::Integer, 1),
+        ("owned", Storage::Owned, Number::Integer, 1),
+        ("float", Storage::Striped, Number::Float, 1),
+    ] {
+        let (name, definition) = (name.as_bytes(), b"what it is".as_slice());
+        let spec = FamilySpec { name, definition, kind: 3, storage, number, cells, limit: 1 << 30 };
+        let family = region.family(spec).unwrap();
+        for n in 0..series {
+            let cells = family.series(format!("n=\"{n}\"").as_bytes()).unwrap();
+            match number {
+                Number::Integer => (0..cells.len()).for_each(|i| cells.at(i).add(n + i as u64)),
+                Number::Float => cells.at(0).add_float(0.5 * n as f64),
+            }
+        }
+    }
+}
+
+type Told = Vec<(Vec<u8>, Vec<u8>, Vec<(Vec<u8>, Vec<u64>)>)>;
+
+fn told(snapshot: &Snapshot) -> Told {
+    let series = |family| snapshot.series(family).map(|s| (s.text.to_vec(), s.values.to_vec()));
+    let families = snapshot.families().iter();
+    families.map(|f| (f.name.clone(), f.definition.clone(), series(f).collect())).collect()
+}
+
+#[test]
+fn from_outside_a_region_looks_as_it_does_from_inside() {
+    let shm = Shm::new("outside");
+    let region = Region::open(shm.file(), Config::with_len(8 << 20)).unwrap().region;
+    let reader = Reader::open(shm.file()).unwrap();
+    assert_eq!(told(&reader.snapshot().unwrap()), told(&region.snapshot()));
+    for series in [1, 30, 300] {
+        fill(region, series);
+        let inside = told(&region.snapshot());
+        assert_eq!(inside.len(), 4);
+        assert_eq!(inside[1].2.len() as u64, series);
+        assert_eq!(told(&reader.snapshot().unwrap()), inside);
+    }
+}
+
+/// Not a claim of its own: what another test starts as a process.
+#[test]
+fn fills_memory_and_waits_when_told() {
+    if std::env::var_os("TALEA_TEST_FILL").is_some() {
+        fill(Region::anonymous(Config::with_len(8 << 20)).unwrap(), 10);
+        println!("\nfilled");
+        std::thread::sleep(std::time::Duration::from_secs(60));
+    }
+}
+
+#[test]
+fn the_memory_of_a_process_is_read_also_after_its_death() {
+    let mut process = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "fills_memory_and_waits_when_told", "--nocapture"])
+        .env("TALEA_TEST_FILL", "1")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = std::io::BufReader::new(process.stdout.take().unwrap()).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line == "filled"));
+    let reader = Reader::of_process(process.id()).unwrap();
+    let living = told(&reader.snapshot().unwrap());
+    assert_eq!(living[0].2[3].1, [3, 4, 5, 6, 7]);
+    assert_eq!(living[2].2[3].1, [3], "owned");
+    process.kill().unwrap();
+    process.wait().unwrap();
+    let dead = told(&reader.snapshot().unwrap());
+    assert_eq!((&dead[0], &dead[1], &dead[3]), (&living[0], &living[1], &living[3]));
+    assert_eq!(dead[2].2[3].1, [0], "what it held is gone");
+    let told = Reader::of_process(process.id()).unwrap_err().to_string();
+    assert!(told.contains("descriptors"), "{told}");
+}
+
+#[test]
+fn what_is_no_region_is_told_and_not_read() {
+    let shm = Shm::new("not");
+    let refused = |part: &str| {
+        let told = Reader::open(shm.file()).unwrap_err().to_string();
+        assert!(told.contains(part) && told.contains("shop.talea"), "{told}");
+    };
+    refused("No such file");
+    std::fs::write(shm.file(), b"").unwrap();
+    refused("shorter");
+    std::fs::write(shm.file(), vec![7; 1 << 20]).unwrap();
+    refused("begin as a region");
+    std::fs::remove_file(shm.file()).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", shm.file()).unwrap();
+    refused("read the region");
+    std::fs::remove_file(shm.file()).unwrap();
+    assert!(Command::new("mkfifo").arg(shm.file()).status().unwrap().success());
+    refused("not a regular file");
+}
+
+#[test]
+fn a_region_that_is_cut_is_an_error() {
+    let shm = Shm::new("cut");
+    let path = shm.file();
+    fill(Region::open(&path, Config::with_len(1 << 20)).unwrap().region, 10);
+    // A copy: cutting the file under a living writer is what nothing survives.
+    let copy = shm.0.join("copy.talea");
+    std::fs::copy(&path, &copy).unwrap();
+    let reader = Reader::open(&copy).unwrap();
+    reader.snapshot().unwrap();
+    for len in [1 << 19, 4096, 10, 0] {
+        std::fs::OpenOptions::new().write(true).open(&copy).unwrap().set_len(len).unwrap();
+        reader.snapshot().unwrap_err();
+    }
+}
+
+#[test]
+fn a_file_of_holes_that_claims_to_be_full_costs_no_memory() {
+    let shm = Shm::new("holes");
+    let path = shm.file();
+    // 256 GiB that are not there.
+    Region::open(&path, Config { series: 1 << 20, ..Config::with_len(1 << 38) }).unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    for mark in (1024..4096).step_by(8) {
+        file.write_all_at(&u64::MAX.to_le_bytes(), mark).unwrap();
+    }
+    let told = Reader::open(&path).unwrap().snapshot().unwrap_err().to_string();
+    assert!(told.contains("claims"), "{told}");
+}
+
+#[test]
+fn any_word_may_be_wrong_and_a_snapshot_still_ends() {
+    let shm = Shm::new("mutated");
+    let path = shm.file();
+    fill(Region::open(&path, Config::with_len(1 << 20)).unwrap().region, 20);
+    let original = std::fs::read(&path).unwrap();
+    let copy = shm.0.join("copy.talea");
+    std::fs::write(&copy, &original).unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(&copy).unwrap();
+    let used: Vec<u64> = (0..original.len() as u64 / 8)
+        .filter(|&word| original[word as usize * 8..][..8] != [0; 8])
+        .collect();
+    assert!(used.len() > 300);
+    let mut read = 0;
+    for (n, word) in used.iter().cycle().take(6_000).enumerate() {
+        let before = &original[*word as usize * 8..][..8];
+        let wrong = match n % 4 {
+            0 => u64::MAX,
+            1 => u64::from_le_bytes(before.try_into().unwrap()) ^ 1 << (n / 4 % 64),
+            2 => u64::from_le_bytes(before.try_into().unwrap()).wrapping_mul(0x9E37_79B9_7F4A_7C15),
+            _ => 0xFFFF_FFFF,
+        };
+        file.write_all_at(&wrong.to_le_bytes(), word * 8).unwrap();
+        if let Ok(snapshot) = Reader::open(&copy)
+            .and_then(|reader| reader.snapshot().map_err(|_| talea_region::OpenError::Unsupported))
+        {
+            read += 1;
+            let size: usize = told(&snapshot).iter().map(|f| f.2.len()).sum();
+            assert!(size <= 80, "a mutation multiplied the series");
+        }
+        file.write_all_at(before, word * 8).unwrap();
+    }
+    assert!(read > 1_000, "most mutations leave the rest readable: {read}");
+}
