@@ -1,2 +1,32 @@
-//! stub
-fn main() {}
+//! The `talea` binary: arguments in, calls out, one exit status.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use talea_cli::arguments::{Arguments, Command};
+use talea_cli::{load, stop::Stop, study};
+
+/// It could not be done: wrong usage, no target, no subject, no place for the report.
+const COULD_NOT: u8 = 2;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(arguments.command) {
+        Ok(ending) => ending.into(),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(COULD_NOT)
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<talea_cli::stop::Ending> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let stop = Stop::on_signals()?;
+        match command {
+            Command::Load(arguments) => load::command::run(&arguments, stop).await,
+            Command::Study(arguments) => study::command::run(&arguments, stop).await,
+        }
+    })
+}

@@ -1,0 +1,122 @@
+//! The command line of `talea`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::load::Target;
+use crate::study::Case;
+
+/// Meter HTTP services, and find out how they behave as clients pile up.
+#[derive(Debug, Parser)]
+#[command(name = "talea", version, propagate_version = true)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// One thing that `talea` does.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run N concurrent clients against a collection, and count every request and answer
+    Load(LoadArguments),
+    /// Run load cases against the items API, sample its metrics, and write a report
+    Study(StudyArguments),
+}
+
+/// Arguments of `talea load`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Run N concurrent clients against a collection, and count every request and answer.\n\n\
+        Each client opens one keep-alive connection and runs M times: create (POST, 201), list \
+        (GET, 200), get (GET /ID, 200), update (PUT /ID, 200), delete (DELETE /ID, 204). It waits \
+        for each answer and reads all of its body. A request that fails, or is answered with \
+        another status, is counted and shown; it is never sent again.",
+    after_help = "Exit status: 0 nothing failed, 1 a request failed, 2 usage or target not there, \
+        130 stopped by a signal."
+)]
+pub struct LoadArguments {
+    /// The collection, such as http://127.0.0.1:4000/api/items
+    pub url: Target,
+    /// How many clients run at the same time
+    #[arg(long, short = 'n', value_name = "N", value_parser = at_least_one)]
+    pub clients: u64,
+    /// How many times each client runs the five requests
+    #[arg(long, short = 'm', value_name = "M", value_parser = at_least_one)]
+    pub iterations: u64,
+    /// How long a client waits for a connection or an answer before the request counts as failed
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = patience)]
+    pub timeout: Duration,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `talea study`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Run load cases against the items API, sample its metrics, and write a report.\n\n\
+        The API runs in a child process on free ports. Before each case its database is emptied; \
+        while a case runs its metrics are sampled every 100 ms. Server numbers come from the \
+        server's metrics, client numbers from the clients.",
+    after_help = "Exit status: 0 nothing failed and both sides agree, 1 a request failed or they \
+        disagree, 2 the study could not be done, 130 stopped by a signal (no report is written)."
+)]
+pub struct StudyArguments {
+    /// Cases to run, in this order: A (10x20), B (100x20), C (1000x20), D (20x100), E (20x1000), or
+    /// clients x iterations, such as 10x20,500x5
+    #[arg(long, value_name = "CASES", value_delimiter = ',', default_value = "A,B,C,D,E")]
+    pub cases: Vec<Case>,
+    /// Folder for report.html and report.json
+    #[arg(long, value_name = "DIR", default_value = "target/study")]
+    pub out: PathBuf,
+    /// The items-api program; by default the one beside this program
+    #[arg(long, value_name = "PATH")]
+    pub api: Option<PathBuf>,
+    /// How long a client waits for a connection or an answer before the request counts as failed
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = patience)]
+    pub timeout: Duration,
+}
+
+fn at_least_one(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(0) => Err("found 0, expected at least 1".to_owned()),
+        Ok(number) => Ok(number),
+        Err(_) => Err("expected a whole number, at least 1".to_owned()),
+    }
+}
+
+fn patience(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(Duration::ZERO) => Err("found no time at all, expected more, such as 30s".to_owned()),
+        Ok(duration) => Ok(duration),
+        Err(error) => Err(format!("{error}; expected a duration such as 500ms, 30s or 2m")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn no_clients_is_refused() {
+        assert!(at_least_one("0").is_err());
+        assert!(at_least_one("-1").is_err());
+        assert_eq!(at_least_one("1000"), Ok(1000));
+    }
+
+    #[test]
+    fn a_timeout_has_a_unit() {
+        assert_eq!(patience("1500ms"), Ok(Duration::from_millis(1500)));
+        assert!(patience("0s").is_err());
+        assert!(patience("30").unwrap_err().contains("such as"));
+    }
+}

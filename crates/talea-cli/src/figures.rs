@@ -1,0 +1,97 @@
+//! Numbers as people read them.
+
+/// What stands where there is no number.
+pub const NONE: &str = "–";
+
+/// A whole number with its thousands set apart: `12,345`.
+pub fn whole(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A measured number to three digits that mean something: `0.042`, `4.21`, `42.1`, `421`, `4,213`.
+pub fn measured(number: f64) -> String {
+    if !number.is_finite() {
+        return NONE.to_owned();
+    }
+    let size = number.abs();
+    if size >= 99.95 {
+        let sign = if number < 0.0 { "-" } else { "" };
+        return format!("{sign}{}", whole(size.round() as u64));
+    }
+    let decimals = match size {
+        size if size >= 9.995 => 1,
+        size if size >= 0.9995 => 2,
+        _ => 3,
+    };
+    format!("{number:.decimals$}")
+}
+
+/// [`measured`], or a dash where there is no number.
+pub fn measured_or_none(number: Option<f64>) -> String {
+    number.map_or_else(|| NONE.to_owned(), measured)
+}
+
+/// A number of bytes in binary units: `23.5 GiB`.
+pub fn bytes(number: u64) -> String {
+    const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+    let mut size = number as f64;
+    let mut unit = 0;
+    while size >= 1024.0 && unit + 1 < UNITS.len() {
+        size /= 1024.0;
+        unit += 1;
+    }
+    if unit == 0 {
+        return format!("{number} bytes");
+    }
+    format!("{size:.1} {}", UNITS[unit])
+}
+
+/// A number with its noun in the right form: `1 request`, `2 requests`.
+pub fn counted(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", whole(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_set_apart() {
+        assert_eq!(whole(0), "0");
+        assert_eq!(whole(999), "999");
+        assert_eq!(whole(1_000), "1,000");
+        assert_eq!(whole(1_234_567), "1,234,567");
+    }
+
+    #[test]
+    fn measured_numbers_keep_three_digits() {
+        assert_eq!(measured(0.0421), "0.042");
+        assert_eq!(measured(4.213), "4.21");
+        assert_eq!(measured(9.996), "10.0");
+        assert_eq!(measured(99.96), "100");
+        assert_eq!(measured(4213.4), "4,213");
+        assert_eq!(measured(-4213.4), "-4,213");
+        assert_eq!(measured(f64::NAN), NONE);
+    }
+
+    #[test]
+    fn bytes_have_binary_units() {
+        assert_eq!(bytes(512), "512 bytes");
+        assert_eq!(bytes(25_277_284_352), "23.5 GiB");
+    }
+
+    #[test]
+    fn one_has_no_plural() {
+        assert_eq!(counted(1, "request"), "1 request");
+        assert_eq!(counted(2_000, "request"), "2,000 requests");
+    }
+}

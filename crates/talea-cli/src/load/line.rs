@@ -1,0 +1,109 @@
+//! A client's line to the server: one keep-alive connection, opened anew when it was closed.
+
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::Request;
+use hyper::body::Bytes;
+
+pub use super::connection::Answer;
+use super::connection::{Connection, NoAnswer, Trouble};
+use super::patience::Patience;
+use super::target::Target;
+
+/// How many fresh connections may be closed under an unsent request before it is given up.
+const ATTEMPTS: usize = 3;
+
+/// One connection to a target at a time.
+pub struct Line {
+    target: Target,
+    patience: Patience,
+    connection: Option<Connection>,
+    opened: u64,
+    /// Whether a request is out that has neither an answer nor a failure yet.
+    waiting: bool,
+}
+
+impl Line {
+    /// A line that connects with its first request, and waits `timeout` for a connection and an
+    /// answer together. Needs a tokio runtime.
+    pub fn new(target: Target, timeout: Duration) -> Self {
+        Self {
+            target,
+            patience: Patience::new(timeout),
+            connection: None,
+            opened: 0,
+            waiting: false,
+        }
+    }
+
+    /// How many connections were opened so far.
+    pub fn opened(&self) -> u64 {
+        self.opened
+    }
+
+    /// Whether a request went out and [`Line::send`] was dropped before its end.
+    pub fn is_waiting(&self) -> bool {
+        self.waiting
+    }
+
+    /// Sends a request once, and reads the answer to the end of its body, which is kept if asked for.
+    ///
+    /// A request that a closing connection did not take is sent over the next one: that is its first
+    /// sending. A request that went out is never sent again.
+    ///
+    /// # Errors
+    /// When there is no answer; [`Trouble::was_sent`] says whether the request went out.
+    pub async fn send(
+        &mut self,
+        request: Request<Full<Bytes>>,
+        keep_body: bool,
+    ) -> Result<Answer, Trouble> {
+        let Self { target, patience, connection, opened, waiting } = self;
+        let sending = send(target, connection, opened, waiting, request, keep_body);
+        let answer = patience.wait(sending).await;
+        let answer = answer.unwrap_or(Err(Trouble::TimedOut { sent: self.waiting }));
+        self.waiting = false;
+        if answer.is_err() {
+            // What is left of it could be the answer to this request.
+            self.connection = None;
+        }
+        answer
+    }
+}
+
+async fn send(
+    target: &Target,
+    line: &mut Option<Connection>,
+    opened: &mut u64,
+    waiting: &mut bool,
+    mut request: Request<Full<Bytes>>,
+    keep_body: bool,
+) -> Result<Answer, Trouble> {
+    for _ in 0..ATTEMPTS {
+        let open = match line {
+            Some(connection) => connection.is_open().await,
+            None => false,
+        };
+        let connection = match line {
+            Some(connection) if open => connection,
+            _ => {
+                let stream = target.connect().await;
+                let stream = stream.map_err(|error| Trouble::NotConnected(error.kind()))?;
+                let fresh = Connection::open(stream).await;
+                let fresh = fresh.map_err(|_| Trouble::ClosedBeforeRequest)?;
+                *opened += 1;
+                line.insert(fresh)
+            }
+        };
+        match connection.exchange(request, keep_body, waiting).await {
+            Ok(answer) => return Ok(answer),
+            Err(NoAnswer::Sent(trouble)) => return Err(trouble),
+            Err(NoAnswer::Unsent(unsent)) => {
+                *line = None;
+                request = *unsent;
+            }
+        }
+    }
+    Err(Trouble::ClosedBeforeRequest)
+}

@@ -1,0 +1,69 @@
+//! A time limit for one request after another at the price of one timer.
+//!
+//! A timer that is set and cleared for each request costs a lock each time. Deadlines only ever move
+//! later, so the timer may stay where it is: when it fires too early it is moved to the deadline of
+//! the request that is under way then.
+
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// One limit for a sequence of waits.
+pub(super) struct Patience {
+    limit: Duration,
+    timer: Pin<Box<Sleep>>,
+}
+
+impl Patience {
+    pub(super) fn new(limit: Duration) -> Self {
+        Self { limit, timer: Box::pin(sleep_until(Instant::now() + limit)) }
+    }
+
+    /// Waits for the work; none when it takes longer than the limit. The work is dropped then.
+    pub(super) async fn wait<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+        let deadline = Instant::now() + self.limit;
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            if let Poll::Ready(done) = work.as_mut().poll(context) {
+                return Poll::Ready(Some(done));
+            }
+            while self.timer.as_mut().poll(context).is_ready() {
+                if Instant::now() >= deadline {
+                    return Poll::Ready(None);
+                }
+                self.timer.as_mut().reset(deadline);
+            }
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_millis(100);
+
+    #[tokio::test]
+    async fn work_that_takes_too_long_is_given_up() {
+        let mut patience = Patience::new(LIMIT);
+        let begun = Instant::now();
+        assert_eq!(patience.wait(std::future::pending::<()>()).await, None);
+        assert!(begun.elapsed() >= LIMIT);
+    }
+
+    #[tokio::test]
+    async fn each_wait_has_the_whole_limit() {
+        let mut patience = Patience::new(LIMIT);
+        for _ in 0..4 {
+            assert_eq!(patience.wait(tokio::time::sleep(LIMIT / 2)).await, Some(()));
+        }
+        let begun = Instant::now();
+        assert_eq!(patience.wait(std::future::pending::<()>()).await, None);
+        assert!(begun.elapsed() >= LIMIT);
+    }
+}

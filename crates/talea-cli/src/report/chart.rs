@@ -1,0 +1,236 @@
+//! One chart as SVG.
+//!
+//! The drawing library writes fixed colours and whole pixels. The colours are sentinels that the
+//! page's style replaces, so that a chart follows the reader's theme; the pixels are a quarter of
+//! the page's, so that lines are smooth.
+
+use plotters::coord::Shift;
+use plotters::prelude::*;
+
+use crate::figures::whole;
+
+/// Width and height in the page's pixels, before the page scales them.
+const SIZE: (u32, u32) = (380, 220);
+/// Drawn pixels in one of the page's.
+const FINE: u32 = 4;
+const TEXT_SIZE: u32 = 12;
+
+// The style sheet names each of these.
+const LINE: RGBColor = RGBColor(0x2A, 0x78, 0xD6);
+const PEAK: RGBColor = RGBColor(0xC2, 0x70, 0x0F);
+const GRID: RGBColor = RGBColor(0xE3, 0xE4, 0xE7);
+const AXIS: RGBColor = RGBColor(0x9A, 0xA0, 0xA8);
+const TEXT: RGBColor = RGBColor(0x5D, 0x63, 0x6D);
+
+/// Seconds and values.
+type Points = Vec<(f64, f64)>;
+
+/// What a chart shows over the seconds of a case.
+pub(super) struct Chart<'a> {
+    /// When each value was taken.
+    pub(super) seconds: &'a [f64],
+    /// The values; gaps are left where there is none.
+    pub(super) values: Vec<Option<f64>>,
+    /// A second line above: the most so far.
+    pub(super) peaks: Option<Vec<f64>>,
+    /// Until when values cover less than their window; they are drawn thin.
+    pub(super) full_from: f64,
+    /// What the chart shows, for readers who cannot see it.
+    pub(super) label: String,
+}
+
+impl Chart<'_> {
+    /// The chart as an `svg` element.
+    pub(super) fn to_svg(&self) -> String {
+        let mut svg = String::new();
+        {
+            let area = SVGBackend::with_string(&mut svg, (SIZE.0 * FINE, SIZE.1 * FINE));
+            let area = area.into_drawing_area();
+            self.draw(&area).expect("drawing into a string cannot fail");
+        }
+        self.labelled(&svg)
+    }
+
+    fn draw<'b>(
+        &self,
+        area: &DrawingArea<SVGBackend<'b>, Shift>,
+    ) -> Result<(), DrawingAreaErrorKind<<SVGBackend<'b> as DrawingBackend>::ErrorType>> {
+        let (seconds, top) = (self.duration(), self.top());
+        let mut chart = ChartBuilder::on(area)
+            .margin_top(8 * FINE)
+            .margin_right(14 * FINE)
+            .x_label_area_size(22 * FINE)
+            .y_label_area_size(46 * FINE)
+            .build_cartesian_2d(0.0..seconds, 0.0..top)?;
+        // The library divides a size by 1.24 before it writes it.
+        let text = ("sans-serif", f64::from(TEXT_SIZE * FINE) * 1.24).into_font().color(&TEXT);
+        chart
+            .configure_mesh()
+            .disable_x_mesh()
+            .bold_line_style(GRID.stroke_width(FINE))
+            .light_line_style(TRANSPARENT)
+            .axis_style(AXIS.stroke_width(FINE))
+            .set_all_tick_mark_size(3 * FINE)
+            .label_style(text)
+            .x_labels(6)
+            .y_labels(5)
+            .x_label_formatter(&|value| format!("{} s", tick(*value, seconds)))
+            .y_label_formatter(&|value| tick(*value, top))
+            .draw()?;
+
+        if let Some(peaks) = &self.peaks {
+            chart.draw_series(LineSeries::new(
+                steps(self.seconds, peaks),
+                PEAK.stroke_width(FINE),
+            ))?;
+        }
+        for run in self.runs() {
+            if let [(x, y)] = run[..] {
+                chart.draw_series([Circle::new((x, y), 3 * FINE, LINE.filled())])?;
+                continue;
+            }
+            let (thin, full) = divided(&run, self.full_from);
+            chart.draw_series(AreaSeries::new(thin.iter().copied(), 0.0, LINE.mix(0.06)))?;
+            chart.draw_series(AreaSeries::new(full.iter().copied(), 0.0, LINE.mix(0.13)))?;
+            chart.draw_series(LineSeries::new(full, LINE.stroke_width(2 * FINE)))?;
+            chart.draw_series(LineSeries::new(thin, LINE.stroke_width(FINE)))?;
+        }
+        area.present()
+    }
+
+    /// The values without their gaps, each run of neighbours apart.
+    fn runs(&self) -> Vec<Points> {
+        let points: Vec<_> = self.seconds.iter().copied().zip(&self.values).collect();
+        let runs = points.split(|(_, value)| value.is_none());
+        let known = |run: &[(f64, &Option<f64>)]| -> Points {
+            run.iter().filter_map(|(second, value)| Some((*second, (**value)?))).collect()
+        };
+        runs.map(known).filter(|run| !run.is_empty()).collect()
+    }
+
+    fn duration(&self) -> f64 {
+        self.seconds.last().copied().filter(|seconds| *seconds > 0.0).unwrap_or(1.0)
+    }
+
+    /// The end of the vertical axis: a little above the highest point.
+    fn top(&self) -> f64 {
+        let values = self.values.iter().flatten().copied();
+        let peaks = self.peaks.iter().flatten().copied();
+        let highest = values.chain(peaks).fold(0.0, f64::max);
+        if highest > 0.0 { highest * 1.08 } else { 1.0 }
+    }
+
+    fn labelled(&self, svg: &str) -> String {
+        let label = maud::html! { (self.label) }.into_string();
+        svg.replacen("<svg ", &format!("<svg role=\"img\" aria-label=\"{label}\" "), 1)
+    }
+}
+
+/// What lies before an instant, up to the first point after it, and what lies after.
+fn divided(run: &[(f64, f64)], at: f64) -> (Points, Points) {
+    let after = run.partition_point(|(second, _)| *second < at);
+    let meeting = if after == 0 { 0 } else { run.len().min(after + 1) };
+    (run[..meeting].to_vec(), run[after..].to_vec())
+}
+
+/// A line that stays where it is until the next value.
+fn steps(seconds: &[f64], values: &[f64]) -> Points {
+    let mut points: Points = Vec::with_capacity(values.len() * 2);
+    for (second, value) in seconds.iter().zip(values) {
+        if let Some((_, before)) = points.last().copied() {
+            points.push((*second, before));
+        }
+        points.push((*second, *value));
+    }
+    points
+}
+
+/// An axis label with as many digits as the axis needs.
+fn tick(value: f64, top: f64) -> String {
+    if top >= 20_000.0 {
+        let thousands = value / 1000.0;
+        return match thousands.fract() == 0.0 {
+            true if thousands == 0.0 => "0".to_owned(),
+            true => format!("{}k", whole(thousands as u64)),
+            false => format!("{thousands:.1}k"),
+        };
+    }
+    let decimals = match top {
+        top if top >= 4.0 => 0,
+        top if top >= 0.4 => 1,
+        top if top >= 0.04 => 2,
+        _ => 3,
+    };
+    match value.fract() == 0.0 {
+        true => whole(value as u64),
+        false => format!("{value:.decimals$}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chart(values: Vec<Option<f64>>) -> Chart<'static> {
+        const SECONDS: [f64; 4] = [0.0, 0.1, 0.2, 0.3];
+        Chart {
+            seconds: &SECONDS,
+            values,
+            peaks: None,
+            full_from: 0.0,
+            label: "a < b & \"c\"".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_gap_divides_the_line() {
+        let chart = chart(vec![None, Some(1.0), None, Some(2.0)]);
+        assert_eq!(chart.runs(), [vec![(0.1, 1.0)], vec![(0.3, 2.0)]]);
+        assert_eq!(chart.to_svg().matches("<circle").count(), 2);
+    }
+
+    #[test]
+    fn a_chart_without_any_value_is_still_drawn() {
+        let svg = chart(vec![None; 4]).to_svg();
+        assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"));
+    }
+
+    #[test]
+    fn the_label_is_escaped() {
+        let svg = chart(vec![Some(1.0); 4]).to_svg();
+        assert!(svg.contains("aria-label=\"a &lt; b &amp; &quot;c&quot;\""), "{svg}");
+    }
+
+    #[test]
+    fn every_colour_of_a_chart_is_themed_by_the_style_sheet() {
+        let mut chart = chart(vec![Some(1.0); 4]);
+        chart.peaks = Some(vec![2.0; 4]);
+        let style = include_str!("style.css");
+        let svg = chart.to_svg();
+        for colour in svg.split("=\"#").skip(1).map(|rest| &rest[..6]) {
+            assert!(style.contains(&format!("\"#{colour}\"")), "#{colour} is not themed");
+        }
+    }
+
+    #[test]
+    fn ticks_have_the_digits_that_the_axis_needs() {
+        assert_eq!(tick(0.5, 1.0), "0.5");
+        assert_eq!(tick(40_000.0, 100_000.0), "40k");
+        assert_eq!(tick(2_500.0, 21_000.0), "2.5k");
+        assert_eq!(tick(5_000.0, 9_000.0), "5,000");
+        assert_eq!(tick(0.02, 0.05), "0.02");
+    }
+
+    #[test]
+    fn a_line_is_divided_where_its_window_is_full() {
+        let run = [(0.0, 1.0), (1.0, 1.0), (2.0, 1.0), (3.0, 1.0)];
+        assert_eq!(divided(&run, 0.0), (vec![], run.to_vec()));
+        assert_eq!(divided(&run, 2.0), (run[..3].to_vec(), run[2..].to_vec()));
+        assert_eq!(divided(&run, 9.0), (run.to_vec(), vec![]));
+    }
+
+    #[test]
+    fn a_high_water_mark_rises_in_steps() {
+        assert_eq!(steps(&[0.0, 1.0], &[2.0, 5.0]), [(0.0, 2.0), (1.0, 2.0), (1.0, 5.0)]);
+    }
+}

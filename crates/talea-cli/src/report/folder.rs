@@ -1,0 +1,96 @@
+//! The folder that a report is written to: whole or not at all.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use tempfile::{Builder, NamedTempFile};
+
+use super::html;
+use crate::study::Study;
+
+/// A folder that can be written to.
+#[derive(Debug)]
+pub struct Folder(PathBuf);
+
+/// Where a report was written.
+#[derive(Debug)]
+pub struct Written {
+    /// The page.
+    pub html: PathBuf,
+    /// The same for programs.
+    pub json: PathBuf,
+}
+
+impl Folder {
+    /// Makes the folder where it is missing, and tries whether a file can be written to it, so that
+    /// a study that cannot be reported does not begin.
+    ///
+    /// # Errors
+    /// Names the folder.
+    pub fn prepare(path: &Path) -> Result<Self> {
+        let cannot = || {
+            let path = path.display();
+            format!("the report cannot be written to {path}: name another folder with --out DIR")
+        };
+        fs::create_dir_all(path).with_context(cannot)?;
+        let folder = Self(path.to_owned());
+        folder.temporary().with_context(cannot)?;
+        Ok(folder)
+    }
+
+    /// Writes `report.html` and `report.json`. A report of an earlier study is replaced when both
+    /// files of the new one are complete.
+    ///
+    /// # Errors
+    /// Names the folder. What was there before is still there then.
+    pub fn write(&self, study: &Study) -> Result<Written> {
+        let cannot = || format!("the report cannot be written to {}", self.0.display());
+        let mut json = serde_json::to_vec(study).with_context(cannot)?;
+        json.push(b'\n');
+        let json = self.complete(&json).with_context(cannot)?;
+        let html = self.complete(html::page(study).as_bytes()).with_context(cannot)?;
+        let written =
+            Written { html: self.0.join("report.html"), json: self.0.join("report.json") };
+        json.persist(&written.json).with_context(cannot)?;
+        html.persist(&written.html).with_context(cannot)?;
+        Ok(written)
+    }
+
+    /// A complete file under a temporary name.
+    fn complete(&self, content: &[u8]) -> std::io::Result<NamedTempFile> {
+        let mut file = self.temporary()?;
+        file.write_all(content)?;
+        file.as_file().sync_all()?;
+        Ok(file)
+    }
+
+    fn temporary(&self) -> std::io::Result<NamedTempFile> {
+        let mut builder = Builder::new();
+        builder.prefix(".report-").suffix(".tmp");
+        // As any file that the user makes: the mask takes away what it takes away.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        builder.tempfile_in(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_named() {
+        let file = NamedTempFile::new().unwrap();
+        let error = Folder::prepare(&file.path().join("below")).unwrap_err();
+        assert!(format!("{error:#}").contains("--out"), "{error:#}");
+    }
+
+    #[test]
+    fn preparing_leaves_nothing_in_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        Folder::prepare(&folder.path().join("a/b")).unwrap();
+        assert_eq!(fs::read_dir(folder.path().join("a/b")).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,13 @@
+//! What a study found, for people and programs: the table on the screen, `report.json`, and
+//! `report.html`, which is one file that needs no network and no script.
+
+mod chart;
+mod folder;
+mod html;
+mod metrics;
+mod pairs;
+mod table;
+
+pub use self::folder::{Folder, Written};
+pub use self::html::page;
+pub use self::table::table;

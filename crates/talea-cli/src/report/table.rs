@@ -1,0 +1,115 @@
+//! The table on the screen.
+
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
+
+use crate::figures::{measured, measured_or_none, whole};
+use crate::study::Finding;
+
+const HEADINGS: [&str; 15] = [
+    "case",
+    "N",
+    "M",
+    "T sent",
+    "received",
+    "failed",
+    "client\ns",
+    "mean\nreq/s",
+    "peak 2 s\nreq/s",
+    "mean\nms",
+    "p50\nms",
+    "p99\nms",
+    "+tasks\npeak",
+    "ready\npeak",
+    "server\nCPU s",
+];
+
+/// All findings, one row each, and a line of words for each case where the two sides disagree or
+/// where requests failed.
+pub fn table(findings: &[Finding]) -> String {
+    let mut table = Table::new();
+    table
+        .load_preset(UTF8_HORIZONTAL_ONLY)
+        .remove_style(TableComponent::HorizontalLines)
+        .remove_style(TableComponent::MiddleIntersections)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header(HEADINGS);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    for finding in findings {
+        table.add_row(row(finding));
+    }
+    let mut text = table.to_string();
+    for line in findings.iter().flat_map(in_words) {
+        text.push('\n');
+        text.push_str(&line);
+    }
+    text
+}
+
+fn row(finding: &Finding) -> [String; 15] {
+    [
+        finding.id.clone(),
+        whole(finding.clients),
+        whole(finding.iterations),
+        whole(finding.requests_sent),
+        whole(finding.requests_received),
+        whole(finding.failed),
+        measured(finding.client_seconds),
+        measured_or_none(finding.mean_rate),
+        measured_or_none(finding.peak_rate_2s),
+        measured_or_none(finding.mean_response_ms),
+        measured_or_none(finding.client_p50_ms),
+        measured_or_none(finding.client_p99_ms),
+        whole(finding.peak_additional_tasks),
+        whole(finding.peak_ready_tasks),
+        measured(finding.server_cpu_seconds),
+    ]
+}
+
+/// What is wrong with a case, in words: nothing where all is well.
+pub(super) fn in_words(finding: &Finding) -> Vec<String> {
+    let id = &finding.id;
+    let failures = finding.failures.iter();
+    let failures = failures
+        .map(|failure| format!("Case {id}: {} failed: {}.", whole(failure.count), failure.kind));
+    let disagreement = finding.disagreement.iter().map(|words| format!("Case {id}: {words}"));
+    let missed = (finding.missed_samples > 0).then(|| {
+        format!("Case {id}: {} samples could not be taken.", whole(finding.missed_samples))
+    });
+    disagreement.chain(failures).chain(missed).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::study::disagreement;
+
+    fn finding(sent: u64, received: u64) -> Finding {
+        serde_json::from_value(serde_json::json!({
+            "id": "A", "clients": 10, "iterations": 20, "requests_sent": sent,
+            "requests_received": received, "failed": 0, "failures": [],
+            "disagreement": disagreement(sent, received), "client_seconds": 0.5,
+            "mean_rate": 2000.0, "peak_rate_2s": null, "mean_response_ms": 4.2,
+            "client_p50_ms": 4.0, "client_p99_ms": 9.0, "peak_additional_tasks": 10,
+            "peak_ready_tasks": 3, "server_cpu_seconds": 0.25, "connections": 10, "reconnects": 0,
+            "missed_samples": 0, "series": {}
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_rate_without_two_samples_is_a_dash() {
+        let text = table(&[finding(1000, 1000)]);
+        assert!(text.contains(" – "), "{text}");
+        assert!(text.contains("1,000"), "{text}");
+    }
+
+    #[test]
+    fn a_disagreement_stands_below_the_table_in_words() {
+        let text = table(&[finding(1000, 1266)]);
+        assert!(text.ends_with("266 more than were sent."), "{text}");
+        assert!(!table(&[finding(1000, 1000)]).contains("were sent"));
+    }
+}

@@ -1,0 +1,111 @@
+//! Being told to stop: Ctrl-C and SIGTERM, heard once and seen everywhere.
+
+use std::process::ExitCode;
+
+use tokio::sync::watch;
+
+/// Whether the user has asked to stop. Clones see the same request.
+#[derive(Clone, Debug)]
+pub struct Stop(watch::Receiver<bool>);
+
+impl Stop {
+    /// Starts to listen for SIGINT and SIGTERM (Ctrl-C elsewhere). Needs a tokio runtime.
+    ///
+    /// The first signal is a request to stop in good order; the second ends the process at once
+    /// with status 130. A child that was started with a piped standard input sees it close.
+    ///
+    /// # Errors
+    /// When a signal cannot be listened for.
+    pub fn on_signals() -> std::io::Result<Self> {
+        let (asked, stop) = watch::channel(false);
+        let mut signals = Signals::listen()?;
+        tokio::spawn(async move {
+            signals.next().await;
+            // Nobody listens any more once the command has ended.
+            let _ = asked.send(true);
+            signals.next().await;
+            std::process::exit(INTERRUPTED.into());
+        });
+        Ok(Self(stop))
+    }
+
+    /// A stop that nobody asks for.
+    pub fn never() -> Self {
+        Self(watch::channel(false).1)
+    }
+
+    /// Whether a stop was requested.
+    pub fn is_requested(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Waits until a stop is requested.
+    pub async fn requested(&mut self) {
+        if self.0.wait_for(|asked| *asked).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// How a command ended that could be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Nothing failed. Exit status 0.
+    Clean,
+    /// A request failed, or the two sides disagree. Exit status 1.
+    Failures,
+    /// A signal stopped it. Exit status 130.
+    Interrupted,
+}
+
+const INTERRUPTED: u8 = 130;
+
+impl From<Ending> for ExitCode {
+    fn from(ending: Ending) -> Self {
+        match ending {
+            Ending::Clean => ExitCode::SUCCESS,
+            Ending::Failures => ExitCode::from(1),
+            Ending::Interrupted => ExitCode::from(INTERRUPTED),
+        }
+    }
+}
+
+#[cfg(unix)]
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+#[cfg(not(unix))]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self)
+    }
+
+    async fn next(&mut self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Reading the service's metrics over HTTP, one scrape after another on one connection.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+use http_body_util::Full;
+use hyper::header::HOST;
+use hyper::{Method, Request, StatusCode};
+
+use super::reading::Reading;
+use crate::load::{Answer, Line, Target};
+
+const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
+
+/// A line to a service's metrics port.
+pub(super) struct Scraper {
+    target: Target,
+    line: Line,
+    scrapes: u64,
+}
+
+impl Scraper {
+    /// Needs a tokio runtime.
+    pub(super) fn new(target: Target) -> Self {
+        Self { line: Line::new(target.clone(), ANSWERS_WITHIN), target, scrapes: 0 }
+    }
+
+    /// How many scrapes were sent.
+    pub(super) fn scrapes(&self) -> u64 {
+        self.scrapes
+    }
+
+    /// Scrapes once. The instant lies half-way between the question and the answer.
+    pub(super) async fn scrape(&mut self) -> Result<(Instant, Reading)> {
+        self.scrapes += 1;
+        let asked = Instant::now();
+        let answer = self.ask(Method::GET, self.target.clone(), StatusCode::OK).await?;
+        let at = asked + asked.elapsed() / 2;
+        let text = std::str::from_utf8(&answer.body)
+            .with_context(|| format!("{} answered what is not UTF-8", self.target))?;
+        let reading = Reading::from_text(text).with_context(|| self.target.to_string())?;
+        Ok((at, reading))
+    }
+
+    /// Empties the service's database and resets its task peaks.
+    pub(super) async fn reset(&mut self) -> Result<()> {
+        let target = self.target.with_path("/study/reset").map_err(|error| anyhow!(error))?;
+        self.ask(Method::POST, target, StatusCode::NO_CONTENT).await?;
+        Ok(())
+    }
+
+    async fn ask(&mut self, method: Method, of: Target, expected: StatusCode) -> Result<Answer> {
+        let mut request = Request::new(Full::default());
+        *request.method_mut() = method.clone();
+        *request.uri_mut() = of.path().clone();
+        request.headers_mut().insert(HOST, of.host_header().clone());
+        let answer = self.line.send(request, true).await;
+        let answer = answer.map_err(|trouble| anyhow!("{method} {of}: {trouble}"))?;
+        if answer.status != expected {
+            bail!("{method} {of} answered {}, expected {expected}", answer.status);
+        }
+        Ok(answer)
+    }
+}

@@ -1,0 +1,98 @@
+//! `talea study`: the real program against the real items API.
+
+#![cfg(unix)]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+const TALEA: &str = env!("CARGO_BIN_EXE_talea");
+
+/// The items API that was built with this program.
+fn items_api() -> PathBuf {
+    let path = Path::new(TALEA).with_file_name("items-api");
+    assert!(
+        path.is_file(),
+        "no items-api at {}: run `cargo build -p items-api` with the same profile first",
+        path.display()
+    );
+    path
+}
+
+#[test]
+fn what_is_sent_is_what_the_service_counts() {
+    items_api();
+    let out = tempfile::tempdir().unwrap();
+    let output = Command::new(TALEA)
+        .args(["study", "--cases", "3x4,10x2"])
+        .arg("--out")
+        .arg(out.path())
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+
+    let report = fs::read(out.path().join("report.json")).unwrap();
+    let report: Value = serde_json::from_slice(&report).unwrap();
+    let cases = report["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 2);
+    for (case, (clients, requests)) in cases.iter().zip([(3, 60), (10, 100)]) {
+        assert_eq!(case["requests_sent"], requests);
+        assert_eq!(case["requests_received"], requests);
+        assert_eq!(case["failed"], 0);
+        assert!(case["disagreement"].is_null());
+        // One task a connection at least.
+        assert!(case["peak_additional_tasks"].as_u64().unwrap() >= clients, "{case}");
+        assert!(case["mean_response_ms"].as_f64().unwrap() > 0.0);
+        assert!(case["server_cpu_seconds"].as_f64().unwrap() > 0.0);
+        let length = case["series"]["seconds"].as_array().unwrap().len();
+        assert!(length >= 2);
+        for column in ["requests_received", "rate_2s", "mean_response_ms_2s", "ready_tasks"] {
+            assert_eq!(case["series"][column].as_array().unwrap().len(), length, "{column}");
+        }
+    }
+}
+
+#[test]
+fn ctrl_c_stops_the_service_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pid, program) = (folder.path().join("pid"), folder.path().join("items-api"));
+    let script = format!(
+        "#!/bin/sh\ntest \"$1\" = --version || echo $$ > '{}'\nexec '{}' \"$@\"\n",
+        pid.display(),
+        items_api().display()
+    );
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let out = folder.path().join("out");
+    let mut study = Command::new(TALEA)
+        .args(["study", "--cases", "1x1,20x100000"])
+        .arg("--out")
+        .arg(&out)
+        .arg("--api")
+        .arg(&program)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+
+    let mut told = BufReader::new(study.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(told.any(|line| line.starts_with("case 1x1: sent 5 requests")));
+    std::thread::sleep(Duration::from_millis(500));
+    let service = fs::read_to_string(&pid).unwrap();
+    let alive = || Path::new("/proc").join(service.trim()).exists();
+    assert!(alive());
+    let killed = Command::new("kill").args(["-INT", &study.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+
+    let stderr = told.collect::<Vec<_>>().join("\n");
+    assert_eq!(study.wait().unwrap().code(), Some(130), "{stderr}");
+    assert!(stderr.contains("finished: 1x1; stopped in 20x100000 after"), "{stderr}");
+    assert!(!alive());
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 0);
+}

@@ -1,0 +1,273 @@
+//! `talea study`: the real program against a stand-in whose metrics the test decides.
+
+#![cfg(unix)]
+
+mod stand_in;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use stand_in::{Reply, Request, StandIn, as_expected};
+use tempfile::TempDir;
+
+const TALEA: &str = env!("CARGO_BIN_EXE_talea");
+
+/// What the stand-in tells of itself.
+#[derive(Clone, Copy)]
+struct Tells {
+    /// Requests beyond those that came.
+    surplus: u64,
+    /// Whether it answers requests at all.
+    answers: bool,
+    /// The name of the metric of ready tasks.
+    ready: &'static str,
+}
+
+const TRUTH: Tells = Tells { surplus: 0, answers: true, ready: "server_tasks_ready" };
+
+fn service(tells: Tells) -> StandIn {
+    let received = Arc::new(AtomicU64::new(0));
+    StandIn::start(move |request: &Request| match request.path.as_str() {
+        "/study/reset" => Reply::Answer(204, String::new()),
+        "/metrics" => Reply::Answer(200, metrics(received.load(SeqCst), tells)),
+        _ => {
+            received.fetch_add(1, SeqCst);
+            let (status, body) = as_expected(request);
+            if tells.answers { Reply::Answer(status, body) } else { Reply::Silence }
+        }
+    })
+}
+
+fn metrics(received: u64, tells: Tells) -> String {
+    let requests = if received == 0 { 0 } else { received + tells.surplus };
+    format!(
+        "http_requests_total{{status=\"2xx\"}} {requests}\n\
+         http_request_duration_seconds_sum {}\n\
+         http_request_duration_seconds_count {received}\n\
+         server_tasks_alive 4\nserver_tasks_alive_peak 9\n\
+         {ready} 0\n{ready}_peak 3\nprocess_cpu_seconds_total {}\n",
+        received as f64 * 0.004,
+        received as f64 * 0.001,
+        ready = tells.ready,
+    )
+}
+
+/// A folder with a program that says where the stand-in is, and then does as `then` says.
+struct Scene {
+    folder: TempDir,
+}
+
+impl Scene {
+    fn new(service: &StandIn, then: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let script = format!(
+            "#!/bin/sh\n\
+             if [ \"$1\" = --version ]; then echo 'stand-in <1.0>'; exit; fi\n\
+             echo $$ > '{}'\n\
+             echo 'items on http://{address}/api/items'\n\
+             echo 'metrics on http://{address}/metrics'\n\
+             {then}\n",
+            folder.path().join("pid").display(),
+            address = service.address,
+        );
+        let program = folder.path().join("stand-in");
+        fs::write(&program, script).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn command(&self, cases: &str) -> Command {
+        let mut command = Command::new(TALEA);
+        command.args(["study", "--cases", cases]).arg("--out").arg(self.path("out"));
+        command.arg("--api").arg(self.path("stand-in"));
+        command
+    }
+
+    fn report(&self) -> Value {
+        serde_json::from_slice(&fs::read(self.path("out/report.json")).unwrap()).unwrap()
+    }
+
+    fn files_in_out(&self) -> usize {
+        fs::read_dir(self.path("out")).map_or(0, Iterator::count)
+    }
+
+    fn child_is_gone(&self) -> bool {
+        let pid = fs::read_to_string(self.path("pid")).unwrap();
+        !Path::new("/proc").join(pid.trim()).exists()
+    }
+}
+
+const UNTIL_ITS_INPUT_ENDS: &str = "exec cat > /dev/null";
+
+fn text(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn both_sides_are_counted_and_reported() {
+    let service = service(TRUTH);
+    let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
+    let output = scene.command("3x4,10x2").output().unwrap();
+    let (stdout, stderr) = text(&output);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(stdout.contains("10x2") && stdout.contains("report.html"), "{stdout}");
+    assert_eq!(service.requests(), 60 + 100);
+
+    let report = scene.report();
+    for (case, requests) in [(0, 60), (1, 100)] {
+        let case = &report["cases"][case];
+        assert_eq!(case["requests_sent"], requests);
+        assert_eq!(case["requests_received"], requests);
+        assert_eq!(case["failed"], 0);
+        assert_eq!(case["peak_additional_tasks"], 5);
+        assert_eq!(case["peak_ready_tasks"], 3);
+        let close = |name: &str, expected: f64| {
+            assert!((case[name].as_f64().unwrap() - expected).abs() < 1e-6, "{name}: {case}");
+        };
+        close("mean_response_ms", 4.0);
+        close("server_cpu_seconds", requests as f64 * 0.001);
+        let rate = requests as f64 / case["client_seconds"].as_f64().unwrap();
+        close("mean_rate", rate);
+    }
+    // Idle once; for each case a look for leftovers, a baseline and a last reading at least.
+    assert!(report["scrapes"].as_u64().unwrap() >= 7, "{}", report["scrapes"]);
+    assert!(report["machine"]["cores"].as_u64().unwrap() >= 1);
+    assert!(report["command"].as_str().unwrap().starts_with("talea study --cases 3x4,10x2"));
+    assert!(scene.child_is_gone());
+}
+
+#[test]
+fn the_page_is_one_file_without_script_and_escapes_what_it_was_told() {
+    let service = service(TRUTH);
+    let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
+    assert!(scene.command("1x1").status().unwrap().success());
+    let page = fs::read_to_string(scene.path("out/report.html")).unwrap();
+    assert!(page.contains("stand-in &lt;1.0&gt;"));
+    assert_eq!(page.matches("<svg ").count(), 5);
+    for outside in ["<script", "<link", "<img", "src=", "url(", "@import"] {
+        assert!(!page.contains(outside), "{outside}");
+    }
+}
+
+#[test]
+fn sides_that_disagree_are_told_in_words_and_not_hidden() {
+    let service = service(Tells { surplus: 6, ..TRUTH });
+    let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
+    let output = scene.command("2x2").output().unwrap();
+    let words = "The clients sent 20 requests, the server counted 26: 6 more than were sent.";
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output).0.contains(words), "{}", text(&output).0);
+    assert_eq!(scene.report()["cases"][0]["disagreement"], words);
+    assert!(fs::read_to_string(scene.path("out/report.html")).unwrap().contains(words));
+}
+
+#[test]
+fn a_metric_that_is_missing_is_named() {
+    let service = service(Tells { ready: "runnable", ..TRUTH });
+    let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
+    let output = scene.command("1x1").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output).1.contains("no metric server_tasks_ready"), "{}", text(&output).1);
+    assert!(scene.child_is_gone());
+}
+
+#[test]
+fn a_subject_that_dies_is_quoted() {
+    let service = service(Tells { answers: false, ..TRUTH });
+    let scene = Scene::new(&service, "sleep 0.5; echo 'out of <luck>' >&2; exit 3");
+    let output = scene.command("1x1,2x2").output().unwrap();
+    let (_, stderr) = text(&output);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr.contains("died") && stderr.contains("out of <luck>"), "{stderr}");
+    assert!(stderr.contains("stopped in 1x1") && stderr.contains("not begun: 2x2"), "{stderr}");
+    assert_eq!(scene.files_in_out(), 0);
+}
+
+#[test]
+fn a_subject_that_says_something_else_is_quoted() {
+    let service = service(TRUTH);
+    let scene = Scene::new(&service, "");
+    fs::write(scene.path("stand-in"), "#!/bin/sh\necho hello\nexec cat\n").unwrap();
+    let output = scene.command("1x1").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output).1.contains("\"hello\", expected \"items on"), "{}", text(&output).1);
+}
+
+#[test]
+fn ctrl_c_leaves_no_child_and_no_report() {
+    let service = service(Tells { answers: false, ..TRUTH });
+    let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
+    let mut command = scene.command("2x2,A");
+    let study = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let begun = Instant::now();
+    while service.requests() < 2 && begun.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(!scene.child_is_gone());
+    let killed = Command::new("kill").args(["-INT", &study.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let output = study.wait_with_output().unwrap();
+    let (_, stderr) = text(&output);
+    assert_eq!(output.status.code(), Some(130), "{stderr}");
+    assert!(stderr.contains("stopped in 2x2 after 0 of 20 requests"), "{stderr}");
+    assert!(stderr.contains("not begun: A") && stderr.contains("No report"), "{stderr}");
+    assert!(scene.child_is_gone());
+    assert_eq!(scene.files_in_out(), 0);
+}
+
+#[test]
+fn what_cannot_be_studied_is_named_before_anything_is_started() {
+    let service = service(TRUTH);
+    let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
+    for (cases, word) in [
+        ("A,Z", "unknown case \"Z\"; known are A (10x20)"),
+        ("0x5", "0 clients"),
+        ("A,B,A", "case A is there twice"),
+        ("", "unknown case \"\""),
+    ] {
+        let output = scene.command(cases).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{cases}");
+        assert!(text(&output).1.contains(word), "{cases}: {}", text(&output).1);
+    }
+    assert!(!scene.path("pid").exists());
+    assert_eq!(service.connections(), 0);
+}
+
+#[test]
+fn a_thousand_clients_under_a_hard_limit_of_1024_name_the_limit() {
+    let service = service(TRUTH);
+    let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
+    let program = scene.path("stand-in");
+    let script = format!(
+        "ulimit -n 1024; exec {TALEA} study --cases A,C --api {} --out {}",
+        program.display(),
+        scene.path("out").display()
+    );
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    let (_, stderr) = text(&output);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr.contains("1,024") && stderr.contains("ulimit -n"), "{stderr}");
+    assert!(!scene.path("pid").exists());
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_to_is_named_before_anything_is_started() {
+    let service = service(TRUTH);
+    let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
+    fs::write(scene.path("out"), "a file").unwrap();
+    let output = scene.command("1x1").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output).1.contains("--out DIR"), "{}", text(&output).1);
+    assert!(!scene.path("pid").exists());
+}
