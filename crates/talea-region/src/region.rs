@@ -119,6 +119,7 @@ impl Region {
 
     /// Checks a header that somebody else wrote, given what reads its words and
     /// the length of the file.
+    #[cfg(target_os = "linux")]
     pub(crate) fn validate(word: impl Fn(u64) -> u64, len: u64) -> Result<Sections, String> {
         // The version is read before what it vouches for.
         let version = word(H_VERSION);
