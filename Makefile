@@ -4,7 +4,7 @@ CARGO ?= cargo
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
-.PHONY: demo test bench setup setup-test build
+.PHONY: demo test test-long bench setup setup-test build
 
 # Builds, runs the study on the embedded default, prints the table, says where
 # the report is.
@@ -21,6 +21,11 @@ test: setup-test
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps
 	$(CARGO) build --locked --workspace
 	$(CARGO) test --locked --workspace
+
+# What takes longer: more kills, other platforms.
+test-long: test
+	TALEA_KILLS=1000 $(CARGO) test --locked -p talea-region --test killed
+	scripts/other-platforms
 
 # Talea beside its peers, in one run. ONLY=counter-kept runs one group.
 bench: setup

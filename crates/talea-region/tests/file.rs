@@ -1,33 +1,14 @@
 //! Claims about regions in files, with real processes.
 #![cfg(target_os = "linux")]
 
+mod stage;
+
 use std::io::BufRead;
 use std::os::unix::fs::{FileExt, PermissionsExt};
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use stage::{Shm, again};
 use talea_region::{Config, FamilySpec, Number, OpenError, Region, Storage};
-
-/// A directory on tmpfs that goes with the test.
-struct Shm(PathBuf);
-
-impl Shm {
-    fn new(name: &str) -> Self {
-        let path = PathBuf::from(format!("/dev/shm/talea-test-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn file(&self) -> PathBuf {
-        self.0.join("shop.talea")
-    }
-}
-
-impl Drop for Shm {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
 
 fn config() -> Config {
     Config::with_len(1 << 20)
@@ -58,9 +39,8 @@ fn total(region: &'static Region) -> u64 {
 
 /// This very test binary, started again as a writer.
 fn writer(path: &std::path::Path, adds: u64) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
+    let mut command = again("writes_when_told");
     command
-        .args(["--exact", "writes_when_told", "--nocapture"])
         .env("TALEA_TEST_FILE", path)
         .env("TALEA_TEST_ADDS", adds.to_string())
         .stdout(Stdio::null());
@@ -99,8 +79,7 @@ fn what_a_killed_process_held_leaves_with_it() {
     let region = Region::open(shm.file(), config()).unwrap().region;
     held(region).add(2);
     for _ in 0..2 {
-        let mut holder = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "holds_until_killed_when_told", "--nocapture"])
+        let mut holder = again("holds_until_killed_when_told")
             .env("TALEA_TEST_HOLD", shm.file())
             .stdout(Stdio::piped())
             .spawn()
@@ -162,7 +141,7 @@ fn a_stale_or_damaged_file_is_moved_aside_and_the_service_starts() {
         let notice = opened.notice.unwrap();
         assert!(notice.contains(told), "{name}: {notice}");
         assert_eq!(opened.path, shm.file());
-        assert!(shm.0.join(format!("shop.talea.stale-{}", n + 1)).exists(), "{name}");
+        assert!(shm.path().join(format!("shop.talea.stale-{}", n + 1)).exists(), "{name}");
     }
 }
 
@@ -175,7 +154,7 @@ fn a_damaged_file_that_somebody_uses_is_left_alone() {
         file.write_all_at(b"X", 8).unwrap();
     }
     let opened = Region::open(shm.file(), config()).unwrap();
-    assert_eq!(opened.path, shm.0.join("shop.talea.1"));
+    assert_eq!(opened.path, shm.path().join("shop.talea.1"));
     assert!(opened.notice.unwrap().contains("in use"));
     assert_eq!(total(region), 7, "the one who uses it goes on");
 }
@@ -194,6 +173,6 @@ fn a_directory_or_a_link_in_its_place_is_refused() {
     std::fs::create_dir(shm.file()).unwrap();
     assert!(matches!(Region::open(shm.file(), config()), Err(OpenError::System { .. })));
     std::fs::remove_dir(shm.file()).unwrap();
-    std::os::unix::fs::symlink(shm.0.join("elsewhere"), shm.file()).unwrap();
+    std::os::unix::fs::symlink(shm.path().join("elsewhere"), shm.file()).unwrap();
     assert!(matches!(Region::open(shm.file(), config()), Err(OpenError::System { .. })));
 }
