@@ -37,10 +37,17 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
     }
     let name = &input.ident;
     let count = variants.len();
+    let indices = 0..count;
     let (impl_generics, type_generics, wheres) = input.generics.split_for_impl();
     Ok(quote! {
         impl #impl_generics ::talea::LabelValue for #name #type_generics #wheres {
             const CARDINALITY: ::core::option::Option<usize> = ::core::option::Option::Some(#count);
+            #[inline]
+            fn index(&self) -> usize {
+                match self {
+                    #(Self::#variants => #indices,)*
+                }
+            }
             #[inline]
             fn write(&self, out: &mut ::talea::LabelText) {
                 out.push_escaped(match self {

@@ -35,7 +35,8 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
         label_names.push(name);
     }
     let idents = fields.iter().map(|(_, ident)| ident);
-    let types = fields.iter().map(|(field, _)| &field.ty);
+    let types: Vec<_> = fields.iter().map(|(field, _)| &field.ty).collect();
+    let indexed = idents.clone();
     let name = &input.ident;
     let (impl_generics, type_generics, wheres) = input.generics.split_for_impl();
     let statics = if statics.is_empty() { quote!() } else { quote!(<#(#statics),*>) };
@@ -46,6 +47,21 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
             const CARDINALITY: ::core::option::Option<usize> = ::talea::derived::product(&[
                 #(<#types as ::talea::LabelValue>::CARDINALITY),*
             ]);
+            #[inline]
+            fn index(&self) -> usize {
+                // A number whose digits are the values' own; it overflows where
+                // the values are not fixed, and means nothing there.
+                let index = 0usize;
+                #(
+                    let index = match <#types as ::talea::LabelValue>::CARDINALITY {
+                        ::core::option::Option::Some(n) => index
+                            .wrapping_mul(n)
+                            .wrapping_add(::talea::LabelValue::index(&self.#indexed)),
+                        ::core::option::Option::None => index,
+                    };
+                )*
+                index
+            }
             #[inline]
             fn write(&self, out: &mut ::talea::LabelText) {
                 #(out.label(#label_names, &self.#idents);)*

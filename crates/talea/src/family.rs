@@ -33,6 +33,9 @@ pub(crate) struct Bound<M: Metric> {
     pub(crate) thresholds: &'static [u64],
     /// Where label combinations go that there is no room for.
     pub(crate) overflow: M::Bound,
+    /// Where the combinations are fixed, a place for each, filled as they are
+    /// met; else empty. It lives as long as the region.
+    pub(crate) fixed: &'static [OnceLock<M::Bound>],
 }
 
 // Derived, these would ask for an `M` that can be copied.
@@ -47,6 +50,18 @@ impl<M: Metric> Copy for Bound<M> {}
 impl<M: Metric> PartialEq for Bound<M> {
     fn eq(&self, other: &Self) -> bool {
         self.family == other.family
+    }
+}
+
+impl<M: Metric> Bound<M> {
+    /// Finds or makes a series by its label text, and remembers it in its place,
+    /// if it has one. What overflows is not remembered.
+    fn resolve(&self, labels: &impl Labels, place: Option<&OnceLock<M::Bound>>) -> M::Bound {
+        let Ok(cells) = self.family.series(LabelText::of(labels).as_bytes()) else {
+            return self.overflow;
+        };
+        let found = M::bind(cells, self.thresholds);
+        place.map_or(found, |place| *place.get_or_init(|| found))
     }
 }
 
@@ -68,17 +83,16 @@ impl<L: 'static, M: Metric> Family<L, M> {
     /// The metric of one label combination, made if it is new. Where there is no
     /// room for a new one, the family's overflow series.
     ///
-    /// Cost: the labels are rendered, hashed once and compared. Keep the result
-    /// where the labels are known beforehand: a kept handle costs nothing to
-    /// find.
+    /// Cost: where all labels are fixed (enums, bools), some arithmetic and a
+    /// load; else the labels are rendered, hashed once and compared. Keep the
+    /// result where the labels are known beforehand: a kept handle costs nothing
+    /// to find.
     #[inline]
     pub fn with<Q: Labels<Static = L>>(&self, labels: Q) -> M {
         let Some(bound) = self.bound.get() else { return M::holding(OnceLock::new()) };
-        let cells = match bound.family.series(LabelText::of(&labels).as_bytes()) {
-            Ok(cells) => M::bind(cells, bound.thresholds),
-            Err(_) => bound.overflow,
-        };
-        M::holding(OnceLock::from(cells))
+        let place = bound.fixed.get(labels.index());
+        let found = place.and_then(|place| place.get().copied());
+        M::holding(OnceLock::from(found.unwrap_or_else(|| bound.resolve(&labels, place))))
     }
 
     /// How often a label combination went to the overflow series because it was

@@ -9,6 +9,9 @@ pub trait Labels {
     const NAMES: &'static [&'static str];
     /// How many combinations there are, where every label's values are fixed.
     const CARDINALITY: Option<usize>;
+    /// Which of those combinations this is, from 0; meaningless where they are
+    /// not fixed.
+    fn index(&self) -> usize;
     /// Writes each label, in order.
     fn write(&self, out: &mut LabelText);
 }
@@ -18,6 +21,9 @@ impl Labels for () {
     type Static = ();
     const NAMES: &'static [&'static str] = &[];
     const CARDINALITY: Option<usize> = Some(1);
+    fn index(&self) -> usize {
+        0
+    }
     fn write(&self, _: &mut LabelText) {}
 }
 
@@ -27,6 +33,11 @@ impl Labels for () {
 pub trait LabelValue {
     /// How many values there are, where they are fixed.
     const CARDINALITY: Option<usize> = None;
+    /// Which of those values this is, from 0; meaningless where they are not
+    /// fixed.
+    fn index(&self) -> usize {
+        0
+    }
     /// Writes the value; it is escaped on the way.
     fn write(&self, out: &mut LabelText);
 }
@@ -55,6 +66,10 @@ impl LabelValue for std::borrow::Cow<'_, str> {
 impl LabelValue for bool {
     const CARDINALITY: Option<usize> = Some(2);
     #[inline]
+    fn index(&self) -> usize {
+        usize::from(*self)
+    }
+    #[inline]
     fn write(&self, out: &mut LabelText) {
         out.push(if *self { b"true" } else { b"false" });
     }
@@ -62,6 +77,10 @@ impl LabelValue for bool {
 
 impl<T: LabelValue + ?Sized> LabelValue for &T {
     const CARDINALITY: Option<usize> = T::CARDINALITY;
+    #[inline]
+    fn index(&self) -> usize {
+        (**self).index()
+    }
     #[inline]
     fn write(&self, out: &mut LabelText) {
         (**self).write(out);
@@ -73,6 +92,10 @@ impl<T: LabelValue> LabelValue for Option<T> {
         Some(n) => Some(n + 1),
         None => None,
     };
+    #[inline]
+    fn index(&self) -> usize {
+        self.as_ref().map_or(0, |value| 1 + value.index())
+    }
     #[inline]
     fn write(&self, out: &mut LabelText) {
         if let Some(value) = self {
@@ -209,6 +232,9 @@ mod tests {
         type Static = Two<'static>;
         const NAMES: &'static [&'static str] = &["text", "number"];
         const CARDINALITY: Option<usize> = None;
+        fn index(&self) -> usize {
+            0
+        }
         fn write(&self, out: &mut LabelText) {
             out.label("text", self.0);
             out.label("number", &self.1);

@@ -19,6 +19,10 @@ use crate::snapshot::Snapshot;
 /// Series a family, unless it says otherwise.
 const SERIES_LIMIT: u64 = 2000;
 
+/// Families of more combinations than this are looked up by hash, however fixed
+/// these are: a place for each takes memory.
+const FIXED_AT_MOST: usize = 4096;
+
 /// The label text of the series that takes what overflows.
 pub(crate) const OVERFLOW: &str = "otel_metric_overflow=\"true\"";
 
@@ -153,7 +157,9 @@ impl Registry {
             family.series_beyond_limit(OVERFLOW.as_bytes())
         };
         let overflow = overflow.map_err(|error| fail(error.to_string()))?;
-        Ok(family::Bound { family, thresholds, overflow: M::bind(overflow, thresholds) })
+        let places = L::CARDINALITY.filter(|&n| n <= FIXED_AT_MOST).unwrap_or(0);
+        let fixed = Vec::leak((0..places).map(|_| OnceLock::new()).collect());
+        Ok(family::Bound { family, thresholds, overflow: M::bind(overflow, thresholds), fixed })
     }
 
     fn conflict(&self, name: &str, wanted: &Definition) -> String {

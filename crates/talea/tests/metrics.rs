@@ -157,6 +157,35 @@ fn label_combinations_beyond_the_limit_go_to_one_series() -> Result<(), Error> {
 }
 
 #[test]
+fn fixed_label_combinations_number_each_other_without_gaps() -> Result<(), Error> {
+    #[derive(Labels)]
+    struct Wide {
+        gift: bool,
+        method: Method,
+        weekday: Option<bool>,
+    }
+    let registry = Registry::for_test()?;
+    let family: Family<Wide, Counter> = registry.register(Opts::new("wide", "All of them."))?;
+    let mut seen = std::collections::BTreeSet::new();
+    for gift in [false, true] {
+        for method in [|| Method::Card, || Method::BankTransfer, || Method::Iou] {
+            for weekday in [None, Some(false), Some(true)] {
+                let labels = || Wide { gift, method: method(), weekday };
+                assert!(seen.insert(labels().index()));
+                family.with(labels()).add(labels().index() as u64);
+                family.with(labels()).inc();
+            }
+        }
+    }
+    assert_eq!(Wide::CARDINALITY, Some(18));
+    assert!(seen.into_iter().eq(0..18));
+    let snapshot = registry.snapshot();
+    let values = snapshot.families().flat_map(|f| f.series()).map(|s| s.value());
+    assert!(values.eq((0..18).map(|n| Value::Unsigned(n + 1))), "each has a series of its own");
+    Ok(())
+}
+
+#[test]
 fn a_full_region_overflows_without_a_panic() -> Result<(), Error> {
     let registry = Registry::with_config(Config { series: 50, ..Config::with_len(1 << 20) })?;
     let visits: Family<Sale<'static>, Histogram<Bytes>> =
