@@ -1,2 +1,46 @@
-//! stub
-fn main() {}
+//! Talea beside its peers, in one run: the same work done by each, alternating,
+//! medians, and the ratios that the budgets are about.
+//!
+//! A *group* is one kind of work (`groups/`), a *subject* is a library that does
+//! it. `harness.rs` says how they take turns, `measure.rs` what one measurement
+//! is, `report.rs` what comes out.
+
+mod arguments;
+mod base;
+mod groups;
+mod harness;
+mod measure;
+mod memory;
+mod process;
+mod randomness;
+mod report;
+mod work;
+
+use anyhow::Result;
+use clap::Parser;
+
+use crate::arguments::Arguments;
+use crate::report::Results;
+
+#[global_allocator]
+static ALLOCATOR: densa_alloc::CountingAllocator = densa_alloc::CountingAllocator::system();
+
+fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    let setting = arguments.setting();
+    if let Some(task) = &arguments.measure {
+        return process::answer(task, &setting);
+    }
+    let chosen = groups::chosen(&arguments.only);
+    if let Some(base) = &arguments.base {
+        return base::compare(base, &chosen, arguments.rounds, &setting);
+    }
+    let mut results = Results::open(&arguments.results, !arguments.only.is_empty())?;
+    for group in chosen {
+        let rows = harness::run(group, arguments.rounds, &setting)?;
+        report::print(group, &rows);
+        results.add(rows)?;
+    }
+    eprintln!("written to {}", arguments.results.display());
+    Ok(())
+}

@@ -1,0 +1,42 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+use clap::builder::PossibleValuesParser;
+
+use crate::groups;
+use crate::process::Task;
+use crate::work::Setting;
+
+/// Talea beside its peers, in one run. The table goes to standard output.
+#[derive(Debug, Parser)]
+#[command(version)]
+pub(crate) struct Arguments {
+    /// Run these groups only; what the results file says of others is kept
+    #[arg(long, value_name = "GROUP", value_delimiter = ',',
+        value_parser = PossibleValuesParser::new(groups::names()))]
+    pub(crate) only: Vec<String>,
+    /// Rounds; each subject is measured once in each. Publish from 7 on
+    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rounds: u32,
+    /// Series that `insert-5m` makes
+    #[arg(long, default_value_t = groups::INSERTS,
+        value_parser = clap::value_parser!(u64).range(1000..=200_000_000))]
+    pub(crate) inserts: u64,
+    /// Compare with an earlier build of this program instead of with the peers
+    #[arg(long, value_name = "PROGRAM")]
+    pub(crate) base: Option<PathBuf>,
+    /// Where the results are written, as JSON
+    #[arg(long, value_name = "FILE", default_value = "bench/results/latest.json")]
+    pub(crate) results: PathBuf,
+    /// Measure once and print that: how this program runs itself and its base
+    #[arg(long, hide = true)]
+    pub(crate) measure: Option<Task>,
+}
+
+impl Arguments {
+    pub(crate) fn setting(&self) -> Setting {
+        Setting { inserts: self.inserts }
+    }
+}

@@ -1,0 +1,101 @@
+//! A counter without labels, its handle kept: one series that all threads fight
+//! over.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use anyhow::Result;
+use prometheus_client::metrics::counter::Counter as ClientCounter;
+use talea::{Counter, Opts, Registry};
+
+use super::recorder;
+use crate::work::{Group, Place, Setting, Subject, Work, work};
+
+pub(super) const GROUP: Group = Group {
+    name: "counter-kept",
+    threads: &[1, 2, 8],
+    subjects: &[
+        Subject::new("talea", talea),
+        Subject::talea_atomic(talea),
+        Subject::new("measured", measured),
+        Subject::new("prometheus", prometheus),
+        Subject::new("prometheus-client", prometheus_client),
+        Subject::new("metrics", metrics),
+        Subject::new("atomic", atomic),
+        Subject::new("atomic-own", atomic_own),
+    ],
+    place: Place::Here,
+    note: super::TIME,
+};
+
+fn talea(_: &Setting) -> Result<Box<dyn Work>> {
+    let counter: Counter = Registry::new()?.register(Opts::new("kept", "Adds."))?;
+    work(counter, |counter, _, n| (0..n).for_each(|_| counter.inc()), |counter| Ok(counter.get()))
+}
+
+fn measured(_: &Setting) -> Result<Box<dyn Work>> {
+    work(
+        measured::Counter::new(),
+        |counter, _, n| (0..n).for_each(|_| counter.inc()),
+        |counter| Ok(counter.get_metric().count.load(Relaxed)),
+    )
+}
+
+fn prometheus(_: &Setting) -> Result<Box<dyn Work>> {
+    let counter = prometheus::IntCounter::new("kept_total", "Adds.")?;
+    prometheus::Registry::new().register(Box::new(counter.clone()))?;
+    work(counter, |counter, _, n| (0..n).for_each(|_| counter.inc()), |counter| Ok(counter.get()))
+}
+
+fn prometheus_client(_: &Setting) -> Result<Box<dyn Work>> {
+    let counter = ClientCounter::<u64>::default();
+    prometheus_client::registry::Registry::default().register("kept", "Adds.", counter.clone());
+    work(
+        counter,
+        |counter, _, n| {
+            (0..n).for_each(|_| {
+                counter.inc();
+            })
+        },
+        |counter| Ok(counter.get()),
+    )
+}
+
+fn metrics(_: &Setting) -> Result<Box<dyn Work>> {
+    recorder::installed();
+    work(
+        metrics::counter!("kept_total"),
+        |counter, _, n| (0..n).for_each(|_| counter.increment(1)),
+        |_| recorder::total("kept_total"),
+    )
+}
+
+pub(super) fn atomic(_: &Setting) -> Result<Box<dyn Work>> {
+    work(
+        Line::default(),
+        |line, _, n| {
+            (0..n).for_each(|_| {
+                line.0.fetch_add(1, Relaxed);
+            })
+        },
+        |line| Ok(line.0.load(Relaxed)),
+    )
+}
+
+pub(super) fn atomic_own(_: &Setting) -> Result<Box<dyn Work>> {
+    work(
+        [const { Line(AtomicU64::new(0)) }; 8],
+        |lines, thread, n| {
+            let own = &lines[thread];
+            (0..n).for_each(|_| {
+                own.0.fetch_add(1, Relaxed);
+            })
+        },
+        |lines| Ok(lines.iter().map(|line| line.0.load(Relaxed)).sum()),
+    )
+}
+
+/// An atomic with two cache lines to itself, since processors fetch them in
+/// pairs.
+#[derive(Default)]
+#[repr(align(128))]
+pub(super) struct Line(pub(super) AtomicU64);

@@ -1,0 +1,96 @@
+//! A float counter without labels, its handle kept: one series that all threads
+//! fight over. (measured and metrics have no float counter.)
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use anyhow::Result;
+use prometheus_client::metrics::counter::Counter as ClientCounter;
+use talea::{FloatCounter, Opts, Registry};
+
+use super::counter_kept::Line;
+use crate::work::{Group, Place, Setting, Subject, Work, work};
+
+pub(super) const GROUP: Group = Group {
+    name: "float-kept",
+    threads: &[1, 2],
+    subjects: &[
+        Subject::new("talea", talea),
+        Subject::talea_atomic(talea),
+        Subject::new("prometheus", prometheus),
+        Subject::new("prometheus-client", prometheus_client),
+        Subject::new("atomic", atomic),
+        Subject::new("atomic-own", atomic_own),
+    ],
+    place: Place::Here,
+    note: "ns: time of a thread for one add. atomic adds by compare-and-swap, \
+           as there is no atomic add of floats.",
+};
+
+/// What is added: whole numbers of it have no rounding, so that counts come out.
+const STEP: f64 = 0.25;
+
+fn steps(sum: f64) -> u64 {
+    (sum / STEP) as u64
+}
+
+fn talea(_: &Setting) -> Result<Box<dyn Work>> {
+    let counter: FloatCounter = Registry::new()?.register(Opts::new("kept_seconds", "Time."))?;
+    work(
+        counter,
+        |counter, _, n| (0..n).for_each(|_| counter.add(STEP)),
+        |counter| Ok(steps(counter.get())),
+    )
+}
+
+fn prometheus(_: &Setting) -> Result<Box<dyn Work>> {
+    let counter = prometheus::Counter::new("kept_seconds_total", "Time.")?;
+    prometheus::Registry::new().register(Box::new(counter.clone()))?;
+    work(
+        counter,
+        |counter, _, n| (0..n).for_each(|_| counter.inc_by(STEP)),
+        |counter| Ok(steps(counter.get())),
+    )
+}
+
+fn prometheus_client(_: &Setting) -> Result<Box<dyn Work>> {
+    let counter = ClientCounter::<f64, AtomicU64>::default();
+    let mut registry = prometheus_client::registry::Registry::default();
+    registry.register("kept_seconds", "Time.", counter.clone());
+    work(
+        counter,
+        |counter, _, n| {
+            (0..n).for_each(|_| {
+                counter.inc_by(STEP);
+            })
+        },
+        |counter| Ok(steps(counter.get())),
+    )
+}
+
+fn atomic(_: &Setting) -> Result<Box<dyn Work>> {
+    work(
+        Line::default(),
+        |line, _, n| (0..n).for_each(|_| add(line)),
+        |line| Ok(steps(f64::from_bits(line.0.load(Relaxed)))),
+    )
+}
+
+fn atomic_own(_: &Setting) -> Result<Box<dyn Work>> {
+    work(
+        [Line::default(), Line::default()],
+        |lines, thread, n| {
+            let own = &lines[thread];
+            (0..n).for_each(|_| add(own));
+        },
+        |lines| Ok(lines.iter().map(|line| steps(f64::from_bits(line.0.load(Relaxed)))).sum()),
+    )
+}
+
+fn add(Line(word): &Line) {
+    let mut seen = word.load(Relaxed);
+    while let Err(now) =
+        word.compare_exchange_weak(seen, (f64::from_bits(seen) + STEP).to_bits(), Relaxed, Relaxed)
+    {
+        seen = now;
+    }
+}

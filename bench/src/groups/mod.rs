@@ -1,0 +1,40 @@
+//! The groups, a file each.
+
+mod counter_fixed18;
+mod counter_kept;
+mod counter_kept_own;
+mod encode;
+mod float_kept;
+mod histogram_kept;
+mod insert;
+mod recorder;
+mod snapshot;
+
+use crate::work::Group;
+
+pub(crate) use insert::INSERTS;
+
+/// All groups, in the order in which they are run.
+pub(crate) const ALL: &[&Group] = &[
+    &counter_kept::GROUP,
+    &counter_kept_own::GROUP,
+    &float_kept::GROUP,
+    &histogram_kept::GROUP,
+    &counter_fixed18::GROUP,
+    &snapshot::GROUP,
+    &encode::GROUP,
+    &insert::GROUP,
+];
+
+pub(crate) fn names() -> Vec<&'static str> {
+    ALL.iter().map(|group| group.name).collect()
+}
+
+/// The groups of these names; all where there are none.
+pub(crate) fn chosen(names: &[String]) -> Vec<&'static Group> {
+    let chosen = |group: &&&Group| names.is_empty() || names.iter().any(|name| name == group.name);
+    ALL.iter().filter(chosen).copied().collect()
+}
+
+const TIME: &str =
+    "ns: time of a thread for one operation; CPU time where threads outnumber cores.";

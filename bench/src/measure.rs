@@ -1,0 +1,178 @@
+//! One measurement: some threads do the same work at the same time.
+//!
+//! Time in which a thread could have run but other programs had the cores is
+//! not counted. Worse, threads that wait for a core do not fight with each
+//! other: a measurement in which others had much of the cores is taken again.
+
+use std::fs;
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+use talea_region::Region;
+
+use crate::work::{Subject, Work};
+
+/// How long a measurement should take.
+const TARGET: Duration = Duration::from_millis(75);
+
+/// The share of the cores' time that others may have, and how often we try to
+/// get as much.
+const CALM: f64 = 0.03;
+const TRIES: u64 = 6;
+
+/// What one operation cost.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Cost {
+    /// Wall time of a thread, less what it waited for a core; CPU time where
+    /// threads outnumber cores.
+    pub(crate) ns: f64,
+    /// Calls of the allocator that give memory.
+    pub(crate) allocs: f64,
+    pub(crate) bytes: f64,
+}
+
+/// Measures `n` operations on each of `threads` threads, which start together.
+/// Returns also how many operations were done in all.
+pub(crate) fn measure(subject: &Subject, work: &dyn Work, threads: usize, n: u64) -> (Cost, u64) {
+    let cores = cpus().len();
+    let mut best = spend(subject, work, threads, n);
+    let mut tries = 1;
+    while tries < TRIES && taken_by_others(&best, cores) > CALM {
+        thread::sleep(TARGET);
+        let again = spend(subject, work, threads, n);
+        tries += 1;
+        if taken_by_others(&again, cores) < taken_by_others(&best, cores) {
+            best = again;
+        }
+    }
+    let time = |one: &Spent| if threads > cores { one.cpu } else { one.running };
+    let operations = (threads as u64 * n) as f64;
+    let cost = Cost {
+        ns: best.iter().map(time).sum::<Duration>().as_nanos() as f64 / operations,
+        allocs: best.iter().map(|one| one.allocs).sum::<u64>() as f64 / operations,
+        bytes: best.iter().map(|one| one.bytes).sum::<u64>() as f64 / operations,
+    };
+    (cost, tries * threads as u64 * n)
+}
+
+/// The share of the cores' time that these threads wanted and did not get.
+fn taken_by_others(spent: &[Spent], cores: usize) -> f64 {
+    if spent.len() > cores {
+        let had: Duration = spent.iter().map(|one| one.cpu).sum();
+        let whole = spent.iter().map(|one| one.wall).max().unwrap_or_default();
+        return 1.0 - had.as_secs_f64() / (whole.as_secs_f64() * cores as f64).max(1e-9);
+    }
+    let waited = |one: &Spent| 1.0 - one.running.as_secs_f64() / one.wall.as_secs_f64().max(1e-9);
+    spent.iter().map(waited).fold(0.0, f64::max)
+}
+
+/// How many operations a thread must do for a measurement of 50 to 100 ms.
+pub(crate) fn calibrate(subject: &Subject, work: &dyn Work, threads: usize) -> Calibration {
+    let (mut n, mut done) = (1, 0);
+    loop {
+        let took = spend(subject, work, threads, n).iter().map(|one| one.running).max();
+        let took = took.unwrap_or_default().as_secs_f64().max(1e-6);
+        done += threads as u64 * n;
+        let fitting = (n as f64 * TARGET.as_secs_f64() / took).max(1.0);
+        // A short try is mostly start-up, so it says little; the last one must
+        // have been of the right order.
+        if took * 4.0 > TARGET.as_secs_f64() {
+            return Calibration { n: fitting as u64, done };
+        }
+        n = fitting.min(n as f64 * 100.0) as u64;
+    }
+}
+
+/// What came of a calibration.
+pub(crate) struct Calibration {
+    pub(crate) n: u64,
+    /// Operations that it did itself, over all threads.
+    pub(crate) done: u64,
+}
+
+/// What one thread spent.
+struct Spent {
+    wall: Duration,
+    /// The wall time less what it waited for a core.
+    running: Duration,
+    cpu: Duration,
+    allocs: u64,
+    bytes: u64,
+}
+
+fn spend(subject: &Subject, work: &dyn Work, threads: usize, n: u64) -> Vec<Spent> {
+    if !subject.restartable {
+        Region::disable_restartable_sequences();
+    }
+    let cpus = cpus();
+    let start = Barrier::new(threads);
+    let spent = thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads)
+            .map(|thread| {
+                // A core each, so that those who are to fight do meet.
+                let cpu = (1 < threads && threads <= cpus.len()).then(|| cpus[thread]);
+                let start = &start;
+                scope.spawn(move || {
+                    cpu.into_iter().for_each(stay_on);
+                    start.wait();
+                    spend_alone(|| work.run(thread, n))
+                })
+            })
+            .collect();
+        workers.into_iter().filter_map(|worker| worker.join().ok()).collect::<Vec<_>>()
+    });
+    Region::enable_restartable_sequences();
+    assert_eq!(spent.len(), threads, "a thread of {} panicked", subject.name);
+    spent
+}
+
+fn spend_alone(run: impl FnOnce()) -> Spent {
+    let (waited, heap) = (waited_for_a_core(), densa_alloc::thread_stats());
+    let (cpu, wall) = (thread_cpu_time(), Instant::now());
+    run();
+    let (wall, cpu) = (wall.elapsed(), thread_cpu_time() - cpu);
+    let heap = densa_alloc::thread_stats().since(heap);
+    let running = wall.saturating_sub(waited_for_a_core().saturating_sub(waited));
+    Spent { wall, running, cpu, allocs: heap.allocs + heap.reallocs, bytes: heap.bytes_allocated }
+}
+
+/// Measures something that is done once, on this thread, as `n` operations.
+pub(crate) fn once(n: u64, run: impl FnOnce()) -> Cost {
+    let spent = spend_alone(run);
+    let per_operation = |total: u64| total as f64 / n as f64;
+    Cost {
+        ns: per_operation(spent.running.as_nanos() as u64),
+        allocs: per_operation(spent.allocs),
+        bytes: per_operation(spent.bytes),
+    }
+}
+
+/// How long this thread could have run but had no core, since it began; 0 where
+/// the kernel does not tell. (The second figure of `/proc/PID/schedstat`.)
+fn waited_for_a_core() -> Duration {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let waited = text.split_whitespace().nth(1).and_then(|figure| figure.parse().ok());
+    Duration::from_nanos(waited.unwrap_or(0))
+}
+
+fn thread_cpu_time() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+}
+
+/// The CPUs that this process may run on.
+fn cpus() -> Vec<usize> {
+    let allowed = sched_getaffinity(None).unwrap_or_default();
+    (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).collect()
+}
+
+fn stay_on(cpu: usize) {
+    let mut only = CpuSet::new();
+    only.set(cpu);
+    // Where this is refused, the threads still run; they may just share a core.
+    let _ = sched_setaffinity(None, &only);
+}

@@ -1,0 +1,149 @@
+//! What comes out: a table for people, a file for programs.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use comfy_table::{CellAlignment, Table, presets};
+use serde::{Deserialize, Serialize};
+
+use crate::base::Pair;
+use crate::work::Group;
+
+/// A line of the results.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Row {
+    pub(crate) bench: String,
+    pub(crate) threads: usize,
+    pub(crate) subject: String,
+    pub(crate) ns: f64,
+    pub(crate) allocs_per_op: f64,
+    pub(crate) bytes_per_op: f64,
+    /// This subject's time to Talea's: above 1, Talea is faster.
+    pub(crate) ratio_to_talea: Option<f64>,
+}
+
+/// The results file.
+pub(crate) struct Results {
+    path: PathBuf,
+    rows: Vec<Row>,
+}
+
+impl Results {
+    /// Begins a file, with what it says already where `keep` asks for that.
+    pub(crate) fn open(path: &Path, keep: bool) -> Result<Self> {
+        let rows = if keep { read(path)? } else { Vec::new() };
+        Ok(Self { path: path.to_owned(), rows })
+    }
+
+    /// Adds a group's rows, in place of earlier ones of it, and writes the file.
+    pub(crate) fn add(&mut self, rows: Vec<Row>) -> Result<()> {
+        let new: BTreeSet<_> = rows.iter().map(|row| row.bench.clone()).collect();
+        self.rows.retain(|row| !new.contains(&row.bench));
+        self.rows.extend(rows);
+        // A row a line, so that two files can be compared by eye.
+        let lines = self.rows.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
+        let told = || format!("writing {}", self.path.display());
+        if let Some(directory) = self.path.parent() {
+            fs::create_dir_all(directory).with_context(told)?;
+        }
+        fs::write(&self.path, format!("[\n{}\n]\n", lines.join(",\n"))).with_context(told)
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<Row>> {
+    let told = || format!("reading {}", path.display());
+    match fs::read_to_string(path) {
+        Ok(text) => serde_json::from_str(&text).with_context(told),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(error).with_context(told),
+    }
+}
+
+/// Prints a group.
+pub(crate) fn print(group: &Group, rows: &[Row]) {
+    let mut table =
+        table(&["bench", "threads", "subject", "ns", "to talea", "talea to it", "allocs", "bytes"]);
+    for row in rows {
+        let ratio = row.ratio_to_talea;
+        table.add_row([
+            row.bench.clone(),
+            row.threads.to_string(),
+            row.subject.clone(),
+            figure(row.ns),
+            ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}")),
+            ratio.map_or_else(String::new, |ratio| format!("{:.2}", 1.0 / ratio)),
+            figure(row.allocs_per_op),
+            figure(row.bytes_per_op),
+        ]);
+    }
+    right(&mut table, [1, 3, 4, 5, 6, 7]);
+    println!("{table}\n{}\n", group.note);
+}
+
+/// Prints this build beside a base.
+pub(crate) fn print_pairs(pairs: &[Pair]) {
+    let mut table = table(&["bench", "threads", "subject", "ns", "base ns", "now to base"]);
+    for pair in pairs {
+        table.add_row([
+            pair.bench.clone(),
+            pair.threads.to_string(),
+            pair.subject.to_owned(),
+            figure(pair.now_ns),
+            figure(pair.base_ns),
+            format!("{:.3}", pair.ratio),
+        ]);
+    }
+    right(&mut table, [1, 3, 4, 5]);
+    println!("{table}");
+}
+
+fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_header(header);
+    table
+}
+
+fn right<const N: usize>(table: &mut Table, columns: [usize; N]) {
+    for n in columns {
+        if let Some(column) = table.column_mut(n) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+}
+
+/// Three digits or so, with the thousands apart.
+fn figure(x: f64) -> String {
+    match x.abs() {
+        x if x < 0.0005 => "0".to_owned(),
+        x if x < 10.0 => format!("{x:.2}"),
+        x if x < 100.0 => format!("{x:.1}"),
+        x => {
+            let digits = format!("{x:.0}");
+            let mut out = String::new();
+            for (n, digit) in digits.chars().enumerate() {
+                if n > 0 && (digits.len() - n) % 3 == 0 {
+                    out.push(',');
+                }
+                out.push(digit);
+            }
+            out
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_short() {
+        for (x, text) in
+            [(0.0, "0"), (0.9, "0.90"), (12.34, "12.3"), (999.5, "1,000"), (1234567.0, "1,234,567")]
+        {
+            assert_eq!(figure(x), text);
+        }
+    }
+}
