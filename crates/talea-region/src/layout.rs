@@ -113,7 +113,7 @@ pub(crate) const ATOMIC_PLANES: u64 = 2;
 
 /// The smallest region.
 pub const MIN_LEN: u64 = 512 * 1024;
-/// The largest region: what a [`Span`] can address.
+/// The largest region: what forty bits can address.
 pub const MAX_LEN: u64 = 1 << 40;
 
 /// The three numbers that a region's whole layout follows from.

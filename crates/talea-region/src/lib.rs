@@ -16,8 +16,10 @@
 //!   (`Reader`, on Linux).
 //!
 //! How the memory is laid out is drawn in `layout.rs` and in
-//! `docs/region-format.md`. All unsafe code of the Rust side is here: in
-//! `mapping.rs` (the system calls) and `restartable.rs` (the per-CPU adds).
+//! `docs/region-format.md`. All unsafe code of the Rust side is here:
+//! `restartable.rs` (the per-CPU adds), `mapping.rs`, `reader.rs` and `slots.rs`
+//! (system calls and what they return), `planes.rs` (a cell's copy in another
+//! plane).
 
 #![allow(unsafe_code)]
 

@@ -23,7 +23,7 @@ use crate::snapshot;
 
 /// An integer add that found no plane: claims one for this CPU, or adds to an
 /// atomic plane.
-#[cold]
+#[inline(never)]
 pub(crate) fn add_slowly(region: &'static Region, cell: &'static AtomicU64, n: u64) {
     if claim_plane(region) && restartable::add(cell, region.cpu_table(), n) {
         return;
@@ -32,7 +32,7 @@ pub(crate) fn add_slowly(region: &'static Region, cell: &'static AtomicU64, n: u
 }
 
 /// The same for a float cell.
-#[cold]
+#[inline(never)]
 pub(crate) fn add_float_slowly(region: &'static Region, cell: &'static AtomicU64, x: f64) {
     if claim_plane(region) && restartable::add_float(cell, region.cpu_table(), x) {
         return;
@@ -42,8 +42,16 @@ pub(crate) fn add_float_slowly(region: &'static Region, cell: &'static AtomicU64
 
 /// Gives the running CPU a plane if there is one left; true where it has one
 /// now.
+#[inline]
 fn claim_plane(region: &'static Region) -> bool {
-    let Some(cpu) = restartable::cpu() else { return false };
+    match restartable::cpu() {
+        Some(cpu) => claim_plane_for(region, cpu),
+        None => false,
+    }
+}
+
+#[cold]
+fn claim_plane_for(region: &'static Region, cpu: u64) -> bool {
     let entry = &region.cpu_table()[cpu as usize];
     if entry.load(Acquire) != 0 {
         return true;
@@ -97,23 +105,29 @@ fn chunk_up(region: &Region, end: u64) -> u64 {
 }
 
 /// The copy of a striped cell that this thread may add to atomically.
+#[inline]
 fn atomic_copy(region: &'static Region, cell: &'static AtomicU64) -> &'static AtomicU64 {
-    let stripe = THREAD.with(|thread| {
-        if thread.get() == u64::MAX {
-            static NEXT: AtomicU64 = AtomicU64::new(0);
-            thread.set(NEXT.fetch_add(1, Relaxed));
+    let delta = stripe() * region.s.plane_len;
+    // SAFETY: only striped cells come here, each as its copy in plane 0, which
+    // was checked to lie inside that plane. The atomic planes follow each other,
+    // so the same distance into this thread's is inside the mapping, which is
+    // never unmapped.
+    unsafe { AtomicU64::from_ptr(cell.as_ptr().byte_add(delta as usize)) }
+}
+
+/// Which atomic plane this thread adds to: they take turns as they come.
+#[inline]
+fn stripe() -> u64 {
+    thread_local! {
+        static STRIPE: ThreadCell<u64> = const { ThreadCell::new(u64::MAX) };
+    }
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    STRIPE.with(|stripe| {
+        if stripe.get() == u64::MAX {
+            stripe.set(NEXT.fetch_add(1, Relaxed) % ATOMIC_PLANES);
         }
-        thread.get() % ATOMIC_PLANES
-    });
-    copy_in(region, cell, stripe).unwrap_or(cell)
-}
-
-thread_local! {
-    static THREAD: ThreadCell<u64> = const { ThreadCell::new(u64::MAX) };
-}
-
-fn copy_in(region: &Region, cell: &'static AtomicU64, plane: u64) -> Option<&'static AtomicU64> {
-    region.word_after(cell, plane * region.s.plane_len)
+        stripe.get()
+    })
 }
 
 /// Every copy of a striped cell that somebody may have added to, in a fixed

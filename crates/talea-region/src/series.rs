@@ -159,10 +159,16 @@ impl Family {
             word.store(head.pack(PUBLISHED), Release);
         }
         let first = self.region.series_word(id, SERIES_CELLS).load(Relaxed);
-        let words = self.region.map.words(first, u64::from(self.head.cells))?;
+        let count = u64::from(self.head.cells);
+        let words = self.region.map.words(first, count)?;
         let copies = match head.storage {
             Storage::Single => Copies::One,
-            Storage::Striped => Copies::Planes(self.region),
+            Storage::Striped => {
+                // The other planes are found from plane 0, so there it must lie.
+                let (start, end) = (self.region.s.plane(0), self.region.s.plane(1));
+                let plane = start..(end + 1).saturating_sub(count * WORD);
+                Copies::Planes(plane.contains(&first).then_some(self.region)?)
+            }
             Storage::Owned => Copies::Blocks(self.region),
         };
         Some(Cells::new(words, copies))
