@@ -65,7 +65,7 @@ impl Contender {
     ) -> Result<Self> {
         let made = match group.place {
             Place::Here => Some(Made::new(subject, threads, setting)?),
-            Place::OwnProcess => None,
+            Place::Apart | Place::FromNothing => None,
         };
         Ok(Self { group: group.name, subject, threads, costs: Vec::new(), made })
     }

@@ -42,7 +42,7 @@ impl FromStr for Task {
 /// is.
 pub(crate) fn bench_name(group: &Group, setting: &Setting) -> String {
     match group.place {
-        Place::OwnProcess if setting.inserts != groups::INSERTS => {
+        Place::FromNothing if setting.inserts != groups::INSERTS => {
             format!("insert-{}", setting.inserts)
         }
         _ => group.name.to_owned(),
@@ -83,13 +83,13 @@ pub(crate) fn measure_in(
 pub(crate) fn answer(task: &Task, setting: &Setting) -> Result<()> {
     let &Task { group, subject, threads } = task;
     let cost = match group.place {
-        Place::Here => {
+        Place::Here | Place::Apart => {
             let mut made = Made::new(subject, threads, setting)?;
             let cost = made.measure(subject, threads);
             made.check(subject)?;
             cost
         }
-        Place::OwnProcess => make_and_measure(subject, setting)?,
+        Place::FromNothing => make_and_measure(subject, setting)?,
     };
     println!("{}", serde_json::to_string(&cost)?);
     Ok(())

@@ -19,10 +19,13 @@ pub(crate) struct Group {
 pub(crate) enum Place {
     /// Made once, measured over and over, for about 75 ms each time.
     Here,
-    /// Made anew in a process of its own for each measurement, which includes
-    /// the making and is `Setting::inserts` operations long. Bytes are then the
-    /// memory that the system gave to the process.
-    OwnProcess,
+    /// The same in a new process for each measurement, where what others did to
+    /// the heap would tell.
+    Apart,
+    /// In a new process for each measurement, which includes the making and is
+    /// `Setting::inserts` operations long. Bytes are then the memory that the
+    /// system gave to the process.
+    FromNothing,
 }
 
 /// A library, in the way that it is meant to be used.

@@ -36,14 +36,14 @@ pub(super) const GROUP: Group = Group {
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, LabelValue, FixedCardinalityLabel, EncodeLabelValue,
 )]
-enum Kind {
+pub(super) enum Kind {
     User,
     Internal,
     Network,
 }
 
 impl Kind {
-    const ALL: [Self; 3] = [Self::User, Self::Internal, Self::Network];
+    pub(super) const ALL: [Self; 3] = [Self::User, Self::Internal, Self::Network];
 
     fn as_str(self) -> &'static str {
         match self {

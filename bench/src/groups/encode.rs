@@ -31,7 +31,7 @@ pub(super) const GROUP: Group = Group {
         Subject::new("prometheus-client", prometheus_client),
         Subject::new("metrics", metrics),
     ],
-    place: Place::Here,
+    place: Place::Apart,
     note: "ns: time for one text of all series. Buffers are used again where \
            a library lets its user do so.",
 };

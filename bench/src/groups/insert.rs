@@ -31,7 +31,7 @@ pub(super) const GROUP: Group = Group {
         Subject::new("prometheus-client", prometheus_client),
         Subject::new("metrics", metrics),
     ],
-    place: Place::OwnProcess,
+    place: Place::FromNothing,
     note: "ns: time for one new series, all told. \
            bytes: memory that the system gave, for one series.",
 };

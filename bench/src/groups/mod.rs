@@ -1,5 +1,6 @@
 //! The groups, a file each.
 
+mod counter_enum18;
 mod counter_fixed18;
 mod counter_kept;
 mod counter_kept_own;
@@ -21,6 +22,7 @@ pub(crate) const ALL: &[&Group] = &[
     &float_kept::GROUP,
     &histogram_kept::GROUP,
     &counter_fixed18::GROUP,
+    &counter_enum18::GROUP,
     &snapshot::GROUP,
     &encode::GROUP,
     &insert::GROUP,

@@ -15,7 +15,7 @@ pub(super) const GROUP: Group = Group {
     name: "snapshot-100k",
     threads: &[1],
     subjects: &[Subject::new("talea", talea), Subject::new("prometheus", prometheus)],
-    place: Place::Here,
+    place: Place::Apart,
     note: "ns: time for one snapshot of all series.",
 };
 

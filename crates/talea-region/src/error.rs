@@ -69,7 +69,7 @@ impl std::error::Error for OpenError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FamilyError {
-    /// A family of this name lives in the region and is defined otherwise.
+    /// This process registered a family of this name with another definition.
     Conflict,
     /// The family table, the index or the arena is full.
     Full,

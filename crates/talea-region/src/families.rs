@@ -1,6 +1,6 @@
 //! Families: a name, what it means to those above, and how its cells are kept.
 
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use crate::cells::{Number, Storage};
 use crate::error::FamilyError;
@@ -8,12 +8,15 @@ use crate::hash::hash;
 use crate::index::Record;
 use crate::layout::*;
 use crate::region::{Region, unix_nanos};
+use crate::snapshot::Source;
 
 /// The hash domain of family names; series use their family's number.
 const NAMES: u64 = u64::MAX;
 
 pub(crate) const BUILDING: u64 = 1;
 pub(crate) const PUBLISHED: u64 = 2;
+/// Defined otherwise by a later version of the service; readers leave it out.
+const RETIRED: u64 = 3;
 
 /// What a family is registered with.
 #[derive(Clone, Copy, Debug)]
@@ -85,15 +88,30 @@ impl FamilyHead {
     }
 }
 
+/// A family, and what there is to say about others of its name.
+#[derive(Clone, Copy, Debug)]
+pub struct Registered {
+    /// The family.
+    pub family: Family,
+    /// Other living processes use this name with another definition: both are
+    /// kept, each with its own series, until those processes end.
+    pub conflict: bool,
+}
+
 impl Region {
-    /// Registers a family, or finds the one of the same name and definition.
-    /// Any number of threads and processes may do so at once.
+    /// Registers a family, or joins the one of the same name and definition. Any
+    /// number of threads and processes may do so at once.
+    ///
+    /// A family of the same name and another definition is retired where no
+    /// living process uses it (a service was restarted with a new version); where
+    /// one does (a rolling deploy), both live beside each other and
+    /// [`Registered::conflict`] says so.
     ///
     /// # Errors
     ///
-    /// The name is taken by another definition; the region is full; the sizes
-    /// are out of range.
-    pub fn family(&'static self, spec: FamilySpec<'_>) -> Result<Family, FamilyError> {
+    /// This very process registered the name with another definition; the region
+    /// is full; the sizes are out of range.
+    pub fn family(&'static self, spec: FamilySpec<'_>) -> Result<Registered, FamilyError> {
         let head = FamilyHead {
             kind: spec.kind,
             storage: spec.storage,
@@ -105,35 +123,71 @@ impl Region {
         {
             return Err(FamilyError::TooLong);
         }
-        let hash = hash(self.seed, NAMES, spec.name);
-        let is = |id| self.text_is(self.family_span(id, FAMILY_NAME), spec.name);
-        let vacancy = match self.find(Record::Family, hash, is) {
-            Ok(id) => return self.check(id, head, spec.definition),
-            Err(vacancy) => vacancy,
-        };
-        let (id, spans) = self.build_family(head, &spec).ok_or(FamilyError::Full)?;
-        match self.publish(vacancy, Record::Family, hash, id, is) {
-            Some(winner) if winner == id => {
-                self.family_word(id, FAMILY_HEAD).store(head.pack(PUBLISHED), Release);
-                Ok(Family { region: self, id, head })
+        let conflict = self.settle_conflicts(&spec, head)?;
+        let id = self.find_or_build(&spec, head)?;
+        self.use_family(id);
+        // Its maker may have died before it said so, or it was retired by a
+        // process that came between two of this definition.
+        self.family_word(id, FAMILY_HEAD).store(head.pack(PUBLISHED), Release);
+        Ok(Registered { family: Family { region: self, id, head }, conflict })
+    }
+
+    /// Looks at families of this name that are defined otherwise: retires those
+    /// that nobody uses, and tells whether others do.
+    fn settle_conflicts(
+        &self,
+        spec: &FamilySpec<'_>,
+        head: FamilyHead,
+    ) -> Result<bool, FamilyError> {
+        let mut conflict = false;
+        let used = self.mark(M_FAMILIES).load(Acquire).min(self.s.family_max) as u32;
+        for id in 0..used {
+            let word = self.family_word(id, FAMILY_HEAD);
+            let seen = word.load(Acquire);
+            let Some((PUBLISHED, _)) = FamilyHead::unpack(seen) else { continue };
+            if !self.text_is(self.family_span(id, FAMILY_NAME), spec.name)
+                || self.is_defined(id, head, spec)
+            {
+                continue;
             }
-            told => {
-                self.family_word(id, FAMILY_HEAD).store(0, Relaxed);
-                self.drop_text(spans[1]);
-                self.drop_text(spans[0]);
-                self.give_back(M_FAMILIES, u64::from(id), 1);
-                self.check(told.ok_or(FamilyError::Full)?, head, spec.definition)
+            match self.user(id) {
+                User::This => return Err(FamilyError::Conflict),
+                User::Another => conflict = true,
+                User::None => {
+                    let retired = seen & !0xFF | RETIRED;
+                    let _ = word.compare_exchange(seen, retired, AcqRel, Relaxed);
+                }
             }
         }
+        Ok(conflict)
+    }
+
+    fn find_or_build(&self, spec: &FamilySpec<'_>, head: FamilyHead) -> Result<u32, FamilyError> {
+        // The definition is part of the key: two of one name are two families.
+        let hash = hash(self.seed, NAMES, spec.name) ^ hash(self.seed, NAMES, spec.definition);
+        let is = |id| self.is_defined(id, head, spec);
+        let vacancy = match self.find(Record::Family, hash, is) {
+            Ok(id) => return Ok(id),
+            Err(vacancy) => vacancy,
+        };
+        let (id, spans) = self.build_family(head, spec).ok_or(FamilyError::Full)?;
+        let winner = self.publish(vacancy, Record::Family, hash, id, is);
+        if winner != Some(id) {
+            self.family_word(id, FAMILY_HEAD).store(0, Relaxed);
+            self.drop_text(spans[1]);
+            self.drop_text(spans[0]);
+            self.give_back(M_FAMILIES, u64::from(id), 1);
+        }
+        winner.ok_or(FamilyError::Full)
     }
 
     fn build_family(&self, head: FamilyHead, spec: &FamilySpec<'_>) -> Option<(u32, [Span; 2])> {
         let name = self.store_text(spec.name)?;
         let definition = self.store_text(spec.definition)?;
         let used = self.mark(M_FAMILIES);
-        let id = used
-            .fetch_update(Relaxed, Relaxed, |n| (n < self.s.family_max).then_some(n + 1))
-            .ok()? as u32;
+        let taken =
+            used.fetch_update(Relaxed, Relaxed, |n| (n < self.s.family_max).then_some(n + 1));
+        let id = taken.ok()? as u32;
         let put = |at, value| self.family_word(id, at).store(value, Relaxed);
         put(FAMILY_NAME, name.pack());
         put(FAMILY_DEFINITION, definition.pack());
@@ -145,22 +199,58 @@ impl Region {
         Some((id, [name, definition]))
     }
 
-    /// A family that exists already: is it the one that was asked for?
-    fn check(
-        &'static self,
-        id: u32,
-        head: FamilyHead,
-        definition: &[u8],
-    ) -> Result<Family, FamilyError> {
-        let word = self.family_word(id, FAMILY_HEAD);
-        let same = matches!(FamilyHead::unpack(word.load(Acquire)), Some((_, theirs)) if theirs == head)
-            && self.text_is(self.family_span(id, FAMILY_DEFINITION), definition);
-        if !same {
-            return Err(FamilyError::Conflict);
+    /// Whether a family has this name and this definition.
+    fn is_defined(&self, id: u32, head: FamilyHead, spec: &FamilySpec<'_>) -> bool {
+        let theirs = FamilyHead::unpack(self.family_word(id, FAMILY_HEAD).load(Acquire));
+        matches!(theirs, Some((_, theirs)) if theirs == head)
+            && self.text_is(self.family_span(id, FAMILY_NAME), spec.name)
+            && self.text_is(self.family_span(id, FAMILY_DEFINITION), spec.definition)
+    }
+
+    /// Who uses a family, as far as that concerns a process that would not have it.
+    fn user(&self, id: u32) -> User {
+        let own = self.own_slot();
+        let uses = |slot: u64| {
+            let word = self.family_word(id, FAMILY_USERS + slot / 64 * WORD).load(Acquire);
+            slot < SLOT_COUNT && word >> (slot % 64) & 1 == 1
+        };
+        if uses(own) {
+            User::This
+        } else if self.family_word(id, FAMILY_ALWAYS_USED).load(Acquire) != 0
+            || (0..SLOT_COUNT).any(|slot| uses(slot) && self.lives(slot))
+        {
+            User::Another
+        } else {
+            User::None
         }
-        // Its maker may have died between publishing it and saying so.
-        word.store(head.pack(PUBLISHED), Release);
-        Ok(Family { region: self, id, head })
+    }
+
+    fn use_family(&self, id: u32) {
+        match self.own_slot() {
+            SLOT_COUNT => self.family_word(id, FAMILY_ALWAYS_USED).store(1, Release),
+            slot => {
+                let word = self.family_word(id, FAMILY_USERS + slot / 64 * WORD);
+                word.fetch_or(1 << (slot % 64), AcqRel);
+            }
+        }
+    }
+
+    /// Notes that a slot has a new owner: one that uses what its parent does, or
+    /// nothing yet.
+    pub(crate) fn inherit_families(&self, slot: u64, parent: Option<u64>) {
+        let used = self.mark(M_FAMILIES).load(Acquire).min(self.s.family_max) as u32;
+        for id in 0..used {
+            let users = |slot: u64| self.family_word(id, FAMILY_USERS + slot / 64 * WORD);
+            let bit = |slot: u64| 1_u64 << (slot % 64);
+            let inherited = parent
+                .filter(|&parent| parent < SLOT_COUNT)
+                .is_some_and(|parent| users(parent).load(Acquire) & bit(parent) != 0);
+            if inherited {
+                users(slot).fetch_or(bit(slot), AcqRel);
+            } else {
+                users(slot).fetch_and(!bit(slot), AcqRel);
+            }
+        }
     }
 
     pub(crate) fn family_word(&self, id: u32, at: u64) -> &'static std::sync::atomic::AtomicU64 {
@@ -168,7 +258,14 @@ impl Region {
         self.mark(self.s.families + id * FAMILY_LEN + at)
     }
 
-    pub(crate) fn family_span(&self, id: u32, at: u64) -> Span {
+    fn family_span(&self, id: u32, at: u64) -> Span {
         Span::unpack(self.family_word(id, at).load(Relaxed))
     }
+}
+
+/// Who uses a family.
+enum User {
+    This,
+    Another,
+    None,
 }

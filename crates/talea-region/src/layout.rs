@@ -8,7 +8,7 @@
 //!   slots        ├──────────────────────────────────────────────┤
 //!                │ process slots                                │  256 × 128 B
 //!   families     ├──────────────────────────────────────────────┤
-//!                │ family table                                 │  64 B a family
+//!                │ family table                                 │  128 B a family
 //!   series       ├──────────────────────────────────────────────┤
 //!                │ series table                                 │  32 B a series
 //!   index        ├──────────────────────────────────────────────┤
@@ -81,7 +81,7 @@ pub(crate) const SLOT_PID: u64 = 0;
 pub(crate) const SLOT_STARTED: u64 = SLOT_PID + WORD;
 
 // A family record.
-pub(crate) const FAMILY_LEN: u64 = LINE;
+pub(crate) const FAMILY_LEN: u64 = 2 * LINE;
 /// `state:8 | kind:8 | storage:8 | number:8 | cells:32`, state in the low bits.
 pub(crate) const FAMILY_HEAD: u64 = 0;
 /// Where the name lies: see [`Span`].
@@ -94,7 +94,11 @@ pub(crate) const FAMILY_SERIES: u64 = FAMILY_CREATED + WORD;
 pub(crate) const FAMILY_LIMIT: u64 = FAMILY_SERIES + WORD;
 /// How often a new series was refused.
 pub(crate) const FAMILY_DROPPED: u64 = FAMILY_LIMIT + WORD;
-const _: () = assert!(FAMILY_DROPPED + WORD <= FAMILY_LEN);
+/// Who registered it: a bit for each process slot, four words.
+pub(crate) const FAMILY_USERS: u64 = FAMILY_DROPPED + WORD;
+/// Not 0 once a process without a slot registered it.
+pub(crate) const FAMILY_ALWAYS_USED: u64 = FAMILY_USERS + SLOT_COUNT / 64 * WORD;
+const _: () = assert!(FAMILY_ALWAYS_USED + WORD <= FAMILY_LEN);
 
 // A series record.
 pub(crate) const SERIES_LEN: u64 = 32;

@@ -43,7 +43,7 @@ mod snapshot;
 
 pub use cells::{Cell, Cells, Number, Storage};
 pub use error::{FamilyError, OpenError, Overflow};
-pub use families::{Family, FamilySpec};
+pub use families::{Family, FamilySpec, Registered};
 pub use file::Opened;
 pub use layout::{LAYOUT_VERSION, MAX_LEN, MIN_LEN};
 #[cfg(target_os = "linux")]

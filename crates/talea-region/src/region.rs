@@ -260,7 +260,7 @@ impl Source for Region {
     }
 
     fn lives(&self, slot: u64) -> bool {
-        self.is_own(slot) || self.map.backing().others_hold(slot..slot + 1).unwrap_or(true)
+        slot == self.own_slot() || self.map.backing().others_hold(slot..slot + 1).unwrap_or(true)
     }
 }
 

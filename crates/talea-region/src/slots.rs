@@ -37,7 +37,7 @@ static OPEN: AtomicPtr<Region> = AtomicPtr::new(std::ptr::null_mut());
 /// Takes a slot for a region that was just opened, and sees to it that children
 /// made by `fork` take theirs.
 pub(crate) fn join(region: &'static Region) {
-    region.take_slot();
+    region.take_slot(None);
     let this = std::ptr::from_ref(region).cast_mut();
     let mut newest = OPEN.load(Acquire);
     loop {
@@ -67,7 +67,7 @@ extern "C" fn after_fork() {
     // published.
     while let Some(region) = unsafe { at.as_ref() } {
         if region.map.backing().reopen() {
-            region.take_slot();
+            region.take_slot(Some(region.own_slot()));
         } else {
             region.own.set(SLOT_COUNT, &region.s);
         }
@@ -86,7 +86,7 @@ impl Region {
     /// Takes the first free slot and clears its block. Where all are taken, or
     /// no memory is left, the process shares the block behind the last slot,
     /// which counts as living always.
-    fn take_slot(&self) {
+    fn take_slot(&self, parent: Option<u64>) {
         let mut taken = SLOT_COUNT;
         for slot in 0..SLOT_COUNT {
             if !matches!(self.map.backing().lock_slot(slot), Ok(true)) {
@@ -99,6 +99,7 @@ impl Region {
             for word in self.map.words(block, self.s.owned_len / WORD).unwrap_or(&[]) {
                 word.store(0, Relaxed);
             }
+            self.inherit_families(slot, parent);
             let at = SLOTS + slot * SLOT_LEN;
             self.mark(at + SLOT_STARTED).store(unix_nanos(), Relaxed);
             self.mark(at + SLOT_PID).store(u64::from(std::process::id()), Release);
@@ -121,7 +122,8 @@ impl Region {
         self.word_after(cell, self.own.block.load(Relaxed)).unwrap_or(cell)
     }
 
-    pub(crate) fn is_own(&self, slot: u64) -> bool {
-        slot == self.own.slot.load(Relaxed)
+    /// This process's slot; `SLOT_COUNT` where it has none.
+    pub(crate) fn own_slot(&self) -> u64 {
+        self.own.slot.load(Relaxed)
     }
 }

@@ -97,6 +97,44 @@ impl Snapshot {
     }
 }
 
+impl Snapshot {
+    /// Adds a family that the region does not hold: what a reader says of it.
+    /// Each series has one integer cell.
+    pub fn add_family(
+        &mut self,
+        name: &str,
+        definition: Vec<u8>,
+        kind: u8,
+        series: impl Iterator<Item = (String, u64)>,
+    ) {
+        let from = self.series.len();
+        // No record of the region has this number.
+        let id = u32::MAX;
+        for (text, value) in series {
+            let start = self.text.len();
+            self.text.extend_from_slice(text.as_bytes());
+            self.series.push(SeriesCopy {
+                family: id,
+                created: 0,
+                text: start..self.text.len(),
+                values: self.values.len(),
+            });
+            self.values.push(value);
+        }
+        self.families.push(FamilyCopy {
+            name: name.as_bytes().to_vec(),
+            definition,
+            kind,
+            number: Number::Integer,
+            created_unix_nanos: 0,
+            dropped: 0,
+            id,
+            cells: 1,
+            series: from..self.series.len(),
+        });
+    }
+}
+
 /// Copies everything out of a source.
 pub(crate) fn take(source: &impl Source) -> Snapshot {
     let mut taking = Taking {

@@ -27,7 +27,7 @@ fn count(path: &std::path::Path, adds: u64) -> &'static Region {
             limit: 10,
         })
         .unwrap();
-    let cell = family.series(b"").unwrap().at(0);
+    let cell = family.family.series(b"").unwrap().at(0);
     (0..adds).for_each(|_| cell.add(1));
     region
 }
@@ -60,7 +60,7 @@ fn held(region: &'static Region) -> talea_region::Cell {
             limit: 10,
         })
         .unwrap();
-    family.series(b"").unwrap().at(0)
+    family.family.series(b"").unwrap().at(0)
 }
 
 /// Not a claim of its own: what the other tests start as a process.
@@ -90,6 +90,92 @@ fn what_a_killed_process_held_leaves_with_it() {
         holder.kill().unwrap();
         holder.wait().unwrap();
         assert_eq!(total(region), 2, "one was killed; the next starts from nothing in its slot");
+    }
+}
+
+/// Counts once in a family that is defined as `definition` says; true where
+/// another living process defines it otherwise.
+fn count_as(region: &'static Region, definition: &str) -> bool {
+    let registered = region
+        .family(FamilySpec {
+            name: b"versioned",
+            definition: definition.as_bytes(),
+            kind: 0,
+            storage: Storage::Striped,
+            number: Number::Integer,
+            cells: 1,
+            limit: 10,
+        })
+        .unwrap();
+    registered.family.series(b"").unwrap().at(0).add(1);
+    registered.conflict
+}
+
+/// The definitions of the family that are shown, and what was counted in each.
+fn versions(region: &'static Region) -> Vec<(String, u64)> {
+    let snapshot = region.snapshot();
+    let shown = snapshot.families().iter().map(|family| {
+        let definition = String::from_utf8(family.definition.clone()).unwrap();
+        (definition, snapshot.series(family).map(|s| s.values[0]).sum())
+    });
+    shown.collect()
+}
+
+/// Not a claim of its own: what the other tests start as a process.
+#[test]
+fn counts_as_told_and_ends_with_its_input() {
+    let Ok(path) = std::env::var("TALEA_TEST_VERSION") else { return };
+    let (path, definition) = path.split_once(':').unwrap();
+    let conflict = count_as(Region::open(path, config()).unwrap().region, definition);
+    println!("\ncounted {conflict}");
+    let _ = std::io::stdin().lines().next();
+}
+
+/// A process that has counted in the family as `definition` says.
+fn version(path: &std::path::Path, definition: &str) -> (std::process::Child, bool) {
+    let mut child = again("counts_as_told_and_ends_with_its_input")
+        .env("TALEA_TEST_VERSION", format!("{}:{definition}", path.display()))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
+    let said = lines.map_while(Result::ok).find(|line| line.starts_with("counted")).unwrap();
+    (child, said == "counted true")
+}
+
+#[test]
+fn a_restart_with_another_definition_retires_the_old_one() {
+    let shm = Shm::new("retired");
+    // It only keeps the file alive and looks.
+    let region = Region::open(shm.file(), config()).unwrap().region;
+    for (definition, counted) in [("one", 1), ("one", 2), ("two", 1), ("one", 3)] {
+        let (mut child, conflict) = version(&shm.file(), definition);
+        assert!(!conflict);
+        assert_eq!(versions(region), [(definition.to_owned(), counted)]);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(versions(region), [(definition.to_owned(), counted)], "the dead are shown");
+    }
+}
+
+#[test]
+fn while_old_and_new_live_each_counts_in_its_own_family_and_is_told() {
+    let shm = Shm::new("rolling");
+    let region = Region::open(shm.file(), config()).unwrap().region;
+    let (mut old, conflict) = version(&shm.file(), "old");
+    assert!(!conflict);
+    let (mut new, conflict) = version(&shm.file(), "new");
+    assert!(conflict, "the newcomer is told");
+    assert_eq!(versions(region), [("old".to_owned(), 1), ("new".to_owned(), 1)]);
+    old.kill().unwrap();
+    old.wait().unwrap();
+    let (mut newer, conflict) = version(&shm.file(), "new");
+    assert!(!conflict, "the old version is gone");
+    assert_eq!(versions(region), [("new".to_owned(), 2)]);
+    for child in [&mut new, &mut newer] {
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 }
 

@@ -16,7 +16,7 @@ fn cell(region: &'static Region, name: &str, storage: Storage) -> Cell {
             limit: 10,
         })
         .unwrap();
-    family.series(b"").unwrap().at(0)
+    family.family.series(b"").unwrap().at(0)
 }
 
 fn total(region: &'static Region, name: &str) -> u64 {
@@ -121,4 +121,25 @@ fn what_a_parent_held_leaves_while_its_child_lives_on() {
         assert!(std::time::Instant::now() < end, "the grandchild still counts as living");
         std::thread::yield_now();
     }
+}
+
+#[test]
+fn a_child_uses_the_families_of_its_parent() {
+    let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
+    cell(region, "defined", Storage::Single);
+    let told = cell(region, "told", Storage::Single);
+    let child = fork(|| {
+        let other = FamilySpec {
+            name: b"defined",
+            definition: b"otherwise",
+            kind: 0,
+            storage: Storage::Single,
+            number: Number::Integer,
+            cells: 1,
+            limit: 10,
+        };
+        told.set(u64::from(region.family(other).is_err()) + 1);
+    });
+    kill(child);
+    assert_eq!(told.get(), 2, "the child may not define it otherwise");
 }

@@ -31,7 +31,7 @@ fn family(region: &'static Region, name: &str, storage: Storage, cells: u32) -> 
     let name = name.as_bytes();
     let spec =
         FamilySpec { name, definition: b"", kind: 0, storage, number, cells, limit: u64::MAX };
-    region.family(spec).unwrap()
+    region.family(spec).unwrap().family
 }
 
 /// Not a claim of its own: what the other tests start as a process. Each round

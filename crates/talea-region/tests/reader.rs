@@ -20,7 +20,7 @@ fn fill(region: &'static Region, series: u64) {
     ] {
         let (name, definition) = (name.as_bytes(), b"what it is".as_slice());
         let spec = FamilySpec { name, definition, kind: 3, storage, number, cells, limit: 1 << 30 };
-        let family = region.family(spec).unwrap();
+        let family = region.family(spec).unwrap().family;
         for n in 0..series {
             let cells = family.series(format!("n=\"{n}\"").as_bytes()).unwrap();
             match number {

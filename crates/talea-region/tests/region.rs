@@ -35,9 +35,11 @@ fn every_add_of_every_thread_counts_in_each_storage() {
     const EACH: u64 = 200_000;
     for storage in [Storage::Single, Storage::Striped] {
         let region = small();
-        let integers = region.family(FamilySpec { storage, ..spec("integers") }).unwrap();
-        let floats =
-            region.family(FamilySpec { storage, number: Number::Float, ..spec("floats") }).unwrap();
+        let integers = region.family(FamilySpec { storage, ..spec("integers") }).unwrap().family;
+        let floats = region
+            .family(FamilySpec { storage, number: Number::Float, ..spec("floats") })
+            .unwrap()
+            .family;
         let (integer, float) =
             (integers.series(b"").unwrap().at(0), floats.series(b"").unwrap().at(0));
         thread::scope(|scope| {
@@ -60,7 +62,7 @@ fn every_add_of_every_thread_counts_in_each_storage() {
 fn restartable_and_atomic_adds_meet_on_one_series_and_none_is_lost() {
     const EACH: u64 = 500_000;
     let region = Region::anonymous(Config { planes: 1, ..Config::with_len(1 << 20) }).unwrap();
-    let cell = region.family(spec("both")).unwrap().series(b"").unwrap().at(0);
+    let cell = region.family(spec("both")).unwrap().family.series(b"").unwrap().at(0);
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| (0..EACH).for_each(|_| cell.add(1)));
@@ -91,7 +93,8 @@ fn threads_that_bring_the_same_label_texts_get_the_same_cells() {
                 barrier.wait();
                 let family = region
                     .family(FamilySpec { storage: Storage::Single, ..spec("shared") })
-                    .unwrap();
+                    .unwrap()
+                    .family;
                 for n in 0..TEXTS {
                     family.series(format!("n=\"{n}\"").as_bytes()).unwrap().at(0).add(1);
                 }
@@ -125,7 +128,7 @@ fn another_definition_under_a_taken_name_is_a_conflict() {
 #[test]
 fn a_family_at_its_limit_refuses_new_series_and_keeps_the_old() {
     let region = small();
-    let family = region.family(FamilySpec { limit: 3, ..spec("limited") }).unwrap();
+    let family = region.family(FamilySpec { limit: 3, ..spec("limited") }).unwrap().family;
     for text in ["a", "b", "c", "a", "b"] {
         family.series(text.as_bytes()).unwrap().at(0).add(1);
     }
@@ -140,7 +143,8 @@ fn a_full_region_says_so_and_goes_on_counting() {
     let region = Region::anonymous(Config { series: 20_000, ..Config::with_len(8 << 20) }).unwrap();
     let family = region
         .family(FamilySpec { limit: u64::MAX, storage: Storage::Single, cells: 60, ..spec("many") })
-        .unwrap();
+        .unwrap()
+        .family;
     let mut kept: Vec<Cells> = Vec::new();
     let refused =
         (0..100_000).find_map(|n| match family.series(format!("series {n}").as_bytes()) {
@@ -159,7 +163,7 @@ fn a_full_region_says_so_and_goes_on_counting() {
 #[test]
 fn striped_series_that_do_not_fit_the_planes_count_in_single_cells() {
     let region = small();
-    let family = region.family(FamilySpec { cells: 1000, ..spec("wide") }).unwrap();
+    let family = region.family(FamilySpec { cells: 1000, ..spec("wide") }).unwrap().family;
     // A plane of this region holds fewer than 40 runs of 1,000 cells.
     let runs: Vec<Cells> = (0..40).map_while(|n| family.series(&[n as u8]).ok()).collect();
     runs.iter().for_each(|cells| (0..1000).for_each(|i| cells.at(i).add(1)));
@@ -180,7 +184,7 @@ fn a_family_of_no_cells_or_too_many_is_refused() {
 #[test]
 fn label_text_of_any_bytes_and_length_comes_back_as_it_was() {
     let region = Region::anonymous(Config::with_len(16 << 20)).unwrap();
-    let family: Family = region.family(spec("texts")).unwrap();
+    let family: Family = region.family(spec("texts")).unwrap().family;
     let texts: Vec<Vec<u8>> = [0, 1, 7, 8, 9, 63, 64, 65, 4095, 65_536]
         .map(|len| (0..len).map(|i| (i * 7 % 256) as u8).collect())
         .to_vec();

@@ -138,6 +138,13 @@ impl LabelText {
         text
     }
 
+    /// The text of a single label.
+    pub(crate) fn one(name: &str, value: &str) -> String {
+        let mut text = Self { short: [0; Self::SHORT], len: 0, long: Vec::new() };
+        text.label(name, value);
+        String::from_utf8_lossy(text.as_bytes()).into_owned()
+    }
+
     /// Writes one label. The name must be a label name; a derive checks that.
     #[inline]
     pub fn label(&mut self, name: &str, value: &(impl LabelValue + ?Sized)) {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use talea_region::{Config, FamilyError, FamilySpec, Region, Storage};
+use talea_region::{Config, FamilyError, FamilySpec, Region, Registered, Storage};
 
 use crate::definition::Definition;
 use crate::error::Error;
@@ -143,12 +143,18 @@ impl Registry {
             cells: cells as u32,
             limit: opts.limit.or(fixed).unwrap_or(SERIES_LIMIT),
         };
-        let family = self.region.family(spec).map_err(|error| {
+        let Registered { family, conflict } = self.region.family(spec).map_err(|error| {
             fail(match error {
                 FamilyError::Conflict => self.conflict(&name, &definition),
                 other => other.to_string(),
             })
         })?;
+        if conflict {
+            eprintln!(
+                "talea: other processes define the metric {name:?} otherwise; until they end, \
+                 scrapes show the newest definition only"
+            );
+        }
         // Bounds live as long as the handles that point to them.
         let thresholds: &'static [u64] = Vec::leak(definition.thresholds);
         let overflow = if L::NAMES.is_empty() {

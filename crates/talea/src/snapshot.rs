@@ -49,7 +49,8 @@ pub enum Value {
 }
 
 impl Snapshot {
-    pub(crate) fn of(raw: talea_region::Snapshot) -> Self {
+    pub(crate) fn of(mut raw: talea_region::Snapshot) -> Self {
+        add_dropped(&mut raw);
         // What cannot be read was written by something that is not Talea, and
         // is left out.
         let mut families: Vec<_> = raw
@@ -62,7 +63,11 @@ impl Snapshot {
                 Some((n, Kind::from_u8(family.kind)?, definition))
             })
             .collect();
-        families.sort_by(|a, b| raw.families()[a.0].name.cmp(&raw.families()[b.0].name));
+        // Of one name, as while a new version is rolled out, the newest is shown.
+        let age = |n: usize| std::cmp::Reverse(raw.families()[n].created_unix_nanos);
+        families.sort_by_key(|(n, ..)| (&raw.families()[*n].name, age(*n)));
+        families
+            .dedup_by(|older, newer| raw.families()[older.0].name == raw.families()[newer.0].name);
         Self { raw, families }
     }
 
@@ -114,6 +119,26 @@ impl Snapshot {
     pub fn to_text(&self) -> String {
         expose::text(self)
     }
+}
+
+/// What the region itself knows: how often each family refused a new series.
+/// Only families that did are shown, so this stays as bounded as they are.
+fn add_dropped(raw: &mut talea_region::Snapshot) {
+    let name = |family: &FamilyCopy| String::from_utf8_lossy(&family.name).into_owned();
+    let refused = raw.families().iter().filter(|family| family.dropped > 0);
+    let dropped: Vec<(String, u64)> =
+        refused.map(|family| (LabelText::one("family", &name(family)), family.dropped)).collect();
+    if dropped.is_empty() {
+        return;
+    }
+    let definition = Definition {
+        per_unit: 1.0,
+        labels: vec!["family".to_owned()],
+        thresholds: Vec::new(),
+        help: "Look-ups of a new series that its family or the region had no room for.".to_owned(),
+    };
+    let kind = Kind::Counter as u8;
+    raw.add_family("talea_series_dropped_total", definition.encode(), kind, dropped.into_iter());
 }
 
 /// As the text format shows it.

@@ -149,8 +149,10 @@ fn label_combinations_beyond_the_limit_go_to_one_series() -> Result<(), Error> {
         visits.with(Sale { method: Method::Card, country: &n.to_string() }).inc();
     }
     let snapshot = registry.snapshot();
-    let family = snapshot.families().next().unwrap();
+    let family = snapshot.families().find(|f| f.name() == "visits_total").unwrap();
     assert_eq!(family.series().count(), 4);
+    let dropped = snapshot.value("talea_series_dropped_total", &[("family", "visits_total")]);
+    assert_eq!(dropped, Some(7.0), "the self-metric says so");
     assert_eq!(snapshot.value("visits_total", &[("otel_metric_overflow", "true")]), Some(7.0));
     assert_eq!((family.dropped(), visits.dropped()), (7, 7));
     Ok(())
@@ -219,6 +221,26 @@ fn a_name_has_one_definition() -> Result<(), Error> {
     ] {
         let told = told.to_string();
         assert!(told.contains(part) && told.contains("\"time"), "{told}");
+    }
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn while_a_new_version_is_rolled_out_the_newest_definition_is_shown() -> Result<(), Error> {
+    let path = format!("/dev/shm/talea-test-rollout-{}", std::process::id());
+    // Each opening counts as a process.
+    let (old, new) = (Registry::open(&path)?, Registry::open(&path)?);
+    std::fs::remove_file(&path).unwrap();
+    let counted: Counter = old.register(Opts::new("counted", "As it was."))?;
+    counted.add(5);
+    let counted: Counter = new.register(Opts::new("counted", "As it is."))?;
+    counted.add(7);
+    for registry in [old, new] {
+        let snapshot = registry.snapshot();
+        let shown: Vec<_> = snapshot.families().map(|f| (f.name(), f.help())).collect();
+        assert_eq!(shown, [("counted_total", "As it is.")]);
+        assert_eq!(snapshot.value("counted_total", &[]), Some(7.0));
     }
     Ok(())
 }
