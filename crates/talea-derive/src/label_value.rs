@@ -33,7 +33,8 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
             return Err(Error::new_spanned(variant, format!("the value {text:?} is there twice")));
         }
         variants.push(&variant.ident);
-        texts.push(text);
+        // Escaped here, once, as label values are in a scrape.
+        texts.push(text.replace('\\', r"\\").replace('"', r#"\""#).replace('\n', r"\n"));
     }
     let name = &input.ident;
     let count = variants.len();
@@ -50,7 +51,7 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
             }
             #[inline]
             fn write(&self, out: &mut ::talea::LabelText) {
-                out.push_escaped(match self {
+                out.push_raw(match self {
                     #(Self::#variants => #texts,)*
                 });
             }

@@ -37,6 +37,12 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
     let idents = fields.iter().map(|(_, ident)| ident);
     let types: Vec<_> = fields.iter().map(|(field, _)| &field.ty).collect();
     let indexed = idents.clone();
+    // What stands before each value: the end of the one before, and the name.
+    let openings = label_names.iter().enumerate().map(|(n, name)| match n {
+        0 => format!("{name}=\""),
+        _ => format!("\",{name}=\""),
+    });
+    let closing = (!label_names.is_empty()).then(|| quote!(out.push_raw("\"");));
     let name = &input.ident;
     let (impl_generics, type_generics, wheres) = input.generics.split_for_impl();
     let statics = if statics.is_empty() { quote!() } else { quote!(<#(#statics),*>) };
@@ -64,7 +70,11 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
             }
             #[inline]
             fn write(&self, out: &mut ::talea::LabelText) {
-                #(out.label(#label_names, &self.#idents);)*
+                #(
+                    out.push_raw(#openings);
+                    ::talea::LabelValue::write(&self.#idents, out);
+                )*
+                #closing
             }
         }
     })

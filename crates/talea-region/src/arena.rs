@@ -18,9 +18,11 @@ impl Region {
         }
         let at = self.take(M_ARENA, self.s.arena, self.s.arena_len, len.next_multiple_of(WORD))?;
         let words = self.map.words(self.s.arena + at, len.div_ceil(WORD))?;
-        for (word, chunk) in words.iter().zip(bytes.chunks(8)) {
-            word.store(hash::word(chunk), Relaxed);
+        let whole = bytes.chunks_exact(8);
+        if !whole.remainder().is_empty() {
+            words.last()?.store(hash::last_word(bytes), Relaxed);
         }
+        words.iter().zip(whole).for_each(|(word, bytes)| word.store(hash::word(bytes), Relaxed));
         Some(Span { at, len })
     }
 
@@ -39,12 +41,14 @@ impl Region {
             return false;
         }
         let Some(words) = self.text_words(span) else { return false };
-        words
-            .iter()
-            .zip(bytes.chunks(8))
-            .all(|(word, chunk)| word.load(Relaxed) == hash::word(chunk))
+        let whole = bytes.chunks_exact(8);
+        let over = !whole.remainder().is_empty();
+        words.iter().zip(whole).all(|(word, bytes)| word.load(Relaxed) == hash::word(bytes))
+            && (!over
+                || words.last().is_some_and(|last| last.load(Relaxed) == hash::last_word(bytes)))
     }
 
+    #[inline]
     fn text_words(&self, span: Span) -> Option<&'static [std::sync::atomic::AtomicU64]> {
         let end = span.at.checked_add(span.len)?;
         if end > self.s.arena_len {

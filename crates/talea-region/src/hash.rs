@@ -1,7 +1,7 @@
 //! The hash of names and label texts: part of the layout, so that every
 //! process and every language finds the same place.
 //!
-//! It folds one word at a time by a 64×64→128 bit multiply, as wyhash and its
+//! It folds two words at a time by a 64×64→128 bit multiply, as wyhash and its
 //! kin do. It resists accidents, not attackers: a region's seed is readable by
 //! whoever can read the region.
 
@@ -9,30 +9,45 @@ const K: [u64; 2] = [0x9E37_79B9_7F4A_7C15, 0xD6E8_FEB8_6659_FD93];
 
 /// The hash of `text` within `domain` (a family's number, or the name space of
 /// families).
+#[inline]
 pub(crate) fn hash(seed: u64, domain: u64, text: &[u8]) -> u64 {
     let mut state = fold(seed ^ K[0], domain ^ (text.len() as u64).rotate_right(24) ^ K[1]);
-    let mut chunks = text.chunks_exact(8);
-    for chunk in &mut chunks {
-        state = fold(state ^ word(chunk), K[1]);
+    let mut pairs = text.chunks_exact(16);
+    for pair in &mut pairs {
+        state = fold(state ^ word(&pair[..8]), K[1] ^ word(&pair[8..]));
     }
-    let rest = chunks.remainder();
+    // What remains is a whole word, a part of one, or both.
+    let rest = pairs.remainder();
     if !rest.is_empty() {
-        state = fold(state ^ word(rest), K[1]);
+        let (first, second) = match rest.len() {
+            n @ 8.. => (word(&rest[..8]), if n > 8 { last_word(text) } else { 0 }),
+            _ => (last_word(text), 0),
+        };
+        state = fold(state ^ first, K[1] ^ second);
     }
     fold(state ^ K[0], K[1])
 }
 
-/// Up to eight bytes as a little-endian word, padded with zeros: how the arena
-/// stores text.
+/// Eight bytes as a little-endian word.
+#[inline]
 pub(crate) fn word(bytes: &[u8]) -> u64 {
-    if let Ok(whole) = bytes.try_into() {
-        return u64::from_le_bytes(whole);
-    }
-    let mut padded = [0; 8];
-    padded[..bytes.len()].copy_from_slice(bytes);
-    u64::from_le_bytes(padded)
+    bytes.try_into().map_or(0, u64::from_le_bytes)
 }
 
+/// The end of a text whose length is no multiple of eight, as a word padded with
+/// zeros: how the arena stores it.
+#[inline]
+pub(crate) fn last_word(text: &[u8]) -> u64 {
+    let over = text.len() % 8;
+    match text.last_chunk::<8>() {
+        // The last eight bytes, less those of the word before: no copy of an odd
+        // length, which would cost more than all the rest.
+        Some(last) => u64::from_le_bytes(*last) >> (64 - 8 * over as u32),
+        None => text.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
+    }
+}
+
+#[inline]
 fn fold(a: u64, b: u64) -> u64 {
     let wide = u128::from(a) * u128::from(b);
     wide as u64 ^ (wide >> 64) as u64
@@ -56,7 +71,21 @@ mod tests {
     }
 
     #[test]
-    fn trailing_zeros_and_the_domain_count() {
+    fn every_byte_of_a_text_of_any_length_counts() {
+        let mut seen = HashSet::new();
+        for len in 0..50 {
+            let text = vec![b'x'; len];
+            assert!(seen.insert(hash(1, 0, &text)), "length {len}");
+            for at in 0..len {
+                let mut other = text.clone();
+                other[at] = b'y';
+                assert!(seen.insert(hash(1, 0, &other)), "length {len}, byte {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn trailing_zeros_the_seed_and_the_domain_count() {
         let all: HashSet<u64> = [
             hash(1, 0, b""),
             hash(1, 0, b"\0"),
@@ -66,5 +95,16 @@ mod tests {
         ]
         .into();
         assert_eq!(all.len(), 5);
+    }
+
+    #[test]
+    fn the_last_word_is_padded_with_zeros() {
+        let text = b"abcdefghijklmnopqrst";
+        for len in (1..text.len()).filter(|len| len % 8 != 0) {
+            let mut padded = [0; 8];
+            let from = len / 8 * 8;
+            padded[..len - from].copy_from_slice(&text[from..len]);
+            assert_eq!(last_word(&text[..len]), u64::from_le_bytes(padded), "{len}");
+        }
     }
 }

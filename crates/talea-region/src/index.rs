@@ -100,6 +100,7 @@ impl Region {
         None
     }
 
+    #[inline]
     fn place(&self, n: u64) -> &'static AtomicU64 {
         self.mark(self.s.index + n * WORD)
     }

@@ -177,6 +177,7 @@ impl Region {
     }
 
     /// A word of the header or of a table whose place follows from the sections.
+    #[inline]
     pub(crate) fn mark(&self, at: u64) -> &'static AtomicU64 {
         match self.map.word(at) {
             Some(word) => word,

@@ -140,6 +140,7 @@ impl Family {
         region.drop_text(draft.span);
     }
 
+    #[inline]
     fn is(&self, id: u32, text: &[u8]) -> bool {
         let head = self.region.series_word(id, SERIES_HEAD).load(Acquire);
         head >> 32 == u64::from(self.id)
@@ -216,6 +217,7 @@ impl SeriesHead {
 }
 
 impl Region {
+    #[inline]
     pub(crate) fn series_word(&self, id: u32, at: u64) -> &'static std::sync::atomic::AtomicU64 {
         let id = u64::from(id).min(self.s.series_max - 1);
         self.mark(self.s.series + id * SERIES_LEN + at)

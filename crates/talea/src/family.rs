@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use crate::labels::{LabelText, Labels};
 use crate::metric::Metric;
+use crate::slot::Slot;
 
 /// A metric with labels: one series for each combination of values. `L` is
 /// named with `'static`; a look-up takes borrowed values of any lifetime.
@@ -24,7 +25,7 @@ use crate::metric::Metric;
 /// # Ok::<(), talea::Error>(())
 /// ```
 pub struct Family<L, M: Metric> {
-    pub(crate) bound: OnceLock<Bound<M>>,
+    pub(crate) bound: Slot<Bound<M>>,
     labels: PhantomData<fn(L)>,
 }
 
@@ -57,9 +58,10 @@ impl<M: Metric> Bound<M> {
     /// Finds or makes a series by its label text, and remembers it in its place,
     /// if it has one. What overflows is not remembered.
     fn resolve(&self, labels: &impl Labels, place: Option<&OnceLock<M::Bound>>) -> M::Bound {
-        let Ok(cells) = self.family.series(LabelText::of(labels).as_bytes()) else {
-            return self.overflow;
-        };
+        // Written in place: moving the text would cost as much as hashing it.
+        let mut text = LabelText::new();
+        labels.write(&mut text);
+        let Ok(cells) = self.family.series(text.as_bytes()) else { return self.overflow };
         let found = M::bind(cells, self.thresholds);
         place.map_or(found, |place| *place.get_or_init(|| found))
     }
@@ -69,7 +71,7 @@ impl<L, M: Metric> Family<L, M> {
     /// A family that is not installed yet: what its metrics are told goes
     /// nowhere.
     pub const fn new() -> Self {
-        Self { bound: OnceLock::new(), labels: PhantomData }
+        Self { bound: Slot::late(), labels: PhantomData }
     }
 }
 
@@ -89,10 +91,10 @@ impl<L: 'static, M: Metric> Family<L, M> {
     /// to find.
     #[inline]
     pub fn with<Q: Labels<Static = L>>(&self, labels: Q) -> M {
-        let Some(bound) = self.bound.get() else { return M::holding(OnceLock::new()) };
+        let Some(bound) = self.bound.get() else { return M::holding(Slot::late()) };
         let place = bound.fixed.get(labels.index());
         let found = place.and_then(|place| place.get().copied());
-        M::holding(OnceLock::from(found.unwrap_or_else(|| bound.resolve(&labels, place))))
+        M::holding(Slot::Bound(found.unwrap_or_else(|| bound.resolve(&labels, place))))
     }
 
     /// How often a label combination went to the overflow series because it was

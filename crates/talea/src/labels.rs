@@ -127,20 +127,31 @@ pub struct LabelText {
     long: Vec<u8>,
 }
 
+impl Default for LabelText {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl LabelText {
     const SHORT: usize = 256;
 
-    /// The text of `labels`.
+    /// No text yet.
     #[inline]
+    pub fn new() -> Self {
+        Self { short: [0; Self::SHORT], len: 0, long: Vec::new() }
+    }
+
+    /// The text of `labels`.
     pub fn of(labels: &impl Labels) -> Self {
-        let mut text = Self { short: [0; Self::SHORT], len: 0, long: Vec::new() };
+        let mut text = Self::new();
         labels.write(&mut text);
         text
     }
 
     /// The text of a single label.
     pub(crate) fn one(name: &str, value: &str) -> String {
-        let mut text = Self { short: [0; Self::SHORT], len: 0, long: Vec::new() };
+        let mut text = Self::new();
         text.label(name, value);
         String::from_utf8_lossy(text.as_bytes()).into_owned()
     }
@@ -157,10 +168,17 @@ impl LabelText {
         self.push(b"\"");
     }
 
+    /// Writes text that is escaped already, or needs no escape.
+    #[doc(hidden)]
+    #[inline]
+    pub fn push_raw(&mut self, text: &str) {
+        self.push(text.as_bytes());
+    }
+
     /// Writes a part of a value, escaped.
     #[inline]
     pub fn push_escaped(&mut self, value: &str) {
-        if value.bytes().any(|b| matches!(b, b'\\' | b'"' | b'\n')) {
+        if needs_escape(value.as_bytes()) {
             self.push_each_escaped(value);
         } else {
             self.push(value.as_bytes());
@@ -183,7 +201,7 @@ impl LabelText {
     fn push(&mut self, bytes: &[u8]) {
         let end = self.len + bytes.len();
         match self.short.get_mut(self.len..end) {
-            Some(room) if self.long.is_empty() => room.copy_from_slice(bytes),
+            Some(room) if self.long.is_empty() => copy(room, bytes),
             _ => self.push_long(bytes),
         }
         self.len = end;
@@ -201,6 +219,51 @@ impl LabelText {
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         if self.long.is_empty() { &self.short[..self.len] } else { &self.long }
+    }
+}
+
+/// Whether a value has a quote, a backslash or a new line, eight bytes at a time.
+#[inline]
+fn needs_escape(value: &[u8]) -> bool {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGHS: u64 = 0x8080_8080_8080_8080;
+    // A byte of the result has its high bit set where that of `word` is 0. (A
+    // borrow can set one above such a byte too, which does not matter here.)
+    let has_zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
+    let has = |word: u64, byte: u8| has_zero(word ^ (ONES * u64::from(byte)));
+    let special = |word| (has(word, b'"') | has(word, b'\\') | has(word, b'\n')) != 0;
+    let words = value.chunks_exact(8);
+    let rest = words.remainder();
+    words.filter_map(|word| word.try_into().ok()).map(u64::from_le_bytes).any(special)
+        || rest.iter().any(|b| matches!(b, b'"' | b'\\' | b'\n'))
+}
+
+/// Copies between slices of the same length: short ones, as labels are, by two
+/// moves that may overlap rather than by a call.
+#[inline]
+fn copy(to: &mut [u8], from: &[u8]) {
+    fn ends<const N: usize>(to: &mut [u8], from: &[u8]) -> bool {
+        let (Some(first), Some(last)) = (from.first_chunk::<N>(), from.last_chunk::<N>()) else {
+            return false;
+        };
+        if let Some(start) = to.first_chunk_mut::<N>() {
+            *start = *first;
+        }
+        if let Some(end) = to.last_chunk_mut::<N>() {
+            *end = *last;
+        }
+        true
+    }
+    let done = match from.len() {
+        0 => true,
+        1..=3 => ends::<1>(to, from) && (from.len() < 3 || ends::<2>(to, from)),
+        4..=7 => ends::<4>(to, from),
+        8..=16 => ends::<8>(to, from),
+        17..=32 => ends::<16>(to, from),
+        _ => false,
+    };
+    if !done {
+        to.copy_from_slice(from);
     }
 }
 
@@ -259,6 +322,32 @@ mod tests {
                 let number = number.map_or(String::new(), |n| n.to_string());
                 assert_eq!(pairs(shown), [("text", text.to_owned()), ("number", number)]);
             }
+        }
+    }
+
+    #[test]
+    fn a_special_byte_is_seen_at_every_place_among_any_others() {
+        for len in 0..20 {
+            for other in [b'a', 0, b'!', b'#', b'[', b']', 9, 11, 0xA2, 0xDC, 0x8A, 0xFF] {
+                let plain = vec![other; len];
+                assert!(!needs_escape(&plain), "{other} × {len}");
+                for (at, special) in (0..len).flat_map(|at| [(at, b'"'), (at, b'\\'), (at, b'\n')])
+                {
+                    let mut text = plain.clone();
+                    text[at] = special;
+                    assert!(needs_escape(&text), "{special} at {at} among {other} × {len}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn short_copies_copy_all_and_no_more() {
+        for len in 0..70 {
+            let from: Vec<u8> = (1..=len).collect();
+            let mut to = vec![0xEE; from.len()];
+            copy(&mut to, &from);
+            assert_eq!(to, from);
         }
     }
 

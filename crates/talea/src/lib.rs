@@ -61,6 +61,7 @@ mod names;
 mod opts;
 pub mod parse;
 mod registry;
+mod slot;
 mod snapshot;
 mod unit;
 

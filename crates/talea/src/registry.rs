@@ -14,6 +14,7 @@ use crate::labels::{LabelText, Labels};
 use crate::metric::{Metric, Shape};
 use crate::names;
 use crate::opts::Opts;
+use crate::slot::Slot;
 use crate::snapshot::Snapshot;
 
 /// Series a family, unless it says otherwise.
@@ -220,7 +221,7 @@ pub trait Registrable: Sized {
 
 impl<M: Metric> Registrable for M {
     fn unbound() -> Self {
-        M::holding(OnceLock::new())
+        M::holding(Slot::late())
     }
 
     fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
@@ -239,8 +240,8 @@ impl<L: Labels + 'static, M: Metric> Registrable for Family<L, M> {
     }
 }
 
-fn bind<T: Copy + PartialEq>(slot: &OnceLock<T>, bound: T, opts: &Opts<'_>) -> Result<(), Error> {
-    if *slot.get_or_init(|| bound) == bound {
+fn bind<T: Copy + PartialEq>(slot: &Slot<T>, bound: T, opts: &Opts<'_>) -> Result<(), Error> {
+    if slot.bind(bound) {
         return Ok(());
     }
     Err(Error::register(

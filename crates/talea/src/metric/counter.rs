@@ -1,10 +1,9 @@
 //! Counters: totals that only go up.
 
-use std::sync::OnceLock;
-
 use talea_region::{Cell, Number};
 
 use super::{Kind, Shape, single_cell_metric};
+use crate::slot::Slot;
 
 /// A total of whole things. It starts at 0 and only goes up; at 2⁶⁴ it starts
 /// anew, as Prometheus expects of a counter.
@@ -13,7 +12,7 @@ use super::{Kind, Shape, single_cell_metric};
 /// striped.
 #[derive(Clone, Debug)]
 pub struct Counter {
-    cell: OnceLock<Cell>,
+    cell: Slot<Cell>,
 }
 
 single_cell_metric!(Counter, Shape::single_cell(Kind::Counter, Number::Integer, None, "_total"));
@@ -42,7 +41,7 @@ impl Counter {
 /// A total of something that is not counted in whole things, such as seconds.
 #[derive(Clone, Debug)]
 pub struct FloatCounter {
-    cell: OnceLock<Cell>,
+    cell: Slot<Cell>,
 }
 
 single_cell_metric!(FloatCounter, Shape::single_cell(Kind::Counter, Number::Float, None, "_total"));

@@ -1,16 +1,15 @@
 //! Gauges: values that go up and down.
 
-use std::sync::OnceLock;
-
 use talea_region::{Cell, Number, Storage};
 
 use super::{Kind, Shape, single_cell_metric};
+use crate::slot::Slot;
 
 /// A whole number that is set, or goes up and down. Processes that share the
 /// region share the value: the latest write counts.
 #[derive(Clone, Debug)]
 pub struct Gauge {
-    cell: OnceLock<Cell>,
+    cell: Slot<Cell>,
 }
 
 single_cell_metric!(
@@ -72,7 +71,7 @@ impl Gauge {
 /// The same for a number that need not be whole.
 #[derive(Clone, Debug)]
 pub struct FloatGauge {
-    cell: OnceLock<Cell>,
+    cell: Slot<Cell>,
 }
 
 single_cell_metric!(
@@ -109,7 +108,7 @@ impl FloatGauge {
 /// held leaves with it.
 #[derive(Clone, Debug)]
 pub struct UpDownCounter {
-    cell: OnceLock<Cell>,
+    cell: Slot<Cell>,
 }
 
 single_cell_metric!(

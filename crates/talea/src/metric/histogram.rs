@@ -1,13 +1,13 @@
 //! Histograms: how many observations were how large.
 
 use std::marker::PhantomData;
-use std::sync::OnceLock;
 use std::time::Instant;
 
 use talea_region::{Cells, Number};
 
 use super::{Kind, Metric, Sealed, Shape};
 use crate::opts::Opts;
+use crate::slot::Slot;
 use crate::unit::{Seconds, Unit};
 
 /// Counts observations by size, with their sum. The unit is in the type:
@@ -19,7 +19,7 @@ use crate::unit::{Seconds, Unit};
 /// Cost: a binary search over the thresholds and two adds.
 #[derive(Debug)]
 pub struct Histogram<U: Unit> {
-    bound: OnceLock<Bound>,
+    bound: Slot<Bound>,
     unit: PhantomData<U>,
 }
 
@@ -47,7 +47,7 @@ impl<U: Unit> Default for Histogram<U> {
 impl<U: Unit> Histogram<U> {
     /// A histogram that is not installed yet: what it is told goes nowhere.
     pub const fn new() -> Self {
-        Self { bound: OnceLock::new(), unit: PhantomData }
+        Self { bound: Slot::late(), unit: PhantomData }
     }
 
     /// Counts one observation.
@@ -107,12 +107,12 @@ impl<U: Unit> Sealed for Histogram<U> {
     }
 
     #[inline]
-    fn holding(bound: OnceLock<Bound>) -> Self {
+    fn holding(bound: Slot<Bound>) -> Self {
         Self { bound, unit: PhantomData }
     }
 
     #[inline]
-    fn slot(&self) -> &OnceLock<Bound> {
+    fn slot(&self) -> &Slot<Bound> {
         &self.bound
     }
 }

@@ -9,14 +9,13 @@ mod counter;
 mod gauge;
 mod histogram;
 
-use std::sync::OnceLock;
-
 pub use counter::{Counter, FloatCounter};
 pub use gauge::{FloatGauge, Gauge, UpDownCounter};
 pub use histogram::{Histogram, Timer};
 use talea_region::{Cells, Number, Storage};
 
 use crate::opts::Opts;
+use crate::slot::Slot;
 
 /// What a metric is, as the text formats name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,9 +60,9 @@ pub trait Sealed: Sized {
     fn bind(cells: Cells, thresholds: &'static [u64]) -> Self::Bound;
 
     /// A handle that is bound, or one that goes nowhere.
-    fn holding(bound: OnceLock<Self::Bound>) -> Self;
+    fn holding(bound: Slot<Self::Bound>) -> Self;
 
-    fn slot(&self) -> &OnceLock<Self::Bound>;
+    fn slot(&self) -> &Slot<Self::Bound>;
 }
 
 /// What a family of some metric type is, before labels.
@@ -99,7 +98,7 @@ macro_rules! single_cell_metric {
         impl $name {
             /// A metric that is not installed yet: what it is told goes nowhere.
             pub const fn new() -> Self {
-                Self { cell: std::sync::OnceLock::new() }
+                Self { cell: crate::slot::Slot::late() }
             }
         }
 
@@ -124,12 +123,12 @@ macro_rules! single_cell_metric {
             }
 
             #[inline]
-            fn holding(cell: std::sync::OnceLock<Self::Bound>) -> Self {
+            fn holding(cell: crate::slot::Slot<Self::Bound>) -> Self {
                 Self { cell }
             }
 
             #[inline]
-            fn slot(&self) -> &std::sync::OnceLock<Self::Bound> {
+            fn slot(&self) -> &crate::slot::Slot<Self::Bound> {
                 &self.cell
             }
         }
