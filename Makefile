@@ -33,9 +33,12 @@ test-long: test
 	TALEA_KILLS=1000 $(CARGO) test --locked -p talea-region --test killed
 	scripts/other-platforms
 
-# Talea beside its peers, in one run. ONLY=counter-kept runs one group.
+# Talea beside its peers, in one run. ONLY=counter-kept runs one group;
+# BASE=<revision> compares with an earlier build of ourselves instead.
 bench: setup
-	$(CARGO) run --release --locked -p talea-bench -- $(if $(ONLY),--only $(ONLY))
+	$(CARGO) build --release --locked -p talea-bench
+	@$(if $(BASE),scripts/bench-base $(BASE))
+	target/release/talea-bench $(if $(ONLY),--only $(ONLY)) $(if $(BASE),--base target/bench-base/talea-bench)
 
 # What building needs.
 setup:
