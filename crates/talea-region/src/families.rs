@@ -140,8 +140,7 @@ impl Region {
         head: FamilyHead,
     ) -> Result<bool, FamilyError> {
         let mut conflict = false;
-        let used = self.mark(M_FAMILIES).load(Acquire).min(self.s.family_max) as u32;
-        for id in 0..used {
+        for id in 0..self.families_used() {
             let word = self.family_word(id, FAMILY_HEAD);
             let seen = word.load(Acquire);
             let Some((PUBLISHED, _)) = FamilyHead::unpack(seen) else { continue };
@@ -176,7 +175,7 @@ impl Region {
             self.family_word(id, FAMILY_HEAD).store(0, Relaxed);
             self.drop_text(spans[1]);
             self.drop_text(spans[0]);
-            self.give_back(M_FAMILIES, u64::from(id), 1);
+            self.give_back(M_FAMILIES, u64::from(id) * FAMILY_LEN, FAMILY_LEN);
         }
         winner.ok_or(FamilyError::Full)
     }
@@ -184,10 +183,8 @@ impl Region {
     fn build_family(&self, head: FamilyHead, spec: &FamilySpec<'_>) -> Option<(u32, [Span; 2])> {
         let name = self.store_text(spec.name)?;
         let definition = self.store_text(spec.definition)?;
-        let used = self.mark(M_FAMILIES);
-        let taken =
-            used.fetch_update(Relaxed, Relaxed, |n| (n < self.s.family_max).then_some(n + 1));
-        let id = taken.ok()? as u32;
+        let limit = self.s.family_max * FAMILY_LEN;
+        let id = (self.take(M_FAMILIES, self.s.families, limit, FAMILY_LEN)? / FAMILY_LEN) as u32;
         let put = |at, value| self.family_word(id, at).store(value, Relaxed);
         put(FAMILY_NAME, name.pack());
         put(FAMILY_DEFINITION, definition.pack());
@@ -238,8 +235,7 @@ impl Region {
     /// Notes that a slot has a new owner: one that uses what its parent does, or
     /// nothing yet.
     pub(crate) fn inherit_families(&self, slot: u64, parent: Option<u64>) {
-        let used = self.mark(M_FAMILIES).load(Acquire).min(self.s.family_max) as u32;
-        for id in 0..used {
+        for id in 0..self.families_used() {
             let users = |slot: u64| self.family_word(id, FAMILY_USERS + slot / 64 * WORD);
             let bit = |slot: u64| 1_u64 << (slot % 64);
             let inherited = parent
@@ -251,6 +247,13 @@ impl Region {
                 users(slot).fetch_and(!bit(slot), AcqRel);
             }
         }
+    }
+
+    fn families_used(&self) -> u32 {
+        // The mark moves before the pages behind it are backed.
+        let backed = self.mark(M_FAMILIES + BACKED).load(Acquire);
+        let used = self.mark(M_FAMILIES).load(Acquire).min(backed) / FAMILY_LEN;
+        used.min(self.s.family_max) as u32
     }
 
     pub(crate) fn family_word(&self, id: u32, at: u64) -> &'static std::sync::atomic::AtomicU64 {

@@ -136,7 +136,7 @@ pub(crate) struct Sections {
     pub(crate) series: u64,
     pub(crate) series_max: u64,
     pub(crate) index: u64,
-    /// Places in the index: a power of two, at least twice the records.
+    /// Places in the index: a power of two, at least 1.5 times the records.
     pub(crate) index_len: u64,
     pub(crate) owned: u64,
     /// Bytes of one owned block.
@@ -166,7 +166,7 @@ impl Sections {
                 CPUS + ATOMIC_PLANES
             ));
         }
-        let family_max = (len >> 14).clamp(64, 1 << 16);
+        let family_max = (len >> 12).clamp(64, 1 << 16);
         if series == 0 || series > len / SERIES_LEN {
             return Err(format!(
                 "a limit of {series} series, where 1 to {} were expected in {len} bytes",
@@ -176,7 +176,7 @@ impl Sections {
         let families = SLOTS + SLOT_COUNT * SLOT_LEN;
         let series_at = page_up(families + family_max * FAMILY_LEN);
         let index = page_up(series_at + series * SERIES_LEN);
-        let index_len = (2 * (series + family_max)).next_power_of_two();
+        let index_len = ((series + family_max) * 3 / 2).next_power_of_two();
         let owned = page_up(index + index_len * WORD);
         let owned_len = (len >> 14).next_power_of_two().clamp(512, 1 << 16);
         let arena = page_up(owned + (SLOT_COUNT + 1) * owned_len);

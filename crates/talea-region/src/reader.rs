@@ -95,7 +95,7 @@ impl Reader {
         copy.read(file, 0, s.families)?;
         let used = |copy: &Copy<'_>, mark| copy.word(mark).min(copy.word(mark + BACKED));
         let parts = [
-            (s.families, copy.word(M_FAMILIES).min(s.family_max) * FAMILY_LEN),
+            (s.families, used(&copy, M_FAMILIES).min(s.family_max * FAMILY_LEN)),
             (s.series, used(&copy, M_SERIES).min(s.series_max * SERIES_LEN)),
             (s.arena, used(&copy, M_ARENA).min(s.arena_len)),
             (s.singles, used(&copy, M_SINGLES).min(s.singles_len)),

@@ -22,7 +22,7 @@ pub struct Config {
     /// eighth of the cgroup's memory limit where that is less.
     pub len: u64,
     /// Series that the region can hold. Default: one for each 512 bytes. The
-    /// index of 16 to 32 bytes a series is backed from the start.
+    /// index of 12 to 24 bytes a series is backed from the start.
     pub series: u64,
     /// CPUs that get a plane of their own; the others share two atomic planes.
     /// Default: the CPUs of the machine. 1 to 1,024.
@@ -92,9 +92,10 @@ impl Region {
     ) -> Result<&'static Self, OpenError> {
         let no_memory =
             |source| OpenError::System { doing: "back the tables of a region", path: None, source };
-        // Everything up to the index's end is read without asking; the rest is
-        // backed as it is handed out.
-        map.back(0, s.index + s.index_len * WORD).map_err(no_memory)?;
+        // The header, the slots and the index are read without asking; the rest
+        // is backed as it is handed out.
+        map.back(0, s.families).map_err(no_memory)?;
+        map.back(s.index, s.index_len * WORD).map_err(no_memory)?;
         let put = |at, value| {
             if let Some(word) = map.word(at) {
                 word.store(value, Relaxed);

@@ -179,7 +179,9 @@ struct Taking<'a, S> {
 
 impl<S: Source> Taking<'_, S> {
     fn families(&mut self) {
-        let used = self.source.word(M_FAMILIES).min(self.s.family_max) as u32;
+        let backed = self.source.word(M_FAMILIES + BACKED);
+        let used = self.source.word(M_FAMILIES).min(backed) / FAMILY_LEN;
+        let used = used.min(self.s.family_max) as u32;
         self.out.families = (0..used).filter_map(|id| self.family(id)).collect();
     }
 

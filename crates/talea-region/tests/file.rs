@@ -4,7 +4,7 @@
 mod stage;
 
 use std::io::BufRead;
-use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::process::{Command, Stdio};
 
 use stage::{Shm, again};
@@ -251,6 +251,14 @@ fn a_file_on_disk_is_refused_with_the_reason() {
     assert!(matches!(told, OpenError::NotTmpfs(_)), "{told}");
     let told = Region::open("/dev/shm/no/such/shop.talea", config()).unwrap_err().to_string();
     assert!(told.contains("/dev/shm/no/such"), "{told}");
+}
+
+#[test]
+fn a_fresh_region_takes_little_more_than_its_index() {
+    let shm = Shm::new("fresh");
+    Region::open(shm.file(), Config::with_len(64 << 20)).unwrap();
+    let taken = std::fs::metadata(shm.file()).unwrap().blocks() * 512;
+    assert!((2 << 20..=2_200_000).contains(&taken), "{taken} bytes");
 }
 
 #[test]

@@ -96,7 +96,8 @@ impl Shape {
 macro_rules! single_cell_metric {
     ($name:ident, $shape:expr) => {
         impl $name {
-            /// A metric that is not installed yet: what it is told goes nowhere.
+            /// A metric that is not installed yet: what it, or a clone that is
+            /// made before, is told goes nowhere.
             pub const fn new() -> Self {
                 Self { cell: crate::slot::Slot::late() }
             }
