@@ -33,7 +33,8 @@ pub struct FamilySpec<'a> {
     pub number: Number,
     /// Cells of one series, 1 to 65,535.
     pub cells: u32,
-    /// Series that it may have; further ones overflow.
+    /// Series that it may have; further ones overflow. Those that are made at the
+    /// same instant may go beyond it.
     pub limit: u64,
 }
 

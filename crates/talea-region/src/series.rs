@@ -59,84 +59,86 @@ impl Family {
     fn try_make(&self, hash: u64, text: &[u8], counted: bool) -> Result<Cells, Overflow> {
         let is = |id| self.is(id, text);
         let region = self.region;
+        // Series are counted after they are published. So whoever sees the limit
+        // reached and looks then, finds what was made before: of many that bring
+        // the last label text at once, none is refused. Many that bring different
+        // ones may go beyond the limit, by one each.
+        let full = counted
+            && self.word(FAMILY_SERIES).load(Acquire) >= self.word(FAMILY_LIMIT).load(Relaxed);
         let vacancy = match region.find(Record::Series, hash, is) {
             Ok(id) => return self.cells(id).ok_or(Overflow::Full),
+            Err(_) if full => return Err(Overflow::Limit),
+            Err(_) if text.len() as u64 > Span::MAX_LEN => return Err(Overflow::TooLong),
             Err(vacancy) => vacancy,
         };
-        if text.len() as u64 > Span::MAX_LEN {
-            return Err(Overflow::TooLong);
+        let draft = self.build(text).ok_or(Overflow::Full)?;
+        let winner = region.publish(vacancy, Record::Series, hash, draft.id, is);
+        if winner != Some(draft.id) {
+            self.discard(draft);
+        } else if counted {
+            self.word(FAMILY_SERIES).fetch_add(1, Release);
         }
-        let living = self.word(FAMILY_SERIES);
-        if counted {
-            let limit = self.word(FAMILY_LIMIT).load(Relaxed);
-            if living.fetch_update(Relaxed, Relaxed, |n| (n < limit).then_some(n + 1)).is_err() {
-                return Err(Overflow::Limit);
-            }
-        }
-        let uncount = || {
-            if counted {
-                living.fetch_sub(1, Relaxed);
-            }
-        };
-        let Some(draft) = self.build(text) else {
-            uncount();
-            return Err(Overflow::Full);
-        };
-        match region.publish(vacancy, Record::Series, hash, draft.id, is) {
-            Some(winner) if winner == draft.id => {}
-            told => {
-                uncount();
-                self.discard(draft);
-                return told.and_then(|id| self.cells(id)).ok_or(Overflow::Full);
-            }
-        }
-        self.cells(draft.id).ok_or(Overflow::Full)
+        winner.and_then(|id| self.cells(id)).ok_or(Overflow::Full)
     }
 
-    /// A record that nobody else can see yet.
+    /// A record that nobody else can see yet. Where something is missing for it,
+    /// what was taken already goes back.
     fn build(&self, text: &[u8]) -> Option<Draft> {
         let region = self.region;
-        let bytes = u64::from(self.head.cells) * WORD;
         let span = region.store_text(text)?;
-        let (cells, storage) = match self.head.storage {
-            // Where the planes are full, one atomic cell counts as well.
-            Storage::Striped => match take_striped(region, bytes) {
-                Some(at) => (region.s.planes + at, Storage::Striped),
-                None => (region.take_single(bytes)?, Storage::Single),
-            },
-            // A process's block is small; what does not fit it is shared.
-            Storage::Owned => match region.take_owned(bytes) {
-                Some(at) => (region.s.owned + at, Storage::Owned),
-                None => (region.take_single(bytes)?, Storage::Single),
-            },
-            Storage::Single => (region.take_single(bytes)?, Storage::Single),
+        let Some((cells, storage)) = self.take_cells() else {
+            region.drop_text(span);
+            return None;
         };
-        let id =
-            region.take(M_SERIES, region.s.series, region.s.series_max * SERIES_LEN, SERIES_LEN)?
-                / SERIES_LEN;
-        let id = id as u32;
+        let limit = region.s.series_max * SERIES_LEN;
+        let Some(at) = region.take(M_SERIES, region.s.series, limit, SERIES_LEN) else {
+            self.drop_cells(cells, storage);
+            region.drop_text(span);
+            return None;
+        };
+        let id = (at / SERIES_LEN) as u32;
         let put = |at, value| region.series_word(id, at).store(value, Relaxed);
         put(SERIES_TEXT, span.pack());
         put(SERIES_CELLS, cells);
         put(SERIES_CREATED, unix_nanos());
-        put(
-            SERIES_HEAD,
-            SeriesHead { storage, family: self.id, cells: self.head.cells }.pack(BUILDING),
-        );
+        let head = SeriesHead { storage, family: self.id, cells: self.head.cells };
+        put(SERIES_HEAD, head.pack(BUILDING));
         Some(Draft { id, span, cells, storage })
+    }
+
+    /// Cells for a series: where they lie, and how they are stored in the end.
+    fn take_cells(&self) -> Option<(u64, Storage)> {
+        let region = self.region;
+        let bytes = u64::from(self.head.cells) * WORD;
+        let wanted = match self.head.storage {
+            Storage::Striped => take_striped(region, bytes).map(|at| region.s.planes + at),
+            Storage::Owned => region.take_owned(bytes).map(|at| region.s.owned + at),
+            Storage::Single => None,
+        };
+        match wanted {
+            Some(at) => Some((at, self.head.storage)),
+            // Where the planes or the blocks are full, one atomic cell counts as
+            // well.
+            None => Some((region.take_single(bytes)?, Storage::Single)),
+        }
+    }
+
+    fn drop_cells(&self, cells: u64, storage: Storage) {
+        let region = self.region;
+        let bytes = u64::from(self.head.cells) * WORD;
+        match storage {
+            Storage::Striped => region.give_back(M_STRIPED, cells - region.s.planes, bytes),
+            Storage::Owned => region.give_back(M_OWNED, cells - region.s.owned, bytes),
+            Storage::Single => region.give_back(M_SINGLES, cells - region.s.singles, bytes),
+        }
     }
 
     /// A draft that lost the race: what was taken last goes back first.
     fn discard(&self, draft: Draft) {
         let region = self.region;
-        let bytes = u64::from(self.head.cells) * WORD;
         region.series_word(draft.id, SERIES_HEAD).store(0, Relaxed);
         region.give_back(M_SERIES, u64::from(draft.id) * SERIES_LEN, SERIES_LEN);
-        match draft.storage {
-            Storage::Striped => region.give_back(M_STRIPED, draft.cells - region.s.planes, bytes),
-            Storage::Owned => region.give_back(M_OWNED, draft.cells - region.s.owned, bytes),
-            Storage::Single => region.give_back(M_SINGLES, draft.cells - region.s.singles, bytes),
-        }
+        self.drop_cells(draft.cells, draft.storage);
         region.drop_text(draft.span);
     }
 

@@ -1,0 +1,160 @@
+//! Claims about adds on CPUs that change, with and without restartable
+//! sequences, and from signal handlers. `TALEA_ADDS` sets how many adds a writer
+//! makes; 2,000,000 by default.
+#![cfg(target_os = "linux")]
+#![allow(unsafe_code)]
+
+mod stage;
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread;
+
+use stage::{Shm, again};
+use talea_region::{Cell, Config, FamilySpec, Number, Region, Storage};
+
+fn adds() -> u64 {
+    std::env::var("TALEA_ADDS").map_or(2_000_000, |n| n.parse().unwrap())
+}
+
+fn cell(region: &'static Region, number: Number) -> Cell {
+    let name: &[u8] = match number {
+        Number::Integer => b"integers",
+        Number::Float => b"floats",
+    };
+    let storage = Storage::Striped;
+    let spec = FamilySpec { name, definition: b"", kind: 0, storage, number, cells: 1, limit: 1 };
+    region.family(spec).unwrap().family.series(b"").unwrap().at(0)
+}
+
+/// Moves the calling thread to each CPU of the machine in turn, until told to
+/// stop.
+fn bounce(thread: libc::pthread_t, stop: &AtomicBool) -> u64 {
+    let cpus = thread::available_parallelism().unwrap().get();
+    let mut moves = 0;
+    while !stop.load(Relaxed) {
+        // SAFETY: a CPU set is plain bits, for which zero is a valid value; the
+        // thread lives until this one has been joined.
+        unsafe {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            libc::CPU_SET(moves as usize % cpus, &mut set);
+            libc::pthread_setaffinity_np(thread, size_of_val(&set), &set);
+        }
+        moves += 1;
+    }
+    moves
+}
+
+/// Adds from threads that are moved from CPU to CPU all the while.
+fn add_while_moved(region: &'static Region, threads: u64, each: u64) {
+    let (integer, float) = (cell(region, Number::Integer), cell(region, Number::Float));
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(move || {
+                // SAFETY: asks for this thread's own handle.
+                let this = unsafe { libc::pthread_self() };
+                let stop = AtomicBool::new(false);
+                thread::scope(|scope| {
+                    let mover = scope.spawn(|| bounce(this, &stop));
+                    for _ in 0..each {
+                        integer.add(1);
+                        float.add_float(0.5);
+                    }
+                    stop.store(true, Relaxed);
+                    assert!(mover.join().unwrap() > 0);
+                });
+            });
+        }
+    });
+}
+
+fn totals(region: &'static Region) -> (u64, f64) {
+    (cell(region, Number::Integer).get(), cell(region, Number::Float).get_float())
+}
+
+#[test]
+fn threads_that_are_moved_between_cpus_lose_nothing() {
+    // As many planes as CPUs, and one plane for all of them.
+    for planes in [2, 1] {
+        let region = Region::anonymous(Config { planes, ..Config::with_len(1 << 20) }).unwrap();
+        add_while_moved(region, 4, adds() / 4);
+        let each = adds() / 4 * 4;
+        assert_eq!(totals(region), (each, 0.5 * each as f64));
+    }
+}
+
+/// Not a claim of its own: what the other test starts as a process.
+#[test]
+fn adds_while_moved_when_told() {
+    let Ok(path) = std::env::var("TALEA_TEST_MOVED") else { return };
+    let region = Region::open(path, Config::with_len(1 << 20)).unwrap().region;
+    let without = std::env::var("GLIBC_TUNABLES").is_ok();
+    assert!(!(without && Region::has_restartable_sequences()), "glibc registered them");
+    add_while_moved(region, 2, adds() / 2);
+}
+
+#[test]
+fn processes_with_and_without_restartable_sequences_share_a_series() {
+    let shm = Shm::new("moved");
+    let region = Region::open(shm.file(), Config::with_len(1 << 20)).unwrap().region;
+    let start = |without: bool| {
+        let mut command = again("adds_while_moved_when_told");
+        command.env("TALEA_TEST_MOVED", shm.file());
+        if without {
+            command.env("GLIBC_TUNABLES", "glibc.pthread.rseq=0");
+        }
+        command.stdout(std::process::Stdio::null()).spawn().unwrap()
+    };
+    let mut writers = [start(false), start(true), start(false), start(true)];
+    assert!(writers.iter_mut().all(|writer| writer.wait().unwrap().success()));
+    let all = 4 * (adds() / 2 * 2);
+    assert_eq!(totals(region), (all, 0.5 * all as f64));
+}
+
+/// What the handler adds to, and how often it did.
+static TARGET: OnceLock<Cell> = OnceLock::new();
+static HANDLED: AtomicU64 = AtomicU64::new(0);
+
+extern "C" fn handler(_: libc::c_int) {
+    if let Some(cell) = TARGET.get() {
+        cell.add(1);
+        HANDLED.fetch_add(1, Relaxed);
+    }
+}
+
+#[test]
+fn a_signal_handler_may_add_to_what_it_interrupts() {
+    let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
+    let target = cell(region, Number::Integer);
+    TARGET.set(target).unwrap();
+    // SAFETY: the handler adds to cells and to an atomic, which any handler may.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as *const () as usize;
+        action.sa_flags = libc::SA_RESTART;
+        assert_eq!(libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut()), 0);
+    }
+    let done = AtomicBool::new(false);
+    let mut made = 0;
+    thread::scope(|scope| {
+        // SAFETY: asks for this thread's own handle.
+        let adder = unsafe { libc::pthread_self() };
+        let sender = scope.spawn({
+            let done = &done;
+            move || {
+                while !done.load(Relaxed) {
+                    // SAFETY: the thread lives: it waits for this one.
+                    unsafe { libc::pthread_kill(adder, libc::SIGUSR1) };
+                    thread::yield_now();
+                }
+            }
+        });
+        while made < adds() || HANDLED.load(Relaxed) < 1_000 {
+            target.add(1);
+            made += 1;
+        }
+        done.store(true, Relaxed);
+        sender.join().unwrap();
+    });
+    assert_eq!(target.get(), made + HANDLED.load(Relaxed));
+}
