@@ -27,9 +27,8 @@ fn cell(region: &'static Region, number: Number) -> Cell {
     region.family(spec).unwrap().family.series(b"").unwrap().at(0)
 }
 
-/// Moves the calling thread to each CPU of the machine in turn, until told to
-/// stop.
-fn bounce(thread: libc::pthread_t, stop: &AtomicBool) -> u64 {
+/// Moves a thread to each CPU of the machine in turn, until told to stop.
+fn bounce(thread: libc::pid_t, stop: &AtomicBool) -> u64 {
     let cpus = thread::available_parallelism().unwrap().get();
     let mut moves = 0;
     while !stop.load(Relaxed) {
@@ -38,7 +37,7 @@ fn bounce(thread: libc::pthread_t, stop: &AtomicBool) -> u64 {
         unsafe {
             let mut set: libc::cpu_set_t = std::mem::zeroed();
             libc::CPU_SET(moves as usize % cpus, &mut set);
-            libc::pthread_setaffinity_np(thread, size_of_val(&set), &set);
+            libc::sched_setaffinity(thread, size_of_val(&set), &set);
         }
         moves += 1;
     }
@@ -51,8 +50,8 @@ fn add_while_moved(region: &'static Region, threads: u64, each: u64) {
     thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(move || {
-                // SAFETY: asks for this thread's own handle.
-                let this = unsafe { libc::pthread_self() };
+                // SAFETY: asks for this thread's own number.
+                let this = unsafe { libc::gettid() };
                 let stop = AtomicBool::new(false);
                 thread::scope(|scope| {
                     let mover = scope.spawn(|| bounce(this, &stop));
@@ -137,14 +136,14 @@ fn a_signal_handler_may_add_to_what_it_interrupts() {
     let done = AtomicBool::new(false);
     let mut made = 0;
     thread::scope(|scope| {
-        // SAFETY: asks for this thread's own handle.
-        let adder = unsafe { libc::pthread_self() };
+        // SAFETY: asks for this process's and this thread's own numbers.
+        let (process, adder) = unsafe { (libc::getpid(), libc::gettid()) };
         let sender = scope.spawn({
             let done = &done;
             move || {
                 while !done.load(Relaxed) {
                     // SAFETY: the thread lives: it waits for this one.
-                    unsafe { libc::pthread_kill(adder, libc::SIGUSR1) };
+                    unsafe { libc::syscall(libc::SYS_tgkill, process, adder, libc::SIGUSR1) };
                     thread::yield_now();
                 }
             }
