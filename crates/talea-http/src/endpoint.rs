@@ -1,10 +1,9 @@
 //! An endpoint's meters: what is recorded of each request to it.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
-use talea::{
-    Counter, Error, Family, Histogram, LabelValue, Labels, Opts, Registry, Seconds, UpDownCounter,
-};
+use talea::{Counter, Error, Family, Histogram, Labels, Opts, Registry, Seconds, UpDownCounter};
 
 /// The method of what the declaration does not name.
 pub(crate) const OTHER: &str = "_OTHER";
@@ -21,42 +20,42 @@ struct Endpoint<'a> {
 struct Outcome<'a> {
     method: &'a str,
     route: &'a str,
-    status: StatusClass,
+    status: &'a str,
 }
 
-#[derive(Clone, Copy, LabelValue)]
-enum StatusClass {
-    #[label(rename = "1xx")]
-    Informational,
-    #[label(rename = "2xx")]
-    Success,
-    #[label(rename = "3xx")]
-    Redirection,
-    #[label(rename = "4xx")]
-    ClientError,
-    #[label(rename = "5xx")]
-    ServerError,
-    #[label(rename = "_OTHER")]
-    Other,
+/// What the label `status` of `http_requests_total` holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StatusLabel {
+    /// The class, `1xx` to `5xx`. All series are there from the start.
+    #[default]
+    Class,
+    /// The code, `100` to `599`. A series is there from the first answer of its
+    /// code on, so an endpoint has as many as it has answered with.
+    Code,
 }
 
-impl StatusClass {
-    const ALL: [Self; 6] = [
-        Self::Informational,
-        Self::Success,
-        Self::Redirection,
-        Self::ClientError,
-        Self::ServerError,
-        Self::Other,
-    ];
+/// The name of what has no status, or one outside 100 to 599.
+const NO_STATUS: &str = "_OTHER";
 
-    fn of(status: Option<u16>) -> Self {
-        match status {
-            Some(status @ 100..=599) => Self::ALL[usize::from(status / 100 - 1)],
-            _ => Self::Other,
-        }
+const CLASSES: [&str; 6] = ["1xx", "2xx", "3xx", "4xx", "5xx", NO_STATUS];
+
+/// The place of a status in [`CLASSES`].
+fn class(status: Option<u16>) -> usize {
+    match status {
+        Some(status @ 100..=599) => usize::from(status / 100 - 1),
+        _ => CLASSES.len() - 1,
     }
 }
+
+/// The place of a status among the codes from 100 to 599, and one for others.
+fn code(status: Option<u16>) -> usize {
+    match status {
+        Some(status @ 100..=599) => usize::from(status - 100),
+        _ => CODES - 1,
+    }
+}
+
+const CODES: usize = 501;
 
 /// The families that all endpoints share.
 pub(crate) struct HttpMetrics {
@@ -74,7 +73,7 @@ impl HttpMetrics {
                 .register(opts("http_requests_in_flight", "Requests that are being answered."))?,
             requests: registry.register(opts(
                 "http_requests_total",
-                "Requests answered, by the class of the response's status.",
+                "Requests answered, by the status of the response.",
             ))?,
             duration: registry.register(opts(
                 "http_request_duration_seconds",
@@ -84,11 +83,24 @@ impl HttpMetrics {
     }
 
     /// The meters of one endpoint; its series exist from now on.
-    pub(crate) fn endpoint(&self, method: &str, route: &str) -> Meters {
+    pub(crate) fn endpoint(
+        &self,
+        method: &'static str,
+        route: &'static str,
+        status: StatusLabel,
+    ) -> Meters {
+        let requests = |status| self.requests.with(Outcome { method, route, status });
         Meters {
             in_flight: self.in_flight.with(Endpoint { method, route }),
-            requests: StatusClass::ALL
-                .map(|status| self.requests.with(Outcome { method, route, status })),
+            requests: match status {
+                StatusLabel::Class => Requests::ByClass(CLASSES.map(requests)),
+                StatusLabel::Code => Requests::ByCode {
+                    family: self.requests.clone(),
+                    method,
+                    route,
+                    met: (0..CODES).map(|_| OnceLock::new()).collect(),
+                },
+            },
             duration: self.duration.with(Endpoint { method, route }),
         }
     }
@@ -98,8 +110,21 @@ impl HttpMetrics {
 #[derive(Debug)]
 pub(crate) struct Meters {
     in_flight: UpDownCounter,
-    requests: [Counter; StatusClass::ALL.len()],
+    requests: Requests,
     duration: Histogram<Seconds>,
+}
+
+/// The requests to an endpoint, by their status.
+#[derive(Debug)]
+enum Requests {
+    ByClass([Counter; CLASSES.len()]),
+    ByCode {
+        family: Family<Outcome<'static>, Counter>,
+        method: &'static str,
+        route: &'static str,
+        /// The counters of the codes that were met.
+        met: Box<[OnceLock<Counter>]>,
+    },
 }
 
 impl Meters {
@@ -112,7 +137,19 @@ impl Meters {
     #[inline]
     pub(crate) fn ended(&self, status: Option<u16>, took: Duration) {
         self.in_flight.dec();
-        self.requests[StatusClass::of(status) as usize].inc();
+        match &self.requests {
+            Requests::ByClass(counters) => counters[class(status)].inc(),
+            Requests::ByCode { family, method, route, met } => {
+                let place = &met[code(status)];
+                let counter = place.get_or_init(|| {
+                    let known = status.filter(|status| (100..=599).contains(status));
+                    let shown = known.map(|status| status.to_string());
+                    let status = shown.as_deref().unwrap_or(NO_STATUS);
+                    family.with(Outcome { method, route, status })
+                });
+                counter.inc();
+            }
+        }
         self.duration.observe(took);
     }
 }
@@ -123,12 +160,7 @@ mod tests {
 
     #[test]
     fn odd_statuses_have_one_name() {
-        let shown = |status| {
-            let labels = Outcome { method: "", route: "", status: StatusClass::of(status) };
-            let text = talea::LabelText::of(&labels);
-            String::from_utf8(text.as_bytes().to_vec()).unwrap()
-        };
-        for (status, class) in [
+        for (status, expected) in [
             (Some(100), "1xx"),
             (Some(204), "2xx"),
             (Some(304), "3xx"),
@@ -139,8 +171,11 @@ mod tests {
             (Some(99), "_OTHER"),
             (None, "_OTHER"),
         ] {
-            let expected = format!("method=\"\",route=\"\",status=\"{class}\"");
-            assert_eq!(shown(status), expected, "{status:?}");
+            assert_eq!(CLASSES[class(status)], expected, "{status:?}");
         }
+        let mut places: Vec<_> = (0..=u16::MAX).map(|status| code(Some(status))).collect();
+        places.sort_unstable();
+        places.dedup();
+        assert!(places.into_iter().eq(0..CODES));
     }
 }

@@ -33,8 +33,9 @@
 //! - `method` is the declared one; `HEAD` on a `GET` endpoint counts as `GET`. A
 //!   method that the route does not declare, and any method where no route
 //!   matched, is `_OTHER`.
-//! - `status` is the class, `1xx` to `5xx`; `_OTHER` where no status was sent
-//!   because the client went away. A handler that panics counts as `5xx`.
+//! - `status` is the class, `1xx` to `5xx`, or the code, as
+//!   [`Router::status_label`](axum::Router::status_label) says; `_OTHER` where no status was sent
+//!   because the client went away. A handler that panics counts as a 500.
 //!
 //! So the number of series depends on the declaration alone, never on what
 //! clients send.
@@ -44,6 +45,7 @@ mod endpoint;
 mod meter;
 mod metrics_server;
 
+pub use endpoint::StatusLabel;
 pub use metrics_server::MetricsServer;
 
 /// The example in the README compiles.

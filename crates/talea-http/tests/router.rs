@@ -12,6 +12,7 @@ use axum::http::{Method, Request, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
 use talea::Registry;
+use talea_http::StatusLabel;
 use talea_http::axum::{Router, get, post};
 use tower::{Layer, Service, ServiceExt};
 
@@ -106,6 +107,30 @@ async fn each_request_is_counted_once_at_its_route_by_its_status() {
         assert_eq!(requests(&registry, method, route, status), Some(expected), "{method} {status}");
     }
     assert_eq!(total(&registry), 8);
+}
+
+#[tokio::test]
+async fn the_exact_code_is_a_choice_and_as_bounded() {
+    let registry = registry();
+    let status = async |Path(status): Path<u16>| StatusCode::from_u16(status).unwrap();
+    let app = Router::new()
+        .route("/status/{status}", get(status))
+        .status_label(StatusLabel::Code)
+        .metered(&registry)
+        .unwrap();
+    for _ in 0..2 {
+        for status in 200..=999 {
+            ask(&app, Method::GET, &format!("/status/{status}")).await;
+        }
+    }
+    let route = "/status/{status}";
+    for (status, expected) in [("200", 2.0), ("418", 2.0), ("599", 2.0), ("_OTHER", 800.0)] {
+        assert_eq!(requests(&registry, "GET", route, status), Some(expected), "{status}");
+    }
+    for status in ["2xx", "600", "999"] {
+        assert_eq!(requests(&registry, "GET", route, status), None, "{status}");
+    }
+    assert_eq!(total(&registry), 1600);
 }
 
 #[tokio::test]

@@ -150,8 +150,8 @@ fn legend() -> Markup {
             " response time and " b { "tasks" } " come from the server's metrics; "
             b { "sent" } ", " b { "failed" } ", " b { "clients" } " time, " b { "mean" }
             " rate (sent ÷ time), " b { "p50" } " and " b { "p99" } " from the clients. "
-            "Peaks of tasks are high-water marks that the server keeps, not the largest sample. A "
-            "task is " i { "ready" } " when it was woken and has not been polled yet. "
+            "Tasks are those that serve connections; their peaks are high-water marks that the "
+            "server keeps, not the largest sample. A task is " i { "ready" } " when it was woken and has not been polled yet. "
             "The peak rate is that of the best full 2 s; of the whole case where that is shorter; "
             (NONE) " where there are not two samples."
         }

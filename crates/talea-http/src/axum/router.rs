@@ -14,7 +14,7 @@ use tower_service::Service;
 
 use super::layer::{MeteredLayer, RouteEndpoints};
 use super::method_router::{MeteredHandler, MethodRouter};
-use crate::endpoint::{HttpMetrics, OTHER, UNMATCHED};
+use crate::endpoint::{HttpMetrics, OTHER, StatusLabel, UNMATCHED};
 use crate::meter::Endpoint;
 
 /// Declares routes as `axum::Router` does; [`metered`](Self::metered) turns it
@@ -30,6 +30,7 @@ pub struct Router<S = ()> {
     /// Answers what no route matches. Never merged while `own_fallback` is false.
     unmatched: Declared<S>,
     own_fallback: bool,
+    status: StatusLabel,
 }
 
 /// A route, alone in a router of axum's, so that it can be layered, nested and
@@ -62,7 +63,12 @@ where
     /// A router without routes; it answers 404.
     pub fn new() -> Self {
         let not_found = async || StatusCode::NOT_FOUND;
-        Self { declared: Vec::new(), unmatched: Declared::fallback(not_found), own_fallback: false }
+        Self {
+            declared: Vec::new(),
+            unmatched: Declared::fallback(not_found),
+            own_fallback: false,
+            status: StatusLabel::default(),
+        }
     }
 
     /// Adds a route. Its template, such as `/api/items/{id}`, is the label
@@ -181,7 +187,16 @@ where
             declared: self.declared.into_iter().map(|d| d.with_state(state.clone())).collect(),
             unmatched: self.unmatched.with_state(state),
             own_fallback: self.own_fallback,
+            status: self.status,
         }
+    }
+
+    /// What the label `status` holds: the class, which is the default, or the
+    /// code. The choice of the router that is metered counts, not of those nested
+    /// or merged in it.
+    pub fn status_label(mut self, status: StatusLabel) -> Self {
+        self.status = status;
+        self
     }
 
     /// The router that serves what was declared. All series of all endpoints
@@ -197,10 +212,12 @@ where
     pub fn metered(self, registry: &Registry) -> Result<::axum::Router<S>, Error> {
         let metrics = HttpMetrics::register(registry)?;
         for Declared { route, endpoints, .. } in self.declared.iter().chain([&self.unmatched]) {
+            // A route lives as long as the program, and so do its endpoints.
+            let route: &'static str = route.clone().leak();
             for (method, endpoint) in endpoints.declared {
-                endpoint.set_meters(metrics.endpoint(method, route));
+                endpoint.set_meters(metrics.endpoint(method, route, self.status));
             }
-            endpoints.other.set_meters(metrics.endpoint(OTHER, route));
+            endpoints.other.set_meters(metrics.endpoint(OTHER, route, self.status));
         }
         let routers = self.declared.into_iter().map(|declared| declared.router);
         Ok(routers.fold(self.unmatched.router, ::axum::Router::merge))
