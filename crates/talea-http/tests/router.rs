@@ -307,6 +307,56 @@ async fn a_request_is_observed_once_outside_of_however_many_layers() {
 }
 
 #[tokio::test]
+async fn a_route_layer_leaves_the_fallback_alone_and_mixes_with_layers() {
+    let registry = registry();
+    let app = Router::new()
+        .route("/x", get(async || ""))
+        .route_layer(Gate)
+        .layer(Gate)
+        .route_layer(Gate)
+        .metered(&registry)
+        .unwrap();
+    for (method, path, status) in [
+        (Method::GET, "/x", 200),
+        (Method::HEAD, "/x", 200),
+        (Method::GET, "/x?refuse", 401),
+        (Method::PUT, "/x", 405),
+        (Method::PUT, "/x?refuse", 401),
+        (Method::GET, "/nowhere", 404),
+    ] {
+        assert_eq!(ask(&app, method, path).await.status().as_u16(), status, "{path}");
+    }
+    assert_eq!(requests(&registry, "GET", "/x", "2xx"), Some(2.0));
+    assert_eq!(requests(&registry, "GET", "/x", "4xx"), Some(1.0));
+    assert_eq!(requests(&registry, "_OTHER", "/x", "4xx"), Some(2.0));
+    assert_eq!(requests(&registry, "_OTHER", "_unmatched", "4xx"), Some(1.0));
+    assert_eq!(total(&registry), 6);
+    // Where no route matched, a route layer answers nothing.
+    let app = Router::new().route("/x", get(async || "")).route_layer(Gate).metered(&registry);
+    let answer = ask(&app.unwrap(), Method::GET, "/nowhere?refuse").await;
+    assert_eq!(answer.status(), StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn a_nested_router_may_have_a_fallback_of_its_own() {
+    let registry = registry();
+    let api = Router::new()
+        .route("/x", get(async || ""))
+        .fallback(async || (StatusCode::NOT_FOUND, "no such thing in the api"));
+    let app = Router::new()
+        .nest("/api", api)
+        .fallback(async || (StatusCode::NOT_FOUND, "no such thing"))
+        .metered(&registry)
+        .unwrap();
+    assert_eq!(ask(&app, Method::GET, "/api/x").await.status(), StatusCode::OK);
+    let lost = body(ask(&app, Method::GET, "/api/y").await).await;
+    assert_eq!(lost, "no such thing in the api");
+    assert_eq!(body(ask(&app, Method::GET, "/y").await).await, "no such thing");
+    assert_eq!(requests(&registry, "_OTHER", "_unmatched", "4xx"), Some(2.0));
+    assert_eq!(total(&registry), 3);
+}
+
+#[tokio::test]
 async fn a_request_that_is_dropped_leaves_and_is_counted() {
     let registry = registry();
     let app =

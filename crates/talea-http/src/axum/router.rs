@@ -167,7 +167,8 @@ where
         self.route_layer(layer)
     }
 
-    /// Puts a layer around all routes so far, and not around the fallback.
+    /// Puts a layer around all routes so far, and not around what answers where
+    /// no route matched.
     pub fn route_layer<L>(mut self, layer: L) -> Self
     where
         L: Layer<Route> + Clone + Send + Sync + 'static,
