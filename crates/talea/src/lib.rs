@@ -1,6 +1,6 @@
-//! Metrics that live in shared memory: an increment costs about a nanosecond on
-//! any number of threads and processes, and anyone can scrape them, even after a
-//! crash.
+//! Metrics that live in shared memory: an increment costs less than half of an
+//! uncontended atomic add, on any number of threads and processes, and anyone can
+//! scrape them, even after a crash.
 //!
 //! ```
 //! use talea::{Counter, Family, Histogram, LabelValue, Labels, Metrics, Registry, Seconds};
