@@ -15,7 +15,7 @@ ALL := --workspace $(if $(filter $(BENCH_RUST),$(OLDER)),,--exclude talea-bench)
 # Builds, runs the study on the embedded default, prints the table, says where
 # the report is.
 demo: build
-	@target/release/talea study
+	@$(CARGO) run --release --locked --quiet -p talea-cli -- study
 
 build: setup
 	@$(CARGO) build --release --locked -p talea-cli -p items-api
@@ -36,9 +36,8 @@ test-long: test
 # Talea beside its peers, in one run. ONLY=counter-kept runs one group;
 # BASE=<revision> compares with an earlier build of ourselves instead.
 bench: setup
-	$(CARGO) build --release --locked -p talea-bench
 	@$(if $(BASE),scripts/bench-base $(BASE))
-	target/release/talea-bench $(if $(ONLY),--only $(ONLY)) $(if $(BASE),--base target/bench-base/talea-bench)
+	$(CARGO) run --release --locked -p talea-bench -- $(if $(ONLY),--only $(ONLY)) $(if $(BASE),--base target/bench-base/talea-bench)
 
 # What building needs.
 setup:
