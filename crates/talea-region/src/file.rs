@@ -6,7 +6,7 @@ use crate::error::OpenError;
 #[cfg(target_os = "linux")]
 use crate::layout::{SLOT_COUNT, Sections};
 #[cfg(target_os = "linux")]
-use crate::mapping::{Mapping, is_tmpfs};
+use crate::mapping::{Mapping, alone_with, is_tmpfs};
 use crate::region::{Config, Region};
 
 /// A region that was opened by path, and what the caller should log about it.
@@ -74,15 +74,11 @@ impl Region {
                     ));
                     candidate = sibling;
                 }
-                Found::Unusable { reason, used: false } => {
-                    let aside = free_name(&candidate);
-                    std::fs::rename(&candidate, &aside)
+                Found::Unusable { used: false, .. } => {
+                    let moved = alone_with(&candidate, || move_aside(&candidate))
+                        .and_then(|moved| moved.transpose())
                         .map_err(failed("move aside the unusable region", &candidate))?;
-                    notice = Some(format!(
-                        "{} could not be used: {reason}; it was moved to {}",
-                        candidate.display(),
-                        aside.display()
-                    ));
+                    notice = moved.flatten().or(notice);
                 }
             }
         }
@@ -107,34 +103,66 @@ enum Found {
     Nothing,
 }
 
+/// Attaches to what stands at a path, if it is a region.
 #[cfg(target_os = "linux")]
 fn attach(path: &Path) -> Result<Found, OpenError> {
+    use std::io::ErrorKind;
+    match look(path) {
+        Ok(Looked::Region(map, sections)) => Ok(Found::Region(Region::leak(map, sections))),
+        Ok(Looked::Unusable { reason, used }) => Ok(Found::Unusable { reason, used }),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Found::Nothing),
+        Err(source) => {
+            Err(OpenError::System { doing: "open the region", path: Some(path.to_owned()), source })
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+enum Looked {
+    Region(Mapping, Sections),
+    Unusable { reason: String, used: bool },
+}
+
+/// What stands at a path, without taking part in it.
+#[cfg(target_os = "linux")]
+fn look(path: &Path) -> std::io::Result<Looked> {
     use std::io::ErrorKind;
     use std::sync::atomic::Ordering::Acquire;
 
     let map = match Mapping::existing(path) {
         Ok(map) => map,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Found::Nothing),
         // A length that no region has: an empty or truncated file.
         Err(error) if error.kind() == ErrorKind::InvalidData => {
-            return Ok(Found::Unusable { reason: error.to_string(), used: false });
+            return Ok(Looked::Unusable { reason: error.to_string(), used: false });
         }
-        Err(source) => {
-            return Err(OpenError::System {
-                doing: "open the region",
-                path: Some(path.to_owned()),
-                source,
-            });
-        }
+        Err(error) => return Err(error),
     };
     let word = |at| map.word(at).map_or(0, |word| word.load(Acquire));
-    match Region::validate(word, map.len()) {
-        Ok(sections) => Ok(Found::Region(Region::leak(map, sections))),
+    Ok(match Region::validate(word, map.len()) {
+        Ok(sections) => Looked::Region(map, sections),
         Err(reason) => {
             let used = map.backing().others_hold(0..SLOT_COUNT).unwrap_or(true);
-            Ok(Found::Unusable { reason, used })
+            Looked::Unusable { reason, used }
         }
-    }
+    })
+}
+
+/// Moves aside what cannot be used, and says so. Services that start at once come
+/// here one after the other, so it looks again: the first may have put a new
+/// region in its place.
+#[cfg(target_os = "linux")]
+fn move_aside(path: &Path) -> std::io::Result<Option<String>> {
+    let reason = match look(path) {
+        Ok(Looked::Unusable { reason, used: false }) => reason,
+        _ => return Ok(None),
+    };
+    let aside = free_name(path);
+    std::fs::rename(path, &aside)?;
+    Ok(Some(format!(
+        "{} could not be used: {reason}; it was moved to {}",
+        path.display(),
+        aside.display()
+    )))
 }
 
 #[cfg(target_os = "linux")]

@@ -73,7 +73,7 @@ mod linux {
     use std::fs::{File, OpenOptions};
     use std::os::fd::{AsRawFd, FromRawFd};
     use std::os::unix::ffi::OsStrExt;
-    use std::os::unix::fs::OpenOptionsExt;
+    use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
     use std::path::Path;
 
     /// Slots are locked by one byte each, far beyond the end of any region, so
@@ -244,6 +244,32 @@ mod linux {
         }
     }
 
+    /// Runs `work` while nobody else does so over the same file; `None` where the
+    /// path names no file, or meanwhile names another.
+    pub(crate) fn alone_with<T>(path: &Path, work: impl FnOnce() -> T) -> io::Result<Option<T>> {
+        let opened = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+            .open(path);
+        let file = match opened {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        // SAFETY: a call on an open descriptor with integers only. The lock goes
+        // when the file is closed, at the end of this function or of the process.
+        while unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) } < 0 {
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+        let (locked, named) = (file.metadata()?, std::fs::symlink_metadata(path));
+        let same =
+            named.is_ok_and(|named| named.dev() == locked.dev() && named.ino() == locked.ino());
+        Ok(same.then(work))
+    }
+
     /// Whether `directory` is on tmpfs, where a written page stays in memory.
     pub(crate) fn is_tmpfs(directory: &Path) -> io::Result<bool> {
         let path = std::ffi::CString::new(directory.as_os_str().as_bytes())?;
@@ -291,7 +317,7 @@ mod linux {
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::is_tmpfs;
+pub(crate) use linux::{alone_with, is_tmpfs};
 
 #[cfg(any(test, not(target_os = "linux")))]
 mod portable {

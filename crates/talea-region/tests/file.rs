@@ -232,6 +232,20 @@ fn a_stale_or_damaged_file_is_moved_aside_and_the_service_starts() {
 }
 
 #[test]
+fn processes_that_start_at_once_over_a_damaged_file_end_in_one_region() {
+    for round in 0..20 {
+        let shm = Shm::new(&format!("herd-{round}"));
+        std::fs::write(shm.file(), vec![7; 1 << 20]).unwrap();
+        let mut herd: Vec<_> =
+            (0..8).map(|_| writer(&shm.file(), 1_000).spawn().unwrap()).collect();
+        assert!(herd.iter_mut().all(|writer| writer.wait().unwrap().success()));
+        assert_eq!(total(Region::open(shm.file(), config()).unwrap().region), 8_000);
+        let files = std::fs::read_dir(shm.path()).unwrap().count();
+        assert_eq!(files, 2, "the region, and what was moved aside once");
+    }
+}
+
+#[test]
 fn a_damaged_file_that_somebody_uses_is_left_alone() {
     let shm = Shm::new("used");
     let region = count(&shm.file(), 7);
