@@ -1,9 +1,11 @@
-//! The label arena: bytes that are written once, before anybody can find them.
+//! The label arena: bytes that are written before anybody can find them, and
+//! given back when nobody can any more.
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::hash;
-use crate::layout::{M_ARENA, Span, WORD};
+use crate::layout::{Span, WORD};
+use crate::primitive::AtomicU64;
 use crate::region::Region;
 
 impl Region {
@@ -16,8 +18,8 @@ impl Region {
         if len == 0 {
             return Some(Span { at: 0, len });
         }
-        let at = self.take(M_ARENA, self.s.arena, self.s.arena_len, len.next_multiple_of(WORD))?;
-        let words = self.map.words(self.s.arena + at, len.div_ceil(WORD))?;
+        let at = self.take(&self.s.arena, len.div_ceil(WORD))?;
+        let words = self.map.words(self.s.arena.at + at, len.div_ceil(WORD))?;
         let whole = bytes.chunks_exact(8);
         if !whole.remainder().is_empty() {
             words.last()?.store(hash::last_word(bytes), Relaxed);
@@ -26,11 +28,11 @@ impl Region {
         Some(Span { at, len })
     }
 
-    /// Returns what [`store_text`](Self::store_text) took, if nobody took more
-    /// since.
+    /// Gives back what [`store_text`](Self::store_text) took.
     pub(crate) fn drop_text(&self, span: Span) {
-        if span.len > 0 {
-            self.give_back(M_ARENA, span.at, span.len.next_multiple_of(WORD));
+        if let Some(words) = self.text_words(span).filter(|words| !words.is_empty()) {
+            words.iter().for_each(|word| word.store(0, Relaxed));
+            self.give_back(&self.s.arena, span.at, words.len() as u64);
         }
     }
 
@@ -49,11 +51,11 @@ impl Region {
     }
 
     #[inline]
-    fn text_words(&self, span: Span) -> Option<&'static [std::sync::atomic::AtomicU64]> {
+    pub(crate) fn text_words(&self, span: Span) -> Option<&'static [AtomicU64]> {
         let end = span.at.checked_add(span.len)?;
-        if end > self.s.arena_len {
+        if end > self.s.arena.len {
             return None;
         }
-        self.map.words(self.s.arena + span.at, span.len.div_ceil(WORD))
+        self.map.words(self.s.arena.at + span.at, span.len.div_ceil(WORD))
     }
 }

@@ -1,8 +1,11 @@
 //! Cells: 64-bit words that are added to or set.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 
+use crate::guard::thread_number;
 use crate::planes;
+use crate::primitive::AtomicU64;
+use crate::record::STRIPES;
 use crate::region::Region;
 use crate::restartable;
 
@@ -18,6 +21,17 @@ pub enum Storage {
     /// A copy in each process's own block; the value combines those of the
     /// living. What a dead process held leaves with it.
     Owned = 2,
+    /// Four copies on lines of their own, each added to atomically; the value is
+    /// their sum. For what is hot where the planes have no room.
+    Stripes = 3,
+}
+
+impl Storage {
+    pub(crate) fn from_u8(n: u8) -> Option<Self> {
+        [Self::Single, Self::Striped, Self::Owned, Self::Stripes]
+            .into_iter()
+            .find(|storage| *storage as u8 == n)
+    }
 }
 
 /// What the cells of a family count in.
@@ -35,6 +49,8 @@ pub enum Number {
 pub(crate) enum Copies {
     /// None: the word is the cell.
     One,
+    /// Four that lie so many bytes apart; the word is the first.
+    Stripes { region: &'static Region, apart: u32 },
     /// One in each plane; the word is that in plane 0.
     Planes(&'static Region),
     /// One in each process's block; the word is that in block 0.
@@ -71,7 +87,7 @@ impl Cell {
                     planes::add_slowly(region, self.word, n);
                 }
             }
-            Copies::One | Copies::Blocks(_) => {
+            Copies::One | Copies::Blocks(_) | Copies::Stripes { .. } => {
                 self.own().fetch_add(n, Relaxed);
             }
         }
@@ -86,21 +102,22 @@ impl Cell {
                     planes::add_float_slowly(region, self.word, x);
                 }
             }
-            Copies::One | Copies::Blocks(_) => add_float_atomically(self.own(), x),
+            Copies::One | Copies::Blocks(_) | Copies::Stripes { .. } => {
+                add_float_atomically(self.own(), x);
+            }
         }
     }
 
     /// Adds to an integer cell and returns the new value, as it was at that
-    /// instant. A striped cell has no such instant: it is added to, and the sum
-    /// is read afterwards.
+    /// instant. Where there are several copies, there is no such instant: one is
+    /// added to, and the sum is read afterwards.
     #[inline]
     pub fn add_and_get(self, n: u64) -> u64 {
-        match self.copies {
-            Copies::Planes(_) => {
-                self.add(n);
-                self.get()
-            }
-            Copies::One | Copies::Blocks(_) => self.own().fetch_add(n, Relaxed).wrapping_add(n),
+        if self.is_striped() {
+            self.add(n);
+            self.get()
+        } else {
+            self.own().fetch_add(n, Relaxed).wrapping_add(n)
         }
     }
 
@@ -108,7 +125,7 @@ impl Cell {
     /// undo it): there, the call does nothing.
     #[inline]
     pub fn set(self, value: u64) {
-        if !matches!(self.copies, Copies::Planes(_)) {
+        if !self.is_striped() {
             self.own().store(value, Relaxed);
         }
     }
@@ -117,36 +134,52 @@ impl Cell {
     /// to a striped cell.
     #[inline]
     pub fn update(self, change: impl FnMut(u64) -> Option<u64>) {
-        if !matches!(self.copies, Copies::Planes(_)) {
+        if !self.is_striped() {
             let _ = self.own().fetch_update(Relaxed, Relaxed, change);
         }
     }
 
-    /// The value of an integer cell: of a striped one, the sum over the planes;
-    /// of an owned one, what this process holds.
+    /// The value of an integer cell: of a striped one, the sum over its copies; of
+    /// an owned one, what this process holds.
     pub fn get(self) -> u64 {
-        match self.copies {
-            Copies::Planes(region) => planes::copies(region, self.word)
-                .fold(0, |sum, copy| sum.wrapping_add(copy.load(Relaxed))),
-            Copies::One | Copies::Blocks(_) => self.own().load(Relaxed),
-        }
+        let mut sum = 0_u64;
+        self.each_copy(|copy| sum = sum.wrapping_add(copy));
+        sum
     }
 
     /// The value of a float cell.
     pub fn get_float(self) -> f64 {
+        // As an empty sum of floats is, so that the value is that of a snapshot.
+        let mut sum = 0.0;
+        self.each_copy(|copy| sum += f64::from_bits(copy));
+        sum
+    }
+
+    fn each_copy(self, mut each: impl FnMut(u64)) {
         match self.copies {
             Copies::Planes(region) => {
-                planes::copies(region, self.word).map(|c| f64::from_bits(c.load(Relaxed))).sum()
+                planes::copies(region, self.word).for_each(|copy| each(copy.load(Relaxed)));
             }
-            Copies::One | Copies::Blocks(_) => f64::from_bits(self.own().load(Relaxed)),
+            Copies::Stripes { region, apart } => (0..STRIPES)
+                .filter_map(|n| region.word_after(self.word, n * u64::from(apart)))
+                .for_each(|copy| each(copy.load(Relaxed))),
+            Copies::One | Copies::Blocks(_) => each(self.own().load(Relaxed)),
         }
     }
 
-    /// The word that this process adds to, where it is not striped.
+    #[inline]
+    fn is_striped(self) -> bool {
+        matches!(self.copies, Copies::Planes(_) | Copies::Stripes { .. })
+    }
+
+    /// The word that this thread adds to atomically.
     #[inline]
     fn own(self) -> &'static AtomicU64 {
         match self.copies {
             Copies::Blocks(region) => region.own_copy(self.word),
+            Copies::Stripes { region, apart } => region
+                .word_after(self.word, thread_number() % STRIPES * u64::from(apart))
+                .unwrap_or(self.word),
             Copies::One | Copies::Planes(_) => self.word,
         }
     }

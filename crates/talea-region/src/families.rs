@@ -1,14 +1,16 @@
 //! Families: a name, what it means to those above, and how its cells are kept.
 
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use crate::cells::{Number, Storage};
 use crate::error::FamilyError;
 use crate::hash::hash;
-use crate::index::Record;
+use crate::index::Kind;
 use crate::layout::*;
+use crate::primitive::AtomicU64;
 use crate::region::{Region, unix_nanos};
 use crate::snapshot::Source;
+use crate::sweep::Idling;
 
 /// The hash domain of family names; series use their family's number.
 const NAMES: u64 = u64::MAX;
@@ -16,7 +18,7 @@ const NAMES: u64 = u64::MAX;
 pub(crate) const BUILDING: u64 = 1;
 pub(crate) const PUBLISHED: u64 = 2;
 /// Defined otherwise by a later version of the service; readers leave it out.
-const RETIRED: u64 = 3;
+pub(crate) const RETIRED: u64 = 3;
 
 /// What a family is registered with.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +38,30 @@ pub struct FamilySpec<'a> {
     /// Series that it may have; further ones overflow. Those that are made at the
     /// same instant may go beyond it.
     pub limit: u64,
+    /// Minutes after which a series goes that nobody looked up, roughly: a sweep
+    /// is begun at most once a minute, by whoever makes a series then. 0 for
+    /// never. One with owned cells that are not 0 stays.
+    pub idle_minutes: u32,
+    /// Whether a series that is kept is left out of snapshots while its value has
+    /// not changed for as long.
+    pub hides: bool,
+}
+
+/// One integer cell a series, no limit, nothing expires; and no name.
+impl Default for FamilySpec<'_> {
+    fn default() -> Self {
+        Self {
+            name: b"",
+            definition: b"",
+            kind: 0,
+            storage: Storage::Single,
+            number: Number::Integer,
+            cells: 1,
+            limit: u64::MAX,
+            idle_minutes: 0,
+            hides: false,
+        }
+    }
 }
 
 /// A registered family. A plain number beside its region: copy it freely.
@@ -72,12 +98,7 @@ impl FamilyHead {
     }
 
     pub(crate) fn unpack(word: u64) -> Option<(u64, Self)> {
-        let storage = match word >> 16 & 0xFF {
-            0 => Storage::Single,
-            1 => Storage::Striped,
-            2 => Storage::Owned,
-            _ => return None,
-        };
+        let storage = Storage::from_u8((word >> 16) as u8)?;
         let number = match word >> 24 & 0xFF {
             0 => Number::Integer,
             1 => Number::Float,
@@ -127,6 +148,10 @@ impl Region {
         let conflict = self.settle_conflicts(&spec, head)?;
         let id = self.find_or_build(&spec, head)?;
         self.use_family(id);
+        // Of these, what the latest says counts.
+        let idling = Idling { sweeps: spec.idle_minutes, hides: spec.hides };
+        self.family_word(id, FAMILY_LIMIT).store(spec.limit, Relaxed);
+        self.family_word(id, FAMILY_IDLE).store(idling.pack(), Relaxed);
         // Its maker may have died before it said so, or it was retired by a
         // process that came between two of this definition.
         self.family_word(id, FAMILY_HEAD).store(head.pack(PUBLISHED), Release);
@@ -166,32 +191,48 @@ impl Region {
         // The definition is part of the key: two of one name are two families.
         let hash = hash(self.seed, NAMES, spec.name) ^ hash(self.seed, NAMES, spec.definition);
         let is = |id| self.is_defined(id, head, spec);
-        let vacancy = match self.find(Record::Family, hash, is) {
+        let vacancy = match self.find(Kind::Family, hash, is) {
             Ok(id) => return Ok(id),
             Err(vacancy) => vacancy,
         };
         let (id, spans) = self.build_family(head, spec).ok_or(FamilyError::Full)?;
-        let winner = self.publish(vacancy, Record::Family, hash, id, is);
-        if winner != Some(id) {
+        let winner = self.publish(vacancy, Kind::Family, hash, id, is);
+        if winner != id {
             self.family_word(id, FAMILY_HEAD).store(0, Relaxed);
             self.drop_text(spans[1]);
             self.drop_text(spans[0]);
-            self.give_back(M_FAMILIES, u64::from(id) * FAMILY_LEN, FAMILY_LEN);
+            // If nobody took a later one since.
+            let end = u64::from(id + 1) * FAMILY_LEN;
+            let used = self.mark(M_FAMILIES);
+            let _ = used.compare_exchange(end, end - FAMILY_LEN, SeqCst, Relaxed);
         }
-        winner.ok_or(FamilyError::Full)
+        Ok(winner)
+    }
+
+    /// A record that nobody ever had: families are few and stay.
+    fn take_family(&self) -> Option<u32> {
+        let end = self.s.family_max * FAMILY_LEN;
+        let used = self.mark(M_FAMILIES);
+        let at = used.fetch_update(SeqCst, SeqCst, |n| (n < end).then_some(n + FAMILY_LEN)).ok()?;
+        let (backed, end) = (self.mark(M_FAMILIES + BACKED), at + FAMILY_LEN);
+        let from = backed.load(Acquire).min(at);
+        if self.map.back(self.s.families + from, end - from).is_err() {
+            let _ = used.compare_exchange(end, at, SeqCst, Relaxed);
+            return None;
+        }
+        backed.fetch_max(end, Release);
+        Some((at / FAMILY_LEN) as u32)
     }
 
     fn build_family(&self, head: FamilyHead, spec: &FamilySpec<'_>) -> Option<(u32, [Span; 2])> {
         let name = self.store_text(spec.name)?;
         let definition = self.store_text(spec.definition)?;
-        let limit = self.s.family_max * FAMILY_LEN;
-        let id = (self.take(M_FAMILIES, self.s.families, limit, FAMILY_LEN)? / FAMILY_LEN) as u32;
+        let id = self.take_family()?;
         let put = |at, value| self.family_word(id, at).store(value, Relaxed);
         put(FAMILY_NAME, name.pack());
         put(FAMILY_DEFINITION, definition.pack());
         put(FAMILY_CREATED, unix_nanos());
         put(FAMILY_SERIES, 0);
-        put(FAMILY_LIMIT, spec.limit);
         put(FAMILY_DROPPED, 0);
         put(FAMILY_HEAD, head.pack(BUILDING));
         Some((id, [name, definition]))
@@ -257,7 +298,7 @@ impl Region {
         used.min(self.s.family_max) as u32
     }
 
-    pub(crate) fn family_word(&self, id: u32, at: u64) -> &'static std::sync::atomic::AtomicU64 {
+    pub(crate) fn family_word(&self, id: u32, at: u64) -> &'static AtomicU64 {
         let id = u64::from(id).min(self.s.family_max - 1);
         self.mark(self.s.families + id * FAMILY_LEN + at)
     }

@@ -28,6 +28,21 @@ pub(crate) fn hash(seed: u64, domain: u64, text: &[u8]) -> u64 {
     fold(state ^ K[0], K[1])
 }
 
+/// The same of a text as the arena stores it: its length and its words, the last
+/// one padded with zeros.
+pub(crate) fn hash_of_words(
+    seed: u64,
+    domain: u64,
+    len: u64,
+    mut words: impl Iterator<Item = u64>,
+) -> u64 {
+    let mut state = fold(seed ^ K[0], domain ^ len.rotate_right(24) ^ K[1]);
+    while let Some(first) = words.next() {
+        state = fold(state ^ first, K[1] ^ words.next().unwrap_or(0));
+    }
+    fold(state ^ K[0], K[1])
+}
+
 /// Eight bytes as a little-endian word.
 #[inline]
 pub(crate) fn word(bytes: &[u8]) -> u64 {
@@ -95,6 +110,21 @@ mod tests {
         ]
         .into();
         assert_eq!(all.len(), 5);
+    }
+
+    #[test]
+    fn a_text_and_its_words_have_one_hash() {
+        let text = b"method=\"GET\",route=\"/api/items/{id}\"";
+        for len in 0..text.len() {
+            let text = &text[..len];
+            let padded = |part: &[u8]| {
+                let mut word = [0; 8];
+                word[..part.len()].copy_from_slice(part);
+                u64::from_le_bytes(word)
+            };
+            let words = text.chunks(8).map(padded);
+            assert_eq!(hash_of_words(5, 6, len as u64, words), hash(5, 6, text), "{len}");
+        }
     }
 
     #[test]

@@ -5,17 +5,21 @@
 //!                │ header: identity and limits, then the marks  │  4 KiB
 //!   CPU_TABLE    ├──────────────────────────────────────────────┤
 //!                │ CPU table: CPU id → its plane                │  1,024 words
-//!   slots        ├──────────────────────────────────────────────┤
+//!   SLOTS        ├──────────────────────────────────────────────┤
 //!                │ process slots                                │  256 × 128 B
 //!   families     ├──────────────────────────────────────────────┤
 //!                │ family table                                 │  128 B a family
-//!   series       ├──────────────────────────────────────────────┤
-//!                │ series table                                 │  32 B a series
+//!   records      ├──────────────────────────────────────────────┤
+//!                │ series table                                 │  64 B a series
 //!   index        ├──────────────────────────────────────────────┤
-//!                │ hash index: name or label text → record      │  8 B a place
+//!                │ hash index: the heads of chains of records   │  8 B a bucket
 //!   owned        ├──────────────────────────────────────────────┤
 //!                │ owned blocks, one a process slot, and one    │
 //!                │ for processes that found no slot             │
+//!   guards       ├──────────────────────────────────────────────┤
+//!                │ guard words: who looks a series up right now │  a line a thread
+//!   bits         ├──────────────────────────────────────────────┤
+//!                │ what is taken in each pool, a bit a granule  │
 //!   arena        ├──────────────────────────────────────────────┤
 //!                │ label arena: names, definitions, label text  │
 //!   singles      ├──────────────────────────────────────────────┤
@@ -37,11 +41,37 @@ pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"TALEAREG");
 
 /// The layout that this code reads and writes. Any change of what a word means
 /// raises it.
-pub const LAYOUT_VERSION: u64 = 1;
+pub const LAYOUT_VERSION: u64 = 2;
 
 pub(crate) const WORD: u64 = 8;
-pub(crate) const PAGE: u64 = 4096;
-const LINE: u64 = 64;
+
+/// Sizes that are smaller under the model checker, which keeps a history of
+/// every word.
+#[cfg(not(loom))]
+mod size {
+    pub(crate) const PAGE: u64 = 4096;
+    pub(crate) const LINE: u64 = 64;
+    pub(crate) const CPUS: u64 = 1024;
+    pub(crate) const SLOT_COUNT: u64 = 256;
+    pub(super) const MIN_LEN: u64 = 512 * 1024;
+    pub(super) const MIN_GUARDS: u64 = 4 * LINE;
+    pub(super) const MIN_OWNED: u64 = 512;
+    pub(super) const MIN_FAMILIES: u64 = 64;
+}
+#[cfg(loom)]
+mod size {
+    pub(crate) const PAGE: u64 = 512;
+    pub(crate) const LINE: u64 = 32;
+    pub(crate) const CPUS: u64 = 1;
+    pub(crate) const SLOT_COUNT: u64 = 2;
+    pub(super) const MIN_LEN: u64 = 16 * PAGE;
+    pub(super) const MIN_GUARDS: u64 = 4 * LINE;
+    pub(super) const MIN_OWNED: u64 = 128;
+    pub(super) const MIN_FAMILIES: u64 = 2;
+}
+/// CPU ids at or above this share the atomic planes.
+pub(crate) use size::CPUS;
+pub(crate) use size::{LINE, PAGE, SLOT_COUNT};
 
 // The header: identity and limits, written once.
 pub(crate) const H_MAGIC: u64 = 0;
@@ -54,34 +84,61 @@ pub(crate) const H_BOOT_ID: u64 = H_PLANES + WORD; // two words
 pub(crate) const H_CREATED: u64 = H_BOOT_ID + 2 * WORD;
 pub(crate) const H_HASH_SEED: u64 = H_CREATED + WORD;
 
-// The marks: words that move while the region is in use, a cache line each.
-const H_MARKS: u64 = 1024;
+// The marks: words that move while the region is in use, a cache line for each
+// group.
+const H_MARKS: u64 = if PAGE == 4096 { 1024 } else { H_HASH_SEED + WORD };
 pub(crate) const M_FAMILIES: u64 = H_MARKS;
-pub(crate) const M_SERIES: u64 = M_FAMILIES + LINE;
-pub(crate) const M_ARENA: u64 = M_SERIES + LINE;
+pub(crate) const M_RECORDS: u64 = M_FAMILIES + LINE;
+pub(crate) const M_ARENA: u64 = M_RECORDS + LINE;
 pub(crate) const M_SINGLES: u64 = M_ARENA + LINE;
 pub(crate) const M_STRIPED: u64 = M_SINGLES + LINE;
 pub(crate) const M_OWNED: u64 = M_STRIPED + LINE;
 pub(crate) const M_PLANES: u64 = M_OWNED + LINE;
-/// How far each section's pages are known to be backed, in bytes. It stands
-/// beside the mark of what is used, in the same line.
-pub(crate) const BACKED: u64 = WORD;
-const _: () = assert!(M_PLANES + LINE <= PAGE);
+/// The epoch: see `guard.rs`. Every look-up reads it, so it stands alone.
+pub(crate) const M_EPOCH: u64 = M_PLANES + LINE;
+/// Everything that was put away before this epoch is out of everybody's sight.
+pub(crate) const M_QUIET: u64 = M_EPOCH + LINE;
+/// How many chunks of the series table were swept.
+pub(crate) const M_SWEPT: u64 = M_QUIET + WORD;
+/// Up to where the sweep that is due goes.
+pub(crate) const M_DUE: u64 = M_SWEPT + WORD;
+/// Records that wait to be used again.
+pub(crate) const M_WAITING: u64 = M_DUE + WORD;
+/// When the last sweep began, in nanoseconds since 1970.
+pub(crate) const M_SWEPT_AT: u64 = M_QUIET + LINE;
+/// Slots that were ever taken.
+pub(crate) const M_SLOTS: u64 = M_SWEPT_AT + WORD;
+/// Not 0 once a series was ever pinned.
+pub(crate) const M_PINNED: u64 = M_SLOTS + WORD;
+const _: () = assert!(M_SWEPT_AT + LINE <= PAGE);
+
+// A pool's marks, from its own `M_…` on.
+/// How far it was ever used, in bytes.
+pub(crate) const USED: u64 = 0;
+/// How far its pages are known to be backed, in bytes.
+pub(crate) const BACKED: u64 = USED + WORD;
+/// The word of its bits at which the next search begins, where there are many.
+pub(crate) const CURSOR: u64 = BACKED + WORD;
+/// About how many granules below the mark are free.
+pub(crate) const FREE: u64 = CURSOR + WORD;
+const _: () = assert!(FREE + WORD <= LINE);
 
 // The CPU table.
 pub(crate) const CPU_TABLE: u64 = PAGE;
-/// CPU ids at or above this share the atomic planes.
-pub(crate) const CPUS: u64 = 1024;
 
 // Process slots.
 pub(crate) const SLOTS: u64 = CPU_TABLE + CPUS * WORD;
-pub(crate) const SLOT_COUNT: u64 = 256;
 pub(crate) const SLOT_LEN: u64 = 2 * LINE;
 pub(crate) const SLOT_PID: u64 = 0;
 pub(crate) const SLOT_STARTED: u64 = SLOT_PID + WORD;
+/// How often it was taken; tells what a dead owner left from what a living has.
+pub(crate) const SLOT_GENERATION: u64 = SLOT_STARTED + WORD;
 
 // A family record.
+#[cfg(not(loom))]
 pub(crate) const FAMILY_LEN: u64 = 2 * LINE;
+#[cfg(loom)]
+pub(crate) const FAMILY_LEN: u64 = 128;
 /// `state:8 | kind:8 | storage:8 | number:8 | cells:32`, state in the low bits.
 pub(crate) const FAMILY_HEAD: u64 = 0;
 /// Where the name lies: see [`Span`].
@@ -89,7 +146,7 @@ pub(crate) const FAMILY_NAME: u64 = FAMILY_HEAD + WORD;
 /// Where the definition lies.
 pub(crate) const FAMILY_DEFINITION: u64 = FAMILY_NAME + WORD;
 pub(crate) const FAMILY_CREATED: u64 = FAMILY_DEFINITION + WORD;
-/// Series that live in this family, the overflow series not among them.
+/// Series that live in this family, those beyond its limit not among them.
 pub(crate) const FAMILY_SERIES: u64 = FAMILY_CREATED + WORD;
 pub(crate) const FAMILY_LIMIT: u64 = FAMILY_SERIES + WORD;
 /// How often a new series was refused.
@@ -97,26 +154,42 @@ pub(crate) const FAMILY_DROPPED: u64 = FAMILY_LIMIT + WORD;
 /// Who registered it: a bit for each process slot, four words.
 pub(crate) const FAMILY_USERS: u64 = FAMILY_DROPPED + WORD;
 /// Not 0 once a process without a slot registered it.
-pub(crate) const FAMILY_ALWAYS_USED: u64 = FAMILY_USERS + SLOT_COUNT / 64 * WORD;
-const _: () = assert!(FAMILY_ALWAYS_USED + WORD <= FAMILY_LEN);
+pub(crate) const FAMILY_ALWAYS_USED: u64 = FAMILY_USERS + SLOT_WORDS * WORD;
+/// The rest of its chain in the index.
+pub(crate) const FAMILY_LINK: u64 = FAMILY_ALWAYS_USED + WORD;
+/// `hide:1 | sweeps:32`: after how many sweeps an idle series goes, 0 for never;
+/// and whether one that is kept is hidden then.
+pub(crate) const FAMILY_IDLE: u64 = FAMILY_LINK + WORD;
+const _: () = assert!(FAMILY_IDLE + WORD <= FAMILY_LEN);
 
-// A series record.
-pub(crate) const SERIES_LEN: u64 = 32;
-/// `state:8 | storage:8 | cells:16 | family:32`, state in the low bits.
+/// Words of a set of process slots.
+pub(crate) const SLOT_WORDS: u64 = SLOT_COUNT.div_ceil(64);
+
+// A series record: a cache line.
+pub(crate) const RECORD_LEN: u64 = 64;
+/// See `record.rs`.
 pub(crate) const SERIES_HEAD: u64 = 0;
 /// Where the label text lies: see [`Span`].
 pub(crate) const SERIES_TEXT: u64 = SERIES_HEAD + WORD;
-/// The byte offset of the first cell in the region: of a striped one, of its
-/// copy in plane 0; of an owned one, of its copy in block 0.
+/// Where the cells lie: see `record.rs`.
 pub(crate) const SERIES_CELLS: u64 = SERIES_TEXT + WORD;
 pub(crate) const SERIES_CREATED: u64 = SERIES_CELLS + WORD;
-const _: () = assert!(SERIES_CREATED + WORD == SERIES_LEN);
+/// The rest of its chain in the index.
+pub(crate) const SERIES_LINK: u64 = SERIES_CREATED + WORD;
+/// Who keeps it: the offset of a set of process slots among the single cells.
+pub(crate) const SERIES_PINS: u64 = SERIES_LINK + WORD;
+/// What its cells summed up to when a sweep last looked.
+pub(crate) const SERIES_SEEN: u64 = SERIES_PINS + WORD;
+/// Of one that is public, the sweep at which that last changed; of one that is
+/// unlinked, the epoch in which it was.
+pub(crate) const SERIES_SINCE: u64 = SERIES_SEEN + WORD;
+const _: () = assert!(SERIES_SINCE + WORD == RECORD_LEN);
 
 /// Planes that any thread may add to, with atomic adds. They come first.
 pub(crate) const ATOMIC_PLANES: u64 = 2;
 
 /// The smallest region.
-pub const MIN_LEN: u64 = 512 * 1024;
+pub const MIN_LEN: u64 = size::MIN_LEN;
 /// The largest region: what forty bits can address.
 pub const MAX_LEN: u64 = 1 << 40;
 
@@ -128,25 +201,41 @@ pub(crate) struct Limits {
     pub(crate) planes: u64,
 }
 
+/// A part of the region that is handed out in runs of granules and taken back:
+/// see `pool.rs`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pool {
+    /// Its marks.
+    pub(crate) marks: u64,
+    /// Its bits.
+    pub(crate) bits: u64,
+    /// Its first byte; of what is there several times, in the first copy.
+    pub(crate) at: u64,
+    /// Its length.
+    pub(crate) len: u64,
+    /// Bytes of a granule.
+    pub(crate) granule: u64,
+}
+
 /// The byte offsets of the sections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sections {
     pub(crate) families: u64,
     pub(crate) family_max: u64,
-    pub(crate) series: u64,
-    pub(crate) series_max: u64,
+    pub(crate) records: Pool,
     pub(crate) index: u64,
-    /// Places in the index: a power of two, at least 1.5 times the records.
+    /// Buckets of the index: a power of two, at least 1.5 times the records.
     pub(crate) index_len: u64,
-    pub(crate) owned: u64,
-    /// Bytes of one owned block.
-    pub(crate) owned_len: u64,
-    pub(crate) arena: u64,
-    pub(crate) arena_len: u64,
-    pub(crate) singles: u64,
-    pub(crate) singles_len: u64,
-    pub(crate) planes: u64,
-    pub(crate) plane_len: u64,
+    /// Block 0 of the owned cells.
+    pub(crate) owned: Pool,
+    pub(crate) guards: u64,
+    /// Bytes of one process's guard words.
+    pub(crate) guards_len: u64,
+    pub(crate) bits: u64,
+    pub(crate) arena: Pool,
+    pub(crate) singles: Pool,
+    /// Plane 0.
+    pub(crate) striped: Pool,
     pub(crate) plane_count: u64,
 }
 
@@ -166,50 +255,81 @@ impl Sections {
                 CPUS + ATOMIC_PLANES
             ));
         }
-        let family_max = (len >> 12).clamp(64, 1 << 16);
-        if series == 0 || series > len / SERIES_LEN {
+        let series_max = (len / RECORD_LEN).min(u64::from(u32::MAX));
+        if series == 0 || series > series_max {
             return Err(format!(
-                "a limit of {series} series, where 1 to {} were expected in {len} bytes",
-                len / SERIES_LEN
+                "a limit of {series} series, where 1 to {series_max} were expected in {len} bytes"
             ));
         }
+        let family_max = (len >> 12).clamp(size::MIN_FAMILIES, 1 << 16);
         let families = SLOTS + SLOT_COUNT * SLOT_LEN;
-        let series_at = page_up(families + family_max * FAMILY_LEN);
-        let index = page_up(series_at + series * SERIES_LEN);
+        let records_at = page_up(families + family_max * FAMILY_LEN);
+        let index = page_up(records_at + series * RECORD_LEN);
         let index_len = ((series + family_max) * 3 / 2).next_power_of_two();
-        let owned = page_up(index + index_len * WORD);
-        let owned_len = (len >> 14).next_power_of_two().clamp(512, 1 << 16);
-        let arena = page_up(owned + (SLOT_COUNT + 1) * owned_len);
+        let owned_at = page_up(index + index_len * WORD);
+        let owned_len = (len >> 14).next_power_of_two().clamp(size::MIN_OWNED, 1 << 16);
+        let guards = page_up(owned_at + (SLOT_COUNT + 1) * owned_len);
+        let guards_len = (len >> 15).next_power_of_two().clamp(size::MIN_GUARDS, 64 * LINE);
+        let bits = page_up(guards + (SLOT_COUNT + 1) * guards_len);
         let plane_len = page_down(len / 4 / planes);
         let planes_at = len - plane_len * planes;
-        if plane_len == 0 || arena + 2 * PAGE > planes_at {
+        // A bit a granule, in whole words.
+        let bits_for = |len: u64, granule: u64| len.div_ceil(granule).div_ceil(64) * WORD;
+        let record_bits = bits_for(series, 1);
+        let owned_bits = bits_for(owned_len, WORD);
+        let striped_bits = bits_for(plane_len, WORD);
+        let fixed_bits = record_bits + owned_bits + striped_bits;
+        // The arena and the single cells share what is left, bits included.
+        let left = planes_at.saturating_sub(page_up(bits + fixed_bits));
+        let arena_at = page_up(bits + fixed_bits + bits_for(left, WORD));
+        if plane_len == 0 || arena_at + 2 * PAGE > planes_at {
             return Err(format!(
                 "{len} bytes cannot hold the tables of {series} series and {planes} planes; ask for fewer series or more bytes"
             ));
         }
-        let singles = page_up(arena + (planes_at - arena) * 3 / 4);
+        let singles_at = page_up(arena_at + (planes_at - arena_at) * 3 / 4);
+        let mut bits_at = bits;
+        let mut pool = |marks, at, len, granule| {
+            let bits = bits_at;
+            bits_at += bits_for(len, granule);
+            Pool { marks, bits, at, len, granule }
+        };
         Ok(Self {
             families,
             family_max,
-            series: series_at,
-            series_max: series,
+            records: pool(M_RECORDS, records_at, series * RECORD_LEN, RECORD_LEN),
             index,
             index_len,
-            owned,
-            owned_len,
-            arena,
-            arena_len: singles - arena,
-            singles,
-            singles_len: planes_at - singles,
-            planes: planes_at,
-            plane_len,
+            owned: pool(M_OWNED, owned_at, owned_len, WORD),
+            guards,
+            guards_len,
+            bits,
+            striped: pool(M_STRIPED, planes_at, plane_len, WORD),
+            arena: pool(M_ARENA, arena_at, singles_at - arena_at, WORD),
+            singles: pool(M_SINGLES, singles_at, planes_at - singles_at, WORD),
             plane_count: planes,
         })
     }
 
     /// The offset of plane `n`.
     pub(crate) fn plane(&self, n: u64) -> u64 {
-        self.planes + n * self.plane_len
+        self.striped.at + n * self.striped.len
+    }
+
+    /// Where a slot's own cells and guard words lie, and how long they are.
+    pub(crate) fn parts_of(&self, slot: u64) -> [(u64, u64); 2] {
+        let (owned, guards) = (&self.owned, self.guards_len);
+        [(owned.at + slot * owned.len, owned.len), (self.guards + slot * guards, guards)]
+    }
+
+    /// Series records that there is room for.
+    pub(crate) fn series_max(&self) -> u64 {
+        self.records.len / RECORD_LEN
+    }
+
+    /// Bytes that say what is taken.
+    pub(crate) fn bits_len(&self) -> u64 {
+        self.arena.at - self.bits
     }
 }
 
@@ -254,11 +374,27 @@ mod tests {
                     assert!(len < 64 << 20 && planes > 18, "{limits:?} does not fit");
                     continue;
                 };
-                let starts = [s.families, s.series, s.index, s.owned, s.arena, s.singles, s.planes];
+                let pools = [s.records, s.owned, s.striped, s.arena, s.singles];
+                let starts = [
+                    s.families,
+                    s.records.at,
+                    s.index,
+                    s.owned.at,
+                    s.guards,
+                    s.bits,
+                    s.arena.at,
+                    s.singles.at,
+                    s.striped.at,
+                ];
                 assert!(starts.is_sorted_by(|a, b| a < b), "{s:?}");
-                assert_eq!(s.singles + s.singles_len, s.planes);
+                assert_eq!(s.singles.at + s.singles.len, s.striped.at);
                 assert_eq!(s.plane(planes), len);
-                assert!(s.plane_len * planes <= len / 4);
+                assert!(s.striped.len * planes <= len / 4);
+                assert!(pools.is_sorted_by(|a, b| {
+                    a.bits + a.len.div_ceil(a.granule).div_ceil(64) * WORD <= b.bits
+                }));
+                let last = pools[4];
+                assert!(last.bits + last.len.div_ceil(8 * 64) * WORD <= s.bits + s.bits_len());
             }
         }
     }
@@ -273,7 +409,7 @@ mod tests {
             (Limits { series: u64::MAX, ..fit }, "series"),
             (Limits { planes: 2, ..fit }, "planes"),
             (Limits { planes: u64::MAX, ..fit }, "planes"),
-            (Limits { series: 30_000, ..fit }, "more bytes"),
+            (Limits { series: 12_000, ..fit }, "more bytes"),
         ] {
             let told = Sections::new(limits).unwrap_err();
             assert!(told.contains(word), "{told}");

@@ -28,18 +28,24 @@ mod cells;
 mod error;
 mod families;
 mod file;
+mod guard;
 mod hash;
 mod index;
 mod layout;
 mod mapping;
+mod pins;
 mod planes;
+mod pool;
+mod primitive;
 #[cfg(target_os = "linux")]
 mod reader;
+mod record;
 mod region;
 mod restartable;
 mod series;
 mod slots;
 mod snapshot;
+mod sweep;
 
 pub use cells::{Cell, Cells, Number, Storage};
 pub use error::{FamilyError, OpenError, Overflow};
@@ -48,5 +54,6 @@ pub use file::Opened;
 pub use layout::{LAYOUT_VERSION, MAX_LEN, MIN_LEN};
 #[cfg(target_os = "linux")]
 pub use reader::Reader;
-pub use region::{Config, Region};
+pub use region::{Config, Part, Region, Usage};
+pub use series::Looked;
 pub use snapshot::{FamilyCopy, SeriesView, Snapshot};

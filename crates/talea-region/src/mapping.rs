@@ -7,11 +7,12 @@
 //! used in it.
 
 use std::io;
-use std::sync::atomic::AtomicU64;
 
-#[cfg(target_os = "linux")]
+use crate::primitive::AtomicU64;
+
+#[cfg(all(target_os = "linux", not(loom)))]
 pub(crate) use linux::Backing;
-#[cfg(not(target_os = "linux"))]
+#[cfg(any(not(target_os = "linux"), loom))]
 pub(crate) use portable::Backing;
 
 /// A mapped region of memory.
@@ -52,7 +53,9 @@ impl Mapping {
     /// The byte offset of a word of this mapping.
     pub(crate) fn offset_of(&self, word: &'static AtomicU64) -> Option<u64> {
         let from = (word as *const AtomicU64 as usize).checked_sub(self.words.as_ptr() as usize)?;
-        ((from as u64) < self.len()).then_some(from as u64)
+        // Bytes of the region: a model checker's words are larger.
+        let from = (from / size_of::<AtomicU64>() * 8) as u64;
+        (from < self.len()).then_some(from)
     }
 
     /// Makes sure that the bytes from `at` on have pages, so that touching them

@@ -9,14 +9,12 @@
 //! sequentially consistent, so at least one of the two sees the other and backs
 //! the new cells' pages in the new plane.
 
-use std::cell::Cell as ThreadCell;
-use std::sync::atomic::{
-    AtomicU64,
-    Ordering::{Acquire, Relaxed, Release, SeqCst},
-};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use crate::cells::add_float_atomically;
-use crate::layout::{ATOMIC_PLANES, BACKED, M_PLANES, M_STRIPED, PAGE};
+use crate::guard::thread_number;
+use crate::layout::{ATOMIC_PLANES, M_PLANES, M_STRIPED, PAGE, WORD};
+use crate::primitive::AtomicU64;
 use crate::region::Region;
 use crate::restartable;
 use crate::snapshot;
@@ -66,7 +64,7 @@ fn claim_plane_for(region: &'static Region, cpu: u64) -> bool {
         .map
         .back(region.s.plane(plane), chunk_up(region, region.mark(M_STRIPED).load(SeqCst)))
         .is_ok();
-    let delta = plane * region.s.plane_len;
+    let delta = plane * region.s.striped.len;
     if backed && entry.compare_exchange(0, delta, Release, Relaxed).is_ok() {
         return true;
     }
@@ -76,58 +74,31 @@ fn claim_plane_for(region: &'static Region, cpu: u64) -> bool {
     entry.load(Acquire) != 0
 }
 
-/// Takes `bytes` in every plane; returns the offset from a plane's start.
-pub(crate) fn take_striped(region: &Region, bytes: u64) -> Option<u64> {
-    let at = region
-        .mark(M_STRIPED)
-        .fetch_update(SeqCst, SeqCst, |n| {
-            n.checked_add(bytes).filter(|&end| end <= region.s.plane_len)
-        })
-        .ok()?;
-    let backed = region.mark(M_STRIPED + BACKED);
-    if at + bytes > backed.load(Acquire) {
-        let end = chunk_up(region, at + bytes);
-        for plane in 0..region.mark(M_PLANES).load(SeqCst).min(region.s.plane_count) {
-            if region.map.back(region.s.plane(plane), end).is_err() {
-                region.give_back(M_STRIPED, at, bytes);
-                return None;
-            }
-        }
-        backed.fetch_max(end, Release);
+/// Backs every plane up to `end` at least; returns up to where.
+pub(crate) fn back(region: &Region, end: u64) -> Option<u64> {
+    let end = chunk_up(region, end);
+    for plane in 0..region.mark(M_PLANES).load(SeqCst).min(region.s.plane_count) {
+        region.map.back(region.s.plane(plane), end).ok()?;
     }
-    Some(at)
+    Some(end)
 }
 
 /// Planes are backed in chunks, by those who make cells and by those who claim
 /// a plane alike: so what is backed in one is backed in all.
 fn chunk_up(region: &Region, end: u64) -> u64 {
-    end.next_multiple_of(4 * PAGE).clamp(PAGE, region.s.plane_len)
+    end.next_multiple_of(4 * PAGE).clamp(PAGE, region.s.striped.len)
 }
 
 /// The copy of a striped cell that this thread may add to atomically.
 #[inline]
 fn atomic_copy(region: &'static Region, cell: &'static AtomicU64) -> &'static AtomicU64 {
-    let delta = stripe() * region.s.plane_len;
+    let plane = thread_number() % ATOMIC_PLANES;
+    let words = (plane * region.s.striped.len / WORD) as usize;
     // SAFETY: only striped cells come here, each as its copy in plane 0, which
     // was checked to lie inside that plane. The atomic planes follow each other,
     // so the same distance into this thread's is inside the mapping, which is
     // never unmapped.
-    unsafe { AtomicU64::from_ptr(cell.as_ptr().byte_add(delta as usize)) }
-}
-
-/// Which atomic plane this thread adds to: they take turns as they come.
-#[inline]
-fn stripe() -> u64 {
-    thread_local! {
-        static STRIPE: ThreadCell<u64> = const { ThreadCell::new(u64::MAX) };
-    }
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    STRIPE.with(|stripe| {
-        if stripe.get() == u64::MAX {
-            stripe.set(NEXT.fetch_add(1, Relaxed) % ATOMIC_PLANES);
-        }
-        stripe.get()
-    })
+    unsafe { &*std::ptr::from_ref(cell).add(words) }
 }
 
 /// Every copy of a striped cell that somebody may have added to, in a fixed

@@ -14,6 +14,7 @@ use std::path::Path;
 use crate::error::OpenError;
 use crate::layout::*;
 use crate::mapping::Backing;
+use crate::record::{self, Head};
 use crate::region::Region;
 use crate::snapshot::{self, Snapshot, Source};
 
@@ -91,19 +92,22 @@ impl Reader {
     pub fn snapshot(&self) -> io::Result<Snapshot> {
         let file = self.locks.file();
         let s = &self.s;
-        let mut copy = Copy { reader: self, parts: Vec::new() };
+        let mut copy = Copy { reader: self, parts: Vec::new(), records_after: Pages::for_bytes(0) };
         copy.read(file, 0, s.families)?;
-        let used = |copy: &Copy<'_>, mark| copy.word(mark).min(copy.word(mark + BACKED));
+        let used =
+            |copy: &Copy<'_>, marks, len| copy.word(marks).min(copy.word(marks + BACKED)).min(len);
+        let pool = |copy: &Copy<'_>, pool: &Pool| (pool.at, used(copy, pool.marks, pool.len));
+        let records = pool(&copy, &s.records);
         let parts = [
-            (s.families, used(&copy, M_FAMILIES).min(s.family_max * FAMILY_LEN)),
-            (s.series, used(&copy, M_SERIES).min(s.series_max * SERIES_LEN)),
-            (s.arena, used(&copy, M_ARENA).min(s.arena_len)),
-            (s.singles, used(&copy, M_SINGLES).min(s.singles_len)),
+            (s.families, used(&copy, M_FAMILIES, s.family_max * FAMILY_LEN)),
+            records,
+            pool(&copy, &s.arena),
+            pool(&copy, &s.singles),
         ];
-        let striped = used(&copy, M_STRIPED).min(s.plane_len);
-        let owned = copy.word(M_OWNED).min(s.owned_len);
-        let planes = snapshot::planes(&copy).map(|delta| (s.planes + delta, striped));
-        let living = snapshot::living(&copy).map(|delta| (s.owned + delta, owned));
+        let striped = pool(&copy, &s.striped).1;
+        let owned = pool(&copy, &s.owned).1;
+        let planes = snapshot::planes(&copy).map(|delta| (s.striped.at + delta, striped));
+        let living = snapshot::living(&copy).map(|delta| (s.owned.at + delta, owned));
         let all: Vec<(u64, u64)> = parts.into_iter().chain(planes).chain(living).collect();
         // All of it was backed before it was used. A file of holes that claims to
         // be full would cost us the memory that it never had.
@@ -118,6 +122,9 @@ impl Reader {
         for (at, len) in all {
             copy.read(file, at, len)?;
         }
+        // The records once more: what one of them names may have come to belong to
+        // another while it was read.
+        copy.records_after = pages(file, records.0, records.1)?;
         Ok(snapshot::take(&copy))
     }
 }
@@ -127,6 +134,8 @@ struct Copy<'a> {
     reader: &'a Reader,
     /// Where each part begins, and its words.
     parts: Vec<(u64, Pages)>,
+    /// The series records after all else was read.
+    records_after: Pages,
 }
 
 impl Copy<'_> {
@@ -139,11 +148,16 @@ impl Copy<'_> {
         if end > self.reader.s.plane(self.reader.s.plane_count) {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a plane outside the region"));
         }
-        let mut pages = Pages::for_bytes(end - first);
-        file.read_exact_at(pages.bytes(), first)?;
-        self.parts.push((first, pages));
+        self.parts.push((first, pages(file, first, end - first)?));
         Ok(())
     }
+}
+
+/// Whole pages of a file.
+fn pages(file: &File, first: u64, len: u64) -> io::Result<Pages> {
+    let mut pages = Pages::for_bytes(len);
+    file.read_exact_at(pages.bytes(), first)?;
+    Ok(pages)
 }
 
 impl Source for Copy<'_> {
@@ -161,6 +175,17 @@ impl Source for Copy<'_> {
         }
         let from = ((at - first) / WORD) as usize;
         Some(pages.words()[from..from + count as usize].iter().copied())
+    }
+
+    fn stands(&self, record: u64) -> bool {
+        let first = ((record - self.reader.s.records.at) / WORD) as usize;
+        let after = |at: u64| self.records_after.words().get(first + (at / WORD) as usize).copied();
+        // That it was looked up or hidden meanwhile does not matter.
+        let is = |head: u64| (record::state(head), Head::unpack(head).family);
+        after(SERIES_HEAD).is_some_and(|head| is(head) == is(self.word(record + SERIES_HEAD)))
+            && [SERIES_TEXT, SERIES_CELLS, SERIES_CREATED]
+                .iter()
+                .all(|&at| after(at) == Some(self.word(record + at)))
     }
 
     fn lives(&self, slot: u64) -> bool {

@@ -1,14 +1,12 @@
 //! A region: opened once, used until the process ends.
 
-use std::sync::atomic::{
-    AtomicU64,
-    Ordering::{Acquire, Relaxed, Release, SeqCst},
-};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::OpenError;
 use crate::layout::*;
 use crate::mapping::Mapping;
+use crate::primitive::AtomicU64;
 use crate::restartable;
 use crate::slots::{self, OwnSlot};
 use crate::snapshot::{self, Snapshot, Source};
@@ -92,10 +90,14 @@ impl Region {
     ) -> Result<&'static Self, OpenError> {
         let no_memory =
             |source| OpenError::System { doing: "back the tables of a region", path: None, source };
-        // The header, the slots and the index are read without asking; the rest
-        // is backed as it is handed out.
+        // The header, the slots, the index and the bits are read without asking;
+        // the rest is backed as it is handed out.
         map.back(0, s.families).map_err(no_memory)?;
         map.back(s.index, s.index_len * WORD).map_err(no_memory)?;
+        map.back(s.bits, s.bits_len()).map_err(no_memory)?;
+        for (at, len) in s.parts_of(SLOT_COUNT) {
+            map.back(at, len).map_err(no_memory)?;
+        }
         let put = |at, value| {
             if let Some(word) = map.word(at) {
                 word.store(value, Relaxed);
@@ -108,10 +110,13 @@ impl Region {
         let boot = boot_id();
         put(H_BOOT_ID, boot[0]);
         put(H_BOOT_ID + WORD, boot[1]);
-        put(H_CREATED, unix_nanos());
+        let now = unix_nanos();
+        put(H_CREATED, now);
         put(H_HASH_SEED, random_seed());
         put(M_PLANES, ATOMIC_PLANES);
-        map.back(s.owned + SLOT_COUNT * s.owned_len, s.owned_len).map_err(no_memory)?;
+        put(M_SWEPT_AT, now);
+        // So that no stamp is 0.
+        put(M_EPOCH, 1);
         if let Some(version) = map.word(H_VERSION) {
             version.store(LAYOUT_VERSION, Release);
         }
@@ -161,14 +166,28 @@ impl Region {
 
     /// Copies all values out. Cost: the living series and the planes in use;
     /// how many processes wrote, or died, does not matter.
-    pub fn snapshot(&self) -> Snapshot {
+    pub fn snapshot(&'static self) -> Snapshot {
+        // Nothing that is being copied is used for something else meanwhile.
+        let _guard = self.enter();
         snapshot::take(self)
     }
 
-    /// Series records handed out, those among them that a process left unfinished
-    /// when it died.
-    pub fn records(&self) -> u64 {
-        self.mark(M_SERIES).load(Acquire) / SERIES_LEN
+    /// How much of the region is in use.
+    pub fn usage(&self) -> Usage {
+        let s = &self.s;
+        let part = |pool: &Pool| Part {
+            taken: self.taken(pool) * pool.granule,
+            reached: self.used(pool),
+            room: pool.len,
+        };
+        Usage {
+            records: part(&s.records),
+            text: part(&s.arena),
+            single_cells: part(&s.singles),
+            striped_cells: part(&s.striped),
+            owned_cells: part(&s.owned),
+            record_len: RECORD_LEN,
+        }
     }
 
     /// CPU id to the distance of its plane from plane 0; 0 where it has none.
@@ -186,8 +205,7 @@ impl Region {
             // in, so that a mistake here cannot bring a service down.
             None => {
                 debug_assert!(false, "offset {at} is outside the region");
-                static NOWHERE: AtomicU64 = AtomicU64::new(0);
-                &NOWHERE
+                nowhere()
             }
         }
     }
@@ -199,39 +217,6 @@ impl Region {
         delta: u64,
     ) -> Option<&'static AtomicU64> {
         self.map.word(self.map.offset_of(word)? + delta)
-    }
-
-    /// Takes `bytes` from a section that only grows: moves its mark, then backs
-    /// the pages. Returns the offset from the section's start.
-    pub(crate) fn take(&self, mark: u64, section: u64, limit: u64, bytes: u64) -> Option<u64> {
-        let used = self.mark(mark);
-        let at = used
-            .fetch_update(SeqCst, SeqCst, |n| n.checked_add(bytes).filter(|&end| end <= limit))
-            .ok()?;
-        let end = at + bytes;
-        let backed = self.mark(mark + BACKED);
-        if end > backed.load(Acquire) {
-            // A chunk at a time, so that a region that fills does not ask the
-            // kernel for each page; what remains is tried exactly.
-            const CHUNK: u64 = 16 * PAGE;
-            let whole = end.next_multiple_of(CHUNK).min(limit);
-            let from = backed.load(Acquire).min(at);
-            let reached = if self.map.back(section + from, whole - from).is_ok() {
-                whole
-            } else if self.map.back(section + from, end - from).is_ok() {
-                end
-            } else {
-                self.give_back(mark, at, bytes);
-                return None;
-            };
-            backed.fetch_max(reached, Release);
-        }
-        Some(at)
-    }
-
-    /// Returns what [`take`](Self::take) handed out, if nobody took more since.
-    pub(crate) fn give_back(&self, mark: u64, at: u64, bytes: u64) {
-        let _ = self.mark(mark).compare_exchange(at + bytes, at, SeqCst, Relaxed);
     }
 
     /// Sends every add of this process through the atomic planes, as where the
@@ -251,6 +236,34 @@ impl Region {
     }
 }
 
+/// How much of a region is in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// Series records, those that wait to be used again among them.
+    pub records: Part,
+    /// Names, definitions and label text.
+    pub text: Part,
+    /// Single cells.
+    pub single_cells: Part,
+    /// Striped cells, in each plane.
+    pub striped_cells: Part,
+    /// Owned cells, in each process's block.
+    pub owned_cells: Part,
+    /// Bytes of a record.
+    pub record_len: u64,
+}
+
+/// How much of a part of a region is in use, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// What is handed out.
+    pub taken: u64,
+    /// How far it ever reached; so much memory it has.
+    pub reached: u64,
+    /// How far it can reach.
+    pub room: u64,
+}
+
 impl Source for Region {
     fn sections(&self) -> &Sections {
         &self.s
@@ -261,9 +274,25 @@ impl Source for Region {
         Some(self.map.words(at, count)?.iter().map(|word| word.load(Acquire)))
     }
 
+    fn stands(&self, _: u64) -> bool {
+        // The guard of whoever takes the snapshot sees to that.
+        true
+    }
+
     fn lives(&self, slot: u64) -> bool {
         slot == self.own_slot() || self.map.backing().others_hold(slot..slot + 1).unwrap_or(true)
     }
+}
+
+#[cfg(not(loom))]
+fn nowhere() -> &'static AtomicU64 {
+    static NOWHERE: AtomicU64 = AtomicU64::new(0);
+    &NOWHERE
+}
+
+#[cfg(loom)]
+fn nowhere() -> &'static AtomicU64 {
+    unreachable!("the model checker stays inside")
 }
 
 pub(crate) fn unix_nanos() -> u64 {

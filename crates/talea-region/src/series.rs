@@ -1,45 +1,105 @@
 //! Series: one combination of label values, and the cells that it owns.
 
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::ops::Deref;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use crate::cells::{Cells, Copies, Storage};
 use crate::error::Overflow;
-use crate::families::{BUILDING, Family, PUBLISHED};
+use crate::families::Family;
+use crate::guard::Guard;
 use crate::hash::hash;
-use crate::index::Record;
+use crate::index::Kind;
 use crate::layout::*;
-use crate::planes::take_striped;
+use crate::record::{self, BUILDING, CellRun, Head, PUBLISHED};
 use crate::region::{Region, unix_nanos};
 
-impl Family {
-    /// The cells of the series with this label text, made if it is new. The
-    /// text is the region's key and is copied as it is into every scrape.
+/// A series that was just looked up. While this lives, its cells are its own;
+/// what is added to them afterwards might count for another series, so do not let
+/// them outlive it. To hold on to a series, [`keep`](Self::keep) it.
+#[derive(Debug)]
+pub struct Looked {
+    cells: Cells,
+    id: u32,
+    guard: Guard,
+    family: Family,
+}
+
+impl Deref for Looked {
+    type Target = Cells;
+
+    #[inline]
+    fn deref(&self) -> &Cells {
+        &self.cells
+    }
+}
+
+impl Looked {
+    /// Keeps the series for as long as this process lives, and returns its cells:
+    /// they are its own from now on, in children made by `fork` too.
     ///
-    /// Cost: one hash and one comparison of the text where the series exists;
-    /// nothing is allocated in the process. Any number of threads and processes
-    /// may ask at once and get the same cells.
+    /// A series that is removed by another thread at this very instant may be
+    /// made anew.
+    ///
+    /// # Errors
+    ///
+    /// [`Overflow`] where there is no room to note it.
+    pub fn keep(self) -> Result<Cells, Overflow> {
+        let Self { cells, id, guard, family } = self;
+        let pinned = family.region.pin(id);
+        drop(guard);
+        if pinned { Ok(cells) } else { Err(Overflow::Full) }
+    }
+}
+
+/// How a series came to be asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Term {
+    /// It goes when it is idle, and counts against the family's limit.
+    Passing,
+    /// It stays, but counts.
+    Lasting,
+    /// It stays and does not count.
+    Beyond,
+}
+
+impl Family {
+    /// The cells of the series with this label text, made if it is new. The text
+    /// is the region's key and is copied as it is into every scrape.
+    ///
+    /// Cost: one hash and one comparison of the text where the series exists, and
+    /// two atomic operations on a word of this thread's own; nothing is allocated
+    /// in the process. Any number of threads and processes may ask at once and get
+    /// the same cells.
     ///
     /// # Errors
     ///
     /// [`Overflow`] where the series is new and there is no room for it; the
     /// family counts it as dropped.
     #[inline]
-    pub fn series(&self, text: &[u8]) -> Result<Cells, Overflow> {
-        let hash = hash(self.region.seed, u64::from(self.id), text);
-        match self.region.find(Record::Series, hash, |id| self.is(id, text)) {
-            Ok(id) => self.cells(id).ok_or(Overflow::Full),
-            Err(_) => self.make(hash, text, true),
-        }
+    pub fn series(&self, text: &[u8]) -> Result<Looked, Overflow> {
+        let guard = self.region.enter();
+        let (id, cells) = self.find_or_make(&guard, text, Term::Passing)?;
+        Ok(Looked { cells, id, guard, family: *self })
     }
 
-    /// A series that the family's limit does not count: where what overflows
-    /// goes.
+    /// The same for a series that stays as long as its family: its cells can be
+    /// held on to by whoever registered that.
+    ///
+    /// # Errors
+    ///
+    /// As [`series`](Self::series).
+    pub fn lasting_series(&self, text: &[u8]) -> Result<Cells, Overflow> {
+        self.lasting(text, Term::Lasting)
+    }
+
+    /// A lasting series that the family's limit does not count: where what
+    /// overflows goes.
     ///
     /// # Errors
     ///
     /// [`Overflow`] where the region itself has no room.
     pub fn series_beyond_limit(&self, text: &[u8]) -> Result<Cells, Overflow> {
-        self.make(hash(self.region.seed, u64::from(self.id), text), text, false)
+        self.lasting(text, Term::Beyond)
     }
 
     /// How often a new series was refused.
@@ -47,185 +107,193 @@ impl Family {
         self.word(FAMILY_DROPPED).load(Relaxed)
     }
 
+    /// Removes a series, with all that it counted; the next look-up makes it anew.
+    /// Where a living process keeps it, it is hidden until its value changes. What
+    /// other threads add that looked it up before goes with it. False where there
+    /// is none.
+    pub fn remove(&self, text: &[u8]) -> bool {
+        let region = self.region;
+        let guard = region.enter();
+        let hash = hash(region.seed, u64::from(self.id), text);
+        let Ok(id) = region.find(Kind::Series, hash, |id| self.is(id, text)) else { return false };
+        let removed = region.remove(&guard, id);
+        region.sweep_a_little(&guard, 0);
+        removed
+    }
+
+    fn lasting(&self, text: &[u8], term: Term) -> Result<Cells, Overflow> {
+        let guard = self.region.enter();
+        loop {
+            let (id, cells) = self.find_or_make(&guard, text, term)?;
+            let lasting = Head { lasting: true, hidden: false, looked_up: 0, family: 0 }.pack(0);
+            let before = self.region.series_word(id, SERIES_HEAD).fetch_or(lasting, AcqRel);
+            // Unless somebody removed it in between.
+            if record::state(before) == PUBLISHED {
+                return Ok(cells);
+            }
+        }
+    }
+
+    #[inline]
+    fn find_or_make(
+        &self,
+        guard: &Guard,
+        text: &[u8],
+        term: Term,
+    ) -> Result<(u32, Cells), Overflow> {
+        let hash = hash(self.region.seed, u64::from(self.id), text);
+        let found = self.region.find(Kind::Series, hash, |id| self.is(id, text));
+        match found.ok().and_then(|id| self.look_up(guard, id)) {
+            Some(found) => Ok(found),
+            None => self.make(guard, hash, text, term),
+        }
+    }
+
     #[cold]
-    fn make(&self, hash: u64, text: &[u8], counted: bool) -> Result<Cells, Overflow> {
-        let made = self.try_make(hash, text, counted);
+    fn make(
+        &self,
+        guard: &Guard,
+        hash: u64,
+        text: &[u8],
+        term: Term,
+    ) -> Result<(u32, Cells), Overflow> {
+        let made = self.try_make(guard, hash, text, term);
         if made.is_err() {
             self.word(FAMILY_DROPPED).fetch_add(1, Relaxed);
         }
         made
     }
 
-    fn try_make(&self, hash: u64, text: &[u8], counted: bool) -> Result<Cells, Overflow> {
-        let is = |id| self.is(id, text);
+    fn try_make(
+        &self,
+        guard: &Guard,
+        hash: u64,
+        text: &[u8],
+        term: Term,
+    ) -> Result<(u32, Cells), Overflow> {
         let region = self.region;
-        // Series are counted after they are published. So whoever sees the limit
-        // reached and looks then, finds what was made before: of many that bring
-        // the last label text at once, none is refused. Many that bring different
-        // ones may go beyond the limit, by one each.
-        let full = counted
-            && self.word(FAMILY_SERIES).load(Acquire) >= self.word(FAMILY_LIMIT).load(Relaxed);
-        let vacancy = match region.find(Record::Series, hash, is) {
-            Ok(id) => return self.cells(id).ok_or(Overflow::Full),
-            Err(_) if full => return Err(Overflow::Limit),
-            Err(_) if text.len() as u64 > Span::MAX_LEN => return Err(Overflow::TooLong),
-            Err(vacancy) => vacancy,
-        };
-        let draft = self.build(text).ok_or(Overflow::Full)?;
-        let winner = region.publish(vacancy, Record::Series, hash, draft.id, is);
-        if winner != Some(draft.id) {
-            self.discard(draft);
-        } else if counted {
-            self.word(FAMILY_SERIES).fetch_add(1, Release);
+        let counted = term != Term::Beyond;
+        let now = unix_nanos();
+        region.sweep_a_little(guard, now);
+        loop {
+            // Series are counted after they are published. So whoever sees the
+            // limit reached and looks then, finds what was made before: of many
+            // that bring the last label text at once, none is refused. Many that
+            // bring different ones may go beyond the limit, by one each.
+            let full = counted
+                && self.word(FAMILY_SERIES).load(Acquire) >= self.word(FAMILY_LIMIT).load(Relaxed);
+            let vacancy = match region.find(Kind::Series, hash, |id| self.is(id, text)) {
+                Ok(id) => match self.look_up(guard, id) {
+                    Some(found) => return Ok(found),
+                    // It was removed since it was found.
+                    None => continue,
+                },
+                Err(_) if full => return Err(Overflow::Limit),
+                Err(_) if text.len() as u64 > Span::MAX_LEN => return Err(Overflow::TooLong),
+                Err(vacancy) => vacancy,
+            };
+            let id = self.build(text, now).ok_or(Overflow::Full)?;
+            let winner = region.publish(vacancy, Kind::Series, hash, id, |id| self.is(id, text));
+            if winner != id {
+                region.clear(id);
+            } else if counted {
+                self.word(FAMILY_SERIES).fetch_add(1, Release);
+            }
+            if let Some(found) = self.look_up(guard, winner) {
+                return Ok(found);
+            }
         }
-        winner.and_then(|id| self.cells(id)).ok_or(Overflow::Full)
     }
 
-    /// A record that nobody else can see yet. Where something is missing for it,
+    /// A record that nobody else can find yet. Where something is missing for it,
     /// what was taken already goes back.
-    fn build(&self, text: &[u8]) -> Option<Draft> {
+    fn build(&self, text: &[u8], now: u64) -> Option<u32> {
         let region = self.region;
-        let span = region.store_text(text)?;
-        let Some((cells, storage)) = self.take_cells() else {
-            region.drop_text(span);
+        let id = region.take_record(self.id)?;
+        let word = |at| region.series_word(id, at);
+        let filled = region.store_text(text).is_some_and(|span| {
+            word(SERIES_TEXT).store(span.pack(), Release);
+            let count = u64::from(self.head.cells);
+            let run = region.take_cells(self.head.storage, count);
+            run.inspect(|run| word(SERIES_CELLS).store(run.pack(), Release)).is_some()
+        });
+        if !filled {
+            region.clear(id);
             return None;
-        };
-        let limit = region.s.series_max * SERIES_LEN;
-        let Some(at) = region.take(M_SERIES, region.s.series, limit, SERIES_LEN) else {
-            self.drop_cells(cells, storage);
-            region.drop_text(span);
-            return None;
-        };
-        let id = (at / SERIES_LEN) as u32;
-        let put = |at, value| region.series_word(id, at).store(value, Relaxed);
-        put(SERIES_TEXT, span.pack());
-        put(SERIES_CELLS, cells);
-        put(SERIES_CREATED, unix_nanos());
-        let head = SeriesHead { storage, family: self.id, cells: self.head.cells };
-        put(SERIES_HEAD, head.pack(BUILDING));
-        Some(Draft { id, span, cells, storage })
-    }
-
-    /// Cells for a series: where they lie, and how they are stored in the end.
-    fn take_cells(&self) -> Option<(u64, Storage)> {
-        let region = self.region;
-        let bytes = u64::from(self.head.cells) * WORD;
-        let wanted = match self.head.storage {
-            Storage::Striped => take_striped(region, bytes).map(|at| region.s.planes + at),
-            Storage::Owned => region.take_owned(bytes).map(|at| region.s.owned + at),
-            Storage::Single => None,
-        };
-        match wanted {
-            Some(at) => Some((at, self.head.storage)),
-            // Where the planes or the blocks are full, one atomic cell counts as
-            // well.
-            None => Some((region.take_single(bytes)?, Storage::Single)),
         }
+        let before = word(SERIES_CREATED).load(Relaxed);
+        word(SERIES_CREATED).store(now.max(before.wrapping_add(1)), Relaxed);
+        Some(id)
     }
 
-    fn drop_cells(&self, cells: u64, storage: Storage) {
-        let region = self.region;
-        let bytes = u64::from(self.head.cells) * WORD;
-        match storage {
-            Storage::Striped => region.give_back(M_STRIPED, cells - region.s.planes, bytes),
-            Storage::Owned => region.give_back(M_OWNED, cells - region.s.owned, bytes),
-            Storage::Single => region.give_back(M_SINGLES, cells - region.s.singles, bytes),
-        }
-    }
-
-    /// A draft that lost the race: what was taken last goes back first.
-    fn discard(&self, draft: Draft) {
-        let region = self.region;
-        region.series_word(draft.id, SERIES_HEAD).store(0, Relaxed);
-        region.give_back(M_SERIES, u64::from(draft.id) * SERIES_LEN, SERIES_LEN);
-        self.drop_cells(draft.cells, draft.storage);
-        region.drop_text(draft.span);
-    }
-
+    /// Whether a record has this label text; one that was removed has none.
     #[inline]
     fn is(&self, id: u32, text: &[u8]) -> bool {
         let head = self.region.series_word(id, SERIES_HEAD).load(Acquire);
-        head >> 32 == u64::from(self.id)
-            && self
-                .region
-                .text_is(Span::unpack(self.region.series_word(id, SERIES_TEXT).load(Relaxed)), text)
-    }
-
-    /// The cells of a series that was found in the index.
-    #[inline]
-    fn cells(&self, id: u32) -> Option<Cells> {
-        let word = self.region.series_word(id, SERIES_HEAD);
-        let (state, head) = SeriesHead::unpack(word.load(Acquire))?;
-        if state != PUBLISHED {
-            // Whoever finds it says that it is public: its maker may have died
-            // before it could.
-            word.store(head.pack(PUBLISHED), Release);
-        }
-        let first = self.region.series_word(id, SERIES_CELLS).load(Relaxed);
-        let count = u64::from(self.head.cells);
-        let words = self.region.map.words(first, count)?;
-        let copies = match head.storage {
-            Storage::Single => Copies::One,
-            Storage::Striped => {
-                // The other planes are found from plane 0, so there it must lie.
-                let (start, end) = (self.region.s.plane(0), self.region.s.plane(1));
-                let plane = start..(end + 1).saturating_sub(count * WORD);
-                Copies::Planes(plane.contains(&first).then_some(self.region)?)
-            }
-            Storage::Owned => Copies::Blocks(self.region),
+        let text_is = || {
+            let span = self.region.series_word(id, SERIES_TEXT).load(Relaxed);
+            self.region.text_is(Span::unpack(span), text)
         };
-        Some(Cells::new(words, copies))
+        // Of one that is found while building, its maker has not said yet that it
+        // is public.
+        matches!(record::state(head), PUBLISHED | BUILDING)
+            && head >> 32 == u64::from(self.id)
+            && text_is()
     }
 
-    fn word(&self, at: u64) -> &'static std::sync::atomic::AtomicU64 {
+    /// The cells of a series that was found in the index, which is thereby looked
+    /// up; `None` where it was removed meanwhile.
+    #[inline]
+    fn look_up(&self, guard: &Guard, id: u32) -> Option<(u32, Cells)> {
+        let word = self.region.series_word(id, SERIES_HEAD);
+        let mut seen = word.load(Acquire);
+        let sweep = guard.sweep() as u16;
+        while record::state(seen) != PUBLISHED || Head::unpack(seen).looked_up != sweep {
+            let head = match record::state(seen) {
+                PUBLISHED => Head { looked_up: sweep, ..Head::unpack(seen) },
+                // Whoever finds it says that it is public: its maker may have died
+                // before it could.
+                BUILDING => {
+                    Head { lasting: false, hidden: false, looked_up: sweep, family: self.id }
+                }
+                _ => return None,
+            };
+            match word.compare_exchange(seen, head.pack(PUBLISHED), AcqRel, Acquire) {
+                Ok(_) => break,
+                Err(now) => seen = now,
+            }
+        }
+        let run = CellRun::unpack(self.region.series_word(id, SERIES_CELLS).load(Relaxed))?;
+        Some((id, self.region.cells(run)?))
+    }
+
+    fn word(&self, at: u64) -> &'static crate::primitive::AtomicU64 {
         self.region.family_word(self.id, at)
     }
 }
 
-struct Draft {
-    id: u32,
-    span: Span,
-    cells: u64,
-    storage: Storage,
-}
-
-/// The first word of a record, unpacked.
-#[derive(Clone, Copy)]
-pub(crate) struct SeriesHead {
-    pub(crate) storage: Storage,
-    pub(crate) cells: u32,
-    pub(crate) family: u32,
-}
-
-impl SeriesHead {
-    fn pack(self, state: u64) -> u64 {
-        state
-            | (self.storage as u64) << 8
-            | u64::from(self.cells & 0xFFFF) << 16
-            | u64::from(self.family) << 32
-    }
-
-    pub(crate) fn unpack(word: u64) -> Option<(u64, Self)> {
-        let storage = match word >> 8 & 0xFF {
-            0 => Storage::Single,
-            1 => Storage::Striped,
-            2 => Storage::Owned,
-            _ => return None,
-        };
-        let head =
-            Self { storage, cells: (word >> 16 & 0xFFFF) as u32, family: (word >> 32) as u32 };
-        Some((word & 0xFF, head))
-    }
-}
-
 impl Region {
+    /// Cells as handles have them; `None` where they cannot lie there.
     #[inline]
-    pub(crate) fn series_word(&self, id: u32, at: u64) -> &'static std::sync::atomic::AtomicU64 {
-        let id = u64::from(id).min(self.s.series_max - 1);
-        self.mark(self.s.series + id * SERIES_LEN + at)
-    }
-
-    fn take_single(&self, bytes: u64) -> Option<u64> {
-        Some(self.s.singles + self.take(M_SINGLES, self.s.singles, self.s.singles_len, bytes)?)
+    pub(crate) fn cells(&'static self, run: CellRun) -> Option<Cells> {
+        let words = self.map.words(run.at, run.count)?;
+        let lies_in = |start: u64, end: u64| {
+            (start..=end.saturating_sub(run.granules() * WORD)).contains(&run.at)
+        };
+        let copies = match run.storage {
+            Storage::Single => Copies::One,
+            Storage::Owned => Copies::Blocks(self),
+            // Copies are found from the first one, so there it must lie.
+            Storage::Striped => {
+                lies_in(self.s.plane(0), self.s.plane(1)).then_some(Copies::Planes(self))?
+            }
+            Storage::Stripes => {
+                let pool = &self.s.singles;
+                let apart = record::stripe_len(run.count) as u32;
+                lies_in(pool.at, pool.at + pool.len)
+                    .then_some(Copies::Stripes { region: self, apart })?
+            }
+        };
+        (run.count > 0).then(|| Cells::new(words, copies))
     }
 }

@@ -12,11 +12,12 @@
 //! a fork.
 
 use std::sync::atomic::{
-    AtomicPtr, AtomicU64,
-    Ordering::{Acquire, Relaxed, Release},
+    AtomicPtr, AtomicU64 as OwnWord,
+    Ordering::{Acquire, Relaxed, Release, SeqCst},
 };
 
 use crate::layout::*;
+use crate::primitive::AtomicU64;
 use crate::region::{Region, unix_nanos};
 
 /// This process's part in a region. It stands in memory of the process, so a
@@ -24,9 +25,9 @@ use crate::region::{Region, unix_nanos};
 #[derive(Debug, Default)]
 pub(crate) struct OwnSlot {
     /// The slot's number; `SLOT_COUNT` for the block that is shared.
-    slot: AtomicU64,
+    slot: OwnWord,
     /// How far its block lies behind block 0.
-    block: AtomicU64,
+    block: OwnWord,
     /// The region that this process opened before this one.
     next: AtomicPtr<Region>,
 }
@@ -78,42 +79,46 @@ extern "C" fn after_fork() {
 impl OwnSlot {
     fn set(&self, slot: u64, s: &Sections) {
         self.slot.store(slot, Relaxed);
-        self.block.store(slot * s.owned_len, Relaxed);
+        self.block.store(slot * s.owned.len, Relaxed);
     }
 }
 
 impl Region {
-    /// Takes the first free slot and clears its block. Where all are taken, or
-    /// no memory is left, the process shares the block behind the last slot,
-    /// which counts as living always.
+    /// Takes the first free slot and clears what belongs to it. Where all are
+    /// taken, or no memory is left, the process shares the block behind the last
+    /// slot, which counts as living always.
     fn take_slot(&self, parent: Option<u64>) {
         let mut taken = SLOT_COUNT;
         for slot in 0..SLOT_COUNT {
             if !matches!(self.map.backing().lock_slot(slot), Ok(true)) {
                 continue;
             }
-            let block = self.s.owned + slot * self.s.owned_len;
-            if self.map.back(block, self.s.owned_len).is_err() {
+            let parts = self.s.parts_of(slot);
+            if parts.into_iter().any(|(at, len)| self.map.back(at, len).is_err()) {
                 break;
             }
-            for word in self.map.words(block, self.s.owned_len / WORD).unwrap_or(&[]) {
-                word.store(0, Relaxed);
+            let at = SLOTS + slot * SLOT_LEN;
+            self.mark(at + SLOT_GENERATION).fetch_add(1, SeqCst);
+            for (at, len) in parts {
+                for word in self.map.words(at, len / WORD).unwrap_or(&[]) {
+                    word.store(0, Relaxed);
+                }
             }
             self.inherit_families(slot, parent);
-            let at = SLOTS + slot * SLOT_LEN;
+            self.inherit_pins(slot, parent);
             self.mark(at + SLOT_STARTED).store(unix_nanos(), Relaxed);
             self.mark(at + SLOT_PID).store(u64::from(std::process::id()), Release);
+            self.mark(M_SLOTS).fetch_max(slot + 1, SeqCst);
             taken = slot;
             break;
         }
         self.own.set(taken, &self.s);
     }
 
-    /// Takes `bytes` in every owned block; returns the offset from a block's
-    /// start.
-    pub(crate) fn take_owned(&self, bytes: u64) -> Option<u64> {
-        let fits = |n: u64| n.checked_add(bytes).filter(|&end| end <= self.s.owned_len);
-        self.mark(M_OWNED).fetch_update(Relaxed, Relaxed, fits).ok()
+    /// How far the blocks that anybody ever had lie behind block 0.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = u64> {
+        let slots = self.mark(M_SLOTS).load(Acquire).min(SLOT_COUNT);
+        (0..slots).chain([SLOT_COUNT]).map(|slot| slot * self.s.owned.len)
     }
 
     /// This process's copy of an owned cell.

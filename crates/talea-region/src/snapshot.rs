@@ -9,9 +9,9 @@
 //! region's own length.
 
 use crate::cells::{Number, Storage};
-use crate::families::{FamilyHead, PUBLISHED};
+use crate::families::{self, FamilyHead};
 use crate::layout::*;
-use crate::series::SeriesHead;
+use crate::record::{self, CellRun, Head, PUBLISHED, STRIPES, stripe_len};
 
 /// Where a snapshot's words come from.
 pub(crate) trait Source {
@@ -23,6 +23,10 @@ pub(crate) trait Source {
     /// Whether the process of a slot lives.
     fn lives(&self, slot: u64) -> bool;
 
+    /// Whether a record still says what it said when the snapshot was begun, so
+    /// that what was read for it meanwhile is its own.
+    fn stands(&self, record: u64) -> bool;
+
     /// One word; 0 where it is not there.
     fn word(&self, at: u64) -> u64 {
         self.words(at, 1).and_then(|mut words| words.next()).unwrap_or(0)
@@ -33,7 +37,7 @@ pub(crate) trait Source {
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     families: Vec<FamilyCopy>,
-    /// Grouped by family, in the order of birth within one.
+    /// Grouped by family, in the order of their records within one.
     series: Vec<SeriesCopy>,
     text: Vec<u8>,
     values: Vec<u64>,
@@ -84,7 +88,8 @@ impl Snapshot {
         &self.families
     }
 
-    /// The series of a family in the order of their birth.
+    /// The series of a family in the order of their records: that of their birth,
+    /// as long as none was removed.
     pub fn series<'a>(
         &'a self,
         family: &'a FamilyCopy,
@@ -151,9 +156,9 @@ pub(crate) fn take(source: &impl Source) -> Snapshot {
 
 /// How far each plane in use lies behind plane 0, in a fixed order.
 pub(crate) fn planes(source: &impl Source) -> impl Iterator<Item = u64> {
-    let atomic = (0..ATOMIC_PLANES).map(|plane| plane * source.sections().plane_len);
+    let atomic = (0..ATOMIC_PLANES).map(|plane| plane * source.sections().striped.len);
     let table = source.words(CPU_TABLE, CPUS).into_iter().flatten();
-    let Sections { plane_len, plane_count, .. } = *source.sections();
+    let Sections { striped: Pool { len: plane_len, .. }, plane_count, .. } = *source.sections();
     // Each entry names a plane of its CPU's own, or it is not an entry.
     let own = ATOMIC_PLANES * plane_len..plane_count * plane_len;
     atomic.chain(table.filter(move |delta| own.contains(delta) && delta % plane_len == 0))
@@ -166,7 +171,7 @@ pub(crate) fn living(source: &impl Source) -> impl Iterator<Item = u64> {
         slot == SLOT_COUNT
             || source.word(SLOTS + slot * SLOT_LEN + SLOT_PID) != 0 && source.lives(slot)
     });
-    slots.map(|slot| slot * source.sections().owned_len)
+    slots.map(|slot| slot * source.sections().owned.len)
 }
 
 struct Taking<'a, S> {
@@ -187,7 +192,9 @@ impl<S: Source> Taking<'_, S> {
 
     fn family(&self, id: u32) -> Option<FamilyCopy> {
         let word = |at| self.source.word(self.s.families + u64::from(id) * FAMILY_LEN + at);
-        let (PUBLISHED, head) = FamilyHead::unpack(word(FAMILY_HEAD))? else { return None };
+        let (families::PUBLISHED, head) = FamilyHead::unpack(word(FAMILY_HEAD))? else {
+            return None;
+        };
         let (mut name, mut definition) = (Vec::new(), Vec::new());
         self.text(Span::unpack(word(FAMILY_NAME)), &mut name)?;
         self.text(Span::unpack(word(FAMILY_DEFINITION)), &mut definition)?;
@@ -206,24 +213,31 @@ impl<S: Source> Taking<'_, S> {
 
     fn series(&mut self) {
         // The mark moves before the pages behind it are backed.
-        let backed = self.source.word(M_SERIES + BACKED);
-        let used = self.source.word(M_SERIES).min(backed) / SERIES_LEN;
+        let backed = self.source.word(M_RECORDS + BACKED);
+        let used = self.source.word(M_RECORDS + USED).min(backed).min(self.s.records.len);
         let mut place = vec![None; self.s.family_max as usize];
         for (n, family) in self.out.families.iter().enumerate() {
             place[family.id as usize] = Some(n as u32);
         }
-        let words = self.s.series..self.s.series + used.min(self.s.series_max) * SERIES_LEN;
-        for record in words.step_by(SERIES_LEN as usize) {
-            let head = SeriesHead::unpack(self.source.word(record + SERIES_HEAD));
-            let Some((PUBLISHED, head)) = head else { continue };
+        let from = self.s.records.at;
+        for record in (from..from + used / RECORD_LEN * RECORD_LEN).step_by(RECORD_LEN as usize) {
+            let head = self.source.word(record + SERIES_HEAD);
+            if record::state(head) != PUBLISHED {
+                continue;
+            }
+            let head = Head::unpack(head);
             let Some(&Some(family)) = place.get(head.family as usize) else { continue };
             let (texts, values) = (self.out.text.len(), self.out.values.len());
-            if self.one_series(record, family, head).is_none() {
+            let shown = self.one_series(record, family, head);
+            if shown.is_none() || !self.source.stands(record) {
+                if shown.is_some() {
+                    self.out.series.pop();
+                }
                 self.out.text.truncate(texts);
                 self.out.values.truncate(values);
             }
         }
-        // Stable: within a family the order of birth stays.
+        // Stable: within a family the order of the records stays.
         self.out.series.sort_by_key(|series| series.family);
         let mut from = 0;
         for (n, family) in self.out.families.iter_mut().enumerate() {
@@ -234,11 +248,17 @@ impl<S: Source> Taking<'_, S> {
         }
     }
 
-    fn one_series(&mut self, record: u64, family: u32, head: SeriesHead) -> Option<()> {
+    fn one_series(&mut self, record: u64, family: u32, head: Head) -> Option<()> {
         let FamilyCopy { cells, number, .. } = self.out.families[family as usize];
-        let first = self.source.word(record + SERIES_CELLS);
-        let copies: &[u64] = match head.storage {
+        let run = CellRun::unpack(self.source.word(record + SERIES_CELLS))?;
+        if run.count != u64::from(cells) {
+            return None;
+        }
+        let stripes: [u64; STRIPES as usize] =
+            std::array::from_fn(|n| n as u64 * stripe_len(run.count));
+        let copies: &[u64] = match run.storage {
             Storage::Single => &[0],
+            Storage::Stripes => &stripes,
             Storage::Striped => &self.planes,
             Storage::Owned => &self.living,
         };
@@ -248,14 +268,19 @@ impl<S: Source> Taking<'_, S> {
         if self.out.values.len() as u64 > self.limit() / WORD {
             return None;
         }
+        let mut digest = 0_u64;
         for &delta in copies {
-            let words = self.source.words(first.checked_add(delta)?, u64::from(cells))?;
+            let words = self.source.words(run.at.checked_add(delta)?, run.count)?;
             for (value, word) in self.out.values[from..].iter_mut().zip(words) {
+                digest = digest.wrapping_add(word);
                 *value = match number {
                     Number::Integer => value.wrapping_add(word),
                     Number::Float => (f64::from_bits(*value) + f64::from_bits(word)).to_bits(),
                 };
             }
+        }
+        if head.hidden && digest == self.source.word(record + SERIES_SEEN) {
+            return None;
         }
         let span = Span::unpack(self.source.word(record + SERIES_TEXT));
         let text = self.out.text.len();
@@ -275,11 +300,11 @@ impl<S: Source> Taking<'_, S> {
 
     /// Appends the text at `span`.
     fn text(&self, span: Span, out: &mut Vec<u8>) -> Option<()> {
-        if span.at.checked_add(span.len)? > self.s.arena_len {
+        if span.at.checked_add(span.len)? > self.s.arena.len {
             return None;
         }
         let start = out.len();
-        let words = self.source.words(self.s.arena + span.at, span.len.div_ceil(WORD))?;
+        let words = self.source.words(self.s.arena.at + span.at, span.len.div_ceil(WORD))?;
         out.extend(words.flat_map(u64::to_le_bytes));
         out.truncate(start + span.len as usize);
         Some(())

@@ -23,7 +23,16 @@ fn cell(region: &'static Region, number: Number) -> Cell {
         Number::Float => b"floats",
     };
     let storage = Storage::Striped;
-    let spec = FamilySpec { name, definition: b"", kind: 0, storage, number, cells: 1, limit: 1 };
+    let spec = FamilySpec {
+        name,
+        definition: b"",
+        kind: 0,
+        storage,
+        number,
+        cells: 1,
+        limit: 1,
+        ..FamilySpec::default()
+    };
     region.family(spec).unwrap().family.series(b"").unwrap().at(0)
 }
 

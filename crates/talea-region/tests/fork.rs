@@ -14,6 +14,7 @@ fn cell(region: &'static Region, name: &str, storage: Storage) -> Cell {
             number: Number::Integer,
             cells: 1,
             limit: 10,
+            ..FamilySpec::default()
         })
         .unwrap();
     family.family.series(b"").unwrap().at(0)
@@ -137,6 +138,7 @@ fn a_child_uses_the_families_of_its_parent() {
             number: Number::Integer,
             cells: 1,
             limit: 10,
+            ..FamilySpec::default()
         };
         told.set(u64::from(region.family(other).is_err()) + 1);
     });

@@ -29,7 +29,16 @@ fn unshared(options: &[&str], before: &str, test: &str) -> Command {
 fn family(region: &'static Region, storage: Storage, cells: u32) -> Family {
     let number = Number::Integer;
     let limit = u64::MAX;
-    let spec = FamilySpec { name: b"f", definition: b"", kind: 0, storage, number, cells, limit };
+    let spec = FamilySpec {
+        name: b"f",
+        definition: b"",
+        kind: 0,
+        storage,
+        number,
+        cells,
+        limit,
+        ..FamilySpec::default()
+    };
     region.family(spec).unwrap().family
 }
 
@@ -106,6 +115,7 @@ fn fills_a_small_tmpfs_when_told() {
             number: Number::Integer,
             cells,
             limit: u64::MAX,
+            ..FamilySpec::default()
         };
         let family = region.family(spec).unwrap().family;
         let mut kept = Vec::new();

@@ -19,7 +19,16 @@ fn fill(region: &'static Region, series: u64) {
         ("float", Storage::Striped, Number::Float, 1),
     ] {
         let (name, definition) = (name.as_bytes(), b"what it is".as_slice());
-        let spec = FamilySpec { name, definition, kind: 3, storage, number, cells, limit: 1 << 30 };
+        let spec = FamilySpec {
+            name,
+            definition,
+            kind: 3,
+            storage,
+            number,
+            cells,
+            limit: 1 << 30,
+            ..FamilySpec::default()
+        };
         let family = region.family(spec).unwrap().family;
         for n in 0..series {
             let cells = family.series(format!("n=\"{n}\"").as_bytes()).unwrap();

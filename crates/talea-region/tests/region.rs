@@ -21,6 +21,7 @@ fn spec(name: &str) -> FamilySpec<'_> {
         number: Number::Integer,
         cells: 1,
         limit: 2000,
+        ..FamilySpec::default()
     }
 }
 
@@ -147,7 +148,7 @@ fn a_full_region_says_so_and_goes_on_counting() {
         .family;
     let mut kept: Vec<Cells> = Vec::new();
     let refused =
-        (0..100_000).find_map(|n| match family.series(format!("series {n}").as_bytes()) {
+        (0..100_000).find_map(|n| match family.lasting_series(format!("series {n}").as_bytes()) {
             Ok(cells) => {
                 kept.push(cells);
                 None
@@ -165,7 +166,7 @@ fn striped_series_that_do_not_fit_the_planes_count_in_single_cells() {
     let region = small();
     let family = region.family(FamilySpec { cells: 1000, ..spec("wide") }).unwrap().family;
     // A plane of this region holds fewer than 40 runs of 1,000 cells.
-    let runs: Vec<Cells> = (0..40).map_while(|n| family.series(&[n as u8]).ok()).collect();
+    let runs: Vec<Cells> = (0..40).map_while(|n| family.lasting_series(&[n as u8]).ok()).collect();
     runs.iter().for_each(|cells| (0..1000).for_each(|i| cells.at(i).add(1)));
     let snapshot = region.snapshot();
     let family = &snapshot.families()[0];

@@ -1,0 +1,186 @@
+//! Guards: whoever looks a series up says so, and nothing that it may have seen
+//! is used again until it has finished.
+//!
+//! Implementation details. The region has one *epoch*, which only grows: its
+//! high part is the number of the sweep, its low part moves whenever somebody
+//! must know that what was put away is out of sight.
+//!
+//! ```text
+//!   epoch        sweep:24 | step:24
+//!   guard word   sweep:24 | step:24 | count:16      one a thread, a few a process
+//! ```
+//!
+//! - *Entering* announces the epoch in the thread's guard word: a count goes up,
+//!   and if it was 0, the epoch that was just read is put beside it. Threads that
+//!   share a word, a signal handler in a guarded thread, or a second guard of one
+//!   thread just count; the older epoch stays. Then comes a full fence.
+//! - *Putting away* makes something unreachable, then notes the epoch, its
+//!   *stamp*. Something is out of everybody's sight when the epoch has moved
+//!   beyond the stamp and, after a full fence, no guard word of a living process
+//!   announces one that is not beyond it.
+//!
+//! Why that is enough: either the search for guards sees the announcement, and
+//! waits; or the fence of whoever entered comes after that of the search, and so
+//! what it reads then was already without what had been put away. Of one that
+//! announces a later epoch the same is true, since it read that epoch.
+//!
+//! A process that dies leaves its guard words as they were; the search leaves out
+//! slots that nobody holds. A process that is stopped within a guard holds up
+//! reuse, and nothing else: new series take fresh memory as long as there is any.
+
+use std::cell::Cell as ThreadCell;
+use std::marker::PhantomData;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+
+use crate::layout::*;
+use crate::primitive::AtomicU64;
+use crate::region::Region;
+use crate::snapshot::Source;
+
+const COUNT_BITS: u32 = 16;
+const COUNT: u64 = (1 << COUNT_BITS) - 1;
+const STEP_BITS: u32 = 24;
+/// What moves the epoch to the next sweep.
+pub(crate) const SWEEP: u64 = 1 << STEP_BITS;
+
+/// While it lives, what its thread looked up is not used for anything else.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    region: &'static Region,
+    word: &'static AtomicU64,
+    slot: u64,
+    /// The number of the sweep, read after the announcement.
+    sweep: u64,
+    /// It is the thread's.
+    bound: PhantomData<*const ()>,
+}
+
+impl Guard {
+    pub(crate) fn sweep(&self) -> u64 {
+        self.sweep
+    }
+}
+
+impl Drop for Guard {
+    #[inline]
+    fn drop(&mut self) {
+        // In a child made by `fork` meanwhile, the word is the parent's.
+        if self.region.own_slot() == self.slot {
+            self.word.fetch_sub(1, Release);
+        }
+    }
+}
+
+impl Region {
+    /// Announces that this thread looks at series.
+    #[inline]
+    pub(crate) fn enter(&'static self) -> Guard {
+        let slot = self.own_slot();
+        let lines = self.s.guards_len / LINE;
+        let word = self.guard_word(slot, thread_number() % lines);
+        let epoch = self.mark(M_EPOCH);
+        let now = epoch.load(Acquire);
+        let mut seen = word.load(Relaxed);
+        loop {
+            let wanted = if seen & COUNT == 0 { now << COUNT_BITS | 1 } else { seen + 1 };
+            match word.compare_exchange_weak(seen, wanted, SeqCst, Relaxed) {
+                Ok(_) => break,
+                Err(other) => seen = other,
+            }
+        }
+        after_announcement();
+        let sweep = epoch.load(Acquire) >> STEP_BITS;
+        Guard { region: self, word, slot, sweep, bound: PhantomData }
+    }
+
+    /// The stamp of something that was just put away.
+    pub(crate) fn stamp(&self) -> u64 {
+        fence();
+        self.mark(M_EPOCH).load(SeqCst)
+    }
+
+    /// The number of the sweep.
+    pub(crate) fn sweep_number(&self) -> u64 {
+        self.mark(M_EPOCH).load(Acquire) >> STEP_BITS
+    }
+
+    /// Whether what was put away with this stamp is out of everybody's sight, as
+    /// the last search for guards found.
+    pub(crate) fn is_known_quiet(&self, stamp: u64) -> bool {
+        stamp < self.mark(M_QUIET).load(Acquire)
+    }
+
+    /// The same after a new search. Cost: the guard words of every living process.
+    pub(crate) fn is_quiet(&self, stamp: u64) -> bool {
+        let epoch = self.mark(M_EPOCH);
+        let now = epoch.load(SeqCst);
+        if now <= stamp {
+            let _ = epoch.compare_exchange(now, now + 1, SeqCst, Relaxed);
+        }
+        let now = epoch.load(SeqCst);
+        fence();
+        let oldest = self.oldest_guard().unwrap_or(now).min(now);
+        self.mark(M_QUIET).fetch_max(oldest, AcqRel);
+        stamp < oldest
+    }
+
+    /// The oldest epoch that a living process announces.
+    fn oldest_guard(&self) -> Option<u64> {
+        let slots = self.mark(M_SLOTS).load(Acquire).min(SLOT_COUNT);
+        (0..slots).chain([SLOT_COUNT]).filter_map(|slot| self.oldest_guard_of(slot)).min()
+    }
+
+    fn oldest_guard_of(&self, slot: u64) -> Option<u64> {
+        let oldest = (0..self.s.guards_len / LINE)
+            .map(|line| self.guard_word(slot, line).load(Acquire))
+            .filter(|word| word & COUNT != 0)
+            .map(|word| word >> COUNT_BITS)
+            .min()?;
+        // Whether it lives costs a call of the system, so that comes last.
+        (slot == SLOT_COUNT || self.lives(slot)).then_some(oldest)
+    }
+
+    fn guard_word(&self, slot: u64, line: u64) -> &'static AtomicU64 {
+        self.mark(self.s.guards + slot * self.s.guards_len + line * LINE)
+    }
+}
+
+/// A full fence after an announcement.
+#[inline]
+fn after_announcement() {
+    // On x86 an exchange is one, and a second would cost as much again.
+    if cfg!(all(target_arch = "x86_64", not(loom), not(miri))) {
+        std::sync::atomic::compiler_fence(SeqCst);
+    } else {
+        fence();
+    }
+}
+
+/// The last stamp that anything can have that was put away, or looked up, during
+/// a sweep.
+pub(crate) fn last_stamp_of_sweep(sweep: u64) -> u64 {
+    ((sweep + 1) << STEP_BITS) - 1
+}
+
+fn fence() {
+    crate::primitive::fence(SeqCst);
+}
+
+/// Threads take numbers as they come.
+#[inline]
+pub(crate) fn thread_number() -> u64 {
+    use std::sync::atomic::AtomicU64;
+    thread_local! {
+        static NUMBER: ThreadCell<u64> = const { ThreadCell::new(u64::MAX) };
+    }
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    // Where the thread is ending, it shares the first number.
+    NUMBER
+        .try_with(|number| {
+            if number.get() == u64::MAX {
+                number.set(NEXT.fetch_add(1, Relaxed));
+            }
+            number.get()
+        })
+        .unwrap_or(0)
+}

@@ -1,0 +1,297 @@
+//! Sweeps: what nobody needs any more becomes free.
+//!
+//! A sweep begins at most once a minute and goes over the series table a chunk at
+//! a time: whoever makes a series or removes one does the next chunk. It
+//!
+//! - removes series that were not looked up during as many sweeps as their family
+//!   says, and hides those that somebody keeps and nobody added to;
+//! - finishes what a process had in hand that died;
+//! - clears records that are out of everybody's sight, so that they, their cells
+//!   and their text can be taken again. For these a chunk is done also between
+//!   sweeps, as long as any wait.
+//!
+//! A series that is idle is removed by one compare-and-swap of its head. Why
+//! nobody can add to it afterwards: a look-up writes the number of its sweep into
+//! the head if there is an older one. So whoever holds the series either looked it
+//! up during a later sweep, and the compare-and-swap fails; or announced an epoch
+//! of that sweep or before, and is waited for; or does not hold it any more. A
+//! process that keeps it has said so before it left its guard.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use crate::cells::Storage;
+use crate::families::RETIRED;
+use crate::guard::{Guard, SWEEP, last_stamp_of_sweep};
+use crate::hash::hash_of_words;
+use crate::index::Kind;
+use crate::layout::*;
+use crate::record::{self, BUILDING, CLEARING, CellRun, Head, PUBLISHED, REMOVED, UNLINKED};
+use crate::region::{Region, unix_nanos};
+
+/// Records that are looked at in one go.
+const CHUNK: u64 = 32;
+/// Nanoseconds between two sweeps.
+const EVERY: u64 = 60_000_000_000;
+
+/// What a sweep needs to know of a family.
+#[derive(Clone, Copy)]
+pub(crate) struct Idling {
+    /// Sweeps after which an idle series goes; 0 for never.
+    pub(crate) sweeps: u32,
+    /// Whether one that is kept is hidden then.
+    pub(crate) hides: bool,
+}
+
+impl Idling {
+    pub(crate) fn pack(self) -> u64 {
+        u64::from(self.sweeps) | u64::from(self.hides) << 32
+    }
+
+    fn unpack(word: u64) -> Self {
+        Self { sweeps: word as u32, hides: word >> 32 & 1 == 1 }
+    }
+}
+
+impl Region {
+    /// Sweeps all there is, now: idle series go, what was removed becomes free. It
+    /// counts as a minute's sweep.
+    pub fn sweep(&'static self) {
+        self.begin_sweep(unix_nanos());
+        // What the first round puts away, the second frees.
+        for _ in 0..2 {
+            for chunk in 0..self.chunks() {
+                self.sweep_chunk(&self.enter(), chunk);
+            }
+        }
+    }
+
+    /// Does the next chunk, if there is anything to do. `now` in nanoseconds since
+    /// 1970, or 0 where it is not known.
+    pub(crate) fn sweep_a_little(&self, guard: &Guard, now: u64) {
+        if now >= self.mark(M_SWEPT_AT).load(Relaxed).saturating_add(EVERY) {
+            self.begin_sweep(now);
+        }
+        let swept = self.mark(M_SWEPT);
+        let due = swept.load(Relaxed) < self.mark(M_DUE).load(Relaxed);
+        if due || self.mark(M_WAITING).load(Relaxed) as i64 > 0 {
+            let n = swept.fetch_add(1, Relaxed);
+            self.sweep_chunk(guard, n % self.chunks().max(1));
+        }
+    }
+
+    /// Takes out a series that was found, or hides it where somebody keeps it.
+    pub(crate) fn remove(&self, guard: &Guard, id: u32) -> bool {
+        let word = self.series_word(id, SERIES_HEAD);
+        let mut seen = word.load(Acquire);
+        while record::state(seen) == PUBLISHED && !Head::unpack(seen).lasting {
+            let done = if self.is_pinned(id) {
+                self.note_value(guard, id, self.digest(id));
+                self.set_hidden(id, seen, true)
+            } else {
+                self.take_out(id, seen)
+            };
+            match done {
+                Ok(()) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+
+    fn begin_sweep(&self, now: u64) {
+        let swept_at = self.mark(M_SWEPT_AT);
+        let before = swept_at.load(Relaxed);
+        if swept_at.compare_exchange(before, now, AcqRel, Relaxed).is_ok() {
+            self.mark(M_EPOCH).fetch_add(SWEEP, AcqRel);
+            let due = self.mark(M_SWEPT).load(Relaxed) + self.chunks();
+            self.mark(M_DUE).store(due, Relaxed);
+        }
+    }
+
+    fn chunks(&self) -> u64 {
+        (self.used(&self.s.records) / RECORD_LEN).div_ceil(CHUNK)
+    }
+
+    fn sweep_chunk(&self, guard: &Guard, chunk: u64) {
+        let end = (self.used(&self.s.records) / RECORD_LEN).min((chunk + 1) * CHUNK);
+        // One search for guards serves the whole chunk.
+        let mut may_ask = true;
+        for id in chunk * CHUNK..end {
+            self.visit(guard, id as u32, &mut may_ask);
+        }
+    }
+
+    fn visit(&self, guard: &Guard, id: u32, may_ask: &mut bool) {
+        let head = self.series_word(id, SERIES_HEAD).load(Acquire);
+        match record::state(head) {
+            PUBLISHED => self.look_for_idleness(guard, id, head, may_ask),
+            REMOVED => self.finish_removal(id, head),
+            UNLINKED => self.clear_unlinked(id, head, may_ask),
+            BUILDING | CLEARING if self.is_abandoned(head) => self.take_over(id, head),
+            _ => {}
+        }
+    }
+
+    fn look_for_idleness(&self, guard: &Guard, id: u32, seen: u64, may_ask: &mut bool) {
+        let head = Head::unpack(seen);
+        let idle = u64::from((guard.sweep() as u16).wrapping_sub(head.looked_up));
+        // Another thread may be a sweep ahead.
+        if idle == 0 || idle > u64::from(u16::MAX / 2) {
+            return;
+        }
+        let family = |at| self.family_word(head.family, at).load(Acquire);
+        let retired = record::state(family(FAMILY_HEAD)) == RETIRED;
+        let idling = Idling::unpack(family(FAMILY_IDLE));
+        let goes_after = match (retired, head.lasting, idling.sweeps) {
+            (true, ..) => 1,
+            (false, true, _) | (false, false, 0) => return,
+            (false, false, sweeps) => u64::from(sweeps),
+        };
+        // Who may still add to it is asked for before who keeps it.
+        let stamp = last_stamp_of_sweep(guard.sweep().saturating_sub(idle));
+        // At the first sweep after a look-up no time may have passed at all.
+        if idle <= goes_after || !self.is_out_of_sight(stamp, may_ask) {
+            return;
+        }
+        if self.is_pinned(id) {
+            if idling.hides {
+                self.hide_if_idle(guard, id, seen, goes_after);
+            }
+        } else if !self.is_held(id) {
+            // Where it fails, somebody looked it up.
+            let _ = self.take_out(id, seen);
+        }
+    }
+
+    /// Whether a series has owned cells that are not 0: something is in flight.
+    fn is_held(&self, id: u32) -> bool {
+        let run = CellRun::unpack(self.series_word(id, SERIES_CELLS).load(Relaxed));
+        run.is_some_and(|run| run.storage == Storage::Owned) && self.digest(id) != 0
+    }
+
+    /// Hides a series whose value is the same as some sweeps ago, or brings it
+    /// back.
+    fn hide_if_idle(&self, guard: &Guard, id: u32, seen: u64, goes_after: u64) {
+        let digest = self.digest(id);
+        let before = self.series_word(id, SERIES_SEEN).load(Acquire);
+        let since = self.series_word(id, SERIES_SINCE).load(Relaxed);
+        let hidden = Head::unpack(seen).hidden;
+        if digest != before || since == 0 {
+            self.note_value(guard, id, digest);
+            if hidden {
+                let _ = self.set_hidden(id, seen, false);
+            }
+        } else if !hidden && guard.sweep().saturating_sub(since) > goes_after {
+            let _ = self.set_hidden(id, seen, true);
+        }
+    }
+
+    fn note_value(&self, guard: &Guard, id: u32, digest: u64) {
+        self.series_word(id, SERIES_SINCE).store(guard.sweep(), Relaxed);
+        self.series_word(id, SERIES_SEEN).store(digest, Release);
+    }
+
+    fn set_hidden(&self, id: u32, seen: u64, hidden: bool) -> Result<(), u64> {
+        let head = Head { hidden, ..Head::unpack(seen) }.pack(PUBLISHED);
+        let word = self.series_word(id, SERIES_HEAD);
+        word.compare_exchange(seen, head, AcqRel, Acquire).map(|_| ())
+    }
+
+    /// A number that changes when a value of the series does.
+    fn digest(&self, id: u32) -> u64 {
+        let mut sum = 0_u64;
+        if let Some(run) = CellRun::unpack(self.series_word(id, SERIES_CELLS).load(Relaxed)) {
+            self.for_each_word(run, |cell| sum = sum.wrapping_add(cell.load(Relaxed)));
+        }
+        sum
+    }
+
+    /// Makes a series a removed one; the head as it is where it is another.
+    fn take_out(&self, id: u32, seen: u64) -> Result<(), u64> {
+        let head = Head::unpack(seen);
+        let removed = head.pack(REMOVED);
+        let word = self.series_word(id, SERIES_HEAD);
+        word.compare_exchange(seen, removed, AcqRel, Acquire)?;
+        self.mark(M_WAITING).fetch_add(1, Relaxed);
+        let count = self.family_word(head.family, FAMILY_SERIES);
+        // A process that is killed right here leaves the count one too high.
+        let _ = count.fetch_update(AcqRel, Relaxed, |n| n.checked_sub(1));
+        self.finish_removal(id, removed);
+        Ok(())
+    }
+
+    /// Takes a removed series out of its chain. Any number may do so at once.
+    fn finish_removal(&self, id: u32, seen: u64) {
+        let Some(hash) = self.hash_of(id, Head::unpack(seen).family) else { return };
+        self.unlink(hash, id);
+        self.series_word(id, SERIES_SINCE).store(0, Relaxed);
+        let unlinked = Head::unpack(seen).pack(UNLINKED);
+        let word = self.series_word(id, SERIES_HEAD);
+        if word.compare_exchange(seen, unlinked, AcqRel, Relaxed).is_ok() {
+            self.note_stamp(id);
+        }
+    }
+
+    /// Notes since when a record is unlinked. It must be read after the head says
+    /// so: then whoever still helps to unlink it announced an epoch that is not
+    /// later.
+    fn note_stamp(&self, id: u32) {
+        let since = self.series_word(id, SERIES_SINCE);
+        let _ = since.compare_exchange(0, self.stamp(), AcqRel, Relaxed);
+    }
+
+    fn clear_unlinked(&self, id: u32, seen: u64, may_ask: &mut bool) {
+        match self.series_word(id, SERIES_SINCE).load(Acquire) {
+            // Whoever unlinked it was killed or stopped right then.
+            0 => self.note_stamp(id),
+            // One that is kept at the very instant of its removal waits until
+            // nobody does.
+            stamp if !self.is_out_of_sight(stamp, may_ask) || self.is_pinned(id) => {}
+            _ if self.take_alone(id, seen) => {
+                self.clear(id);
+                self.mark(M_WAITING).fetch_sub(1, Relaxed);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether what has this stamp is out of everybody's sight; it searches for
+    /// guards only if `may_ask`, and says when that is not worth another search.
+    fn is_out_of_sight(&self, stamp: u64, may_ask: &mut bool) -> bool {
+        let out = self.is_known_quiet(stamp) || *may_ask && self.is_quiet(stamp);
+        *may_ask &= out;
+        out
+    }
+
+    /// Takes a record over that nobody else has.
+    fn take_alone(&self, id: u32, seen: u64) -> bool {
+        let own = self.own_head(CLEARING, Head::unpack(seen).family);
+        let word = self.series_word(id, SERIES_HEAD);
+        word.compare_exchange(seen, own, AcqRel, Relaxed).is_ok()
+    }
+
+    /// Finishes what a dead process had in hand.
+    fn take_over(&self, id: u32, seen: u64) {
+        let family = Head::unpack(seen).family;
+        let hash = self.hash_of(id, family);
+        let linked = record::state(seen) == BUILDING
+            && hash.is_some_and(|hash| self.is_linked(Kind::Series, hash, id));
+        if linked {
+            // It was published and its maker could not say so any more.
+            let looked_up = self.sweep_number() as u16;
+            let head = Head { lasting: false, hidden: false, looked_up, family };
+            let word = self.series_word(id, SERIES_HEAD);
+            let _ = word.compare_exchange(seen, head.pack(PUBLISHED), AcqRel, Relaxed);
+        } else if self.take_alone(id, seen) {
+            self.clear(id);
+        }
+    }
+
+    /// The hash of a record's text; `None` where it has none.
+    fn hash_of(&self, id: u32, family: u32) -> Option<u64> {
+        let span = Span::unpack(self.series_word(id, SERIES_TEXT).load(Acquire));
+        let words = self.text_words(span)?;
+        let words = words.iter().map(|word| word.load(Relaxed));
+        Some(hash_of_words(self.seed, u64::from(family), span.len, words))
+    }
+}

@@ -1,0 +1,427 @@
+//! Claims about series that go, and what becomes of their memory.
+//! `TALEA_TURNOVER` sets how many label sets the longest of them brings;
+//! 300,000 by default.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use talea_region::{Config, Family, FamilySpec, Region, Storage, Usage};
+
+fn spec(name: &str) -> FamilySpec<'_> {
+    FamilySpec { name: name.as_bytes(), limit: 2000, idle_minutes: 1, ..FamilySpec::default() }
+}
+
+fn small() -> &'static Region {
+    Region::anonymous(Config { series: 8192, ..Config::with_len(4 << 20) }).unwrap()
+}
+
+fn values(region: &'static Region, family: &str) -> HashMap<Vec<u8>, u64> {
+    let snapshot = region.snapshot();
+    let family = snapshot.families().iter().find(|f| f.name == family.as_bytes()).unwrap();
+    snapshot.series(family).map(|s| (s.text.to_vec(), s.values[0])).collect()
+}
+
+fn records(usage: Usage) -> u64 {
+    usage.records.taken / usage.record_len
+}
+
+/// Random enough, and the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+
+    fn text(&mut self) -> Vec<u8> {
+        let len = 1 + self.below(200);
+        (0..len).map(|_| b'a' + self.below(26) as u8).collect()
+    }
+}
+
+#[test]
+fn a_removed_series_is_gone_and_starts_anew() {
+    let region = small();
+    let family = region.family(spec("f")).unwrap().family;
+    family.series(b"a").unwrap().at(0).add(5);
+    family.series(b"b").unwrap().at(0).add(7);
+    assert!(family.remove(b"a"));
+    assert!(!family.remove(b"a") && !family.remove(b"c"));
+    assert_eq!(values(region, "f"), HashMap::from([(b"b".to_vec(), 7)]));
+    family.series(b"a").unwrap().at(0).add(1);
+    assert_eq!(values(region, "f"), HashMap::from([(b"a".to_vec(), 1), (b"b".to_vec(), 7)]));
+}
+
+#[test]
+fn a_removed_series_makes_room_under_the_limit() {
+    let region = small();
+    let family = region.family(FamilySpec { limit: 2, ..spec("f") }).unwrap().family;
+    family.series(b"a").unwrap();
+    family.series(b"b").unwrap();
+    assert!(family.series(b"c").is_err());
+    assert!(family.remove(b"a"));
+    family.series(b"c").unwrap();
+    assert!(family.series(b"a").is_err());
+}
+
+#[test]
+fn series_of_every_storage_come_back_as_zero() {
+    let region = small();
+    for storage in [Storage::Single, Storage::Striped, Storage::Owned, Storage::Stripes] {
+        let name = format!("{storage:?}");
+        let spec = FamilySpec { storage, cells: 3, ..spec(&name) };
+        let family = region.family(spec).unwrap().family;
+        for round in 0..200_u64 {
+            let text = round.to_le_bytes();
+            let series = family.series(&text).unwrap();
+            for cell in 0..3 {
+                assert_eq!(series.at(cell).get(), 0, "{name} {round}");
+                series.at(cell).add(u64::MAX / 7);
+            }
+            drop(series);
+            assert!(family.remove(&text));
+        }
+        region.sweep();
+    }
+    // Four overflow nowhere: what was used is a few rounds' worth.
+    assert_eq!(records(region.usage()), 0);
+    assert!(region.usage().striped_cells.reached < 100 * 3 * 8);
+}
+
+#[test]
+fn an_idle_series_goes_and_one_that_is_looked_up_stays() {
+    let region = small();
+    let family = region.family(FamilySpec { idle_minutes: 3, ..spec("f") }).unwrap().family;
+    family.series(b"idle").unwrap().at(0).add(1);
+    for _ in 0..10 {
+        family.series(b"busy").unwrap().at(0).add(1);
+        region.sweep();
+    }
+    assert_eq!(values(region, "f"), HashMap::from([(b"busy".to_vec(), 10)]));
+    for _ in 0..2 {
+        region.sweep();
+    }
+    assert_eq!(values(region, "f").len(), 1, "three sweeps must pass");
+    region.sweep();
+    assert_eq!(values(region, "f").len(), 0);
+    region.sweep();
+    assert_eq!(records(region.usage()), 0);
+}
+
+#[test]
+fn series_of_a_family_that_does_not_expire_stay_and_so_do_lasting_ones() {
+    let region = small();
+    let stays = region.family(FamilySpec { idle_minutes: 0, ..spec("stays") }).unwrap().family;
+    let goes = region.family(spec("goes")).unwrap().family;
+    stays.series(b"a").unwrap().at(0).add(1);
+    goes.lasting_series(b"b").unwrap().at(0).add(1);
+    goes.series_beyond_limit(b"c").unwrap().at(0).add(1);
+    for _ in 0..5 {
+        region.sweep();
+    }
+    assert_eq!(values(region, "stays").len(), 1);
+    assert_eq!(values(region, "goes").len(), 2);
+    assert!(!goes.remove(b"b"), "somebody may hold it for good");
+}
+
+#[test]
+fn a_look_up_that_is_under_way_holds_its_series() {
+    let region = small();
+    let family = region.family(spec("f")).unwrap().family;
+    let held = family.series(b"held").unwrap();
+    held.at(0).add(1);
+    for n in 0..2_000_u64 {
+        region.sweep();
+        let text = n.to_le_bytes();
+        family.series(&text).unwrap().at(0).add(1);
+        family.remove(&text);
+    }
+    held.at(0).add(1);
+    assert_eq!(values(region, "f").get(&b"held"[..]), Some(&2));
+    drop(held);
+    for _ in 0..3 {
+        region.sweep();
+    }
+    assert!(values(region, "f").is_empty());
+    assert_eq!(records(region.usage()), 0);
+}
+
+#[test]
+fn what_is_removed_under_a_look_up_is_not_used_for_another_series() {
+    let region = small();
+    let family = region.family(spec("f")).unwrap().family;
+    let held = family.series(b"held").unwrap();
+    assert!(family.remove(b"held"));
+    for n in 0..2_000_u64 {
+        family.series(&n.to_le_bytes()).unwrap();
+        held.at(0).add(1);
+        region.sweep();
+    }
+    assert!(values(region, "f").values().all(|&value| value == 0));
+}
+
+#[test]
+fn a_kept_series_is_hidden_while_idle_and_comes_back_with_its_next_add() {
+    let region = small();
+    let family = region.family(FamilySpec { hides: true, ..spec("f") }).unwrap().family;
+    let kept = family.series(b"kept").unwrap().keep().unwrap();
+    kept.at(0).add(3);
+    for _ in 0..4 {
+        region.sweep();
+    }
+    assert!(values(region, "f").is_empty());
+    kept.at(0).add(1);
+    assert_eq!(values(region, "f"), HashMap::from([(b"kept".to_vec(), 4)]));
+    region.sweep();
+    assert_eq!(values(region, "f").len(), 1);
+    for _ in 0..4 {
+        region.sweep();
+    }
+    assert!(values(region, "f").is_empty());
+    // A look-up finds the same.
+    family.series(b"kept").unwrap().at(0).add(1);
+    assert_eq!(kept.at(0).get(), 5);
+    assert_eq!(values(region, "f").len(), 1);
+}
+
+#[test]
+fn a_kept_series_that_is_removed_is_hidden_until_its_next_add() {
+    let region = small();
+    let family = region.family(spec("f")).unwrap().family;
+    let kept = family.series(b"kept").unwrap().keep().unwrap();
+    kept.at(0).add(3);
+    assert!(family.remove(b"kept"));
+    assert!(values(region, "f").is_empty());
+    kept.at(0).add(1);
+    assert_eq!(values(region, "f"), HashMap::from([(b"kept".to_vec(), 4)]));
+}
+
+#[test]
+fn a_kept_gauge_is_shown_however_long_it_stands_still() {
+    let region = small();
+    let family = region.family(FamilySpec { hides: false, ..spec("f") }).unwrap().family;
+    family.series(b"kept").unwrap().keep().unwrap().at(0).set(3);
+    for _ in 0..5 {
+        region.sweep();
+    }
+    assert_eq!(values(region, "f").len(), 1);
+}
+
+#[test]
+fn what_is_in_flight_does_not_expire() {
+    let region = small();
+    let spec = FamilySpec { storage: Storage::Owned, ..spec("f") };
+    let family = region.family(spec).unwrap().family;
+    family.series(b"a").unwrap().at(0).add(1);
+    for _ in 0..5 {
+        region.sweep();
+    }
+    assert_eq!(values(region, "f").get(&b"a"[..]), Some(&1));
+    family.series(b"a").unwrap().at(0).add(1_u64.wrapping_neg());
+    for _ in 0..3 {
+        region.sweep();
+    }
+    assert!(values(region, "f").is_empty());
+}
+
+/// A hundred times over, every one of 2,000 series is replaced by another.
+fn turn_over(next: impl Fn(u64, &mut Random) -> u64) -> (Usage, u64) {
+    let region = small();
+    let family = region.family(spec("f")).unwrap().family;
+    let mut random = Random(0x9E37_79B9_7F4A_7C15);
+    let mut live: Vec<Vec<u8>> = Vec::new();
+    for n in 0..200_000 {
+        let text = random.text();
+        if live.len() < 2_000 {
+            family.series(&text).unwrap().at(0).add(1);
+            live.push(text);
+            continue;
+        }
+        let at = next(n, &mut random) as usize;
+        // Two random texts of a byte or two can be the same.
+        family.remove(&live[at]);
+        family.series(&text).unwrap().at(0).add(1);
+        live[at] = text;
+    }
+    let seen = values(region, "f");
+    let mut distinct = live.clone();
+    distinct.sort();
+    distinct.dedup();
+    assert!(seen.len() <= distinct.len() && seen.len() > 1_900, "{}", seen.len());
+    let bytes = seen.keys().map(|text| text.len() as u64).sum();
+    (region.usage(), bytes)
+}
+
+#[test]
+fn label_space_comes_back() {
+    type Next = fn(u64, &mut Random) -> u64;
+    let orders: [(&str, Next); 2] =
+        [("the oldest first", |n, _| n % 2_000), ("any", |_, random| random.below(2_000))];
+    for (order, next) in orders {
+        let (usage, bytes) = turn_over(next);
+        let ratio = usage.text.reached as f64 / bytes as f64;
+        println!(
+            "{order}: {bytes} bytes of live text in {} of arena, {ratio:.3}; {} records",
+            usage.text.reached,
+            usage.records.reached / usage.record_len
+        );
+        assert!(ratio <= 1.25, "{order}: {usage:?}");
+        assert!(usage.records.reached <= 2_200 * usage.record_len, "{order}: {usage:?}");
+        assert!(usage.single_cells.reached <= 2_200 * 8, "{order}: {usage:?}");
+    }
+}
+
+#[test]
+fn label_space_comes_back_where_all_go_at_once() {
+    let region = small();
+    let family = region.family(spec("f")).unwrap().family;
+    let mut random = Random(7);
+    for _ in 0..100 {
+        let live: Vec<Vec<u8>> = (0..2_000).map(|_| random.text()).collect();
+        for text in &live {
+            family.series(text).unwrap();
+        }
+        let bytes: usize = values(region, "f").keys().map(Vec::len).sum();
+        let reached = region.usage().text.reached;
+        assert!(reached as f64 <= 1.25 * bytes as f64, "{reached} for {bytes}");
+        for text in &live {
+            family.remove(text);
+        }
+    }
+}
+
+#[test]
+fn label_sets_without_end_leave_everything_flat() {
+    let all: u64 = std::env::var("TALEA_TURNOVER").map_or(300_000, |n| n.parse().unwrap());
+    const LIVE: u64 = 2_000;
+    let region = small();
+    let family = region.family(spec("f")).unwrap().family;
+    let text = |n: u64| format!("user=\"{n}\",session=\"{:x}\"", n.wrapping_mul(0x9E37_79B9));
+    let mut times = Vec::new();
+    let mut usage = Vec::new();
+    let mut began = Instant::now();
+    for n in 0..all {
+        if n >= LIVE {
+            assert!(family.remove(text(n - LIVE).as_bytes()));
+        }
+        family.series(text(n).as_bytes()).unwrap().at(0).add(n);
+        if (n + 1) % (all / 10) == 0 {
+            times.push(began.elapsed());
+            usage.push(region.usage());
+            began = Instant::now();
+        }
+    }
+    println!(
+        "{} ns a removal and an insert",
+        times.iter().sum::<Duration>().as_nanos() as u64 / all
+    );
+    let reached = |u: &Usage| [u.records, u.text, u.single_cells].map(|part| part.reached);
+    let (early, late) = (reached(&usage[1]), reached(&usage[9]));
+    assert!(early.iter().zip(&late).all(|(e, l)| *l <= e + e / 10), "{usage:?}");
+    times[1..].sort();
+    assert!(times[9] < 4 * times[1], "{times:?}");
+    let seen = values(region, "f");
+    assert_eq!(seen.len() as u64, LIVE);
+    assert!((all - LIVE..all).all(|n| seen[text(n).as_bytes()] == n));
+}
+
+#[test]
+fn nothing_is_lost_or_misplaced_while_series_come_and_go_under_many_threads() {
+    let region = small();
+    // Texts that never go, and texts that go when they are idle.
+    let lasting = region.family(FamilySpec { idle_minutes: 0, ..spec("lasting") }).unwrap().family;
+    let passing = region.family(spec("passing")).unwrap().family;
+    let done = AtomicBool::new(false);
+    let added = AtomicU64::new(0);
+    let removed = AtomicU64::new(0);
+    let add = |family: Family, name: u64| {
+        let text = format!("{}{name}", "x".repeat((name % 90) as usize));
+        family.series(text.as_bytes()).unwrap().at(0).add(1);
+    };
+    std::thread::scope(|scope| {
+        for seed in 1..=3 {
+            let (done, added, removed) = (&done, &added, &removed);
+            scope.spawn(move || {
+                let mut random = Random(seed);
+                for _ in 0..100_000 {
+                    add(lasting, random.below(50));
+                    added.fetch_add(1, Relaxed);
+                    let name = random.below(400);
+                    add(passing, name);
+                    if random.below(4) == 0 {
+                        let text = format!("{}{name}", "x".repeat((name % 90) as usize));
+                        removed.fetch_add(u64::from(passing.remove(text.as_bytes())), Relaxed);
+                    }
+                }
+                done.store(true, Relaxed);
+            });
+        }
+        scope.spawn(|| {
+            while !done.load(Relaxed) {
+                region.sweep();
+                for (text, _) in values(region, "passing") {
+                    let name: u64 =
+                        String::from_utf8(text).unwrap().replace('x', "").parse().unwrap();
+                    assert!(name < 400);
+                }
+            }
+        });
+    });
+    assert!(removed.load(Relaxed) > 10_000);
+    assert_eq!(values(region, "lasting").values().sum::<u64>(), added.load(Relaxed));
+    for _ in 0..4 {
+        region.sweep();
+    }
+    assert!(values(region, "passing").is_empty());
+    assert_eq!(records(region.usage()), 50);
+}
+
+#[test]
+fn an_idle_series_never_goes_while_something_is_added_to_it() {
+    let region = small();
+    let family = region.family(spec("f")).unwrap().family;
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let adders: Vec<_> = (0..2)
+            .map(|me| {
+                scope.spawn(move || {
+                    for n in 0..100_000_u64 {
+                        // Looked up in every sweep there can be meanwhile, so it
+                        // must never go.
+                        let series = family.series(b"busy").unwrap();
+                        series.at(0).add(1);
+                        drop(series);
+                        if n % 16 == me {
+                            let text = (n % 1_000).to_le_bytes();
+                            family.series(&text).unwrap().at(0).add(1);
+                        }
+                    }
+                })
+            })
+            .collect();
+        // A sweep lasts as long as a look-up may take, or it would be idle.
+        let sweeper = scope.spawn(|| {
+            let mut sweeps = 0;
+            let mut last = 0;
+            while !done.load(Relaxed) {
+                let busy = values(region, "f").get(&b"busy"[..]).copied().unwrap_or(0);
+                // Only when it was looked up since the last sweep.
+                if busy > last + 100 {
+                    region.sweep();
+                    sweeps += 1;
+                    last = busy;
+                }
+            }
+            sweeps
+        });
+        let added: Vec<_> = adders.into_iter().map(|adder| adder.join()).collect();
+        done.store(true, Relaxed);
+        added.into_iter().for_each(|added| added.unwrap());
+        assert!(sweeper.join().unwrap() > 10);
+    });
+    assert_eq!(values(region, "f")[&b"busy"[..]], 200_000);
+}
