@@ -63,7 +63,7 @@ struct On {
 fn talea(_: &Setting) -> Result<Box<dyn Work>> {
     let family: Family<On, Counter> = Registry::new()?.register(Opts::new("own", "Adds."))?;
     work(
-        LANES.map(|(lane, _)| family.with(On { lane })),
+        LANES.map(|(lane, _)| family.with(On { lane }).keep()),
         |kept, thread, n| {
             let own = &kept[thread];
             (0..n).for_each(|_| own.inc());

@@ -27,9 +27,9 @@ pub fn derive_label_value(input: TokenStream) -> TokenStream {
 /// gives it `const fn new()` and `for_test()`.
 ///
 /// The field's doc comment is the help. The name is the struct's prefix, given
-/// by `#[metrics(prefix = "…")]`, then the field's name.
-/// `#[metric(name = "…", buckets = [..], striped = true, limit = 100)]` on a
-/// field says otherwise; `#[metric(nested)]` marks a field that is a set itself.
+/// by `#[metrics(prefix = "…")]`, then the field's name. `#[metric(name = "…",
+/// buckets = [..], striped = true, limit = 100, expires_after = None)]` on a field
+/// says otherwise; `#[metric(nested)]` marks a field that is a set itself.
 #[proc_macro_derive(Metrics, attributes(metrics, metric))]
 pub fn derive_metrics(input: TokenStream) -> TokenStream {
     expand(parse_macro_input!(input), metrics::derive)

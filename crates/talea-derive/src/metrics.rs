@@ -34,15 +34,16 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
             ));
         }
         let help = help(field, ident)?;
-        let Choices { buckets, striped, limit, .. } = &choices;
+        let Choices { buckets, striped, limit, expires_after, .. } = &choices;
         let buckets = buckets.iter().map(|expr| quote!(.buckets(&#expr)));
         let striped = striped.iter().map(|expr| quote!(.striped(#expr)));
         let limit = limit.iter().map(|expr| quote!(.limit(#expr)));
+        let expires = expires_after.iter().map(|expr| quote!(.expires_after(#expr)));
         registrations.push(quote! {
             ::talea::Registrable::register(
                 &self.#ident,
                 registry,
-                &::talea::Opts::new(#name, #help)#(#buckets)*#(#striped)*#(#limit)*,
+                &::talea::Opts::new(#name, #help)#(#buckets)*#(#striped)*#(#limit)*#(#expires)*,
             )?;
         });
     }
@@ -111,6 +112,7 @@ struct Choices {
     buckets: Option<Expr>,
     striped: Option<Expr>,
     limit: Option<Expr>,
+    expires_after: Option<Expr>,
     nested: bool,
 }
 
@@ -127,10 +129,11 @@ impl Choices {
                     "buckets" => choices.buckets = Some(meta.value()?.parse()?),
                     "striped" => choices.striped = Some(meta.value()?.parse()?),
                     "limit" => choices.limit = Some(meta.value()?.parse()?),
+                    "expires_after" => choices.expires_after = Some(meta.value()?.parse()?),
                     "nested" => choices.nested = true,
                     _ => {
                         return Err(meta
-                            .error("expected `name`, `buckets`, `striped`, `limit` or `nested`"));
+                            .error("expected `name`, `buckets`, `striped`, `limit`, `expires_after` or `nested`"));
                     }
                 }
                 Ok(())

@@ -67,7 +67,8 @@ pub(crate) struct HttpMetrics {
 impl HttpMetrics {
     pub(crate) fn register(registry: &Registry) -> Result<Self, Error> {
         // The declaration bounds the series, and they are as hot as the service.
-        let opts = |name, help| Opts::new(name, help).striped(true).limit(u64::MAX);
+        let opts =
+            |name, help| Opts::new(name, help).striped(true).limit(u64::MAX).expires_after(None);
         Ok(Self {
             in_flight: registry
                 .register(opts("http_requests_in_flight", "Requests that are being answered."))?,
@@ -89,9 +90,9 @@ impl HttpMetrics {
         route: &'static str,
         status: StatusLabel,
     ) -> Meters {
-        let requests = |status| self.requests.with(Outcome { method, route, status });
+        let requests = |status| self.requests.with(Outcome { method, route, status }).keep();
         Meters {
-            in_flight: self.in_flight.with(Endpoint { method, route }),
+            in_flight: self.in_flight.with(Endpoint { method, route }).keep(),
             requests: match status {
                 StatusLabel::Class => Requests::ByClass(CLASSES.map(requests)),
                 StatusLabel::Code => Requests::ByCode {
@@ -101,7 +102,7 @@ impl HttpMetrics {
                     met: (0..CODES).map(|_| OnceLock::new()).collect(),
                 },
             },
-            duration: self.duration.with(Endpoint { method, route }),
+            duration: self.duration.with(Endpoint { method, route }).keep(),
         }
     }
 }
@@ -145,7 +146,7 @@ impl Meters {
                     let known = status.filter(|status| (100..=599).contains(status));
                     let shown = known.map(|status| status.to_string());
                     let status = shown.as_deref().unwrap_or(NO_STATUS);
-                    family.with(Outcome { method, route, status })
+                    family.with(Outcome { method, route, status }).keep()
                 });
                 counter.inc();
             }

@@ -45,7 +45,7 @@ pub(crate) const SWEEP: u64 = 1 << STEP_BITS;
 
 /// While it lives, what its thread looked up is not used for anything else.
 #[derive(Debug)]
-pub(crate) struct Guard {
+pub struct Guard {
     region: &'static Region,
     word: &'static AtomicU64,
     slot: u64,

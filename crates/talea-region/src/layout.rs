@@ -117,7 +117,7 @@ const _: () = assert!(M_SWEPT_AT + LINE <= PAGE);
 pub(crate) const USED: u64 = 0;
 /// How far its pages are known to be backed, in bytes.
 pub(crate) const BACKED: u64 = USED + WORD;
-/// The word of its bits at which the next search begins, where there are many.
+/// The word of its bits at which the next search begins.
 pub(crate) const CURSOR: u64 = BACKED + WORD;
 /// About how many granules below the mark are free.
 pub(crate) const FREE: u64 = CURSOR + WORD;

@@ -51,9 +51,10 @@ pub use cells::{Cell, Cells, Number, Storage};
 pub use error::{FamilyError, OpenError, Overflow};
 pub use families::{Family, FamilySpec, Registered};
 pub use file::Opened;
+pub use guard::Guard;
 pub use layout::{LAYOUT_VERSION, MAX_LEN, MIN_LEN};
 #[cfg(target_os = "linux")]
 pub use reader::Reader;
 pub use region::{Config, Part, Region, Usage};
-pub use series::Looked;
+pub use series::{Keep, Looked};
 pub use snapshot::{FamilyCopy, SeriesView, Snapshot};

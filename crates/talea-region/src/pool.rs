@@ -7,7 +7,7 @@
 //! them, and neither a stopped process nor a dead one blocks a pool: what a
 //! process that is killed leaves is at most the run that it was just taking.
 //!
-//! A search begins at the pool's start, where there are few words of bits, so
+//! A search begins at the first word that is not full, where there are few, so
 //! that a pool stays dense; else where the last one ended, and gives up after
 //! some words. Then the pool's mark moves on, and the pages below it are backed
 //! before anybody may touch them.
@@ -53,6 +53,9 @@ impl Region {
         for (n, mask) in words_of(at / pool.granule, count) {
             self.bits(pool, n).fetch_and(!mask, Release);
         }
+        if self.used(pool) / pool.granule <= WINDOW * 64 {
+            self.mark(pool.marks + CURSOR).fetch_min(at / pool.granule / 64, Relaxed);
+        }
         self.count_free(pool, count);
     }
 
@@ -78,12 +81,26 @@ impl Region {
         let granules = self.used(pool) / pool.granule;
         let words = granules.div_ceil(64);
         let cursor = self.mark(pool.marks + CURSOR);
-        let start = if words <= window { 0 } else { cursor.load(Relaxed) % words };
+        let start = match cursor.load(Relaxed) {
+            start if start < words => start,
+            _ => 0,
+        };
         let end = words.min(start.saturating_add(window));
-        let found = self.search(pool, count, start..end, granules);
+        let mut found = self.search(pool, count, start..end, granules);
         if words > window {
-            let next = found.map_or(end, |n| n / 64);
-            cursor.store(next, Relaxed);
+            cursor.store(found.map_or(end, |n| n / 64), Relaxed);
+        } else {
+            let full = (start..end).take_while(|&n| self.bits(pool, n).load(Relaxed) == u64::MAX);
+            let first = start + full.count() as u64;
+            if first > start {
+                // If something comes back before that word at this very instant, it
+                // may be passed over until a search fails.
+                let _ = cursor.compare_exchange(start, first, Relaxed, Relaxed);
+            }
+            if found.is_none() && start > 0 {
+                cursor.store(0, Relaxed);
+                found = self.search(pool, count, 0..start, granules);
+            }
         }
         if found.is_some() {
             free.fetch_sub(count, Relaxed);

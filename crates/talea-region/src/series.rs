@@ -19,9 +19,29 @@ use crate::region::{Region, unix_nanos};
 #[derive(Debug)]
 pub struct Looked {
     cells: Cells,
-    id: u32,
+    keep: Keep,
     guard: Guard,
-    family: Family,
+}
+
+/// What keeps a series that was looked up.
+#[derive(Clone, Copy, Debug)]
+pub struct Keep {
+    region: &'static Region,
+    id: u32,
+}
+
+impl Keep {
+    /// Keeps the series for as long as this process lives, in children made by
+    /// `fork` too. To be called while the guard of the look-up lives. A series
+    /// that another thread removes at this very instant is kept, but found no
+    /// more.
+    ///
+    /// # Errors
+    ///
+    /// [`Overflow`] where there is no room to note it.
+    pub fn keep(self) -> Result<(), Overflow> {
+        if self.region.pin(self.id) { Ok(()) } else { Err(Overflow::Full) }
+    }
 }
 
 impl Deref for Looked {
@@ -34,20 +54,20 @@ impl Deref for Looked {
 }
 
 impl Looked {
-    /// Keeps the series for as long as this process lives, and returns its cells:
-    /// they are its own from now on, in children made by `fork` too.
-    ///
-    /// A series that is removed by another thread at this very instant may be
-    /// made anew.
+    /// Keeps the series, as [`Keep::keep`], and returns its cells.
     ///
     /// # Errors
     ///
     /// [`Overflow`] where there is no room to note it.
     pub fn keep(self) -> Result<Cells, Overflow> {
-        let Self { cells, id, guard, family } = self;
-        let pinned = family.region.pin(id);
-        drop(guard);
-        if pinned { Ok(cells) } else { Err(Overflow::Full) }
+        self.keep.keep().map(|()| self.cells)
+    }
+
+    /// The cells, what keeps them, and what must live as long as they are used
+    /// otherwise.
+    #[inline]
+    pub fn into_parts(self) -> (Cells, Keep, Guard) {
+        (self.cells, self.keep, self.guard)
     }
 }
 
@@ -79,7 +99,7 @@ impl Family {
     pub fn series(&self, text: &[u8]) -> Result<Looked, Overflow> {
         let guard = self.region.enter();
         let (id, cells) = self.find_or_make(&guard, text, Term::Passing)?;
-        Ok(Looked { cells, id, guard, family: *self })
+        Ok(Looked { cells, keep: Keep { region: self.region, id }, guard })
     }
 
     /// The same for a series that stays as long as its family: its cells can be

@@ -29,7 +29,7 @@ use crate::record::{self, BUILDING, CLEARING, CellRun, Head, PUBLISHED, REMOVED,
 use crate::region::{Region, unix_nanos};
 
 /// Records that are looked at in one go.
-const CHUNK: u64 = 32;
+const CHUNK: u64 = 16;
 /// Nanoseconds between two sweeps.
 const EVERY: u64 = 60_000_000_000;
 
@@ -65,10 +65,21 @@ impl Region {
         }
     }
 
+    /// The same if the last sweep began more than a minute ago.
+    pub fn sweep_if_due(&'static self) {
+        if self.is_due(unix_nanos()) {
+            self.sweep();
+        }
+    }
+
+    fn is_due(&self, now: u64) -> bool {
+        now >= self.mark(M_SWEPT_AT).load(Relaxed).saturating_add(EVERY)
+    }
+
     /// Does the next chunk, if there is anything to do. `now` in nanoseconds since
     /// 1970, or 0 where it is not known.
     pub(crate) fn sweep_a_little(&self, guard: &Guard, now: u64) {
-        if now >= self.mark(M_SWEPT_AT).load(Relaxed).saturating_add(EVERY) {
+        if self.is_due(now) {
             self.begin_sweep(now);
         }
         let swept = self.mark(M_SWEPT);

@@ -2,7 +2,10 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::Deref;
 use std::sync::OnceLock;
+
+use talea_region::Guard;
 
 use crate::labels::{LabelText, Labels};
 use crate::metric::Metric;
@@ -57,13 +60,66 @@ impl<M: Metric> PartialEq for Bound<M> {
 impl<M: Metric> Bound<M> {
     /// Finds or makes a series by its label text, and remembers it in its place,
     /// if it has one. What overflows is not remembered.
-    fn resolve(&self, labels: &impl Labels, place: Option<&OnceLock<M::Bound>>) -> M::Bound {
+    fn resolve(&self, labels: &impl Labels, place: Option<&OnceLock<M::Bound>>) -> Looked<M> {
         // Written in place: moving the text would cost as much as hashing it.
         let mut text = LabelText::new();
         labels.write(&mut text);
-        let Ok(cells) = self.family.series(text.as_bytes()) else { return self.overflow };
-        let found = M::bind(cells, self.thresholds);
-        place.map_or(found, |place| *place.get_or_init(|| found))
+        let found = match place {
+            Some(place) => self.family.lasting_series(text.as_bytes()).map(|cells| {
+                let bound = place.get_or_init(|| M::bind(cells, self.thresholds));
+                Looked::lasting(Slot::Bound(*bound))
+            }),
+            None => self.family.series(text.as_bytes()).map(|looked| {
+                let (cells, keep, guard) = looked.into_parts();
+                let bound = M::bind(cells, self.thresholds);
+                Looked { metric: M::holding(Slot::Borrowed(bound, keep)), _guard: Some(guard) }
+            }),
+        };
+        found.unwrap_or_else(|_| Looked::lasting(Slot::Bound(self.overflow)))
+    }
+}
+
+/// A metric that was just looked up by its labels: use it in the same breath, as
+/// in `family.with(labels).inc()`, or [`keep`](Self::keep) it.
+///
+/// While one lives, no memory of series that went is used again, anywhere in the
+/// region; so do not hold on to one. It cannot be sent to another thread.
+#[must_use = "a metric that is looked up and not used was at most made"]
+#[derive(Debug)]
+pub struct Looked<M> {
+    metric: M,
+    /// Where the labels are fixed there is none: such series never go.
+    _guard: Option<Guard>,
+}
+
+impl<M: Metric> Looked<M> {
+    #[inline]
+    fn lasting(slot: Slot<M::Bound>) -> Self {
+        Self { metric: M::holding(slot), _guard: None }
+    }
+
+    /// The metric, to hold on to: its series stays as long as this process lives.
+    /// A counter or a histogram that nobody adds to is left out of scrapes after
+    /// the family's time and comes back with the next add.
+    ///
+    /// Cost: some atomic operations, and 40 bytes of the region for a series that
+    /// was never kept before. Where there is no room for those, what the metric is
+    /// told goes nowhere.
+    pub fn keep(self) -> M
+    where
+        M: Clone,
+    {
+        // The clone of one that was looked up keeps it.
+        self.metric.clone()
+    }
+}
+
+impl<M> Deref for Looked<M> {
+    type Target = M;
+
+    #[inline]
+    fn deref(&self) -> &M {
+        &self.metric
     }
 }
 
@@ -86,15 +142,27 @@ impl<L: 'static, M: Metric> Family<L, M> {
     /// room for a new one, the family's overflow series.
     ///
     /// Cost: where all labels are fixed (enums, bools), some arithmetic and a
-    /// load; else the labels are rendered, hashed once and compared. Keep the
-    /// result where the labels are known beforehand: a kept handle costs nothing
-    /// to find.
+    /// load; else the labels are rendered, hashed once and compared, and this
+    /// thread announces in a word of its own that it looks. [`keep`](Looked::keep)
+    /// the result where the labels are known beforehand: a kept handle costs
+    /// nothing to find.
     #[inline]
-    pub fn with<Q: Labels<Static = L>>(&self, labels: Q) -> M {
-        let Some(bound) = self.bound.get() else { return M::holding(Slot::late()) };
+    pub fn with<Q: Labels<Static = L>>(&self, labels: Q) -> Looked<M> {
+        let Some(bound) = self.bound.get() else { return Looked::lasting(Slot::late()) };
         let place = bound.fixed.get(labels.index());
-        let found = place.and_then(|place| place.get().copied());
-        M::holding(Slot::Bound(found.unwrap_or_else(|| bound.resolve(&labels, place))))
+        match place.and_then(|place| place.get().copied()) {
+            Some(found) => Looked::lasting(Slot::Bound(found)),
+            None => bound.resolve(&labels, place),
+        }
+    }
+
+    /// Removes a label combination with all that it counted; the next look-up
+    /// makes it anew. One that a living process keeps is left out of scrapes until
+    /// its value changes. False where there is none, or where the labels are fixed:
+    /// such series stay.
+    pub fn remove<Q: Labels<Static = L>>(&self, labels: Q) -> bool {
+        let text = LabelText::of(&labels);
+        self.bound.get().is_some_and(|bound| bound.family.remove(text.as_bytes()))
     }
 
     /// How often a label combination went to the overflow series because it was

@@ -67,7 +67,7 @@ mod unit;
 
 pub use error::Error;
 pub use expose::TEXT_CONTENT_TYPE;
-pub use family::Family;
+pub use family::{Family, Looked};
 pub use histogram_snapshot::HistogramSnapshot;
 pub use labels::{LabelText, LabelValue, Labels};
 pub use metric::{

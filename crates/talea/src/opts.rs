@@ -1,5 +1,7 @@
 //! What a metric is registered with.
 
+use std::time::Duration;
+
 /// Name, help and choices of a metric, built up by `const fn`s:
 ///
 /// ```
@@ -19,6 +21,7 @@ pub struct Opts<'a> {
     pub(crate) buckets: Option<&'a [f64]>,
     pub(crate) striped: Option<bool>,
     pub(crate) limit: Option<u64>,
+    pub(crate) expires_after: Option<Duration>,
 }
 
 impl<'a> Opts<'a> {
@@ -28,7 +31,14 @@ impl<'a> Opts<'a> {
     /// itself: a counter ends in `_total`, a histogram in its unit (`_seconds`,
     /// `_bytes`).
     pub const fn new(name: &'a str, help: &'a str) -> Self {
-        Self { name, help, buckets: None, striped: None, limit: None }
+        Self {
+            name,
+            help,
+            buckets: None,
+            striped: None,
+            limit: None,
+            expires_after: Some(Duration::from_secs(3600)),
+        }
     }
 
     /// A histogram's thresholds, in the exposed unit (seconds, bytes), finite,
@@ -53,6 +63,17 @@ impl<'a> Opts<'a> {
     /// is fixed.
     pub const fn limit(mut self, limit: u64) -> Self {
         self.limit = Some(limit);
+        self
+    }
+
+    /// After how long a series with a dynamic label goes that nobody looked up, in
+    /// whole minutes, rounded up; `None` for never. It takes up to two minutes
+    /// longer, and somebody must take a snapshot in a process that has the registry,
+    /// or meet new labels. One that is kept stays, and one that counts what is in
+    /// flight, unless that is 0. Default: an hour. Series whose labels are all fixed
+    /// never go.
+    pub const fn expires_after(mut self, idle: Option<Duration>) -> Self {
+        self.expires_after = idle;
         self
     }
 }

@@ -11,7 +11,7 @@ use crate::definition::Definition;
 use crate::error::Error;
 use crate::family::{self, Family};
 use crate::labels::{LabelText, Labels};
-use crate::metric::{Metric, Shape};
+use crate::metric::{Kind, Metric, Shape};
 use crate::names;
 use crate::opts::Opts;
 use crate::slot::Slot;
@@ -107,10 +107,12 @@ impl Registry {
         self.refresh.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::new(refresh));
     }
 
-    /// All values at this instant. Any number of threads may ask at once.
+    /// All values at this instant. Any number of threads may ask at once. At most
+    /// once a minute, series that are idle go before.
     pub fn snapshot(&self) -> Snapshot {
         let refresh = self.refresh.lock().unwrap_or_else(PoisonError::into_inner).clone();
         refresh.iter().for_each(|refresh| refresh());
+        self.region.sweep_if_due();
         Snapshot::of(self.region.snapshot())
     }
 
@@ -143,6 +145,9 @@ impl Registry {
             number,
             cells: cells as u32,
             limit: opts.limit.or(fixed).unwrap_or(SERIES_LIMIT),
+            idle_minutes: if fixed.is_some() { 0 } else { idle_minutes(opts) },
+            // A gauge that stands still says something.
+            hides: kind != Kind::Gauge,
         };
         let Registered { family, conflict } = self.region.family(spec).map_err(|error| {
             fail(match error {
@@ -196,6 +201,11 @@ fn check_labels(names: &[&str]) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+fn idle_minutes(opts: &Opts<'_>) -> u32 {
+    opts.expires_after
+        .map_or(0, |idle| u32::try_from(idle.as_secs().div_ceil(60)).unwrap_or(u32::MAX).max(1))
 }
 
 fn storage<L: Labels>(shape: &Shape, opts: &Opts<'_>) -> Storage {

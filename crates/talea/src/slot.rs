@@ -2,15 +2,34 @@
 
 use std::sync::OnceLock;
 
+use talea_region::Keep;
+
 /// A metric that was made with its cells says so in its own memory, without the
 /// synchronization that a static needs: making one must cost nothing, since each
 /// look-up does.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum Slot<T> {
     /// Made with its cells.
     Bound(T),
     /// Made without; a registry fills it once.
     Late(OnceLock<T>),
+    /// Found by a look-up and only good while that lives; a clone keeps its
+    /// series.
+    Borrowed(T, Keep),
+}
+
+impl<T: Copy> Clone for Slot<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Bound(bound) => Self::Bound(*bound),
+            Self::Late(late) => Self::Late(late.clone()),
+            // Where there is no room even to note that it is kept, what the clone
+            // is told goes nowhere.
+            Self::Borrowed(bound, keep) => {
+                keep.keep().map_or(Self::late(), |()| Self::Bound(*bound))
+            }
+        }
+    }
 }
 
 impl<T: Copy + PartialEq> Slot<T> {
@@ -18,7 +37,7 @@ impl<T: Copy + PartialEq> Slot<T> {
     #[inline]
     pub(crate) fn get(&self) -> Option<&T> {
         match self {
-            Self::Bound(bound) => Some(bound),
+            Self::Bound(bound) | Self::Borrowed(bound, _) => Some(bound),
             Self::Late(late) => late.get(),
         }
     }
@@ -27,7 +46,7 @@ impl<T: Copy + PartialEq> Slot<T> {
     /// this now.
     pub(crate) fn bind(&self, bound: T) -> bool {
         match self {
-            Self::Bound(already) => *already == bound,
+            Self::Bound(already) | Self::Borrowed(already, _) => *already == bound,
             Self::Late(late) => *late.get_or_init(|| bound) == bound,
         }
     }
