@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::OpenError;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(loom)))]
 use crate::layout::{SLOT_COUNT, Sections};
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(loom)))]
 use crate::mapping::{Mapping, alone_with, is_tmpfs};
 use crate::region::{Config, Region};
 
@@ -33,7 +33,7 @@ impl Region {
     ///
     /// The directory is missing, not writable or not on tmpfs; the path is not a
     /// regular file; limits that do not fit; no memory.
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", not(loom)))]
     pub fn open(path: impl AsRef<Path>, config: Config) -> Result<Opened, OpenError> {
         let path = path.as_ref();
         let directory = match path.parent() {
@@ -90,13 +90,13 @@ impl Region {
     /// # Errors
     ///
     /// Always [`OpenError::Unsupported`].
-    #[cfg(not(target_os = "linux"))]
+    #[cfg(not(all(target_os = "linux", not(loom))))]
     pub fn open(_path: impl AsRef<Path>, _config: Config) -> Result<Opened, OpenError> {
         Err(OpenError::Unsupported)
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(loom)))]
 enum Found {
     Region(&'static Region),
     Unusable { reason: String, used: bool },
@@ -104,7 +104,7 @@ enum Found {
 }
 
 /// Attaches to what stands at a path, if it is a region.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(loom)))]
 fn attach(path: &Path) -> Result<Found, OpenError> {
     use std::io::ErrorKind;
     match look(path) {
@@ -117,14 +117,14 @@ fn attach(path: &Path) -> Result<Found, OpenError> {
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(loom)))]
 enum Looked {
     Region(Mapping, Sections),
     Unusable { reason: String, used: bool },
 }
 
 /// What stands at a path, without taking part in it.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(loom)))]
 fn look(path: &Path) -> std::io::Result<Looked> {
     use std::io::ErrorKind;
     use std::sync::atomic::Ordering::Acquire;
@@ -150,7 +150,7 @@ fn look(path: &Path) -> std::io::Result<Looked> {
 /// Moves aside what cannot be used, and says so. Services that start at once come
 /// here one after the other, so it looks again: the first may have put a new
 /// region in its place.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(loom)))]
 fn move_aside(path: &Path) -> std::io::Result<Option<String>> {
     let reason = match look(path) {
         Ok(Looked::Unusable { reason, used: false }) => reason,
@@ -165,14 +165,14 @@ fn move_aside(path: &Path) -> std::io::Result<Option<String>> {
     )))
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(loom)))]
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(loom)))]
 fn free_name(path: &Path) -> PathBuf {
     let names = (1..).map(|n| with_suffix(path, &format!(".stale-{n}")));
     names.into_iter().find(|name| !name.exists()).unwrap_or_else(|| with_suffix(path, ".stale"))

@@ -166,7 +166,19 @@ fn fence() {
     crate::primitive::fence(SeqCst);
 }
 
+#[cfg(loom)]
+loom::thread_local! {
+    /// Under the model checker all threads are one, and say who they are.
+    pub(crate) static MODEL_THREAD: ThreadCell<u64> = ThreadCell::new(0);
+}
+
+#[cfg(loom)]
+pub(crate) fn thread_number() -> u64 {
+    MODEL_THREAD.with(ThreadCell::get)
+}
+
 /// Threads take numbers as they come.
+#[cfg(not(loom))]
 #[inline]
 pub(crate) fn thread_number() -> u64 {
     use std::sync::atomic::AtomicU64;

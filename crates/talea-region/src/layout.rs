@@ -361,7 +361,7 @@ fn page_down(n: u64) -> u64 {
     n / PAGE * PAGE
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

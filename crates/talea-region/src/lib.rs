@@ -33,11 +33,13 @@ mod hash;
 mod index;
 mod layout;
 mod mapping;
+#[cfg(all(test, loom))]
+mod models;
 mod pins;
 mod planes;
 mod pool;
 mod primitive;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(loom)))]
 mod reader;
 mod record;
 mod region;
@@ -53,7 +55,7 @@ pub use families::{Family, FamilySpec, Registered};
 pub use file::Opened;
 pub use guard::Guard;
 pub use layout::{LAYOUT_VERSION, MAX_LEN, MIN_LEN};
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(loom)))]
 pub use reader::Reader;
 pub use region::{Config, Part, Region, Usage};
 pub use series::{Keep, Looked};

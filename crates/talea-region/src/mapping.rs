@@ -70,7 +70,7 @@ impl Mapping {
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(loom)))]
 mod linux {
     use super::*;
     use std::fs::{File, OpenOptions};
@@ -319,12 +319,13 @@ mod linux {
     }
 }
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(loom)))]
 pub(crate) use linux::{alone_with, is_tmpfs};
 
-#[cfg(any(test, not(target_os = "linux")))]
+#[cfg(any(test, not(target_os = "linux"), loom))]
 mod portable {
     use super::*;
+    #[cfg(not(loom))]
     use std::alloc::{Layout, alloc_zeroed};
 
     /// Memory of this process alone: all of it is there from the start.
@@ -334,6 +335,12 @@ mod portable {
 
     #[cfg_attr(target_os = "linux", allow(dead_code))]
     impl Backing {
+        #[cfg(loom)]
+        pub(super) fn anonymous(len: u64) -> io::Result<(Self, &'static [AtomicU64])> {
+            Ok((Self, Vec::leak((0..len / 8).map(|_| AtomicU64::new(0)).collect())))
+        }
+
+        #[cfg(not(loom))]
         pub(super) fn anonymous(len: u64) -> io::Result<(Self, &'static [AtomicU64])> {
             let layout = Layout::from_size_align(len as usize, 4096)
                 .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
@@ -361,7 +368,7 @@ mod portable {
         }
     }
 
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     mod tests {
         use super::*;
 

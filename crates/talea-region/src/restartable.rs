@@ -22,7 +22,7 @@
 //!   relocated.
 //! - An add that fails to find a plane returns false and has changed nothing.
 
-#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64", not(loom)))]
 mod imp {
     use crate::layout::CPUS;
     use std::arch::asm;
@@ -161,9 +161,9 @@ mod imp {
     }
 }
 
-#[cfg(not(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64")))]
+#[cfg(not(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64", not(loom))))]
 mod imp {
-    use std::sync::atomic::AtomicU64;
+    use crate::primitive::AtomicU64;
 
     pub(crate) fn detect() {}
 

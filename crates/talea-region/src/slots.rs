@@ -11,8 +11,10 @@
 //! in the child before anything else does, and so calls only what is safe after
 //! a fork.
 
+#[cfg(not(loom))]
+use std::sync::atomic::AtomicPtr;
 use std::sync::atomic::{
-    AtomicPtr, AtomicU64 as OwnWord,
+    AtomicU64 as OwnWord,
     Ordering::{Acquire, Relaxed, Release, SeqCst},
 };
 
@@ -29,16 +31,24 @@ pub(crate) struct OwnSlot {
     /// How far its block lies behind block 0.
     block: OwnWord,
     /// The region that this process opened before this one.
+    #[cfg(not(loom))]
     next: AtomicPtr<Region>,
 }
 
 /// The regions that this process has open, the newest first.
+#[cfg(not(loom))]
 static OPEN: AtomicPtr<Region> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Takes a slot for a region that was just opened, and sees to it that children
-/// made by `fork` take theirs.
+/// Takes a slot for a region that was just opened.
 pub(crate) fn join(region: &'static Region) {
     region.take_slot(None);
+    #[cfg(not(loom))]
+    list(region);
+}
+
+/// Sees to it that children made by `fork` take slots of their own.
+#[cfg(not(loom))]
+fn list(region: &'static Region) {
     let this = std::ptr::from_ref(region).cast_mut();
     let mut newest = OPEN.load(Acquire);
     loop {
@@ -48,7 +58,7 @@ pub(crate) fn join(region: &'static Region) {
             Err(now) => newest = now,
         }
     }
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", not(loom)))]
     {
         static HANDLER: std::sync::Once = std::sync::Once::new();
         // SAFETY: the handler calls only what is safe in the child of a process
@@ -61,7 +71,7 @@ pub(crate) fn join(region: &'static Region) {
 }
 
 /// Runs in a child that was just made. No allocation, no lock.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(loom)))]
 extern "C" fn after_fork() {
     let mut at = OPEN.load(Acquire);
     // SAFETY: the list holds leaked regions only, linked before they were

@@ -1,0 +1,205 @@
+//! Claims that a model checker tries against every order of events: publication,
+//! removal, expiry and reuse, by the code that ships, in a region of a few words.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p talea-region --lib` runs them.
+//! `LOOM_MAX_PREEMPTIONS` bounds how often a thread is interrupted.
+
+use std::mem::ManuallyDrop;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use loom::thread;
+
+use crate::families::{Family, FamilySpec};
+use crate::guard::MODEL_THREAD;
+use crate::hash::hash;
+use crate::layout::*;
+use crate::mapping::Mapping;
+use crate::region::{Config, Region};
+
+const LEN: u64 = 16 * PAGE;
+
+/// Runs a model, with a fresh region for every order of events.
+fn check(model: impl Fn(&'static Region, Family) + Send + Sync + 'static) {
+    // Sweeps read a great many words; each read is an event.
+    let mut checker = loom::model::Builder::new();
+    checker.max_branches = 20_000;
+    let orders = Arc::new(AtomicU64::new(0));
+    let counted = orders.clone();
+    checker.check(move || {
+        counted.fetch_add(1, Relaxed);
+        let region = Region::anonymous(Config { len: LEN, series: 4, planes: 1 }).unwrap();
+        let spec = FamilySpec { idle_minutes: 1, ..FamilySpec::default() };
+        model(region, region.family(spec).unwrap().family);
+        let region = std::ptr::from_ref(region).cast_mut();
+        // SAFETY: the model has joined its threads and nobody else has the region.
+        unsafe { free(Box::from_raw(region)) };
+    });
+    println!("{} orders of events", orders.load(Relaxed));
+}
+
+/// A process never gives a region back; the checker makes too many.
+unsafe fn free(region: Box<Region>) {
+    let words = region.map.words(0, LEN / WORD).unwrap();
+    let (first, len) = (words.as_ptr().cast_mut(), words.len());
+    let region = ManuallyDrop::new(*region);
+    let _: &Mapping = &region.map;
+    // SAFETY: the words were leaked from a vector of this length.
+    drop(unsafe { Vec::from_raw_parts(first, len, len) });
+}
+
+fn spawn(number: u64, work: impl FnOnce() + 'static) -> thread::JoinHandle<()> {
+    thread::spawn(move || {
+        MODEL_THREAD.with(|own| own.set(number));
+        work();
+    })
+}
+
+fn add(family: Family, text: &[u8], n: u64) {
+    family.series(text).unwrap().at(0).add(n);
+}
+
+fn value(region: &'static Region, text: &[u8]) -> Option<u64> {
+    let snapshot = region.snapshot();
+    let family = &snapshot.families()[0];
+    let mut found = snapshot.series(family).filter(|series| series.text == text);
+    let value = found.next().map(|series| series.values[0]);
+    assert!(found.next().is_none(), "a series is there twice");
+    value
+}
+
+fn records(region: &'static Region) -> u64 {
+    region.usage().records.taken / RECORD_LEN
+}
+
+/// Texts that share a bucket.
+fn neighbours<const N: usize>(region: &'static Region, family: Family) -> [[u8; 1]; N] {
+    let bucket = |text: u8| hash(region.seed, u64::from(family.id), &[text]) % region.s.index_len;
+    let mut found = (0..=u8::MAX).filter(|&text| bucket(text) == bucket(0));
+    std::array::from_fn(|_| [found.next().unwrap()])
+}
+
+#[test]
+fn two_that_bring_the_same_labels_get_one_series() {
+    check(|region, family| {
+        let other = spawn(1, move || add(family, b"a", 1));
+        add(family, b"a", 2);
+        other.join().unwrap();
+        assert_eq!(value(region, b"a"), Some(3));
+        assert_eq!(records(region), 1);
+    });
+}
+
+#[test]
+fn two_that_bring_labels_of_one_bucket_both_stay() {
+    check(|region, family| {
+        let [a, b] = neighbours(region, family);
+        let other = spawn(1, move || add(family, &a, 1));
+        add(family, &b, 2);
+        other.join().unwrap();
+        assert_eq!((value(region, &a), value(region, &b)), (Some(1), Some(2)));
+    });
+}
+
+#[test]
+fn neighbours_that_are_removed_at_once_take_nobody_with_them() {
+    check(|region, family| {
+        let [a, b, c] = neighbours(region, family);
+        for text in [&a, &b, &c] {
+            add(family, text, 1);
+        }
+        // The chain begins with the latest.
+        let other = spawn(1, move || assert!(family.remove(&c)));
+        assert!(family.remove(&b));
+        other.join().unwrap();
+        add(family, &a, 1);
+        assert_eq!(value(region, &a), Some(2));
+        assert_eq!((value(region, &b), value(region, &c)), (None, None));
+    });
+}
+
+#[test]
+fn a_look_up_beside_a_removal_finds_its_own_series_or_makes_one() {
+    check(|region, family| {
+        let [a, b] = neighbours(region, family);
+        add(family, &a, 1);
+        add(family, &b, 1);
+        let other = spawn(1, move || assert!(family.remove(&b)));
+        add(family, &a, 1);
+        other.join().unwrap();
+        assert_eq!(value(region, &a), Some(2));
+    });
+}
+
+#[test]
+fn an_add_beside_an_expiry_is_not_lost() {
+    check(|region, family| {
+        add(family, b"a", 1);
+        region.sweep();
+        // From the next sweep on, it is idle.
+        let other = spawn(1, move || region.sweep());
+        add(family, b"a", 1);
+        other.join().unwrap();
+        let value = value(region, b"a");
+        assert!(matches!(value, Some(1 | 2)), "{value:?}");
+    });
+}
+
+#[test]
+fn what_is_looked_up_is_not_used_for_another_series() {
+    check(|region, family| {
+        add(family, b"a", 1);
+        let other = spawn(1, move || {
+            family.remove(b"a");
+            region.sweep();
+            add(family, b"b", 10);
+        });
+        // Made anew, or found before it went; in either case not `b`'s.
+        add(family, b"a", 1);
+        other.join().unwrap();
+        assert_eq!(value(region, b"b"), Some(10));
+    });
+}
+
+#[test]
+fn a_series_that_is_kept_does_not_expire() {
+    check(|region, family| {
+        add(family, b"a", 1);
+        region.sweep();
+        let other = spawn(1, move || {
+            region.sweep();
+            add(family, b"b", 10);
+        });
+        let kept = family.series(b"a").unwrap().keep().unwrap();
+        kept.at(0).add(1);
+        other.join().unwrap();
+        region.sweep();
+        region.sweep();
+        kept.at(0).add(1);
+        let value = value(region, b"a");
+        assert!(matches!(value, Some(2 | 3)), "{value:?}");
+    });
+}
+
+#[test]
+fn runs_of_a_pool_do_not_overlap() {
+    check(|region, _| {
+        let pool = region.s.arena;
+        let first = region.take(&pool, 70).unwrap();
+        region.give_back(&pool, first, 70);
+        let take = move || {
+            let at = region.take(&pool, 40).unwrap();
+            let word = &region.map.words(pool.at + at, 40).unwrap()[39];
+            assert_eq!(word.fetch_add(1, Relaxed), 0);
+            at
+        };
+        let other = spawn(1, move || {
+            take();
+        });
+        let at = take();
+        other.join().unwrap();
+        region.give_back(&pool, at, 40);
+        // The name and the definition of the family are empty.
+        assert_eq!(region.taken(&pool), 40);
+    });
+}
