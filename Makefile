@@ -20,6 +20,11 @@ demo: build
 build: setup
 	@$(CARGO) build --release --locked -p talea-cli -p items-api
 
+# A model checker tries the region's code in every order of events; the bound is on
+# how often a thread is interrupted.
+MODELS := RUSTFLAGS="--cfg loom"
+MODEL_TEST := $(CARGO) test --release --locked --target-dir target/models -p talea-region --lib
+
 # Everything that CI runs.
 test: setup-test
 	$(CARGO) fmt --all --check
@@ -27,6 +32,7 @@ test: setup-test
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked $(ALL) --no-deps
 	$(CARGO) build --locked $(ALL)
 	$(CARGO) test --locked $(ALL)
+	$(MODELS) LOOM_MAX_PREEMPTIONS=2 $(MODEL_TEST)
 
 # What takes longer: more kills, more adds, other platforms.
 test-long: test

@@ -109,7 +109,7 @@ impl Region {
         false
     }
 
-    fn begin_sweep(&self, now: u64) {
+    pub(crate) fn begin_sweep(&self, now: u64) {
         let swept_at = self.mark(M_SWEPT_AT);
         let before = swept_at.load(Relaxed);
         if swept_at.compare_exchange(before, now, AcqRel, Relaxed).is_ok() {
@@ -123,7 +123,7 @@ impl Region {
         (self.used(&self.s.records) / RECORD_LEN).div_ceil(CHUNK)
     }
 
-    fn sweep_chunk(&self, guard: &Guard, chunk: u64) {
+    pub(crate) fn sweep_chunk(&self, guard: &Guard, chunk: u64) {
         let end = (self.used(&self.s.records) / RECORD_LEN).min((chunk + 1) * CHUNK);
         // One search for guards serves the whole chunk.
         let mut may_ask = true;

@@ -18,6 +18,8 @@ const WRITERS: usize = 4;
 const EVERY: u64 = 256;
 /// Series of its own that a writer makes at most.
 const BORN: u64 = 16;
+/// Series of its own that a writer has at a time, and then removes.
+const PASSING: u64 = 20;
 
 fn open(path: &Path) -> &'static Region {
     let opened =
@@ -43,8 +45,8 @@ fn family(region: &'static Region, name: &str, storage: Storage, cells: u32) -> 
 }
 
 /// Not a claim of its own: what the other tests start as a process. Each round
-/// adds once to each kind of cell and to a series of its own, and then
-/// acknowledges with one byte.
+/// adds once to each kind of cell, makes a series and removes an earlier one, and
+/// then acknowledges with one byte.
 #[test]
 fn writes_until_killed_when_told() {
     let Ok(path) = std::env::var("TALEA_TEST_KILLED") else { return };
@@ -53,6 +55,7 @@ fn writes_until_killed_when_told() {
     let single = family(region, "single", Storage::Single, 1).series(b"").unwrap().at(0);
     let born = family(region, "born", Storage::Single, 3);
     let raced = family(region, "raced", Storage::Striped, 1);
+    let passing = family(region, "passing", Storage::Single, 2);
     let mut out = std::io::stdout().lock();
     // Only the acknowledgements follow this mark.
     out.write_all(b"\n!").unwrap();
@@ -60,6 +63,11 @@ fn writes_until_killed_when_told() {
     for n in 0u64.. {
         striped.add(1);
         single.add(1);
+        let name = |n: u64| format!("pid=\"{}\",n=\"{n}\"", std::process::id());
+        passing.series(name(n).as_bytes()).unwrap().at(1).add(n + 1);
+        if n >= PASSING {
+            assert!(passing.remove(name(n - PASSING).as_bytes()));
+        }
         if n % EVERY == 0 {
             if n < BORN * EVERY {
                 let text = format!("pid=\"{}\",n=\"{n}\"", std::process::id());
@@ -170,6 +178,13 @@ fn a_killed_writer_loses_nothing_and_leaves_nothing_torn() {
             if name == "born" {
                 assert!(series.values[2] <= 1 && series.values[..2] == [0, 0], "{series:?}");
             }
+            if name == "passing" {
+                // Its cells are its own: they hold what its text says, or nothing
+                // yet.
+                let text = String::from_utf8(series.text.to_vec()).unwrap();
+                let n: u64 = text.split('"').nth(3).unwrap().parse().unwrap();
+                assert!([[0, 0], [0, n + 1]].contains(&[series.values[0], series.values[1]]));
+            }
         }
         match name.as_str() {
             "striped" | "single" => check_between(&name, sum, all, died),
@@ -177,15 +192,38 @@ fn a_killed_writer_loses_nothing_and_leaves_nothing_torn() {
             "born" => {
                 check_between(&name, sum, acknowledged(|n| n.div_ceil(EVERY).min(BORN)), died);
             }
+            "passing" => {
+                let most = died * (PASSING + 1);
+                assert!(texts.len() as u64 <= most, "{} series pass", texts.len());
+            }
             other => panic!("a family {other:?}"),
         }
         names.insert(name);
     }
-    assert_eq!(names.len(), 4);
-    // A process that dies leaves at most the record that it was building.
-    let leaked = region.usage().records.taken / region.usage().record_len
-        - snapshot.families().iter().map(|f| snapshot.series(f).len() as u64).sum::<u64>();
-    assert!(leaked <= 2 * died, "{leaked} records leaked by {died} deaths");
+    assert_eq!(names.len(), 5);
+
+    // What the dead had in hand comes back; only what one of them was just taking
+    // or giving back, between two instructions, is lost.
+    for _ in 0..3 {
+        region.sweep();
+    }
+    let families = snapshot.families().iter();
+    let living: Vec<_> = families.flat_map(|family| snapshot.series(family)).collect();
+    let usage = region.usage();
+    let lost = usage.records.taken / usage.record_len - living.len() as u64;
+    let texts = living.iter().map(|series| series.text.len().next_multiple_of(8) as u64);
+    let names = snapshot.families().iter().map(|f| f.name.len().next_multiple_of(8) as u64);
+    let lost_text = usage.text.taken - texts.sum::<u64>() - names.sum::<u64>();
+    let cells = living.iter().map(|series| series.values.len() as u64 * 8).sum::<u64>();
+    println!(
+        "{died} writers died after {all} rounds: lost {lost} records, {lost_text} bytes of text, \
+         {} living series with {cells} bytes of cells in {} single and {} striped",
+        living.len(),
+        usage.single_cells.taken,
+        usage.striped_cells.taken
+    );
+    assert!(lost <= died && lost_text <= 64 * died, "{usage:?}");
+    assert!(usage.single_cells.taken + usage.striped_cells.taken <= cells + 24 * died, "{usage:?}");
 }
 
 #[test]
