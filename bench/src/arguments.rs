@@ -6,6 +6,7 @@ use clap::Parser;
 use clap::builder::PossibleValuesParser;
 
 use crate::groups;
+use crate::instructions;
 use crate::process::Task;
 use crate::work::Setting;
 
@@ -15,7 +16,7 @@ use crate::work::Setting;
 pub(crate) struct Arguments {
     /// Run these groups only; what the results file says of others is kept
     #[arg(long, value_name = "GROUP", value_delimiter = ',',
-        value_parser = PossibleValuesParser::new(groups::names()))]
+        value_parser = PossibleValuesParser::new(names()))]
     pub(crate) only: Vec<String>,
     /// Rounds; each subject is measured once in each. Publish from 7 on
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
@@ -36,7 +37,17 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
+    /// Whether a group of this name is to be run.
+    pub(crate) fn asks_for(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| only == name)
+    }
+
     pub(crate) fn setting(&self) -> Setting {
         Setting { inserts: self.inserts }
     }
+}
+
+/// What `--only` knows: the groups, and the counts of instructions.
+fn names() -> Vec<&'static str> {
+    [groups::names(), vec![instructions::NAME]].concat()
 }

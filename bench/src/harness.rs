@@ -36,10 +36,11 @@ pub(crate) fn run(group: &Group, rounds: u32, setting: &Setting) -> Result<Vec<R
                 bench: process::bench_name(group, setting),
                 threads,
                 subject: contender.subject.name.to_owned(),
-                ns,
-                allocs_per_op: allocs,
-                bytes_per_op: bytes,
+                ns: Some(ns),
+                allocs_per_op: Some(allocs),
+                bytes_per_op: Some(bytes),
                 ratio_to_talea: talea.map(|talea| ns / talea),
+                instructions: None,
             }
         }));
     }

@@ -3,12 +3,13 @@
 //!
 //! A *group* is one kind of work (`groups/`), a *subject* is a library that does
 //! it. `harness.rs` says how they take turns, `measure.rs` what one measurement
-//! is, `report.rs` what comes out.
+//! is, `instructions/` what is counted beside that, `report.rs` what comes out.
 
 mod arguments;
 mod base;
 mod groups;
 mod harness;
+mod instructions;
 mod measure;
 mod memory;
 mod process;
@@ -39,6 +40,11 @@ fn main() -> Result<()> {
     for group in chosen {
         let rows = harness::run(group, arguments.rounds, &setting)?;
         report::print(group, &rows);
+        results.add(rows)?;
+    }
+    if arguments.asks_for(instructions::NAME) {
+        let rows = instructions::count();
+        report::print_instructions(&rows);
         results.add(rows)?;
     }
     eprintln!("written to {}", arguments.results.display());

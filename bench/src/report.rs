@@ -10,6 +10,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde::{Deserialize, Serialize};
 
 use crate::base::Pair;
+use crate::instructions;
 use crate::work::Group;
 
 /// A line of the results.
@@ -18,11 +19,14 @@ pub(crate) struct Row {
     pub(crate) bench: String,
     pub(crate) threads: usize,
     pub(crate) subject: String,
-    pub(crate) ns: f64,
-    pub(crate) allocs_per_op: f64,
-    pub(crate) bytes_per_op: f64,
+    pub(crate) ns: Option<f64>,
+    pub(crate) allocs_per_op: Option<f64>,
+    pub(crate) bytes_per_op: Option<f64>,
     /// This subject's time to Talea's: above 1, Talea is faster.
     pub(crate) ratio_to_talea: Option<f64>,
+    /// Where these were counted, and no time was taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) instructions: Option<f64>,
 }
 
 /// The results file.
@@ -72,15 +76,26 @@ pub(crate) fn print(group: &Group, rows: &[Row]) {
             row.bench.clone(),
             row.threads.to_string(),
             row.subject.clone(),
-            figure(row.ns),
+            row.ns.map_or_else(String::new, figure),
             ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}")),
             ratio.map_or_else(String::new, |ratio| format!("{:.2}", 1.0 / ratio)),
-            figure(row.allocs_per_op),
-            figure(row.bytes_per_op),
+            row.allocs_per_op.map_or_else(String::new, figure),
+            row.bytes_per_op.map_or_else(String::new, figure),
         ]);
     }
     right(&mut table, [1, 3, 4, 5, 6, 7]);
     println!("{table}\n{}\n", group.note);
+}
+
+/// Prints what was counted rather than timed.
+pub(crate) fn print_instructions(rows: &[Row]) {
+    let mut table = table(&["bench", "subject", "instructions"]);
+    for row in rows {
+        let count = row.instructions.map_or_else(String::new, |count| format!("{count:.0}"));
+        table.add_row([row.bench.clone(), row.subject.clone(), count]);
+    }
+    right(&mut table, [2]);
+    println!("{table}\n{}\n", instructions::NOTE);
 }
 
 /// Prints this build beside a base.

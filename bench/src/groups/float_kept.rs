@@ -12,7 +12,7 @@ use crate::work::{Group, Place, Setting, Subject, Work, work};
 
 pub(super) const GROUP: Group = Group {
     name: "float-kept",
-    threads: &[1, 2],
+    threads: &[1, 2, 8],
     subjects: &[
         Subject::new("talea", talea),
         Subject::talea_atomic(talea),
@@ -22,8 +22,9 @@ pub(super) const GROUP: Group = Group {
         Subject::new("atomic-own", atomic_own),
     ],
     place: Place::Here,
-    note: "ns: time of a thread for one add. atomic adds by compare-and-swap, \
-           as there is no atomic add of floats.",
+    note: "ns: time of a thread for one add; CPU time where threads outnumber \
+           cores. atomic adds by compare-and-swap, as there is no atomic add of \
+           floats.",
 };
 
 /// What is added: whole numbers of it have no rounding, so that counts come out.
@@ -77,7 +78,7 @@ fn atomic(_: &Setting) -> Result<Box<dyn Work>> {
 
 fn atomic_own(_: &Setting) -> Result<Box<dyn Work>> {
     work(
-        [Line::default(), Line::default()],
+        [const { Line(AtomicU64::new(0)) }; 8],
         |lines, thread, n| {
             let own = &lines[thread];
             (0..n).for_each(|_| add(own));

@@ -24,6 +24,7 @@ pub(crate) const ALL: &[&Group] = &[
     &counter_fixed18::GROUP,
     &counter_enum18::GROUP,
     &snapshot::GROUP,
+    &snapshot::OUTSIDE,
     &encode::GROUP,
     &insert::GROUP,
 ];

@@ -1,12 +1,14 @@
-//! All values of 100,000 counters with one dynamic label, copied out for a
-//! reader in the same process. (measured and prometheus-client write text right
-//! away, and metrics keeps its copy to itself.)
+//! All values of 100,000 counters with one dynamic label, copied out: for a
+//! reader in the same process, and for one outside. (measured and
+//! prometheus-client write text right away, and metrics keeps its copy to itself.
+//! None of them can be read from outside other than by its text.)
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use anyhow::{Result, ensure};
 use talea::Registry;
+use talea_region::Reader;
 
 use super::encode::{SERIES, filled_prometheus, filled_talea};
 use crate::work::{Group, Place, Setting, Subject, Work, work};
@@ -17,6 +19,16 @@ pub(super) const GROUP: Group = Group {
     subjects: &[Subject::new("talea", talea), Subject::new("prometheus", prometheus)],
     place: Place::Apart,
     note: "ns: time for one snapshot of all series.",
+};
+
+/// As an agent reads a region: by its file, which it does not map.
+pub(super) const OUTSIDE: Group = Group {
+    name: "snapshot-100k-outside",
+    threads: &[1],
+    subjects: &[Subject::new("talea", talea_outside)],
+    place: Place::Apart,
+    note: "ns: time for one snapshot of all series by a reader that does not map \
+           the region, but copies out of its file what is in use.",
 };
 
 fn talea(_: &Setting) -> Result<Box<dyn Work>> {
@@ -35,6 +47,28 @@ fn talea(_: &Setting) -> Result<Box<dyn Work>> {
             }
         },
         |(_, taken)| Ok(taken.load(Relaxed)),
+    )
+}
+
+/// The region is this process's own; its reader knows nothing of that.
+fn talea_outside(_: &Setting) -> Result<Box<dyn Work>> {
+    let registry = filled_talea()?;
+    let reader = Reader::of_process(std::process::id())?;
+    let snapshot = reader.snapshot()?;
+    // One more is there, for what would overflow.
+    let users = |family| snapshot.series(family).filter(|one| one.text.starts_with(b"user="));
+    let found = snapshot.families().iter().flat_map(users).count();
+    ensure!(found == SERIES, "{found} series were read, {SERIES} were expected");
+    work(
+        (registry, reader, AtomicU64::new(0)),
+        |(_, reader, taken), _, n| {
+            for _ in 0..n {
+                // An error is a snapshot too few, which is found.
+                let families = black_box(reader.snapshot()).map_or(0, |all| all.families().len());
+                taken.fetch_add(families as u64, Relaxed);
+            }
+        },
+        |(_, _, taken)| Ok(taken.load(Relaxed)),
     )
 }
 

@@ -1,0 +1,186 @@
+//! One operation of Talea over and over, with nothing around it: what counts of
+//! instructions are taken from. `talea-bench` itself does not run in valgrind,
+//! as a clock of its peers asks for what valgrind hides.
+//!
+//!     talea-operations NAME COUNT OF
+//!
+//! calls the operation COUNT times of OF and does nothing in the others. So two
+//! runs that differ in COUNT differ by that many operations and by nothing else:
+//! not by the making, the loop, or the calls.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use talea::{
+    Counter, Family, FloatCounter, Histogram, LabelValue, Labels, Opts, Registry, Seconds,
+};
+use talea_region::Region;
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().collect();
+    let [_, name, count, of] = &arguments[..] else { bail!("NAME COUNT OF was expected") };
+    let calls = Calls { count: count.parse()?, of: of.parse()? };
+    let registry = Registry::new()?;
+    // In valgrind there are none anyway.
+    Region::disable_restartable_sequences();
+    match name.as_str() {
+        "counter-kept" => {
+            let family: Family<Kept, Counter> = registry.register(Opts::new("kept", "Adds."))?;
+            calls.make(&family.with(Kept { kind: Kind::User }), &[1], counter_kept);
+        }
+        "float-kept" => {
+            let family: Family<Kept, FloatCounter> =
+                registry.register(Opts::new("kept_seconds", "Time."))?;
+            calls.make(&family.with(Kept { kind: Kind::User }), &[0.25], float_kept);
+        }
+        "histogram-kept" => {
+            let opts = Opts::new("kept_seconds", "Time.").buckets(&THRESHOLDS);
+            let family: Family<Kept, Histogram<Seconds>> = registry.register(opts)?;
+            calls.make(&family.with(Kept { kind: Kind::User }), &durations(), histogram_kept);
+        }
+        "counter-enum18" => {
+            let family = registry.register(Opts::new("failures", "Failed requests."))?;
+            calls.make(&family, &combinations(|kind, route| Fixed { kind, route }), counter_enum18);
+        }
+        "counter-fixed18" => {
+            let opts = Opts::new("failures", "Failed requests.").striped(true);
+            let family = registry.register(opts)?;
+            let labels = combinations(|kind, route| (kind, route.path()));
+            calls.make(&family, &labels, counter_fixed18);
+        }
+        "encode" => {
+            let family: Family<By<'static>, Counter> =
+                registry.register(Opts::new("users", "Users."))?;
+            (0..SERIES).for_each(|n| family.with(By { user: &format!("{n:012}") }).inc());
+            calls.make(&registry, &[()], encode);
+        }
+        _ => bail!("there is no operation {name:?}"),
+    }
+    Ok(())
+}
+
+/// How often an operation is called, of how many calls.
+struct Calls {
+    count: u64,
+    of: u64,
+}
+
+impl Calls {
+    fn make<S, V: Copy>(&self, state: &S, values: &[V], operation: fn(&S, V)) {
+        // The compiler must not know what is called, or it would make a version
+        // of it for this caller.
+        let (operation, nothing) = black_box((operation, nothing::<S, V> as fn(&S, V)));
+        for (call, &value) in (0..self.of).zip(values.iter().cycle()) {
+            let operation = if call < self.count { operation } else { nothing };
+            operation(black_box(state), value);
+        }
+    }
+}
+
+#[inline(never)]
+fn nothing<S, V>(_: &S, _: V) {}
+
+// The operations. Their names are looked for in the disassembly.
+
+#[inline(never)]
+fn counter_kept(counter: &Counter, n: u64) {
+    counter.add(n);
+}
+
+#[inline(never)]
+fn float_kept(counter: &FloatCounter, x: f64) {
+    counter.add(x);
+}
+
+#[inline(never)]
+fn histogram_kept(histogram: &Histogram<Seconds>, duration: Duration) {
+    histogram.observe(duration);
+}
+
+#[inline(never)]
+fn counter_enum18(family: &Family<Fixed, Counter>, labels: Fixed) {
+    family.with(labels).inc();
+}
+
+#[inline(never)]
+fn counter_fixed18(family: &Family<Text<'static>, Counter>, (kind, route): (Kind, &'static str)) {
+    family.with(Text { kind, route }).inc();
+}
+
+#[inline(never)]
+fn encode(registry: &Registry, (): ()) {
+    black_box(registry.snapshot().to_text());
+}
+
+// What they work on: as in the groups of the same names.
+
+/// Series in the text; the count is divided by it.
+const SERIES: u64 = 1000;
+
+const THRESHOLDS: [f64; 14] =
+    [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0];
+
+/// From 1 ms to 16 s, one in each octave.
+fn durations() -> [Duration; 15] {
+    std::array::from_fn(|octave| Duration::from_millis(1 << octave))
+}
+
+#[derive(Clone, Copy, LabelValue)]
+enum Kind {
+    User,
+    Internal,
+    Network,
+}
+
+#[derive(Clone, Copy, LabelValue)]
+enum Route {
+    Users,
+    User,
+    Products,
+    Product,
+    Owner,
+    Purchase,
+}
+
+impl Route {
+    fn path(self) -> &'static str {
+        match self {
+            Self::Users => "/api/v1/users",
+            Self::User => "/api/v1/users/:id",
+            Self::Products => "/api/v1/products",
+            Self::Product => "/api/v1/products/:id",
+            Self::Owner => "/api/v1/products/:id/owner",
+            Self::Purchase => "/api/v1/products/:id/purchase",
+        }
+    }
+}
+
+fn combinations<T>(into: fn(Kind, Route) -> T) -> Vec<T> {
+    use Route::*;
+    let kinds = [Kind::User, Kind::Internal, Kind::Network];
+    let routes = [Users, User, Products, Product, Owner, Purchase];
+    kinds.into_iter().flat_map(|kind| routes.map(|route| into(kind, route))).collect()
+}
+
+#[derive(Labels)]
+struct Kept {
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Labels)]
+struct Fixed {
+    kind: Kind,
+    route: Route,
+}
+
+#[derive(Labels)]
+struct Text<'a> {
+    kind: Kind,
+    route: &'a str,
+}
+
+#[derive(Labels)]
+struct By<'a> {
+    user: &'a str,
+}

@@ -1,0 +1,22 @@
+//! Counts what runs in valgrind.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+/// All instructions of a run of `talea-operations` in which `count` of `of` calls
+/// do the operation.
+pub(super) fn collected(program: &Path, operation: &str, count: u64, of: u64) -> Result<u64> {
+    let output = Command::new("valgrind")
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(program)
+        .args([operation, &count.to_string(), &of.to_string()])
+        .output()
+        .context("starting valgrind")?;
+    let told = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "valgrind: {}: {told}", output.status);
+    let figure = told.lines().find_map(|line| line.split_once("Collected :"));
+    let figure = figure.and_then(|(_, figure)| figure.trim().parse().ok());
+    figure.context("valgrind does not say how many instructions it collected")
+}

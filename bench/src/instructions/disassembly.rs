@@ -1,0 +1,106 @@
+//! What objdump makes of a function.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+
+/// An instruction, by where it leads.
+#[derive(Debug, PartialEq)]
+pub(super) enum Instruction {
+    /// To the next one.
+    Plain,
+    /// To the next one, as the end of a restartable sequence: an add was made
+    /// where it is reached from the instruction before.
+    Disarm,
+    /// To another one of the function, by its place.
+    Jump(usize),
+    /// To either.
+    Branch(usize),
+    Return,
+    /// Out of the function: a call, a jump into another one, a trap.
+    Away,
+}
+
+/// A function of a program, by its name within the crate.
+pub(super) fn function(program: &Path, name: &str) -> Result<Vec<Instruction>> {
+    let output = Command::new("objdump")
+        .args(["--disassemble", "--no-show-raw-insn", "--demangle"])
+        .arg(program)
+        .output()
+        .context("starting objdump")?;
+    ensure!(output.status.success(), "objdump: {}", output.status);
+    let found = parse(&String::from_utf8_lossy(&output.stdout), name);
+    ensure!(!found.is_empty(), "objdump shows no function {name}");
+    Ok(found)
+}
+
+fn parse(text: &str, name: &str) -> Vec<Instruction> {
+    let heading = format!("::{name}>:");
+    let lines = text.lines().skip_while(|line| !line.ends_with(&heading)).skip(1);
+    let lines = lines.take_while(|line| !line.is_empty());
+    let parts: Vec<(u64, &str)> = lines.filter_map(address_and_text).collect();
+    let place = |at| parts.iter().position(|&(other, _)| other == at);
+    parts.iter().map(|&(_, text)| instruction(text, place)).collect()
+}
+
+/// Of a line such as `2a4e9: mov 0x20(%rdi),%eax # 98600 <table>`, without the
+/// remark.
+fn address_and_text(line: &str) -> Option<(u64, &str)> {
+    let (at, text) = line.split_once(":\t")?;
+    let text = text.split('#').next()?.trim();
+    Some((u64::from_str_radix(at.trim(), 16).ok()?, text))
+}
+
+fn instruction(text: &str, place: impl Fn(u64) -> Option<usize>) -> Instruction {
+    let (name, operand) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    let target = operand.split_whitespace().next();
+    let target = target.and_then(|target| u64::from_str_radix(target, 16).ok()).and_then(place);
+    match (name, target) {
+        ("ret", _) => Instruction::Return,
+        ("jmp", Some(target)) => Instruction::Jump(target),
+        ("call" | "jmp" | "ud1" | "ud2" | "int3" | "hlt", _) => Instruction::Away,
+        // Where it leads out of the function, that is cold.
+        (name, Some(target)) if name.starts_with('j') => Instruction::Branch(target),
+        _ if operand.trim_start().starts_with("$0x0,%fs:0x8(") => Instruction::Disarm,
+        _ => Instruction::Plain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_function_is_found_among_others_with_its_jumps_as_places() {
+        let text = "\
+0000000000000010 <operations::other>:
+      10:\tret
+
+0000000000000020 <operations::add>:
+      20:\tcmp    $0x400,%edx
+      21:\tjae    10 <operations::other>
+      22:\tje     25 <operations::add+0x5>
+      23:\tlea    0x6e0aa(%rip),%rdx        # 98600 <FN+0x40>
+      24:\tadd    %rsi,(%rbx,%rdx,1)
+      25:\tmovq   $0x0,%fs:0x8(%rcx)
+      26:\tjmp    22 <operations::add+0x2>
+      27:\tcall   *0x6bb53(%rip)        # 960f0 <_DYNAMIC+0x300>
+
+0000000000000030 <operations::third>:
+      30:\tret
+";
+        let expected = [
+            Instruction::Plain,
+            Instruction::Plain,
+            Instruction::Branch(5),
+            Instruction::Plain,
+            Instruction::Plain,
+            Instruction::Disarm,
+            Instruction::Jump(2),
+            Instruction::Away,
+        ];
+        assert_eq!(parse(text, "add"), expected);
+        assert!(parse(text, "none").is_empty());
+    }
+}

@@ -1,0 +1,135 @@
+//! Instructions of the hottest paths: unlike times, they are the same on every
+//! machine that runs the same build.
+//!
+//! What is counted is `talea-operations`, a program beside this one that does
+//! each operation by a function of its own. The atomic path is counted in
+//! valgrind as it runs. There are no restartable sequences in valgrind, and
+//! whoever steps through one aborts it, so that path is counted in the
+//! disassembly.
+
+mod callgrind;
+mod disassembly;
+mod straight_path;
+
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use talea_region::Region;
+
+use crate::report::Row;
+
+/// How the command line and the results call it.
+pub(crate) const NAME: &str = "instructions";
+
+pub(crate) const NOTE: &str = "instructions: of one operation, without call and return, on a \
+    handle that a family gave. talea-atomic is counted by callgrind as it runs; talea in the \
+    disassembly, as the shortest way through the function that makes the operation's adds in \
+    restartable sequences and calls nothing, with as many rounds of the search over the \
+    thresholds as 14 of them take. encode: of one series, in a text of 1,000.";
+
+struct Operation {
+    name: &'static str,
+    /// Times in one call.
+    times: u64,
+    /// Calls to count in valgrind: a multiple of 15 and of 18, after which the
+    /// operations' values start anew.
+    calls: u64,
+    /// Where it is counted in the disassembly.
+    path: Option<Straight>,
+}
+
+/// What tells an operation's straight path from others through its function.
+#[derive(Clone, Copy)]
+struct Straight {
+    function: &'static str,
+    /// Adds in restartable sequences.
+    adds: usize,
+    /// How often it goes back to where a loop begins.
+    rounds: usize,
+}
+
+const OPERATIONS: [Operation; 6] = [
+    Operation {
+        name: "counter-kept",
+        times: 1,
+        calls: 9000,
+        path: Some(Straight { function: "counter_kept", adds: 1, rounds: 0 }),
+    },
+    Operation {
+        name: "float-kept",
+        times: 1,
+        calls: 9000,
+        path: Some(Straight { function: "float_kept", adds: 1, rounds: 0 }),
+    },
+    Operation {
+        name: "histogram-kept",
+        times: 1,
+        calls: 9000,
+        // 14 thresholds are halved to 7, 4, 2 and 1: four rounds, three of them
+        // by going back.
+        path: Some(Straight { function: "histogram_kept", adds: 2, rounds: 3 }),
+    },
+    Operation { name: "counter-enum18", times: 1, calls: 9000, path: None },
+    Operation { name: "counter-fixed18", times: 1, calls: 9000, path: None },
+    Operation { name: "encode", times: 1000, calls: 10, path: None },
+];
+
+/// Counts all of them. What cannot be counted here is left out, and told on
+/// standard error.
+pub(crate) fn count() -> Vec<Row> {
+    all().unwrap_or_else(|error| {
+        eprintln!("{NAME}: left out: {error:#}");
+        Vec::new()
+    })
+}
+
+fn all() -> Result<Vec<Row>> {
+    let own = std::env::current_exe().context("finding this program")?;
+    let program = own.with_file_name("talea-operations");
+    ensure!(program.exists(), "{} is not there: build all of talea-bench", program.display());
+    let mut rows = Vec::new();
+    for operation in &OPERATIONS {
+        eprintln!("{NAME}: {}", operation.name);
+        let row = |subject, counted: Result<f64>| match counted {
+            Ok(instructions) => Some(row(operation, subject, instructions)),
+            Err(error) => {
+                eprintln!("{NAME}: {} of {subject}: left out: {error:#}", operation.name);
+                None
+            }
+        };
+        if let Some(straight) = operation.path {
+            rows.extend(row("talea", in_disassembly(&program, straight)));
+        }
+        rows.extend(row("talea-atomic", in_valgrind(&program, operation)));
+    }
+    Ok(rows)
+}
+
+fn row(operation: &Operation, subject: &str, instructions: f64) -> Row {
+    Row {
+        bench: format!("{NAME}/{}", operation.name),
+        threads: 1,
+        subject: subject.to_owned(),
+        ns: None,
+        allocs_per_op: None,
+        bytes_per_op: None,
+        ratio_to_talea: None,
+        instructions: Some(instructions),
+    }
+}
+
+fn in_disassembly(program: &Path, straight: Straight) -> Result<f64> {
+    Region::enable_restartable_sequences();
+    ensure!(Region::has_restartable_sequences(), "there are no restartable sequences here");
+    let function = disassembly::function(program, straight.function)?;
+    let count = straight_path::length(&function, straight.adds, straight.rounds);
+    count.map(|count| count as f64).context("no way through the function fits")
+}
+
+fn in_valgrind(program: &Path, operation: &Operation) -> Result<f64> {
+    // What only the first call does is in both runs.
+    let all = 2 * operation.calls;
+    let collected = |calls| callgrind::collected(program, operation.name, calls, all);
+    let more = collected(all)?.saturating_sub(collected(operation.calls)?);
+    Ok(more as f64 / (operation.calls * operation.times) as f64)
+}
