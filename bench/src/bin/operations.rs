@@ -27,17 +27,21 @@ fn main() -> Result<()> {
     match name.as_str() {
         "counter-kept" => {
             let family: Family<Kept, Counter> = registry.register(Opts::new("kept", "Adds."))?;
-            calls.make(&family.with(Kept { kind: Kind::User }), &[1], counter_kept);
+            calls.make(&family.with(Kept { kind: Kind::User }).keep(), &[1], counter_kept);
         }
         "float-kept" => {
             let family: Family<Kept, FloatCounter> =
                 registry.register(Opts::new("kept_seconds", "Time."))?;
-            calls.make(&family.with(Kept { kind: Kind::User }), &[0.25], float_kept);
+            calls.make(&family.with(Kept { kind: Kind::User }).keep(), &[0.25], float_kept);
         }
         "histogram-kept" => {
             let opts = Opts::new("kept_seconds", "Time.").buckets(&THRESHOLDS);
             let family: Family<Kept, Histogram<Seconds>> = registry.register(opts)?;
-            calls.make(&family.with(Kept { kind: Kind::User }), &durations(), histogram_kept);
+            calls.make(
+                &family.with(Kept { kind: Kind::User }).keep(),
+                &durations(),
+                histogram_kept,
+            );
         }
         "counter-enum18" => {
             let family = registry.register(Opts::new("failures", "Failed requests."))?;
