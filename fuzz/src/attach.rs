@@ -35,6 +35,8 @@ fn attaches() -> usize {
 const TRUSTED: &[std::ops::Range<u64>] = &[
     // How much of a plane is used: a CPU that gets a plane now rounds it up.
     1280..1288,
+    // How many planes are taken: one more of u64::MAX is counted.
+    1408..1416,
     // The CPU table: an add follows it without asking.
     4096..12_288,
 ];
@@ -182,6 +184,19 @@ fn give_back(file: &std::fs::File) {
     unsafe { libc::fallocate(file.as_raw_fd(), hole, 0, MIN_LEN as libc::off_t) };
 }
 
+#[allow(unsafe_code)]
+fn stay_on_this_cpu() {
+    // SAFETY: a set of CPUs is plain bits, for which zero is a valid value, and
+    // lives through the calls.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        if let Ok(cpu) = libc::sched_getcpu().try_into() {
+            libc::CPU_SET(cpu, &mut set);
+            libc::sched_setaffinity(0, size_of_val(&set), &set);
+        }
+    }
+}
+
 /// The region that all inputs begin with.
 struct Base {
     bytes: Vec<u8>,
@@ -196,9 +211,14 @@ impl Base {
             let place = Place::new();
             let path = place.0.join("base.talea");
             let region = Region::open(&path, config()).unwrap().region;
-            for spec in FAMILIES {
-                fill(region.family(spec).unwrap().family, spec.number, 0).unwrap();
-            }
+            // On one CPU, so that as many words are in use each time.
+            let filled = std::thread::spawn(|| {
+                stay_on_this_cpu();
+                for spec in FAMILIES {
+                    fill(region.family(spec).unwrap().family, spec.number, 0).unwrap();
+                }
+            });
+            filled.join().unwrap();
             let bytes = std::fs::read(&path).unwrap();
             let words = bytes.chunks_exact(8).zip((0..).step_by(8));
             let used = words.filter(|(word, _)| *word != [0; 8]).map(|(_, at)| at).collect();

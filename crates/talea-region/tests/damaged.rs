@@ -13,8 +13,6 @@ use talea_region::{Config, FamilySpec, Number, Reader, Region, Storage};
 
 /// Where the CPU table stands.
 const CPU_TABLE: std::ops::Range<u64> = 4096..12_288;
-/// How much of a plane is in use.
-const STRIPED: u64 = 1280;
 
 fn spec(name: &str, cells: u32) -> FamilySpec<'_> {
     FamilySpec {
@@ -91,13 +89,15 @@ fn a_cpu_table_that_leads_beside_the_planes_loses_no_add() {
 }
 
 #[test]
-fn a_mark_of_cells_that_is_too_large_kills_nobody_who_gets_a_plane() {
-    let shm = Shm::new("mark");
-    let file = used(&shm, 1 << 20, 1);
-    put(&file, STRIPED, u64::MAX);
-    // No CPU has a plane, so each takes one.
-    CPU_TABLE.step_by(8).for_each(|at| put(&file, at, 0));
-    assert_that_a_service_starts_over(&shm.file(), "all ones");
+fn a_mark_that_is_too_large_kills_nobody_who_gets_a_plane() {
+    for mark in 0..8 {
+        let shm = Shm::new(&format!("mark-{mark}"));
+        let file = used(&shm, 1 << 20, 1);
+        put(&file, 1024 + mark * 64, u64::MAX);
+        // No CPU has a plane, so each takes one.
+        CPU_TABLE.step_by(8).for_each(|at| put(&file, at, 0));
+        assert_that_a_service_starts_over(&shm.file(), &format!("mark {mark}"));
+    }
 }
 
 /// The words of a record that was found by one of them, repeated over what

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::Duration;
 
 use stage::{Shm, again};
 use talea_region::{Cell, Config, FamilySpec, Number, Region, Storage};
@@ -119,6 +120,21 @@ fn armed() -> u64 {
     }
 }
 
+/// Forks, and waits for the child.
+fn add_in_a_child(add: impl Fn()) {
+    // SAFETY: the child calls what is safe after a fork, and no destructors.
+    unsafe {
+        let child = libc::fork();
+        if child == 0 {
+            add();
+            libc::_exit(0);
+        }
+        let mut status = -1;
+        assert_eq!(libc::waitpid(child, &mut status, 0), child);
+        assert_eq!(status, 0, "the child was killed or failed");
+    }
+}
+
 /// Not a claim of its own: what the test starts as a process.
 #[test]
 fn is_a_host_when_told() {
@@ -146,20 +162,33 @@ fn is_a_host_when_told() {
             })
         });
         assert!(!is_mapped(&library));
-        let late = Late::load(&library);
-        assert_eq!(late.open(&region), restartable, "both go the same way");
-        loaded.set(late.add).unwrap();
-        (0..2).for_each(|_| (late.start)(10 * EACH));
-        late.close();
-        closed.store(true, SeqCst);
-        assert!(is_mapped(&library), "a library that has handles is never unloaded");
+        // In a thread that ends: what the library keeps for a thread keeps the
+        // library too.
+        let loading = scope.spawn(|| {
+            let late = Late::load(&library);
+            assert_eq!(late.open(&region), restartable, "both go the same way");
+            loaded.set(late.add).unwrap();
+            (0..2).for_each(|_| (late.start)(10 * EACH));
+            late.close();
+            closed.store(true, SeqCst);
+            (late.add, late.running)
+        });
+        let (add, running) = loading.join().unwrap();
         let added: u64 = threads.into_iter().map(|thread| thread.join().unwrap()).sum();
-        while (late.running)() > 0 {
-            std::thread::sleep(std::time::Duration::from_millis(1));
+        while running() > 0 {
+            std::thread::sleep(Duration::from_millis(1));
         }
         // Loaded again, it is the same one and goes on where it was.
-        (Late::load(&library).add)(EACH);
-        added + 21 * EACH
+        for _ in 0..10 {
+            let late = Late::load(&library);
+            (late.add)(EACH);
+            late.close();
+            assert!(is_mapped(&library), "a library that has handles is never unloaded");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        add(EACH);
+        add_in_a_child(|| add(EACH));
+        added + 32 * EACH
     });
     assert_eq!(cell.get(), added);
     println!("\nadded {added}");
