@@ -308,14 +308,14 @@ impl Change<'_> {
     fn used(&mut self) -> Option<u64> {
         let used = &Base::get().used;
         let chosen = u64::from(u16::from_le_bytes(self.take()?));
-        Some(used[(chosen * used.len() as u64 >> 16) as usize])
+        Some(used[((chosen * used.len() as u64) >> 16) as usize])
     }
 
     /// The offset of any word: a fraction of the pages, a word of the page.
     fn any(&mut self) -> Option<u64> {
         let [page, word] = [u16::from_le_bytes(self.take()?), u16::from_le_bytes(self.take()?)];
         let pages = MIN_LEN / PAGE;
-        Some((u64::from(page) * pages >> 16) * PAGE + u64::from(word) % 512 * 8)
+        Some(((u64::from(page) * pages) >> 16) * PAGE + u64::from(word) % 512 * 8)
     }
 
     /// A number, the small ones in fewer bytes.

@@ -62,23 +62,18 @@ struct Late {
 impl Late {
     fn load(library: &Path) -> Self {
         let path = CString::new(library.as_os_str().as_bytes()).unwrap();
-        let find = |handle, name: &CStr| {
-            // SAFETY: the name ends with a zero; the handle is open.
-            let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
-            assert!(!found.is_null(), "{name:?}");
-            found
-        };
-        // SAFETY: the path ends with a zero; the functions are of the types that
-        // the library gives them.
+        // SAFETY: the path ends with a zero.
+        let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+        // SAFETY: what is told ends with a zero.
+        assert!(!handle.is_null(), "{:?}", unsafe { CStr::from_ptr(libc::dlerror()) });
+        // SAFETY: the fields are of the types that the library gives them.
         unsafe {
-            let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL);
-            assert!(!handle.is_null(), "{:?}", CStr::from_ptr(libc::dlerror()));
             Self {
                 handle,
-                open: std::mem::transmute::<*mut c_void, _>(find(handle, c"late_open")),
-                add: std::mem::transmute::<*mut c_void, _>(find(handle, c"late_add")),
-                start: std::mem::transmute::<*mut c_void, _>(find(handle, c"late_start")),
-                running: std::mem::transmute::<*mut c_void, _>(find(handle, c"late_running")),
+                open: function(handle, c"late_open"),
+                add: function(handle, c"late_add"),
+                start: function(handle, c"late_start"),
+                running: function(handle, c"late_running"),
             }
         }
     }
@@ -93,6 +88,20 @@ impl Late {
     fn close(&self) {
         // SAFETY: the handle is open, and closed once.
         assert_eq!(unsafe { libc::dlclose(self.handle) }, 0);
+    }
+}
+
+/// A function of a library.
+///
+/// # Safety
+///
+/// The handle is open, and `F` is the function's type.
+unsafe fn function<F: Copy>(handle: *mut c_void, name: &CStr) -> F {
+    // SAFETY: the name ends with a zero; the rest is as the caller promises.
+    unsafe {
+        let found = libc::dlsym(handle, name.as_ptr());
+        assert!(!found.is_null(), "{name:?}");
+        std::mem::transmute_copy(&found)
     }
 }
 
