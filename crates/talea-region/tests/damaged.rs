@@ -46,18 +46,21 @@ fn attaches_and_adds_when_told() {
     if let Some(path) = std::env::var_os("TALEA_TEST_DAMAGED") {
         let region = Region::open(path, Config::with_len(1 << 20)).unwrap().region;
         let family = region.family(spec("used", 1)).unwrap().family;
-        let before = family.series(b"").unwrap().at(0).get();
+        // What is there is found; whether there is room for more, the marks say.
+        let there = family.series(b"").unwrap().at(0);
+        let new = family.series(b"new").map(|cells| cells.at(0)).ok();
+        let before = there.get();
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
-                    for text in [&b""[..], b"new"] {
-                        (0..100).for_each(|_| family.series(text).unwrap().at(0).add(1));
+                    for cell in [Some(there), new].into_iter().flatten() {
+                        (0..100).for_each(|_| cell.add(1));
                     }
                 });
             }
         });
-        assert_eq!(family.series(b"").unwrap().at(0).get(), before + 400);
-        assert_eq!(family.series(b"new").unwrap().at(0).get(), 400);
+        assert_eq!(there.get(), before + 400);
+        assert!(new.is_none_or(|new| new.get() == 400), "{}", new.unwrap().get());
     }
 }
 
@@ -148,12 +151,12 @@ fn series_that_are_refused_cost_no_more_than_those_that_are_taken() {
     // Its text does not lie in the arena, which is found out after its cells
     // were summed.
     put(&file, at + 8, u64::MAX);
-    let series = 4096;
+    let series = 8192;
     repeat(&file, at, 32, series);
     put(&file, mark(1), series * 32);
     put(&file, mark(1) + 8, series * 32);
     let before = Instant::now();
     let _ = Reader::open(shm.file()).unwrap().snapshot();
     let took = before.elapsed();
-    assert!(took < Duration::from_secs(2), "{took:?} for a file of {LEN} bytes");
+    assert!(took < Duration::from_secs(1), "{took:?} for a file of {LEN} bytes");
 }
