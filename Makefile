@@ -34,9 +34,11 @@ test: setup-test
 	$(CARGO) test --locked $(ALL)
 	$(MODELS) LOOM_MAX_PREEMPTIONS=2 $(MODEL_TEST)
 
-# What takes longer: more kills, more adds, other platforms.
+# What takes longer: more kills, more adds, Miri, fuzzing, other platforms.
 test-long: test
 	TALEA_KILLS=1000 TALEA_ADDS=100000000 $(CARGO) test --release --locked -p talea-region
+	scripts/miri
+	scripts/fuzz 30
 	scripts/other-platforms
 
 # Talea beside its peers, in one run. ONLY=counter-kept runs one group;

@@ -138,7 +138,9 @@ fn look(path: &Path) -> std::io::Result<Looked> {
         Err(error) => return Err(error),
     };
     let word = |at| map.word(at).map_or(0, |word| word.load(Acquire));
-    Ok(match Region::validate(word, map.len()) {
+    let sections = Region::validate(word, map.len())
+        .and_then(|sections| Region::check_marks(word, &sections).map(|()| sections));
+    Ok(match sections {
         Ok(sections) => Looked::Region(map, sections),
         Err(reason) => {
             let used = map.backing().others_hold(0..SLOT_COUNT).unwrap_or(true);

@@ -50,13 +50,17 @@ impl Region {
 
     /// Gives back the set at an offset, if there is one.
     pub(crate) fn drop_pins(&self, at: u64) {
-        let pool = self.s.singles;
-        if at >= pool.at {
-            for word in self.map.words(at, PINS).unwrap_or(&[]) {
-                word.store(0, Relaxed);
-            }
-            self.give_back(&pool, at - pool.at, PINS);
+        if let Some(words) = self.pin_words(at) {
+            words.iter().for_each(|word| word.store(0, Relaxed));
+            self.give_back(&self.s.singles, at - self.s.singles.at, PINS);
         }
+    }
+
+    /// The words of a set, if one can lie there.
+    fn pin_words(&self, at: u64) -> Option<&'static [AtomicU64]> {
+        let pool = &self.s.singles;
+        let end = at.checked_add(PINS * WORD)?;
+        if pool.at <= at && end <= pool.at + pool.len { self.map.words(at, PINS) } else { None }
     }
 
     /// Notes that a slot has a new owner: one that keeps what its parent does, or
@@ -87,7 +91,7 @@ impl Region {
     fn pins(&self, id: u32) -> Option<&'static [AtomicU64]> {
         match self.series_word(id, SERIES_PINS).load(Acquire) {
             0 => None,
-            at => self.map.words(at, PINS),
+            at => self.pin_words(at),
         }
     }
 

@@ -56,7 +56,7 @@ fn claim_plane_for(region: &'static Region, cpu: u64) -> bool {
     }
     let claimed = region.mark(M_PLANES);
     let Ok(plane) =
-        claimed.fetch_update(SeqCst, SeqCst, |n| (n < region.s.plane_count).then_some(n + 1))
+        claimed.fetch_update(SeqCst, SeqCst, |n| (n < region.s.plane_count).then(|| n + 1))
     else {
         return false;
     };
@@ -86,7 +86,7 @@ pub(crate) fn back(region: &Region, end: u64) -> Option<u64> {
 /// Planes are backed in chunks, by those who make cells and by those who claim
 /// a plane alike: so what is backed in one is backed in all.
 fn chunk_up(region: &Region, end: u64) -> u64 {
-    end.next_multiple_of(4 * PAGE).clamp(PAGE, region.s.striped.len)
+    end.clamp(1, region.s.striped.len).next_multiple_of(4 * PAGE).min(region.s.striped.len)
 }
 
 /// The copy of a striped cell that this thread may add to atomically.

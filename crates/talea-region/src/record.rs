@@ -153,8 +153,8 @@ impl Region {
     pub(crate) fn clear(&self, id: u32) {
         let word = |at| self.series_word(id, at);
         // What is swapped for 0 is this call's to give back.
-        if let Some(run) = CellRun::unpack(word(SERIES_CELLS).load(Relaxed)).filter(|r| r.count > 0)
-        {
+        let run = CellRun::unpack(word(SERIES_CELLS).load(Relaxed));
+        if let Some(run) = run.filter(|&run| self.is_in_its_pool(run)) {
             self.for_each_word(run, |cell| cell.store(0, Relaxed));
             word(SERIES_CELLS).store(0, Release);
             self.drop_cells(run);
@@ -203,6 +203,16 @@ impl Region {
             Storage::Striped => self.s.striped,
             Storage::Owned => self.s.owned,
         }
+    }
+
+    /// Whether a run lies where cells of its storage do. Nothing else may be added
+    /// to, whatever a damaged record says; and other copies are found from the
+    /// first one, so there it must lie.
+    #[inline]
+    pub(crate) fn is_in_its_pool(&self, run: CellRun) -> bool {
+        let pool = self.pool_of(run.storage);
+        let end = run.at.saturating_add(run.granules() * WORD);
+        run.count > 0 && pool.at <= run.at && end <= pool.at + pool.len
     }
 
     /// Calls `each` with every word of every copy of a series' cells, as far as

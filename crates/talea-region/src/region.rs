@@ -148,6 +148,31 @@ impl Region {
         Sections::new(limits).map_err(|told| format!("its header states {told}"))
     }
 
+    /// Checks what an add follows without asking, given what reads a region's
+    /// words: a plane that lay outside would be memory of somebody else.
+    #[cfg(all(target_os = "linux", not(loom)))]
+    pub(crate) fn check_marks(word: impl Fn(u64) -> u64, s: &Sections) -> Result<(), String> {
+        for pool in [s.records, s.arena, s.singles, s.striped, s.owned] {
+            let used = word(pool.marks + USED);
+            if used > pool.len || used % pool.granule != 0 {
+                return Err(format!("{used} bytes are used of a part that has {}", pool.len));
+            }
+        }
+        let planes = word(M_PLANES);
+        if !(ATOMIC_PLANES..=s.plane_count).contains(&planes) {
+            return Err(format!("{planes} planes are in use of {}", s.plane_count));
+        }
+        let own = ATOMIC_PLANES * s.striped.len..s.plane_count * s.striped.len;
+        let entries = (0..CPUS).map(|cpu| word(CPU_TABLE + cpu * WORD));
+        match entries
+            .into_iter()
+            .find(|entry| *entry != 0 && (!own.contains(entry) || entry % s.striped.len != 0))
+        {
+            Some(entry) => Err(format!("a CPU's plane lies {entry} bytes behind the first")),
+            None => Ok(()),
+        }
+    }
+
     pub(crate) fn leak(map: Mapping, s: Sections) -> &'static Self {
         restartable::detect();
         let get = |at| map.word(at).map_or(0, |word| word.load(Relaxed));

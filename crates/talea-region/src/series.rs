@@ -296,24 +296,15 @@ impl Region {
     /// Cells as handles have them; `None` where they cannot lie there.
     #[inline]
     pub(crate) fn cells(&'static self, run: CellRun) -> Option<Cells> {
-        let words = self.map.words(run.at, run.count)?;
-        let lies_in = |start: u64, end: u64| {
-            (start..=end.saturating_sub(run.granules() * WORD)).contains(&run.at)
-        };
+        let words = self.map.words(run.at, run.count).filter(|_| self.is_in_its_pool(run))?;
         let copies = match run.storage {
             Storage::Single => Copies::One,
             Storage::Owned => Copies::Blocks(self),
-            // Copies are found from the first one, so there it must lie.
-            Storage::Striped => {
-                lies_in(self.s.plane(0), self.s.plane(1)).then_some(Copies::Planes(self))?
-            }
+            Storage::Striped => Copies::Planes(self),
             Storage::Stripes => {
-                let pool = &self.s.singles;
-                let apart = record::stripe_len(run.count) as u32;
-                lies_in(pool.at, pool.at + pool.len)
-                    .then_some(Copies::Stripes { region: self, apart })?
+                Copies::Stripes { region: self, apart: record::stripe_len(run.count) as u32 }
             }
         };
-        (run.count > 0).then(|| Cells::new(words, copies))
+        Some(Cells::new(words, copies))
     }
 }

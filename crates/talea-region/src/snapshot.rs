@@ -147,6 +147,7 @@ pub(crate) fn take(source: &impl Source) -> Snapshot {
         source,
         planes: planes(source).collect(),
         living: living(source).collect(),
+        family_text: 0,
         out: Snapshot::default(),
     };
     taking.families();
@@ -179,6 +180,8 @@ struct Taking<'a, S> {
     s: Sections,
     planes: Vec<u64>,
     living: Vec<u64>,
+    /// Bytes of names and definitions so far.
+    family_text: u64,
     out: Snapshot,
 }
 
@@ -190,14 +193,20 @@ impl<S: Source> Taking<'_, S> {
         self.out.families = (0..used).filter_map(|id| self.family(id)).collect();
     }
 
-    fn family(&self, id: u32) -> Option<FamilyCopy> {
+    fn family(&mut self, id: u32) -> Option<FamilyCopy> {
         let word = |at| self.source.word(self.s.families + u64::from(id) * FAMILY_LEN + at);
         let (families::PUBLISHED, head) = FamilyHead::unpack(word(FAMILY_HEAD))? else {
             return None;
         };
         let (mut name, mut definition) = (Vec::new(), Vec::new());
-        self.text(Span::unpack(word(FAMILY_NAME)), &mut name)?;
-        self.text(Span::unpack(word(FAMILY_DEFINITION)), &mut definition)?;
+        let spans = [FAMILY_NAME, FAMILY_DEFINITION].map(|at| Span::unpack(word(at)));
+        // Each has text of its own, so together it fits the region.
+        self.family_text += spans[0].len + spans[1].len;
+        if self.family_text > self.limit() {
+            return None;
+        }
+        self.text(spans[0], &mut name)?;
+        self.text(spans[1], &mut definition)?;
         Some(FamilyCopy {
             name,
             definition,
@@ -254,6 +263,32 @@ impl<S: Source> Taking<'_, S> {
         if run.count != u64::from(cells) {
             return None;
         }
+        // What a damaged record claims costs nothing: its text is copied before its
+        // cells are summed, and each series has cells and text of its own, so together
+        // they fit the region.
+        let (values, text) = (self.out.values.len(), self.out.text.len());
+        let span = Span::unpack(self.source.word(record + SERIES_TEXT));
+        if (values as u64 + run.count) * WORD > self.limit()
+            || text as u64 + span.len > self.limit()
+        {
+            return None;
+        }
+        let mut texts = std::mem::take(&mut self.out.text);
+        let copied = self.text(span, &mut texts);
+        self.out.text = texts;
+        copied?;
+        let digest = self.sum(run, number)?;
+        if head.hidden && digest == self.source.word(record + SERIES_SEEN) {
+            return None;
+        }
+        let created = self.source.word(record + SERIES_CREATED);
+        let text = text..self.out.text.len();
+        self.out.series.push(SeriesCopy { family, created, text, values });
+        Some(())
+    }
+
+    /// Appends the values of a run of cells; returns what its words sum up to.
+    fn sum(&mut self, run: CellRun, number: Number) -> Option<u64> {
         let stripes: [u64; STRIPES as usize] =
             std::array::from_fn(|n| n as u64 * stripe_len(run.count));
         let copies: &[u64] = match run.storage {
@@ -263,11 +298,7 @@ impl<S: Source> Taking<'_, S> {
             Storage::Owned => &self.living,
         };
         let from = self.out.values.len();
-        self.out.values.resize(from + cells as usize, 0);
-        // Each series has cells of its own, so together they fit the region.
-        if self.out.values.len() as u64 > self.limit() / WORD {
-            return None;
-        }
+        self.out.values.resize(from + run.count as usize, 0);
         let mut digest = 0_u64;
         for &delta in copies {
             let words = self.source.words(run.at.checked_add(delta)?, run.count)?;
@@ -279,23 +310,7 @@ impl<S: Source> Taking<'_, S> {
                 };
             }
         }
-        if head.hidden && digest == self.source.word(record + SERIES_SEEN) {
-            return None;
-        }
-        let span = Span::unpack(self.source.word(record + SERIES_TEXT));
-        let text = self.out.text.len();
-        // The same of texts.
-        if text as u64 + span.len > self.limit() {
-            return None;
-        }
-        let mut texts = std::mem::take(&mut self.out.text);
-        let copied = self.text(span, &mut texts);
-        self.out.text = texts;
-        copied?;
-        let created = self.source.word(record + SERIES_CREATED);
-        let text = text..self.out.text.len();
-        self.out.series.push(SeriesCopy { family, created, text, values: from });
-        Some(())
+        Some(digest)
     }
 
     /// Appends the text at `span`.

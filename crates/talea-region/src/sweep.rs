@@ -211,7 +211,8 @@ impl Region {
     /// A number that changes when a value of the series does.
     fn digest(&self, id: u32) -> u64 {
         let mut sum = 0_u64;
-        if let Some(run) = CellRun::unpack(self.series_word(id, SERIES_CELLS).load(Relaxed)) {
+        let run = CellRun::unpack(self.series_word(id, SERIES_CELLS).load(Relaxed));
+        if let Some(run) = run.filter(|&run| self.is_in_its_pool(run)) {
             self.for_each_word(run, |cell| sum = sum.wrapping_add(cell.load(Relaxed)));
         }
         sum

@@ -8,6 +8,11 @@ use talea_region::{
     Cells, Config, Family, FamilyError, FamilySpec, Number, Overflow, Region, Storage,
 };
 
+/// Sizes of tests: Miri runs code a thousand times slower.
+const fn sized(native: u64, miri: u64) -> u64 {
+    if cfg!(miri) { miri } else { native }
+}
+
 fn small() -> &'static Region {
     Region::anonymous(Config::with_len(1 << 20)).unwrap()
 }
@@ -33,7 +38,7 @@ fn total(region: &'static Region, name: &str) -> u64 {
 
 #[test]
 fn every_add_of_every_thread_counts_in_each_storage() {
-    const EACH: u64 = 200_000;
+    const EACH: u64 = sized(200_000, 20);
     for storage in [Storage::Single, Storage::Striped] {
         let region = small();
         let integers = region.family(FamilySpec { storage, ..spec("integers") }).unwrap().family;
@@ -61,7 +66,7 @@ fn every_add_of_every_thread_counts_in_each_storage() {
 
 #[test]
 fn restartable_and_atomic_adds_meet_on_one_series_and_none_is_lost() {
-    const EACH: u64 = 500_000;
+    const EACH: u64 = sized(500_000, 100);
     let region = Region::anonymous(Config { planes: 1, ..Config::with_len(1 << 20) }).unwrap();
     let cell = region.family(spec("both")).unwrap().family.series(b"").unwrap().at(0);
     thread::scope(|scope| {
@@ -69,7 +74,7 @@ fn restartable_and_atomic_adds_meet_on_one_series_and_none_is_lost() {
             scope.spawn(|| (0..EACH).for_each(|_| cell.add(1)));
         }
         scope.spawn(|| {
-            for n in 0..50 {
+            for n in 0..sized(50, 5) {
                 if n % 2 == 0 {
                     Region::disable_restartable_sequences();
                 } else {
@@ -84,8 +89,8 @@ fn restartable_and_atomic_adds_meet_on_one_series_and_none_is_lost() {
 
 #[test]
 fn threads_that_bring_the_same_label_texts_get_the_same_cells() {
-    const THREADS: usize = 8;
-    const TEXTS: usize = 500;
+    const THREADS: usize = sized(8, 3) as usize;
+    const TEXTS: usize = sized(500, 10) as usize;
     let region = small();
     let barrier = Barrier::new(THREADS);
     thread::scope(|scope| {
@@ -141,7 +146,9 @@ fn a_family_at_its_limit_refuses_new_series_and_keeps_the_old() {
 
 #[test]
 fn a_full_region_says_so_and_goes_on_counting() {
-    let region = Region::anonymous(Config { series: 20_000, ..Config::with_len(8 << 20) }).unwrap();
+    let series = sized(20_000, 2_500);
+    let config = Config { series, ..Config::with_len(sized(8 << 20, 1 << 20)) };
+    let region = Region::anonymous(config).unwrap();
     let family = region
         .family(FamilySpec { limit: u64::MAX, storage: Storage::Single, cells: 60, ..spec("many") })
         .unwrap()
@@ -156,7 +163,7 @@ fn a_full_region_says_so_and_goes_on_counting() {
             Err(told) => Some(told),
         });
     assert_eq!(refused, Some(Overflow::Full));
-    assert!(kept.len() > 1000, "{} series fit", kept.len());
+    assert!(kept.len() as u64 > sized(1_000, 100), "{} series fit", kept.len());
     kept.iter().for_each(|cells| cells.at(59).add(1));
     assert!(kept.iter().all(|cells| cells.at(59).get() == 1 && cells.at(0).get() == 0));
 }
@@ -165,8 +172,10 @@ fn a_full_region_says_so_and_goes_on_counting() {
 fn striped_series_that_do_not_fit_the_planes_count_in_single_cells() {
     let region = small();
     let family = region.family(FamilySpec { cells: 1000, ..spec("wide") }).unwrap().family;
-    // A plane of this region holds fewer than 40 runs of 1,000 cells.
-    let runs: Vec<Cells> = (0..40).map_while(|n| family.lasting_series(&[n as u8]).ok()).collect();
+    // A plane of this region holds fewer than 40 runs of 1,000 cells (under Miri,
+    // which has one CPU, fewer than 12).
+    let runs: Vec<Cells> =
+        (0..sized(40, 12)).map_while(|n| family.lasting_series(&[n as u8]).ok()).collect();
     runs.iter().for_each(|cells| (0..1000).for_each(|i| cells.at(i).add(1)));
     let snapshot = region.snapshot();
     let family = &snapshot.families()[0];
@@ -184,9 +193,9 @@ fn a_family_of_no_cells_or_too_many_is_refused() {
 
 #[test]
 fn label_text_of_any_bytes_and_length_comes_back_as_it_was() {
-    let region = Region::anonymous(Config::with_len(16 << 20)).unwrap();
+    let region = Region::anonymous(Config::with_len(sized(16 << 20, 1 << 20))).unwrap();
     let family: Family = region.family(spec("texts")).unwrap().family;
-    let texts: Vec<Vec<u8>> = [0, 1, 7, 8, 9, 63, 64, 65, 4095, 65_536]
+    let texts: Vec<Vec<u8>> = [0, 1, 7, 8, 9, 63, 64, 65, 4095, sized(65_536, 4096)]
         .map(|len| (0..len).map(|i| (i * 7 % 256) as u8).collect())
         .to_vec();
     texts.iter().for_each(|text| family.series(text).unwrap().at(0).add(1));

@@ -298,7 +298,7 @@ fn values_are_refreshed_before_each_snapshot() -> Result<(), Error> {
 
 #[test]
 fn eight_threads_lose_nothing_in_any_type() {
-    const EACH: u64 = 50_000;
+    const EACH: u64 = if cfg!(miri) { 10 } else { 50_000 };
     let (shop, registry) = Shop::for_test();
     thread::scope(|scope| {
         for thread in 0..8u64 {

@@ -1,0 +1,164 @@
+//! Claims about files that somebody damaged, or made to do damage: who attaches
+//! to one or reads it stays alive and pays no more than the file is worth.
+#![cfg(target_os = "linux")]
+
+mod stage;
+
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use stage::{Shm, again};
+use talea_region::{Config, FamilySpec, Number, Reader, Region, Storage};
+
+/// Where the CPU table stands.
+const CPU_TABLE: std::ops::Range<u64> = 4096..12_288;
+
+fn spec(name: &str, cells: u32) -> FamilySpec<'_> {
+    FamilySpec {
+        name: name.as_bytes(),
+        definition: b"what it is",
+        kind: 1,
+        storage: Storage::Striped,
+        number: Number::Integer,
+        cells,
+        limit: 1 << 20,
+        ..FamilySpec::default()
+    }
+}
+
+/// A region that was used, and is not any more, so far as its file tells.
+fn used(shm: &Shm, len: u64, cells: u32) -> std::fs::File {
+    let original = shm.path().join("original.talea");
+    let region =
+        Region::open(&original, Config { planes: 2, ..Config::with_len(len) }).unwrap().region;
+    region.family(spec("used", cells)).unwrap().family.series(b"").unwrap().at(0).add(1);
+    std::fs::copy(&original, shm.file()).unwrap();
+    std::fs::OpenOptions::new().read(true).write(true).open(shm.file()).unwrap()
+}
+
+fn put(file: &std::fs::File, at: u64, word: u64) {
+    file.write_all_at(&word.to_le_bytes(), at).unwrap();
+}
+
+/// Not a claim of its own: what the other tests start as a process.
+#[test]
+fn attaches_and_adds_when_told() {
+    if let Some(path) = std::env::var_os("TALEA_TEST_DAMAGED") {
+        let region = Region::open(path, Config::with_len(1 << 20)).unwrap().region;
+        let family = region.family(spec("used", 1)).unwrap().family;
+        // What is there is found; whether there is room for more, the marks say.
+        let there = family.series(b"").unwrap().at(0);
+        let new = family.series(b"new").map(|cells| cells.at(0)).ok();
+        let before = there.get();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for cell in [Some(there), new].into_iter().flatten() {
+                        (0..100).for_each(|_| cell.add(1));
+                    }
+                });
+            }
+        });
+        assert_eq!(there.get(), before + 400);
+        assert!(new.is_none_or(|new| new.get() == 400), "{}", new.unwrap().get());
+    }
+}
+
+fn assert_that_a_service_starts_over(path: &Path, what: &str) {
+    let mut service = again("attaches_and_adds_when_told");
+    let done = service.env("TALEA_TEST_DAMAGED", path).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{what}: {}, {said}", done.status);
+}
+
+#[test]
+fn a_cpu_table_that_leads_out_of_the_region_kills_nobody() {
+    for wrong in [1 << 46, u64::MAX / 4096 * 4096] {
+        let shm = Shm::new(&format!("table-out-{wrong}"));
+        let file = used(&shm, 1 << 20, 1);
+        CPU_TABLE.step_by(8).for_each(|at| put(&file, at, wrong));
+        assert_that_a_service_starts_over(&shm.file(), &format!("{wrong:#x}"));
+    }
+}
+
+#[test]
+fn a_cpu_table_that_leads_beside_the_planes_loses_no_add() {
+    for wrong in [8, 4096, 1 << 16, (1_u64 << 18).wrapping_neg(), 1_u64.wrapping_neg()] {
+        let shm = Shm::new(&format!("table-beside-{wrong}"));
+        let file = used(&shm, 1 << 20, 1);
+        CPU_TABLE.step_by(8).for_each(|at| put(&file, at, wrong));
+        assert_that_a_service_starts_over(&shm.file(), &format!("{wrong:#x}"));
+    }
+}
+
+#[test]
+fn a_mark_that_is_too_large_kills_nobody_who_gets_a_plane() {
+    for mark in 0..8 {
+        let shm = Shm::new(&format!("mark-{mark}"));
+        let file = used(&shm, 1 << 20, 1);
+        put(&file, 1024 + mark * 64, u64::MAX);
+        // No CPU has a plane, so each takes one.
+        CPU_TABLE.step_by(8).for_each(|at| put(&file, at, 0));
+        assert_that_a_service_starts_over(&shm.file(), &format!("mark {mark}"));
+    }
+}
+
+/// The words of a record that was found by one of them, repeated over what
+/// follows, as often as told.
+fn repeat(file: &std::fs::File, at: u64, len: u64, times: u64) {
+    let mut record = vec![0; len as usize];
+    file.read_exact_at(&mut record, at).unwrap();
+    (1..times).for_each(|n| file.write_all_at(&record, at + n * len).unwrap());
+}
+
+/// The offset of the mark `n`, in the order of the format's description.
+const fn mark(n: u64) -> u64 {
+    1024 + n * 64
+}
+
+const FAMILIES: u64 = 12_288 + 256 * 128;
+
+#[test]
+fn families_that_share_one_long_text_do_not_multiply_it() {
+    const LEN: u64 = 4 << 20;
+    let shm = Shm::new("texts");
+    let file = used(&shm, LEN, 1);
+    let region = Region::open(shm.file(), Config::with_len(LEN)).unwrap().region;
+    let long = vec![b'x'; LEN as usize / 8];
+    region.family(FamilySpec { definition: &long, ..spec("long", 1) }).unwrap();
+    let families = LEN >> 12;
+    repeat(&file, FAMILIES + 128, 128, families - 1);
+    put(&file, mark(0), families * 128);
+    put(&file, mark(0) + 8, families * 128);
+    let snapshot = Reader::open(shm.file()).unwrap().snapshot().unwrap();
+    let size: usize = snapshot.families().iter().map(|f| f.name.len() + f.definition.len()).sum();
+    assert!(size as u64 <= 2 * LEN, "{size} bytes of a file of {LEN}");
+}
+
+#[test]
+fn series_that_are_refused_cost_no_more_than_those_that_are_taken() {
+    const LEN: u64 = 8 << 20;
+    let shm = Shm::new("refused");
+    let file = used(&shm, LEN, 65_535);
+    let bytes = {
+        let mut bytes = vec![0; LEN as usize];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        bytes
+    };
+    // The only series record: the third of its words names 65,535 cells in four
+    // copies, for which the planes have no room.
+    let is_run = |word: &[u8]| word[..3] == [0xFF, 0xFF, 3];
+    let at = bytes.chunks_exact(8).position(is_run).unwrap() as u64 * 8 - 16;
+    // Its text does not lie in the arena, which is found out after its cells
+    // were summed.
+    put(&file, at + 8, u64::MAX);
+    let series = 8192;
+    repeat(&file, at, 64, series);
+    put(&file, mark(1), series * 64);
+    put(&file, mark(1) + 8, series * 64);
+    let before = Instant::now();
+    let _ = Reader::open(shm.file()).unwrap().snapshot();
+    let took = before.elapsed();
+    assert!(took < Duration::from_secs(1), "{took:?} for a file of {LEN} bytes");
+}

@@ -1,0 +1,122 @@
+//! Claims about files whose header, length or index lies: each is an error or
+//! goes without what it claims to have, at once.
+#![cfg(target_os = "linux")]
+
+mod stage;
+
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+use stage::Shm;
+use talea_region::{Config, FamilySpec, Number, Reader, Region, Storage};
+
+const SPEC: FamilySpec<'_> = FamilySpec {
+    name: b"used",
+    definition: b"what it is",
+    kind: 1,
+    storage: Storage::Striped,
+    number: Number::Integer,
+    cells: 3,
+    limit: 100,
+    idle_minutes: 0,
+    hides: false,
+};
+
+fn config() -> Config {
+    Config::with_len(1 << 20)
+}
+
+/// The bytes of a region that was used.
+fn used(shm: &Shm) -> Vec<u8> {
+    let original = shm.path().join("original.talea");
+    let region = Region::open(&original, config()).unwrap().region;
+    region.family(SPEC).unwrap().family.series(b"").unwrap().at(0).add(1);
+    std::fs::read(&original).unwrap()
+}
+
+fn put(bytes: &mut [u8], at: usize, word: u64) {
+    bytes[at..at + 8].copy_from_slice(&word.to_le_bytes());
+}
+
+fn at_once<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    let before = Instant::now();
+    let done = work();
+    let took = before.elapsed();
+    assert!(took < Duration::from_secs(5), "{what} took {took:?}");
+    done
+}
+
+/// A change that makes a region unusable, and its name.
+type Change = (&'static str, fn(&mut Vec<u8>));
+
+#[test]
+fn whatever_is_no_whole_region_is_an_error_to_read_and_moved_aside_to_start() {
+    let changes: [Change; 12] = [
+        ("zero length", |bytes| bytes.clear()),
+        ("one byte", |bytes| bytes.truncate(1)),
+        ("the header alone", |bytes| bytes.truncate(4096)),
+        ("half", |bytes| bytes.truncate(1 << 19)),
+        ("a byte less", |bytes| bytes.truncate((1 << 20) - 1)),
+        ("a page more", |bytes| bytes.resize((1 << 20) + 4096, 0)),
+        ("another magic", |bytes| put(bytes, 0, u64::from_le_bytes(*b"TALEBREG"))),
+        ("another version", |bytes| put(bytes, 8, u64::MAX)),
+        ("the largest length", |bytes| put(bytes, 16, u64::MAX)),
+        ("a length of 1 TiB", |bytes| put(bytes, 16, 1 << 40)),
+        ("any number of series", |bytes| put(bytes, 24, u64::MAX)),
+        ("any number of planes", |bytes| put(bytes, 32, u64::MAX)),
+    ];
+    let shm = Shm::new("no-region");
+    let original = used(&shm);
+    for (n, (what, change)) in changes.into_iter().enumerate() {
+        let mut bytes = original.clone();
+        change(&mut bytes);
+        let path = shm.path().join(format!("{n}.talea"));
+        std::fs::write(&path, bytes).unwrap();
+        assert!(at_once(what, || Reader::open(&path)).is_err(), "{what}");
+        let opened = at_once(what, || Region::open(&path, config())).unwrap();
+        assert!(opened.notice.is_some(), "{what}");
+        opened.region.family(SPEC).unwrap().family.series(b"").unwrap().at(0).add(1);
+    }
+}
+
+#[test]
+fn a_search_ends_in_an_index_that_has_no_empty_place() {
+    let shm = Shm::new("index");
+    let original = used(&shm);
+    // The tables lie in the first half. Whatever is empty there, is taken: by a
+    // record that no key fits. (The header and the CPU table stay as they are.)
+    for taken in [1_u64 << 63, u64::MAX] {
+        let mut bytes = original.clone();
+        for at in (12_288..bytes.len() / 2).step_by(8) {
+            if bytes[at..at + 8] == [0; 8] {
+                put(&mut bytes, at, taken);
+            }
+        }
+        let path = shm.path().join(format!("{taken}.talea"));
+        std::fs::write(&path, bytes).unwrap();
+        let _ = at_once("reading", || Reader::open(&path).unwrap().snapshot());
+        let region = Region::open(&path, config()).unwrap().region;
+        at_once("looking for what is there, and for what is not", || {
+            for name in [&b"used"[..], b"new"] {
+                let Ok(found) = region.family(FamilySpec { name, ..SPEC }) else { continue };
+                for text in [&b""[..], b"new"] {
+                    let _ = found.family.series(text).map(|cells| cells.at(2).add(1));
+                }
+            }
+            region.snapshot()
+        });
+    }
+}
+
+#[test]
+fn a_file_that_is_cut_between_two_looks_is_an_error() {
+    let shm = Shm::new("cut-header");
+    std::fs::write(shm.file(), used(&shm)).unwrap();
+    let reader = Reader::open(shm.file()).unwrap();
+    reader.snapshot().unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(shm.file()).unwrap();
+    // The mark of series says more than there is left.
+    file.write_all_at(&u64::MAX.to_le_bytes(), 1024 + 64).unwrap();
+    file.set_len(8192).unwrap();
+    at_once("reading", || reader.snapshot()).unwrap_err();
+}

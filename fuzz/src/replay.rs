@@ -1,0 +1,57 @@
+//! A target over its corpus, as an ordinary test: each input as it is, and
+//! changed in ways that are the same each time.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How many changed inputs there are.
+const CHANGED: u64 = if cfg!(miri) { 2 } else { 400 };
+
+pub(crate) fn corpus(target: &str, run: impl Fn(&[u8])) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
+    let entries = std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
+    let mut paths: Vec<_> = entries.collect();
+    paths.sort();
+    let inputs: Vec<Vec<u8>> = paths.iter().map(|path| std::fs::read(path).unwrap()).collect();
+    assert!(inputs.len() > 10, "no corpus in {}", path.display());
+
+    let timed = |what: &str, input: &[u8]| {
+        // Shown only if the test fails: which input it was.
+        println!("{what}: {input:?}");
+        let start = Instant::now();
+        run(input);
+        let took = start.elapsed();
+        assert!(cfg!(miri) || took < Duration::from_secs(10), "{what} took {took:?}");
+    };
+    for (path, input) in paths.iter().zip(&inputs).take(if cfg!(miri) { 5 } else { usize::MAX }) {
+        timed(&path.display().to_string(), input);
+    }
+    let mut random = Random(7);
+    for n in 0..CHANGED {
+        timed(&format!("change {n}"), &changed(&inputs, &mut random));
+    }
+}
+
+/// One input with some bytes of it changed, and the end of another.
+fn changed(inputs: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
+    let mut input = inputs[random.below(inputs.len())].clone();
+    let other = &inputs[random.below(inputs.len())];
+    input.extend_from_slice(&other[random.below(other.len() + 1)..]);
+    for _ in 0..random.below(4) {
+        if !input.is_empty() {
+            let at = random.below(input.len());
+            input[at] = random.below(256) as u8;
+        }
+    }
+    input
+}
+
+/// Numbers that are the same each time.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+        ((self.0 >> 33) % limit as u64) as usize
+    }
+}
