@@ -77,7 +77,7 @@ struct By<'a> {
 /// A region is as large as it is told to be; this one leaves some room.
 fn talea(setting: &Setting) -> Result<Box<dyn Work>> {
     let series = setting.inserts + 1000;
-    let len = (series * 160).next_multiple_of(1 << 20) + (16 << 20);
+    let len = (series * 224).next_multiple_of(1 << 20) + (16 << 20);
     let registry = Registry::with_config(Config { series, ..Config::with_len(len) })?;
     let opts = Opts::new("inserts", "Users.").limit(setting.inserts);
     let family: Family<By<'static>, Counter> = registry.register(opts)?;

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::guard::thread_number;
 use crate::planes;
 use crate::primitive::AtomicU64;
-use crate::record::STRIPES;
+use crate::record::{STRIPES, stripe_len};
 use crate::region::Region;
 use crate::restartable;
 
@@ -45,16 +45,35 @@ pub enum Number {
 }
 
 /// Which copies of a cell there are beside the one that its handle points to.
+///
+/// Two whole words, since every look-up moves it: of an enum with a smaller tag the
+/// halves would be written apart and read at once, which the processor is slow at.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Copies {
-    /// None: the word is the cell.
-    One,
-    /// Four that lie so many bytes apart; the word is the first.
-    Stripes { region: &'static Region, apart: u32 },
-    /// One in each plane; the word is that in plane 0.
-    Planes(&'static Region),
-    /// One in each process's block; the word is that in block 0.
-    Blocks(&'static Region),
+pub(crate) struct Copies {
+    region: &'static Region,
+    /// One of the three below, or how many bytes four copies lie apart.
+    how: u64,
+}
+
+/// None: the word is the cell.
+const ONE: u64 = 0;
+/// One in each plane; the word is that in plane 0.
+const PLANES: u64 = 1;
+/// One in each process's block; the word is that in block 0.
+const BLOCKS: u64 = 2;
+
+impl Copies {
+    /// Those of a series of so many cells.
+    #[inline]
+    pub(crate) fn of(region: &'static Region, storage: Storage, cells: u64) -> Self {
+        let how = match storage {
+            Storage::Single => ONE,
+            Storage::Striped => PLANES,
+            Storage::Owned => BLOCKS,
+            Storage::Stripes => stripe_len(cells),
+        };
+        Self { region, how }
+    }
 }
 
 /// One cell. A plain pointer: copy it, keep it, send it to other threads, use it
@@ -81,30 +100,22 @@ impl Cell {
     /// is touched), else one atomic add.
     #[inline]
     pub fn add(self, n: u64) {
-        match self.copies {
-            Copies::Planes(region) => {
-                if !restartable::add(self.word, region.cpu_table(), n) {
-                    planes::add_slowly(region, self.word, n);
-                }
-            }
-            Copies::One | Copies::Blocks(_) | Copies::Stripes { .. } => {
-                self.own().fetch_add(n, Relaxed);
-            }
+        let Copies { region, how } = self.copies;
+        if how != PLANES {
+            self.own().fetch_add(n, Relaxed);
+        } else if !restartable::add(self.word, region.cpu_table(), n) {
+            planes::add_slowly(region, self.word, n);
         }
     }
 
     /// Adds to a float cell.
     #[inline]
     pub fn add_float(self, x: f64) {
-        match self.copies {
-            Copies::Planes(region) => {
-                if !restartable::add_float(self.word, region.cpu_table(), x) {
-                    planes::add_float_slowly(region, self.word, x);
-                }
-            }
-            Copies::One | Copies::Blocks(_) | Copies::Stripes { .. } => {
-                add_float_atomically(self.own(), x);
-            }
+        let Copies { region, how } = self.copies;
+        if how != PLANES {
+            add_float_atomically(self.own(), x);
+        } else if !restartable::add_float(self.word, region.cpu_table(), x) {
+            planes::add_float_slowly(region, self.word, x);
         }
     }
 
@@ -156,31 +167,32 @@ impl Cell {
     }
 
     fn each_copy(self, mut each: impl FnMut(u64)) {
-        match self.copies {
-            Copies::Planes(region) => {
-                planes::copies(region, self.word).for_each(|copy| each(copy.load(Relaxed)));
-            }
-            Copies::Stripes { region, apart } => (0..STRIPES)
-                .filter_map(|n| region.word_after(self.word, n * u64::from(apart)))
+        let Copies { region, how } = self.copies;
+        match how {
+            ONE | BLOCKS => each(self.own().load(Relaxed)),
+            PLANES => planes::copies(region, self.word).for_each(|copy| each(copy.load(Relaxed))),
+            apart => (0..STRIPES)
+                .filter_map(|n| region.word_after(self.word, n * apart))
                 .for_each(|copy| each(copy.load(Relaxed))),
-            Copies::One | Copies::Blocks(_) => each(self.own().load(Relaxed)),
         }
     }
 
     #[inline]
     fn is_striped(self) -> bool {
-        matches!(self.copies, Copies::Planes(_) | Copies::Stripes { .. })
+        !matches!(self.copies.how, ONE | BLOCKS)
     }
 
     /// The word that this thread adds to atomically.
     #[inline]
     fn own(self) -> &'static AtomicU64 {
-        match self.copies {
-            Copies::Blocks(region) => region.own_copy(self.word),
-            Copies::Stripes { region, apart } => region
-                .word_after(self.word, thread_number() % STRIPES * u64::from(apart))
-                .unwrap_or(self.word),
-            Copies::One | Copies::Planes(_) => self.word,
+        let Copies { region, how } = self.copies;
+        match how {
+            ONE | PLANES => self.word,
+            BLOCKS => region.own_copy(self.word),
+            apart => {
+                let copy = region.word_after(self.word, thread_number() % STRIPES * apart);
+                copy.unwrap_or(self.word)
+            }
         }
     }
 }

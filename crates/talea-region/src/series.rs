@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use crate::cells::{Cells, Copies, Storage};
+use crate::cells::{Cells, Copies};
 use crate::error::Overflow;
 use crate::families::Family;
 use crate::guard::Guard;
@@ -69,6 +69,14 @@ impl Looked {
     pub fn into_parts(self) -> (Cells, Keep, Guard) {
         (self.cells, self.keep, self.guard)
     }
+}
+
+/// Why a series that was found has no cells.
+enum Missed {
+    /// It was removed since.
+    Removed,
+    /// Its record says that they lie where none can.
+    Damaged,
 }
 
 /// How a series came to be asked for.
@@ -163,9 +171,9 @@ impl Family {
     ) -> Result<(u32, Cells), Overflow> {
         let hash = hash(self.region.seed, u64::from(self.id), text);
         let found = self.region.find(Kind::Series, hash, |id| self.is(id, text));
-        match found.ok().and_then(|id| self.look_up(guard, id)) {
-            Some(found) => Ok(found),
-            None => self.make(guard, hash, text, term),
+        match found.map(|id| self.look_up(guard, id)) {
+            Ok(Ok(found)) => Ok(found),
+            _ => self.make(guard, hash, text, term),
         }
     }
 
@@ -204,9 +212,9 @@ impl Family {
                 && self.word(FAMILY_SERIES).load(Acquire) >= self.word(FAMILY_LIMIT).load(Relaxed);
             let vacancy = match region.find(Kind::Series, hash, |id| self.is(id, text)) {
                 Ok(id) => match self.look_up(guard, id) {
-                    Some(found) => return Ok(found),
-                    // It was removed since it was found.
-                    None => continue,
+                    Ok(found) => return Ok(found),
+                    Err(Missed::Removed) => continue,
+                    Err(Missed::Damaged) => return Err(Overflow::Full),
                 },
                 Err(_) if full => return Err(Overflow::Limit),
                 Err(_) if text.len() as u64 > Span::MAX_LEN => return Err(Overflow::TooLong),
@@ -219,7 +227,7 @@ impl Family {
             } else if counted {
                 self.word(FAMILY_SERIES).fetch_add(1, Release);
             }
-            if let Some(found) = self.look_up(guard, winner) {
+            if let Ok(found) = self.look_up(guard, winner) {
                 return Ok(found);
             }
         }
@@ -262,9 +270,9 @@ impl Family {
     }
 
     /// The cells of a series that was found in the index, which is thereby looked
-    /// up; `None` where it was removed meanwhile.
+    /// up.
     #[inline]
-    fn look_up(&self, guard: &Guard, id: u32) -> Option<(u32, Cells)> {
+    fn look_up(&self, guard: &Guard, id: u32) -> Result<(u32, Cells), Missed> {
         let word = self.region.series_word(id, SERIES_HEAD);
         let mut seen = word.load(Acquire);
         let sweep = guard.sweep() as u16;
@@ -276,15 +284,16 @@ impl Family {
                 BUILDING => {
                     Head { lasting: false, hidden: false, looked_up: sweep, family: self.id }
                 }
-                _ => return None,
+                _ => return Err(Missed::Removed),
             };
             match word.compare_exchange(seen, head.pack(PUBLISHED), AcqRel, Acquire) {
                 Ok(_) => break,
                 Err(now) => seen = now,
             }
         }
-        let run = CellRun::unpack(self.region.series_word(id, SERIES_CELLS).load(Relaxed))?;
-        Some((id, self.region.cells(run)?))
+        let run = CellRun::unpack(self.region.series_word(id, SERIES_CELLS).load(Relaxed));
+        let cells = run.and_then(|run| self.region.cells(run));
+        cells.map(|cells| (id, cells)).ok_or(Missed::Damaged)
     }
 
     fn word(&self, at: u64) -> &'static crate::primitive::AtomicU64 {
@@ -297,14 +306,7 @@ impl Region {
     #[inline]
     pub(crate) fn cells(&'static self, run: CellRun) -> Option<Cells> {
         let words = self.map.words(run.at, run.count).filter(|_| self.is_in_its_pool(run))?;
-        let copies = match run.storage {
-            Storage::Single => Copies::One,
-            Storage::Owned => Copies::Blocks(self),
-            Storage::Striped => Copies::Planes(self),
-            Storage::Stripes => {
-                Copies::Stripes { region: self, apart: record::stripe_len(run.count) as u32 }
-            }
-        };
+        let copies = Copies::of(self, run.storage, run.count);
         Some(Cells::new(words, copies))
     }
 }

@@ -60,6 +60,9 @@ impl<M: Metric> PartialEq for Bound<M> {
 impl<M: Metric> Bound<M> {
     /// Finds or makes a series by its label text, and remembers it in its place,
     /// if it has one. What overflows is not remembered.
+    ///
+    /// Out of line, so that what is found by arithmetic is found in place.
+    #[inline(never)]
     fn resolve(&self, labels: &impl Labels, place: Option<&OnceLock<M::Bound>>) -> Looked<M> {
         // Written in place: moving the text would cost as much as hashing it.
         let mut text = LabelText::new();
