@@ -213,7 +213,7 @@ impl Region {
     fn take_family(&self) -> Option<u32> {
         let end = self.s.family_max * FAMILY_LEN;
         let used = self.mark(M_FAMILIES);
-        let at = used.fetch_update(SeqCst, SeqCst, |n| (n < end).then_some(n + FAMILY_LEN)).ok()?;
+        let at = used.fetch_update(SeqCst, SeqCst, |n| (n < end).then(|| n + FAMILY_LEN)).ok()?;
         let (backed, end) = (self.mark(M_FAMILIES + BACKED), at + FAMILY_LEN);
         let from = backed.load(Acquire).min(at);
         if self.map.back(self.s.families + from, end - from).is_err() {

@@ -158,6 +158,10 @@ impl Region {
                 return Err(format!("{used} bytes are used of a part that has {}", pool.len));
             }
         }
+        let families = word(M_FAMILIES);
+        if families > s.family_max * FAMILY_LEN || families % FAMILY_LEN != 0 {
+            return Err(format!("{families} bytes are used of a table of {}", s.family_max));
+        }
         let planes = word(M_PLANES);
         if !(ATOMIC_PLANES..=s.plane_count).contains(&planes) {
             return Err(format!("{planes} planes are in use of {}", s.plane_count));
