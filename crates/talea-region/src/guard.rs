@@ -115,7 +115,7 @@ impl Region {
         let epoch = self.mark(M_EPOCH);
         let now = epoch.load(SeqCst);
         if now <= stamp {
-            let _ = epoch.compare_exchange(now, now + 1, SeqCst, Relaxed);
+            let _ = epoch.compare_exchange(now, now.wrapping_add(1), SeqCst, Relaxed);
         }
         let now = epoch.load(SeqCst);
         fence();

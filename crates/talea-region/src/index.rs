@@ -81,6 +81,19 @@ impl Region {
         Err(Vacancy { head })
     }
 
+    /// Has the bucket brought near, to be written to.
+    #[inline]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
+        {
+            use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
+            // SAFETY: a hint, which reads nothing whatever the address.
+            unsafe { _mm_prefetch::<_MM_HINT_ET0>(std::ptr::from_ref(self.bucket(hash)).cast()) };
+        }
+        #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri))))]
+        let _ = hash;
+    }
+
     /// No chain is longer, unless the region is damaged and it is a ring.
     #[inline]
     fn longest_chain(&self) -> u64 {

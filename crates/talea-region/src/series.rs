@@ -71,6 +71,38 @@ impl Looked {
     }
 }
 
+/// Whether this thread's next series is likely a new one: after two in a row it
+/// is taken for that.
+mod expectation {
+    #[cfg(not(loom))]
+    thread_local! {
+        static NEW_IN_A_ROW: std::cell::Cell<u8> = const { std::cell::Cell::new(0) };
+    }
+
+    #[cfg(not(loom))]
+    #[inline]
+    pub(super) fn is_new() -> bool {
+        NEW_IN_A_ROW.try_with(|row| row.get() >= 2).unwrap_or(false)
+    }
+
+    #[cfg(not(loom))]
+    #[inline]
+    pub(super) fn was_new(new: bool) {
+        // A thread that is ending expects nothing.
+        let _ =
+            NEW_IN_A_ROW.try_with(|row| row.set(if new { row.get().saturating_add(1) } else { 0 }));
+    }
+
+    /// The model checker tries both.
+    #[cfg(loom)]
+    pub(super) fn is_new() -> bool {
+        crate::guard::thread_number() == 1
+    }
+
+    #[cfg(loom)]
+    pub(super) fn was_new(_: bool) {}
+}
+
 /// Why a series that was found has no cells.
 enum Missed {
     /// It was removed since.
@@ -170,10 +202,16 @@ impl Family {
         term: Term,
     ) -> Result<(u32, Cells), Overflow> {
         let hash = hash(self.region.seed, u64::from(self.id), text);
+        if expectation::is_new() {
+            return self.make(guard, hash, text, term, true);
+        }
         let found = self.region.find(Kind::Series, hash, |id| self.is(id, text));
         match found.map(|id| self.look_up(guard, id)) {
-            Ok(Ok(found)) => Ok(found),
-            _ => self.make(guard, hash, text, term),
+            Ok(Ok(found)) => {
+                expectation::was_new(false);
+                Ok(found)
+            }
+            _ => self.make(guard, hash, text, term, false),
         }
     }
 
@@ -184,44 +222,60 @@ impl Family {
         hash: u64,
         text: &[u8],
         term: Term,
+        prepare: bool,
     ) -> Result<(u32, Cells), Overflow> {
-        let made = self.try_make(guard, hash, text, term);
+        let made = self.try_make(guard, hash, text, term, prepare);
         if made.is_err() {
             self.word(FAMILY_DROPPED).fetch_add(1, Relaxed);
         }
         made
     }
 
+    /// Finds a series or makes it. With `prepare`, its record is built while the
+    /// bucket is on its way from memory, and given back where the series is there.
     fn try_make(
         &self,
         guard: &Guard,
         hash: u64,
         text: &[u8],
         term: Term,
+        prepare: bool,
     ) -> Result<(u32, Cells), Overflow> {
         let region = self.region;
         let counted = term != Term::Beyond;
+        if prepare {
+            region.prefetch(hash);
+        }
         let now = unix_nanos();
         region.sweep_a_little(guard, now);
+        let is_full = || {
+            counted
+                && self.word(FAMILY_SERIES).load(Acquire) >= self.word(FAMILY_LIMIT).load(Relaxed)
+        };
+        let mut draft = if prepare && !is_full() { self.build(text, now) } else { None };
+        let discard = |draft: Option<u32>| draft.into_iter().for_each(|id| region.clear(id));
         loop {
             // Series are counted after they are published. So whoever sees the
             // limit reached and looks then, finds what was made before: of many
             // that bring the last label text at once, none is refused. Many that
             // bring different ones may go beyond the limit, by one each.
-            let full = counted
-                && self.word(FAMILY_SERIES).load(Acquire) >= self.word(FAMILY_LIMIT).load(Relaxed);
+            let full = draft.is_none() && is_full();
             let vacancy = match region.find(Kind::Series, hash, |id| self.is(id, text)) {
                 Ok(id) => match self.look_up(guard, id) {
-                    Ok(found) => return Ok(found),
                     Err(Missed::Removed) => continue,
-                    Err(Missed::Damaged) => return Err(Overflow::Full),
+                    found => {
+                        expectation::was_new(false);
+                        discard(draft);
+                        return found.map_err(|_| Overflow::Full);
+                    }
                 },
                 Err(_) if full => return Err(Overflow::Limit),
                 Err(_) if text.len() as u64 > Span::MAX_LEN => return Err(Overflow::TooLong),
                 Err(vacancy) => vacancy,
             };
-            let id = self.build(text, now).ok_or(Overflow::Full)?;
+            let id = draft.take().or_else(|| self.build(text, now)).ok_or(Overflow::Full)?;
             let winner = region.publish(vacancy, Kind::Series, hash, id, |id| self.is(id, text));
+            expectation::was_new(winner == id);
             if winner != id {
                 region.clear(id);
             } else if counted {

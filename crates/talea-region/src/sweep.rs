@@ -114,7 +114,7 @@ impl Region {
         let before = swept_at.load(Relaxed);
         if swept_at.compare_exchange(before, now, AcqRel, Relaxed).is_ok() {
             self.mark(M_EPOCH).fetch_add(SWEEP, AcqRel);
-            let due = self.mark(M_SWEPT).load(Relaxed) + self.chunks();
+            let due = self.mark(M_SWEPT).load(Relaxed).wrapping_add(self.chunks());
             self.mark(M_DUE).store(due, Relaxed);
         }
     }
