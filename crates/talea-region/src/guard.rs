@@ -82,7 +82,8 @@ impl Region {
         let now = epoch.load(Acquire);
         let mut seen = word.load(Relaxed);
         loop {
-            let wanted = if seen & COUNT == 0 { now << COUNT_BITS | 1 } else { seen + 1 };
+            let wanted =
+                if seen & COUNT == 0 { now << COUNT_BITS | 1 } else { seen.wrapping_add(1) };
             match word.compare_exchange_weak(seen, wanted, SeqCst, Relaxed) {
                 Ok(_) => break,
                 Err(other) => seen = other,
