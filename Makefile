@@ -34,9 +34,12 @@ test: setup-test
 	$(CARGO) test --locked $(ALL)
 	$(MODELS) LOOM_MAX_PREEMPTIONS=2 $(MODEL_TEST)
 
-# What takes longer: more kills, more adds, Miri, fuzzing, other platforms.
+# What takes longer: more kills, adds and series, models, Miri, fuzzing, other
+# platforms.
 test-long: test
-	TALEA_KILLS=1000 TALEA_ADDS=100000000 $(CARGO) test --release --locked -p talea-region
+	TALEA_KILLS=1000 TALEA_ADDS=100000000 TALEA_TURNOVER=10000000 \
+		$(CARGO) test --release --locked -p talea-region
+	$(MODELS) LOOM_MAX_PREEMPTIONS=3 $(MODEL_TEST)
 	scripts/miri
 	scripts/fuzz 30
 	scripts/other-platforms

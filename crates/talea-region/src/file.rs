@@ -108,7 +108,7 @@ enum Found {
 fn attach(path: &Path) -> Result<Found, OpenError> {
     use std::io::ErrorKind;
     match look(path) {
-        Ok(Looked::Region(map, sections)) => Ok(Found::Region(Region::leak(map, sections))),
+        Ok(Looked::Region(map, sections)) => Ok(Found::Region(Region::leak(map, *sections))),
         Ok(Looked::Unusable { reason, used }) => Ok(Found::Unusable { reason, used }),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Found::Nothing),
         Err(source) => {
@@ -119,7 +119,7 @@ fn attach(path: &Path) -> Result<Found, OpenError> {
 
 #[cfg(all(target_os = "linux", not(loom)))]
 enum Looked {
-    Region(Mapping, Sections),
+    Region(Mapping, Box<Sections>),
     Unusable { reason: String, used: bool },
 }
 
@@ -141,7 +141,7 @@ fn look(path: &Path) -> std::io::Result<Looked> {
     let sections = Region::validate(word, map.len())
         .and_then(|sections| Region::check_marks(word, &sections).map(|()| sections));
     Ok(match sections {
-        Ok(sections) => Looked::Region(map, sections),
+        Ok(sections) => Looked::Region(map, Box::new(sections)),
         Err(reason) => {
             let used = map.backing().others_hold(0..SLOT_COUNT).unwrap_or(true);
             Looked::Unusable { reason, used }

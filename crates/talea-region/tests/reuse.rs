@@ -2,8 +2,12 @@
 //! `TALEA_TURNOVER` sets how many label sets the longest of them brings;
 //! 300,000 by default.
 
+#[cfg(target_os = "linux")]
+mod stage;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+#[cfg(target_os = "linux")]
 use std::time::{Duration, Instant};
 
 use talea_region::{Config, Family, FamilySpec, Region, Storage, Usage};
@@ -294,15 +298,28 @@ fn label_space_comes_back_where_all_go_at_once() {
     }
 }
 
+/// Bytes of memory that this process shares, and that the region's file has.
+#[cfg(target_os = "linux")]
+fn memory(file: &std::path::Path) -> [u64; 2] {
+    use std::os::unix::fs::MetadataExt;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let shared = status.lines().find_map(|line| line.strip_prefix("RssShmem:")).unwrap();
+    let kilobytes: u64 = shared.trim().split(' ').next().unwrap().parse().unwrap();
+    [kilobytes * 1024, std::fs::metadata(file).unwrap().blocks() * 512]
+}
+
+#[cfg(target_os = "linux")]
 #[test]
 fn label_sets_without_end_leave_everything_flat() {
     let all: u64 = std::env::var("TALEA_TURNOVER").map_or(300_000, |n| n.parse().unwrap());
     const LIVE: u64 = 2_000;
-    let region = small();
+    let shm = stage::Shm::new("flat");
+    let config = Config { series: 8192, ..Config::with_len(4 << 20) };
+    let region = Region::open(shm.file(), config).unwrap().region;
     let family = region.family(spec("f")).unwrap().family;
     let text = |n: u64| format!("user=\"{n}\",session=\"{:x}\"", n.wrapping_mul(0x9E37_79B9));
     let mut times = Vec::new();
-    let mut usage = Vec::new();
+    let mut seen = Vec::new();
     let mut began = Instant::now();
     for n in 0..all {
         if n >= LIVE {
@@ -311,22 +328,70 @@ fn label_sets_without_end_leave_everything_flat() {
         family.series(text(n).as_bytes()).unwrap().at(0).add(n);
         if (n + 1) % (all / 10) == 0 {
             times.push(began.elapsed());
-            usage.push(region.usage());
+            let usage = region.usage();
+            let [records, text, cells] =
+                [usage.records, usage.text, usage.single_cells].map(|part| part.reached);
+            let [resident, file] = memory(&shm.file());
+            seen.push([records, text, cells, resident, file]);
             began = Instant::now();
         }
     }
+    let nanos = |time: &Duration| time.as_nanos() as u64 / (all / 10);
     println!(
-        "{} ns a removal and an insert",
-        times.iter().sum::<Duration>().as_nanos() as u64 / all
+        "{} ns a removal and an insert at first, {} at last; bytes of records, text, cells, \
+         resident memory and file: {:?} at first, {:?} at last",
+        nanos(&times[1]),
+        nanos(&times[9]),
+        seen[1],
+        seen[9]
     );
-    let reached = |u: &Usage| [u.records, u.text, u.single_cells].map(|part| part.reached);
-    let (early, late) = (reached(&usage[1]), reached(&usage[9]));
-    assert!(early.iter().zip(&late).all(|(e, l)| *l <= e + e / 10), "{usage:?}");
+    assert!(
+        seen[1].iter().zip(seen[9]).all(|(early, late)| late <= early + early / 10),
+        "{seen:?}"
+    );
     times[1..].sort();
     assert!(times[9] < 4 * times[1], "{times:?}");
     let seen = values(region, "f");
     assert_eq!(seen.len() as u64, LIVE);
     assert!((all - LIVE..all).all(|n| seen[text(n).as_bytes()] == n));
+}
+
+/// What a reader outside sees of a series is that series' own, whatever comes and
+/// goes while it reads.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_reader_outside_never_takes_one_series_for_another() {
+    let shm = stage::Shm::new("mixed");
+    let config = Config { series: 4096, ..Config::with_len(2 << 20) };
+    let region = Region::open(shm.file(), config).unwrap().region;
+    let family = region.family(FamilySpec { cells: 3, ..spec("f") }).unwrap().family;
+    let done = AtomicBool::new(false);
+    let text = |n: u64| format!("{n}{}", "x".repeat((n % 60) as usize));
+    std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            for n in 1..200_000 {
+                let series = family.series(text(n).as_bytes()).unwrap();
+                (0..3).for_each(|cell| series.at(cell).add(n));
+                drop(series);
+                family.remove(text(n.saturating_sub(100)).as_bytes());
+            }
+            done.store(true, Relaxed);
+        });
+        let reader = talea_region::Reader::open(shm.file()).unwrap();
+        let (mut snapshots, mut series) = (0_u64, 0_u64);
+        while !done.load(Relaxed) {
+            let snapshot = reader.snapshot().unwrap();
+            snapshots += 1;
+            for seen in snapshot.series(&snapshot.families()[0]) {
+                let text = std::str::from_utf8(seen.text).unwrap();
+                let n: u64 = text.trim_end_matches('x').parse().unwrap();
+                assert!(seen.values.iter().all(|&value| value == n || value == 0), "{seen:?}");
+                series += 1;
+            }
+        }
+        writer.join().unwrap();
+        assert!(series > 100, "{series} series in {snapshots} snapshots");
+    });
 }
 
 #[test]
