@@ -6,8 +6,8 @@
 //! must know that what was put away is out of sight.
 //!
 //! ```text
-//!   epoch        sweep:24 | step:24
-//!   guard word   sweep:24 | step:24 | count:16      one a thread, a few a process
+//!   epoch        sweep:22 | step:26
+//!   guard word   sweep:22 | step:26 | count:16      one a thread, a few a process
 //! ```
 //!
 //! - *Entering* announces the epoch in the thread's guard word: a count goes up,
@@ -39,7 +39,7 @@ use crate::snapshot::Source;
 
 const COUNT_BITS: u32 = 16;
 const COUNT: u64 = (1 << COUNT_BITS) - 1;
-const STEP_BITS: u32 = 24;
+const STEP_BITS: u32 = 26;
 /// What moves the epoch to the next sweep.
 pub(crate) const SWEEP: u64 = 1 << STEP_BITS;
 

@@ -34,6 +34,9 @@ fn keeps_when_told() {
     let (_, family) = open(path.as_ref());
     let kept = family.series(b"kept").unwrap().keep().unwrap().at(0);
     kept.add(1);
+    if std::env::var_os("TALEA_TEST_LASTS").is_some() {
+        family.lasting_series(b"lasting").unwrap().at(0).add(1);
+    }
     // SAFETY: the child goes on alone, with what this thread has; no other thread
     // of this test holds a lock that it needs.
     if std::env::var_os("TALEA_TEST_FORKS").is_some() && unsafe { libc::fork() } > 0 {
@@ -59,12 +62,15 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn start(path: &Path, forks: bool) -> Self {
+    fn start(path: &Path) -> Self {
+        Self::start_with(path, "TALEA_TEST_NOTHING")
+    }
+
+    /// Starts one that is told to do more.
+    fn start_with(path: &Path, told: &str) -> Self {
         let mut command = again("keeps_when_told");
-        command.env("TALEA_TEST_KEPT", path).stdin(Stdio::piped()).stdout(Stdio::piped());
-        if forks {
-            command.env("TALEA_TEST_FORKS", "1");
-        }
+        command.env("TALEA_TEST_KEPT", path).env(told, "1");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().unwrap();
         let said = BufReader::new(process.stdout.take().unwrap());
         let lines = process.stdin.take().unwrap();
@@ -103,7 +109,7 @@ fn sweep(region: &'static Region) {
 fn what_a_process_keeps_stays_until_it_dies() {
     let shm = Shm::new("keeps");
     let (region, _) = open(&shm.file());
-    let mut keeper = Keeper::start(&shm.file(), false);
+    let mut keeper = Keeper::start(&shm.file());
     sweep(region);
     keeper.add();
     sweep(region);
@@ -120,7 +126,7 @@ fn what_a_process_keeps_stays_until_it_dies() {
 fn a_child_made_by_fork_keeps_what_its_parent_kept() {
     let shm = Shm::new("forks");
     let (region, family) = open(&shm.file());
-    let mut keeper = Keeper::start(&shm.file(), true);
+    let mut keeper = Keeper::start_with(&shm.file(), "TALEA_TEST_FORKS");
     // The parent is gone; the child alone keeps the series.
     kill(keeper.process.id());
     keeper.process.wait().unwrap();
@@ -144,11 +150,28 @@ fn a_child_made_by_fork_keeps_what_its_parent_kept() {
 fn a_slot_that_is_taken_anew_keeps_nothing_of_its_last_owner() {
     let shm = Shm::new("anew");
     let (region, _) = open(&shm.file());
-    let mut keeper = Keeper::start(&shm.file(), false);
+    let mut keeper = Keeper::start(&shm.file());
     kill(keeper.pid);
     keeper.process.wait().unwrap();
     // In the same slot: the first that is free.
     let (again, _) = open(&shm.file());
     sweep(region);
     assert_eq!(value(again), None);
+}
+
+#[test]
+fn series_of_a_retired_family_go_even_lasting_ones() {
+    let shm = Shm::new("retired");
+    let region = Region::open(shm.file(), Config::with_len(2 << 20)).unwrap().region;
+    let mut keeper = Keeper::start_with(&shm.file(), "TALEA_TEST_LASTS");
+    let spec = FamilySpec { name: b"f", definition: b"another", ..FamilySpec::default() };
+    assert!(region.family(spec).unwrap().conflict);
+    sweep(region);
+    assert_eq!(region.usage().records.taken, 2 * region.usage().record_len);
+    kill(keeper.pid);
+    keeper.process.wait().unwrap();
+    assert!(!region.family(spec).unwrap().conflict);
+    sweep(region);
+    assert_eq!(region.usage().records.taken, 0);
+    assert_eq!(region.usage().single_cells.taken, 0);
 }
