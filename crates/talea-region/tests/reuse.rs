@@ -298,13 +298,15 @@ fn label_space_comes_back_where_all_go_at_once() {
     }
 }
 
-/// Bytes of memory that this process shares, and that the region's file has.
+/// Bytes that this process has in memory of the region in a file, and that the file
+/// has.
 #[cfg(target_os = "linux")]
 fn memory(file: &std::path::Path) -> [u64; 2] {
     use std::os::unix::fs::MetadataExt;
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let shared = status.lines().find_map(|line| line.strip_prefix("RssShmem:")).unwrap();
-    let kilobytes: u64 = shared.trim().split(' ').next().unwrap().parse().unwrap();
+    let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+    let (_, mapping) = maps.split_once(&*file.to_string_lossy()).unwrap();
+    let resident = mapping.lines().find_map(|line| line.strip_prefix("Rss:")).unwrap();
+    let kilobytes: u64 = resident.trim().split(' ').next().unwrap().parse().unwrap();
     [kilobytes * 1024, std::fs::metadata(file).unwrap().blocks() * 512]
 }
 
