@@ -304,10 +304,12 @@ fn label_space_comes_back_where_all_go_at_once() {
 fn memory(file: &std::path::Path) -> [u64; 2] {
     use std::os::unix::fs::MetadataExt;
     let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
-    let (_, mapping) = maps.split_once(&*file.to_string_lossy()).unwrap();
+    let file = std::fs::metadata(file).unwrap();
+    // It had no name yet when it was mapped.
+    let (_, mapping) = maps.split_once(&format!(" {} ", file.ino())).unwrap();
     let resident = mapping.lines().find_map(|line| line.strip_prefix("Rss:")).unwrap();
     let kilobytes: u64 = resident.trim().split(' ').next().unwrap().parse().unwrap();
-    [kilobytes * 1024, std::fs::metadata(file).unwrap().blocks() * 512]
+    [kilobytes * 1024, file.blocks() * 512]
 }
 
 #[cfg(target_os = "linux")]
