@@ -8,6 +8,7 @@ use crate::restartable;
 use crate::slots::{self, OwnSlot};
 use crate::snapshot::{self, Snapshot, Source};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What a region is created with. Attaching to an existing file takes the
 /// file's own limits.
@@ -322,21 +323,23 @@ fn nowhere() -> &'static AtomicU64 {
     unreachable!("the model checker stays inside")
 }
 
-/// The time in nanoseconds since 1970, exact to a tick of the kernel (1 to 10 ms):
-/// to the birth of a series that is enough, and it costs a fourth.
-#[cfg(target_os = "linux")]
+/// The time in nanoseconds since 1970.
 pub(crate) fn unix_nanos() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the result is ours to write; the clock is one that Linux has.
-    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME_COARSE, &mut now) };
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64)
 }
 
-/// The time in nanoseconds since 1970.
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn unix_nanos() -> u64 {
-    use std::time::{SystemTime, UNIX_EPOCH};
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64)
+/// The same exact to a tick of the kernel (1 to 10 ms): for the birth of a series
+/// that is enough, and it costs a fourth.
+pub(crate) fn unix_nanos_about() -> u64 {
+    #[cfg(target_os = "linux")]
+    {
+        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the result is ours to write; the clock is one that Linux has.
+        unsafe { libc::clock_gettime(libc::CLOCK_REALTIME_COARSE, &mut now) };
+        now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    }
+    #[cfg(not(target_os = "linux"))]
+    unix_nanos()
 }
 
 /// A seed that differs from region to region; it need not be secret.

@@ -11,7 +11,7 @@ use crate::hash::hash;
 use crate::index::Kind;
 use crate::layout::*;
 use crate::record::{self, BUILDING, CellRun, Head, PUBLISHED};
-use crate::region::{Region, unix_nanos};
+use crate::region::{Region, unix_nanos_about};
 
 /// A series that was just looked up. While this lives, its cells are its own;
 /// what is added to them afterwards might count for another series, so do not let
@@ -246,7 +246,7 @@ impl Family {
         if prepare {
             region.prefetch(hash);
         }
-        let now = unix_nanos();
+        let now = unix_nanos_about();
         region.sweep_a_little(guard, now);
         let is_full = || {
             counted
