@@ -146,12 +146,12 @@ fn series_that_are_refused_cost_no_more_than_those_that_are_taken() {
         file.read_exact_at(&mut bytes, 0).unwrap();
         bytes
     };
-    // The only series record: the third of its words names 65,535 cells in four
-    // copies, for which the planes have no room.
-    let is_run = |word: &[u8]| word[..3] == [0xFF, 0xFF, 3];
-    let at = bytes.chunks_exact(8).position(is_run).unwrap() as u64 * 8 - 16;
-    // Its text does not lie in the arena, which is found out after its cells
-    // were summed.
+    // The only series record: public, and the third of its words names 65,535 cells.
+    let is_record = |words: &[u8]| words[0] == 2 && words[16..18] == [0xFF, 0xFF];
+    let at = (0..LEN - 24).step_by(64).find(|&at| is_record(&bytes[at as usize..]));
+    let at = at.unwrap();
+    // Its text does not lie in the arena, which must be found out before its cells
+    // are summed.
     put(&file, at + 8, u64::MAX);
     let series = 8192;
     repeat(&file, at, 64, series);
