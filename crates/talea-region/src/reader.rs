@@ -92,7 +92,7 @@ impl Reader {
     pub fn snapshot(&self) -> io::Result<Snapshot> {
         let file = self.locks.file();
         let s = &self.s;
-        let mut copy = Copy { reader: self, parts: Vec::new(), records_after: Pages::for_bytes(0) };
+        let mut copy = Copy { reader: self, parts: Vec::new(), stands: Vec::new() };
         copy.read(file, 0, s.families)?;
         let used =
             |copy: &Copy<'_>, marks, len| copy.word(marks).min(copy.word(marks + BACKED)).min(len);
@@ -124,7 +124,7 @@ impl Reader {
         }
         // The records once more: what one of them names may have come to belong to
         // another while it was read.
-        copy.records_after = pages(file, records.0, records.1)?;
+        copy.stands = copy.compare(file, records.1 / RECORD_LEN)?;
         Ok(snapshot::take(&copy))
     }
 }
@@ -134,8 +134,8 @@ struct Copy<'a> {
     reader: &'a Reader,
     /// Where each part begins, and its words.
     parts: Vec<(u64, Pages)>,
-    /// The series records after all else was read.
-    records_after: Pages,
+    /// Of each series record, whether it was the same after all else was read.
+    stands: Vec<bool>,
 }
 
 impl Copy<'_> {
@@ -148,16 +148,33 @@ impl Copy<'_> {
         if end > self.reader.s.plane(self.reader.s.plane_count) {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "a plane outside the region"));
         }
-        self.parts.push((first, pages(file, first, end - first)?));
+        let mut pages = Pages::for_bytes(end - first);
+        file.read_exact_at(pages.bytes(), first)?;
+        self.parts.push((first, pages));
         Ok(())
     }
-}
 
-/// Whole pages of a file.
-fn pages(file: &File, first: u64, len: u64) -> io::Result<Pages> {
-    let mut pages = Pages::for_bytes(len);
-    file.read_exact_at(pages.bytes(), first)?;
-    Ok(pages)
+    /// Reads the series records again and says of each whether it is still the one
+    /// that was copied.
+    fn compare(&self, file: &File, records: u64) -> io::Result<Vec<bool>> {
+        // A window that stays in the cache: nothing of it is kept.
+        let mut window = Pages::for_bytes(16 * PAGE);
+        let in_window = 16 * PAGE / RECORD_LEN;
+        let mut stands = Vec::with_capacity(records as usize);
+        for first in (0..records).step_by(in_window as usize) {
+            let at = self.reader.s.records.at + first * RECORD_LEN;
+            let count = in_window.min(records - first);
+            file.read_exact_at(&mut window.bytes()[..(count * RECORD_LEN) as usize], at)?;
+            let count_words = (count * RECORD_LEN / WORD) as usize;
+            let mut copied = self.words(at, count_words as u64).into_iter().flatten();
+            for now in window.words()[..count_words].chunks_exact(RECORD_WORDS) {
+                let copied: [u64; RECORD_WORDS] =
+                    std::array::from_fn(|_| copied.next().unwrap_or(0));
+                stands.push(is_same(&copied, now));
+            }
+        }
+        Ok(stands)
+    }
 }
 
 impl Source for Copy<'_> {
@@ -178,14 +195,8 @@ impl Source for Copy<'_> {
     }
 
     fn stands(&self, record: u64) -> bool {
-        let first = ((record - self.reader.s.records.at) / WORD) as usize;
-        let after = |at: u64| self.records_after.words().get(first + (at / WORD) as usize).copied();
-        // That it was looked up or hidden meanwhile does not matter.
-        let is = |head: u64| (record::state(head), Head::unpack(head).family);
-        after(SERIES_HEAD).is_some_and(|head| is(head) == is(self.word(record + SERIES_HEAD)))
-            && [SERIES_TEXT, SERIES_CELLS, SERIES_CREATED]
-                .iter()
-                .all(|&at| after(at) == Some(self.word(record + at)))
+        let n = (record - self.reader.s.records.at) / RECORD_LEN;
+        self.stands.get(n as usize).copied().unwrap_or(false)
     }
 
     fn lives(&self, slot: u64) -> bool {
@@ -193,27 +204,48 @@ impl Source for Copy<'_> {
     }
 }
 
-/// Memory that begins on a page bound, so that the kernel copies whole cache
-/// lines and no word is read in halves.
-struct Pages(Vec<Page>);
+const RECORD_WORDS: usize = (RECORD_LEN / WORD) as usize;
 
-#[derive(Clone, Copy)]
-#[repr(C, align(4096))]
-struct Page([u64; 512]);
+/// Whether two copies of a record are of one series. That it was looked up or hidden
+/// meanwhile does not matter.
+fn is_same(before: &[u64], after: &[u64]) -> bool {
+    let at = |word: u64| (word / WORD) as usize;
+    let is = |head: u64| (record::state(head), Head::unpack(head).family);
+    is(before[at(SERIES_HEAD)]) == is(after[at(SERIES_HEAD)])
+        && [SERIES_TEXT, SERIES_CELLS, SERIES_CREATED]
+            .iter()
+            .all(|&word| before[at(word)] == after[at(word)])
+}
+
+/// Zeroed memory that begins on a page bound, so that the kernel copies whole cache
+/// lines and no word is read in halves.
+struct Pages {
+    /// What is there, and up to a page before it: of memory that is asked for with a
+    /// greater alignment, every page would be written first.
+    memory: Vec<u64>,
+    first: usize,
+}
+
+/// Words of a page.
+const PAGE_WORDS: usize = (PAGE / WORD) as usize;
 
 impl Pages {
     fn for_bytes(len: u64) -> Self {
-        Self(vec![Page([0; 512]); len.div_ceil(PAGE) as usize])
+        let words = len.div_ceil(PAGE) as usize * PAGE_WORDS;
+        let memory = vec![0; words + PAGE_WORDS];
+        let past = memory.as_ptr() as usize % PAGE as usize / size_of::<u64>();
+        Self { memory, first: (PAGE_WORDS - past) % PAGE_WORDS }
     }
 
     fn words(&self) -> &[u64] {
-        // SAFETY: a page is 512 words and nothing else, so pages in a row are
-        // words in a row.
-        unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), self.0.len() * 512) }
+        &self.memory[self.first..][..self.memory.len() - PAGE_WORDS]
     }
 
     fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: as above; any bytes are valid words.
-        unsafe { std::slice::from_raw_parts_mut(self.0.as_mut_ptr().cast(), self.0.len() * 4096) }
+        let len = self.memory.len() - PAGE_WORDS;
+        let words = &mut self.memory[self.first..][..len];
+        // SAFETY: words in a row are eight times as many bytes in a row, of which any
+        // are valid words.
+        unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), len * 8) }
     }
 }
