@@ -120,8 +120,8 @@ pub(crate) const BACKED: u64 = USED + WORD;
 /// The word of its bits at which the next search begins.
 pub(crate) const CURSOR: u64 = BACKED + WORD;
 /// About how many granules below the mark are free.
-pub(crate) const FREE: u64 = CURSOR + WORD;
-const _: () = assert!(FREE + WORD <= LINE);
+pub(crate) const SPARE: u64 = CURSOR + WORD;
+const _: () = assert!(SPARE + WORD <= LINE);
 
 // The CPU table.
 pub(crate) const CPU_TABLE: u64 = PAGE;

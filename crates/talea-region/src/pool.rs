@@ -59,6 +59,11 @@ impl Region {
         self.count_free(pool, count);
     }
 
+    /// Whether a granule is taken.
+    pub(crate) fn is_taken(&self, pool: &Pool, n: u64) -> bool {
+        self.bits(pool, n / 64).load(Relaxed) >> (n % 64) & 1 == 1
+    }
+
     /// How many granules are taken.
     pub(crate) fn taken(&self, pool: &Pool) -> u64 {
         let words = (self.used(pool) / pool.granule).div_ceil(64);
@@ -74,7 +79,7 @@ impl Region {
 
     /// Searches below the mark.
     fn take_returned(&self, pool: &Pool, count: u64, window: u64) -> Option<u64> {
-        let free = self.mark(pool.marks + FREE);
+        let free = self.mark(pool.marks + SPARE);
         if (free.load(Relaxed) as i64) < count as i64 {
             return None;
         }
@@ -203,7 +208,7 @@ impl Region {
     }
 
     fn count_free(&self, pool: &Pool, count: u64) {
-        self.mark(pool.marks + FREE).fetch_add(count, Relaxed);
+        self.mark(pool.marks + SPARE).fetch_add(count, Relaxed);
     }
 
     fn bits(&self, pool: &Pool, n: u64) -> &'static AtomicU64 {

@@ -14,8 +14,9 @@
 //! anybody may do.
 //!
 //! What a record owns it names before anything else can happen, and it forgets
-//! before it gives back: a process that is killed in between leaks that one run,
-//! and nothing is ever given back twice.
+//! before it gives back: a process that is killed in between leaks that one run of
+//! text or cells, and nothing is ever given back twice. The record itself is not
+//! lost: one that is free and yet taken is freed by a sweep.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -25,7 +26,8 @@ use crate::primitive::AtomicU64;
 use crate::region::Region;
 use crate::snapshot::{self, Source};
 
-/// What a record is, in the low eight bits of its head; 0 is free.
+/// What a record is, in the low eight bits of its head; that of a free one is 0.
+pub(crate) const FREE: u64 = 0;
 pub(crate) const BUILDING: u64 = 1;
 pub(crate) const PUBLISHED: u64 = 2;
 pub(crate) const REMOVED: u64 = 3;
@@ -123,10 +125,15 @@ impl Region {
 
     /// A free record for a series of a family, in the hands of this process.
     pub(crate) fn take_record(&self, family: u32) -> Option<u32> {
-        let at = self.take(&self.s.records, 1)?;
-        let id = (at / RECORD_LEN) as u32;
-        self.series_word(id, SERIES_HEAD).store(self.own_head(BUILDING, family), Release);
-        Some(id)
+        let building = self.own_head(BUILDING, family);
+        loop {
+            let id = (self.take(&self.s.records, 1)? / RECORD_LEN) as u32;
+            // The bit says where to look; whose the record is, its head decides.
+            let head = self.series_word(id, SERIES_HEAD);
+            if head.compare_exchange(FREE, building, AcqRel, Relaxed).is_ok() {
+                return Some(id);
+            }
+        }
     }
 
     /// The head of a record that this process has alone.
@@ -168,8 +175,10 @@ impl Region {
         for at in [SERIES_LINK, SERIES_SEEN, SERIES_SINCE] {
             word(at).store(0, Relaxed);
         }
-        word(SERIES_HEAD).store(0, Release);
+        // Who takes the bit in between finds a head that is not free, and leaves both
+        // to the next sweep.
         self.give_back(&self.s.records, u64::from(id) * RECORD_LEN, 1);
+        word(SERIES_HEAD).store(FREE, Release);
     }
 
     /// Takes cells for a series: where its family wants them, or where there is

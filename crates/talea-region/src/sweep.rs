@@ -25,7 +25,7 @@ use crate::guard::{Guard, SWEEP, last_stamp_of_sweep};
 use crate::hash::hash_of_words;
 use crate::index::Kind;
 use crate::layout::*;
-use crate::record::{self, BUILDING, CLEARING, CellRun, Head, PUBLISHED, REMOVED, UNLINKED};
+use crate::record::{self, BUILDING, CLEARING, CellRun, FREE, Head, PUBLISHED, REMOVED, UNLINKED};
 use crate::region::{Region, unix_nanos};
 
 /// Records that are looked at in one go.
@@ -139,6 +139,13 @@ impl Region {
             REMOVED => self.finish_removal(id, head),
             UNLINKED => self.clear_unlinked(id, head, may_ask),
             BUILDING | CLEARING if self.is_abandoned(head) => self.take_over(id, head),
+            // Taken, and its taker was killed before it could say so; or, seldom, it
+            // is just about to, and then it takes another.
+            FREE if self.is_taken(&self.s.records, u64::from(id)) => {
+                if self.take_alone(id, head) {
+                    self.clear(id);
+                }
+            }
             _ => {}
         }
     }

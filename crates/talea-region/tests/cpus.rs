@@ -37,20 +37,18 @@ fn cell(region: &'static Region, number: Number) -> Cell {
 }
 
 /// Moves a thread to each CPU of the machine in turn, until told to stop.
-fn bounce(thread: libc::pid_t, stop: &AtomicBool) -> u64 {
-    let cpus = thread::available_parallelism().unwrap().get();
-    let mut moves = 0;
+fn bounce(thread: libc::pid_t, moves: &AtomicU64, stop: &AtomicBool) {
+    let cpus = thread::available_parallelism().unwrap().get() as u64;
     while !stop.load(Relaxed) {
         // SAFETY: a CPU set is plain bits, for which zero is a valid value; the
         // thread lives until this one has been joined.
         unsafe {
             let mut set: libc::cpu_set_t = std::mem::zeroed();
-            libc::CPU_SET(moves as usize % cpus, &mut set);
+            libc::CPU_SET((moves.load(Relaxed) % cpus) as usize, &mut set);
             libc::sched_setaffinity(thread, size_of_val(&set), &set);
         }
-        moves += 1;
+        moves.fetch_add(1, Relaxed);
     }
-    moves
 }
 
 /// Adds from threads that are moved from CPU to CPU all the while.
@@ -61,15 +59,17 @@ fn add_while_moved(region: &'static Region, threads: u64, each: u64) {
             scope.spawn(move || {
                 // SAFETY: asks for this thread's own number.
                 let this = unsafe { libc::gettid() };
-                let stop = AtomicBool::new(false);
+                let (moves, stop) = (AtomicU64::new(0), AtomicBool::new(false));
                 thread::scope(|scope| {
-                    let mover = scope.spawn(|| bounce(this, &stop));
+                    scope.spawn(|| bounce(this, &moves, &stop));
+                    while moves.load(Relaxed) < 2 {
+                        thread::yield_now();
+                    }
                     for _ in 0..each {
                         integer.add(1);
                         float.add_float(0.5);
                     }
                     stop.store(true, Relaxed);
-                    assert!(mover.join().unwrap() > 0);
                 });
             });
         }
