@@ -141,10 +141,8 @@ impl Region {
             BUILDING | CLEARING if self.is_abandoned(head) => self.take_over(id, head),
             // Taken, and its taker was killed before it could say so; or, seldom, it
             // is just about to, and then it takes another.
-            FREE if self.is_taken(&self.s.records, u64::from(id)) => {
-                if self.take_alone(id, head) {
-                    self.clear(id);
-                }
+            FREE if self.is_taken(&self.s.records, u64::from(id)) && self.take_alone(id, head) => {
+                self.clear(id);
             }
             _ => {}
         }
