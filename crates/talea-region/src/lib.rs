@@ -17,9 +17,10 @@
 //!
 //! How the memory is laid out is drawn in `layout.rs` and in
 //! `docs/region-format.md`. All unsafe code of the Rust side is here:
-//! `restartable.rs` (the per-CPU adds), `mapping.rs`, `reader.rs` and `slots.rs`
-//! (system calls and what they return), `planes.rs` (a cell's copy in another
-//! plane).
+//! `restartable.rs` (the per-CPU adds), `mapping.rs`, `slots.rs` and `region.rs`
+//! (system calls and what they return), `reader.rs` (words seen as bytes),
+//! `planes.rs` (a cell's copy in another plane), `index.rs` (a prefetch) and
+//! `models.rs` (a model's region is freed).
 
 #![allow(unsafe_code)]
 

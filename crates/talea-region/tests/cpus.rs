@@ -23,16 +23,7 @@ fn cell(region: &'static Region, number: Number) -> Cell {
         Number::Float => b"floats",
     };
     let storage = Storage::Striped;
-    let spec = FamilySpec {
-        name,
-        definition: b"",
-        kind: 0,
-        storage,
-        number,
-        cells: 1,
-        limit: 1,
-        ..FamilySpec::default()
-    };
+    let spec = FamilySpec { name, storage, number, limit: 1, ..FamilySpec::default() };
     region.family(spec).unwrap().family.series(b"").unwrap().at(0)
 }
 

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::process::Stdio;
 
 use stage::{Shm, again};
-use talea_region::{Config, FamilySpec, Number, Region, Storage};
+use talea_region::{Config, FamilySpec, Region, Storage};
 
 const PROCESSES: u64 = 64;
 const FAMILIES: u64 = 100;
@@ -28,9 +28,7 @@ fn registers_everything_when_told() {
         let spec = FamilySpec {
             name: name.as_bytes(),
             definition: b"the same for all",
-            kind: 0,
             storage,
-            number: Number::Integer,
             cells: 2,
             limit: SERIES,
             ..FamilySpec::default()

@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::process::{Command, Stdio};
 
 use stage::{Shm, again};
-use talea_region::{Config, FamilySpec, Number, OpenError, Region, Storage};
+use talea_region::{Config, FamilySpec, OpenError, Region, Storage};
 
 fn config() -> Config {
     Config::with_len(1 << 20)
@@ -19,11 +19,7 @@ fn count(path: &std::path::Path, adds: u64) -> &'static Region {
     let family = region
         .family(FamilySpec {
             name: b"shared",
-            definition: b"",
-            kind: 0,
             storage: Storage::Striped,
-            number: Number::Integer,
-            cells: 1,
             limit: 10,
             ..FamilySpec::default()
         })
@@ -53,11 +49,7 @@ fn held(region: &'static Region) -> talea_region::Cell {
     let family = region
         .family(FamilySpec {
             name: b"held",
-            definition: b"",
-            kind: 0,
             storage: Storage::Owned,
-            number: Number::Integer,
-            cells: 1,
             limit: 10,
             ..FamilySpec::default()
         })
@@ -102,10 +94,7 @@ fn count_as(region: &'static Region, definition: &str) -> bool {
         .family(FamilySpec {
             name: b"versioned",
             definition: definition.as_bytes(),
-            kind: 0,
             storage: Storage::Striped,
-            number: Number::Integer,
-            cells: 1,
             limit: 10,
             ..FamilySpec::default()
         })

@@ -2,20 +2,11 @@
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code)]
 
-use talea_region::{Cell, Config, FamilySpec, Number, Region, Storage};
+use talea_region::{Cell, Config, FamilySpec, Region, Storage};
 
 fn cell(region: &'static Region, name: &str, storage: Storage) -> Cell {
     let family = region
-        .family(FamilySpec {
-            name: name.as_bytes(),
-            definition: b"",
-            kind: 0,
-            storage,
-            number: Number::Integer,
-            cells: 1,
-            limit: 10,
-            ..FamilySpec::default()
-        })
+        .family(FamilySpec { name: name.as_bytes(), storage, limit: 10, ..FamilySpec::default() })
         .unwrap();
     family.family.series(b"").unwrap().at(0)
 }
@@ -133,10 +124,7 @@ fn a_child_uses_the_families_of_its_parent() {
         let other = FamilySpec {
             name: b"defined",
             definition: b"otherwise",
-            kind: 0,
             storage: Storage::Single,
-            number: Number::Integer,
-            cells: 1,
             limit: 10,
             ..FamilySpec::default()
         };

@@ -31,16 +31,8 @@ fn open(path: &Path) -> &'static Region {
 fn family(region: &'static Region, name: &str, storage: Storage, cells: u32) -> Family {
     let number = Number::Integer;
     let name = name.as_bytes();
-    let spec = FamilySpec {
-        name,
-        definition: b"",
-        kind: 0,
-        storage,
-        number,
-        cells,
-        limit: u64::MAX,
-        ..FamilySpec::default()
-    };
+    let spec =
+        FamilySpec { name, storage, number, cells, limit: u64::MAX, ..FamilySpec::default() };
     region.family(spec).unwrap().family
 }
 

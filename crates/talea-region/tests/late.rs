@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
 use stage::{Shm, again};
-use talea_region::{Cell, Config, FamilySpec, Number, Region, Storage};
+use talea_region::{Cell, Config, FamilySpec, Region, Storage};
 
 /// What each thread adds at a time.
 const EACH: u64 = 200_000;
@@ -24,11 +24,7 @@ fn cell(path: &Path) -> Cell {
     let family = region
         .family(FamilySpec {
             name: b"shared",
-            definition: b"",
-            kind: 0,
             storage: Storage::Striped,
-            number: Number::Integer,
-            cells: 1,
             limit: 10,
             ..FamilySpec::default()
         })

@@ -29,16 +29,7 @@ fn unshared(options: &[&str], before: &str, test: &str) -> Command {
 fn family(region: &'static Region, storage: Storage, cells: u32) -> Family {
     let number = Number::Integer;
     let limit = u64::MAX;
-    let spec = FamilySpec {
-        name: b"f",
-        definition: b"",
-        kind: 0,
-        storage,
-        number,
-        cells,
-        limit,
-        ..FamilySpec::default()
-    };
+    let spec = FamilySpec { name: b"f", storage, number, cells, limit, ..FamilySpec::default() };
     region.family(spec).unwrap().family
 }
 
@@ -109,10 +100,7 @@ fn fills_a_small_tmpfs_when_told() {
         let name = format!("{storage:?}");
         let spec = FamilySpec {
             name: name.as_bytes(),
-            definition: b"",
-            kind: 0,
             storage,
-            number: Number::Integer,
             cells,
             limit: u64::MAX,
             ..FamilySpec::default()

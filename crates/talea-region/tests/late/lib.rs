@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use talea_region::{Cell, Config, FamilySpec, Number, Region, Storage};
+use talea_region::{Cell, Config, FamilySpec, Region, Storage};
 
 static CELL: OnceLock<Cell> = OnceLock::new();
 static RUNNING: AtomicU64 = AtomicU64::new(0);
@@ -26,11 +26,7 @@ pub unsafe extern "C" fn late_open(path: *const c_char) -> bool {
     let family = region
         .family(FamilySpec {
             name: b"shared",
-            definition: b"",
-            kind: 0,
             storage: Storage::Striped,
-            number: Number::Integer,
-            cells: 1,
             limit: 10,
             ..FamilySpec::default()
         })
