@@ -11,8 +11,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use talea_region::{
-    Config, Family, FamilySpec, Looked, MIN_LEN, Number, Overflow, Reader, Region, Snapshot,
-    Storage,
+    Combine, Config, Family, FamilySpec, Looked, MIN_LEN, Number, Overflow, Reader, Region,
+    Snapshot, Storage,
 };
 
 const PAGE: u64 = 4096;
@@ -101,6 +101,7 @@ const fn spec<'a>(name: &'a str, storage: Storage, number: Number, cells: u32) -
         kind: 1,
         storage,
         number,
+        combine: Combine::Sum,
         cells,
         limit: 20,
         idle_minutes: 1,
@@ -109,12 +110,15 @@ const fn spec<'a>(name: &'a str, storage: Storage, number: Number, cells: u32) -
 }
 
 /// A family of each kind that there is.
-const FAMILIES: [FamilySpec<'_>; 5] = [
+const FAMILIES: [FamilySpec<'_>; 8] = [
     spec("single", Storage::Single, Number::Integer, 1),
     spec("striped", Storage::Striped, Number::Integer, 5),
     spec("owned", Storage::Owned, Number::Integer, 1),
     spec("floats", Storage::Striped, Number::Float, 1),
     spec("owned floats", Storage::Owned, Number::Float, 2),
+    FamilySpec { combine: Combine::Latest, ..spec("set", Storage::Single, Number::Float, 1) },
+    FamilySpec { combine: Combine::Max, ..spec("largest", Storage::Owned, Number::Float, 1) },
+    FamilySpec { combine: Combine::Each, ..spec("each", Storage::Owned, Number::Integer, 1) },
 ];
 
 /// Finds or makes some series and adds to their cells.
@@ -151,9 +155,13 @@ fn work(region: &'static Region) {
             // What is kept, removed and swept goes through words that may lie too.
             let _ = registered.family.series(b"n=\"1\"").map(Looked::keep);
             registered.family.remove(b"n=\"2\"");
+            registered.family.wipe();
+            registered.family.remove_where(|text| text.ends_with(b"3\""));
             registered.family.dropped();
         }
     }
+    region.wipe(|name| name.len() > 5);
+    region.retire(b"floats");
     for _ in 0..3 {
         region.sweep();
     }

@@ -50,6 +50,15 @@ impl Region {
                 || words.last().is_some_and(|last| last.load(Relaxed) == hash::last_word(bytes)))
     }
 
+    /// Appends the bytes at `span`.
+    pub(crate) fn read_text(&self, span: Span, out: &mut Vec<u8>) {
+        let end = out.len() + span.len as usize;
+        if let Some(words) = self.text_words(span) {
+            out.extend(words.iter().flat_map(|word| word.load(Relaxed).to_le_bytes()));
+            out.truncate(end);
+        }
+    }
+
     #[inline]
     pub(crate) fn text_words(&self, span: Span) -> Option<&'static [AtomicU64]> {
         let end = span.at.checked_add(span.len)?;

@@ -2,10 +2,11 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::error::Overflow;
 use crate::guard::thread_number;
 use crate::planes;
 use crate::primitive::AtomicU64;
-use crate::record::{STRIPES, stripe_len};
+use crate::record::{CellRun, STRIPES, stripe_len};
 use crate::region::Region;
 use crate::restartable;
 
@@ -44,6 +45,61 @@ pub enum Number {
     Float = 1,
 }
 
+/// What the value of a series is, of what threads and processes wrote.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Combine {
+    /// The sum of what was added; of owned cells, over the living processes.
+    #[default]
+    Sum = 0,
+    /// What was set last, whoever did it. Not for striped cells.
+    Latest = 1,
+    /// The largest that a living process set. Integers are signed here, and for the
+    /// next two. For owned cells; where a series found no room among those, what was
+    /// set last.
+    Max = 2,
+    /// The smallest.
+    Min = 3,
+    /// Each living process's own: a series for each.
+    Each = 4,
+}
+
+impl Combine {
+    pub(crate) fn from_u8(n: u8) -> Option<Self> {
+        [Self::Sum, Self::Latest, Self::Max, Self::Min, Self::Each]
+            .into_iter()
+            .find(|combine| *combine as u8 == n)
+    }
+
+    /// The larger or the smaller of two values.
+    pub(crate) fn of(self, number: Number, one: u64, other: u64) -> u64 {
+        let greater = match number {
+            Number::Integer => one as i64 > other as i64,
+            Number::Float => f64::from_bits(one) > f64::from_bits(other),
+        };
+        if greater == (self == Self::Max) { one } else { other }
+    }
+
+    /// Whether a process that wrote nothing has no value, rather than 0.
+    pub(crate) fn knows_silence(self) -> bool {
+        matches!(self, Self::Max | Self::Min | Self::Each)
+    }
+}
+
+/// What an owned cell of a process that wrote nothing holds is 0; so where that is
+/// no value, values are kept with their first bit turned. What would be 0 then, the
+/// smallest integer, is kept as its neighbour.
+const TURNED: u64 = 1 << 63;
+
+fn turn(value: u64) -> u64 {
+    (value ^ TURNED).max(1)
+}
+
+/// A word of an owned cell where silence is known: its value, if there is one.
+pub(crate) fn said(word: u64) -> Option<u64> {
+    (word != 0).then_some(word ^ TURNED)
+}
+
 /// Which copies of a cell there are beside the one that its handle points to.
 ///
 /// Two whole words, since every look-up moves it: of an enum with a smaller tag the
@@ -51,28 +107,41 @@ pub enum Number {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copies {
     region: &'static Region,
-    /// One of the three below, or how many bytes four copies lie apart.
+    /// `series:32 | how:32`: one of the four below, or how many bytes four copies lie
+    /// apart; and the series that the cell belongs to.
     how: u64,
 }
 
 /// None: the word is the cell.
-const ONE: u64 = 0;
+const ONE: u32 = 0;
 /// One in each plane; the word is that in plane 0.
-const PLANES: u64 = 1;
+const PLANES: u32 = 1;
 /// One in each process's block; the word is that in block 0.
-const BLOCKS: u64 = 2;
+const BLOCKS: u32 = 2;
+/// The same where 0 says that the process wrote nothing.
+const SILENT_BLOCKS: u32 = 3;
 
 impl Copies {
-    /// Those of a series of so many cells.
+    /// Those of a series' cells.
     #[inline]
-    pub(crate) fn of(region: &'static Region, storage: Storage, cells: u64) -> Self {
-        let how = match storage {
+    pub(crate) fn of(region: &'static Region, id: u32, run: CellRun, combine: Combine) -> Self {
+        let how = match run.storage {
             Storage::Single => ONE,
             Storage::Striped => PLANES,
+            Storage::Owned if combine.knows_silence() => SILENT_BLOCKS,
             Storage::Owned => BLOCKS,
-            Storage::Stripes => stripe_len(cells),
+            Storage::Stripes => stripe_len(run.count) as u32,
         };
-        Self { region, how }
+        Self { region, how: u64::from(id) << 32 | u64::from(how) }
+    }
+
+    #[inline]
+    fn how(self) -> u32 {
+        self.how as u32
+    }
+
+    fn series(self) -> u32 {
+        (self.how >> 32) as u32
     }
 }
 
@@ -100,22 +169,36 @@ impl Cell {
     /// is touched), else one atomic add.
     #[inline]
     pub fn add(self, n: u64) {
-        let Copies { region, how } = self.copies;
-        if how != PLANES {
-            self.own().fetch_add(n, Relaxed);
-        } else if !restartable::add(self.word, region.cpu_table(), n) {
-            planes::add_slowly(region, self.word, n);
+        match self.copies.how() {
+            PLANES => {
+                let region = self.copies.region;
+                if !restartable::add(self.word, region.cpu_table(), n) {
+                    planes::add_slowly(region, self.word, n);
+                }
+            }
+            SILENT_BLOCKS => {
+                self.change_own(|value| Some(value.wrapping_add(n)));
+            }
+            _ => {
+                self.own().fetch_add(n, Relaxed);
+            }
         }
     }
 
     /// Adds to a float cell.
     #[inline]
     pub fn add_float(self, x: f64) {
-        let Copies { region, how } = self.copies;
-        if how != PLANES {
-            add_float_atomically(self.own(), x);
-        } else if !restartable::add_float(self.word, region.cpu_table(), x) {
-            planes::add_float_slowly(region, self.word, x);
+        match self.copies.how() {
+            PLANES => {
+                let region = self.copies.region;
+                if !restartable::add_float(self.word, region.cpu_table(), x) {
+                    planes::add_float_slowly(region, self.word, x);
+                }
+            }
+            SILENT_BLOCKS => {
+                self.change_own(|value| Some((f64::from_bits(value) + x).to_bits()));
+            }
+            _ => add_float_atomically(self.own(), x),
         }
     }
 
@@ -124,11 +207,13 @@ impl Cell {
     /// added to, and the sum is read afterwards.
     #[inline]
     pub fn add_and_get(self, n: u64) -> u64 {
-        if self.is_striped() {
-            self.add(n);
-            self.get()
-        } else {
-            self.own().fetch_add(n, Relaxed).wrapping_add(n)
+        match self.copies.how() {
+            ONE | BLOCKS => self.own().fetch_add(n, Relaxed).wrapping_add(n),
+            SILENT_BLOCKS => self.change_own(|value| Some(value.wrapping_add(n))),
+            _ => {
+                self.add(n);
+                self.get()
+            }
         }
     }
 
@@ -136,26 +221,60 @@ impl Cell {
     /// undo it): there, the call does nothing.
     #[inline]
     pub fn set(self, value: u64) {
-        if !self.is_striped() {
-            self.own().store(value, Relaxed);
+        match self.copies.how() {
+            ONE | BLOCKS => self.own().store(value, Relaxed),
+            SILENT_BLOCKS => self.own().store(turn(value), Relaxed),
+            _ => {}
+        }
+    }
+
+    /// Stores a float, as [`set`](Self::set).
+    #[inline]
+    pub fn set_float(self, x: f64) {
+        match self.copies.how() {
+            // −0.0 would be kept as silence.
+            SILENT_BLOCKS => self.set((x + 0.0).to_bits()),
+            _ => self.set(x.to_bits()),
         }
     }
 
     /// Replaces the value by `change(value)`, unless that is `None`. Does nothing
     /// to a striped cell.
     #[inline]
-    pub fn update(self, change: impl FnMut(u64) -> Option<u64>) {
-        if !self.is_striped() {
-            let _ = self.own().fetch_update(Relaxed, Relaxed, change);
+    pub fn update(self, mut change: impl FnMut(u64) -> Option<u64>) {
+        match self.copies.how() {
+            ONE | BLOCKS => {
+                let _ = self.own().fetch_update(Relaxed, Relaxed, change);
+            }
+            SILENT_BLOCKS => {
+                self.change_own(&mut change);
+            }
+            _ => {}
         }
     }
 
-    /// The value of an integer cell: of a striped one, the sum over its copies; of
-    /// an owned one, what this process holds.
+    /// Changes a cell of which silence is known; returns the value after it. The
+    /// change of one that nothing was written to begins at 0.
+    fn change_own(self, mut change: impl FnMut(u64) -> Option<u64>) -> u64 {
+        let mut now = 0;
+        let _ = self.own().fetch_update(Relaxed, Relaxed, |word| {
+            now = said(word).unwrap_or(0);
+            let changed = change(now)?;
+            now = changed;
+            Some(turn(changed))
+        });
+        now
+    }
+
+    /// The value of an integer cell: of a striped one, the sum over its copies since
+    /// it was last wiped; of an owned one, what this process holds.
     pub fn get(self) -> u64 {
         let mut sum = 0_u64;
         self.each_copy(|copy| sum = sum.wrapping_add(copy));
-        sum
+        match self.base() {
+            Some(base) => sum.saturating_sub(base),
+            None => sum,
+        }
     }
 
     /// The value of a float cell.
@@ -163,37 +282,52 @@ impl Cell {
         // As an empty sum of floats is, so that the value is that of a snapshot.
         let mut sum = 0.0;
         self.each_copy(|copy| sum += f64::from_bits(copy));
-        sum
+        match self.base() {
+            Some(base) => (sum - f64::from_bits(base)).max(0.0),
+            None => sum,
+        }
     }
 
     fn each_copy(self, mut each: impl FnMut(u64)) {
-        let Copies { region, how } = self.copies;
-        match how {
+        let region = self.copies.region;
+        match self.copies.how() {
             ONE | BLOCKS => each(self.own().load(Relaxed)),
+            SILENT_BLOCKS => each(said(self.own().load(Relaxed)).unwrap_or(0)),
             PLANES => planes::copies(region, self.word).for_each(|copy| each(copy.load(Relaxed))),
             apart => (0..STRIPES)
-                .filter_map(|n| region.word_after(self.word, n * apart))
+                .filter_map(|n| region.word_after(self.word, n * u64::from(apart)))
                 .for_each(|copy| each(copy.load(Relaxed))),
         }
     }
 
-    #[inline]
-    fn is_striped(self) -> bool {
-        !matches!(self.copies.how, ONE | BLOCKS)
+    /// What it held when its series was last wiped, if it was.
+    fn base(self) -> Option<u64> {
+        self.copies.region.base_of(self.copies.series(), self.word)
     }
 
     /// The word that this thread adds to atomically.
     #[inline]
     fn own(self) -> &'static AtomicU64 {
-        let Copies { region, how } = self.copies;
-        match how {
+        let region = self.copies.region;
+        match self.copies.how() {
             ONE | PLANES => self.word,
-            BLOCKS => region.own_copy(self.word),
+            BLOCKS | SILENT_BLOCKS => region.own_copy(self.word),
             apart => {
-                let copy = region.word_after(self.word, thread_number() % STRIPES * apart);
-                copy.unwrap_or(self.word)
+                let n = thread_number() % STRIPES * u64::from(apart);
+                region.word_after(self.word, n).unwrap_or(self.word)
             }
         }
+    }
+
+    /// Keeps the series of a cell that was just looked up, as [`Looked::keep`].
+    ///
+    /// # Errors
+    ///
+    /// [`Overflow`] where there is no room to note it.
+    ///
+    /// [`Looked::keep`]: crate::Looked::keep
+    pub fn keep(self) -> Result<(), Overflow> {
+        self.copies.region.keep(self.copies.series())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
-use crate::cells::{Number, Storage};
+use crate::cells::{Combine, Number, Storage};
 use crate::error::FamilyError;
 use crate::hash::hash;
 use crate::index::Kind;
@@ -33,6 +33,8 @@ pub struct FamilySpec<'a> {
     pub storage: Storage,
     /// What cells count in.
     pub number: Number,
+    /// What a value is, of what threads and processes wrote.
+    pub combine: Combine,
     /// Cells of one series, 1 to 65,535.
     pub cells: u32,
     /// Series that it may have; further ones overflow. Those that are made at the
@@ -56,6 +58,7 @@ impl Default for FamilySpec<'_> {
             kind: 0,
             storage: Storage::Single,
             number: Number::Integer,
+            combine: Combine::Sum,
             cells: 1,
             limit: u64::MAX,
             idle_minutes: 0,
@@ -85,6 +88,7 @@ pub(crate) struct FamilyHead {
     pub(crate) kind: u8,
     pub(crate) storage: Storage,
     pub(crate) number: Number,
+    pub(crate) combine: Combine,
     pub(crate) cells: u32,
 }
 
@@ -94,18 +98,20 @@ impl FamilyHead {
             | u64::from(self.kind) << 8
             | (self.storage as u64) << 16
             | (self.number as u64) << 24
+            | (self.combine as u64) << 28
             | u64::from(self.cells) << 32
     }
 
     pub(crate) fn unpack(word: u64) -> Option<(u64, Self)> {
         let storage = Storage::from_u8((word >> 16) as u8)?;
-        let number = match word >> 24 & 0xFF {
+        let number = match word >> 24 & 0xF {
             0 => Number::Integer,
             1 => Number::Float,
             _ => return None,
         };
+        let combine = Combine::from_u8((word >> 28 & 0xF) as u8)?;
         let cells = (word >> 32) as u32;
-        let head = Self { kind: (word >> 8) as u8, storage, number, cells };
+        let head = Self { kind: (word >> 8) as u8, storage, number, combine, cells };
         (1..=u32::from(u16::MAX)).contains(&cells).then_some((word & 0xFF, head))
     }
 }
@@ -138,6 +144,7 @@ impl Region {
             kind: spec.kind,
             storage: spec.storage,
             number: spec.number,
+            combine: spec.combine,
             cells: spec.cells,
         };
         if spec.name.len().max(spec.definition.len()) as u64 > Span::MAX_LEN
@@ -145,6 +152,8 @@ impl Region {
         {
             return Err(FamilyError::TooLong);
         }
+        // Chains go through series too, which come and go.
+        let _guard = self.enter();
         let conflict = self.settle_conflicts(&spec, head)?;
         let id = self.find_or_build(&spec, head)?;
         self.use_family(id);
@@ -165,31 +174,55 @@ impl Region {
         spec: &FamilySpec<'_>,
         head: FamilyHead,
     ) -> Result<bool, FamilyError> {
-        let mut conflict = false;
-        for id in 0..self.families_used() {
+        let mut conflict = Ok(false);
+        self.each_named(spec.name, |id| {
             let word = self.family_word(id, FAMILY_HEAD);
             let seen = word.load(Acquire);
-            let Some((PUBLISHED, _)) = FamilyHead::unpack(seen) else { continue };
-            if !self.text_is(self.family_span(id, FAMILY_NAME), spec.name)
+            if !matches!(FamilyHead::unpack(seen), Some((PUBLISHED, _)))
                 || self.is_defined(id, head, spec)
             {
-                continue;
+                return;
             }
             match self.user(id) {
-                User::This => return Err(FamilyError::Conflict),
-                User::Another => conflict = true,
+                User::This => conflict = Err(FamilyError::Conflict),
+                User::Another => conflict = conflict.clone().map(|_| true),
                 User::None => {
                     let retired = seen & !0xFF | RETIRED;
                     let _ = word.compare_exchange(seen, retired, AcqRel, Relaxed);
                 }
             }
-        }
-        Ok(conflict)
+        });
+        conflict
+    }
+
+    /// Whether this process registered a family of this name that has not ended.
+    pub fn has_family(&'static self, name: &[u8]) -> bool {
+        let _guard = self.enter();
+        let mut found = false;
+        self.each_named(name, |id| {
+            found |= self.is_published(id) && matches!(self.user(id), User::This);
+        });
+        found
+    }
+
+    pub(crate) fn is_published(&self, id: u32) -> bool {
+        let head = FamilyHead::unpack(self.family_word(id, FAMILY_HEAD).load(Acquire));
+        matches!(head, Some((PUBLISHED, _)))
+    }
+
+    /// Every family of a name, retired ones among them. The caller is under a guard.
+    pub(crate) fn each_named(&self, name: &[u8], mut each: impl FnMut(u32)) {
+        let _ = self.find(Kind::Family, hash(self.seed, NAMES, name), |id| {
+            if self.text_is(self.family_span(id, FAMILY_NAME), name) {
+                each(id);
+            }
+            false
+        });
     }
 
     fn find_or_build(&self, spec: &FamilySpec<'_>, head: FamilyHead) -> Result<u32, FamilyError> {
-        // The definition is part of the key: two of one name are two families.
-        let hash = hash(self.seed, NAMES, spec.name) ^ hash(self.seed, NAMES, spec.definition);
+        // Two definitions of one name are two families of one chain.
+        let hash = hash(self.seed, NAMES, spec.name);
         let is = |id| self.is_defined(id, head, spec);
         let vacancy = match self.find(Kind::Family, hash, is) {
             Ok(id) => return Ok(id),
@@ -264,6 +297,11 @@ impl Region {
         }
     }
 
+    /// Whether a living process registered it.
+    pub(crate) fn is_in_use(&self, id: u32) -> bool {
+        !matches!(self.user(id), User::None)
+    }
+
     fn use_family(&self, id: u32) {
         match self.own_slot() {
             SLOT_COUNT => self.family_word(id, FAMILY_ALWAYS_USED).store(1, Release),
@@ -291,7 +329,7 @@ impl Region {
         }
     }
 
-    fn families_used(&self) -> u32 {
+    pub(crate) fn families_used(&self) -> u32 {
         // The mark moves before the pages behind it are backed.
         let backed = self.mark(M_FAMILIES + BACKED).load(Acquire);
         let used = self.mark(M_FAMILIES).load(Acquire).min(backed) / FAMILY_LEN;
@@ -303,7 +341,7 @@ impl Region {
         self.mark(self.s.families + id * FAMILY_LEN + at)
     }
 
-    fn family_span(&self, id: u32, at: u64) -> Span {
+    pub(crate) fn family_span(&self, id: u32, at: u64) -> Span {
         Span::unpack(self.family_word(id, at).load(Relaxed))
     }
 }

@@ -18,7 +18,9 @@
 //!                │ for processes that found no slot             │
 //!   guards       ├──────────────────────────────────────────────┤
 //!                │ guard words: who looks a series up right now │  a line a thread
-//!   bits         ├──────────────────────────────────────────────┤
+//!   groups       ├──────────────────────────────────────────────┤
+//!                │ whose series are in each 64 records          │  a word each
+//!                ├──────────────────────────────────────────────┤
 //!                │ what is taken in each pool, a bit a granule  │
 //!   arena        ├──────────────────────────────────────────────┤
 //!                │ label arena: names, definitions, label text  │
@@ -41,7 +43,7 @@ pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"TALEAREG");
 
 /// The layout that this code reads and writes. Any change of what a word means
 /// raises it.
-pub const LAYOUT_VERSION: u64 = 2;
+pub const LAYOUT_VERSION: u64 = 3;
 
 pub(crate) const WORD: u64 = 8;
 
@@ -139,7 +141,8 @@ pub(crate) const SLOT_GENERATION: u64 = SLOT_STARTED + WORD;
 pub(crate) const FAMILY_LEN: u64 = 2 * LINE;
 #[cfg(loom)]
 pub(crate) const FAMILY_LEN: u64 = 128;
-/// `state:8 | kind:8 | storage:8 | number:8 | cells:32`, state in the low bits.
+/// `state:8 | kind:8 | storage:8 | number:4 | combine:4 | cells:32`, state in the low
+/// bits.
 pub(crate) const FAMILY_HEAD: u64 = 0;
 /// Where the name lies: see [`Span`].
 pub(crate) const FAMILY_NAME: u64 = FAMILY_HEAD + WORD;
@@ -176,14 +179,25 @@ pub(crate) const SERIES_CELLS: u64 = SERIES_TEXT + WORD;
 pub(crate) const SERIES_CREATED: u64 = SERIES_CELLS + WORD;
 /// The rest of its chain in the index.
 pub(crate) const SERIES_LINK: u64 = SERIES_CREATED + WORD;
-/// Who keeps it: the offset of a set of process slots among the single cells.
+/// Who keeps it, see `pins.rs`: an offset among the single cells.
 pub(crate) const SERIES_PINS: u64 = SERIES_LINK + WORD;
-/// What its cells summed up to when a sweep last looked.
-pub(crate) const SERIES_SEEN: u64 = SERIES_PINS + WORD;
-/// Of one that is public, the sweep at which that last changed; of one that is
-/// unlinked, the epoch in which it was.
-pub(crate) const SERIES_SINCE: u64 = SERIES_SEEN + WORD;
+/// What it counted when it was last wiped, see `wipe.rs`: an offset among the single
+/// cells.
+pub(crate) const SERIES_BASE: u64 = SERIES_PINS + WORD;
+/// Of one that is public and kept, the sweep at which its value last changed; of one
+/// that is unlinked, the epoch in which it was.
+pub(crate) const SERIES_SINCE: u64 = SERIES_BASE + WORD;
 const _: () = assert!(SERIES_SINCE + WORD == RECORD_LEN);
+
+// Who keeps a series.
+/// What its cells summed up to when a sweep last looked.
+pub(crate) const PINS_SEEN: u64 = 0;
+/// A bit for each process slot, and a word for processes without one.
+pub(crate) const PINS_WHO: u64 = PINS_SEEN + WORD;
+pub(crate) const PINS_LEN: u64 = PINS_WHO + (SLOT_WORDS + 1) * WORD;
+
+/// Records of a group.
+pub(crate) const GROUP: u64 = 64;
 
 /// Planes that any thread may add to, with atomic adds. They come first.
 pub(crate) const ATOMIC_PLANES: u64 = 2;
@@ -231,7 +245,8 @@ pub(crate) struct Sections {
     pub(crate) guards: u64,
     /// Bytes of one process's guard words.
     pub(crate) guards_len: u64,
-    pub(crate) bits: u64,
+    /// A word for each group of records, see `groups.rs`; then the pools' bits.
+    pub(crate) groups: u64,
     pub(crate) arena: Pool,
     pub(crate) singles: Pool,
     /// Plane 0.
@@ -270,7 +285,8 @@ impl Sections {
         let owned_len = (len >> 14).next_power_of_two().clamp(size::MIN_OWNED, 1 << 16);
         let guards = page_up(owned_at + (SLOT_COUNT + 1) * owned_len);
         let guards_len = (len >> 15).next_power_of_two().clamp(size::MIN_GUARDS, 64 * LINE);
-        let bits = page_up(guards + (SLOT_COUNT + 1) * guards_len);
+        let groups = page_up(guards + (SLOT_COUNT + 1) * guards_len);
+        let groups_len = series.div_ceil(GROUP) * WORD;
         let plane_len = page_down(len / 4 / planes);
         let planes_at = len - plane_len * planes;
         // A bit a granule, in whole words.
@@ -278,6 +294,7 @@ impl Sections {
         let record_bits = bits_for(series, 1);
         let owned_bits = bits_for(owned_len, WORD);
         let striped_bits = bits_for(plane_len, WORD);
+        let bits = groups + groups_len;
         let fixed_bits = record_bits + owned_bits + striped_bits;
         // The arena and the single cells share what is left, bits included.
         let left = planes_at.saturating_sub(page_up(bits + fixed_bits));
@@ -303,7 +320,7 @@ impl Sections {
             owned: pool(M_OWNED, owned_at, owned_len, WORD),
             guards,
             guards_len,
-            bits,
+            groups,
             striped: pool(M_STRIPED, planes_at, plane_len, WORD),
             arena: pool(M_ARENA, arena_at, singles_at - arena_at, WORD),
             singles: pool(M_SINGLES, singles_at, planes_at - singles_at, WORD),
@@ -322,14 +339,27 @@ impl Sections {
         [(owned.at + slot * owned.len, owned.len), (self.guards + slot * guards, guards)]
     }
 
+    /// Whether what a series of so many cells counted can be kept at an offset.
+    pub(crate) fn base_can_lie(&self, at: u64, cells: u64) -> bool {
+        let Pool { at: first, len, .. } = self.singles;
+        let end = at.saturating_add((cells + 1) * WORD);
+        first <= at && end <= first + len && at % WORD == 0
+    }
+
+    /// Whether who keeps a series can be noted at an offset.
+    pub(crate) fn pins_can_lie(&self, at: u64) -> bool {
+        let Pool { at: first, len, .. } = self.singles;
+        first <= at && at.saturating_add(PINS_LEN) <= first + len && at % WORD == 0
+    }
+
     /// Series records that there is room for.
     pub(crate) fn series_max(&self) -> u64 {
         self.records.len / RECORD_LEN
     }
 
-    /// Bytes that say what is taken.
-    pub(crate) fn bits_len(&self) -> u64 {
-        self.arena.at - self.bits
+    /// Bytes of the groups and the bits.
+    pub(crate) fn groups_len(&self) -> u64 {
+        self.arena.at - self.groups
     }
 }
 
@@ -381,7 +411,7 @@ mod tests {
                     s.index,
                     s.owned.at,
                     s.guards,
-                    s.bits,
+                    s.groups,
                     s.arena.at,
                     s.singles.at,
                     s.striped.at,
@@ -394,7 +424,7 @@ mod tests {
                     a.bits + a.len.div_ceil(a.granule).div_ceil(64) * WORD <= b.bits
                 }));
                 let last = pools[4];
-                assert!(last.bits + last.len.div_ceil(8 * 64) * WORD <= s.bits + s.bits_len());
+                assert!(last.bits + last.len.div_ceil(8 * 64) * WORD <= s.groups + s.groups_len());
             }
         }
     }

@@ -29,6 +29,7 @@ mod cells;
 mod error;
 mod families;
 mod file;
+mod groups;
 mod guard;
 mod hash;
 mod index;
@@ -49,8 +50,9 @@ mod series;
 mod slots;
 mod snapshot;
 mod sweep;
+mod wipe;
 
-pub use cells::{Cell, Cells, Number, Storage};
+pub use cells::{Cell, Cells, Combine, Number, Storage};
 pub use error::{FamilyError, OpenError, Overflow};
 pub use families::{Family, FamilySpec, Registered};
 pub use file::Opened;
@@ -59,5 +61,5 @@ pub use layout::{LAYOUT_VERSION, MAX_LEN, MIN_LEN};
 #[cfg(all(target_os = "linux", not(loom)))]
 pub use reader::Reader;
 pub use region::{Config, Part, Region, Usage};
-pub use series::{Keep, Looked};
-pub use snapshot::{FamilyCopy, SeriesView, Snapshot};
+pub use series::Looked;
+pub use snapshot::{FamilyCopy, Owner, SeriesView, Snapshot};

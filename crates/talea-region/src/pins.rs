@@ -2,7 +2,8 @@
 //!
 //! A kept series is not used for anything else while a process lives that keeps
 //! it. The set has a bit for each process slot and one word for those that have
-//! none; it lies among the single cells, made when the series is first kept.
+//! none; it lies among the single cells, made when the series is first kept, behind
+//! what the series' cells summed up to when a sweep last looked.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
@@ -11,14 +12,15 @@ use crate::primitive::AtomicU64;
 use crate::region::Region;
 use crate::snapshot::Source;
 
-/// Words of a set.
-const PINS: u64 = SLOT_WORDS + 1;
+/// Words of a set, and of what stands before it.
+const PINS: u64 = PINS_LEN / WORD;
 
 impl Region {
     /// Notes that this process keeps a series, until it dies. The caller looked it
     /// up and is still under its guard. False where there is no room for the note.
     pub(crate) fn pin(&self, id: u32) -> bool {
         let Some(pins) = self.pins_or_new(id) else { return false };
+        let pins = who(pins);
         self.mark(M_PINNED).store(1, Release);
         match self.own_slot() {
             SLOT_COUNT => pins[SLOT_WORDS as usize].store(1, SeqCst),
@@ -31,7 +33,7 @@ impl Region {
 
     /// Whether a living process keeps a series.
     pub(crate) fn is_pinned(&self, id: u32) -> bool {
-        let Some(pins) = self.pins(id) else { return false };
+        let Some(pins) = self.pins(id).map(who) else { return false };
         if pins[SLOT_WORDS as usize].load(Acquire) != 0 {
             return true;
         }
@@ -56,11 +58,14 @@ impl Region {
         }
     }
 
+    /// What a kept series' cells summed up to when a sweep last looked.
+    pub(crate) fn seen(&self, id: u32) -> Option<&'static AtomicU64> {
+        self.pins(id)?.get((PINS_SEEN / WORD) as usize)
+    }
+
     /// The words of a set, if one can lie there.
     fn pin_words(&self, at: u64) -> Option<&'static [AtomicU64]> {
-        let pool = &self.s.singles;
-        let end = at.checked_add(PINS * WORD)?;
-        if pool.at <= at && end <= pool.at + pool.len { self.map.words(at, PINS) } else { None }
+        if self.s.pins_can_lie(at) { self.map.words(at, PINS) } else { None }
     }
 
     /// Notes that a slot has a new owner: one that keeps what its parent does, or
@@ -70,7 +75,7 @@ impl Region {
             return;
         }
         for id in 0..(self.used(&self.s.records) / RECORD_LEN) as u32 {
-            let Some(pins) = self.pins(id) else { continue };
+            let Some(pins) = self.pins(id).map(who) else { continue };
             let has = |slot: u64| {
                 let n = if slot < SLOT_COUNT { slot / 64 } else { SLOT_WORDS };
                 (&pins[n as usize], 1 << (slot % 64))
@@ -107,4 +112,9 @@ impl Region {
         }
         self.pins(id)
     }
+}
+
+/// The bits of a set.
+fn who(pins: &'static [AtomicU64]) -> &'static [AtomicU64] {
+    &pins[(PINS_WHO / WORD) as usize..]
 }

@@ -103,11 +103,12 @@ impl Reader {
             records,
             pool(&copy, &s.arena),
             pool(&copy, &s.singles),
+            (s.groups, (records.1 / RECORD_LEN).div_ceil(GROUP) * WORD),
         ];
         let striped = pool(&copy, &s.striped).1;
         let owned = pool(&copy, &s.owned).1;
         let planes = snapshot::planes(&copy).map(|delta| (s.striped.at + delta, striped));
-        let living = snapshot::living(&copy).map(|delta| (s.owned.at + delta, owned));
+        let living = snapshot::living(&copy).map(|block| (s.owned.at + block.delta, owned));
         let all: Vec<(u64, u64)> = parts.into_iter().chain(planes).chain(living).collect();
         // All of it was backed before it was used. A file of holes that claims to
         // be full would cost us the memory that it never had.
@@ -125,7 +126,7 @@ impl Reader {
         // The records once more: what one of them names may have come to belong to
         // another while it was read.
         copy.stands = copy.compare(file, records.1 / RECORD_LEN)?;
-        Ok(snapshot::take(&copy))
+        Ok(snapshot::take(&copy, &|_| true))
     }
 }
 

@@ -165,6 +165,8 @@ impl Region {
             self.for_each_word(run, |cell| cell.store(0, Relaxed));
             word(SERIES_CELLS).store(0, Release);
             self.drop_cells(run);
+            let base = word(SERIES_BASE).swap(0, AcqRel);
+            self.drop_base(base, run.count);
         }
         let text = Span::unpack(word(SERIES_TEXT).swap(0, AcqRel));
         self.drop_text(text);
@@ -172,7 +174,7 @@ impl Region {
         self.drop_pins(pins);
         // The time of creation stays: the next one is later, so that a reader tells
         // the two apart.
-        for at in [SERIES_LINK, SERIES_SEEN, SERIES_SINCE] {
+        for at in [SERIES_LINK, SERIES_BASE, SERIES_SINCE] {
             word(at).store(0, Relaxed);
         }
         // Who takes the bit in between finds a head that is not free, and leaves both

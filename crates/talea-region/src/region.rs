@@ -89,11 +89,11 @@ impl Region {
     ) -> Result<&'static Self, OpenError> {
         let no_memory =
             |source| OpenError::System { doing: "back the tables of a region", path: None, source };
-        // The header, the slots, the index and the bits are read without asking;
+        // The header, the slots, the index, the groups and the bits are read without asking;
         // the rest is backed as it is handed out.
         map.back(0, s.families).map_err(no_memory)?;
         map.back(s.index, s.index_len * WORD).map_err(no_memory)?;
-        map.back(s.bits, s.bits_len()).map_err(no_memory)?;
+        map.back(s.groups, s.groups_len()).map_err(no_memory)?;
         for (at, len) in s.parts_of(SLOT_COUNT) {
             map.back(at, len).map_err(no_memory)?;
         }
@@ -195,9 +195,15 @@ impl Region {
     /// Copies all values out. Cost: the living series and the planes in use;
     /// how many processes wrote, or died, does not matter.
     pub fn snapshot(&'static self) -> Snapshot {
+        self.snapshot_of(&|_| true)
+    }
+
+    /// Copies those families out whose names are wanted. Cost: their series, and a word
+    /// for each 64 others.
+    pub fn snapshot_of(&'static self, wants: &dyn Fn(&[u8]) -> bool) -> Snapshot {
         // Nothing that is being copied is used for something else meanwhile.
         let _guard = self.enter();
-        snapshot::take(self)
+        snapshot::take(self, wants)
     }
 
     /// How much of the region is in use.

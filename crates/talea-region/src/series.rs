@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use crate::cells::{Cells, Copies};
+use crate::cells::{Cells, Combine, Copies};
 use crate::error::Overflow;
 use crate::families::Family;
 use crate::guard::Guard;
@@ -19,29 +19,7 @@ use crate::region::{Region, unix_nanos_about};
 #[derive(Debug)]
 pub struct Looked {
     cells: Cells,
-    keep: Keep,
     guard: Guard,
-}
-
-/// What keeps a series that was looked up.
-#[derive(Clone, Copy, Debug)]
-pub struct Keep {
-    region: &'static Region,
-    id: u32,
-}
-
-impl Keep {
-    /// Keeps the series for as long as this process lives, in children made by
-    /// `fork` too. To be called while the guard of the look-up lives. A series
-    /// that another thread removes at this very instant is kept, but found no
-    /// more.
-    ///
-    /// # Errors
-    ///
-    /// [`Overflow`] where there is no room to note it.
-    pub fn keep(self) -> Result<(), Overflow> {
-        if self.region.pin(self.id) { Ok(()) } else { Err(Overflow::Full) }
-    }
 }
 
 impl Deref for Looked {
@@ -54,20 +32,22 @@ impl Deref for Looked {
 }
 
 impl Looked {
-    /// Keeps the series, as [`Keep::keep`], and returns its cells.
+    /// Keeps the series for as long as this process lives, in children made by
+    /// `fork` too, and returns its cells. A series that another thread removes at this
+    /// very instant is kept, but found no more.
     ///
     /// # Errors
     ///
     /// [`Overflow`] where there is no room to note it.
     pub fn keep(self) -> Result<Cells, Overflow> {
-        self.keep.keep().map(|()| self.cells)
+        self.cells.at(0).keep().map(|()| self.cells)
     }
 
-    /// The cells, what keeps them, and what must live as long as they are used
-    /// otherwise.
+    /// The cells, and what must live as long as they are used; or until one of them
+    /// says that they are [kept](crate::Cell::keep).
     #[inline]
-    pub fn into_parts(self) -> (Cells, Keep, Guard) {
-        (self.cells, self.keep, self.guard)
+    pub fn into_parts(self) -> (Cells, Guard) {
+        (self.cells, self.guard)
     }
 }
 
@@ -138,8 +118,8 @@ impl Family {
     #[inline]
     pub fn series(&self, text: &[u8]) -> Result<Looked, Overflow> {
         let guard = self.region.enter();
-        let (id, cells) = self.find_or_make(&guard, text, Term::Passing)?;
-        Ok(Looked { cells, keep: Keep { region: self.region, id }, guard })
+        let (_, cells) = self.find_or_make(&guard, text, Term::Passing)?;
+        Ok(Looked { cells, guard })
     }
 
     /// The same for a series that stays as long as its family: its cells can be
@@ -292,6 +272,7 @@ impl Family {
     fn build(&self, text: &[u8], now: u64) -> Option<u32> {
         let region = self.region;
         let id = region.take_record(self.id)?;
+        region.note_in_group(id, self.id);
         let word = |at| region.series_word(id, at);
         let filled = region.store_text(text).is_some_and(|span| {
             word(SERIES_TEXT).store(span.pack(), Release);
@@ -346,7 +327,7 @@ impl Family {
             }
         }
         let run = CellRun::unpack(self.region.series_word(id, SERIES_CELLS).load(Relaxed));
-        let cells = run.and_then(|run| self.region.cells(run));
+        let cells = run.and_then(|run| self.region.cells(id, run, self.head.combine));
         cells.map(|cells| (id, cells)).ok_or(Missed::Damaged)
     }
 
@@ -358,9 +339,13 @@ impl Family {
 impl Region {
     /// Cells as handles have them; `None` where they cannot lie there.
     #[inline]
-    pub(crate) fn cells(&'static self, run: CellRun) -> Option<Cells> {
+    pub(crate) fn cells(&'static self, id: u32, run: CellRun, combine: Combine) -> Option<Cells> {
         let words = self.map.words(run.at, run.count).filter(|_| self.is_in_its_pool(run))?;
-        let copies = Copies::of(self, run.storage, run.count);
-        Some(Cells::new(words, copies))
+        Some(Cells::new(words, Copies::of(self, id, run, combine)))
+    }
+
+    /// Keeps a series that was just looked up.
+    pub(crate) fn keep(&self, id: u32) -> Result<(), Overflow> {
+        if self.pin(id) { Ok(()) } else { Err(Overflow::Full) }
     }
 }

@@ -8,10 +8,12 @@
 //! does not fit is left out, and what is claimed twice is bounded by the
 //! region's own length.
 
-use crate::cells::{Number, Storage};
+use crate::cells::{self, Combine, Number, Storage};
 use crate::families::{self, FamilyHead};
+use crate::groups::{self, Chosen};
 use crate::layout::*;
 use crate::record::{self, CellRun, Head, PUBLISHED, STRIPES, stripe_len};
+use crate::wipe;
 
 /// Where a snapshot's words come from.
 pub(crate) trait Source {
@@ -54,6 +56,8 @@ pub struct FamilyCopy {
     pub kind: u8,
     /// What its cells count in.
     pub number: Number,
+    /// What a value is, of what threads and processes wrote.
+    pub combine: Combine,
     /// Nanoseconds since 1970.
     pub created_unix_nanos: u64,
     /// How often a new series was refused.
@@ -69,6 +73,17 @@ struct SeriesCopy {
     created: u64,
     text: std::ops::Range<usize>,
     values: usize,
+    /// The process whose value it is, where each has its own.
+    owner: Option<Owner>,
+}
+
+/// A process that has the region open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Its id, as it sees it itself; in two namespaces two may have the same.
+    pub pid: u64,
+    /// Its slot, which is its alone while it lives.
+    pub slot: u64,
 }
 
 /// A series in a snapshot.
@@ -103,6 +118,21 @@ impl Snapshot {
 }
 
 impl Snapshot {
+    /// Has series that belong to one process each say so in their text: `name` is given
+    /// the text and what it may append.
+    pub fn name_owners(&mut self, mut name: impl FnMut(&mut Vec<u8>, Owner)) {
+        for series in &mut self.series {
+            if let Some(owner) = series.owner {
+                let from = self.text.len();
+                self.text.extend_from_within(series.text.clone());
+                let mut text = self.text.split_off(from);
+                name(&mut text, owner);
+                self.text.append(&mut text);
+                series.text = from..self.text.len();
+            }
+        }
+    }
+
     /// Adds a family that the region does not hold: what a reader says of it.
     /// Each series has one integer cell.
     pub fn add_family(
@@ -123,6 +153,7 @@ impl Snapshot {
                 created: 0,
                 text: start..self.text.len(),
                 values: self.values.len(),
+                owner: None,
             });
             self.values.push(value);
         }
@@ -131,6 +162,7 @@ impl Snapshot {
             definition,
             kind,
             number: Number::Integer,
+            combine: Combine::Sum,
             created_unix_nanos: 0,
             dropped: 0,
             id,
@@ -140,17 +172,18 @@ impl Snapshot {
     }
 }
 
-/// Copies everything out of a source.
-pub(crate) fn take(source: &impl Source) -> Snapshot {
+/// Copies the families out of a source whose names are wanted.
+pub(crate) fn take(source: &impl Source, wants: &dyn Fn(&[u8]) -> bool) -> Snapshot {
     let mut taking = Taking {
         s: *source.sections(),
         source,
         planes: planes(source).collect(),
+        blocks: living(source).map(|block| block.delta).collect(),
         living: living(source).collect(),
         family_text: 0,
         out: Snapshot::default(),
     };
-    taking.families();
+    taking.families(wants);
     taking.series();
     taking.out
 }
@@ -165,32 +198,53 @@ pub(crate) fn planes(source: &impl Source) -> impl Iterator<Item = u64> {
     atomic.chain(table.filter(move |delta| own.contains(delta) && delta % plane_len == 0))
 }
 
-/// How far the block of each living process lies behind block 0.
-pub(crate) fn living(source: &impl Source) -> impl Iterator<Item = u64> {
+/// A living process's block of cells.
+#[derive(Clone, Copy)]
+pub(crate) struct Block {
+    /// How far it lies behind block 0.
+    pub(crate) delta: u64,
+    owner: Owner,
+}
+
+/// The blocks of the living processes.
+pub(crate) fn living(source: &impl Source) -> impl Iterator<Item = Block> {
     let slots = (0..=SLOT_COUNT).filter(|&slot| {
         // The block that is shared belongs to nobody who could be dead.
         slot == SLOT_COUNT
             || source.word(SLOTS + slot * SLOT_LEN + SLOT_PID) != 0 && source.lives(slot)
     });
-    slots.map(|slot| slot * source.sections().owned.len)
+    slots.map(|slot| Block {
+        delta: slot * source.sections().owned.len,
+        owner: Owner {
+            pid: if slot < SLOT_COUNT {
+                source.word(SLOTS + slot * SLOT_LEN + SLOT_PID)
+            } else {
+                0
+            },
+            slot,
+        },
+    })
 }
 
 struct Taking<'a, S> {
     source: &'a S,
     s: Sections,
     planes: Vec<u64>,
-    living: Vec<u64>,
+    living: Vec<Block>,
+    /// How far each of those lies behind block 0.
+    blocks: Vec<u64>,
     /// Bytes of names and definitions so far.
     family_text: u64,
     out: Snapshot,
 }
 
 impl<S: Source> Taking<'_, S> {
-    fn families(&mut self) {
+    fn families(&mut self, wants: &dyn Fn(&[u8]) -> bool) {
         let backed = self.source.word(M_FAMILIES + BACKED);
         let used = self.source.word(M_FAMILIES).min(backed) / FAMILY_LEN;
         let used = used.min(self.s.family_max) as u32;
-        self.out.families = (0..used).filter_map(|id| self.family(id)).collect();
+        let families = (0..used).filter_map(|id| self.family(id));
+        self.out.families = families.filter(|family| wants(&family.name)).collect();
     }
 
     fn family(&mut self, id: u32) -> Option<FamilyCopy> {
@@ -212,6 +266,7 @@ impl<S: Source> Taking<'_, S> {
             definition,
             kind: head.kind,
             number: head.number,
+            combine: head.combine,
             created_unix_nanos: word(FAMILY_CREATED),
             dropped: word(FAMILY_DROPPED),
             id,
@@ -228,20 +283,20 @@ impl<S: Source> Taking<'_, S> {
         for (n, family) in self.out.families.iter().enumerate() {
             place[family.id as usize] = Some(n as u32);
         }
-        let from = self.s.records.at;
-        for record in (from..from + used / RECORD_LEN * RECORD_LEN).step_by(RECORD_LEN as usize) {
+        let chosen = Chosen::of(&self.s, self.out.families.iter().map(|family| family.id));
+        for record in groups::records_of(self.source, &chosen, used) {
+            let record = self.s.records.at + record;
             let head = self.source.word(record + SERIES_HEAD);
             if record::state(head) != PUBLISHED {
                 continue;
             }
             let head = Head::unpack(head);
             let Some(&Some(family)) = place.get(head.family as usize) else { continue };
+            let series = self.out.series.len();
             let (texts, values) = (self.out.text.len(), self.out.values.len());
             let shown = self.one_series(record, family, head);
             if shown.is_none() || !self.source.stands(record) {
-                if shown.is_some() {
-                    self.out.series.pop();
-                }
+                self.out.series.truncate(series);
                 self.out.text.truncate(texts);
                 self.out.values.truncate(values);
             }
@@ -258,7 +313,7 @@ impl<S: Source> Taking<'_, S> {
     }
 
     fn one_series(&mut self, record: u64, family: u32, head: Head) -> Option<()> {
-        let FamilyCopy { cells, number, .. } = self.out.families[family as usize];
+        let FamilyCopy { cells, number, combine, .. } = self.out.families[family as usize];
         let run = CellRun::unpack(self.source.word(record + SERIES_CELLS))?;
         if run.count != u64::from(cells) {
             return None;
@@ -266,10 +321,10 @@ impl<S: Source> Taking<'_, S> {
         // What a damaged record claims costs nothing: its text is copied before its
         // cells are summed, and each series has cells and text of its own, so together
         // they fit the region.
-        let (values, text) = (self.out.values.len(), self.out.text.len());
+        let (values, start) = (self.out.values.len(), self.out.text.len());
         let span = Span::unpack(self.source.word(record + SERIES_TEXT));
         if (values as u64 + run.count) * WORD > self.limit()
-            || text as u64 + span.len > self.limit()
+            || start as u64 + span.len > self.limit()
         {
             return None;
         }
@@ -277,14 +332,43 @@ impl<S: Source> Taking<'_, S> {
         let copied = self.text(span, &mut texts);
         self.out.text = texts;
         copied?;
+        let text = start..self.out.text.len();
+        let (base, wiped) = self.base(record, run);
+        let created = self.source.word(record + SERIES_CREATED).max(wiped);
+        let series = SeriesCopy { family, created, text, values, owner: None };
+        if run.storage == Storage::Owned && combine.knows_silence() {
+            return self.owned_values(series, run, number, combine);
+        }
         let digest = self.sum(run, number)?;
-        if head.hidden && digest == self.source.word(record + SERIES_SEEN) {
+        if head.hidden && digest == self.seen(record)? {
             return None;
         }
-        let created = self.source.word(record + SERIES_CREATED);
-        let text = text..self.out.text.len();
-        self.out.series.push(SeriesCopy { family, created, text, values });
+        for (value, base) in self.out.values[values..].iter_mut().zip(base) {
+            *value = wipe::since(number, *value, base);
+        }
+        self.out.series.push(series);
         Some(())
+    }
+
+    /// What a series counted when it was last wiped, and when that was.
+    fn base(&self, record: u64, run: CellRun) -> (Vec<u64>, u64) {
+        let at = self.source.word(record + SERIES_BASE);
+        if at == 0 || !self.s.base_can_lie(at, run.count) {
+            return (Vec::new(), 0);
+        }
+        let words = self.source.words(at, run.count + 1).map(|words| words.collect());
+        let mut words: Vec<u64> = words.unwrap_or_default();
+        if words.is_empty() {
+            return (words, 0);
+        }
+        let wiped = words.remove(0);
+        (words, wiped)
+    }
+
+    /// What a kept series' cells summed up to when a sweep last looked.
+    fn seen(&self, record: u64) -> Option<u64> {
+        let at = self.source.word(record + SERIES_PINS);
+        self.s.pins_can_lie(at).then(|| self.source.word(at + PINS_SEEN))
     }
 
     /// Appends the values of a run of cells; returns what its words sum up to.
@@ -295,7 +379,7 @@ impl<S: Source> Taking<'_, S> {
             Storage::Single => &[0],
             Storage::Stripes => &stripes,
             Storage::Striped => &self.planes,
-            Storage::Owned => &self.living,
+            Storage::Owned => &self.blocks,
         };
         let from = self.out.values.len();
         self.out.values.resize(from + run.count as usize, 0);
@@ -304,13 +388,43 @@ impl<S: Source> Taking<'_, S> {
             let words = self.source.words(run.at.checked_add(delta)?, run.count)?;
             for (value, word) in self.out.values[from..].iter_mut().zip(words) {
                 digest = digest.wrapping_add(word);
-                *value = match number {
-                    Number::Integer => value.wrapping_add(word),
-                    Number::Float => (f64::from_bits(*value) + f64::from_bits(word)).to_bits(),
-                };
+                *value = wipe::add(number, *value, word);
             }
         }
         Some(digest)
+    }
+
+    /// Appends what the living processes say, as far as they do: each on its own, or the
+    /// extreme of all.
+    fn owned_values(
+        &mut self,
+        series: SeriesCopy,
+        run: CellRun,
+        number: Number,
+        combine: Combine,
+    ) -> Option<()> {
+        let mut any = false;
+        for n in 0..self.living.len() {
+            let Block { delta, owner } = self.living[n];
+            let words = self.source.words(run.at.checked_add(delta)?, run.count)?;
+            let Some(said) = words.map(cells::said).collect::<Option<Vec<u64>>>() else { continue };
+            if (self.out.values.len() as u64 + run.count) * WORD > self.limit() {
+                return None;
+            }
+            if combine == Combine::Each {
+                let (values, owner) = (self.out.values.len(), Some(owner));
+                self.out.values.extend(said);
+                self.out.series.push(SeriesCopy { values, owner, ..series.clone() });
+            } else if any {
+                let extreme = self.out.values[series.values..].iter_mut();
+                extreme.zip(said).for_each(|(one, other)| *one = combine.of(number, *one, other));
+            } else {
+                self.out.values.extend(said);
+                self.out.series.push(series.clone());
+                any = true;
+            }
+        }
+        Some(())
     }
 
     /// Appends the text at `span`.

@@ -19,8 +19,8 @@
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
-use crate::cells::Storage;
-use crate::families::RETIRED;
+use crate::cells::{Combine, Storage};
+use crate::families::{FamilyHead, RETIRED};
 use crate::guard::{Guard, SWEEP, last_stamp_of_sweep};
 use crate::hash::hash_of_words;
 use crate::index::Kind;
@@ -96,6 +96,7 @@ impl Region {
         let mut seen = word.load(Acquire);
         while record::state(seen) == PUBLISHED && !Head::unpack(seen).lasting {
             let done = if self.is_pinned(id) {
+                self.count_from_zero(id);
                 self.note_value(guard, id, self.digest(id));
                 self.set_hidden(id, seen, true)
             } else {
@@ -159,6 +160,8 @@ impl Region {
         let retired = record::state(family(FAMILY_HEAD)) == RETIRED;
         let idling = Idling::unpack(family(FAMILY_IDLE));
         let goes_after = match (retired, head.lasting, idling.sweeps) {
+            // Whoever registered it may still have its lasting ones.
+            (true, true, _) if self.is_in_use(head.family) => return,
             (true, ..) => 1,
             (false, true, _) | (false, false, 0) => return,
             (false, false, sweeps) => u64::from(sweeps),
@@ -180,16 +183,20 @@ impl Region {
     }
 
     /// Whether a series has owned cells that are not 0: something is in flight.
-    fn is_held(&self, id: u32) -> bool {
+    pub(crate) fn is_held(&self, id: u32) -> bool {
         let run = CellRun::unpack(self.series_word(id, SERIES_CELLS).load(Relaxed));
-        run.is_some_and(|run| run.storage == Storage::Owned) && self.digest(id) != 0
+        let family = Head::unpack(self.series_word(id, SERIES_HEAD).load(Acquire)).family;
+        let head = FamilyHead::unpack(self.family_word(family, FAMILY_HEAD).load(Acquire));
+        head.is_some_and(|(_, head)| head.combine == Combine::Sum)
+            && run.is_some_and(|run| run.storage == Storage::Owned)
+            && self.digest(id) != 0
     }
 
     /// Hides a series whose value is the same as some sweeps ago, or brings it
     /// back.
     fn hide_if_idle(&self, guard: &Guard, id: u32, seen: u64, goes_after: u64) {
         let digest = self.digest(id);
-        let before = self.series_word(id, SERIES_SEEN).load(Acquire);
+        let Some(before) = self.seen(id).map(|seen| seen.load(Acquire)) else { return };
         let since = self.series_word(id, SERIES_SINCE).load(Relaxed);
         let hidden = Head::unpack(seen).hidden;
         if digest != before || since == 0 {
@@ -204,7 +211,9 @@ impl Region {
 
     fn note_value(&self, guard: &Guard, id: u32, digest: u64) {
         self.series_word(id, SERIES_SINCE).store(guard.sweep(), Relaxed);
-        self.series_word(id, SERIES_SEEN).store(digest, Release);
+        if let Some(seen) = self.seen(id) {
+            seen.store(digest, Release);
+        }
     }
 
     fn set_hidden(&self, id: u32, seen: u64, hidden: bool) -> Result<(), u64> {

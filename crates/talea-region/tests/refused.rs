@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 use stage::Shm;
-use talea_region::{Config, FamilySpec, Number, Reader, Region, Storage};
+use talea_region::{Combine, Config, FamilySpec, Number, Reader, Region, Storage};
 
 const SPEC: FamilySpec<'_> = FamilySpec {
     name: b"used",
@@ -16,6 +16,7 @@ const SPEC: FamilySpec<'_> = FamilySpec {
     kind: 1,
     storage: Storage::Striped,
     number: Number::Integer,
+    combine: Combine::Sum,
     cells: 3,
     limit: 100,
     idle_minutes: 0,

@@ -9,7 +9,7 @@ use talea_region::Guard;
 
 use crate::labels::{LabelText, Labels};
 use crate::metric::Metric;
-use crate::slot::Slot;
+use crate::slot::{self, Slot};
 
 /// A metric with labels: one series for each combination of values. `L` is
 /// named with `'static`; a look-up takes borrowed values of any lifetime.
@@ -57,6 +57,13 @@ impl<M: Metric> PartialEq for Bound<M> {
     }
 }
 
+impl<M: Metric> slot::Bound for Bound<M> {
+    /// A family stays.
+    fn keep(self) -> bool {
+        true
+    }
+}
+
 impl<M: Metric> Bound<M> {
     /// Finds or makes a series by its label text, and remembers it in its place,
     /// if it has one. What overflows is not remembered.
@@ -73,9 +80,9 @@ impl<M: Metric> Bound<M> {
                 Looked::lasting(Slot::Bound(*bound))
             }),
             None => self.family.series(text.as_bytes()).map(|looked| {
-                let (cells, keep, guard) = looked.into_parts();
+                let (cells, guard) = looked.into_parts();
                 let bound = M::bind(cells, self.thresholds);
-                Looked { metric: M::holding(Slot::Borrowed(bound, keep)), _guard: Some(guard) }
+                Looked { metric: M::holding(Slot::Borrowed(bound)), _guard: Some(guard) }
             }),
         };
         found.unwrap_or_else(|_| Looked::lasting(Slot::Bound(self.overflow)))

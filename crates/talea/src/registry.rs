@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use talea_region::{Config, FamilyError, FamilySpec, Region, Registered, Storage};
+use talea_region::{Combine, Config, FamilyError, FamilySpec, Region, Registered, Storage};
 
 use crate::definition::Definition;
 use crate::error::Error;
@@ -14,7 +14,7 @@ use crate::labels::{LabelText, Labels};
 use crate::metric::{Kind, Metric, Shape};
 use crate::names;
 use crate::opts::Opts;
-use crate::slot::Slot;
+use crate::slot::{self, Slot};
 use crate::snapshot::Snapshot;
 
 /// Series a family, unless it says otherwise.
@@ -151,6 +151,7 @@ impl Registry {
             kind: kind as u8,
             storage,
             number,
+            combine: Combine::Sum,
             cells: cells as u32,
             limit: opts.limit.or(fixed).unwrap_or(SERIES_LIMIT),
             idle_minutes: if fixed.is_some() { 0 } else { idle_minutes(opts) },
@@ -258,7 +259,7 @@ impl<L: Labels + 'static, M: Metric> Registrable for Family<L, M> {
     }
 }
 
-fn bind<T: Copy + PartialEq>(slot: &Slot<T>, bound: T, opts: &Opts<'_>) -> Result<(), Error> {
+fn bind<T: slot::Bound>(slot: &Slot<T>, bound: T, opts: &Opts<'_>) -> Result<(), Error> {
     if slot.bind(bound) {
         return Ok(());
     }

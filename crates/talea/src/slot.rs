@@ -2,7 +2,20 @@
 
 use std::sync::OnceLock;
 
-use talea_region::Keep;
+use talea_region::Cell;
+
+/// What a handle is bound to: cells of a series.
+pub trait Bound: Copy + PartialEq + Send + Sync + 'static {
+    /// Has the series stay as long as this process lives; false where there is no room
+    /// to note it.
+    fn keep(self) -> bool;
+}
+
+impl Bound for Cell {
+    fn keep(self) -> bool {
+        Cell::keep(self).is_ok()
+    }
+}
 
 /// A metric that was made with its cells says so in its own memory, without the
 /// synchronization that a static needs: making one must cost nothing, since each
@@ -15,29 +28,28 @@ pub enum Slot<T> {
     Late(OnceLock<T>),
     /// Found by a look-up and only good while that lives; a clone keeps its
     /// series.
-    Borrowed(T, Keep),
+    Borrowed(T),
 }
 
-impl<T: Copy> Clone for Slot<T> {
+impl<T: Bound> Clone for Slot<T> {
     fn clone(&self) -> Self {
         match self {
             Self::Bound(bound) => Self::Bound(*bound),
             Self::Late(late) => Self::Late(late.clone()),
+            Self::Borrowed(bound) if bound.keep() => Self::Bound(*bound),
             // Where there is no room even to note that it is kept, what the clone
             // is told goes nowhere.
-            Self::Borrowed(bound, keep) => {
-                keep.keep().map_or(Self::late(), |()| Self::Bound(*bound))
-            }
+            Self::Borrowed(_) => Self::late(),
         }
     }
 }
 
-impl<T: Copy + PartialEq> Slot<T> {
+impl<T: Bound> Slot<T> {
     /// What it is bound to, if it is.
     #[inline]
     pub(crate) fn get(&self) -> Option<&T> {
         match self {
-            Self::Bound(bound) | Self::Borrowed(bound, _) => Some(bound),
+            Self::Bound(bound) | Self::Borrowed(bound) => Some(bound),
             Self::Late(late) => late.get(),
         }
     }
@@ -46,7 +58,7 @@ impl<T: Copy + PartialEq> Slot<T> {
     /// this now.
     pub(crate) fn bind(&self, bound: T) -> bool {
         match self {
-            Self::Bound(already) | Self::Borrowed(already, _) => *already == bound,
+            Self::Bound(already) | Self::Borrowed(already) => *already == bound,
             Self::Late(late) => *late.get_or_init(|| bound) == bound,
         }
     }

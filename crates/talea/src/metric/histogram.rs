@@ -7,7 +7,7 @@ use talea_region::{Cells, Number};
 
 use super::{Kind, Metric, Sealed, Shape};
 use crate::opts::Opts;
-use crate::slot::Slot;
+use crate::slot::{self, Slot};
 use crate::unit::{Seconds, Unit};
 
 /// Counts observations by size, with their sum. The unit is in the type:
@@ -30,6 +30,12 @@ pub struct Histogram<U: Unit> {
 pub struct Bound {
     cells: Cells,
     thresholds: &'static [u64],
+}
+
+impl slot::Bound for Bound {
+    fn keep(self) -> bool {
+        self.cells.at(0).keep().is_ok()
+    }
 }
 
 impl<U: Unit> Clone for Histogram<U> {

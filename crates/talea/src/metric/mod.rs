@@ -15,7 +15,7 @@ pub use histogram::{Histogram, Timer};
 use talea_region::{Cells, Number, Storage};
 
 use crate::opts::Opts;
-use crate::slot::Slot;
+use crate::slot::{self, Slot};
 
 /// What a metric is, as the text formats name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub trait Metric: Sealed {}
 #[doc(hidden)]
 pub trait Sealed: Sized {
     /// The metric's cells, as a handle keeps them.
-    type Bound: Copy + PartialEq + Send + Sync + 'static;
+    type Bound: slot::Bound;
 
     /// What a family of this type asks of the region, or why not.
     fn shape(opts: &Opts<'_>) -> Result<Shape, String>;

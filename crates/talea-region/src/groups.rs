@@ -1,0 +1,111 @@
+//! Groups of series records: which families have series there.
+//!
+//! Whoever wants the series of a few families passes over the groups that have none
+//! of them, so that those of a million others cost it a word for each 64. A word is
+//! `first:32 | end:32`, the range of the families that ever had a series in the
+//! group; 0 where none had.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
+
+use crate::layout::*;
+use crate::region::Region;
+use crate::snapshot::Source;
+
+/// Some of a region's families.
+pub(crate) struct Chosen {
+    /// Of each family, how many of those before it are chosen; and how many are in
+    /// all.
+    before: Vec<u32>,
+}
+
+impl Chosen {
+    /// Those with these numbers.
+    pub(crate) fn of(s: &Sections, ids: impl Iterator<Item = u32>) -> Self {
+        let mut before = vec![0; s.family_max as usize + 1];
+        for id in ids {
+            if let Some(after) = before.get_mut(id as usize + 1) {
+                *after = 1;
+            }
+        }
+        for n in 1..before.len() {
+            before[n] += before[n - 1];
+        }
+        Self { before }
+    }
+
+    pub(crate) fn has(&self, family: u32) -> bool {
+        self.has_any(family, family.saturating_add(1))
+    }
+
+    fn has_any(&self, first: u32, end: u32) -> bool {
+        let all = self.before.len() - 1;
+        let before = |n: u32| self.before[(n as usize).min(all)];
+        before(first) < before(end)
+    }
+}
+
+/// The records below a mark, in bytes, of groups that chosen families have series in:
+/// how far each lies behind the first.
+pub(crate) fn records_of(
+    source: &impl Source,
+    chosen: &Chosen,
+    used: u64,
+) -> impl Iterator<Item = u64> {
+    let records = used / RECORD_LEN;
+    let groups = (0..records.div_ceil(GROUP)).filter(|group| {
+        let word = source.word(source.sections().groups + group * WORD);
+        chosen.has_any((word >> 32) as u32, word as u32)
+    });
+    groups
+        .flat_map(move |group| group * GROUP..records.min((group + 1) * GROUP))
+        .map(|n| n * RECORD_LEN)
+}
+
+impl Region {
+    /// Notes that a record is about to be a series of a family.
+    pub(crate) fn note_in_group(&self, id: u32, family: u32) {
+        let word = self.mark(self.s.groups + u64::from(id) / GROUP * WORD);
+        let family = u64::from(family);
+        let _ = word.fetch_update(AcqRel, Acquire, |seen| {
+            let (first, end) = match seen {
+                0 => (family, family + 1),
+                _ => ((seen >> 32).min(family), (seen & 0xFFFF_FFFF).max(family + 1)),
+            };
+            let wider = first << 32 | end;
+            (wider != seen).then_some(wider)
+        });
+    }
+
+    /// The public series of some families, each with its head.
+    pub(crate) fn series_of(&self, chosen: &Chosen) -> impl Iterator<Item = (u32, u64)> {
+        let used = self.used(&self.s.records);
+        records_of(self, chosen, used).filter_map(|record| {
+            let id = (record / RECORD_LEN) as u32;
+            let head = self.series_word(id, SERIES_HEAD).load(Acquire);
+            let is = crate::record::state(head) == crate::record::PUBLISHED
+                && chosen.has(crate::record::Head::unpack(head).family);
+            is.then_some((id, head))
+        })
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_choice_knows_its_ranges() {
+        let limits = Limits { len: 1 << 20, series: 100, planes: 3 };
+        let s = Sections::new(limits).unwrap();
+        let chosen = Chosen::of(&s, [3, 7, u32::MAX].into_iter());
+        for n in 0..300 {
+            assert_eq!(chosen.has(n), n == 3 || n == 7, "{n}");
+        }
+        for (first, end, any) in [(0, 3, false), (0, 4, true), (4, 7, false), (4, 9, true)] {
+            assert_eq!(chosen.has_any(first, end), any);
+        }
+        for (first, end) in [(0, 0), (9, 2), (8, u32::MAX), (u32::MAX, u32::MAX)] {
+            assert!(!chosen.has_any(first, end), "{first} {end}");
+        }
+    }
+}

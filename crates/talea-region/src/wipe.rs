@@ -1,0 +1,199 @@
+//! Wiping: series count from 0 again, and families end.
+//!
+//! Nobody may store to a cell that others add to, since an add under way would undo
+//! it. So what a series counted is kept as its *base*, which readers take away: among
+//! the single cells, the time of the last wiping and a word for each cell.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+
+use crate::cells::{Combine, Number, Storage};
+use crate::families::{Family, FamilyHead, RETIRED};
+use crate::groups::Chosen;
+use crate::guard::Guard;
+use crate::layout::*;
+use crate::primitive::AtomicU64;
+use crate::record::{CellRun, Head};
+use crate::region::{Region, unix_nanos};
+
+impl Region {
+    /// Has the families with these names count from 0 again. Their series go, except
+    /// those that stay as long as their family or that a living process keeps: these
+    /// are 0. What is owned by processes (what is in flight, say) stays as it is.
+    ///
+    /// What other threads add at the same time counts before or after. Where there is
+    /// no room to note what a series counted, it goes on; then this is false.
+    pub fn wipe(&'static self, mut wants: impl FnMut(&[u8]) -> bool) -> bool {
+        let guard = self.enter();
+        let ids = (0..self.families_used()).filter(|&id| {
+            let mut name = Vec::new();
+            self.is_published(id) && {
+                self.read_text(self.family_span(id, FAMILY_NAME), &mut name);
+                wants(&name)
+            }
+        });
+        let chosen = Chosen::of(&self.s, ids);
+        self.wipe_chosen(&guard, &chosen)
+    }
+
+    /// Ends the families of a name: they are not shown any more, what is added to
+    /// their handles goes nowhere, and the name is free for another definition. One
+    /// that is registered again as it was counts from 0, by its old handles too. False
+    /// where there is no such family.
+    pub fn retire(&'static self, name: &[u8]) -> bool {
+        let guard = self.enter();
+        let mut ids = Vec::new();
+        self.each_named(name, |id| {
+            let word = self.family_word(id, FAMILY_HEAD);
+            let seen = word.load(Acquire);
+            let retired = seen & !0xFF | RETIRED;
+            if self.is_published(id)
+                && word.compare_exchange(seen, retired, AcqRel, Relaxed).is_ok()
+            {
+                ids.push(id);
+            }
+        });
+        let any = !ids.is_empty();
+        self.wipe_chosen(&guard, &Chosen::of(&self.s, ids.into_iter()));
+        any
+    }
+
+    fn wipe_chosen(&'static self, guard: &Guard, chosen: &Chosen) -> bool {
+        let mut all = true;
+        for (id, seen) in self.series_of(chosen) {
+            all &= self.wipe_one(guard, id, seen);
+        }
+        self.sweep_a_little(guard, 0);
+        all
+    }
+
+    fn wipe_one(&'static self, guard: &Guard, id: u32, seen: u64) -> bool {
+        let lasts = Head::unpack(seen).lasting;
+        if !lasts && !self.is_held(id) && self.remove(guard, id) {
+            return true;
+        }
+        self.count_from_zero(id)
+    }
+
+    /// Has a series count from 0, as far as it is one that counts.
+    pub(crate) fn count_from_zero(&self, id: u32) -> bool {
+        let word = |at| self.series_word(id, at).load(Acquire);
+        let family = Head::unpack(word(SERIES_HEAD)).family;
+        let head = FamilyHead::unpack(self.family_word(family, FAMILY_HEAD).load(Acquire));
+        let run = CellRun::unpack(word(SERIES_CELLS)).filter(|&run| self.is_in_its_pool(run));
+        let (Some((_, head)), Some(run)) = (head, run) else { return true };
+        match (run.storage, head.combine) {
+            (Storage::Owned, _) => true,
+            (_, Combine::Sum) => self.raise_base(id, run, head.number),
+            (_, _) => {
+                self.for_each_word(run, |cell| cell.store(0, Relaxed));
+                true
+            }
+        }
+    }
+
+    fn raise_base(&self, id: u32, run: CellRun, number: Number) -> bool {
+        let Some(base) = self.base_or_new(id, run.count) else { return false };
+        let mut sums = vec![0_u64; run.count as usize];
+        let mut n = 0;
+        self.for_each_word(run, |cell| {
+            let sum = &mut sums[n % run.count as usize];
+            *sum = add(number, *sum, cell.load(Relaxed));
+            n += 1;
+        });
+        for (word, sum) in base[1..].iter().zip(sums) {
+            // Of two that wipe at once, the later one counts.
+            let later = |before| (less(number, sum, before) > 0.0).then_some(sum);
+            let _ = word.fetch_update(AcqRel, Acquire, later);
+        }
+        base[0].fetch_max(unix_nanos(), AcqRel);
+        true
+    }
+
+    /// What a cell held when its series was last wiped; the cell by its first copy.
+    pub(crate) fn base_of(&self, id: u32, cell: &'static AtomicU64) -> Option<u64> {
+        let word = |at| self.series_word(id, at).load(Acquire);
+        let base = Some(word(SERIES_BASE)).filter(|&at| at != 0)?;
+        let run = CellRun::unpack(word(SERIES_CELLS))?;
+        let n = self.map.offset_of(cell)?.checked_sub(run.at)? / WORD;
+        self.base_words(base, run.count)?.get(n as usize + 1).map(|word| word.load(Acquire))
+    }
+
+    /// Gives back a base of so many cells.
+    pub(crate) fn drop_base(&self, at: u64, cells: u64) {
+        if let Some(words) = self.base_words(at, cells) {
+            words.iter().for_each(|word| word.store(0, Relaxed));
+            self.give_back(&self.s.singles, at - self.s.singles.at, cells + 1);
+        }
+    }
+
+    fn base_or_new(&self, id: u32, cells: u64) -> Option<&'static [AtomicU64]> {
+        let word = self.series_word(id, SERIES_BASE);
+        if word.load(Acquire) == 0 {
+            let pool = self.s.singles;
+            let at = pool.at + self.take(&pool, cells + 1)?;
+            if word.compare_exchange(0, at, AcqRel, Acquire).is_err() {
+                self.give_back(&pool, at - pool.at, cells + 1);
+            }
+        }
+        self.base_words(word.load(Acquire), cells)
+    }
+
+    /// The words of a base, if one can lie there.
+    fn base_words(&self, at: u64, cells: u64) -> Option<&'static [AtomicU64]> {
+        let lies = self.s.base_can_lie(at, cells);
+        if lies { self.map.words(at, cells + 1) } else { None }
+    }
+}
+
+impl Family {
+    /// Has the family count from 0 again, as [`Region::wipe`].
+    pub fn wipe(&self) -> bool {
+        let guard = self.region.enter();
+        self.region.wipe_chosen(&guard, &Chosen::of(&self.region.s, [self.id].into_iter()))
+    }
+
+    /// Removes the series whose label text is wanted, as [`remove`](Self::remove);
+    /// returns how many those were. Cost: a look at each series of the family, and a
+    /// word for each 64 others.
+    pub fn remove_where(&self, mut wants: impl FnMut(&[u8]) -> bool) -> u64 {
+        let region = self.region;
+        let guard = region.enter();
+        let chosen = Chosen::of(&region.s, [self.id].into_iter());
+        let mut text = Vec::new();
+        let mut removed = 0;
+        for (id, _) in region.series_of(&chosen) {
+            text.clear();
+            let span = Span::unpack(region.series_word(id, SERIES_TEXT).load(Acquire));
+            region.read_text(span, &mut text);
+            if wants(&text) && region.remove(&guard, id) {
+                removed += 1;
+            }
+        }
+        region.sweep_a_little(&guard, 0);
+        removed
+    }
+}
+
+/// What readers show of a cell whose copies sum up to `sum`.
+pub(crate) fn since(number: Number, sum: u64, base: u64) -> u64 {
+    match number {
+        // Who reads while others wipe may see less than the base.
+        Number::Integer => sum.saturating_sub(base),
+        Number::Float => (f64::from_bits(sum) - f64::from_bits(base)).max(0.0).to_bits(),
+    }
+}
+
+/// The sum of two values.
+pub(crate) fn add(number: Number, one: u64, other: u64) -> u64 {
+    match number {
+        Number::Integer => one.wrapping_add(other),
+        Number::Float => (f64::from_bits(one) + f64::from_bits(other)).to_bits(),
+    }
+}
+
+fn less(number: Number, sum: u64, base: u64) -> f64 {
+    match number {
+        Number::Integer => sum.wrapping_sub(base) as i64 as f64,
+        Number::Float => f64::from_bits(sum) - f64::from_bits(base),
+    }
+}

@@ -1,0 +1,136 @@
+//! Claims about values that processes own, and what is made of them.
+#![cfg(target_os = "linux")]
+
+mod stage;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+
+use stage::{Shm, again};
+use talea_region::{Cell, Combine, Config, FamilySpec, Number, Region, Storage};
+
+const ALL: [Combine; 4] = [Combine::Sum, Combine::Max, Combine::Min, Combine::Each];
+
+fn open(path: &std::path::Path) -> &'static Region {
+    Region::open(path, Config::with_len(2 << 20)).unwrap().region
+}
+
+/// The cell of a family that combines so.
+fn cell(region: &'static Region, combine: Combine, number: Number) -> Cell {
+    let name = format!("{combine:?}{number:?}");
+    let spec = FamilySpec { storage: Storage::Owned, number, combine, ..FamilySpec::default() };
+    let family = region.family(FamilySpec { name: name.as_bytes(), ..spec }).unwrap().family;
+    family.lasting_series(b"l=\"1\"").unwrap().at(0)
+}
+
+/// What is shown of it: texts and values.
+fn shown(region: &'static Region, combine: Combine, number: Number) -> Vec<(String, u64)> {
+    let name = format!("{combine:?}{number:?}");
+    let mut snapshot = region.snapshot();
+    snapshot.name_owners(|text, owner| text.extend(format!(" of {}", owner.pid).bytes()));
+    let family = snapshot.families().iter().find(|f| f.name == name.as_bytes()).unwrap();
+    let text = |text: &[u8]| String::from_utf8(text.to_vec()).unwrap();
+    snapshot.series(family).map(|series| (text(series.text), series.values[0])).collect()
+}
+
+fn integers(region: &'static Region, combine: Combine) -> Vec<i64> {
+    shown(region, combine, Number::Integer).iter().map(|(_, value)| *value as i64).collect()
+}
+
+/// Not a claim of its own: a process that sets its values and waits.
+#[test]
+fn sets_when_told() {
+    let Ok(told) = std::env::var("TALEA_TEST_SETS") else { return };
+    let (path, value) = told.split_once('=').unwrap();
+    let region = open(path.as_ref());
+    for combine in ALL {
+        cell(region, combine, Number::Integer).set(value.parse::<i64>().unwrap() as u64);
+        cell(region, combine, Number::Float).set_float(value.parse().unwrap());
+    }
+    println!("\nset");
+    loop {
+        std::thread::park();
+    }
+}
+
+fn process(shm: &Shm, value: i64) -> Child {
+    let mut command = again("sets_when_told");
+    command.env("TALEA_TEST_SETS", format!("{}={value}", shm.file().display()));
+    let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
+    let said = BufReader::new(process.stdout.take().unwrap());
+    assert!(said.lines().any(|line| line.unwrap() == "set"));
+    process
+}
+
+fn kill(mut process: Child) {
+    process.kill().unwrap();
+    process.wait().unwrap();
+}
+
+#[test]
+fn the_living_are_combined_and_the_dead_leave_with_what_they_held() {
+    let shm = Shm::new("owners");
+    let region = open(&shm.file());
+    for combine in ALL {
+        cell(region, combine, Number::Integer);
+        cell(region, combine, Number::Float);
+    }
+    assert_eq!(ALL.map(|combine| integers(region, combine)), [vec![0], vec![], vec![], vec![]]);
+
+    let (one, other) = (process(&shm, -5), process(&shm, 7));
+    assert_eq!(ALL[..3].iter().map(|&c| integers(region, c)[0]).collect::<Vec<_>>(), [2, 7, -5]);
+    let floats = ALL[..3].iter().map(|&c| f64::from_bits(shown(region, c, Number::Float)[0].1));
+    assert_eq!(floats.collect::<Vec<_>>(), [2.0, 7.0, -5.0]);
+    let mut each = shown(region, Combine::Each, Number::Integer);
+    each.sort();
+    let name = |process: &Child| format!("l=\"1\" of {}", process.id());
+    let mut expected = vec![(name(&one), -5_i64 as u64), (name(&other), 7)];
+    expected.sort();
+    assert_eq!(each, expected);
+
+    kill(other);
+    assert_eq!(ALL.map(|combine| integers(region, combine)), [[-5]; 4]);
+    kill(one);
+    assert_eq!(ALL.map(|combine| integers(region, combine)), [vec![0], vec![], vec![], vec![]]);
+}
+
+#[test]
+fn any_value_can_be_set_and_counts_as_set() {
+    let shm = Shm::new("owners-values");
+    let region = open(&shm.file());
+    let cell_of = |number| ALL.map(|combine| cell(region, combine, number));
+    for value in [0, -1, 1, i64::MAX, i64::MIN + 1] {
+        cell_of(Number::Integer).iter().for_each(|cell| cell.set(value as u64));
+        assert_eq!(ALL.map(|combine| integers(region, combine)), [[value]; 4]);
+        assert!(cell_of(Number::Integer).iter().all(|cell| cell.get() as i64 == value));
+    }
+    let [_, max, ..] = cell_of(Number::Integer);
+    max.set(i64::MIN as u64);
+    assert_eq!(max.get() as i64, i64::MIN + 1, "the one integer that cannot be kept");
+    for value in [0.0, -1.5, f64::MAX, f64::MIN, f64::NEG_INFINITY, f64::MIN_POSITIVE] {
+        cell_of(Number::Float).iter().for_each(|cell| cell.set_float(value));
+        for combine in ALL {
+            let found = shown(region, combine, Number::Float)[0].1;
+            assert_eq!(f64::from_bits(found), value, "{combine:?}");
+        }
+    }
+    let [_, max, ..] = cell_of(Number::Float);
+    max.set_float(-0.0);
+    assert_eq!(f64::from_bits(max.get()).abs(), 0.0);
+}
+
+#[test]
+fn adding_begins_at_zero() {
+    let shm = Shm::new("owners-adds");
+    let region = open(&shm.file());
+    for combine in ALL {
+        let cell = cell(region, combine, Number::Integer);
+        cell.add(3);
+        assert_eq!(cell.add_and_get(-5_i64 as u64) as i64, -2);
+        cell.update(|value| (value as i64 == -2).then_some(9));
+        assert_eq!(integers(region, combine), [9], "{combine:?}");
+    }
+    let cell = cell(region, Combine::Min, Number::Float);
+    cell.add_float(-0.5);
+    assert_eq!(cell.get_float(), -0.5);
+}

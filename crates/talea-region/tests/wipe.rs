@@ -1,0 +1,270 @@
+//! Claims about series that count from 0 again, families that end, and snapshots of
+//! some families beside many others.
+
+use std::thread;
+
+use talea_region::{
+    Combine, Config, Family, FamilySpec, Number, Region, SeriesView, Snapshot, Storage,
+};
+
+fn region() -> &'static Region {
+    Region::anonymous(Config::with_len(2 << 20)).unwrap()
+}
+
+fn family(region: &'static Region, name: &str, spec: FamilySpec<'_>) -> Family {
+    region.family(FamilySpec { name: name.as_bytes(), ..spec }).unwrap().family
+}
+
+fn series<'a>(snapshot: &'a Snapshot, name: &str) -> Vec<SeriesView<'a>> {
+    let family = snapshot.families().iter().find(|family| family.name == name.as_bytes());
+    family.map(|family| snapshot.series(family).collect()).unwrap_or_default()
+}
+
+fn values(region: &'static Region, name: &str) -> Vec<u64> {
+    series(&region.snapshot(), name).iter().map(|series| series.values[0]).collect()
+}
+
+#[test]
+fn what_was_wiped_counts_from_zero_however_it_is_stored() {
+    let region = region();
+    let storages = [Storage::Single, Storage::Striped, Storage::Stripes];
+    for (n, storage) in storages.into_iter().enumerate() {
+        for number in [Number::Integer, Number::Float] {
+            let name = format!("{n}{number:?}");
+            let spec = FamilySpec { storage, number, cells: 2, ..FamilySpec::default() };
+            let cells = family(region, &name, spec).lasting_series(b"").unwrap();
+            let add = |n: u64| match number {
+                Number::Integer => (0..2).for_each(|i| cells.at(i).add(n)),
+                Number::Float => (0..2).for_each(|i| cells.at(i).add_float(n as f64)),
+            };
+            let shown = || {
+                let snapshot = region.snapshot();
+                let of_snapshot = series(&snapshot, &name)[0].values.to_vec();
+                let word = |i| match number {
+                    Number::Integer => cells.at(i).get(),
+                    Number::Float => cells.at(i).get_float().to_bits(),
+                };
+                assert_eq!(of_snapshot, [word(0), word(1)], "a handle shows what a reader does");
+                match number {
+                    Number::Integer => of_snapshot[1],
+                    Number::Float => f64::from_bits(of_snapshot[1]) as u64,
+                }
+            };
+            add(7);
+            assert_eq!(shown(), 7);
+            for _ in 0..2 {
+                assert!(region.wipe(|found| found == name.as_bytes()));
+                assert_eq!(shown(), 0, "{name}");
+                add(5);
+                assert_eq!(shown(), 5, "{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_wiped_series_was_created_when_it_was_wiped() {
+    let region = region();
+    let f = family(region, "f", FamilySpec::default());
+    f.lasting_series(b"").unwrap().at(0).add(1);
+    let created = || series(&region.snapshot(), "f")[0].created_unix_nanos;
+    let before = created();
+    f.wipe();
+    assert!(created() > before);
+}
+
+#[test]
+fn what_is_set_is_zero_then_and_what_is_in_flight_stays() {
+    let region = region();
+    let latest = FamilySpec { combine: Combine::Latest, ..FamilySpec::default() };
+    let set = family(region, "set", latest).lasting_series(b"").unwrap().at(0);
+    let owned = FamilySpec { storage: Storage::Owned, ..FamilySpec::default() };
+    let held = family(region, "held", owned).series(b"a").unwrap().keep().unwrap().at(0);
+    set.set(9);
+    held.add(3);
+    assert!(region.wipe(|_| true));
+    assert_eq!((values(region, "set"), set.get()), (vec![0], 0));
+    assert_eq!((values(region, "held"), held.get()), (vec![3], 3));
+    set.set(4);
+    assert_eq!(values(region, "set"), [4]);
+}
+
+#[test]
+fn series_go_and_a_kept_one_comes_back_from_zero() {
+    let region = region();
+    let f = family(region, "f", FamilySpec::default());
+    f.series(b"gone").unwrap().at(0).add(2);
+    let kept = f.series(b"kept").unwrap().keep().unwrap().at(0);
+    kept.add(3);
+    f.wipe();
+    assert_eq!(values(region, "f"), []);
+    f.series(b"gone").unwrap().at(0).add(1);
+    kept.add(1);
+    let snapshot = region.snapshot();
+    let found: Vec<_> = series(&snapshot, "f").iter().map(|s| (s.text, s.values[0])).collect();
+    assert_eq!(found.len(), 2);
+    assert!(found.contains(&(b"gone", 1)) && found.contains(&(b"kept", 1)), "{found:?}");
+
+    assert!(f.remove(b"kept"));
+    assert_eq!(values(region, "f"), [1]);
+    kept.add(5);
+    assert_eq!(kept.get(), 5, "a kept series that was removed counts from 0 too");
+}
+
+#[test]
+fn only_the_wanted_series_go() {
+    let region = region();
+    let f = family(region, "f", FamilySpec::default());
+    let other = family(region, "other", FamilySpec::default());
+    for n in 0..300_u64 {
+        f.series(format!("{n}").as_bytes()).unwrap().at(0).add(n + 1);
+        other.series(format!("{n}").as_bytes()).unwrap().at(0).add(n + 1);
+    }
+    assert_eq!(f.remove_where(|text| text.ends_with(b"7")), 30);
+    assert_eq!(f.remove_where(|text| text.ends_with(b"7")), 0);
+    assert_eq!((values(region, "f").len(), values(region, "other").len()), (270, 300));
+}
+
+#[test]
+fn while_others_add_a_wiped_total_neither_underflows_nor_loses_what_comes_after() {
+    const EACH: u64 = if cfg!(miri) { 50 } else { 100_000 };
+    let region = region();
+    for storage in [Storage::Single, Storage::Striped] {
+        let f =
+            family(region, &format!("{storage:?}"), FamilySpec { storage, ..Default::default() });
+        let cell = f.lasting_series(b"").unwrap().at(0);
+        thread::scope(|scope| {
+            let adders = [0, 1].map(|_| scope.spawn(|| (0..EACH).for_each(|_| cell.add(1))));
+            while adders.iter().any(|adder| !adder.is_finished()) {
+                f.wipe();
+                assert!(cell.get() <= 2 * EACH);
+                assert!(values(region, &format!("{storage:?}"))[0] <= 2 * EACH);
+            }
+        });
+        f.wipe();
+        cell.add(11);
+        assert_eq!(cell.get(), 11);
+    }
+}
+
+#[test]
+fn an_ended_family_is_shown_no_more_and_its_name_is_free() {
+    let region = region();
+    let old = family(region, "f", FamilySpec::default());
+    let kept = old.lasting_series(b"").unwrap().at(0);
+    kept.add(3);
+    assert!(region.has_family(b"f"));
+    assert!(region.retire(b"f"));
+    assert!(!region.retire(b"f"));
+    assert!(!region.has_family(b"f"));
+    kept.add(1);
+    assert_eq!(region.snapshot().families().len(), 0);
+
+    let other = FamilySpec { definition: b"another", ..FamilySpec::default() };
+    let new = family(region, "f", other);
+    new.lasting_series(b"").unwrap().at(0).add(8);
+    assert_eq!(values(region, "f"), [8]);
+    region.retire(b"f");
+
+    // As it was: its old handles count for it again, once it is there.
+    family(region, "f", FamilySpec::default()).wipe();
+    kept.add(2);
+    assert_eq!(values(region, "f"), [2]);
+}
+
+#[test]
+fn the_lasting_series_of_an_ended_family_are_nobody_elses_while_a_handle_may_live() {
+    let region = region();
+    let kept = family(region, "f", FamilySpec::default()).lasting_series(b"").unwrap().at(0);
+    region.retire(b"f");
+    for _ in 0..5 {
+        region.sweep();
+    }
+    let g = family(region, "g", FamilySpec::default());
+    let others: Vec<_> =
+        (0..50).map(|n| g.lasting_series(format!("{n}").as_bytes()).unwrap().at(0)).collect();
+    kept.add(1);
+    assert!(others.iter().all(|cell| *cell != kept && cell.get() == 0));
+}
+
+#[test]
+fn wiping_again_and_again_takes_no_more_memory() {
+    let region = region();
+    let f = family(region, "f", FamilySpec { cells: 5, ..FamilySpec::default() });
+    let lasting = f.lasting_series(b"").unwrap();
+    let mut taken = Vec::new();
+    for round in 0..50 {
+        for n in 0..20 {
+            f.series(format!("{n}").as_bytes()).unwrap().at(0).add(1);
+        }
+        lasting.at(0).add(1);
+        f.wipe();
+        region.sweep();
+        region.sweep();
+        if round > 2 {
+            taken.push(region.usage().single_cells.taken);
+        }
+    }
+    assert!(taken.iter().all(|bytes| *bytes == taken[0]), "{taken:?}");
+}
+
+#[test]
+fn a_snapshot_of_some_families_has_all_of_theirs_and_nothing_else() {
+    let region = region();
+    let many: Vec<_> =
+        (0..7).map(|n| family(region, &format!("f{n}"), Default::default())).collect();
+    for n in 0..700_usize {
+        many[n * n % 7].series(format!("{n}").as_bytes()).unwrap().at(0).add(1);
+    }
+    let all = region.snapshot();
+    for n in 0..7 {
+        let name = format!("f{n}");
+        let some = region.snapshot_of(&|found| found == name.as_bytes());
+        assert_eq!(some.families().len(), 1);
+        let texts = |snapshot| -> Vec<Vec<u8>> {
+            series(snapshot, &name).iter().map(|series| series.text.to_vec()).collect()
+        };
+        assert_eq!(texts(&some), texts(&all), "{name}");
+    }
+}
+
+#[test]
+fn a_full_region_goes_on_counting_what_it_cannot_wipe() {
+    let region = Region::anonymous(Config { series: 4000, ..Config::with_len(1 << 20) }).unwrap();
+    let f = family(region, "f", FamilySpec { cells: 100, ..FamilySpec::default() });
+    let first = f.lasting_series(b"").unwrap();
+    first.at(0).add(3);
+    let filling: Vec<_> =
+        (0..4000).map_while(|n| f.lasting_series(format!("{n}").as_bytes()).ok()).collect();
+    assert!(filling.len() < 4000);
+    assert!(!region.wipe(|_| true), "there is no room to note what was counted");
+    first.at(0).add(1);
+    assert_eq!(first.at(0).get(), 4);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_reader_outside_sees_the_same() {
+    let path = format!("/dev/shm/talea-test-wipe-{}", std::process::id());
+    let region = Region::open(&path, Config::with_len(1 << 20)).unwrap().region;
+    let reader = talea_region::Reader::open(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    for storage in [Storage::Single, Storage::Striped, Storage::Stripes] {
+        let f =
+            family(region, &format!("{storage:?}"), FamilySpec { storage, ..Default::default() });
+        let cell = f.lasting_series(b"").unwrap().at(0);
+        cell.add(9);
+        f.wipe();
+        cell.add(2);
+    }
+    let kept = family(region, "kept", FamilySpec::default()).series(b"").unwrap().keep().unwrap();
+    kept.at(0).add(1);
+    family(region, "kept", FamilySpec::default()).wipe();
+    let shown = |snapshot: &Snapshot| -> Vec<Vec<u64>> {
+        let families = snapshot.families().iter();
+        families.map(|f| snapshot.series(f).map(|s| s.values[0]).collect()).collect()
+    };
+    let outside = reader.snapshot().unwrap();
+    assert_eq!(shown(&outside), [vec![2], vec![2], vec![2], vec![]]);
+    assert_eq!(shown(&outside), shown(&region.snapshot()));
+}
