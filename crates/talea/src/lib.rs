@@ -60,6 +60,7 @@ mod metric;
 mod names;
 mod opts;
 pub mod parse;
+mod query;
 mod registry;
 mod slot;
 mod snapshot;
