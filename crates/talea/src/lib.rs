@@ -52,12 +52,15 @@
 
 mod definition;
 mod error;
+mod expect;
 mod expose;
+mod failure;
 mod family;
 mod histogram_snapshot;
 mod labels;
 mod metric;
 mod names;
+mod nearest;
 mod opts;
 pub mod parse;
 mod query;
