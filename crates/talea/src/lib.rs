@@ -52,14 +52,18 @@
 
 mod definition;
 mod error;
+mod expect;
 mod expose;
+mod failure;
 mod family;
 mod histogram_snapshot;
 mod labels;
 mod metric;
 mod names;
+mod nearest;
 mod opts;
 pub mod parse;
+mod query;
 mod registry;
 mod slot;
 mod snapshot;

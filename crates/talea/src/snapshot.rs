@@ -81,39 +81,6 @@ impl Snapshot {
         })
     }
 
-    /// The value of the counter or gauge series with exactly these labels, in
-    /// any order; `None` where there is no such series. Whole numbers above 2⁵³
-    /// are rounded.
-    pub fn value(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
-        let family = self.families().find(|family| family.name() == name)?;
-        let series = family.series().find(|series| {
-            let found = series.labels();
-            found.len() == labels.len() && carries(&found, labels)
-        })?;
-        match series.value() {
-            Value::Unsigned(n) => Some(n as f64),
-            Value::Signed(n) => Some(n as f64),
-            Value::Float(x) => Some(x),
-            Value::Histogram(_) => None,
-        }
-    }
-
-    /// The histogram over all series of a family that carry these labels; `None`
-    /// where there are none.
-    pub fn histogram(&self, name: &str, labels: &[(&str, &str)]) -> Option<HistogramSnapshot> {
-        let family = self.families().find(|family| family.name() == name)?;
-        let matching = family.series().filter(|series| carries(&series.labels(), labels));
-        matching
-            .filter_map(|series| match series.value() {
-                Value::Histogram(histogram) => Some(histogram),
-                _ => None,
-            })
-            .reduce(|mut all, one| {
-                all.merge(&one);
-                all
-            })
-    }
-
     /// The text exposition format, version 0.0.4: to be served as
     /// [`TEXT_CONTENT_TYPE`](crate::TEXT_CONTENT_TYPE).
     pub fn to_text(&self) -> String {
@@ -146,10 +113,6 @@ impl fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.to_text())
     }
-}
-
-fn carries(found: &[(&str, String)], wanted: &[(&str, &str)]) -> bool {
-    wanted.iter().all(|(name, value)| found.iter().any(|(n, v)| n == name && v == value))
 }
 
 impl<'a> FamilySnapshot<'a> {
@@ -185,6 +148,10 @@ impl<'a> FamilySnapshot<'a> {
 }
 
 impl<'a> SeriesSnapshot<'a> {
+    pub(crate) fn family(&self) -> FamilySnapshot<'a> {
+        self.family
+    }
+
     /// The labels as a scrape shows them: `method="GET",route="/"`, escaped.
     pub fn label_text(&self) -> &'a str {
         std::str::from_utf8(self.raw.text).unwrap_or_default()

@@ -3,4 +3,4 @@
 mod text;
 
 pub use text::CONTENT_TYPE as TEXT_CONTENT_TYPE;
-pub(crate) use text::text;
+pub(crate) use text::{text, write_float};

@@ -79,7 +79,7 @@ fn write_integer(out: &mut String, n: impl itoa::Integer) {
     out.push_str(itoa::Buffer::new().format(n));
 }
 
-fn write_float(out: &mut String, x: f64) {
+pub(crate) fn write_float(out: &mut String, x: f64) {
     if x.is_nan() {
         out.push_str("NaN");
     } else if x.is_infinite() {
