@@ -13,10 +13,6 @@ const NAMES: [&str; 3] = ["first", "second", "number"];
 impl Labels for Three<'_> {
     type Static = Three<'static>;
     const NAMES: &'static [&'static str] = &NAMES;
-    const CARDINALITY: Option<usize> = None;
-    fn index(&self) -> usize {
-        0
-    }
     fn write(&self, out: &mut LabelText) {
         out.label(NAMES[0], self.0);
         out.label(NAMES[1], &self.1);

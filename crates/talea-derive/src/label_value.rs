@@ -5,44 +5,60 @@ use std::collections::HashSet;
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::ext::IdentExt;
-use syn::{Data, DeriveInput, Error, Fields, Result};
+use syn::{DeriveInput, Error, Fields, Result};
 
-use crate::names;
+use crate::{attributes, item};
 
 pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
-    let Data::Enum(data) = &input.data else {
-        return Err(Error::new(input.ident.span(), "LabelValue is derived for an enum"));
-    };
-    if data.variants.is_empty() {
-        return Err(Error::new(input.ident.span(), "a label needs at least one value"));
+    let name = &input.ident;
+    let data = item::variants(
+        &input,
+        "A struct of several labels derives Labels; any other type that implements Display can be a field with #[label(display)]",
+    )?;
+    if let Some(param) = input.generics.params.first() {
+        return Err(Error::new_spanned(
+            param,
+            format!("`{name}` has parameters; LabelValue takes none: remove them"),
+        ));
     }
+    let case = attributes::case(&input.attrs, &name.to_string())?;
     let mut seen = HashSet::new();
     let (mut variants, mut texts) = (Vec::new(), Vec::new());
     for variant in &data.variants {
+        let ident = variant.ident.unraw().to_string();
         if !matches!(variant.fields, Fields::Unit) {
-            return Err(Error::new_spanned(
-                variant,
-                "a label's value has no fields; make them labels of their own, or use a dynamic label",
+            return Err(Error::new(
+                variant.ident.span(),
+                format!(
+                    "`{ident}` has fields; a label's value has none. Make them labels of their own, or use a dynamic label"
+                ),
             ));
         }
-        let text = match names::renamed(&variant.attrs)? {
+        let text = match attributes::renamed(&variant.attrs, &ident)? {
             Some(text) => text.value(),
-            None => snake_case(&variant.ident.unraw().to_string()),
+            None => case.of(&ident),
         };
         if !seen.insert(text.clone()) {
-            return Err(Error::new_spanned(variant, format!("the value {text:?} is there twice")));
+            return Err(Error::new(
+                variant.ident.span(),
+                format!(
+                    "`{ident}`: the value {text:?} is there twice; use #[label(rename = \"…\")]"
+                ),
+            ));
         }
         variants.push(&variant.ident);
         // Escaped here, once, as label values are in a scrape.
         texts.push(text.replace('\\', r"\\").replace('"', r#"\""#).replace('\n', r"\n"));
     }
-    let name = &input.ident;
     let count = variants.len();
     let indices = 0..count;
-    let (impl_generics, type_generics, wheres) = input.generics.split_for_impl();
+    let numbers = indices.clone();
     Ok(quote! {
-        impl #impl_generics ::talea::LabelValue for #name #type_generics #wheres {
-            const CARDINALITY: ::core::option::Option<usize> = ::core::option::Option::Some(#count);
+        impl ::talea::LabelValue for #name {
+            #[inline]
+            fn cardinality() -> ::core::option::Option<usize> {
+                ::core::option::Option::Some(#count)
+            }
             #[inline]
             fn index(&self) -> usize {
                 match self {
@@ -55,17 +71,12 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
                     #(Self::#variants => #texts,)*
                 });
             }
+            fn write_nth(n: usize, out: &mut ::talea::LabelText) {
+                out.push_raw(match n {
+                    #(#numbers => #texts,)*
+                    _ => "",
+                });
+            }
         }
     })
-}
-
-fn snake_case(name: &str) -> String {
-    let mut out = String::new();
-    for c in name.chars() {
-        if c.is_uppercase() && !out.is_empty() {
-            out.push('_');
-        }
-        out.extend(c.to_lowercase());
-    }
-    out
 }

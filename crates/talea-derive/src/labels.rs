@@ -3,68 +3,108 @@
 use std::collections::HashSet;
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
 use syn::{DeriveInput, Error, GenericParam, Lifetime, Result};
 
-use crate::names;
+use crate::attributes::{self, LabelField};
+use crate::{item, names};
 
 pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
-    let fields = names::named_fields(&input, "Labels")?;
-    let mut statics = Vec::new();
-    for param in &input.generics.params {
-        match param {
-            GenericParam::Lifetime(l) => statics.push(Lifetime::new("'static", l.lifetime.span())),
-            other => {
-                return Err(Error::new_spanned(
-                    other,
-                    "Labels takes no type or const parameters; give the field a type of its own",
-                ));
-            }
-        }
-    }
+    let fields =
+        item::named_fields(&input, "Labels", "An enum of a label's values derives LabelValue")?;
+    attributes::refuse(
+        &input.attrs,
+        "label",
+        "#[label(…)] belongs on a field; a group of labels has no choices of its own",
+    )?;
+    let statics = static_parameters(&input)?;
     let mut seen = HashSet::new();
-    let mut label_names = Vec::new();
+    let mut parts = Vec::new();
     for (field, ident) in &fields {
-        let name = names::label_name(field, ident)?;
+        let said = LabelField::of(&field.attrs, &ident.to_string())?;
+        let name = names::label(ident, &said)?;
         if !seen.insert(name.clone()) {
             return Err(Error::new(
                 ident.span(),
-                format!("the label name `{name}` is there twice"),
+                format!(
+                    "`{ident}`: the label name `{name}` is there twice; use #[label(rename = \"…\")]"
+                ),
             ));
         }
-        label_names.push(name);
+        parts.push((name, *ident, &field.ty, said.display));
     }
-    let idents = fields.iter().map(|(_, ident)| ident);
-    let types: Vec<_> = fields.iter().map(|(field, _)| &field.ty).collect();
-    let indexed = idents.clone();
+
+    // A value that displays itself is a dynamic label, whatever its type.
+    let radices: Vec<_> = parts
+        .iter()
+        .map(|(_, _, ty, display)| match display {
+            true => quote!(::core::option::Option::None),
+            false => quote!(<#ty as ::talea::LabelValue>::cardinality()),
+        })
+        .collect();
+    let fixed: Vec<_> = parts.iter().filter(|part| !part.3).collect();
+    let fixed_types: Vec<_> = fixed.iter().map(|part| part.2).collect();
+    let fixed_idents: Vec<_> = fixed.iter().map(|part| part.1).collect();
+    let digits: Vec<_> = (0..fixed.len()).map(|n| format_ident!("digit_{n}")).collect();
+    let (last_digits, last_types) = (digits.iter().rev(), fixed_types.iter().rev());
+
     // What stands before each value: the end of the one before, and the name.
-    let openings = label_names.iter().enumerate().map(|(n, name)| match n {
-        0 => format!("{name}=\""),
-        _ => format!("\",{name}=\""),
+    let openings: Vec<_> = parts
+        .iter()
+        .enumerate()
+        .map(|(n, (name, ..))| match n {
+            0 => format!("{name}=\""),
+            _ => format!("\",{name}=\""),
+        })
+        .collect();
+    let closing = (!parts.is_empty()).then(|| quote!(out.push_raw("\"");));
+    let writes = parts.iter().map(|(_, ident, ty, display)| match display {
+        true => quote_spanned! {ty.span()=> out.push_displayed::<#ty>(&self.#ident); },
+        false => quote!(::talea::LabelValue::write(&self.#ident, out);),
     });
-    let closing = (!label_names.is_empty()).then(|| quote!(out.push_raw("\"");));
+    let mut of_digits = digits.iter();
+    let writes_nth: Vec<_> = parts
+        .iter()
+        .map(|(_, _, ty, display)| match (display, of_digits.as_slice().first()) {
+            (false, Some(digit)) => {
+                of_digits.next();
+                quote!(<#ty as ::talea::LabelValue>::write_nth(#digit, out);)
+            }
+            _ => quote!(),
+        })
+        .collect();
+
+    let label_names = parts.iter().map(|part| &part.0);
     let name = &input.ident;
     let (impl_generics, type_generics, wheres) = input.generics.split_for_impl();
-    let statics = if statics.is_empty() { quote!() } else { quote!(<#(#statics),*>) };
     Ok(quote! {
         impl #impl_generics ::talea::Labels for #name #type_generics #wheres {
             type Static = #name #statics;
             const NAMES: &'static [&'static str] = &[#(#label_names),*];
-            const CARDINALITY: ::core::option::Option<usize> = ::talea::derived::product(&[
-                #(<#types as ::talea::LabelValue>::CARDINALITY),*
-            ]);
+            #[inline]
+            fn cardinality() -> ::core::option::Option<usize> {
+                ::talea::derived::product(&[#(#radices),*])
+            }
+            fn fault() -> ::core::option::Option<::std::string::String> {
+                #(
+                    if let ::core::option::Option::Some(fault) =
+                        <#fixed_types as ::talea::LabelValue>::fault()
+                    {
+                        return ::core::option::Option::Some(fault);
+                    }
+                )*
+                ::core::option::Option::None
+            }
             #[inline]
             fn index(&self) -> usize {
-                // A number whose digits are the values' own; it overflows where
-                // the values are not fixed, and means nothing there.
                 let index = 0usize;
                 #(
-                    let index = match <#types as ::talea::LabelValue>::CARDINALITY {
-                        ::core::option::Option::Some(n) => index
-                            .wrapping_mul(n)
-                            .wrapping_add(::talea::LabelValue::index(&self.#indexed)),
-                        ::core::option::Option::None => index,
-                    };
+                    let index = ::talea::derived::push(
+                        index,
+                        <#fixed_types as ::talea::LabelValue>::cardinality(),
+                        ::talea::LabelValue::index(&self.#fixed_idents),
+                    );
                 )*
                 index
             }
@@ -72,10 +112,45 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
             fn write(&self, out: &mut ::talea::LabelText) {
                 #(
                     out.push_raw(#openings);
-                    ::talea::LabelValue::write(&self.#idents, out);
+                    #writes
+                )*
+                #closing
+            }
+            fn write_nth(n: usize, out: &mut ::talea::LabelText) {
+                #[allow(unused_mut, unused_variables)]
+                let mut number = n;
+                #(
+                    let #last_digits = ::talea::derived::pop(
+                        &mut number,
+                        <#last_types as ::talea::LabelValue>::cardinality(),
+                    );
+                )*
+                #(
+                    out.push_raw(#openings);
+                    #writes_nth
                 )*
                 #closing
             }
         }
     })
+}
+
+/// The parameters of the same group with `'static` values.
+fn static_parameters(input: &DeriveInput) -> Result<TokenStream> {
+    let mut statics = Vec::new();
+    for param in &input.generics.params {
+        match param {
+            GenericParam::Lifetime(l) => statics.push(Lifetime::new("'static", l.lifetime.span())),
+            other => {
+                let name = &input.ident;
+                return Err(Error::new_spanned(
+                    other,
+                    format!(
+                        "`{name}`: Labels takes no type or const parameters; give the field a type of its own"
+                    ),
+                ));
+            }
+        }
+    }
+    Ok(if statics.is_empty() { quote!() } else { quote!(<#(#statics),*>) })
 }

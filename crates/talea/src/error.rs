@@ -1,10 +1,11 @@
-//! What can go wrong when a registry is opened or a metric registered.
+//! What can go wrong when a registry is opened, a metric registered or a label set
+//! fixed.
 
 use std::fmt;
 
 use talea_region::OpenError;
 
-/// An error of opening or registering. Metrics themselves never fail.
+/// An error of opening, registering or fixing. Metrics themselves never fail.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -15,6 +16,13 @@ pub enum Error {
         /// Its name.
         name: String,
         /// What was found, what was expected and what to do.
+        reason: String,
+    },
+    /// The values of a [`label_set!`](crate::label_set) could not be fixed.
+    LabelSet {
+        /// The set's name.
+        name: &'static str,
+        /// What was found and what was expected.
         reason: String,
     },
 }
@@ -32,6 +40,9 @@ impl fmt::Display for Error {
             Self::Register { name, reason } => {
                 write!(f, "cannot register the metric {name:?}: {reason}")
             }
+            Self::LabelSet { name, reason } => {
+                write!(f, "cannot fix the label set `{name}`: {reason}")
+            }
         }
     }
 }
@@ -40,7 +51,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Open(error) => error.source(),
-            Self::Register { .. } => None,
+            Self::Register { .. } | Self::LabelSet { .. } => None,
         }
     }
 }

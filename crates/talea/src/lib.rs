@@ -73,7 +73,7 @@ pub use error::Error;
 pub use expose::TEXT_CONTENT_TYPE;
 pub use family::{Family, Looked};
 pub use histogram_snapshot::HistogramSnapshot;
-pub use labels::{LabelText, LabelValue, Labels};
+pub use labels::{Displayed, HttpMethod, LabelText, LabelValue, Labels, StatusClass};
 pub use metric::{
     Counter, FloatCounter, FloatGauge, Gauge, Histogram, Kind, Metric, Timer, UpDownCounter,
 };
@@ -85,20 +85,9 @@ pub use talea_derive::{LabelValue, Labels, Metrics};
 pub use talea_region::{Config, OpenError};
 pub use unit::{Bytes, Seconds, Things, Unit};
 
-/// What the derives call and nobody else.
+/// What the macros call and nobody else.
 #[doc(hidden)]
 pub mod derived {
-    /// How many combinations there are, where each part's number is fixed.
-    pub const fn product(parts: &[Option<usize>]) -> Option<usize> {
-        let mut all = 1usize;
-        let mut n = 0;
-        while n < parts.len() {
-            all = match parts[n] {
-                Some(part) => all.saturating_mul(part),
-                None => return None,
-            };
-            n += 1;
-        }
-        Some(all)
-    }
+    pub use crate::labels::mixed_radix::{pop, product, push};
+    pub use crate::labels::{LabelSet, Member};
 }

@@ -128,6 +128,10 @@ impl Registry {
     fn family<L: Labels, M: Metric>(&self, opts: &Opts<'_>) -> Result<family::Bound<M>, Error> {
         let fail = |reason: String| Error::register(opts.name, reason);
         let shape = M::shape(opts).map_err(fail)?;
+        if let Some(fault) = L::fault() {
+            return Err(fail(fault));
+        }
+        let cardinality = L::cardinality();
         let name = names::completed(opts.name, shape.ending);
         if let Some(fault) = names::fault_in_metric(&name) {
             return Err(fail(fault));
@@ -136,7 +140,7 @@ impl Registry {
         if opts.help.trim().is_empty() {
             return Err(fail("the help is empty; say in a sentence what is measured".to_owned()));
         }
-        let storage = storage::<L>(&shape, opts);
+        let storage = storage(&shape, opts, cardinality);
         let Shape { kind, number, per_unit, thresholds, cells, .. } = shape;
         let definition = Definition {
             per_unit,
@@ -144,7 +148,7 @@ impl Registry {
             thresholds,
             help: opts.help.to_owned(),
         };
-        let fixed = L::CARDINALITY.map(|n| n as u64);
+        let fixed = cardinality.map(|n| n as u64);
         let spec = FamilySpec {
             name: name.as_bytes(),
             definition: &definition.encode(),
@@ -178,7 +182,7 @@ impl Registry {
             family.series_beyond_limit(OVERFLOW.as_bytes())
         };
         let overflow = overflow.map_err(|error| fail(error.to_string()))?;
-        let places = L::CARDINALITY.filter(|&n| n <= FIXED_AT_MOST).unwrap_or(0);
+        let places = cardinality.filter(|&n| n <= FIXED_AT_MOST).unwrap_or(0);
         let fixed = Vec::leak((0..places).map(|_| OnceLock::new()).collect());
         Ok(family::Bound { family, thresholds, overflow: M::bind(overflow, thresholds), fixed })
     }
@@ -217,8 +221,8 @@ fn idle_minutes(opts: &Opts<'_>) -> u32 {
         .map_or(0, |idle| u32::try_from(idle.as_secs().div_ceil(60)).unwrap_or(u32::MAX).max(1))
 }
 
-fn storage<L: Labels>(shape: &Shape, opts: &Opts<'_>) -> Storage {
-    shape.storage.unwrap_or(match opts.striped.unwrap_or(L::CARDINALITY.is_some()) {
+fn storage(shape: &Shape, opts: &Opts<'_>, cardinality: Option<usize>) -> Storage {
+    shape.storage.unwrap_or(match opts.striped.unwrap_or(cardinality.is_some()) {
         true => Storage::Striped,
         false => Storage::Single,
     })

@@ -179,7 +179,7 @@ fn fixed_label_combinations_number_each_other_without_gaps() -> Result<(), Error
             }
         }
     }
-    assert_eq!(Wide::CARDINALITY, Some(18));
+    assert_eq!(Wide::cardinality(), Some(18));
     assert!(seen.into_iter().eq(0..18));
     let snapshot = registry.snapshot();
     let values = snapshot.families().flat_map(|f| f.series()).map(|s| s.value());

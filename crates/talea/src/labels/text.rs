@@ -1,120 +1,8 @@
-//! Labels: how values become the text that finds a series.
+//! The text of labels: written, escaped, read back.
 
-/// A combination of labels, usually by `#[derive(Labels)]` on a struct: each
-/// field is a label, its name the label's name.
-pub trait Labels {
-    /// The same labels with `'static` values: what a family is named by.
-    type Static: 'static;
-    /// The label names, in order.
-    const NAMES: &'static [&'static str];
-    /// How many combinations there are, where every label's values are fixed.
-    const CARDINALITY: Option<usize>;
-    /// Which of those combinations this is, from 0; meaningless where they are
-    /// not fixed.
-    fn index(&self) -> usize;
-    /// Writes each label, in order.
-    fn write(&self, out: &mut LabelText);
-}
+use std::fmt;
 
-/// No labels.
-impl Labels for () {
-    type Static = ();
-    const NAMES: &'static [&'static str] = &[];
-    const CARDINALITY: Option<usize> = Some(1);
-    fn index(&self) -> usize {
-        0
-    }
-    fn write(&self, _: &mut LabelText) {}
-}
-
-/// A label's value: text, an integer, a bool, an `Option` of one (`None` is
-/// empty, which Prometheus takes for absent), or an enum by
-/// `#[derive(LabelValue)]`.
-pub trait LabelValue {
-    /// How many values there are, where they are fixed.
-    const CARDINALITY: Option<usize> = None;
-    /// Which of those values this is, from 0; meaningless where they are not
-    /// fixed.
-    fn index(&self) -> usize {
-        0
-    }
-    /// Writes the value; it is escaped on the way.
-    fn write(&self, out: &mut LabelText);
-}
-
-impl LabelValue for str {
-    #[inline]
-    fn write(&self, out: &mut LabelText) {
-        out.push_escaped(self);
-    }
-}
-
-impl LabelValue for String {
-    #[inline]
-    fn write(&self, out: &mut LabelText) {
-        out.push_escaped(self);
-    }
-}
-
-impl LabelValue for std::borrow::Cow<'_, str> {
-    #[inline]
-    fn write(&self, out: &mut LabelText) {
-        out.push_escaped(self);
-    }
-}
-
-impl LabelValue for bool {
-    const CARDINALITY: Option<usize> = Some(2);
-    #[inline]
-    fn index(&self) -> usize {
-        usize::from(*self)
-    }
-    #[inline]
-    fn write(&self, out: &mut LabelText) {
-        out.push(if *self { b"true" } else { b"false" });
-    }
-}
-
-impl<T: LabelValue + ?Sized> LabelValue for &T {
-    const CARDINALITY: Option<usize> = T::CARDINALITY;
-    #[inline]
-    fn index(&self) -> usize {
-        (**self).index()
-    }
-    #[inline]
-    fn write(&self, out: &mut LabelText) {
-        (**self).write(out);
-    }
-}
-
-impl<T: LabelValue> LabelValue for Option<T> {
-    const CARDINALITY: Option<usize> = match T::CARDINALITY {
-        Some(n) => Some(n + 1),
-        None => None,
-    };
-    #[inline]
-    fn index(&self) -> usize {
-        self.as_ref().map_or(0, |value| 1 + value.index())
-    }
-    #[inline]
-    fn write(&self, out: &mut LabelText) {
-        if let Some(value) = self {
-            value.write(out);
-        }
-    }
-}
-
-macro_rules! integers {
-    ($($t:ty)*) => {$(
-        impl LabelValue for $t {
-            #[inline]
-            fn write(&self, out: &mut LabelText) {
-                out.push(itoa::Buffer::new().format(*self).as_bytes());
-            }
-        }
-    )*};
-}
-integers!(u8 u16 u32 u64 usize i8 i16 i32 i64 isize);
+use super::{LabelValue, Labels};
 
 /// The text of a series' labels as a scrape shows it, `method="GET",route="/"`,
 /// escaped once. It is the key of the series in the region.
@@ -185,6 +73,14 @@ impl LabelText {
         }
     }
 
+    /// Writes a part of a value as it displays itself, escaped, without a text in
+    /// between.
+    #[inline]
+    pub fn push_displayed<T: fmt::Display + ?Sized>(&mut self, value: &T) {
+        // Only the value itself can fail; what it wrote until then is its text.
+        let _ = fmt::write(&mut Escaped(self), format_args!("{value}"));
+    }
+
     #[cold]
     fn push_each_escaped(&mut self, value: &str) {
         for byte in value.bytes() {
@@ -198,7 +94,7 @@ impl LabelText {
     }
 
     #[inline]
-    fn push(&mut self, bytes: &[u8]) {
+    pub(super) fn push(&mut self, bytes: &[u8]) {
         let end = self.len + bytes.len();
         match self.short.get_mut(self.len..end) {
             Some(room) if self.long.is_empty() => copy(room, bytes),
@@ -219,6 +115,17 @@ impl LabelText {
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         if self.long.is_empty() { &self.short[..self.len] } else { &self.long }
+    }
+}
+
+/// Takes what a value displays.
+struct Escaped<'a>(&'a mut LabelText);
+
+impl fmt::Write for Escaped<'_> {
+    #[inline]
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        self.0.push_escaped(part);
+        Ok(())
     }
 }
 
@@ -301,10 +208,6 @@ mod tests {
     impl Labels for Two<'_> {
         type Static = Two<'static>;
         const NAMES: &'static [&'static str] = &["text", "number"];
-        const CARDINALITY: Option<usize> = None;
-        fn index(&self) -> usize {
-            0
-        }
         fn write(&self, out: &mut LabelText) {
             out.label("text", self.0);
             out.label("number", &self.1);

@@ -1,0 +1,150 @@
+//! The keys of `#[label(…)]`, `#[metric(…)]` and `#[metrics(…)]`.
+
+use std::collections::HashSet;
+
+use syn::meta::ParseNestedMeta;
+use syn::{Attribute, Error, Expr, LitStr, Result};
+
+use crate::case::Case;
+
+/// What `#[label(…)]` says of a field of `Labels`.
+#[derive(Default)]
+pub(crate) struct LabelField {
+    pub(crate) rename: Option<LitStr>,
+    pub(crate) display: bool,
+}
+
+impl LabelField {
+    pub(crate) fn of(attributes: &[Attribute], field: &str) -> Result<Self> {
+        let mut said = Self::default();
+        keys(attributes, "label", field, &["rename = \"…\"", "display"], |key, meta| {
+            match key {
+                "rename" => said.rename = Some(meta.value()?.parse()?),
+                "display" => said.display = true,
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        Ok(said)
+    }
+}
+
+/// The text that `#[label(rename = "…")]` gives a variant, if it does.
+pub(crate) fn renamed(attributes: &[Attribute], variant: &str) -> Result<Option<LitStr>> {
+    let mut text = None;
+    keys(attributes, "label", variant, &["rename = \"…\""], |key, meta| {
+        if key == "rename" {
+            text = Some(meta.value()?.parse()?);
+        }
+        Ok(key == "rename")
+    })?;
+    Ok(text)
+}
+
+/// How `#[label(rename_all = "…")]` writes the variants of an enum.
+pub(crate) fn case(attributes: &[Attribute], item: &str) -> Result<Case> {
+    let mut case = Case::default();
+    keys(attributes, "label", item, &["rename_all = \"…\""], |key, meta| {
+        if key == "rename_all" {
+            let text: LitStr = meta.value()?.parse()?;
+            case = Case::named(&text.value()).ok_or_else(|| {
+                let (found, all) = (text.value(), Case::names());
+                Error::new(text.span(), format!("`{item}`: found {found:?}; expected {all}"))
+            })?;
+        }
+        Ok(key == "rename_all")
+    })?;
+    Ok(case)
+}
+
+/// What `#[metric(…)]` says of a field of `Metrics`.
+#[derive(Default)]
+pub(crate) struct MetricField {
+    pub(crate) name: Option<LitStr>,
+    /// The methods of `Opts` that are called, with what.
+    pub(crate) opts: Vec<(&'static str, Expr)>,
+    pub(crate) nested: bool,
+}
+
+impl MetricField {
+    /// Each takes an expression and is a method of `Opts`.
+    const OPTS: [&'static str; 6] =
+        ["buckets", "striped", "limit", "expires_after", "combine", "whole"];
+
+    pub(crate) fn of(attributes: &[Attribute], field: &str) -> Result<Self> {
+        let mut said = Self::default();
+        let mut expected = vec!["name = \"…\""];
+        expected.extend(Self::OPTS);
+        expected.push("nested");
+        let mut seen = 0;
+        let mut last = None;
+        keys(attributes, "metric", field, &expected, |key, meta| {
+            match key {
+                "name" => said.name = Some(meta.value()?.parse()?),
+                "nested" => said.nested = true,
+                _ => match Self::OPTS.into_iter().find(|opt| *opt == key) {
+                    Some(opt) => said.opts.push((opt, meta.value()?.parse()?)),
+                    None => return Ok(false),
+                },
+            }
+            seen += 1;
+            last = Some(meta.error(format_args!(
+                "`{field}`: a nested set has the names and choices of its own fields; give `nested` alone"
+            )));
+            Ok(true)
+        })?;
+        match last {
+            Some(error) if said.nested && seen > 1 => Err(error),
+            _ => Ok(said),
+        }
+    }
+}
+
+/// What `#[metrics(prefix = "…")]` says of a set.
+pub(crate) fn prefix(attributes: &[Attribute], item: &str) -> Result<Option<LitStr>> {
+    let mut prefix = None;
+    keys(attributes, "metrics", item, &["prefix = \"…\""], |key, meta| {
+        if key == "prefix" {
+            prefix = Some(meta.value()?.parse()?);
+        }
+        Ok(key == "prefix")
+    })?;
+    Ok(prefix)
+}
+
+/// Refuses an attribute that would be ignored where it stands.
+pub(crate) fn refuse(attributes: &[Attribute], name: &str, remedy: &str) -> Result<()> {
+    match attributes.iter().find(|attribute| attribute.path().is_ident(name)) {
+        Some(attribute) => Err(Error::new_spanned(attribute, remedy)),
+        None => Ok(()),
+    }
+}
+
+/// Goes through the keys of an attribute; `take` says whether it knows the key.
+fn keys(
+    attributes: &[Attribute],
+    name: &str,
+    of: &str,
+    expected: &[&str],
+    mut take: impl FnMut(&str, &ParseNestedMeta<'_>) -> Result<bool>,
+) -> Result<()> {
+    let mut seen = HashSet::new();
+    for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident(name)) {
+        attribute.parse_nested_meta(|meta| {
+            let key = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
+            if !take(&key, &meta)? {
+                let expected = expected.join("`, `");
+                return Err(meta.error(format_args!(
+                    "`{of}`: unknown key in #[{name}(…)]; expected `{expected}`"
+                )));
+            }
+            if !seen.insert(key.clone()) {
+                return Err(
+                    meta.error(format_args!("`{of}`: `{key}` is given twice; give it once"))
+                );
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}

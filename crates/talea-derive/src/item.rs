@@ -1,0 +1,40 @@
+//! What an item must be, or else what was expected of it.
+
+use syn::{Data, DataEnum, DeriveInput, Error, Field, Fields, Ident, Result};
+
+/// The named fields of a struct.
+pub(crate) fn named_fields<'a>(
+    input: &'a DeriveInput,
+    derive: &str,
+    instead: &str,
+) -> Result<Vec<(&'a Field, &'a Ident)>> {
+    let name = &input.ident;
+    let fail = |found| {
+        let expected = format!("{derive} is derived for a struct with named fields");
+        Err(Error::new(name.span(), format!("`{name}` is {found}; {expected}. {instead}")))
+    };
+    match &input.data {
+        Data::Enum(_) => fail("an enum"),
+        Data::Union(_) => fail("a union"),
+        Data::Struct(data) => match &data.fields {
+            Fields::Named(fields) => {
+                Ok(fields.named.iter().filter_map(|f| Some((f, f.ident.as_ref()?))).collect())
+            }
+            Fields::Unnamed(_) => fail("a tuple struct"),
+            Fields::Unit => fail("a unit struct"),
+        },
+    }
+}
+
+/// The variants of an enum.
+pub(crate) fn variants<'a>(input: &'a DeriveInput, instead: &str) -> Result<&'a DataEnum> {
+    let name = &input.ident;
+    let found = match &input.data {
+        Data::Enum(data) if !data.variants.is_empty() => return Ok(data),
+        Data::Enum(_) => "an enum without variants",
+        Data::Struct(_) => "a struct",
+        Data::Union(_) => "a union",
+    };
+    let expected = "LabelValue is derived for an enum with at least one variant";
+    Err(Error::new(name.span(), format!("`{name}` is {found}; {expected}. {instead}")))
+}

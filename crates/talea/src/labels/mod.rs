@@ -1,0 +1,146 @@
+//! Labels: how values become the text that finds a series.
+
+mod displayed;
+mod http;
+pub(crate) mod mixed_radix;
+mod set;
+mod table;
+mod text;
+mod values;
+
+pub use displayed::Displayed;
+pub use http::{HttpMethod, StatusClass};
+pub use set::{LabelSet, Member};
+pub use text::LabelText;
+pub(crate) use text::pairs;
+
+/// A combination of labels, usually by `#[derive(Labels)]` on a struct: each
+/// field is a label, its name the label's name.
+///
+/// By hand, [`NAMES`](Self::NAMES) and [`write`](Self::write) are enough where a
+/// label takes any text:
+///
+/// ```
+/// use talea::{Counter, Family, LabelText, Labels, Opts, Registry};
+///
+/// struct Host(String);
+///
+/// impl Labels for Host {
+///     type Static = Self;
+///     const NAMES: &'static [&'static str] = &["host"];
+///     fn write(&self, out: &mut LabelText) {
+///         out.label("host", &self.0);
+///     }
+/// }
+///
+/// let registry = Registry::for_test()?;
+/// let calls: Family<Host, Counter> = registry.register(Opts::new("calls", "Calls."))?;
+/// calls.with(&Host("a.example".to_owned())).inc();
+/// assert_eq!(registry.snapshot().value("calls_total", &[("host", "a.example")]), Some(1.0));
+/// # Ok::<(), talea::Error>(())
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no group of labels",
+    label = "this must be a struct with `#[derive(Labels)]`",
+    note = "put each label into a field: `#[derive(Labels)] struct Sale<'a> {{ country: &'a str }}`"
+)]
+pub trait Labels {
+    /// The same labels with `'static` values: what a family is named by.
+    type Static: 'static;
+    /// The label names, in order.
+    const NAMES: &'static [&'static str];
+    /// How many combinations there are, where every label's values are fixed; the
+    /// largest number where there are more than fit.
+    fn cardinality() -> Option<usize> {
+        None
+    }
+    /// Why no family can be registered with these labels yet, in words.
+    fn fault() -> Option<String> {
+        None
+    }
+    /// Which of the combinations this is, from 0; meaningless where they are not
+    /// fixed.
+    fn index(&self) -> usize {
+        0
+    }
+    /// Writes each label, in order.
+    fn write(&self, out: &mut LabelText);
+    /// Writes the combination with this [`index`](Self::index), where they are
+    /// fixed: the same text as that combination writes itself.
+    fn write_nth(n: usize, out: &mut LabelText) {
+        let _ = (n, out);
+    }
+}
+
+/// No labels.
+impl Labels for () {
+    type Static = ();
+    const NAMES: &'static [&'static str] = &[];
+    #[inline]
+    fn cardinality() -> Option<usize> {
+        Some(1)
+    }
+    #[inline]
+    fn write(&self, _: &mut LabelText) {}
+}
+
+/// So that `with(&labels)` works, where the labels are used again.
+impl<T: Labels + ?Sized> Labels for &T {
+    type Static = T::Static;
+    const NAMES: &'static [&'static str] = T::NAMES;
+    #[inline]
+    fn cardinality() -> Option<usize> {
+        T::cardinality()
+    }
+    fn fault() -> Option<String> {
+        T::fault()
+    }
+    #[inline]
+    fn index(&self) -> usize {
+        (**self).index()
+    }
+    #[inline]
+    fn write(&self, out: &mut LabelText) {
+        (**self).write(out);
+    }
+    #[inline]
+    fn write_nth(n: usize, out: &mut LabelText) {
+        T::write_nth(n, out);
+    }
+}
+
+/// A label's value. Text, characters, integers and bools are, behind a `Box`, an
+/// `Arc` or an `Rc` too; an `Option` of one (`None` is empty, which Prometheus
+/// takes for absent); what displays itself, as [`Displayed`].
+///
+/// Where a label has few values, fix them, and a look-up is arithmetic: an enum by
+/// `#[derive(LabelValue)]`; [`StatusClass`], [`HttpMethod`]; a
+/// [`label_set!`](crate::label_set) where the values are known once the program
+/// runs.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a label's value",
+    label = "not text, an integer, a bool or an enum of fixed values",
+    note = "if it implements `Display`, mark the field with `#[label(display)]`",
+    note = "if it is an enum without fields, give it `#[derive(LabelValue)]`"
+)]
+pub trait LabelValue {
+    /// How many values there are, where they are fixed.
+    fn cardinality() -> Option<usize> {
+        None
+    }
+    /// Why no family can be registered with it yet, in words: a set that is fixed
+    /// at run time and was not.
+    fn fault() -> Option<String> {
+        None
+    }
+    /// Which of the values this is, from 0; meaningless where they are not fixed.
+    fn index(&self) -> usize {
+        0
+    }
+    /// Writes the value; it is escaped on the way.
+    fn write(&self, out: &mut LabelText);
+    /// Writes the value with this [`index`](Self::index), where they are fixed.
+    fn write_nth(n: usize, out: &mut LabelText) {
+        let _ = (n, out);
+    }
+}

@@ -1,0 +1,238 @@
+//! Texts by number and numbers by text: a hash table that is built once and then
+//! only read.
+//!
+//! What a look-up has to beat is a branch that cannot be foretold: texts of a
+//! service's routes come in any order and of any length. So all texts of 8 to 32
+//! bytes are handled alike, by four loads that overlap where a text is short:
+//!
+//! ```text
+//!   /api/v1/users/:id          17 bytes
+//!   ├──0───┤├──1───┤           from the beginning
+//!    ├──2───┤├──3───┤          to the end
+//! ```
+//!
+//! These four words and the length say all of such a text. A slot holds them, so
+//! the comparison needs nothing but the slot. A longer text is compared as a whole
+//! when its first and last 16 bytes agree.
+
+use std::collections::HashSet;
+use std::num::NonZeroU32;
+
+/// A place in a set: its number and 1, so that an `Option` of it takes no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Member(NonZeroU32);
+
+impl Member {
+    /// The number is below [`Table::MAX`].
+    pub(super) fn nth(n: usize) -> Self {
+        Self(NonZeroU32::MIN.saturating_add(n as u32))
+    }
+
+    #[inline]
+    pub(super) fn number(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Table {
+    values: Box<[Value]>,
+    seed: u64,
+    /// A power of two of them, at least half of them free.
+    slots: Box<[Slot]>,
+}
+
+#[derive(Debug)]
+struct Value {
+    text: Box<str>,
+    escaped: Box<str>,
+}
+
+#[derive(Clone, Debug)]
+struct Slot {
+    key: Key,
+    /// `None` where the slot is free.
+    member: Option<Member>,
+}
+
+impl Table {
+    pub(super) const MAX: usize = 1 << 16;
+
+    /// Seeds that are tried for one by which no two texts collide. A table with
+    /// many texts has none; then the best of those is used.
+    const TRIES: u64 = 64;
+    /// So many texts are hashed to choose a seed, at most: some milliseconds.
+    const HASHES: u64 = 1 << 18;
+
+    /// Why the texts cannot be a set, in words, where they cannot.
+    pub(super) fn new(texts: Vec<String>) -> Result<Self, String> {
+        if texts.is_empty() {
+            return Err("found no values; expected at least one".to_owned());
+        }
+        if texts.len() > Self::MAX {
+            return Err(format!("found {} values; expected at most {}", texts.len(), Self::MAX));
+        }
+        let mut seen = HashSet::new();
+        if let Some(twice) = texts.iter().find(|text| !seen.insert(text.as_str())) {
+            return Err(format!("found the value {twice:?} twice; expected each once"));
+        }
+        let keys: Vec<Key> = texts.iter().map(|text| Key::of(text.as_bytes())).collect();
+        // Where there are few, a wide table makes it likely that none collide.
+        let room = if texts.len() <= 64 { 4 } else { 2 } * texts.len();
+        let mut slots = vec![Slot { key: Key::NONE, member: None }; room.next_power_of_two()];
+        let tries = (Self::HASHES / texts.len() as u64).clamp(1, Self::TRIES);
+        let seed = best_seed(tries, slots.len(), &texts, &keys);
+        for (n, (text, key)) in texts.iter().zip(keys).enumerate() {
+            let last = slots.len() - 1;
+            let mut at = key.hash(text.as_bytes(), seed) as usize & last;
+            while slots[at].member.is_some() {
+                at = (at + 1) & last;
+            }
+            slots[at] = Slot { key, member: Some(Member::nth(n)) };
+        }
+        let value = |text: String| Value {
+            escaped: text.replace('\\', r"\\").replace('"', r#"\""#).replace('\n', r"\n").into(),
+            text: text.into(),
+        };
+        let values = texts.into_iter().map(value).collect();
+        Ok(Self { values, seed, slots: slots.into() })
+    }
+
+    /// The text's number. Where nothing collides, the first slot tells.
+    #[inline]
+    pub(super) fn find(&self, text: &str) -> Option<Member> {
+        let text = text.as_bytes();
+        let key = Key::of(text);
+        let mut at = key.hash(text, self.seed) as usize;
+        loop {
+            // There is always a free slot to end at.
+            let slot = self.slots.get(at & self.slots.len().wrapping_sub(1))?;
+            if slot.key == key && (text.len() <= WHOLE || self.is(slot.member, text)) {
+                // The key of a free slot is that of no text at all.
+                return slot.member;
+            }
+            slot.member?;
+            at = at.wrapping_add(1);
+        }
+    }
+
+    #[cold]
+    fn is(&self, member: Option<Member>, text: &[u8]) -> bool {
+        member.is_some_and(|member| self.text(member).as_bytes() == text)
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    pub(super) fn text(&self, member: Member) -> &str {
+        self.values.get(member.number()).map_or("", |value| &value.text)
+    }
+
+    #[inline]
+    pub(super) fn escaped(&self, n: usize) -> &str {
+        self.values.get(n).map_or("", |value| &value.escaped)
+    }
+
+    pub(super) fn texts(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.values.iter().map(|value| &*value.text)
+    }
+}
+
+/// The seed by which the fewest texts have the slot of another.
+fn best_seed(tries: u64, slots: usize, texts: &[String], keys: &[Key]) -> u64 {
+    let collisions = |seed| {
+        let mut taken = vec![false; slots];
+        let places = texts.iter().zip(keys).map(|(text, key)| key.hash(text.as_bytes(), seed));
+        places.filter(|&at| std::mem::replace(&mut taken[at as usize & (slots - 1)], true)).count()
+    };
+    let mut best = (usize::MAX, 0);
+    for seed in (1..=tries).map(|n| n.wrapping_mul(MIX[0])) {
+        best = best.min((collisions(seed), seed));
+        if best.0 == 0 {
+            break;
+        }
+    }
+    best.1
+}
+
+/// Texts up to this length are told apart by their keys alone.
+const WHOLE: usize = 32;
+
+/// Odd numbers whose bits look random: the fractions of the square roots of 2, 3,
+/// 5 and 7.
+const MIX: [u64; 4] =
+    [0x6A09_E667_F3BC_C909, 0xBB67_AE85_84CA_A73B, 0x3C6E_F372_FE94_F82B, 0xA54F_F53A_5F1D_36F1];
+
+/// A text's length, its first and its last 16 bytes.
+#[derive(Clone, Copy, Debug)]
+struct Key {
+    words: [u64; 4],
+    len: u32,
+}
+
+impl PartialEq for Key {
+    /// One branch for all of it: which word differs is not foreseeable.
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        let [a, b, c, d] = self.words;
+        let [e, f, g, h] = other.words;
+        (a ^ e) | (b ^ f) | (c ^ g) | (d ^ h) | u64::from(self.len ^ other.len) == 0
+    }
+}
+
+impl Key {
+    /// No text's: an empty one has words of 0.
+    const NONE: Self = Self { words: [1; 4], len: 0 };
+
+    #[inline]
+    fn of(text: &[u8]) -> Self {
+        let len = text.len();
+        let words = if len >= 8 {
+            [
+                word(text, 0),
+                word(text, (len - 8).min(8)),
+                word(text, len.saturating_sub(16)),
+                word(text, len - 8),
+            ]
+        } else {
+            let mut all = [0; 8];
+            for (byte, &found) in all.iter_mut().zip(text) {
+                *byte = found;
+            }
+            [u64::from_le_bytes(all), 0, 0, 0]
+        };
+        // Texts beyond 4 GiB are compared as a whole like all long ones.
+        Self { words, len: len as u32 }
+    }
+
+    /// Folded products, as in wyhash; a seed that fits is chosen by trying.
+    #[inline]
+    fn hash(&self, text: &[u8], seed: u64) -> u64 {
+        let [a, b, c, d] = self.words;
+        let ends = fold(a ^ seed, b ^ MIX[1]) ^ fold(c ^ MIX[2], d ^ seed ^ u64::from(self.len));
+        if text.len() <= WHOLE { ends } else { middle(text, ends) }
+    }
+}
+
+/// What is between the ends of a long text.
+#[cold]
+fn middle(text: &[u8], ends: u64) -> u64 {
+    text.chunks_exact(8).fold(ends, |hash, chunk| {
+        fold(hash ^ chunk.first_chunk().copied().map_or(0, u64::from_le_bytes), MIX[3])
+    })
+}
+
+#[inline]
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// The eight bytes at a place that has so many.
+#[inline]
+fn word(text: &[u8], at: usize) -> u64 {
+    let bytes = text.get(at..).and_then(<[u8]>::first_chunk);
+    bytes.copied().map_or(0, u64::from_le_bytes)
+}

@@ -1,0 +1,120 @@
+//! The types of the standard library that are label values.
+
+use std::borrow::Cow;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::{LabelText, LabelValue};
+
+impl LabelValue for str {
+    #[inline]
+    fn write(&self, out: &mut LabelText) {
+        out.push_escaped(self);
+    }
+}
+
+impl LabelValue for String {
+    #[inline]
+    fn write(&self, out: &mut LabelText) {
+        out.push_escaped(self);
+    }
+}
+
+impl LabelValue for Cow<'_, str> {
+    #[inline]
+    fn write(&self, out: &mut LabelText) {
+        out.push_escaped(self);
+    }
+}
+
+impl LabelValue for char {
+    #[inline]
+    fn write(&self, out: &mut LabelText) {
+        out.push_escaped(self.encode_utf8(&mut [0; 4]));
+    }
+}
+
+impl LabelValue for bool {
+    #[inline]
+    fn cardinality() -> Option<usize> {
+        Some(2)
+    }
+    #[inline]
+    fn index(&self) -> usize {
+        usize::from(*self)
+    }
+    #[inline]
+    fn write(&self, out: &mut LabelText) {
+        out.push(if *self { b"true" } else { b"false" });
+    }
+    #[inline]
+    fn write_nth(n: usize, out: &mut LabelText) {
+        (n == 1).write(out);
+    }
+}
+
+/// `None` has the number 0, before those of the values.
+impl<T: LabelValue> LabelValue for Option<T> {
+    #[inline]
+    fn cardinality() -> Option<usize> {
+        T::cardinality().map(|n| n.saturating_add(1))
+    }
+    fn fault() -> Option<String> {
+        T::fault()
+    }
+    #[inline]
+    fn index(&self) -> usize {
+        self.as_ref().map_or(0, |value| 1 + value.index())
+    }
+    #[inline]
+    fn write(&self, out: &mut LabelText) {
+        if let Some(value) = self {
+            value.write(out);
+        }
+    }
+    #[inline]
+    fn write_nth(n: usize, out: &mut LabelText) {
+        if let Some(n) = n.checked_sub(1) {
+            T::write_nth(n, out);
+        }
+    }
+}
+
+macro_rules! pointers {
+    ($($pointer:ty)*) => {$(
+        impl<T: LabelValue + ?Sized> LabelValue for $pointer {
+            #[inline]
+            fn cardinality() -> Option<usize> {
+                T::cardinality()
+            }
+            fn fault() -> Option<String> {
+                T::fault()
+            }
+            #[inline]
+            fn index(&self) -> usize {
+                (**self).index()
+            }
+            #[inline]
+            fn write(&self, out: &mut LabelText) {
+                (**self).write(out);
+            }
+            #[inline]
+            fn write_nth(n: usize, out: &mut LabelText) {
+                T::write_nth(n, out);
+            }
+        }
+    )*};
+}
+pointers!(&T Box<T> Arc<T> Rc<T>);
+
+macro_rules! integers {
+    ($($t:ty)*) => {$(
+        impl LabelValue for $t {
+            #[inline]
+            fn write(&self, out: &mut LabelText) {
+                out.push(itoa::Buffer::new().format(*self).as_bytes());
+            }
+        }
+    )*};
+}
+integers!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize);
