@@ -75,6 +75,13 @@ pub struct Family {
     pub(crate) head: FamilyHead,
 }
 
+impl Family {
+    /// Its number, which no other family of the region has.
+    pub fn number(&self) -> u32 {
+        self.id
+    }
+}
+
 /// Equal where they are the same family of the same region.
 impl PartialEq for Family {
     fn eq(&self, other: &Self) -> bool {

@@ -133,6 +133,38 @@ impl Snapshot {
         }
     }
 
+    /// The processes whose own values are in it, once for each such series.
+    pub fn owners(&self) -> impl Iterator<Item = Owner> {
+        self.series.iter().filter_map(|series| series.owner)
+    }
+
+    /// Makes each series of a family, counted from 0, several of one cell: `part` is
+    /// given which one it is, its text and its value.
+    pub fn split(
+        &mut self,
+        family: usize,
+        parts: usize,
+        mut part: impl FnMut(usize, &mut Vec<u8>, &mut u64),
+    ) {
+        let Some(FamilyCopy { series, cells, .. }) = self.families.get_mut(family) else { return };
+        *cells = 1;
+        let whole = std::mem::replace(series, self.series.len()..self.series.len());
+        series.end += whole.len() * parts;
+        for one in whole {
+            for n in 0..parts {
+                let one = self.series[one].clone();
+                let (mut text, mut value) =
+                    (self.text[one.text.clone()].to_vec(), self.values[one.values]);
+                part(n, &mut text, &mut value);
+                let from = self.text.len();
+                self.text.append(&mut text);
+                let (text, values) = (from..self.text.len(), self.values.len());
+                self.values.push(value);
+                self.series.push(SeriesCopy { text, values, ..one });
+            }
+        }
+    }
+
     /// Adds a family that the region does not hold: what a reader says of it.
     /// Each series has one integer cell.
     pub fn add_family(

@@ -5,17 +5,19 @@
 //!   f64   how many of the kept integers make one shown unit
 //!   u32 n, then n × (u32 length, label name)
 //!   u32 n, then n × u64 thresholds, as kept
+//!   u32 n, then n × (u32 length, a state's name as label text)
 //!   u32 length, help
 //! ```
 //!
 //! All little-endian. Two families of one name are the same if these bytes are.
 
 /// A family's definition beyond what the region itself knows.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Definition {
     pub(crate) per_unit: f64,
     pub(crate) labels: Vec<String>,
     pub(crate) thresholds: Vec<u64>,
+    pub(crate) states: Vec<String>,
     pub(crate) help: String,
 }
 
@@ -30,6 +32,8 @@ impl Definition {
         self.labels.iter().for_each(|label| text(&mut out, label));
         out.extend((self.thresholds.len() as u32).to_le_bytes());
         out.extend(self.thresholds.iter().flat_map(|t| t.to_le_bytes()));
+        out.extend((self.states.len() as u32).to_le_bytes());
+        self.states.iter().for_each(|state| text(&mut out, state));
         text(&mut out, &self.help);
         out
     }
@@ -41,8 +45,9 @@ impl Definition {
         let thresholds = (0..count(&mut bytes)?)
             .map(|_| take(&mut bytes).map(u64::from_le_bytes))
             .collect::<Option<_>>()?;
+        let states = (0..count(&mut bytes)?).map(|_| text(&mut bytes)).collect::<Option<_>>()?;
         let help = text(&mut bytes)?;
-        bytes.is_empty().then_some(Self { per_unit, labels, thresholds, help })
+        bytes.is_empty().then_some(Self { per_unit, labels, thresholds, states, help })
     }
 
     /// In what a definition differs from the one that was expected, in words.
@@ -56,10 +61,14 @@ impl Definition {
             let shown =
                 |d: &Self| d.thresholds.iter().map(|&t| t as f64 / d.per_unit).collect::<Vec<_>>();
             told("the buckets", &shown(self), &shown(wanted))
+        } else if self.states != wanted.states {
+            told("the states", &self.states, &wanted.states)
         } else if self.help != wanted.help {
             told("the help", &self.help, &wanted.help)
         } else {
-            "it is registered as another type of metric, or stored otherwise".to_owned()
+            "it is registered with its values stored otherwise: striped or not, whole numbers or \
+             not"
+            .to_owned()
         }
     }
 }
@@ -92,6 +101,7 @@ mod tests {
             per_unit: 1e9,
             labels: vec!["method".into(), "route".into()],
             thresholds: vec![5, 10, u64::MAX],
+            states: vec!["open".into()],
             help: "Zeit, die vergeht.".into(),
         }
     }
@@ -99,8 +109,7 @@ mod tests {
     #[test]
     fn a_definition_survives_encoding() {
         assert_eq!(Definition::decode(&some().encode()), Some(some()));
-        let bare =
-            Definition { per_unit: 1.0, labels: vec![], thresholds: vec![], help: String::new() };
+        let bare = Definition { per_unit: 1.0, ..Definition::default() };
         assert_eq!(Definition::decode(&bare.encode()), Some(bare));
     }
 

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use talea_region::OpenError;
+use talea_region::{OpenError, Overflow};
 
 /// An error of opening, registering or fixing. Metrics themselves never fail.
 #[derive(Debug)]
@@ -59,5 +59,39 @@ impl std::error::Error for Error {
 impl From<OpenError> for Error {
     fn from(error: OpenError) -> Self {
         Self::Open(error)
+    }
+}
+
+/// Why a label combination got no series of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refused {
+    /// It is new, and its family or the region has no room for it.
+    Overflow(Overflow),
+    /// As many values were given as there are not labels.
+    Values {
+        /// How many there were.
+        found: usize,
+        /// How many labels the family has.
+        expected: usize,
+    },
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Overflow(overflow) => overflow.fmt(f),
+            Self::Values { found, expected } => {
+                write!(f, "{found} label values were given, and the family has {expected} labels")
+            }
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl From<Overflow> for Refused {
+    fn from(overflow: Overflow) -> Self {
+        Self::Overflow(overflow)
     }
 }

@@ -7,7 +7,7 @@ use crate::labels::LabelText;
 use crate::metric::Kind;
 use crate::nearest;
 use crate::query::{selector, shown};
-use crate::registry::OVERFLOW;
+use crate::register::OVERFLOW;
 use crate::snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot, Value};
 
 /// Lines of a list.

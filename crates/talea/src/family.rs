@@ -7,7 +7,9 @@ use std::sync::OnceLock;
 
 use talea_region::Guard;
 
-use crate::labels::{LabelText, Labels};
+use crate::error::Refused;
+use crate::labels::{LabelText, Labels, pairs};
+use crate::lazy::Lazy;
 use crate::metric::Metric;
 use crate::slot::{self, Slot};
 
@@ -40,6 +42,8 @@ pub(crate) struct Bound<M: Metric> {
     /// Where the combinations are fixed, a place for each, filled as they are
     /// met; else empty. It lives as long as the region.
     pub(crate) fixed: &'static [OnceLock<M::Bound>],
+    /// What stands before each value, where the labels' names are known at run time.
+    pub(crate) openings: &'static [String],
 }
 
 // Derived, these would ask for an `M` that can be copied.
@@ -71,21 +75,34 @@ impl<M: Metric> Bound<M> {
     /// Out of line, so that what is found by arithmetic is found in place.
     #[inline(never)]
     fn resolve(&self, labels: &impl Labels, place: Option<&OnceLock<M::Bound>>) -> Looked<M> {
+        self.try_resolve(|text| labels.write(text), place).unwrap_or_else(|_| self.overflowing())
+    }
+
+    /// The same, or why not.
+    #[inline]
+    pub(crate) fn try_resolve(
+        &self,
+        write: impl FnOnce(&mut LabelText),
+        place: Option<&OnceLock<M::Bound>>,
+    ) -> Result<Looked<M>, Refused> {
         // Written in place: moving the text would cost as much as hashing it.
         let mut text = LabelText::new();
-        labels.write(&mut text);
-        let found = match place {
-            Some(place) => self.family.lasting_series(text.as_bytes()).map(|cells| {
-                let bound = place.get_or_init(|| M::bind(cells, self.thresholds));
-                Looked::lasting(Slot::Bound(*bound))
-            }),
-            None => self.family.series(text.as_bytes()).map(|looked| {
-                let (cells, guard) = looked.into_parts();
+        write(&mut text);
+        Ok(match place {
+            Some(place) => {
+                let cells = self.family.lasting_series(text.as_bytes())?;
+                Looked::lasting(Slot::Bound(*place.get_or_init(|| M::bind(cells, self.thresholds))))
+            }
+            None => {
+                let (cells, guard) = self.family.series(text.as_bytes())?.into_parts();
                 let bound = M::bind(cells, self.thresholds);
                 Looked { metric: M::holding(Slot::Borrowed(bound)), _guard: Some(guard) }
-            }),
-        };
-        found.unwrap_or_else(|_| Looked::lasting(Slot::Bound(self.overflow)))
+            }
+        })
+    }
+
+    pub(crate) fn overflowing(&self) -> Looked<M> {
+        Looked::lasting(Slot::Bound(self.overflow))
     }
 }
 
@@ -104,7 +121,7 @@ pub struct Looked<M> {
 
 impl<M: Metric> Looked<M> {
     #[inline]
-    fn lasting(slot: Slot<M::Bound>) -> Self {
+    pub(crate) fn lasting(slot: Slot<M::Bound>) -> Self {
         Self { metric: M::holding(slot), _guard: None }
     }
 
@@ -166,13 +183,104 @@ impl<L: 'static, M: Metric> Family<L, M> {
         }
     }
 
+    /// The same, or an error where the combination is new and there is no room for it;
+    /// it counts as [dropped](Self::dropped). A family that is not installed yet has
+    /// room for all.
+    ///
+    /// # Errors
+    ///
+    /// The family is at its limit, the region is full, or the labels are too long.
+    #[inline]
+    pub fn try_with<Q: Labels<Static = L>>(&self, labels: Q) -> Result<Looked<M>, Refused> {
+        let Some(bound) = self.bound.get() else { return Ok(Looked::lasting(Slot::late())) };
+        let place = bound.fixed.get(labels.index());
+        match place.and_then(|place| place.get().copied()) {
+            Some(found) => Ok(Looked::lasting(Slot::Bound(found))),
+            None => bound.try_resolve(|text| labels.write(text), place),
+        }
+    }
+
+    /// A handle of one label combination that can be a `static`: it looks the
+    /// combination up when it is first used, and keeps it. Until the family is
+    /// installed, what it is told goes nowhere.
+    ///
+    /// ```
+    /// use talea::{Counter, Family, Labels, Lazy, Metrics, Registry};
+    ///
+    /// #[derive(Labels)]
+    /// struct Sale<'a> { country: &'a str }
+    ///
+    /// #[derive(Metrics)]
+    /// struct Shop {
+    ///     /// Orders accepted.
+    ///     orders: Family<Sale<'static>, Counter>,
+    /// }
+    ///
+    /// static SHOP: Shop = Shop::new();
+    /// static ORDERS_FROM_PERU: Lazy<Sale<'static>, Counter> =
+    ///     SHOP.orders.lazy(Sale { country: "pe" });
+    ///
+    /// let registry = Registry::for_test()?;
+    /// talea::install(&registry, &[&SHOP])?;
+    /// ORDERS_FROM_PERU.inc();
+    /// assert_eq!(registry.snapshot().value("orders_total", &[("country", "pe")]), Some(1.0));
+    /// # Ok::<(), talea::Error>(())
+    /// ```
+    pub const fn lazy(&'static self, labels: L) -> Lazy<L, M> {
+        Lazy::new(self, labels)
+    }
+
     /// Removes a label combination with all that it counted; the next look-up
     /// makes it anew. One that a living process keeps is left out of scrapes until
-    /// its value changes. False where there is none, or where the labels are fixed:
-    /// such series stay.
+    /// its value changes, and counts from 0. False where there is none, or where the
+    /// labels are fixed: such series stay.
     pub fn remove<Q: Labels<Static = L>>(&self, labels: Q) -> bool {
-        let text = LabelText::of(&labels);
-        self.bound.get().is_some_and(|bound| bound.family.remove(text.as_bytes()))
+        self.remove_text(LabelText::of(&labels).as_bytes())
+    }
+}
+
+impl<L, M: Metric> Family<L, M> {
+    pub(crate) fn remove_text(&self, text: &[u8]) -> bool {
+        self.bound.get().is_some_and(|bound| bound.family.remove(text))
+    }
+
+    /// Removes all label combinations that carry these labels among others, each as
+    /// [`remove`](Self::remove) does; returns how many those were. Cost: a look at each
+    /// series of the family.
+    ///
+    /// ```
+    /// # use talea::{Counter, Family, Labels, Opts, Registry};
+    /// # #[derive(Labels)]
+    /// # struct Call<'a> { tenant: &'a str, path: &'a str }
+    /// # let registry = Registry::for_test()?;
+    /// # let calls: Family<Call<'static>, Counter> = registry.register(Opts::new("calls", "Calls."))?;
+    /// for path in ["/", "/basket"] {
+    ///     calls.with(Call { tenant: "acme", path }).inc();
+    ///     calls.with(Call { tenant: "zeta", path }).inc();
+    /// }
+    /// assert_eq!(calls.remove_matching(&[("tenant", "acme")]), 2);
+    /// assert_eq!(registry.snapshot().total("calls_total", &[]), Some(2.0));
+    /// # Ok::<(), talea::Error>(())
+    /// ```
+    pub fn remove_matching(&self, labels: &[(&str, &str)]) -> u64 {
+        let matches = |text: &[u8]| {
+            let found = std::str::from_utf8(text).map(pairs).unwrap_or_default();
+            let is_found =
+                |(name, value): &(&str, &str)| found.iter().any(|(n, v)| n == name && v == value);
+            !LabelText::is_overflow(text) && labels.iter().all(is_found)
+        };
+        self.bound.get().map_or(0, |bound| bound.family.remove_where(matches))
+    }
+
+    /// Has the family count from 0 again: series with dynamic labels go, others are 0.
+    /// What is in flight ([`UpDownCounter`](crate::UpDownCounter)), and what each process
+    /// set for itself, stays. False where the region has no room to note what was
+    /// counted so far; that goes on then.
+    ///
+    /// Handles go on, and count from 0 too. What other threads add meanwhile counts
+    /// before or after. Cost: a look at each series of the family.
+    pub fn wipe(&self) -> bool {
+        self.bound.get().is_none_or(|bound| bound.family.wipe())
     }
 
     /// How often a label combination went to the overflow series because it was

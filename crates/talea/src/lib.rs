@@ -57,33 +57,45 @@ mod expose;
 mod failure;
 mod family;
 mod histogram_snapshot;
+mod install;
 mod labels;
+mod lazy;
 mod metric;
 mod names;
 mod nearest;
+mod observable;
 mod opts;
 pub mod parse;
 mod query;
+mod register;
 mod registry;
 mod slot;
 mod snapshot;
+mod told;
 mod unit;
+mod values;
 
-pub use error::Error;
+pub use error::{Error, Refused};
 pub use expose::TEXT_CONTENT_TYPE;
 pub use family::{Family, Looked};
 pub use histogram_snapshot::HistogramSnapshot;
+pub use install::{Metrics, install};
 pub use labels::{Displayed, HttpMethod, LabelText, LabelValue, Labels, StatusClass};
+pub use lazy::Lazy;
 pub use metric::{
-    Counter, FloatCounter, FloatGauge, Gauge, Histogram, Kind, Metric, Timer, UpDownCounter,
+    Counter, FloatCounter, FloatGauge, Gauge, Histogram, Info, Kind, Metric, StateSet, Timer,
+    UpDownCounter,
 };
+pub use observable::Found;
 pub use opts::Opts;
-pub use registry::{Metrics, Registrable, Registry, install};
+pub use register::Registrable;
+pub use registry::Registry;
 pub use snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot, Value};
 #[cfg(feature = "derive")]
 pub use talea_derive::{LabelValue, Labels, Metrics};
-pub use talea_region::{Config, OpenError};
+pub use talea_region::{Combine, Config, OpenError, Overflow};
 pub use unit::{Bytes, Seconds, Things, Unit};
+pub use values::Values;
 
 /// What the macros call and nobody else.
 #[doc(hidden)]

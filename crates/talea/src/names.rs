@@ -1,7 +1,9 @@
 //! What a metric or a label may be called.
 
+use crate::metric::Kind;
+
 /// Why a metric's name cannot be used, in words; `None` where it can.
-pub(crate) fn fault_in_metric(name: &str) -> Option<String> {
+pub(crate) fn fault_in_metric(name: &str, kind: Kind) -> Option<String> {
     let valid = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
     if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) || !name.chars().all(valid)
     {
@@ -9,13 +11,37 @@ pub(crate) fn fault_in_metric(name: &str) -> Option<String> {
             "a metric's name consists of letters, digits, '_' and ':' and does not begin with a digit".to_owned(),
         );
     }
+    if kind == Kind::StateSet && name.contains(':') {
+        return Some("a state set's name is a label's too, and those have no ':'".to_owned());
+    }
     if name.starts_with("__") {
         return Some("names that begin with '__' are reserved".to_owned());
     }
-    // Samples of histograms, summaries and info metrics end so.
-    ["_bucket", "_count", "_sum", "_created", "_info"].iter().find(|end| name.ends_with(*end)).map(
-        |end| format!("the ending '{end}' is reserved for samples that other metric types make"),
-    )
+    let own = match kind {
+        Kind::Counter => "_total",
+        Kind::Info => "_info",
+        Kind::Gauge | Kind::Histogram | Kind::StateSet => "",
+    };
+    // Samples of counters, histograms, summaries and info metrics end so.
+    let end = ["_total", "_bucket", "_count", "_sum", "_created", "_info"]
+        .into_iter()
+        .find(|&end| end != own && name.ends_with(end))?;
+    Some(match end {
+        "_total" => "the ending '_total' is reserved for counters; rename it, or make it one",
+        "_info" => "the ending '_info' is reserved for infos; rename it, or make it one",
+        _ => return Some(format!("the ending '{end}' is reserved for samples that histograms, summaries and counters make; rename it")),
+    }
+    .to_owned())
+}
+
+/// What another family may not be called, since in OpenMetrics the two would have the
+/// same name: there a counter's goes without `_total`, an info's without `_info`.
+pub(crate) fn clashes(name: &str) -> impl Iterator<Item = String> + '_ {
+    let base = name.strip_suffix("_total").or(name.strip_suffix("_info")).unwrap_or(name);
+    ["", "_total", "_info"]
+        .into_iter()
+        .map(move |end| format!("{base}{end}"))
+        .filter(move |other| other != name)
 }
 
 /// Why a label's name cannot be used, in words; `None` where it can.
@@ -47,9 +73,11 @@ mod tests {
 
     #[test]
     fn names_that_a_scraper_would_refuse_or_misread_are_refused() {
-        for good in ["a", "shop_orders_total", "job:rate5m", "_x", "X9"] {
-            assert_eq!(fault_in_metric(good), None, "{good}");
+        for good in ["a", "job:rate5m", "_x", "X9"] {
+            assert_eq!(fault_in_metric(good, Kind::Gauge), None, "{good}");
         }
+        assert_eq!(fault_in_metric("shop_orders_total", Kind::Counter), None);
+        assert_eq!(fault_in_metric("build_info", Kind::Info), None);
         for bad in [
             "",
             "9x",
@@ -62,8 +90,9 @@ mod tests {
             "x_sum",
             "x_info",
             "x_created",
+            "x_total",
         ] {
-            assert!(fault_in_metric(bad).is_some(), "{bad}");
+            assert!(fault_in_metric(bad, Kind::Gauge).is_some(), "{bad}");
         }
         for bad in ["", "9x", "a:b", "__x", "le", "quantile", "ä"] {
             assert!(fault_in_label(bad).is_some(), "{bad}");

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use talea_region::Combine;
+
 /// Name, help and choices of a metric, built up by `const fn`s:
 ///
 /// ```
@@ -22,6 +24,8 @@ pub struct Opts<'a> {
     pub(crate) striped: Option<bool>,
     pub(crate) limit: Option<u64>,
     pub(crate) expires_after: Option<Duration>,
+    pub(crate) combine: Option<Combine>,
+    pub(crate) whole: bool,
 }
 
 impl<'a> Opts<'a> {
@@ -38,6 +42,8 @@ impl<'a> Opts<'a> {
             striped: None,
             limit: None,
             expires_after: Some(Duration::from_secs(3600)),
+            combine: None,
+            whole: false,
         }
     }
 
@@ -74,6 +80,36 @@ impl<'a> Opts<'a> {
     /// never go.
     pub const fn expires_after(mut self, idle: Option<Duration>) -> Self {
         self.expires_after = idle;
+        self
+    }
+
+    /// How the processes that share the region make up the value of a gauge that is
+    /// set. Default: [`Combine::Latest`], the latest write counts, whoever did it, also
+    /// when that process is dead. Otherwise each process sets its own: shown are the
+    /// [`Sum`](Combine::Sum), the [`Max`](Combine::Max) or the [`Min`](Combine::Min)
+    /// over those that live, or a series for [`Each`](Combine::Each), with the label
+    /// `pid`. A process that set nothing has no say.
+    ///
+    /// ```
+    /// use talea::{Combine, Gauge, Opts, Registry};
+    ///
+    /// let registry = Registry::for_test()?;
+    /// let opts = Opts::new("queue_longest", "Longest queue of any worker.");
+    /// let longest: Gauge = registry.register(opts.combine(Combine::Max))?;
+    /// longest.set(12);
+    /// assert_eq!(registry.snapshot().value("queue_longest", &[]), Some(12.0));
+    /// # Ok::<(), talea::Error>(())
+    /// ```
+    pub const fn combine(mut self, combine: Combine) -> Self {
+        self.combine = Some(combine);
+        self
+    }
+
+    /// Whether a family whose labels are all fixed has all its series from the start,
+    /// so that a scrape shows what has not happened yet as 0. Default: no, each is made
+    /// when it is first met. With it, a family of other labels is an error.
+    pub const fn whole(mut self, whole: bool) -> Self {
+        self.whole = whole;
         self
     }
 }

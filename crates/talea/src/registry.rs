@@ -1,37 +1,27 @@
 //! The registry: a region, and the way of metrics into it.
 
-use std::collections::HashSet;
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use talea_region::{Combine, Config, FamilyError, FamilySpec, Region, Registered, Storage};
+use talea_region::{Config, Region};
 
-use crate::definition::Definition;
 use crate::error::Error;
-use crate::family::{self, Family};
-use crate::labels::{LabelText, Labels};
-use crate::metric::{Kind, Metric, Shape};
-use crate::names;
 use crate::opts::Opts;
-use crate::slot::{self, Slot};
+use crate::register::Registrable;
 use crate::snapshot::Snapshot;
-
-/// Series a family, unless it says otherwise.
-const SERIES_LIMIT: u64 = 2000;
-
-/// Families of more combinations than this are looked up by hash, however fixed
-/// these are: a place for each takes memory.
-const FIXED_AT_MOST: usize = 4096;
-
-/// The label text of the series that takes what overflows.
-pub(crate) const OVERFLOW: &str = "otel_metric_overflow=\"true\"";
+use crate::told;
 
 /// A region and the metrics in it. Clones are the same registry.
 #[derive(Clone)]
 pub struct Registry {
-    region: &'static Region,
+    pub(crate) region: &'static Region,
     refresh: Arc<Mutex<Vec<Arc<Refresh>>>>,
+    /// What handles point to, by the family's number, who numbers its label
+    /// combinations, and its metric type.
+    pub(crate) bounds: Arc<Mutex<HashMap<(u32, TypeId, TypeId), Box<dyn Any + Send + Sync>>>>,
 }
 
 type Refresh = dyn Fn() + Send + Sync;
@@ -85,7 +75,7 @@ impl Registry {
     }
 
     fn of(region: &'static Region) -> Self {
-        Self { region, refresh: Arc::default() }
+        Self { region, refresh: Arc::default(), bounds: Arc::default() }
     }
 
     /// Registers a metric, or finds the one that is defined alike. Use this where
@@ -109,11 +99,52 @@ impl Registry {
 
     /// All values at this instant. Any number of threads may ask at once. At most
     /// once a minute, series that are idle go before.
+    ///
+    /// Cost: the series, and what [`on_snapshot`](Self::on_snapshot) calls. How many
+    /// processes have the region open, or died, does not matter.
     pub fn snapshot(&self) -> Snapshot {
+        self.snapshot_of(|_| true)
+    }
+
+    /// The values of those families whose names are wanted, as samples have them (a
+    /// counter's with `_total`). Cost: their series; a word for each 64 others.
+    pub fn snapshot_of(&self, wants: impl Fn(&str) -> bool) -> Snapshot {
         let refresh = self.refresh.lock().unwrap_or_else(PoisonError::into_inner).clone();
         refresh.iter().for_each(|refresh| refresh());
         self.region.sweep_if_due();
-        Snapshot::of(self.region.snapshot())
+        let mut raw = self.region.snapshot_of(&|name| std::str::from_utf8(name).is_ok_and(&wants));
+        if wants(told::DROPPED) {
+            told::dropped(&mut raw);
+        }
+        Snapshot::of(raw)
+    }
+
+    /// Has the families whose names are wanted count from 0 again, as
+    /// [`Family::wipe`](crate::Family::wipe). Cost: a look at each of their series.
+    ///
+    /// ```
+    /// # use talea::{Counter, Opts, Registry};
+    /// # let registry = Registry::for_test()?;
+    /// let orders: Counter = registry.register(Opts::new("shop_orders", "Orders."))?;
+    /// orders.add(3);
+    /// registry.wipe(|name| name.starts_with("shop_"));
+    /// orders.inc();
+    /// assert_eq!(orders.get(), 1);
+    /// # Ok::<(), talea::Error>(())
+    /// ```
+    pub fn wipe(&self, wants: impl Fn(&str) -> bool) -> bool {
+        self.region.wipe(|name| std::str::from_utf8(name).is_ok_and(&wants))
+    }
+
+    /// Ends a family: scrapes show it no more, what its handles are told goes nowhere,
+    /// and its name is free for another definition. Registered again as it was, it
+    /// counts from 0, by its old handles too. False where there is no family of this
+    /// name.
+    ///
+    /// The memory of its series is used again when no process lives any more that
+    /// registered it.
+    pub fn unregister(&self, name: &str) -> bool {
+        self.region.retire(name.as_bytes())
     }
 
     /// Does a minute's sweep now: series that nobody looked up for their family's time
@@ -123,180 +154,10 @@ impl Registry {
     pub fn sweep(&self) {
         self.region.sweep();
     }
-
-    /// Registers a family of `M` with labels `L`.
-    fn family<L: Labels, M: Metric>(&self, opts: &Opts<'_>) -> Result<family::Bound<M>, Error> {
-        let fail = |reason: String| Error::register(opts.name, reason);
-        let shape = M::shape(opts).map_err(fail)?;
-        if let Some(fault) = L::fault() {
-            return Err(fail(fault));
-        }
-        let cardinality = L::cardinality();
-        let name = names::completed(opts.name, shape.ending);
-        if let Some(fault) = names::fault_in_metric(&name) {
-            return Err(fail(fault));
-        }
-        check_labels(L::NAMES).map_err(fail)?;
-        if opts.help.trim().is_empty() {
-            return Err(fail("the help is empty; say in a sentence what is measured".to_owned()));
-        }
-        let storage = storage(&shape, opts, cardinality);
-        let Shape { kind, number, per_unit, thresholds, cells, .. } = shape;
-        let definition = Definition {
-            per_unit,
-            labels: L::NAMES.iter().map(|&label| label.to_owned()).collect(),
-            thresholds,
-            help: opts.help.to_owned(),
-        };
-        let fixed = cardinality.map(|n| n as u64);
-        let spec = FamilySpec {
-            name: name.as_bytes(),
-            definition: &definition.encode(),
-            kind: kind as u8,
-            storage,
-            number,
-            combine: Combine::Sum,
-            cells: cells as u32,
-            limit: opts.limit.or(fixed).unwrap_or(SERIES_LIMIT),
-            idle_minutes: if fixed.is_some() { 0 } else { idle_minutes(opts) },
-            // A gauge that stands still says something.
-            hides: kind != Kind::Gauge,
-        };
-        let Registered { family, conflict } = self.region.family(spec).map_err(|error| {
-            fail(match error {
-                FamilyError::Conflict => self.conflict(&name, &definition),
-                other => other.to_string(),
-            })
-        })?;
-        if conflict {
-            eprintln!(
-                "talea: other processes define the metric {name:?} otherwise; until they end, \
-                 scrapes show the newest definition only"
-            );
-        }
-        // Bounds live as long as the handles that point to them.
-        let thresholds: &'static [u64] = Vec::leak(definition.thresholds);
-        let overflow = if L::NAMES.is_empty() {
-            family.series_beyond_limit(b"")
-        } else {
-            family.series_beyond_limit(OVERFLOW.as_bytes())
-        };
-        let overflow = overflow.map_err(|error| fail(error.to_string()))?;
-        let places = cardinality.filter(|&n| n <= FIXED_AT_MOST).unwrap_or(0);
-        let fixed = Vec::leak((0..places).map(|_| OnceLock::new()).collect());
-        Ok(family::Bound { family, thresholds, overflow: M::bind(overflow, thresholds), fixed })
-    }
-
-    fn conflict(&self, name: &str, wanted: &Definition) -> String {
-        let snapshot = self.region.snapshot();
-        let found = snapshot.families().iter().find(|family| family.name == name.as_bytes());
-        let found = found.and_then(|family| Definition::decode(&family.definition));
-        let difference = found
-            .map_or_else(|| FamilyError::Conflict.to_string(), |found| found.difference(wanted));
-        format!("{difference}; use one definition, or another name")
-    }
 }
 
 impl fmt::Debug for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Registry").finish_non_exhaustive()
-    }
-}
-
-fn check_labels(names: &[&str]) -> Result<(), String> {
-    let mut seen = HashSet::new();
-    for name in names {
-        if let Some(fault) = names::fault_in_label(name) {
-            return Err(format!("its label {name:?} cannot be used: {fault}"));
-        }
-        if !seen.insert(name) {
-            return Err(format!("its label {name:?} is there twice"));
-        }
-    }
-    Ok(())
-}
-
-fn idle_minutes(opts: &Opts<'_>) -> u32 {
-    opts.expires_after
-        .map_or(0, |idle| u32::try_from(idle.as_secs().div_ceil(60)).unwrap_or(u32::MAX).max(1))
-}
-
-fn storage(shape: &Shape, opts: &Opts<'_>, cardinality: Option<usize>) -> Storage {
-    shape.storage.unwrap_or(match opts.striped.unwrap_or(cardinality.is_some()) {
-        true => Storage::Striped,
-        false => Storage::Single,
-    })
-}
-
-/// What can be registered: a metric, or a family of them.
-pub trait Registrable: Sized {
-    /// One that is not installed yet.
-    #[doc(hidden)]
-    fn unbound() -> Self;
-
-    /// Registers this one under a name and binds it to its cells.
-    ///
-    /// # Errors
-    ///
-    /// As [`Registry::register`]; and it is installed in another registry.
-    fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error>;
-}
-
-impl<M: Metric> Registrable for M {
-    fn unbound() -> Self {
-        M::holding(Slot::late())
-    }
-
-    fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
-        // The series without labels is the one that an overflow would go to.
-        bind(self.slot(), registry.family::<(), M>(opts)?.overflow, opts)
-    }
-}
-
-impl<L: Labels + 'static, M: Metric> Registrable for Family<L, M> {
-    fn unbound() -> Self {
-        Self::new()
-    }
-
-    fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
-        bind(&self.bound, registry.family::<L, M>(opts)?, opts)
-    }
-}
-
-fn bind<T: slot::Bound>(slot: &Slot<T>, bound: T, opts: &Opts<'_>) -> Result<(), Error> {
-    if slot.bind(bound) {
-        return Ok(());
-    }
-    Err(Error::register(
-        opts.name,
-        "it is installed in another registry or under another name already; a metric has one place",
-    ))
-}
-
-/// A set of metrics that an application installs: by `#[derive(Metrics)]` on a
-/// struct whose fields are metrics, families or further sets.
-pub trait Metrics: Sync {
-    /// Registers each of them.
-    ///
-    /// # Errors
-    ///
-    /// As [`Registry::register`].
-    fn register(&self, registry: &Registry) -> Result<(), Error>;
-}
-
-/// Installs sets of metrics, once, at the start of the application. Doing it
-/// again with the same registry changes nothing.
-///
-/// # Errors
-///
-/// The first metric that cannot be registered; those before it are.
-pub fn install(registry: &Registry, sets: &[&dyn Metrics]) -> Result<(), Error> {
-    sets.iter().try_for_each(|set| set.register(registry))
-}
-
-impl LabelText {
-    /// Whether a label text is that of an overflow series.
-    pub(crate) fn is_overflow(text: &[u8]) -> bool {
-        text == OVERFLOW.as_bytes()
     }
 }

@@ -1,6 +1,7 @@
 //! A snapshot of a registry: what a scrape shows and a test asks.
 
 use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use talea_region::{FamilyCopy, Number, SeriesView};
 
@@ -9,6 +10,7 @@ use crate::expose;
 use crate::histogram_snapshot::HistogramSnapshot;
 use crate::labels::{LabelText, pairs};
 use crate::metric::Kind;
+use crate::told;
 
 /// All values of a registry at one instant, copied out of the region.
 #[derive(Clone)]
@@ -50,7 +52,7 @@ pub enum Value {
 
 impl Snapshot {
     pub(crate) fn of(mut raw: talea_region::Snapshot) -> Self {
-        add_dropped(&mut raw);
+        told::by_process(&mut raw);
         // What cannot be read was written by something that is not Talea, and
         // is left out.
         let mut families: Vec<_> = raw
@@ -68,6 +70,11 @@ impl Snapshot {
         families.sort_by_key(|(n, ..)| (&raw.families()[*n].name, age(*n)));
         families
             .dedup_by(|older, newer| raw.families()[older.0].name == raw.families()[newer.0].name);
+        for (n, kind, definition) in &families {
+            if *kind == Kind::StateSet {
+                told::by_state(&mut raw, *n, &definition.states);
+            }
+        }
         Self { raw, families }
     }
 
@@ -86,26 +93,6 @@ impl Snapshot {
     pub fn to_text(&self) -> String {
         expose::text(self)
     }
-}
-
-/// What the region itself knows: how often each family refused a new series.
-/// Only families that did are shown, so this stays as bounded as they are.
-fn add_dropped(raw: &mut talea_region::Snapshot) {
-    let name = |family: &FamilyCopy| String::from_utf8_lossy(&family.name).into_owned();
-    let refused = raw.families().iter().filter(|family| family.dropped > 0);
-    let dropped: Vec<(String, u64)> =
-        refused.map(|family| (LabelText::one("family", &name(family)), family.dropped)).collect();
-    if dropped.is_empty() {
-        return;
-    }
-    let definition = Definition {
-        per_unit: 1.0,
-        labels: vec!["family".to_owned()],
-        thresholds: Vec::new(),
-        help: "Look-ups of a new series that its family or the region had no room for.".to_owned(),
-    };
-    let kind = Kind::Counter as u8;
-    raw.add_family("talea_series_dropped_total", definition.encode(), kind, dropped.into_iter());
 }
 
 /// As the text format shows it.
@@ -157,6 +144,12 @@ impl<'a> SeriesSnapshot<'a> {
         std::str::from_utf8(self.raw.text).unwrap_or_default()
     }
 
+    /// Since when it counts: when it was made, or wiped. `None` of what a reader adds.
+    pub fn created(&self) -> Option<SystemTime> {
+        let nanos = Some(self.raw.created_unix_nanos).filter(|&nanos| nanos > 0)?;
+        UNIX_EPOCH.checked_add(Duration::from_nanos(nanos))
+    }
+
     /// Label names and values.
     pub fn labels(&self) -> Vec<(&'a str, String)> {
         pairs(self.label_text())
@@ -169,7 +162,9 @@ impl<'a> SeriesSnapshot<'a> {
         match (self.family.kind, self.family.raw.number) {
             (Kind::Histogram, _) => Value::Histogram(self.histogram()),
             (_, Number::Float) => Value::Float(f64::from_bits(first)),
-            (Kind::Counter, Number::Integer) => Value::Unsigned(first),
+            (Kind::Counter | Kind::Info | Kind::StateSet, Number::Integer) => {
+                Value::Unsigned(first)
+            }
             (Kind::Gauge, Number::Integer) => Value::Signed(first as i64),
         }
     }

@@ -217,7 +217,7 @@ fn a_name_has_one_definition() -> Result<(), Error> {
         (histogram(&[0.1, 2.0], "Time.").unwrap_err(), "buckets [0.1, 1.0], and now [0.1, 2.0]"),
         (histogram(&[0.1, 1.0], "Else.").unwrap_err(), "help \"Time.\", and now \"Else.\""),
         (labels.unwrap_err(), "labels [], and now [\"method\", \"gift\"]"),
-        (gauge.unwrap_err(), "buckets"),
+        (gauge.unwrap_err(), "as a histogram, and now a gauge"),
     ] {
         let told = told.to_string();
         assert!(told.contains(part) && told.contains("\"time"), "{told}");

@@ -28,8 +28,16 @@ fn write_family(out: &mut String, family: &FamilySnapshot<'_>) {
             _ => out.push(c),
         }
     }
-    out.extend(["\n# TYPE ", name, " ", family.kind().as_str(), "\n"]);
+    out.extend(["\n# TYPE ", name, " ", type_word(family.kind()), "\n"]);
     series.for_each(|series| write_series(out, name, family.kind(), &series));
+}
+
+/// The word after `# TYPE`: what this format does not know are gauges.
+fn type_word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Info | Kind::StateSet => Kind::Gauge.as_str(),
+        known => known.as_str(),
+    }
 }
 
 fn write_series(out: &mut String, name: &str, kind: Kind, series: &SeriesSnapshot<'_>) {

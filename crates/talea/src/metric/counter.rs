@@ -2,7 +2,7 @@
 
 use talea_region::{Cell, Number};
 
-use super::{Kind, Shape, single_cell_metric};
+use super::{Shape, single_cell_metric};
 use crate::slot::Slot;
 
 /// A total of whole things. It starts at 0 and only goes up; at 2⁶⁴ it starts
@@ -16,7 +16,7 @@ pub struct Counter {
     cell: Slot<Cell>,
 }
 
-single_cell_metric!(Counter, Shape::single_cell(Kind::Counter, Number::Integer, None, "_total"));
+single_cell_metric!(pub Counter, |opts| Shape::counter(Number::Integer, opts));
 
 impl Counter {
     /// Adds one.
@@ -45,7 +45,7 @@ pub struct FloatCounter {
     cell: Slot<Cell>,
 }
 
-single_cell_metric!(FloatCounter, Shape::single_cell(Kind::Counter, Number::Float, None, "_total"));
+single_cell_metric!(pub FloatCounter, |opts| Shape::counter(Number::Float, opts));
 
 impl FloatCounter {
     /// Adds `x`. Negative numbers and NaN are ignored: a counter only goes up.

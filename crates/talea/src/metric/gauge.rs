@@ -1,21 +1,23 @@
 //! Gauges: values that go up and down.
 
-use talea_region::{Cell, Number, Storage};
+use talea_region::{Cell, Combine, Number, Storage};
 
 use super::{Kind, Shape, single_cell_metric};
 use crate::slot::Slot;
 
 /// A whole number that is set, or goes up and down. Processes that share the
-/// region share the value: the latest write counts.
+/// region share the value, and the latest write counts; or each has its own, see
+/// [`Opts::combine`](crate::Opts::combine).
+///
+/// Cost of each operation: one atomic operation on a word that all threads share.
+/// Where each process has its own value, the smallest `i64` is kept as the one after
+/// it.
 #[derive(Clone, Debug)]
 pub struct Gauge {
     cell: Slot<Cell>,
 }
 
-single_cell_metric!(
-    Gauge,
-    Shape::single_cell(Kind::Gauge, Number::Integer, Some(Storage::Single), "")
-);
+single_cell_metric!(pub Gauge, |opts| Shape::gauge(Number::Integer, opts));
 
 impl Gauge {
     /// Sets the value.
@@ -61,7 +63,7 @@ impl Gauge {
         }
     }
 
-    /// The value; 0 where not installed.
+    /// The value, of this process where each has its own; 0 where not installed.
     #[inline]
     pub fn get(&self) -> i64 {
         self.cell.get().map_or(0, |cell| cell.get() as i64)
@@ -74,17 +76,14 @@ pub struct FloatGauge {
     cell: Slot<Cell>,
 }
 
-single_cell_metric!(
-    FloatGauge,
-    Shape::single_cell(Kind::Gauge, Number::Float, Some(Storage::Single), "")
-);
+single_cell_metric!(pub FloatGauge, |opts| Shape::gauge(Number::Float, opts));
 
 impl FloatGauge {
     /// Sets the value.
     #[inline]
     pub fn set(&self, value: f64) {
         if let Some(cell) = self.cell.get() {
-            cell.set(value.to_bits());
+            cell.set_float(value);
         }
     }
 
@@ -96,7 +95,7 @@ impl FloatGauge {
         }
     }
 
-    /// The value; 0 where not installed.
+    /// The value, of this process where each has its own; 0 where not installed.
     #[inline]
     pub fn get(&self) -> f64 {
         self.cell.get().map_or(0.0, |cell| cell.get_float())
@@ -106,15 +105,18 @@ impl FloatGauge {
 /// What is there right now: requests in flight, open connections. Each process
 /// counts its own and a scrape sums up those that live, so what a killed process
 /// held leaves with it.
+///
+/// Cost of an add: one atomic add on a word of this process.
 #[derive(Clone, Debug)]
 pub struct UpDownCounter {
     cell: Slot<Cell>,
 }
 
-single_cell_metric!(
-    UpDownCounter,
-    Shape::single_cell(Kind::Gauge, Number::Integer, Some(Storage::Owned), "")
-);
+single_cell_metric!(pub UpDownCounter, |opts| {
+    Shape::without_choice(opts)?;
+    let (number, storage) = (Number::Integer, Some(Storage::Owned));
+    Ok(Shape::single_cell(Kind::Gauge, number, storage, Combine::Sum, ""))
+});
 
 impl UpDownCounter {
     /// Adds one.

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::time::Instant;
 
-use talea_region::{Cells, Number};
+use talea_region::{Cells, Combine, Number};
 
 use super::{Kind, Metric, Sealed, Shape};
 use crate::opts::Opts;
@@ -94,16 +94,25 @@ impl<U: Unit> Metric for Histogram<U> {}
 impl<U: Unit> Sealed for Histogram<U> {
     type Bound = Bound;
 
+    // Only ever copied.
+
+    #[allow(clippy::declare_interior_mutable_const)]
+
+    const UNBOUND: Self = Self::new();
+
     fn shape(opts: &Opts<'_>) -> Result<Shape, String> {
+        Shape::without_choice(opts)?;
         let thresholds = thresholds::<U>(opts.buckets.unwrap_or(U::BUCKETS))?;
         Ok(Shape {
             kind: Kind::Histogram,
             number: Number::Integer,
             storage: None,
+            combine: Combine::Sum,
             ending: U::SUFFIX,
             per_unit: U::PER_UNIT,
             cells: thresholds.len() + 2,
             thresholds,
+            states: Vec::new(),
         })
     }
 

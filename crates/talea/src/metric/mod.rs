@@ -8,11 +8,16 @@
 mod counter;
 mod gauge;
 mod histogram;
+mod info;
+mod state_set;
 
 pub use counter::{Counter, FloatCounter};
 pub use gauge::{FloatGauge, Gauge, UpDownCounter};
 pub use histogram::{Histogram, Timer};
-use talea_region::{Cells, Number, Storage};
+pub use info::Info;
+pub(crate) use info::Said;
+pub use state_set::StateSet;
+use talea_region::{Cells, Combine, Number, Storage};
 
 use crate::opts::Opts;
 use crate::slot::{self, Slot};
@@ -27,32 +32,44 @@ pub enum Kind {
     Gauge = 2,
     /// Counts observations by size.
     Histogram = 3,
+    /// Says in its labels what does not change while the process runs; it is 1.
+    Info = 4,
+    /// Which of some states hold; each is 0 or 1.
+    StateSet = 5,
 }
 
 impl Kind {
     pub(crate) fn from_u8(n: u8) -> Option<Self> {
-        [Self::Counter, Self::Gauge, Self::Histogram].into_iter().find(|kind| *kind as u8 == n)
+        [Self::Counter, Self::Gauge, Self::Histogram, Self::Info, Self::StateSet]
+            .into_iter()
+            .find(|kind| *kind as u8 == n)
     }
 
-    /// The word after `# TYPE`.
+    /// The type's name in OpenMetrics.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Counter => "counter",
             Self::Gauge => "gauge",
             Self::Histogram => "histogram",
+            Self::Info => "info",
+            Self::StateSet => "stateset",
         }
     }
 }
 
-/// A metric type: a counter, a gauge, a histogram. Sealed: the formats know
-/// these and no others.
+/// A metric type: a counter, a gauge, a histogram, a state set. Sealed: the formats
+/// know these and no others.
 pub trait Metric: Sealed {}
 
 /// What the registry needs to know of a metric type.
 #[doc(hidden)]
-pub trait Sealed: Sized {
+pub trait Sealed: Sized + 'static {
     /// The metric's cells, as a handle keeps them.
     type Bound: slot::Bound;
+
+    /// A handle that goes nowhere.
+    #[allow(clippy::declare_interior_mutable_const)]
+    const UNBOUND: Self;
 
     /// What a family of this type asks of the region, or why not.
     fn shape(opts: &Opts<'_>) -> Result<Shape, String>;
@@ -73,32 +90,72 @@ pub struct Shape {
     pub(crate) number: Number,
     /// How it must be stored; `None` where the labels decide.
     pub(crate) storage: Option<Storage>,
+    pub(crate) combine: Combine,
     /// What the name ends in.
     pub(crate) ending: &'static str,
     pub(crate) per_unit: f64,
     pub(crate) thresholds: Vec<u64>,
+    /// The names of a state set's states.
+    pub(crate) states: Vec<String>,
     pub(crate) cells: usize,
 }
 
 impl Shape {
-    /// One cell, no unit.
+    /// One cell that counts up.
+    fn counter(number: Number, opts: &Opts<'_>) -> Result<Self, String> {
+        Self::without_choice(opts)?;
+        Ok(Self::single_cell(Kind::Counter, number, None, Combine::Sum, "_total"))
+    }
+
+    /// One cell that is set.
+    fn gauge(number: Number, opts: &Opts<'_>) -> Result<Self, String> {
+        let combine = opts.combine.unwrap_or(Combine::Latest);
+        let storage = match combine {
+            Combine::Latest => Storage::Single,
+            _ => Storage::Owned,
+        };
+        Ok(Self::single_cell(Kind::Gauge, number, Some(storage), combine, ""))
+    }
+
     fn single_cell(
         kind: Kind,
         number: Number,
         storage: Option<Storage>,
+        combine: Combine,
         ending: &'static str,
     ) -> Self {
-        Self { kind, number, storage, ending, per_unit: 1.0, thresholds: Vec::new(), cells: 1 }
+        Self {
+            kind,
+            number,
+            storage,
+            combine,
+            ending,
+            per_unit: 1.0,
+            thresholds: Vec::new(),
+            states: Vec::new(),
+            cells: 1,
+        }
+    }
+
+    /// Refuses a choice that only a gauge has.
+    fn without_choice(opts: &Opts<'_>) -> Result<(), String> {
+        match opts.combine {
+            None => Ok(()),
+            Some(combine) => Err(format!(
+                "`combine` is {combine:?}, and only a `Gauge` or a `FloatGauge` can be combined \
+                 otherwise than its type says; leave it out"
+            )),
+        }
     }
 }
 
 /// The parts that every metric of one cell has in common.
 macro_rules! single_cell_metric {
-    ($name:ident, $shape:expr) => {
+    ($vis:vis $name:ident, $shape:expr) => {
         impl $name {
             /// A metric that is not installed yet: what it, or a clone that is
             /// made before, is told goes nowhere.
-            pub const fn new() -> Self {
+            $vis const fn new() -> Self {
                 Self { cell: crate::slot::Slot::late() }
             }
         }
@@ -114,8 +171,16 @@ macro_rules! single_cell_metric {
         impl crate::metric::Sealed for $name {
             type Bound = talea_region::Cell;
 
-            fn shape(_: &crate::opts::Opts<'_>) -> Result<crate::metric::Shape, String> {
-                Ok($shape)
+            // Only ever copied.
+
+            #[allow(clippy::declare_interior_mutable_const)]
+
+            const UNBOUND: Self = Self::new();
+
+            fn shape(opts: &crate::opts::Opts<'_>) -> Result<crate::metric::Shape, String> {
+                let shape: fn(&crate::opts::Opts<'_>) -> Result<crate::metric::Shape, String> =
+                    $shape;
+                shape(opts)
             }
 
             #[inline]

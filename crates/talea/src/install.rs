@@ -1,0 +1,25 @@
+//! Sets of metrics, and how an application installs them.
+
+use crate::error::Error;
+use crate::registry::Registry;
+
+/// A set of metrics that an application installs: by `#[derive(Metrics)]` on a
+/// struct whose fields are metrics, families or further sets.
+pub trait Metrics: Sync {
+    /// Registers each of them.
+    ///
+    /// # Errors
+    ///
+    /// As [`Registry::register`].
+    fn register(&self, registry: &Registry) -> Result<(), Error>;
+}
+
+/// Installs sets of metrics, once, at the start of the application. Doing it
+/// again with the same registry changes nothing.
+///
+/// # Errors
+///
+/// The first metric that cannot be registered; those before it are.
+pub fn install(registry: &Registry, sets: &[&dyn Metrics]) -> Result<(), Error> {
+    sets.iter().try_for_each(|set| set.register(registry))
+}

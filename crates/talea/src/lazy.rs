@@ -1,0 +1,46 @@
+//! Handles that are looked up when they are first used.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::OnceLock;
+
+use crate::family::Family;
+use crate::labels::Labels;
+use crate::metric::Metric;
+
+/// One label combination of a family, looked up when it is first used and kept from
+/// then on; made by [`Family::lazy`]. It derefs to the metric.
+///
+/// Cost once it is looked up: a load more than a kept handle.
+pub struct Lazy<L: 'static, M: Metric> {
+    family: &'static Family<L, M>,
+    labels: L,
+    kept: OnceLock<M>,
+    /// What it is until the family is installed.
+    nowhere: M,
+}
+
+impl<L: 'static, M: Metric> Lazy<L, M> {
+    pub(crate) const fn new(family: &'static Family<L, M>, labels: L) -> Self {
+        Self { family, labels, kept: OnceLock::new(), nowhere: M::UNBOUND }
+    }
+}
+
+impl<L: Labels<Static = L>, M: Metric + Clone> Deref for Lazy<L, M> {
+    type Target = M;
+
+    #[inline]
+    fn deref(&self) -> &M {
+        match self.kept.get() {
+            Some(kept) => kept,
+            None if self.family.bound.get().is_none() => &self.nowhere,
+            None => self.kept.get_or_init(|| self.family.with(&self.labels).keep()),
+        }
+    }
+}
+
+impl<L: 'static, M: Metric> fmt::Debug for Lazy<L, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lazy").field("family", self.family).finish_non_exhaustive()
+    }
+}

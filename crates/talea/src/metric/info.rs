@@ -1,0 +1,83 @@
+//! Info: what does not change while a process runs, said in labels.
+
+use talea_region::{Cell, Combine, Number, Storage};
+
+use super::{Kind, Shape, single_cell_metric};
+use crate::family::Family;
+use crate::labels::Labels;
+use crate::slot::Slot;
+
+/// What an [`Info`] is made of: a series that is 1.
+#[derive(Clone, Debug)]
+pub(crate) struct Said {
+    cell: Slot<Cell>,
+}
+
+single_cell_metric!(pub(crate) Said, |opts| {
+    Shape::without_choice(opts)?;
+    let (number, storage) = (Number::Integer, Some(Storage::Single));
+    Ok(Shape::single_cell(Kind::Info, number, storage, Combine::Latest, "_info"))
+});
+
+/// What does not change while the process runs, such as its version: a series that is
+/// always 1 and says it in its labels.
+///
+/// Processes that share the region share it: the latest call counts.
+///
+/// ```
+/// use talea::{Info, Labels, Opts, Registry};
+///
+/// #[derive(Labels)]
+/// struct Build<'a> { version: &'a str, revision: &'a str }
+///
+/// let registry = Registry::for_test()?;
+/// let build: Info<Build<'static>> =
+///     registry.register(Opts::new("shop_build", "What this program was built from."))?;
+/// build.set(Build { version: "1.4.0", revision: "f3a91c" });
+/// let labels = [("version", "1.4.0"), ("revision", "f3a91c")];
+/// assert_eq!(registry.snapshot().value("shop_build_info", &labels), Some(1.0));
+/// # Ok::<(), talea::Error>(())
+/// ```
+pub struct Info<L> {
+    pub(crate) family: Family<L, Said>,
+}
+
+impl<L> Info<L> {
+    /// An info that is not installed yet: what it is told goes nowhere.
+    pub const fn new() -> Self {
+        Self { family: Family::new() }
+    }
+}
+
+impl<L: 'static> Info<L> {
+    /// Says these labels, in place of those that were said before. Where the region has
+    /// no room for them nothing changes.
+    ///
+    /// Cost: that of making a series; it is meant to be called once.
+    pub fn set<Q: Labels<Static = L>>(&self, labels: Q) {
+        let Some(series) = self.family.bound.get().map(|bound| bound.family) else { return };
+        let text = crate::labels::LabelText::of(&labels);
+        if let Ok(looked) = series.series(text.as_bytes()) {
+            looked.at(0).set(1);
+            series.remove_where(|other| other != text.as_bytes());
+        }
+    }
+}
+
+impl<L> Default for Info<L> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<L> Clone for Info<L> {
+    fn clone(&self) -> Self {
+        Self { family: self.family.clone() }
+    }
+}
+
+impl<L> std::fmt::Debug for Info<L> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Info").field("family", &self.family).finish()
+    }
+}

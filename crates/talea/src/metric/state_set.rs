@@ -1,0 +1,140 @@
+//! State sets: which of some states hold.
+
+use std::marker::PhantomData;
+
+use talea_region::{Cell, Cells, Combine, Number, Storage};
+
+use super::{Kind, Metric, Sealed, Shape};
+use crate::labels::{LabelText, LabelValue};
+use crate::opts::Opts;
+use crate::slot::Slot;
+
+/// Which of the states of an enum hold: usually exactly one, as of a circuit breaker
+/// that is open, closed or half open. A scrape shows each state as 0 or 1, with a
+/// label that is called as the metric. Before the first call none holds.
+///
+/// All states are one word of the region, so a scrape never sees two that were set one
+/// after the other. Processes that share the region share it: the latest call counts.
+///
+/// Cost of each operation: one atomic operation.
+///
+/// ```
+/// use talea::{LabelValue, Opts, Registry, StateSet};
+///
+/// #[derive(LabelValue)]
+/// enum Circuit { Closed, HalfOpen, Open }
+///
+/// let registry = Registry::for_test()?;
+/// let opts = Opts::new("payment_circuit", "State of the payment provider's circuit.");
+/// let circuit: StateSet<Circuit> = registry.register(opts)?;
+/// circuit.set(Circuit::HalfOpen);
+/// let snapshot = registry.snapshot();
+/// let state = |name| snapshot.value("payment_circuit", &[("payment_circuit", name)]);
+/// assert_eq!((state("half_open"), state("open")), (Some(1.0), Some(0.0)));
+/// # Ok::<(), talea::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct StateSet<E> {
+    cell: Slot<Cell>,
+    states: PhantomData<fn(E)>,
+}
+
+impl<E: LabelValue + 'static> StateSet<E> {
+    /// A state set that is not installed yet: what it is told goes nowhere.
+    pub const fn new() -> Self {
+        Self { cell: Slot::late(), states: PhantomData }
+    }
+
+    /// This state holds, and no other.
+    #[inline]
+    pub fn set(&self, state: E) {
+        if let Some(cell) = self.cell.get() {
+            cell.set(bit(&state));
+        }
+    }
+
+    /// This state holds, whatever the others do.
+    #[inline]
+    pub fn enable(&self, state: E) {
+        if let Some(cell) = self.cell.get() {
+            cell.update(|bits| Some(bits | bit(&state)));
+        }
+    }
+
+    /// This state does not hold, whatever the others do.
+    #[inline]
+    pub fn disable(&self, state: E) {
+        if let Some(cell) = self.cell.get() {
+            cell.update(|bits| Some(bits & !bit(&state)));
+        }
+    }
+
+    /// Whether a state holds; false where not installed.
+    #[inline]
+    pub fn is(&self, state: E) -> bool {
+        self.cell.get().is_some_and(|cell| cell.get() & bit(&state) != 0)
+    }
+}
+
+fn bit(state: &impl LabelValue) -> u64 {
+    // A registered set has at most 64 states.
+    1 << (state.index() as u64 % 64)
+}
+
+impl<E> Clone for StateSet<E> {
+    fn clone(&self) -> Self {
+        Self { cell: self.cell.clone(), states: PhantomData }
+    }
+}
+
+impl<E: LabelValue + 'static> Default for StateSet<E> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<E: LabelValue + 'static> Metric for StateSet<E> {}
+
+impl<E: LabelValue + 'static> Sealed for StateSet<E> {
+    type Bound = Cell;
+
+    // Only ever copied.
+
+    #[allow(clippy::declare_interior_mutable_const)]
+
+    const UNBOUND: Self = Self::new();
+
+    fn shape(opts: &Opts<'_>) -> Result<Shape, String> {
+        Shape::without_choice(opts)?;
+        if let Some(fault) = E::fault() {
+            return Err(fault);
+        }
+        let count = E::cardinality().filter(|count| (1..=64).contains(count)).ok_or_else(|| {
+            let found = E::cardinality().map_or("any number".to_owned(), |n| n.to_string());
+            format!("a state set has 1 to 64 states, this one {found}; use an enum of the states")
+        })?;
+        let states = (0..count).map(|n| {
+            let mut text = LabelText::new();
+            E::write_nth(n, &mut text);
+            String::from_utf8_lossy(text.as_bytes()).into_owned()
+        });
+        let (number, storage) = (Number::Integer, Some(Storage::Single));
+        let shape = Shape::single_cell(Kind::StateSet, number, storage, Combine::Latest, "");
+        Ok(Shape { states: states.collect(), ..shape })
+    }
+
+    #[inline]
+    fn bind(cells: Cells, _: &'static [u64]) -> Cell {
+        cells.at(0)
+    }
+
+    #[inline]
+    fn holding(cell: Slot<Cell>) -> Self {
+        Self { cell, states: PhantomData }
+    }
+
+    #[inline]
+    fn slot(&self) -> &Slot<Cell> {
+        &self.cell
+    }
+}

@@ -1,0 +1,348 @@
+//! Registering: from what a metric is to where its values lie.
+
+use std::any::{Any, TypeId};
+use std::collections::HashSet;
+use std::sync::{OnceLock, PoisonError};
+
+use talea_region::{Combine, FamilyError, FamilySpec, Registered, Storage};
+
+use crate::definition::Definition;
+use crate::error::Error;
+use crate::family::{self, Family};
+use crate::labels::{LabelText, Labels};
+use crate::metric::{Info, Kind, Metric, Said, Shape};
+use crate::names;
+use crate::opts::Opts;
+use crate::registry::Registry;
+use crate::slot::{self, Slot};
+use crate::values::{self, Values};
+
+/// Series a family, unless it says otherwise.
+const SERIES_LIMIT: u64 = 2000;
+
+/// Families of more combinations than this are looked up by hash, however fixed
+/// these are: a place for each takes memory.
+const FIXED_AT_MOST: usize = 4096;
+
+/// The label text of the series that takes what overflows.
+pub(crate) const OVERFLOW: &str = "otel_metric_overflow=\"true\"";
+
+/// The label of a gauge of which each process has its own.
+pub(crate) const PID: &str = "pid";
+
+/// What can be registered: a metric, or a family of them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no metric",
+    label = "not a metric",
+    note = "a field of Metrics must be a metric, a Family, or be marked #[metric(nested)]"
+)]
+pub trait Registrable: Sized {
+    /// One that is not installed yet.
+    #[doc(hidden)]
+    fn unbound() -> Self;
+
+    /// Registers this one under a name and binds it to its cells.
+    ///
+    /// # Errors
+    ///
+    /// As [`Registry::register`]; and it is installed in another registry.
+    fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error>;
+}
+
+impl<M: Metric> Registrable for M {
+    fn unbound() -> Self {
+        M::UNBOUND
+    }
+
+    fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
+        let bound = registry.bound::<M>(opts, &Group::of::<()>())?;
+        // The series without labels is the one that an overflow would go to.
+        bind(self.slot(), bound.overflow, opts)
+    }
+}
+
+impl<L: Labels + 'static, M: Metric> Registrable for Family<L, M> {
+    fn unbound() -> Self {
+        Self::new()
+    }
+
+    fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
+        bind(&self.bound, registry.bound::<M>(opts, &Group::of::<L>())?, opts)
+    }
+}
+
+impl<L: Labels + 'static> Registrable for Info<L> {
+    fn unbound() -> Self {
+        Self::new()
+    }
+
+    fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
+        let opts = opts.expires_after(None);
+        bind(&self.family.bound, registry.bound::<Said>(&opts, &Group::open::<L>())?, &opts)
+    }
+}
+
+fn bind<T: slot::Bound>(slot: &Slot<T>, bound: T, opts: &Opts<'_>) -> Result<(), Error> {
+    if slot.bind(bound) {
+        return Ok(());
+    }
+    Err(Error::register(
+        opts.name,
+        "it is installed in another registry or under another name already; a metric has one place",
+    ))
+}
+
+/// What there is to know of a family's labels, whatever their type.
+struct Group<'a> {
+    names: &'a [&'a str],
+    cardinality: Option<usize>,
+    fault: Option<String>,
+    write_nth: fn(usize, &mut LabelText),
+    /// Whose numbers the combinations have.
+    numbered_by: TypeId,
+}
+
+impl Group<'_> {
+    fn of<L: Labels + 'static>() -> Self {
+        Self { cardinality: L::cardinality(), ..Self::open::<L>() }
+    }
+
+    /// As if no label's values were fixed.
+    fn open<L: Labels + 'static>() -> Self {
+        Self {
+            names: L::NAMES,
+            cardinality: None,
+            fault: L::fault(),
+            write_nth: L::write_nth,
+            numbered_by: TypeId::of::<L>(),
+        }
+    }
+
+    fn check(&self, name: &str, shape: &Shape) -> Result<(), String> {
+        let mut seen = HashSet::new();
+        for label in self.names {
+            let fault = if *label == PID && shape.combine == Combine::Each {
+                Some("a gauge of which each process has its own gets this label from us")
+            } else if *label == name && shape.kind == Kind::StateSet {
+                Some("a state set names its states by this label")
+            } else {
+                names::fault_in_label(label)
+            };
+            if let Some(fault) = fault {
+                return Err(format!("its label {label:?} cannot be used: {fault}"));
+            }
+            if !seen.insert(label) {
+                return Err(format!("its label {label:?} is there twice"));
+            }
+        }
+        self.fault.clone().map_or(Ok(()), Err)
+    }
+}
+
+impl Registry {
+    /// Registers a family whose label names are known at run time, or finds the one that
+    /// is defined alike.
+    ///
+    /// ```
+    /// use talea::{Counter, Opts, Registry};
+    ///
+    /// let registry = Registry::for_test()?;
+    /// let names: Vec<String> = vec!["method".into(), "country".into()];
+    /// let orders = registry.family::<Counter>(Opts::new("orders", "Orders accepted."), &names)?;
+    /// orders.with_values(&["card", "pe"]).inc();
+    /// let labels = [("method", "card"), ("country", "pe")];
+    /// assert_eq!(registry.snapshot().value("orders_total", &labels), Some(1.0));
+    /// # Ok::<(), talea::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`register`](Self::register).
+    pub fn family<M: Metric>(
+        &self,
+        opts: Opts<'_>,
+        labels: &[impl AsRef<str>],
+    ) -> Result<Family<Values, M>, Error> {
+        let names: Vec<&str> = labels.iter().map(AsRef::as_ref).collect();
+        let group = Group {
+            names: &names,
+            cardinality: None,
+            fault: None,
+            write_nth: |_, _| {},
+            numbered_by: TypeId::of::<Values>(),
+        };
+        let family = Family::new();
+        bind(&family.bound, self.bound::<M>(&opts, &group)?, &opts)?;
+        Ok(family)
+    }
+
+    /// Registers a family of `M` with such labels.
+    fn bound<M: Metric>(
+        &self,
+        opts: &Opts<'_>,
+        group: &Group<'_>,
+    ) -> Result<family::Bound<M>, Error> {
+        self.try_bound(opts, group).map_err(|reason| Error::register(opts.name, reason))
+    }
+
+    fn try_bound<M: Metric>(
+        &self,
+        opts: &Opts<'_>,
+        group: &Group<'_>,
+    ) -> Result<family::Bound<M>, String> {
+        let shape = M::shape(opts)?;
+        let name = names::completed(opts.name, shape.ending);
+        names::fault_in_metric(&name, shape.kind).map_or(Ok(()), Err)?;
+        group.check(&name, &shape)?;
+        if opts.help.trim().is_empty() {
+            return Err("the help is empty; say in a sentence what is measured".to_owned());
+        }
+        if let Some(other) =
+            names::clashes(&name).find(|other| self.region.has_family(other.as_bytes()))
+        {
+            return Err(format!(
+                "{other:?} is registered too, and in OpenMetrics the two would have one name; \
+                 rename one"
+            ));
+        }
+        let combinations = combinations(opts, group)?;
+        let definition = Definition {
+            per_unit: shape.per_unit,
+            labels: group.names.iter().map(|&label| label.to_owned()).collect(),
+            thresholds: shape.thresholds.clone(),
+            states: shape.states.clone(),
+            help: opts.help.to_owned(),
+        };
+        let spec = FamilySpec {
+            name: name.as_bytes(),
+            definition: &definition.encode(),
+            kind: shape.kind as u8,
+            storage: storage(&shape, opts, group),
+            number: shape.number,
+            combine: shape.combine,
+            cells: shape.cells as u32,
+            limit: opts.limit.or(combinations).unwrap_or(SERIES_LIMIT),
+            idle_minutes: if combinations.is_some() { 0 } else { idle_minutes(opts) },
+            // What is set and stands still says something.
+            hides: matches!(shape.kind, Kind::Counter | Kind::Histogram),
+        };
+        let Registered { family, conflict } =
+            self.region.family(spec).map_err(|error| match error {
+                FamilyError::Conflict => self.conflict(&name, &shape, &definition),
+                other => other.to_string(),
+            })?;
+        if conflict {
+            eprintln!(
+                "talea: other processes define the metric {name:?} otherwise; until they end, \
+                 scrapes show the newest definition only"
+            );
+        }
+        let bound = self.bound_once::<M>(family, group, &definition)?;
+        if opts.whole {
+            make_whole(&bound, group)?;
+        }
+        Ok(bound)
+    }
+
+    /// What handles of a family point to. It lives as long as they might, so it is made
+    /// once, however often the family is registered.
+    fn bound_once<M: Metric>(
+        &self,
+        family: talea_region::Family,
+        group: &Group<'_>,
+        definition: &Definition,
+    ) -> Result<family::Bound<M>, String> {
+        let mut all = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (family.number(), group.numbered_by, TypeId::of::<M>());
+        let found = all.get(&key).and_then(|found: &Box<dyn Any + Send + Sync>| {
+            found.downcast_ref::<family::Bound<M>>()
+        });
+        if let Some(found) = found {
+            return Ok(*found);
+        }
+        let thresholds: &'static [u64] = Vec::leak(definition.thresholds.clone());
+        let overflow = if group.names.is_empty() { "" } else { OVERFLOW };
+        let overflow =
+            family.series_beyond_limit(overflow.as_bytes()).map_err(|error| error.to_string())?;
+        let places = group.cardinality.filter(|&n| n <= FIXED_AT_MOST).unwrap_or(0);
+        let bound = family::Bound {
+            family,
+            thresholds,
+            overflow: M::bind(overflow, thresholds),
+            fixed: Vec::leak((0..places).map(|_| OnceLock::new()).collect()),
+            openings: Vec::leak(values::openings(group.names)),
+        };
+        all.insert(key, Box::new(bound));
+        Ok(bound)
+    }
+
+    /// In what a definition differs from the one that the name has.
+    fn conflict(&self, name: &str, shape: &Shape, wanted: &Definition) -> String {
+        let snapshot = self.region.snapshot_of(&|found| found == name.as_bytes());
+        let difference = snapshot.families().first().map_or_else(
+            || FamilyError::Conflict.to_string(),
+            |found| {
+                let kind = Kind::from_u8(found.kind).unwrap_or(shape.kind);
+                if kind != shape.kind {
+                    let (found, wanted) = (kind.as_str(), shape.kind.as_str());
+                    format!("it is registered as a {found}, and now a {wanted} was asked for")
+                } else if found.combine != shape.combine {
+                    let (found, wanted) = (found.combine, shape.combine);
+                    format!("its processes combine by {found:?}, and now {wanted:?} was asked for")
+                } else {
+                    Definition::decode(&found.definition)
+                        .map_or_else(String::new, |found| found.difference(wanted))
+                }
+            },
+        );
+        format!("{difference}; use one definition, or another name")
+    }
+}
+
+/// How many label combinations there are, where that is fixed.
+fn combinations(opts: &Opts<'_>, group: &Group<'_>) -> Result<Option<u64>, String> {
+    let combinations = group.cardinality.map(|n| n as u64);
+    match (opts.whole, combinations, opts.limit) {
+        (true, None, _) => Err("`whole` is asked for, and not all of its labels have fixed \
+                                values; leave it out, or give each label an enum or a label_set!"
+            .to_owned()),
+        (true, Some(all), Some(limit)) if limit < all => Err(format!(
+            "`whole` is asked for, and its limit is {limit} series where it has {all} label \
+             combinations; raise the limit"
+        )),
+        _ => Ok(combinations),
+    }
+}
+
+/// Makes every series.
+fn make_whole<M: Metric>(bound: &family::Bound<M>, group: &Group<'_>) -> Result<(), String> {
+    for n in 0..group.cardinality.unwrap_or(0) {
+        let mut text = LabelText::new();
+        (group.write_nth)(n, &mut text);
+        let cells = bound.family.lasting_series(text.as_bytes());
+        let cells = cells.map_err(|error| format!("not all of its series can be made: {error}"))?;
+        if let Some(place) = bound.fixed.get(n) {
+            place.get_or_init(|| M::bind(cells, bound.thresholds));
+        }
+    }
+    Ok(())
+}
+
+fn idle_minutes(opts: &Opts<'_>) -> u32 {
+    opts.expires_after
+        .map_or(0, |idle| u32::try_from(idle.as_secs().div_ceil(60)).unwrap_or(u32::MAX).max(1))
+}
+
+fn storage(shape: &Shape, opts: &Opts<'_>, group: &Group<'_>) -> Storage {
+    shape.storage.unwrap_or(match opts.striped.unwrap_or(group.cardinality.is_some()) {
+        true => Storage::Striped,
+        false => Storage::Single,
+    })
+}
+
+impl LabelText {
+    /// Whether a label text is that of an overflow series.
+    pub(crate) fn is_overflow(text: &[u8]) -> bool {
+        text == OVERFLOW.as_bytes()
+    }
+}

@@ -1,0 +1,67 @@
+//! What a snapshot shows beyond what the cells say: whose value it is, which state,
+//! and how often new series were refused.
+
+use std::collections::HashMap;
+
+use talea_region::Snapshot;
+
+use crate::definition::Definition;
+use crate::labels::LabelText;
+use crate::metric::Kind;
+use crate::register::PID;
+
+/// How often each family refused a new series.
+pub(crate) const DROPPED: &str = "talea_series_dropped_total";
+
+/// Names the process of each value of which every process has its own.
+pub(crate) fn by_process(raw: &mut Snapshot) {
+    // In two containers two processes may have one id. Then the slots tell them apart.
+    let mut slots = HashMap::new();
+    for owner in raw.owners() {
+        let slot = slots.entry(owner.pid).or_insert(Some(owner.slot));
+        *slot = slot.filter(|&slot| slot == owner.slot);
+    }
+    raw.name_owners(|text, owner| match slots.get(&owner.pid) {
+        Some(Some(_)) => append(text, PID, &owner.pid.to_string()),
+        _ => append(text, PID, &format!("{}@{}", owner.pid, owner.slot)),
+    });
+}
+
+/// Makes a series of each state of a state set.
+pub(crate) fn by_state(raw: &mut Snapshot, family: usize, states: &[String]) {
+    let name = String::from_utf8_lossy(&raw.families()[family].name).into_owned();
+    // A set has no more than 64; a damaged region could claim anything.
+    let states = states.get(..states.len().min(64)).unwrap_or_default();
+    raw.split(family, states.len(), |n, text, bits| {
+        append(text, &name, &states[n]);
+        *bits = *bits >> n & 1;
+    });
+}
+
+/// Adds what the region itself knows of series that were refused. Only families that
+/// did are shown, so this stays as bounded as they are.
+pub(crate) fn dropped(raw: &mut Snapshot) {
+    let refused = raw.families().iter().filter(|family| family.dropped > 0);
+    let series: Vec<(String, u64)> = refused
+        .map(|family| {
+            let name = String::from_utf8_lossy(&family.name);
+            (LabelText::one("family", &name), family.dropped)
+        })
+        .collect();
+    if series.is_empty() {
+        return;
+    }
+    let definition = Definition {
+        per_unit: 1.0,
+        labels: vec!["family".to_owned()],
+        help: "Look-ups of a new series that its family or the region had no room for.".to_owned(),
+        ..Definition::default()
+    };
+    raw.add_family(DROPPED, definition.encode(), Kind::Counter as u8, series.into_iter());
+}
+
+/// Appends a label whose value needs no escape, or has it.
+fn append(text: &mut Vec<u8>, name: &str, value: &str) {
+    let comma = if text.is_empty() { "" } else { "," };
+    text.extend([comma, name, "=\"", value, "\""].concat().bytes());
+}

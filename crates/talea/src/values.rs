@@ -1,0 +1,69 @@
+//! Families whose label names are known at run time, for bindings and for those who
+//! dislike derives.
+
+use crate::error::Refused;
+use crate::family::{Family, Looked};
+use crate::labels::LabelText;
+use crate::metric::Metric;
+use crate::slot::Slot;
+
+/// The labels of a family whose label names are known at run time; see
+/// [`Registry::family`](crate::Registry::family).
+#[derive(Clone, Copy, Debug)]
+pub enum Values {}
+
+impl<M: Metric> Family<Values, M> {
+    /// The metric of one label combination, by its values in the order of the names,
+    /// made if it is new. Where there is no room for a new one, or there are more values
+    /// than names or fewer, the family's overflow series.
+    ///
+    /// Cost: the labels are rendered, hashed once and compared; nothing is allocated
+    /// unless they are longer than 256 bytes.
+    #[inline]
+    pub fn with_values(&self, values: &[impl AsRef<str>]) -> Looked<M> {
+        self.try_with_values(values).unwrap_or_else(|_| match self.bound.get() {
+            Some(bound) => bound.overflowing(),
+            None => Looked::lasting(Slot::late()),
+        })
+    }
+
+    /// The same, or why not. A family that is not installed yet takes anything.
+    ///
+    /// # Errors
+    ///
+    /// There are more values than names or fewer; or as [`Family::try_with`].
+    pub fn try_with_values(&self, values: &[impl AsRef<str>]) -> Result<Looked<M>, Refused> {
+        let Some(bound) = self.bound.get() else { return Ok(Looked::lasting(Slot::late())) };
+        check(bound.openings, values)?;
+        bound.try_resolve(|text| write(text, bound.openings, values), None)
+    }
+
+    /// Removes a label combination, as [`Family::remove`].
+    pub fn remove_values(&self, values: &[impl AsRef<str>]) -> bool {
+        let Some(bound) = self.bound.get() else { return false };
+        let mut text = LabelText::new();
+        write(&mut text, bound.openings, values);
+        check(bound.openings, values).is_ok() && self.remove_text(text.as_bytes())
+    }
+}
+
+fn check(openings: &[String], values: &[impl AsRef<str>]) -> Result<(), Refused> {
+    let (found, expected) = (values.len(), openings.len());
+    if found == expected { Ok(()) } else { Err(Refused::Values { found, expected }) }
+}
+
+fn write(text: &mut LabelText, openings: &[String], values: &[impl AsRef<str>]) {
+    for (opening, value) in openings.iter().zip(values) {
+        text.push_raw(opening);
+        text.push_escaped(value.as_ref());
+    }
+    if !openings.is_empty() {
+        text.push_raw("\"");
+    }
+}
+
+/// What stands before each value: the end of the one before, and the name.
+pub(crate) fn openings(names: &[&str]) -> Vec<String> {
+    let end = |n| if n == 0 { "" } else { "\"," };
+    names.iter().enumerate().map(|(n, name)| format!("{}{name}=\"", end(n))).collect()
+}
