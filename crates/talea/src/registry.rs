@@ -228,6 +228,11 @@ fn storage(shape: &Shape, opts: &Opts<'_>, cardinality: Option<usize>) -> Storag
 }
 
 /// What can be registered: a metric, or a family of them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no metric that can be registered",
+    label = "a field of Metrics must be a metric, a Family, or be marked #[metric(nested)]",
+    note = "the labels of a `Family<L, M>` are a struct with `#[derive(Labels)]`"
+)]
 pub trait Registrable: Sized {
     /// One that is not installed yet.
     #[doc(hidden)]
@@ -241,6 +246,7 @@ pub trait Registrable: Sized {
     fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<M: Metric> Registrable for M {
     fn unbound() -> Self {
         M::holding(Slot::late())
@@ -252,6 +258,7 @@ impl<M: Metric> Registrable for M {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<L: Labels + 'static, M: Metric> Registrable for Family<L, M> {
     fn unbound() -> Self {
         Self::new()
@@ -274,6 +281,10 @@ fn bind<T: Copy + PartialEq>(slot: &Slot<T>, bound: T, opts: &Opts<'_>) -> Resul
 
 /// A set of metrics that an application installs: by `#[derive(Metrics)]` on a
 /// struct whose fields are metrics, families or further sets.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no set of metrics",
+    label = "give it `#[derive(Metrics)]`; if it is a metric or a Family, remove `nested`"
+)]
 pub trait Metrics: Sync {
     /// Registers each of them.
     ///
