@@ -207,8 +207,7 @@ impl Key {
         if text.len() >= 8 {
             return Self::of_ends(text);
         }
-        let word = text.iter().fold(0, |word, &byte| word << 8 | u64::from(byte));
-        Self { words: [word, 0, 0, 0], len: text.len() as u32 }
+        Self { words: [short(text), 0, 0, 0], len: text.len() as u32 }
     }
 
     /// Of a text of at least 8 bytes.
@@ -244,6 +243,17 @@ fn middle(text: &[u8], ends: u64) -> u64 {
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
+}
+
+/// All of a text of less than 8 bytes, as two parts that overlap or one of three
+/// bytes.
+#[inline]
+fn short(text: &[u8]) -> u64 {
+    if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
+        return u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last));
+    }
+    let byte = |at| text.get(at).copied().map_or(0, u64::from);
+    byte(0) << 16 | byte(1) << 8 | byte(2)
 }
 
 /// The eight bytes at a place that has so many.
