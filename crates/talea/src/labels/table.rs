@@ -104,6 +104,7 @@ impl Table {
         let text = text.as_bytes();
         let Some(key) = Key::of_usual(text) else { return self.search(text) };
         let slot = self.slot(key.ends(self.seed))?;
+        // Where the slot is free, there is no such text, and no member either.
         if slot.key == key || slot.member.is_none() {
             return slot.member;
         }
@@ -194,8 +195,8 @@ impl PartialEq for Key {
 }
 
 impl Key {
-    /// The key of a free slot: no text's, as an empty one has words of 0.
-    const NONE: Self = Self { words: [1; 4], len: 0 };
+    /// The key of a free slot. The empty text has it too, and finds no member there.
+    const NONE: Self = Self { words: [0; 4], len: 0 };
 
     /// Of a text that is told by its key and fills more than a word.
     #[inline]
