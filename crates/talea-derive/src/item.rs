@@ -2,26 +2,28 @@
 
 use syn::{Data, DataEnum, DeriveInput, Error, Field, Fields, Ident, Result};
 
-/// The named fields of a struct.
+/// The named fields of a struct. For another item, what to do instead: `enums` for
+/// an enum, `fields` for the rest.
 pub(crate) fn named_fields<'a>(
     input: &'a DeriveInput,
     derive: &str,
-    instead: &str,
+    enums: &str,
+    fields: &str,
 ) -> Result<Vec<(&'a Field, &'a Ident)>> {
     let name = &input.ident;
-    let fail = |found| {
+    let fail = |found, instead| {
         let expected = format!("{derive} is derived for a struct with named fields");
         Err(Error::new(name.span(), format!("`{name}` is {found}; {expected}. {instead}")))
     };
     match &input.data {
-        Data::Enum(_) => fail("an enum"),
-        Data::Union(_) => fail("a union"),
+        Data::Enum(_) => fail("an enum", enums),
+        Data::Union(_) => fail("a union", fields),
         Data::Struct(data) => match &data.fields {
             Fields::Named(fields) => {
                 Ok(fields.named.iter().filter_map(|f| Some((f, f.ident.as_ref()?))).collect())
             }
-            Fields::Unnamed(_) => fail("a tuple struct"),
-            Fields::Unit => fail("a unit struct"),
+            Fields::Unnamed(_) => fail("a tuple struct", fields),
+            Fields::Unit => fail("a unit struct", fields),
         },
     }
 }

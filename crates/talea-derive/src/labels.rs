@@ -11,8 +11,12 @@ use crate::attributes::{self, LabelField};
 use crate::{item, names};
 
 pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
-    let fields =
-        item::named_fields(&input, "Labels", "An enum of a label's values derives LabelValue")?;
+    let fields = item::named_fields(
+        &input,
+        "Labels",
+        "An enum of a label's values derives LabelValue",
+        "Give each label a field with its name",
+    )?;
     attributes::refuse(
         &input.attrs,
         "label",
@@ -61,7 +65,7 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
     let closing = (!parts.is_empty()).then(|| quote!(out.push_raw("\"");));
     let writes = parts.iter().map(|(_, ident, ty, display)| match display {
         true => quote_spanned! {ty.span()=> out.push_displayed::<#ty>(&self.#ident); },
-        false => quote!(::talea::LabelValue::write(&self.#ident, out);),
+        false => quote!(<#ty as ::talea::LabelValue>::write(&self.#ident, out);),
     });
     let mut of_digits = digits.iter();
     let writes_nth: Vec<_> = parts
@@ -103,7 +107,7 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
                     let index = ::talea::derived::push(
                         index,
                         <#fixed_types as ::talea::LabelValue>::cardinality(),
-                        ::talea::LabelValue::index(&self.#fixed_idents),
+                        <#fixed_types as ::talea::LabelValue>::index(&self.#fixed_idents),
                     );
                 )*
                 index

@@ -30,7 +30,8 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
     let fields = item::named_fields(
         &input,
         "Metrics",
-        "Give each metric a field with a doc comment: it is the help that a scrape shows",
+        "Give each metric a field",
+        "Give each metric a field with its name",
     )?;
     let mut seen = HashSet::new();
     let mut registrations = Vec::new();

@@ -14,52 +14,54 @@ pub(crate) fn label(ident: &Ident, said: &LabelField) -> Result<String> {
     };
     let valid = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let fault = if !is_name(&name, valid) {
-        "consists of ASCII letters, digits and '_' and does not begin with a digit"
+        "expected ASCII letters, digits and '_', and no digit first"
     } else if name.starts_with("__") {
-        "does not begin with '__', which is reserved"
+        "what begins with '__' is reserved"
     } else if name == "le" || name == "quantile" {
-        "is not `le` or `quantile`, which histograms and summaries write themselves"
+        "histograms and summaries write that label themselves"
     } else {
         return Ok(name);
     };
     Err(Error::new(
         span,
-        format!(
-            "`{ident}`: found the label name `{name}`; one {fault}. Use #[label(rename = \"…\")]"
-        ),
+        format!("`{ident}`: found the label name `{name}`; {fault}; use #[label(rename = \"…\")]"),
     ))
 }
 
 /// Checks a metric's name, before what its type adds.
 pub(crate) fn check_metric(field: &Ident, name: &str, span: Span) -> Result<()> {
     let reserved = ["_bucket", "_count", "_sum", "_created", "_info"];
-    let fault = if let Some(fault) = beginning_fault(name) {
+    let fault = if let Some(fault) = fault_in_beginning(name) {
         fault.to_owned()
     } else if let Some(ending) = reserved.iter().find(|ending| name.ends_with(**ending)) {
-        format!("does not end in `{ending}`, which is reserved for samples of other metric types")
+        format!("the ending `{ending}` is reserved for samples that other metric types make")
     } else {
         return Ok(());
     };
     Err(Error::new(
         span,
-        format!(
-            "`{field}`: found the metric name `{name}`; one {fault}. Use #[metric(name = \"…\")]"
-        ),
+        format!("`{field}`: found the metric name `{name}`; {fault}; use #[metric(name = \"…\")]"),
     ))
 }
 
 /// Checks what stands before the names of a set.
 pub(crate) fn check_prefix(prefix: &str, span: Span) -> Result<()> {
-    beginning_fault(prefix).map_or(Ok(()), |fault| {
-        Err(Error::new(span, format!("found the prefix `{prefix}`; one {fault}")))
-    })
+    match fault_in_beginning(prefix) {
+        Some(fault) => Err(Error::new(
+            span,
+            format!(
+                "found the prefix `{prefix}`; {fault}; use another one, or `name` on each field"
+            ),
+        )),
+        None => Ok(()),
+    }
 }
 
-fn beginning_fault(name: &str) -> Option<&'static str> {
+fn fault_in_beginning(name: &str) -> Option<&'static str> {
     if !is_name(name, |c| c.is_ascii_alphanumeric() || c == '_' || c == ':') {
-        Some("consists of ASCII letters, digits, '_' and ':' and does not begin with a digit")
+        Some("expected ASCII letters, digits, '_' and ':', and no digit first")
     } else if name.starts_with("__") {
-        Some("does not begin with '__', which is reserved")
+        Some("what begins with '__' is reserved")
     } else {
         None
     }

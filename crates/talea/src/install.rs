@@ -5,6 +5,10 @@ use crate::registry::Registry;
 
 /// A set of metrics that an application installs: by `#[derive(Metrics)]` on a
 /// struct whose fields are metrics, families or further sets.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no set of metrics",
+    label = "give it `#[derive(Metrics)]`; if it is a metric or a Family, remove `nested`"
+)]
 pub trait Metrics: Sync {
     /// Registers each of them.
     ///

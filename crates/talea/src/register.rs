@@ -32,9 +32,9 @@ pub(crate) const PID: &str = "pid";
 
 /// What can be registered: a metric, or a family of them.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no metric",
-    label = "not a metric",
-    note = "a field of Metrics must be a metric, a Family, or be marked #[metric(nested)]"
+    message = "`{Self}` is no metric that can be registered",
+    label = "a field of Metrics must be a metric, a Family, or be marked #[metric(nested)]",
+    note = "the labels of a `Family<L, M>` are a struct with `#[derive(Labels)]`"
 )]
 pub trait Registrable: Sized {
     /// One that is not installed yet.
@@ -49,6 +49,7 @@ pub trait Registrable: Sized {
     fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<M: Metric> Registrable for M {
     fn unbound() -> Self {
         M::UNBOUND
@@ -61,6 +62,7 @@ impl<M: Metric> Registrable for M {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<L: Labels + 'static, M: Metric> Registrable for Family<L, M> {
     fn unbound() -> Self {
         Self::new()
@@ -71,6 +73,7 @@ impl<L: Labels + 'static, M: Metric> Registrable for Family<L, M> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<L: Labels + 'static> Registrable for Info<L> {
     fn unbound() -> Self {
         Self::new()

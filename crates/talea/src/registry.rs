@@ -21,8 +21,10 @@ pub struct Registry {
     refresh: Arc<Mutex<Vec<Arc<Refresh>>>>,
     /// What handles point to, by the family's number, who numbers its label
     /// combinations, and its metric type.
-    pub(crate) bounds: Arc<Mutex<HashMap<(u32, TypeId, TypeId), Box<dyn Any + Send + Sync>>>>,
+    pub(crate) bounds: Arc<Mutex<Bounds>>,
 }
+
+type Bounds = HashMap<(u32, TypeId, TypeId), Box<dyn Any + Send + Sync>>;
 
 type Refresh = dyn Fn() + Send + Sync;
 

@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn every_code_has_the_class_that_it_begins_with() {
-        for status in 0..=u16::MAX {
+        for status in (0..1000).chain([u16::MAX]) {
             let expected = match status {
                 100..600 => format!("{}xx", status / 100),
                 _ => "_OTHER".to_owned(),

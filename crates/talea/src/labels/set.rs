@@ -44,8 +44,8 @@ use crate::error::Error;
 ///   empty one, one with a text twice, more than 65,536 texts. Cost: some hashing
 ///   of each text, and about 100 bytes for it.
 /// - `find(text) -> Option<Self>`: the value with that text; `None` where there is
-///   none, or nothing is fixed yet. Cost: a hash and a comparison, about 3 ns.
-///   Nothing is allocated or locked.
+///   none, or nothing is fixed yet. Cost: a hash and a comparison, about 4 ns for
+///   texts of 8 to 32 bytes. Nothing is allocated or locked.
 /// - `all()`: each value, in the order of the list.
 /// - `as_str() -> &'static str`: its text.
 ///
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn what_cannot_be_a_set_leaves_it_open() {
         crate::label_set! { struct Tenant; }
-        let many = (0..=Table::MAX).map(|n| n.to_string());
+        let many = std::iter::repeat_n("", Table::MAX + 1);
         for (told, part) in [
             (told(Tenant::fix(Vec::<String>::new())), "found no values"),
             (told(Tenant::fix(["a", "b", "a"])), "found the value \"a\" twice"),

@@ -102,23 +102,35 @@ impl Table {
     #[inline]
     pub(super) fn find(&self, text: &str) -> Option<Member> {
         let text = text.as_bytes();
+        let Some(key) = Key::of_usual(text) else { return self.search(text) };
+        let slot = self.slot(key.ends(self.seed))?;
+        // Where the slot is free, there is no such text, and no member either.
+        if slot.key == key || slot.member.is_none() {
+            return slot.member;
+        }
+        self.search(text)
+    }
+
+    /// Finds a text of any length, wherever it is. Out of line, so that the rest is
+    /// short enough to stand where it is called.
+    #[inline(never)]
+    fn search(&self, text: &[u8]) -> Option<Member> {
         let key = Key::of(text);
-        let mut at = key.hash(text, self.seed) as usize;
+        let mut at = key.hash(text, self.seed);
         loop {
             // There is always a free slot to end at.
-            let slot = self.slots.get(at & self.slots.len().wrapping_sub(1))?;
-            if slot.key == key && (text.len() <= WHOLE || self.is(slot.member, text)) {
-                // The key of a free slot is that of no text at all.
-                return slot.member;
+            let slot = self.slot(at)?;
+            let member = slot.member?;
+            if slot.key == key && (text.len() <= WHOLE || self.text(member).as_bytes() == text) {
+                return Some(member);
             }
-            slot.member?;
             at = at.wrapping_add(1);
         }
     }
 
-    #[cold]
-    fn is(&self, member: Option<Member>, text: &[u8]) -> bool {
-        member.is_some_and(|member| self.text(member).as_bytes() == text)
+    #[inline]
+    fn slot(&self, hash: u64) -> Option<&Slot> {
+        self.slots.get(hash as usize & self.slots.len().wrapping_sub(1))
     }
 
     #[inline]
@@ -183,41 +195,45 @@ impl PartialEq for Key {
 }
 
 impl Key {
-    /// No text's: an empty one has words of 0.
-    const NONE: Self = Self { words: [1; 4], len: 0 };
+    /// The key of a free slot. The empty text has it too, and finds no member there.
+    const NONE: Self = Self { words: [0; 4], len: 0 };
 
+    /// Of a text that is told by its key and fills more than a word.
     #[inline]
+    fn of_usual(text: &[u8]) -> Option<Self> {
+        (8..=WHOLE).contains(&text.len()).then(|| Self::of_ends(text))
+    }
+
     fn of(text: &[u8]) -> Self {
-        let len = text.len();
-        let words = if len >= 8 {
-            [
-                word(text, 0),
-                word(text, (len - 8).min(8)),
-                word(text, len.saturating_sub(16)),
-                word(text, len - 8),
-            ]
-        } else {
-            let mut all = [0; 8];
-            for (byte, &found) in all.iter_mut().zip(text) {
-                *byte = found;
-            }
-            [u64::from_le_bytes(all), 0, 0, 0]
-        };
-        // Texts beyond 4 GiB are compared as a whole like all long ones.
-        Self { words, len: len as u32 }
+        if text.len() >= 8 {
+            return Self::of_ends(text);
+        }
+        Self { words: [short(text), 0, 0, 0], len: text.len() as u32 }
+    }
+
+    /// Of a text of at least 8 bytes.
+    #[inline]
+    fn of_ends(text: &[u8]) -> Self {
+        let last = text.len().wrapping_sub(8);
+        let starts = [0, last.min(8), last.saturating_sub(8), last];
+        // Beyond 4 GiB the length does not fit; long texts are compared as a whole.
+        Self { words: starts.map(|at| word(text, at)), len: text.len() as u32 }
+    }
+
+    fn hash(&self, text: &[u8], seed: u64) -> u64 {
+        let ends = self.ends(seed);
+        if text.len() <= WHOLE { ends } else { middle(text, ends) }
     }
 
     /// Folded products, as in wyhash; a seed that fits is chosen by trying.
     #[inline]
-    fn hash(&self, text: &[u8], seed: u64) -> u64 {
+    fn ends(&self, seed: u64) -> u64 {
         let [a, b, c, d] = self.words;
-        let ends = fold(a ^ seed, b ^ MIX[1]) ^ fold(c ^ MIX[2], d ^ seed ^ u64::from(self.len));
-        if text.len() <= WHOLE { ends } else { middle(text, ends) }
+        fold(a ^ seed, b ^ MIX[1]) ^ fold(c ^ MIX[2], d ^ seed ^ u64::from(self.len))
     }
 }
 
 /// What is between the ends of a long text.
-#[cold]
 fn middle(text: &[u8], ends: u64) -> u64 {
     text.chunks_exact(8).fold(ends, |hash, chunk| {
         fold(hash ^ chunk.first_chunk().copied().map_or(0, u64::from_le_bytes), MIX[3])
@@ -228,6 +244,17 @@ fn middle(text: &[u8], ends: u64) -> u64 {
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
+}
+
+/// All of a text of less than 8 bytes, as two parts that overlap or one of three
+/// bytes.
+#[inline]
+fn short(text: &[u8]) -> u64 {
+    if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
+        return u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last));
+    }
+    let byte = |at| text.get(at).copied().map_or(0, u64::from);
+    byte(0) << 16 | byte(1) << 8 | byte(2)
 }
 
 /// The eight bytes at a place that has so many.

@@ -95,9 +95,7 @@ impl<U: Unit> Sealed for Histogram<U> {
     type Bound = Bound;
 
     // Only ever copied.
-
     #[allow(clippy::declare_interior_mutable_const)]
-
     const UNBOUND: Self = Self::new();
 
     fn shape(opts: &Opts<'_>) -> Result<Shape, String> {

@@ -59,6 +59,10 @@ impl Kind {
 
 /// A metric type: a counter, a gauge, a histogram, a state set. Sealed: the formats
 /// know these and no others.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no metric",
+    label = "expected one of talea's: a Counter, a Gauge, a Histogram, …"
+)]
 pub trait Metric: Sealed {}
 
 /// What the registry needs to know of a metric type.

@@ -99,9 +99,7 @@ impl<E: LabelValue + 'static> Sealed for StateSet<E> {
     type Bound = Cell;
 
     // Only ever copied.
-
     #[allow(clippy::declare_interior_mutable_const)]
-
     const UNBOUND: Self = Self::new();
 
     fn shape(opts: &Opts<'_>) -> Result<Shape, String> {

@@ -1,0 +1,24 @@
+//! What the derives refuse, with messages that name the field and the remedy, and
+//! that they take all else.
+
+#[test]
+#[cfg_attr(miri, ignore = "it compiles programs")]
+fn misuse_is_refused_with_a_remedy() {
+    let cases = trybuild::TestCases::new();
+    cases.pass("tests/derives/all_choices.rs");
+    for of in ["label", "value", "metric"] {
+        cases.compile_fail(format!("tests/derives/{of}*.rs"));
+    }
+    // These are the compiler's own messages with our words in them, which each of its
+    // versions frames otherwise.
+    if version().contains(" 1.95.") {
+        cases.compile_fail("tests/derives/framed/*.rs");
+    }
+}
+
+/// The compiler's.
+fn version() -> String {
+    let rustc = std::env::var_os("RUSTC").unwrap_or("rustc".into());
+    let told = std::process::Command::new(rustc).arg("--version").output();
+    String::from_utf8_lossy(&told.unwrap().stdout).into_owned()
+}

@@ -1,0 +1,8 @@
+struct Address;
+
+#[derive(talea::Labels)]
+struct Call {
+    address: Address,
+}
+
+fn main() {}

@@ -1,0 +1,7 @@
+#[derive(talea::Metrics)]
+struct Shop {
+    #[metric(nested)]
+    orders: talea::Counter,
+}
+
+fn main() {}

@@ -1,0 +1,7 @@
+#[derive(talea::Metrics)]
+struct Shop {
+    /// Orders.
+    orders: String,
+}
+
+fn main() {}

@@ -1,0 +1,6 @@
+#[derive(talea::Labels)]
+enum Method {
+    Card,
+}
+
+fn main() {}

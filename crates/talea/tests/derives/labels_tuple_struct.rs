@@ -1,0 +1,4 @@
+#[derive(talea::Labels)]
+struct Sale<'a>(&'a str);
+
+fn main() {}

@@ -1,0 +1,6 @@
+#[derive(talea::Labels)]
+union Bits {
+    word: u32,
+}
+
+fn main() {}

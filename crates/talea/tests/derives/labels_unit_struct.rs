@@ -1,0 +1,4 @@
+#[derive(talea::Labels)]
+struct Nothing;
+
+fn main() {}

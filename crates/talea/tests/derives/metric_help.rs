@@ -1,0 +1,6 @@
+#[derive(talea::Metrics)]
+struct Shop {
+    orders: talea::Counter,
+}
+
+fn main() {}

@@ -1,0 +1,6 @@
+#[derive(talea::Metrics)]
+enum Shop {
+    Orders,
+}
+
+fn main() {}

@@ -1,0 +1,6 @@
+#[derive(talea::Metrics)]
+union Shop {
+    word: u32,
+}
+
+fn main() {}

@@ -1,0 +1,4 @@
+#[derive(talea::Metrics)]
+struct Shop;
+
+fn main() {}

@@ -1,0 +1,4 @@
+#[derive(talea::LabelValue)]
+enum Never {}
+
+fn main() {}

@@ -1,0 +1,7 @@
+#[derive(talea::LabelValue)]
+enum Method {
+    Card,
+    Transfer { bank: String },
+}
+
+fn main() {}

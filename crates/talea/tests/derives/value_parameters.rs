@@ -1,0 +1,6 @@
+#[derive(talea::LabelValue)]
+enum Method<const N: usize> {
+    Card,
+}
+
+fn main() {}

@@ -1,0 +1,6 @@
+#[derive(talea::LabelValue)]
+struct Method {
+    card: bool,
+}
+
+fn main() {}

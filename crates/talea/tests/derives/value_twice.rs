@@ -1,0 +1,8 @@
+#[derive(talea::LabelValue)]
+enum Method {
+    Card,
+    #[label(rename = "card")]
+    DebitCard,
+}
+
+fn main() {}

@@ -1,0 +1,6 @@
+#[derive(talea::LabelValue)]
+union Bits {
+    word: u32,
+}
+
+fn main() {}
