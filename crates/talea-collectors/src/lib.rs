@@ -22,4 +22,3 @@
 pub mod process;
 pub mod tasks;
 pub mod tokio;
-mod total;

@@ -10,7 +10,10 @@
 //! | `process_threads` | threads |
 //! | `process_start_time_seconds` | when it started, in seconds since 1970 |
 //!
-//! Values are read at each snapshot. One that cannot be read at that moment stays
+//! Where processes share a registry, these are sums over those that live, and the
+//! start is that of the first; CPU time is that of all there ever were.
+//!
+//! Values are read at each snapshot, of the process that takes it. One that cannot be read at that moment stays
 //! as it was.
 //!
 //! They exist on Linux. On other systems nothing is registered.

@@ -9,8 +9,7 @@
 //! This is what stable tokio tells. Its queues are not among it, so tasks that
 //! are ready are counted by [`TaskMeter`](crate::tasks::TaskMeter).
 
-use crate::total::Total;
-use talea::{Error, FloatCounter, Gauge, Opts, Registry};
+use talea::{Combine, Error, Gauge, Opts, Registry};
 use tokio::runtime::{Handle, RuntimeMetrics};
 
 /// Registers the metrics of the runtime that `runtime` belongs to.
@@ -23,37 +22,30 @@ use tokio::runtime::{Handle, RuntimeMetrics};
 ///
 /// A metric cannot be registered: see [`Registry::register`].
 pub fn register(registry: &Registry, runtime: Handle) -> Result<(), Error> {
-    let alive: Gauge = registry.register(Opts::new(
-        "tokio_alive_tasks",
-        "Tasks of the tokio runtime that are not done yet.",
-    ))?;
-    let workers: Gauge =
-        registry.register(Opts::new("tokio_workers", "Worker threads of the tokio runtime."))?;
-    let busy = busy(registry)?;
+    // Of all processes that share the registry.
+    let sum = |name, help| registry.register::<Gauge>(Opts::new(name, help).combine(Combine::Sum));
+    let alive = sum("tokio_alive_tasks", "Tasks of the tokio runtime that are not done yet.")?;
+    let workers = sum("tokio_workers", "Worker threads of the tokio runtime.")?;
     let metrics = runtime.metrics();
+    register_busy(registry, metrics.clone())?;
     registry.on_snapshot(move || {
         alive.set(metrics.num_alive_tasks() as i64);
         workers.set(metrics.num_workers() as i64);
-        busy(&metrics);
     });
     Ok(())
 }
 
 #[cfg(target_has_atomic = "64")]
-fn busy(registry: &Registry) -> Result<impl Fn(&RuntimeMetrics) + use<>, Error> {
-    let seconds: FloatCounter = registry.register(Opts::new(
-        "tokio_busy_seconds_total",
-        "Time that the workers of the tokio runtime were not parked, in seconds.",
-    ))?;
-    let total = Total::new(seconds);
-    Ok(move |metrics: &RuntimeMetrics| {
+fn register_busy(registry: &Registry, metrics: RuntimeMetrics) -> Result<(), Error> {
+    let help = "Time that the workers of the tokio runtime were not parked, in seconds.";
+    registry.observable_counter(Opts::new("tokio_busy_seconds_total", help), move || {
         let busy =
             (0..metrics.num_workers()).map(|worker| metrics.worker_total_busy_duration(worker));
-        total.reach(busy.map(|time| time.as_secs_f64()).sum());
+        busy.map(|time| time.as_secs_f64()).sum()
     })
 }
 
 #[cfg(not(target_has_atomic = "64"))]
-fn busy(_: &Registry) -> Result<impl Fn(&RuntimeMetrics) + use<>, Error> {
-    Ok(|_: &RuntimeMetrics| {})
+fn register_busy(_: &Registry, _: RuntimeMetrics) -> Result<(), Error> {
+    Ok(())
 }

@@ -14,7 +14,7 @@ use crate::opts::Opts;
 use crate::registry::Registry;
 
 impl Registry {
-    /// Registers a gauge whose value `read` gives before each snapshot. Keep it short: a
+    /// Registers a gauge whose value `read` gives, now and before each snapshot. Keep it short: a
     /// scrape waits for it.
     ///
     /// ```
@@ -39,7 +39,7 @@ impl Registry {
         read: impl Fn() -> f64 + Send + Sync + 'static,
     ) -> Result<(), Error> {
         let gauge: FloatGauge = self.register(opts)?;
-        self.on_snapshot(move || gauge.set(read()));
+        self.refresh_now_and_then(move || gauge.set(read()));
         Ok(())
     }
 
@@ -59,7 +59,7 @@ impl Registry {
         let counter: FloatCounter = self.register(opts)?;
         // Snapshots may be taken side by side: who holds this reads and adds.
         let reached = Mutex::new(0.0);
-        self.on_snapshot(move || {
+        self.refresh_now_and_then(move || {
             let mut reached = reached.lock().unwrap_or_else(PoisonError::into_inner);
             let total = read();
             if total > *reached {
@@ -100,7 +100,7 @@ impl Registry {
     ) -> Result<(), Error> {
         let family: Family<L, FloatGauge> = self.register(opts)?;
         let before = Mutex::new(HashSet::new());
-        self.on_snapshot(move || {
+        self.refresh_now_and_then(move || {
             let mut before = before.lock().unwrap_or_else(PoisonError::into_inner);
             let mut found = Found { family: &family, texts: HashSet::new() };
             read(&mut found);
@@ -111,6 +111,14 @@ impl Registry {
             *before = now;
         });
         Ok(())
+    }
+}
+
+impl Registry {
+    /// Refreshes now, so that a reader outside finds something, and before each snapshot.
+    fn refresh_now_and_then(&self, refresh: impl Fn() + Send + Sync + 'static) {
+        refresh();
+        self.on_snapshot(refresh);
     }
 }
 

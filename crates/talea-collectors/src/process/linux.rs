@@ -1,11 +1,10 @@
 //! The gauges of a Linux process and where each is read.
 
 use super::stat::{Stat, boot_time, open_descriptors};
-use crate::total::Total;
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_gettime};
-use talea::{Error, FloatCounter, FloatGauge, Gauge, Opts, Registry};
+use talea::{Combine, Error, FloatGauge, Gauge, Opts, Registry};
 
 pub(super) fn register(registry: &Registry) -> Result<(), Error> {
     register_cpu(registry)?;
@@ -14,13 +13,8 @@ pub(super) fn register(registry: &Registry) -> Result<(), Error> {
 }
 
 fn register_cpu(registry: &Registry) -> Result<(), Error> {
-    let seconds: FloatCounter = registry.register(Opts::new(
-        "process_cpu_seconds_total",
-        "User and system CPU time of the process in seconds.",
-    ))?;
-    let total = Total::new(seconds);
-    show(registry, move || total.reach(cpu_seconds()));
-    Ok(())
+    let help = "User and system CPU time of the process in seconds.";
+    registry.observable_counter(Opts::new("process_cpu_seconds_total", help), cpu_seconds)
 }
 
 /// The process's clock rather than `/proc/self/stat`, whose ticks of 10 ms are
@@ -34,22 +28,21 @@ fn register_stat(registry: &Registry) -> Result<(), Error> {
     let (Ok(stat), Ok(boot_time)) = (Stat::read(), boot_time()) else {
         return Ok(());
     };
-    let start: FloatGauge = registry.register(Opts::new(
+    let opts = Opts::new(
         "process_start_time_seconds",
         "When the process started, in seconds since 1970-01-01 UTC.",
-    ))?;
+    );
+    let start: FloatGauge = registry.register(opts.combine(Combine::Min))?;
     start.set(boot_time as f64 + stat.start_ticks as f64 / clock_ticks_per_second() as f64);
 
-    let resident: Gauge = registry.register(Opts::new(
+    let resident = sum(
+        registry,
         "process_resident_memory_bytes",
         "Memory of the process that is in RAM, in bytes.",
-    ))?;
-    let virtual_memory: Gauge = registry.register(Opts::new(
-        "process_virtual_memory_bytes",
-        "Address space of the process in bytes.",
-    ))?;
-    let threads: Gauge =
-        registry.register(Opts::new("process_threads", "Threads of the process."))?;
+    )?;
+    let virtual_memory =
+        sum(registry, "process_virtual_memory_bytes", "Address space of the process in bytes.")?;
+    let threads = sum(registry, "process_threads", "Threads of the process.")?;
     let page = page_size() as i64;
     show(registry, move || {
         if let Ok(stat) = Stat::read() {
@@ -62,8 +55,7 @@ fn register_stat(registry: &Registry) -> Result<(), Error> {
 }
 
 fn register_descriptors(registry: &Registry) -> Result<(), Error> {
-    let max: Gauge = registry
-        .register(Opts::new("process_max_fds", "Descriptors that the process may have open."))?;
+    let max = sum(registry, "process_max_fds", "Descriptors that the process may have open.")?;
     show(registry, move || {
         let limit = getrlimit(Resource::Nofile).current;
         max.set(limit.and_then(|n| n.try_into().ok()).unwrap_or(i64::MAX));
@@ -72,14 +64,18 @@ fn register_descriptors(registry: &Registry) -> Result<(), Error> {
     if open_descriptors().is_err() {
         return Ok(());
     }
-    let open: Gauge = registry
-        .register(Opts::new("process_open_fds", "Descriptors that the process has open."))?;
+    let open = sum(registry, "process_open_fds", "Descriptors that the process has open.")?;
     show(registry, move || {
         if let Ok(count) = open_descriptors() {
             open.set(count as i64);
         }
     });
     Ok(())
+}
+
+/// A gauge that is the sum over the processes that share the registry.
+fn sum(registry: &Registry, name: &str, help: &str) -> Result<Gauge, Error> {
+    registry.register(Opts::new(name, help).combine(Combine::Sum))
 }
 
 /// Refreshes now and before each snapshot.
