@@ -233,3 +233,29 @@ fn runs_of_a_pool_do_not_overlap() {
         assert_eq!(region.taken(&pool), 40);
     });
 }
+
+#[test]
+fn two_that_wipe_at_once_take_nothing_away_twice() {
+    check(|region, family| {
+        let cell = family.lasting_series(b"a").unwrap().at(0);
+        cell.add(5);
+        let other = spawn(1, move || {
+            let _guard = region.enter();
+            assert!(region.count_from_zero(0));
+            cell.add(3);
+            assert!(cell.get() <= 3, "what came after its own wiping is what is left");
+        });
+        {
+            let _guard = region.enter();
+            assert!(region.count_from_zero(0));
+            assert!(cell.get() <= 3);
+        }
+        other.join().unwrap();
+        let left = cell.get();
+        assert!(left == 3 || left == 0, "{left}");
+        cell.add(2);
+        assert_eq!(value(region, b"a"), Some(left + 2));
+        let singles = region.usage().single_cells.taken / WORD;
+        assert_eq!(singles, 1 + 2, "the cell and one base");
+    });
+}
