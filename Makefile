@@ -33,6 +33,7 @@ test: setup-test
 	$(CARGO) build --locked $(ALL)
 	$(CARGO) test --locked $(ALL)
 	$(MODELS) LOOM_MAX_PREEMPTIONS=2 $(MODEL_TEST)
+	scripts/publishable
 
 # What takes longer: more kills, adds and series, models, Miri, fuzzing, other
 # platforms.

@@ -74,7 +74,7 @@ struct SeriesCopy {
     text: std::ops::Range<usize>,
     values: usize,
     /// The process whose value it is, where each has its own.
-    owner: Option<Owner>,
+    owner: Option<Box<Owner>>,
 }
 
 /// A process that has the region open.
@@ -122,7 +122,7 @@ impl Snapshot {
     /// the text and what it may append.
     pub fn name_owners(&mut self, mut name: impl FnMut(&mut Vec<u8>, Owner)) {
         for series in &mut self.series {
-            if let Some(owner) = series.owner {
+            if let Some(owner) = series.owner.as_deref().copied() {
                 let from = self.text.len();
                 self.text.extend_from_within(series.text.clone());
                 let mut text = self.text.split_off(from);
@@ -135,7 +135,7 @@ impl Snapshot {
 
     /// The processes whose own values are in it, once for each such series.
     pub fn owners(&self) -> impl Iterator<Item = Owner> {
-        self.series.iter().filter_map(|series| series.owner)
+        self.series.iter().filter_map(|series| series.owner.as_deref().copied())
     }
 
     /// Makes each series of a family, counted from 0, several of one cell: `part` is
@@ -444,7 +444,7 @@ impl<S: Source> Taking<'_, S> {
                 return None;
             }
             if combine == Combine::Each {
-                let (values, owner) = (self.out.values.len(), Some(owner));
+                let (values, owner) = (self.out.values.len(), Some(Box::new(owner)));
                 self.out.values.extend(said);
                 self.out.series.push(SeriesCopy { values, owner, ..series.clone() });
             } else if any {
