@@ -36,10 +36,11 @@ impl Storage {
 }
 
 /// What the cells of a family count in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Number {
     /// Unsigned integers; sums wrap, so that adding `n.wrapping_neg()` takes away.
+    #[default]
     Integer = 0,
     /// 64-bit floats.
     Float = 1,

@@ -34,7 +34,15 @@ impl Chosen {
     }
 
     pub(crate) fn has(&self, family: u32) -> bool {
-        self.has_any(family, family.saturating_add(1))
+        self.place(family).is_some()
+    }
+
+    /// Which of the chosen a family is, counted from 0 in the order of their numbers.
+    #[inline]
+    pub(crate) fn place(&self, family: u32) -> Option<u32> {
+        let after = *self.before.get(family as usize + 1)?;
+        let before = self.before[family as usize];
+        (before < after).then_some(before)
     }
 
     fn has_any(&self, first: u32, end: u32) -> bool {

@@ -16,7 +16,7 @@ use crate::layout::*;
 use crate::mapping::Backing;
 use crate::record::{self, Head};
 use crate::region::Region;
-use crate::snapshot::{self, Snapshot, Source};
+use crate::snapshot::{self, RECORD_WORDS, Snapshot, Source};
 
 /// A region that is read from outside the processes that use it.
 #[derive(Debug)]
@@ -126,7 +126,9 @@ impl Reader {
         // The records once more: what one of them names may have come to belong to
         // another while it was read.
         copy.stands = copy.compare(file, records.1 / RECORD_LEN)?;
-        Ok(snapshot::take(&copy, &|_| true))
+        let mut snapshot = Snapshot::default();
+        snapshot::take(&copy, &|_| true, &mut snapshot);
+        Ok(snapshot)
     }
 }
 
@@ -204,8 +206,6 @@ impl Source for Copy<'_> {
         self.reader.locks.others_hold(slot..slot + 1).unwrap_or(true)
     }
 }
-
-const RECORD_WORDS: usize = (RECORD_LEN / WORD) as usize;
 
 /// Whether two copies of a record are of one series. That it was looked up or hidden
 /// meanwhile does not matter.

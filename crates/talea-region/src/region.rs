@@ -201,9 +201,16 @@ impl Region {
     /// Copies those families out whose names are wanted. Cost: their series, and a word
     /// for each 64 others.
     pub fn snapshot_of(&'static self, wants: &dyn Fn(&[u8]) -> bool) -> Snapshot {
+        let mut snapshot = Snapshot::default();
+        self.snapshot_into(&mut snapshot, wants);
+        snapshot
+    }
+
+    /// The same into a snapshot that was taken before, whose memory is used again.
+    pub fn snapshot_into(&'static self, out: &mut Snapshot, wants: &dyn Fn(&[u8]) -> bool) {
         // Nothing that is being copied is used for something else meanwhile.
         let _guard = self.enter();
-        snapshot::take(self, wants)
+        snapshot::take(self, wants, out);
     }
 
     /// How much of the region is in use.

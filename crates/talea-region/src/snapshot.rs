@@ -29,6 +29,16 @@ pub(crate) trait Source {
     /// that what was read for it meanwhile is its own.
     fn stands(&self, record: u64) -> bool;
 
+    /// A series record's words; 0 where they are not there.
+    #[inline]
+    fn record(&self, at: u64) -> Record {
+        let mut record = [0; RECORD_WORDS];
+        if let Some(words) = self.words(at, RECORD_WORDS as u64) {
+            record.iter_mut().zip(words).for_each(|(word, found)| *word = found);
+        }
+        record
+    }
+
     /// One word; 0 where it is not there.
     fn word(&self, at: u64) -> u64 {
         self.words(at, 1).and_then(|mut words| words.next()).unwrap_or(0)
@@ -43,10 +53,12 @@ pub struct Snapshot {
     series: Vec<SeriesCopy>,
     text: Vec<u8>,
     values: Vec<u64>,
+    /// The processes whose own values some series are.
+    owners: Vec<Owner>,
 }
 
 /// A family in a snapshot.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct FamilyCopy {
     /// The name that it is found by.
     pub name: Vec<u8>,
@@ -67,15 +79,30 @@ pub struct FamilyCopy {
     series: std::ops::Range<usize>,
 }
 
-#[derive(Clone, Debug)]
+/// A series record's words.
+type Record = [u64; RECORD_WORDS];
+pub(crate) const RECORD_WORDS: usize = (RECORD_LEN / WORD) as usize;
+const HEAD: usize = (SERIES_HEAD / WORD) as usize;
+const TEXT: usize = (SERIES_TEXT / WORD) as usize;
+const CELLS: usize = (SERIES_CELLS / WORD) as usize;
+const CREATED: usize = (SERIES_CREATED / WORD) as usize;
+const PINS: usize = (SERIES_PINS / WORD) as usize;
+const BASE: usize = (SERIES_BASE / WORD) as usize;
+
+/// Half a cache line: there are many.
+#[derive(Clone, Copy, Debug)]
 struct SeriesCopy {
-    family: u32,
-    created: u64,
-    text: std::ops::Range<usize>,
+    /// Where its text lies in that of all, packed.
+    text: u64,
     values: usize,
+    created: u64,
+    family: u32,
     /// The process whose value it is, where each has its own.
-    owner: Option<Box<Owner>>,
+    owner: u32,
 }
+
+/// No process's.
+const NOBODY: u32 = u32::MAX;
 
 /// A process that has the region open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +130,11 @@ impl Snapshot {
         &self.families
     }
 
+    /// The label text of all series, and what else was named.
+    pub fn text(&self) -> &[u8] {
+        &self.text
+    }
+
     /// The series of a family in the order of their records: that of their birth,
     /// as long as none was removed.
     pub fn series<'a>(
@@ -110,7 +142,7 @@ impl Snapshot {
         family: &'a FamilyCopy,
     ) -> impl ExactSizeIterator<Item = SeriesView<'a>> {
         self.series[family.series.clone()].iter().map(|series| SeriesView {
-            text: &self.text[series.text.clone()],
+            text: &self.text[span(series.text)],
             values: &self.values[series.values..series.values + family.cells as usize],
             created_unix_nanos: series.created,
         })
@@ -122,20 +154,17 @@ impl Snapshot {
     /// the text and what it may append.
     pub fn name_owners(&mut self, mut name: impl FnMut(&mut Vec<u8>, Owner)) {
         for series in &mut self.series {
-            if let Some(owner) = series.owner.as_deref().copied() {
-                let from = self.text.len();
-                self.text.extend_from_within(series.text.clone());
-                let mut text = self.text.split_off(from);
-                name(&mut text, owner);
-                self.text.append(&mut text);
-                series.text = from..self.text.len();
+            if let Some(owner) = self.owners.get(series.owner as usize) {
+                let mut text = self.text[span(series.text)].to_vec();
+                name(&mut text, *owner);
+                series.text = append(&mut self.text, &text);
             }
         }
     }
 
     /// The processes whose own values are in it, once for each such series.
-    pub fn owners(&self) -> impl Iterator<Item = Owner> {
-        self.series.iter().filter_map(|series| series.owner.as_deref().copied())
+    pub fn owners(&self) -> &[Owner] {
+        &self.owners
     }
 
     /// Makes each series of a family, counted from 0, several of one cell: `part` is
@@ -152,13 +181,11 @@ impl Snapshot {
         series.end += whole.len() * parts;
         for one in whole {
             for n in 0..parts {
-                let one = self.series[one].clone();
-                let (mut text, mut value) =
-                    (self.text[one.text.clone()].to_vec(), self.values[one.values]);
+                let one = self.series[one];
+                let mut text = self.text[span(one.text)].to_vec();
+                let mut value = self.values[one.values];
                 part(n, &mut text, &mut value);
-                let from = self.text.len();
-                self.text.append(&mut text);
-                let (text, values) = (from..self.text.len(), self.values.len());
+                let (text, values) = (append(&mut self.text, &text), self.values.len());
                 self.values.push(value);
                 self.series.push(SeriesCopy { text, values, ..one });
             }
@@ -178,14 +205,12 @@ impl Snapshot {
         // No record of the region has this number.
         let id = u32::MAX;
         for (text, value) in series {
-            let start = self.text.len();
-            self.text.extend_from_slice(text.as_bytes());
             self.series.push(SeriesCopy {
-                family: id,
-                created: 0,
-                text: start..self.text.len(),
+                text: append(&mut self.text, text.as_bytes()),
                 values: self.values.len(),
-                owner: None,
+                created: 0,
+                family: id,
+                owner: NOBODY,
             });
             self.values.push(value);
         }
@@ -204,8 +229,27 @@ impl Snapshot {
     }
 }
 
-/// Copies the families out of a source whose names are wanted.
-pub(crate) fn take(source: &impl Source, wants: &dyn Fn(&[u8]) -> bool) -> Snapshot {
+/// Appends to the text of all; where it lies, packed.
+fn append(all: &mut Vec<u8>, text: &[u8]) -> u64 {
+    let at = all.len() as u64;
+    // What is longer than a span can name is cut; no label text of ours is.
+    let len = text.len().min(Span::MAX_LEN as usize);
+    all.extend_from_slice(&text[..len]);
+    Span { at, len: len as u64 }.pack()
+}
+
+fn span(packed: u64) -> std::ops::Range<usize> {
+    let Span { at, len } = Span::unpack(packed);
+    at as usize..(at + len) as usize
+}
+
+/// Copies the families out of a source whose names are wanted, into a snapshot whose
+/// memory is used again.
+pub(crate) fn take(source: &impl Source, wants: &dyn Fn(&[u8]) -> bool, out: &mut Snapshot) {
+    out.series.clear();
+    out.text.clear();
+    out.values.clear();
+    out.owners.clear();
     let mut taking = Taking {
         s: *source.sections(),
         source,
@@ -213,11 +257,10 @@ pub(crate) fn take(source: &impl Source, wants: &dyn Fn(&[u8]) -> bool) -> Snaps
         blocks: living(source).map(|block| block.delta).collect(),
         living: living(source).collect(),
         family_text: 0,
-        out: Snapshot::default(),
+        out,
     };
     taking.families(wants);
     taking.series();
-    taking.out
 }
 
 /// How far each plane in use lies behind plane 0, in a fixed order.
@@ -267,7 +310,7 @@ struct Taking<'a, S> {
     blocks: Vec<u64>,
     /// Bytes of names and definitions so far.
     family_text: u64,
-    out: Snapshot,
+    out: &'a mut Snapshot,
 }
 
 impl<S: Source> Taking<'_, S> {
@@ -275,59 +318,66 @@ impl<S: Source> Taking<'_, S> {
         let backed = self.source.word(M_FAMILIES + BACKED);
         let used = self.source.word(M_FAMILIES).min(backed) / FAMILY_LEN;
         let used = used.min(self.s.family_max) as u32;
-        let families = (0..used).filter_map(|id| self.family(id));
-        self.out.families = families.filter(|family| wants(&family.name)).collect();
+        // Names and definitions go where those of the last time were.
+        let mut places = std::mem::take(&mut self.out.families);
+        let mut filled = 0;
+        for id in 0..used {
+            if filled == places.len() {
+                places.push(FamilyCopy::default());
+            }
+            let place = &mut places[filled];
+            if self.family(id, place).is_some() && wants(&place.name) {
+                filled += 1;
+            }
+        }
+        places.truncate(filled);
+        self.out.families = places;
     }
 
-    fn family(&mut self, id: u32) -> Option<FamilyCopy> {
+    fn family(&mut self, id: u32, out: &mut FamilyCopy) -> Option<()> {
         let word = |at| self.source.word(self.s.families + u64::from(id) * FAMILY_LEN + at);
         let (families::PUBLISHED, head) = FamilyHead::unpack(word(FAMILY_HEAD))? else {
             return None;
         };
-        let (mut name, mut definition) = (Vec::new(), Vec::new());
         let spans = [FAMILY_NAME, FAMILY_DEFINITION].map(|at| Span::unpack(word(at)));
         // Each has text of its own, so together it fits the region.
         self.family_text += spans[0].len + spans[1].len;
         if self.family_text > self.limit() {
             return None;
         }
-        self.text(spans[0], &mut name)?;
-        self.text(spans[1], &mut definition)?;
-        Some(FamilyCopy {
-            name,
-            definition,
-            kind: head.kind,
-            number: head.number,
-            combine: head.combine,
-            created_unix_nanos: word(FAMILY_CREATED),
-            dropped: word(FAMILY_DROPPED),
-            id,
-            cells: head.cells,
-            series: 0..0,
-        })
+        out.name.clear();
+        out.definition.clear();
+        self.text(spans[0], &mut out.name)?;
+        self.text(spans[1], &mut out.definition)?;
+        out.kind = head.kind;
+        out.number = head.number;
+        out.combine = head.combine;
+        out.created_unix_nanos = word(FAMILY_CREATED);
+        out.dropped = word(FAMILY_DROPPED);
+        out.id = id;
+        out.cells = head.cells;
+        out.series = 0..0;
+        Some(())
     }
 
     fn series(&mut self) {
         // The mark moves before the pages behind it are backed.
         let backed = self.source.word(M_RECORDS + BACKED);
         let used = self.source.word(M_RECORDS + USED).min(backed).min(self.s.records.len);
-        let mut place = vec![None; self.s.family_max as usize];
-        for (n, family) in self.out.families.iter().enumerate() {
-            place[family.id as usize] = Some(n as u32);
-        }
         let chosen = Chosen::of(&self.s, self.out.families.iter().map(|family| family.id));
         for record in groups::records_of(self.source, &chosen, used) {
-            let record = self.s.records.at + record;
-            let head = self.source.word(record + SERIES_HEAD);
+            let at = self.s.records.at + record;
+            let record = self.source.record(at);
+            let head = record[HEAD];
             if record::state(head) != PUBLISHED {
                 continue;
             }
             let head = Head::unpack(head);
-            let Some(&Some(family)) = place.get(head.family as usize) else { continue };
+            let Some(family) = chosen.place(head.family) else { continue };
             let series = self.out.series.len();
             let (texts, values) = (self.out.text.len(), self.out.values.len());
-            let shown = self.one_series(record, family, head);
-            if shown.is_none() || !self.source.stands(record) {
+            let shown = self.one_series(&record, family, head);
+            if shown.is_none() || !self.source.stands(at) {
                 self.out.series.truncate(series);
                 self.out.text.truncate(texts);
                 self.out.values.truncate(values);
@@ -344,67 +394,70 @@ impl<S: Source> Taking<'_, S> {
         }
     }
 
-    fn one_series(&mut self, record: u64, family: u32, head: Head) -> Option<()> {
+    #[inline]
+    fn one_series(&mut self, record: &Record, family: u32, head: Head) -> Option<()> {
         let FamilyCopy { cells, number, combine, .. } = self.out.families[family as usize];
-        let run = CellRun::unpack(self.source.word(record + SERIES_CELLS))?;
+        let run = CellRun::unpack(record[CELLS])?;
         if run.count != u64::from(cells) {
             return None;
         }
         // What a damaged record claims costs nothing: its text is copied before its
         // cells are summed, and each series has cells and text of its own, so together
         // they fit the region.
-        let (values, start) = (self.out.values.len(), self.out.text.len());
-        let span = Span::unpack(self.source.word(record + SERIES_TEXT));
-        if (values as u64 + run.count) * WORD > self.limit()
-            || start as u64 + span.len > self.limit()
-        {
+        let (values, start) = (self.out.values.len(), self.out.text.len() as u64);
+        let Span { at, len } = Span::unpack(record[TEXT]);
+        if (values as u64 + run.count) * WORD > self.limit() || start + len > self.limit() {
             return None;
         }
         let mut texts = std::mem::take(&mut self.out.text);
-        let copied = self.text(span, &mut texts);
+        let copied = self.text(Span { at, len }, &mut texts);
         self.out.text = texts;
         copied?;
-        let text = start..self.out.text.len();
-        let (base, wiped) = self.base(record, run);
-        let created = self.source.word(record + SERIES_CREATED).max(wiped);
-        let series = SeriesCopy { family, created, text, values, owner: None };
+        let text = Span { at: start, len }.pack();
+        let created = record[CREATED];
+        let mut series = SeriesCopy { text, values, created, family, owner: NOBODY };
         if run.storage == Storage::Owned && combine.knows_silence() {
             return self.owned_values(series, run, number, combine);
         }
+        let base = self.base(record[BASE], run);
         let digest = self.sum(run, number)?;
-        if head.hidden && digest == self.seen(record)? {
+        if head.hidden && digest == self.seen(record[PINS])? {
             return None;
         }
-        for (value, base) in self.out.values[values..].iter_mut().zip(base) {
-            *value = wipe::since(number, *value, base);
+        if let Some((wiped, base)) = base {
+            series.created = created.max(wiped);
+            for (value, base) in self.out.values[values..].iter_mut().zip(base) {
+                *value = wipe::since(number, *value, base);
+            }
         }
         self.out.series.push(series);
         Some(())
     }
 
-    /// What a series counted when it was last wiped, and when that was.
-    fn base(&self, record: u64, run: CellRun) -> (Vec<u64>, u64) {
-        let at = self.source.word(record + SERIES_BASE);
+    /// When a series was last wiped, and what it counted then; read before its cells.
+    #[inline]
+    fn base(&self, at: u64, run: CellRun) -> Option<(u64, Vec<u64>)> {
         if at == 0 || !self.s.base_can_lie(at, run.count) {
-            return (Vec::new(), 0);
+            return None;
         }
-        let words = self.source.words(at, run.count + 1).map(|words| words.collect());
-        let mut words: Vec<u64> = words.unwrap_or_default();
-        if words.is_empty() {
-            return (words, 0);
-        }
-        let wiped = words.remove(0);
-        (words, wiped)
+        let mut words = self.source.words(at, run.count + 1)?;
+        Some((words.next()?, words.collect()))
     }
 
     /// What a kept series' cells summed up to when a sweep last looked.
-    fn seen(&self, record: u64) -> Option<u64> {
-        let at = self.source.word(record + SERIES_PINS);
-        self.s.pins_can_lie(at).then(|| self.source.word(at + PINS_SEEN))
+    fn seen(&self, pins: u64) -> Option<u64> {
+        self.s.pins_can_lie(pins).then(|| self.source.word(pins + PINS_SEEN))
     }
 
     /// Appends the values of a run of cells; returns what its words sum up to.
+    #[inline]
     fn sum(&mut self, run: CellRun, number: Number) -> Option<u64> {
+        // Most series are one cell.
+        if run.storage == Storage::Single && run.count == 1 {
+            let value = self.source.words(run.at, 1)?.next()?;
+            self.out.values.push(value);
+            return Some(value);
+        }
         let stripes: [u64; STRIPES as usize] =
             std::array::from_fn(|n| n as u64 * stripe_len(run.count));
         let copies: &[u64] = match run.storage {
@@ -444,15 +497,16 @@ impl<S: Source> Taking<'_, S> {
                 return None;
             }
             if combine == Combine::Each {
-                let (values, owner) = (self.out.values.len(), Some(Box::new(owner)));
+                let (values, n) = (self.out.values.len(), self.out.owners.len() as u32);
+                self.out.owners.push(owner);
                 self.out.values.extend(said);
-                self.out.series.push(SeriesCopy { values, owner, ..series.clone() });
+                self.out.series.push(SeriesCopy { values, owner: n, ..series });
             } else if any {
                 let extreme = self.out.values[series.values..].iter_mut();
                 extreme.zip(said).for_each(|(one, other)| *one = combine.of(number, *one, other));
             } else {
                 self.out.values.extend(said);
-                self.out.series.push(series.clone());
+                self.out.series.push(series);
                 any = true;
             }
         }
@@ -460,14 +514,18 @@ impl<S: Source> Taking<'_, S> {
     }
 
     /// Appends the text at `span`.
+    #[inline]
     fn text(&self, span: Span, out: &mut Vec<u8>) -> Option<()> {
         if span.at.checked_add(span.len)? > self.s.arena.len {
             return None;
         }
-        let start = out.len();
+        let end = out.len() + span.len as usize;
         let words = self.source.words(self.s.arena.at + span.at, span.len.div_ceil(WORD))?;
-        out.extend(words.flat_map(u64::to_le_bytes));
-        out.truncate(start + span.len as usize);
+        out.reserve(span.len.next_multiple_of(WORD) as usize);
+        for word in words {
+            out.extend_from_slice(&word.to_le_bytes());
+        }
+        out.truncate(end);
         Some(())
     }
 

@@ -69,6 +69,7 @@ pub mod parse;
 mod query;
 mod register;
 mod registry;
+mod scraper;
 mod slot;
 mod snapshot;
 mod told;
@@ -90,6 +91,7 @@ pub use observable::Found;
 pub use opts::Opts;
 pub use register::Registrable;
 pub use registry::Registry;
+pub use scraper::Scraper;
 pub use snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot, Value};
 #[cfg(feature = "derive")]
 pub use talea_derive::{LabelValue, Labels, Metrics};

@@ -258,7 +258,7 @@ pub(crate) fn selector(name: &str, label_text: &str) -> String {
 
 /// A float as the text format has it.
 pub(crate) fn shown(x: f64) -> String {
-    let mut out = String::new();
+    let mut out = Vec::new();
     expose::write_float(&mut out, x);
-    out
+    String::from_utf8(out).unwrap_or_default()
 }

@@ -111,14 +111,36 @@ impl Registry {
     /// The values of those families whose names are wanted, as samples have them (a
     /// counter's with `_total`). Cost: their series; a word for each 64 others.
     pub fn snapshot_of(&self, wants: impl Fn(&str) -> bool) -> Snapshot {
-        let refresh = self.refresh.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        refresh.iter().for_each(|refresh| refresh());
+        let mut snapshot = Snapshot::default();
+        self.snapshot_into(&mut snapshot, wants);
+        snapshot
+    }
+
+    /// The same into a snapshot that was taken before, whose memory is used again: for
+    /// who takes one after the other. Once it is as large as it gets, nothing is
+    /// allocated for it.
+    pub fn snapshot_into(&self, out: &mut Snapshot, wants: impl Fn(&str) -> bool) {
+        self.refresh();
         self.region.sweep_if_due();
-        let mut raw = self.region.snapshot_of(&|name| std::str::from_utf8(name).is_ok_and(&wants));
-        if wants(told::DROPPED) {
-            told::dropped(&mut raw);
+        out.refill(|raw| {
+            let wants_bytes = |name: &[u8]| std::str::from_utf8(name).is_ok_and(&wants);
+            self.region.snapshot_into(raw, &wants_bytes);
+            if wants(told::DROPPED) {
+                told::dropped(raw);
+            }
+        });
+    }
+
+    fn refresh(&self) {
+        // A refresher may register another.
+        let mut n = 0;
+        loop {
+            let all = self.refresh.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(next) = all.get(n).cloned() else { return };
+            drop(all);
+            next();
+            n += 1;
         }
-        Snapshot::of(raw)
     }
 
     /// Has the families whose names are wanted count from 0 again, as

@@ -13,12 +13,27 @@ use crate::metric::Kind;
 use crate::told;
 
 /// All values of a registry at one instant, copied out of the region.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Snapshot {
     raw: talea_region::Snapshot,
-    /// The families that can be shown, by name; the number is that of the raw
-    /// family.
-    families: Vec<(usize, Kind, Definition)>,
+    /// The families that can be shown, by name.
+    families: Vec<Shown>,
+    /// Those of the last time, while this one is filled.
+    before: Vec<Shown>,
+    /// Whether the label text of all series together is UTF-8. In a region that is not
+    /// damaged it is.
+    is_text: bool,
+}
+
+/// A family that can be shown.
+#[derive(Clone)]
+struct Shown {
+    /// Which of the raw families it is.
+    n: usize,
+    kind: Kind,
+    definition: Definition,
+    /// That definition as the region has it.
+    encoded: Vec<u8>,
 }
 
 /// A family in a snapshot.
@@ -51,36 +66,45 @@ pub enum Value {
 }
 
 impl Snapshot {
-    pub(crate) fn of(mut raw: talea_region::Snapshot) -> Self {
-        told::by_process(&mut raw);
-        // What cannot be read was written by something that is not Talea, and
-        // is left out.
-        let mut families: Vec<_> = raw
-            .families()
-            .iter()
-            .enumerate()
-            .filter_map(|(n, family)| {
-                let definition = Definition::decode(&family.definition)?;
-                std::str::from_utf8(&family.name).ok()?;
-                Some((n, Kind::from_u8(family.kind)?, definition))
-            })
-            .collect();
+    /// Takes another, whose memory is used again: `copy` is to fill in the raw one.
+    pub(crate) fn refill(&mut self, copy: impl FnOnce(&mut talea_region::Snapshot)) {
+        let Self { raw, families, before, is_text } = self;
+        copy(raw);
+        told::by_process(raw);
+        // Definitions are decoded when they are new. They mostly come in the order of the
+        // last time.
+        families.sort_unstable_by_key(|family| family.n);
+        std::mem::swap(families, before);
+        let mut before = before.drain(..).peekable();
+        for (n, family) in raw.families().iter().enumerate() {
+            while before.next_if(|earlier| earlier.n < n).is_some() {}
+            let same = before.next_if(|earlier| {
+                earlier.n == n
+                    && earlier.encoded == family.definition
+                    && earlier.kind as u8 == family.kind
+            });
+            // What cannot be read was written by something that is not Talea, and is left
+            // out.
+            families.extend(same.or_else(|| Shown::of(n, family)));
+        }
         // Of one name, as while a new version is rolled out, the newest is shown.
-        let age = |n: usize| std::cmp::Reverse(raw.families()[n].created_unix_nanos);
-        families.sort_by_key(|(n, ..)| (&raw.families()[*n].name, age(*n)));
-        families
-            .dedup_by(|older, newer| raw.families()[older.0].name == raw.families()[newer.0].name);
-        for (n, kind, definition) in &families {
+        let raw_of = |shown: &Shown| &raw.families()[shown.n];
+        families.sort_unstable_by(|one, other| {
+            let (one, other) = (raw_of(one), raw_of(other));
+            one.name.cmp(&other.name).then(other.created_unix_nanos.cmp(&one.created_unix_nanos))
+        });
+        families.dedup_by(|older, newer| raw_of(older).name == raw_of(newer).name);
+        for Shown { n, kind, definition, .. } in families.iter() {
             if *kind == Kind::StateSet {
-                told::by_state(&mut raw, *n, &definition.states);
+                told::by_state(raw, *n, &definition.states);
             }
         }
-        Self { raw, families }
+        *is_text = std::str::from_utf8(raw.text()).is_ok();
     }
 
     /// The families, sorted by name.
     pub fn families(&self) -> impl ExactSizeIterator<Item = FamilySnapshot<'_>> {
-        self.families.iter().map(|(n, kind, definition)| FamilySnapshot {
+        self.families.iter().map(|Shown { n, kind, definition, .. }| FamilySnapshot {
             snapshot: self,
             raw: &self.raw.families()[*n],
             kind: *kind,
@@ -91,7 +115,19 @@ impl Snapshot {
     /// The text exposition format, version 0.0.4: to be served as
     /// [`TEXT_CONTENT_TYPE`](crate::TEXT_CONTENT_TYPE).
     pub fn to_text(&self) -> String {
-        expose::text(self)
+        let mut out = Vec::new();
+        expose::text(self, &mut out);
+        // Nothing but text is written.
+        String::from_utf8(out).unwrap_or_default()
+    }
+}
+
+impl Shown {
+    fn of(n: usize, family: &FamilyCopy) -> Option<Self> {
+        let definition = Definition::decode(&family.definition)?;
+        std::str::from_utf8(&family.name).ok()?;
+        let kind = Kind::from_u8(family.kind)?;
+        Some(Self { n, kind, definition, encoded: family.definition.clone() })
     }
 }
 
@@ -111,6 +147,10 @@ impl<'a> FamilySnapshot<'a> {
     /// What kind of metric it is.
     pub fn kind(&self) -> Kind {
         self.kind
+    }
+
+    pub(crate) fn number(&self) -> Number {
+        self.raw.number
     }
 
     /// The help text.
@@ -144,6 +184,23 @@ impl<'a> SeriesSnapshot<'a> {
         std::str::from_utf8(self.raw.text).unwrap_or_default()
     }
 
+    /// The same as bytes, which are UTF-8, without looking at each.
+    #[inline]
+    pub(crate) fn label_bytes(&self) -> &'a [u8] {
+        // A damaged region could cut a character between two series.
+        let is_whole = self.raw.text.first().is_none_or(|first| first & 0xC0 != 0x80);
+        match self.family.snapshot.is_text && is_whole {
+            true => self.raw.text,
+            false => self.label_text().as_bytes(),
+        }
+    }
+
+    /// Its first value, as the region has it.
+    #[inline]
+    pub(crate) fn word(&self) -> u64 {
+        self.raw.values.first().copied().unwrap_or_default()
+    }
+
     /// Since when it counts: when it was made, or wiped. `None` of what a reader adds.
     pub fn created(&self) -> Option<SystemTime> {
         let nanos = Some(self.raw.created_unix_nanos).filter(|&nanos| nanos > 0)?;
@@ -157,8 +214,7 @@ impl<'a> SeriesSnapshot<'a> {
 
     /// The value.
     pub fn value(&self) -> Value {
-        let values = self.raw.values;
-        let first = values.first().copied().unwrap_or_default();
+        let first = self.word();
         match (self.family.kind, self.family.raw.number) {
             (Kind::Histogram, _) => Value::Histogram(self.histogram()),
             (_, Number::Float) => Value::Float(f64::from_bits(first)),

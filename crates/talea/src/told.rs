@@ -17,7 +17,7 @@ pub(crate) const DROPPED: &str = "talea_series_dropped_total";
 pub(crate) fn by_process(raw: &mut Snapshot) {
     // In two containers two processes may have one id. Then the slots tell them apart.
     let mut slots = HashMap::new();
-    for owner in raw.owners() {
+    for owner in raw.owners().iter().copied() {
         let slot = slots.entry(owner.pid).or_insert(Some(owner.slot));
         *slot = slot.filter(|&slot| slot == owner.slot);
     }

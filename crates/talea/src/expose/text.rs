@@ -1,35 +1,47 @@
 //! The Prometheus text format, version 0.0.4. Source: "Exposition formats" in
 //! the Prometheus documentation.
 
+use talea_region::Number;
+
 use crate::metric::Kind;
 use crate::snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot, Value};
 
 /// What the format is served as.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-pub(crate) fn text(snapshot: &Snapshot) -> String {
-    let mut out = String::new();
-    snapshot.families().for_each(|family| write_family(&mut out, &family));
-    out
+/// Appends the text.
+pub(crate) fn text(snapshot: &Snapshot, out: &mut Vec<u8>) {
+    snapshot.families().for_each(|family| write_family(out, &family));
 }
 
-fn write_family(out: &mut String, family: &FamilySnapshot<'_>) {
+fn write_family(out: &mut Vec<u8>, family: &FamilySnapshot<'_>) {
     let mut series = family.series().peekable();
     if series.peek().is_none() {
         return;
     }
     let name = family.name();
-    out.extend(["# HELP ", name, " "]);
+    push(out, &["# HELP ", name, " "]);
     // Label values also escape quotes; the help does not.
-    for c in family.help().chars() {
-        match c {
-            '\\' => out.push_str(r"\\"),
-            '\n' => out.push_str(r"\n"),
-            _ => out.push(c),
+    for byte in family.help().bytes() {
+        match byte {
+            b'\\' => out.extend_from_slice(br"\\"),
+            b'\n' => out.extend_from_slice(br"\n"),
+            _ => out.push(byte),
         }
     }
-    out.extend(["\n# TYPE ", name, " ", type_word(family.kind()), "\n"]);
-    series.for_each(|series| write_series(out, name, family.kind(), &series));
+    push(out, &["\n# TYPE ", name, " ", type_word(family.kind()), "\n"]);
+    match (family.kind(), family.number()) {
+        (Kind::Histogram, _) => series.for_each(|series| write_histogram(out, name, &series)),
+        (_, Number::Float) => series.for_each(|series| {
+            sample(out, name, &series, |out| write_float(out, f64::from_bits(series.word())));
+        }),
+        (Kind::Gauge, Number::Integer) => series.for_each(|series| {
+            sample(out, name, &series, |out| write_integer(out, series.word() as i64));
+        }),
+        (_, Number::Integer) => series.for_each(|series| {
+            sample(out, name, &series, |out| write_integer(out, series.word()));
+        }),
+    }
 }
 
 /// The word after `# TYPE`: what this format does not know are gauges.
@@ -40,66 +52,79 @@ fn type_word(kind: Kind) -> &'static str {
     }
 }
 
-fn write_series(out: &mut String, name: &str, kind: Kind, series: &SeriesSnapshot<'_>) {
-    let labels = series.label_text();
-    match series.value() {
-        Value::Histogram(histogram) => {
-            debug_assert_eq!(kind, Kind::Histogram);
-            for (bound, count) in histogram.cumulative() {
-                out.extend([
-                    name,
-                    "_bucket{",
-                    labels,
-                    if labels.is_empty() { "" } else { "," },
-                    "le=\"",
-                ]);
-                write_float(out, bound);
-                out.push_str("\"} ");
-                write_integer(out, count);
-                out.push('\n');
-            }
-            sample(out, name, "_sum", labels, |out| write_float(out, histogram.sum()));
-            sample(out, name, "_count", labels, |out| write_integer(out, histogram.count()));
-        }
-        Value::Unsigned(n) => sample(out, name, "", labels, |out| write_integer(out, n)),
-        Value::Signed(n) => sample(out, name, "", labels, |out| write_integer(out, n)),
-        Value::Float(x) => sample(out, name, "", labels, |out| write_float(out, x)),
+fn write_histogram(out: &mut Vec<u8>, name: &str, series: &SeriesSnapshot<'_>) {
+    let Value::Histogram(histogram) = series.value() else { return };
+    let labels = series.label_bytes();
+    for (bound, count) in histogram.cumulative() {
+        push(out, &[name, "_bucket{"]);
+        out.extend_from_slice(labels);
+        push(out, &[if labels.is_empty() { "" } else { "," }, "le=\""]);
+        write_float(out, bound);
+        push(out, &["\"} "]);
+        write_integer(out, count);
+        out.push(b'\n');
     }
+    let named = |out: &mut Vec<u8>, ending: &str| {
+        push(out, &[name, ending]);
+        write_labels(out, labels);
+    };
+    named(out, "_sum");
+    write_float(out, histogram.sum());
+    out.push(b'\n');
+    named(out, "_count");
+    write_integer(out, histogram.count());
+    out.push(b'\n');
 }
 
+#[inline]
 fn sample(
-    out: &mut String,
+    out: &mut Vec<u8>,
     name: &str,
-    ending: &str,
-    labels: &str,
-    value: impl FnOnce(&mut String),
+    series: &SeriesSnapshot<'_>,
+    value: impl FnOnce(&mut Vec<u8>),
 ) {
-    out.extend([name, ending]);
-    if !labels.is_empty() {
-        out.extend(["{", labels, "}"]);
-    }
-    out.push(' ');
+    let labels = series.label_bytes();
+    // All of the line, and the longest number.
+    out.reserve(name.len() + labels.len() + 32);
+    out.extend_from_slice(name.as_bytes());
+    write_labels(out, labels);
     value(out);
-    out.push('\n');
+    out.push(b'\n');
 }
 
-fn write_integer(out: &mut String, n: impl itoa::Integer) {
-    out.push_str(itoa::Buffer::new().format(n));
+/// The labels in their braces, if there are any, and the blank before a value.
+#[inline]
+fn write_labels(out: &mut Vec<u8>, labels: &[u8]) {
+    if !labels.is_empty() {
+        out.push(b'{');
+        out.extend_from_slice(labels);
+        out.push(b'}');
+    }
+    out.push(b' ');
 }
 
-pub(crate) fn write_float(out: &mut String, x: f64) {
+fn push(out: &mut Vec<u8>, texts: &[&str]) {
+    texts.iter().for_each(|text| out.extend_from_slice(text.as_bytes()));
+}
+
+#[inline]
+fn write_integer(out: &mut Vec<u8>, n: impl itoa::Integer) {
+    out.extend_from_slice(itoa::Buffer::new().format(n).as_bytes());
+}
+
+pub(crate) fn write_float(out: &mut Vec<u8>, x: f64) {
     if x.is_nan() {
-        out.push_str("NaN");
+        push(out, &["NaN"]);
     } else if x.is_infinite() {
-        out.push_str(if x > 0.0 { "+Inf" } else { "-Inf" });
+        push(out, &[if x > 0.0 { "+Inf" } else { "-Inf" }]);
     } else if x == x.trunc() && x.abs() < 1e15 {
         // 10 rather than 10.0: as Prometheus itself writes it.
         if x == 0.0 && x.is_sign_negative() {
-            out.push('-');
+            out.push(b'-');
         }
         write_integer(out, x as i64);
     } else {
-        out.push_str(ryu::Buffer::new().format_finite(x));
+        push(out, &[ryu::Buffer::new().format_finite(x)]);
     }
 }
 
@@ -110,9 +135,9 @@ mod tests {
     #[test]
     fn floats_are_written_as_prometheus_reads_them() {
         let shown = |x| {
-            let mut out = String::new();
+            let mut out = Vec::new();
             write_float(&mut out, x);
-            out
+            String::from_utf8(out).unwrap()
         };
         for (x, text) in [
             (0.0, "0"),
