@@ -184,7 +184,7 @@ fn a_kept_series_is_hidden_while_idle_and_comes_back_with_its_next_add() {
     }
     assert!(values(region, "f").is_empty());
     kept.at(0).add(1);
-    assert_eq!(values(region, "f"), HashMap::from([(b"kept".to_vec(), 1)]));
+    assert_eq!(values(region, "f"), HashMap::from([(b"kept".to_vec(), 4)]));
     region.sweep();
     assert_eq!(values(region, "f").len(), 1);
     for _ in 0..4 {
