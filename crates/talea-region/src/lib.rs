@@ -18,8 +18,8 @@
 //! How the memory is laid out is drawn in `layout.rs` and in
 //! `docs/region-format.md`. All unsafe code of the Rust side is here:
 //! `restartable.rs` (the per-CPU adds), `mapping.rs`, `slots.rs` and `region.rs`
-//! (system calls and what they return), `reader.rs` (words seen as bytes),
-//! `planes.rs` (a cell's copy in another plane), `index.rs` (a prefetch) and
+//! (system calls and what they return), `reader.rs` and `texts.rs` (words seen
+//! as bytes), `planes.rs` (a cell's copy in another plane), `index.rs` (a prefetch) and
 //! `models.rs` (a model's region is freed).
 
 #![allow(unsafe_code)]
@@ -50,6 +50,7 @@ mod series;
 mod slots;
 mod snapshot;
 mod sweep;
+mod texts;
 mod wipe;
 
 pub use cells::{Cell, Cells, Combine, Number, Storage};

@@ -13,6 +13,7 @@ use crate::families::{self, FamilyHead};
 use crate::groups::{self, Chosen};
 use crate::layout::*;
 use crate::record::{self, CellRun, Head, PUBLISHED, STRIPES, stripe_len};
+use crate::texts::Texts;
 use crate::wipe;
 
 /// Where a snapshot's words come from.
@@ -51,7 +52,7 @@ pub struct Snapshot {
     families: Vec<FamilyCopy>,
     /// Grouped by family, in the order of their records within one.
     series: Vec<SeriesCopy>,
-    text: Vec<u8>,
+    texts: Texts,
     values: Vec<u64>,
     /// The processes whose own values some series are.
     owners: Vec<Owner>,
@@ -130,9 +131,9 @@ impl Snapshot {
         &self.families
     }
 
-    /// The label text of all series, and what else was named.
+    /// The label text of all series, and zeros between.
     pub fn text(&self) -> &[u8] {
-        &self.text
+        self.texts.bytes()
     }
 
     /// The series of a family in the order of their records: that of their birth,
@@ -142,7 +143,7 @@ impl Snapshot {
         family: &'a FamilyCopy,
     ) -> impl ExactSizeIterator<Item = SeriesView<'a>> {
         self.series[family.series.clone()].iter().map(|series| SeriesView {
-            text: &self.text[span(series.text)],
+            text: self.texts.at(series.text),
             values: &self.values[series.values..series.values + family.cells as usize],
             created_unix_nanos: series.created,
         })
@@ -153,11 +154,14 @@ impl Snapshot {
     /// Has series that belong to one process each say so in their text: `name` is given
     /// the text and what it may append.
     pub fn name_owners(&mut self, mut name: impl FnMut(&mut Vec<u8>, Owner)) {
+        if self.owners.is_empty() {
+            return;
+        }
         for series in &mut self.series {
             if let Some(owner) = self.owners.get(series.owner as usize) {
-                let mut text = self.text[span(series.text)].to_vec();
+                let mut text = self.texts.at(series.text).to_vec();
                 name(&mut text, *owner);
-                series.text = append(&mut self.text, &text);
+                series.text = self.texts.push(&text);
             }
         }
     }
@@ -182,10 +186,10 @@ impl Snapshot {
         for one in whole {
             for n in 0..parts {
                 let one = self.series[one];
-                let mut text = self.text[span(one.text)].to_vec();
+                let mut text = self.texts.at(one.text).to_vec();
                 let mut value = self.values[one.values];
                 part(n, &mut text, &mut value);
-                let (text, values) = (append(&mut self.text, &text), self.values.len());
+                let (text, values) = (self.texts.push(&text), self.values.len());
                 self.values.push(value);
                 self.series.push(SeriesCopy { text, values, ..one });
             }
@@ -206,7 +210,7 @@ impl Snapshot {
         let id = u32::MAX;
         for (text, value) in series {
             self.series.push(SeriesCopy {
-                text: append(&mut self.text, text.as_bytes()),
+                text: self.texts.push(text.as_bytes()),
                 values: self.values.len(),
                 created: 0,
                 family: id,
@@ -229,25 +233,11 @@ impl Snapshot {
     }
 }
 
-/// Appends to the text of all; where it lies, packed.
-fn append(all: &mut Vec<u8>, text: &[u8]) -> u64 {
-    let at = all.len() as u64;
-    // What is longer than a span can name is cut; no label text of ours is.
-    let len = text.len().min(Span::MAX_LEN as usize);
-    all.extend_from_slice(&text[..len]);
-    Span { at, len: len as u64 }.pack()
-}
-
-fn span(packed: u64) -> std::ops::Range<usize> {
-    let Span { at, len } = Span::unpack(packed);
-    at as usize..(at + len) as usize
-}
-
 /// Copies the families out of a source whose names are wanted, into a snapshot whose
 /// memory is used again.
 pub(crate) fn take(source: &impl Source, wants: &dyn Fn(&[u8]) -> bool, out: &mut Snapshot) {
     out.series.clear();
-    out.text.clear();
+    out.texts.truncate(0);
     out.values.clear();
     out.owners.clear();
     let mut taking = Taking {
@@ -257,6 +247,7 @@ pub(crate) fn take(source: &impl Source, wants: &dyn Fn(&[u8]) -> bool, out: &mu
         blocks: living(source).map(|block| block.delta).collect(),
         living: living(source).collect(),
         family_text: 0,
+        limit: source.sections().plane(source.sections().plane_count),
         out,
     };
     taking.families(wants);
@@ -310,6 +301,8 @@ struct Taking<'a, S> {
     blocks: Vec<u64>,
     /// Bytes of names and definitions so far.
     family_text: u64,
+    /// More than this cannot be in the region.
+    limit: u64,
     out: &'a mut Snapshot,
 }
 
@@ -342,7 +335,7 @@ impl<S: Source> Taking<'_, S> {
         let spans = [FAMILY_NAME, FAMILY_DEFINITION].map(|at| Span::unpack(word(at)));
         // Each has text of its own, so together it fits the region.
         self.family_text += spans[0].len + spans[1].len;
-        if self.family_text > self.limit() {
+        if self.family_text > self.limit {
             return None;
         }
         out.name.clear();
@@ -375,11 +368,11 @@ impl<S: Source> Taking<'_, S> {
             let head = Head::unpack(head);
             let Some(family) = chosen.place(head.family) else { continue };
             let series = self.out.series.len();
-            let (texts, values) = (self.out.text.len(), self.out.values.len());
+            let (texts, values) = (self.out.texts.len(), self.out.values.len());
             let shown = self.one_series(&record, family, head);
             if shown.is_none() || !self.source.stands(at) {
                 self.out.series.truncate(series);
-                self.out.text.truncate(texts);
+                self.out.texts.truncate(texts);
                 self.out.values.truncate(values);
             }
         }
@@ -404,16 +397,15 @@ impl<S: Source> Taking<'_, S> {
         // What a damaged record claims costs nothing: its text is copied before its
         // cells are summed, and each series has cells and text of its own, so together
         // they fit the region.
-        let (values, start) = (self.out.values.len(), self.out.text.len() as u64);
-        let Span { at, len } = Span::unpack(record[TEXT]);
-        if (values as u64 + run.count) * WORD > self.limit() || start + len > self.limit() {
+        let values = self.out.values.len();
+        let span = Span::unpack(record[TEXT]);
+        if (values as u64 + run.count) * WORD > self.limit
+            || self.out.texts.len() + span.len > self.limit
+        {
             return None;
         }
-        let mut texts = std::mem::take(&mut self.out.text);
-        let copied = self.text(Span { at, len }, &mut texts);
-        self.out.text = texts;
-        copied?;
-        let text = Span { at: start, len }.pack();
+        let words = text_words(self.source, &self.s, span)?;
+        let text = self.out.texts.push_words(words, span.len);
         let created = record[CREATED];
         let mut series = SeriesCopy { text, values, created, family, owner: NOBODY };
         if run.storage == Storage::Owned && combine.knows_silence() {
@@ -493,7 +485,7 @@ impl<S: Source> Taking<'_, S> {
             let Block { delta, owner } = self.living[n];
             let words = self.source.words(run.at.checked_add(delta)?, run.count)?;
             let Some(said) = words.map(cells::said).collect::<Option<Vec<u64>>>() else { continue };
-            if (self.out.values.len() as u64 + run.count) * WORD > self.limit() {
+            if (self.out.values.len() as u64 + run.count) * WORD > self.limit {
                 return None;
             }
             if combine == Combine::Each {
@@ -514,22 +506,23 @@ impl<S: Source> Taking<'_, S> {
     }
 
     /// Appends the text at `span`.
-    #[inline]
     fn text(&self, span: Span, out: &mut Vec<u8>) -> Option<()> {
-        if span.at.checked_add(span.len)? > self.s.arena.len {
-            return None;
-        }
         let end = out.len() + span.len as usize;
-        let words = self.source.words(self.s.arena.at + span.at, span.len.div_ceil(WORD))?;
-        out.reserve(span.len.next_multiple_of(WORD) as usize);
-        for word in words {
-            out.extend_from_slice(&word.to_le_bytes());
-        }
+        out.extend(text_words(self.source, &self.s, span)?.flat_map(u64::to_le_bytes));
         out.truncate(end);
         Some(())
     }
+}
 
-    fn limit(&self) -> u64 {
-        self.s.plane(self.s.plane_count)
+/// The words of the text at `span`.
+#[inline]
+fn text_words<S: Source>(
+    source: &S,
+    s: &Sections,
+    span: Span,
+) -> Option<impl Iterator<Item = u64>> {
+    if span.at.checked_add(span.len)? > s.arena.len {
+        return None;
     }
+    source.words(s.arena.at + span.at, span.len.div_ceil(WORD))
 }
