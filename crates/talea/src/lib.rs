@@ -99,6 +99,9 @@ pub use talea_region::{Combine, Config, OpenError, Overflow};
 pub use unit::{Bytes, Seconds, Things, Unit};
 pub use values::Values;
 
+#[doc = include_str!("../guide.md")]
+pub mod guide {}
+
 /// What the macros call and nobody else.
 #[doc(hidden)]
 pub mod derived {
