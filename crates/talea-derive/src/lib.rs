@@ -12,9 +12,16 @@ mod names;
 use proc_macro::TokenStream;
 use syn::{DeriveInput, Error, parse_macro_input};
 
-/// Derives `Labels` for a struct: each field is a label, in order. A field's
-/// name is the label's; `#[label(rename = "…")]` gives another.
-/// `#[label(display)]` takes what a field of any type displays.
+/// Derives `Labels` for a struct with named fields: each field is a label, in order. A
+/// field's name is the label's; `#[label(rename = "…")]` gives another.
+/// `#[label(display)]` takes what a field of any type displays, as a dynamic label.
+///
+/// Fields may borrow. A family is named with `'static` (`Family<Sale<'static>, Counter>`),
+/// a look-up takes any lifetime.
+///
+/// Errors while compiling: an enum, a union, a struct without field names, type or const
+/// parameters; a label name that a scraper would refuse, or that is there twice; a field
+/// whose type is no `LabelValue`.
 #[proc_macro_derive(Labels, attributes(label))]
 pub fn derive_labels(input: TokenStream) -> TokenStream {
     expand(parse_macro_input!(input), labels::derive)
@@ -25,19 +32,30 @@ pub fn derive_labels(input: TokenStream) -> TokenStream {
 /// serde: `SCREAMING_SNAKE_CASE`, `kebab-case`, `lowercase`, `UPPERCASE`,
 /// `camelCase`, `PascalCase`. `#[label(rename = "…")]` gives a variant a text of its
 /// own.
+///
+/// Such a label is fixed: a family of fixed labels finds a series by arithmetic.
+///
+/// Errors while compiling: an enum without variants, a variant with fields, a text that
+/// two variants have, anything but an enum.
 #[proc_macro_derive(LabelValue, attributes(label))]
 pub fn derive_label_value(input: TokenStream) -> TokenStream {
     expand(parse_macro_input!(input), label_value::derive)
 }
 
 /// Derives `Metrics` for a struct whose fields are metrics or families, and
-/// gives it `const fn new()` and `for_test()`.
+/// gives it `const fn new()`, with which it can be a `static`, and `for_test()`, which
+/// makes a set and a registry of its own (and panics where a metric cannot be
+/// registered).
 ///
 /// The field's doc comment is the help. The name is the struct's prefix, given
 /// by `#[metrics(prefix = "…")]`, then the field's name. `#[metric(name = "…",
 /// buckets = [..], striped = true, limit = 100, expires_after = None, combine = …,
 /// whole = true)]` on a field says otherwise, with the methods of `Opts` of these
-/// names; `#[metric(nested)]` marks a field that is a set itself.
+/// names; `#[metric(nested)]` marks a field that is a set itself, with its own prefix.
+///
+/// Errors while compiling: a field without a doc comment; a name that a scraper would
+/// refuse or that is there twice; a field that is no metric; parameters. What only the
+/// types know, such as a label name that is taken, is an error of `install`.
 #[proc_macro_derive(Metrics, attributes(metrics, metric))]
 pub fn derive_metrics(input: TokenStream) -> TokenStream {
     expand(parse_macro_input!(input), metrics::derive)

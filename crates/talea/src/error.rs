@@ -5,7 +5,9 @@ use std::fmt;
 
 use talea_region::{OpenError, Overflow};
 
-/// An error of opening, registering or fixing. Metrics themselves never fail.
+/// An error of opening, registering or fixing. Metrics themselves never fail. Its text
+/// names the file or the metric, and says what was found, what was expected and what to
+/// do.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -62,7 +64,9 @@ impl From<OpenError> for Error {
     }
 }
 
-/// Why a label combination got no series of its own.
+/// Why a label combination got no series of its own; see [`Family::try_with`].
+///
+/// [`Family::try_with`]: crate::Family::try_with
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refused {

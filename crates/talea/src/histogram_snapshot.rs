@@ -1,7 +1,8 @@
 //! A histogram as a reader sees it.
 
 /// The buckets and the sum of a histogram, or of several that have the same
-/// thresholds, at one instant; or what was observed between two.
+/// thresholds, at one instant; or what was observed between two. The cost of each
+/// question is linear in the buckets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HistogramSnapshot {
     /// Upper bounds in the shown unit, ascending; `+Inf` is not among them.
@@ -18,7 +19,8 @@ impl HistogramSnapshot {
         self.buckets.iter().sum()
     }
 
-    /// Their sum, in the shown unit (seconds, bytes).
+    /// Their sum, in the shown unit (seconds, bytes). An observation that was under way
+    /// on another thread may be in only one of the count and the sum.
     pub fn sum(&self) -> f64 {
         self.sum
     }
@@ -32,7 +34,8 @@ impl HistogramSnapshot {
     /// The value that a share `q` (0 to 1) of the observations does not exceed,
     /// interpolated within its bucket as Prometheus' `histogram_quantile` does;
     /// `None` where there are none. What is above the last threshold counts as
-    /// the last threshold.
+    /// the last threshold; a `q` out of range counts as the nearest in it. The error is
+    /// at most the width of its bucket.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let count = self.count();
         if count == 0 {

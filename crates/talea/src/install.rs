@@ -19,11 +19,13 @@ pub trait Metrics: Sync {
 }
 
 /// Installs sets of metrics, once, at the start of the application. Doing it
-/// again with the same registry changes nothing.
+/// again with the same registry changes nothing. Any thread may do it, at any time; what
+/// metrics were told before went nowhere.
 ///
 /// # Errors
 ///
-/// The first metric that cannot be registered; those before it are.
+/// The first metric that cannot be registered; those before it are. One that is
+/// installed in another registry already cannot.
 pub fn install(registry: &Registry, sets: &[&dyn Metrics]) -> Result<(), Error> {
     sets.iter().try_for_each(|set| set.register(registry))
 }

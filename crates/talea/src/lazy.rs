@@ -9,9 +9,10 @@ use crate::labels::Labels;
 use crate::metric::Metric;
 
 /// One label combination of a family, looked up when it is first used and kept from
-/// then on; made by [`Family::lazy`]. It derefs to the metric.
+/// then on; made by [`Family::lazy`]. It derefs to the metric. Any thread may use it.
 ///
-/// Cost once it is looked up: a load more than a kept handle.
+/// Cost once it is looked up: a load more than a kept handle. Where there is no room for
+/// its series when it is first used, it is the family's overflow series for good.
 pub struct Lazy<L: 'static, M: Metric> {
     family: &'static Family<L, M>,
     labels: L,

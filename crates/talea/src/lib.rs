@@ -40,15 +40,37 @@
 //! }
 //! ```
 //!
-//! - **Statics or values.** `#[derive(Metrics)]` makes a set that can be a
-//!   `static`: a library owns metrics and no registry, the application installs
-//!   them. [`Registry::register`] makes one metric under a name known at run
-//!   time.
-//! - **Tests** make a set and a registry of their own: `Shop::for_test()`.
+//! The [`guide`] goes through all of it, with examples.
+//!
+//! - **Statics or values.** [`#[derive(Metrics)]`](derive@Metrics) makes a set that can
+//!   be a `static`: a library owns metrics and no registry, the application
+//!   [`install`]s them. [`Registry::register`] makes one metric under a name known at
+//!   run time, [`Registry::family`] one with such label names.
+//! - **Types.** [`Counter`], [`FloatCounter`], [`Gauge`], [`FloatGauge`],
+//!   [`UpDownCounter`], [`Histogram`] of [`Seconds`], [`Bytes`] or [`Things`],
+//!   [`Info`], [`StateSet`]; values that are read rather than told by
+//!   [`Registry::observable_gauge`] and its like.
+//! - **Labels** are structs by [`#[derive(Labels)]`](derive@Labels). Fixed ones are
+//!   found by arithmetic: enums by [`#[derive(LabelValue)]`](derive@LabelValue), bools,
+//!   [`StatusClass`], [`HttpMethod`], a [`label_set!`] whose values a configuration
+//!   gives. Others are text, borrowed or not, numbers, or what displays itself
+//!   ([`Displayed`]).
+//! - **Handles.** [`Family::with`] finds a series, [`Looked::keep`] keeps it, [`Lazy`]
+//!   is a `static` that does both when it is first used.
 //! - **Threads and processes** share a registry without locks; see
-//!   [`Registry::new`] and [`Registry::open`].
+//!   [`Registry::new`] and [`Registry::open`]. [`Combine`] says how the gauges of
+//!   several processes make up one value.
 //! - **Bounded.** A family has 2,000 series unless it says otherwise; what comes
-//!   after goes to its series `otel_metric_overflow="true"`.
+//!   after goes to its series `otel_metric_overflow="true"`. Series that are idle go,
+//!   and [`Family::remove`], [`remove_matching`](Family::remove_matching),
+//!   [`wipe`](Family::wipe) and [`Registry::unregister`] end them at once.
+//! - **Tests** make a set and a registry of their own, `Shop::for_test()`, and ask
+//!   a [`Snapshot`]: [`value`](Snapshot::value), [`total`](Snapshot::total),
+//!   [`histogram`](Snapshot::histogram), [`select`](Snapshot::select), and assertions
+//!   that show the nearest series when they fail.
+//!
+//! No operation of a metric fails, blocks, panics or logs. What can fail is opening a
+//! registry and registering, with an [`Error`] that says what to do.
 
 mod definition;
 mod error;

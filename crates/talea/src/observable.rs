@@ -14,8 +14,8 @@ use crate::opts::Opts;
 use crate::registry::Registry;
 
 impl Registry {
-    /// Registers a gauge whose value `read` gives, now and before each snapshot. Keep it short: a
-    /// scrape waits for it.
+    /// Registers a gauge whose value `read` gives, now and before each snapshot, as
+    /// [`on_snapshot`](Self::on_snapshot) calls it. Keep it short: a scrape waits for it.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -45,8 +45,9 @@ impl Registry {
 
     /// Registers a counter that follows a total which somebody else keeps, as the CPU
     /// time of a process: before each snapshot, what `read` gives has grown by since it
-    /// was last read is added. A total that is less than before adds nothing. Processes
-    /// that share the region add up.
+    /// was last read is added. A total that is less than before adds nothing until it is
+    /// more again. Processes that share the region add up. One `read` at a time is called;
+    /// another snapshot waits for it.
     ///
     /// # Errors
     ///
@@ -72,6 +73,9 @@ impl Registry {
 
     /// Registers a family of gauges whose label combinations and values `read` gives
     /// before each snapshot. What it gave the last time and does not give any more goes.
+    /// One `read` at a time is called; another snapshot waits for it.
+    ///
+    /// Cost of each snapshot: a look-up and an allocation for each combination.
     ///
     /// ```
     /// use talea::{Labels, Opts, Registry};
@@ -130,7 +134,8 @@ pub struct Found<'a, L> {
 }
 
 impl<L: 'static> Found<'_, L> {
-    /// The value of one label combination.
+    /// The value of one label combination. Where there is no room for a new one, it is
+    /// that of the family's overflow series.
     pub fn set<Q: Labels<Static = L>>(&mut self, labels: Q, value: f64) {
         self.family.with(&labels).set(value);
         self.texts.insert(LabelText::of(&labels).as_bytes().to_vec());

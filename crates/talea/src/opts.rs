@@ -32,8 +32,8 @@ impl<'a> Opts<'a> {
     /// A metric's name and its help text.
     ///
     /// The name is completed by what the type says, where it does not say so
-    /// itself: a counter ends in `_total`, a histogram in its unit (`_seconds`,
-    /// `_bytes`).
+    /// itself: a counter ends in `_total`, an info in `_info`, a histogram in its unit
+    /// (`_seconds`, `_bytes`). What is left to say has the default that its method names.
     pub const fn new(name: &'a str, help: &'a str) -> Self {
         Self {
             name,
@@ -50,15 +50,17 @@ impl<'a> Opts<'a> {
     /// A histogram's thresholds, in the exposed unit (seconds, bytes), finite,
     /// positive and ascending; `+Inf` is added. Default: 14 from 5 ms to 10 s
     /// for seconds (OpenTelemetry's), 8 from 256 B to 4 MiB for bytes, powers of
-    /// ten up to a million otherwise. Other types ignore them.
+    /// ten up to a million otherwise. Other types ignore them. At most 1,024; others
+    /// than these are an error of registering.
     pub const fn buckets(mut self, buckets: &'a [f64]) -> Self {
         self.buckets = Some(buckets);
         self
     }
 
-    /// Whether each CPU has a copy of its own (see the design's decision on
-    /// planes). Default: yes where the label combinations are few and fixed, no
-    /// where a label is dynamic. Gauges never are.
+    /// Whether each CPU has a copy of each value, so that adds from several do not
+    /// contend, at 8 bytes a CPU for each counter and each bucket. Default: yes where
+    /// there are no labels or all are fixed, no where a label is dynamic. Only for
+    /// counters and histograms; other types ignore it.
     pub const fn striped(mut self, striped: bool) -> Self {
         self.striped = Some(striped);
         self
@@ -66,7 +68,7 @@ impl<'a> Opts<'a> {
 
     /// The most series of the family; further label combinations go to its
     /// overflow series. Default: 2,000, or the number of combinations where that
-    /// is fixed.
+    /// is fixed. All processes that share the registry count together.
     pub const fn limit(mut self, limit: u64) -> Self {
         self.limit = Some(limit);
         self

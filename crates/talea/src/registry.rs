@@ -14,7 +14,9 @@ use crate::register::Registrable;
 use crate::snapshot::Snapshot;
 use crate::told;
 
-/// A region and the metrics in it. Clones are the same registry.
+/// A region and the metrics in it. Clones are the same registry, and cheap. Any number
+/// of threads may use one at once; registering takes a lock, metrics and snapshots do
+/// not wait for it.
 #[derive(Clone)]
 pub struct Registry {
     pub(crate) region: &'static Region,
@@ -62,12 +64,16 @@ impl Registry {
     }
 
     /// Attaches to the registry in a file on tmpfs, or creates it, for processes
-    /// that do not fork from one parent. A file that cannot be used is moved
-    /// aside, or a sibling opened; a line on standard error says so.
+    /// that do not fork from one parent. A new one has the default limits of [`Config`]
+    /// and mode 0600. A file that cannot be used is moved aside, or a sibling opened; a
+    /// line on standard error says so.
+    ///
+    /// Each opening counts as a process: twice in one process are two.
     ///
     /// # Errors
     ///
-    /// The path is not on tmpfs, cannot be created or is no regular file.
+    /// The path is not on tmpfs, cannot be created or is no regular file; the system
+    /// refuses memory; the system is not Linux.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let opened = Region::open(path, Config::default())?;
         if let Some(notice) = opened.notice {
@@ -81,7 +87,10 @@ impl Registry {
     }
 
     /// Registers a metric, or finds the one that is defined alike. Use this where
-    /// names are known at run time; otherwise derive [`Metrics`].
+    /// names are known at run time; otherwise derive [`Metrics`](crate::Metrics).
+    ///
+    /// Cost: it takes a lock, allocates, and looks the name up in the region, so register
+    /// once and keep what it returns.
     ///
     /// # Errors
     ///
@@ -94,13 +103,20 @@ impl Registry {
     }
 
     /// Calls `refresh` before each snapshot, for values that are read rather
-    /// than counted. Keep it short: a scrape waits for it.
+    /// than counted, for as long as the registry lives. Keep it short: a scrape waits for
+    /// it. It runs on the thread that takes the snapshot, in that process only, on several
+    /// at once if they do; it must not take a snapshot of this registry, and if it panics,
+    /// so does [`snapshot`](Self::snapshot).
     pub fn on_snapshot(&self, refresh: impl Fn() + Send + Sync + 'static) {
         self.refresh.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::new(refresh));
     }
 
     /// All values at this instant. Any number of threads may ask at once. At most
     /// once a minute, series that are idle go before.
+    ///
+    /// Nobody who adds waits for it, and what they add meanwhile may be in it or not. No
+    /// counter or bucket is ever less than in a snapshot before, unless it was wiped or
+    /// removed.
     ///
     /// Cost: the series, and what [`on_snapshot`](Self::on_snapshot) calls. How many
     /// processes have the region open, or died, does not matter.
@@ -143,8 +159,9 @@ impl Registry {
         }
     }
 
-    /// Has the families whose names are wanted count from 0 again, as
-    /// [`Family::wipe`](crate::Family::wipe). Cost: a look at each of their series.
+    /// Has the families whose names are wanted, as samples have them, count from 0 again,
+    /// as [`Family::wipe`](crate::Family::wipe) does for one; false where one of them goes
+    /// on. Cost: a look at each of their series.
     ///
     /// ```
     /// # use talea::{Counter, Opts, Registry};
@@ -163,7 +180,8 @@ impl Registry {
     /// Ends a family: scrapes show it no more, what its handles are told goes nowhere,
     /// and its name is free for another definition. Registered again as it was, it
     /// counts from 0, by its old handles too. False where there is no family of this
-    /// name.
+    /// name, which is as samples have it (a counter's with `_total`). What
+    /// [`on_snapshot`](Self::on_snapshot) calls goes on being called.
     ///
     /// The memory of its series is used again when no process lives any more that
     /// registered it.

@@ -12,7 +12,8 @@ use crate::labels::{LabelText, pairs};
 use crate::metric::Kind;
 use crate::told;
 
-/// All values of a registry at one instant, copied out of the region.
+/// All values of a registry at one instant, copied out of the region: what happens
+/// later does not change it, and it can be sent to any thread. A clone copies all of it.
 #[derive(Clone, Default)]
 pub struct Snapshot {
     raw: talea_region::Snapshot,
@@ -113,7 +114,8 @@ impl Snapshot {
     }
 
     /// The text exposition format, version 0.0.4: to be served as
-    /// [`TEXT_CONTENT_TYPE`](crate::TEXT_CONTENT_TYPE).
+    /// [`TEXT_CONTENT_TYPE`](crate::TEXT_CONTENT_TYPE). Families without series are left
+    /// out; infos and state sets are gauges there. Cost: linear in the text.
     pub fn to_text(&self) -> String {
         let mut out = Vec::new();
         expose::text(self, &mut out);
@@ -158,7 +160,7 @@ impl<'a> FamilySnapshot<'a> {
         &self.definition.help
     }
 
-    /// How often a label combination was refused for want of room.
+    /// How often a label combination was refused for want of room: a look-up each.
     pub fn dropped(&self) -> u64 {
         self.raw.dropped
     }
@@ -207,12 +209,13 @@ impl<'a> SeriesSnapshot<'a> {
         UNIX_EPOCH.checked_add(Duration::from_nanos(nanos))
     }
 
-    /// Label names and values.
+    /// Label names and plain values, in the order of the labels. Cost: a few
+    /// allocations.
     pub fn labels(&self) -> Vec<(&'a str, String)> {
         pairs(self.label_text())
     }
 
-    /// The value.
+    /// The value; a histogram's is copied.
     pub fn value(&self) -> Value {
         let first = self.word();
         match (self.family.kind, self.family.raw.number) {

@@ -4,6 +4,32 @@ use std::time::Duration;
 
 /// What a histogram measures. Observations are kept as integers, so that adding
 /// one is exact, and are divided once, when they are shown.
+///
+/// One of your own:
+///
+/// ```
+/// use talea::{Histogram, Opts, Registry, Unit};
+///
+/// /// Prices, kept in cents and shown in euros.
+/// #[derive(Clone, Copy)]
+/// enum Euros {}
+///
+/// impl Unit for Euros {
+///     type Value = u64;
+///     const SUFFIX: &'static str = "_euros";
+///     const PER_UNIT: f64 = 100.0;
+///     const BUCKETS: &'static [f64] = &[1.0, 10.0, 100.0];
+///     fn kept(cents: u64) -> u64 {
+///         cents
+///     }
+/// }
+///
+/// let registry = Registry::for_test()?;
+/// let prices: Histogram<Euros> = registry.register(Opts::new("price", "Prices."))?;
+/// prices.observe(1250);
+/// assert_eq!(registry.snapshot().expect_histogram("price_euros", &[]).sum(), 12.5);
+/// # Ok::<(), talea::Error>(())
+/// ```
 pub trait Unit: Copy + Send + Sync + 'static {
     /// What is observed.
     type Value: Copy;
@@ -11,13 +37,15 @@ pub trait Unit: Copy + Send + Sync + 'static {
     const SUFFIX: &'static str;
     /// How many of the kept integers make one of the shown unit.
     const PER_UNIT: f64;
-    /// The default thresholds, in the shown unit.
+    /// The default thresholds, in the shown unit: finite, positive, ascending.
     const BUCKETS: &'static [f64];
-    /// The integer that is kept.
+    /// The integer that is kept; larger for what is larger. It is called on every
+    /// observation.
     fn kept(value: Self::Value) -> u64;
 }
 
-/// Durations, kept in nanoseconds and shown in seconds.
+/// Durations, kept in nanoseconds and shown in seconds. Default buckets: 14 from 5 ms to
+/// 10 s.
 #[derive(Clone, Copy, Debug)]
 pub enum Seconds {}
 
@@ -39,7 +67,8 @@ impl Unit for Seconds {
     }
 }
 
-/// Sizes in bytes.
+/// Sizes in bytes. Default buckets: 8 from 256 B to 4 MiB, each four times the one
+/// before.
 #[derive(Clone, Copy, Debug)]
 pub enum Bytes {}
 
@@ -56,7 +85,7 @@ impl Unit for Bytes {
     }
 }
 
-/// Plain numbers of things.
+/// Plain numbers of things. Default buckets: powers of ten from 1 to a million.
 #[derive(Clone, Copy, Debug)]
 pub enum Things {}
 

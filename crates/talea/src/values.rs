@@ -8,7 +8,7 @@ use crate::metric::Metric;
 use crate::slot::Slot;
 
 /// The labels of a family whose label names are known at run time; see
-/// [`Registry::family`](crate::Registry::family).
+/// [`Registry::family`](crate::Registry::family). They are dynamic labels.
 #[derive(Clone, Copy, Debug)]
 pub enum Values {}
 
@@ -38,7 +38,8 @@ impl<M: Metric> Family<Values, M> {
         bound.try_resolve(|text| write(text, bound.openings, values), None)
     }
 
-    /// Removes a label combination, as [`Family::remove`].
+    /// Removes a label combination, as [`Family::remove`]; false also where there are more
+    /// values than names or fewer.
     pub fn remove_values(&self, values: &[impl AsRef<str>]) -> bool {
         let Some(bound) = self.bound.get() else { return false };
         let mut text = LabelText::new();

@@ -39,6 +39,9 @@ pub(crate) use text::pairs;
 /// assert_eq!(registry.snapshot().value("calls_total", &[("host", "a.example")]), Some(1.0));
 /// # Ok::<(), talea::Error>(())
 /// ```
+///
+/// Where the methods do not agree with each other, values count in the wrong series;
+/// nothing else breaks. They are called on every look-up, so none should allocate.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no group of labels",
     label = "this must be a struct with `#[derive(Labels)]`",
@@ -117,6 +120,25 @@ impl<T: Labels + ?Sized> Labels for &T {
 /// `#[derive(LabelValue)]`; [`StatusClass`], [`HttpMethod`]; a
 /// [`label_set!`](crate::label_set) where the values are known once the program
 /// runs.
+///
+/// By hand, [`write`](Self::write) is enough where a value is any text:
+///
+/// ```
+/// use talea::{LabelText, LabelValue};
+///
+/// struct Percent(u8);
+///
+/// impl LabelValue for Percent {
+///     fn write(&self, out: &mut LabelText) {
+///         out.push_displayed(&self.0);
+///         out.push_escaped("%");
+///     }
+/// }
+///
+/// let mut text = LabelText::new();
+/// text.label("full", &Percent(7));
+/// assert_eq!(text.as_bytes(), br#"full="7%""#);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a label's value",
     label = "not text, an integer, a bool or an enum of fixed values",

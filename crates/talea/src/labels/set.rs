@@ -9,7 +9,8 @@ use crate::error::Error;
 
 /// Makes a type whose values are texts that are fixed once, at the start of the
 /// program: routes, tenants or regions from a configuration. A family of it is
-/// looked up as fast as one of an enum, and each of its series exists at most once.
+/// looked up as fast as one of an enum (by arithmetic, up to 4,096 combinations), and its
+/// series are at most as many as there are combinations.
 ///
 /// ```
 /// use talea::{Counter, Family, Labels, Opts, Registry};

@@ -33,13 +33,18 @@ impl Counter {
         }
     }
 
-    /// The total over all threads and processes; 0 where not installed.
+    /// The total over all threads and processes; 0 where not installed. Cost: where it
+    /// is striped, a load for each CPU that ever added.
     pub fn get(&self) -> u64 {
         self.cell.get().map_or(0, |cell| cell.get())
     }
 }
 
-/// A total of something that is not counted in whole things, such as seconds.
+/// A total of something that is not counted in whole things, such as seconds. It starts
+/// at 0 and only goes up; very small amounts are lost beside a very large total.
+///
+/// Cost of an add: where it is striped, about a [`Counter`]'s and the addition; else a
+/// compare-and-swap, and another for each thread that was faster.
 #[derive(Clone, Debug)]
 pub struct FloatCounter {
     cell: Slot<Cell>,
@@ -58,7 +63,8 @@ impl FloatCounter {
         }
     }
 
-    /// The total over all threads and processes; 0 where not installed.
+    /// The total over all threads and processes; 0 where not installed. Cost: as
+    /// [`Counter::get`].
     pub fn get(&self) -> f64 {
         self.cell.get().map_or(0.0, |cell| cell.get_float())
     }

@@ -9,7 +9,10 @@ use crate::slot::Slot;
 /// region share the value, and the latest write counts; or each has its own, see
 /// [`Opts::combine`](crate::Opts::combine).
 ///
-/// Cost of each operation: one atomic operation on a word that all threads share.
+/// Cost of each operation: one atomic operation on a word that all threads share; of
+/// [`set_max`](Self::set_max) and [`set_min`](Self::set_min) a load, and a
+/// compare-and-swap where they change something.
+///
 /// Where each process has its own value, the smallest `i64` is kept as the one after
 /// it.
 #[derive(Clone, Debug)]
@@ -70,7 +73,11 @@ impl Gauge {
     }
 }
 
-/// The same for a number that need not be whole.
+/// The same as a [`Gauge`] for a number that need not be whole, NaN and the infinities
+/// included.
+///
+/// Cost: of [`set`](Self::set) and [`get`](Self::get) one atomic operation, of
+/// [`add`](Self::add) a compare-and-swap, and another for each thread that was faster.
 #[derive(Clone, Debug)]
 pub struct FloatGauge {
     cell: Slot<Cell>,
@@ -104,7 +111,8 @@ impl FloatGauge {
 
 /// What is there right now: requests in flight, open connections. Each process
 /// counts its own and a scrape sums up those that live, so what a killed process
-/// held leaves with it.
+/// held leaves with it. What is counted up must be counted down by the same process,
+/// also where a task is cancelled or panics.
 ///
 /// Cost of an add: one atomic add on a word of this process.
 #[derive(Clone, Debug)]
@@ -131,7 +139,7 @@ impl UpDownCounter {
         self.add(-1);
     }
 
-    /// Adds `n`, which may be negative.
+    /// Adds `n`, which may be negative. It wraps at the ends of an `i64`.
     #[inline]
     pub fn add(&self, n: i64) {
         if let Some(cell) = self.cell.get() {

@@ -16,7 +16,11 @@ use crate::unit::{Seconds, Unit};
 /// A bucket holds what is at most its threshold and more than the one below. The
 /// count is the sum of the buckets, so the two agree at any instant.
 ///
-/// Cost: a binary search over the thresholds and two adds.
+/// The sum is a 64-bit integer of what is kept: of durations nanoseconds, which wrap
+/// after 584 years of them.
+///
+/// Cost: a binary search over the thresholds and two adds, each as a
+/// [`Counter`](crate::Counter)'s.
 #[derive(Debug)]
 pub struct Histogram<U: Unit> {
     bound: Slot<Bound>,
@@ -56,7 +60,7 @@ impl<U: Unit> Histogram<U> {
         Self { bound: Slot::late(), unit: PhantomData }
     }
 
-    /// Counts one observation.
+    /// Counts one observation. What is above all thresholds is in the bucket `+Inf`.
     #[inline]
     pub fn observe(&self, value: U::Value) {
         if let Some(Bound { cells, thresholds }) = self.bound.get() {
@@ -68,14 +72,16 @@ impl<U: Unit> Histogram<U> {
 }
 
 impl Histogram<Seconds> {
-    /// Starts a timer that observes when it is dropped, on every way out.
+    /// Starts a timer that observes when it is dropped, on every way out. Cost: two
+    /// readings of the monotonic clock, and the observation.
     #[inline]
     pub fn time(&self) -> Timer<'_> {
         Timer { histogram: self, start: Instant::now() }
     }
 }
 
-/// Observes the time from its making to its end; see [`Histogram::time`].
+/// Observes the time from its making to its end; see [`Histogram::time`]. To observe
+/// nothing after all, give it to [`std::mem::forget`].
 #[must_use = "a timer that is dropped at once measures nothing"]
 #[derive(Debug)]
 pub struct Timer<'a> {

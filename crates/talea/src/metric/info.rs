@@ -53,7 +53,8 @@ impl<L: 'static> Info<L> {
     /// Says these labels, in place of those that were said before. Where the region has
     /// no room for them nothing changes.
     ///
-    /// Cost: that of making a series; it is meant to be called once.
+    /// Cost: that of making a series, and a look at those that were said before; it is
+    /// meant to be called once.
     pub fn set<Q: Labels<Static = L>>(&self, labels: Q) {
         let Some(series) = self.family.bound.get().map(|bound| bound.family) else { return };
         let text = crate::labels::LabelText::of(&labels);

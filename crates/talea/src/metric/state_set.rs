@@ -16,7 +16,11 @@ use crate::slot::Slot;
 /// All states are one word of the region, so a scrape never sees two that were set one
 /// after the other. Processes that share the region share it: the latest call counts.
 ///
-/// Cost of each operation: one atomic operation.
+/// Registering it is an error where the enum has more than 64 states.
+///
+/// Cost of each operation: one atomic operation; of [`enable`](Self::enable) and
+/// [`disable`](Self::disable) a compare-and-swap, and another for each thread that was
+/// faster.
 ///
 /// ```
 /// use talea::{LabelValue, Opts, Registry, StateSet};
