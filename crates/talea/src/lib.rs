@@ -68,6 +68,8 @@
 //!   a [`Snapshot`]: [`value`](Snapshot::value), [`total`](Snapshot::total),
 //!   [`histogram`](Snapshot::histogram), [`select`](Snapshot::select), and assertions
 //!   that show the nearest series when they fail.
+//! - **Scrapes** are [`Snapshot::to_text`], or [`Registry::scraper`], which uses the
+//!   memory of the last one again.
 //!
 //! No operation of a metric fails, blocks, panics or logs. What can fail is opening a
 //! registry and registering, with an [`Error`] that says what to do.

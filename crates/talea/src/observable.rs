@@ -44,8 +44,8 @@ impl Registry {
     }
 
     /// Registers a counter that follows a total which somebody else keeps, as the CPU
-    /// time of a process: before each snapshot, what `read` gives has grown by since it
-    /// was last read is added. A total that is less than before adds nothing until it is
+    /// time of a process: now and before each snapshot, what `read` gives has grown by
+    /// since it was last read is added. A total that is less than before adds nothing until it is
     /// more again. Processes that share the region add up. One `read` at a time is called;
     /// another snapshot waits for it.
     ///
@@ -72,7 +72,7 @@ impl Registry {
     }
 
     /// Registers a family of gauges whose label combinations and values `read` gives
-    /// before each snapshot. What it gave the last time and does not give any more goes.
+    /// now and before each snapshot. What it gave the last time and does not give any more goes.
     /// One `read` at a time is called; another snapshot waits for it.
     ///
     /// Cost of each snapshot: a look-up and an allocation for each combination.

@@ -8,6 +8,9 @@ use crate::snapshot::Snapshot;
 /// the last one are the memory of the next, so once they are as large as they get,
 /// nothing is allocated.
 ///
+/// Give each thread that serves scrapes one of its own; where they are rare,
+/// [`Registry::snapshot`] keeps no memory in between.
+///
 /// ```
 /// use talea::{Counter, Opts, Registry};
 ///
