@@ -5,7 +5,9 @@ mod counter_fixed18;
 mod counter_kept;
 mod counter_kept_own;
 mod encode;
+mod failures;
 mod float_kept;
+mod histogram_fixed18;
 mod histogram_kept;
 mod insert;
 mod recorder;
@@ -23,6 +25,7 @@ pub(crate) const ALL: &[&Group] = &[
     &histogram_kept::GROUP,
     &counter_fixed18::GROUP,
     &counter_enum18::GROUP,
+    &histogram_fixed18::GROUP,
     &snapshot::GROUP,
     &snapshot::OUTSIDE,
     &encode::GROUP,
