@@ -136,7 +136,8 @@ fn spend_alone<T>(run: impl FnOnce() -> T) -> (Spent, T) {
     let result = run();
     let (wall, cpu) = (wall.elapsed(), thread_cpu_time() - cpu);
     let heap = densa_alloc::thread_stats().since(heap);
-    let running = wall.saturating_sub(waited_for_a_core().saturating_sub(waited));
+    // It may have waited while it asked how long it did, but it ran when it had the CPU.
+    let running = wall.saturating_sub(waited_for_a_core().saturating_sub(waited)).max(cpu);
     let (allocs, bytes) = (heap.allocs + heap.reallocs, heap.bytes_allocated);
     (Spent { wall, running, cpu, allocs, bytes }, result)
 }
