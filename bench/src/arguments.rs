@@ -8,6 +8,7 @@ use clap::builder::PossibleValuesParser;
 use crate::groups;
 use crate::instructions;
 use crate::process::Task;
+use crate::store_table::{self, Beside};
 use crate::work::Setting;
 
 /// Talea beside its peers, in one run. The table goes to standard output.
@@ -34,6 +35,9 @@ pub(crate) struct Arguments {
     /// Measure once and print that: how this program runs itself and its base
     #[arg(long, hide = true)]
     pub(crate) measure: Option<Task>,
+    /// Measure a line of `store-table` once and print that
+    #[arg(long, hide = true)]
+    pub(crate) store_table: Option<Beside>,
 }
 
 impl Arguments {
@@ -47,7 +51,7 @@ impl Arguments {
     }
 }
 
-/// What `--only` knows: the groups, and the counts of instructions.
+/// What `--only` knows: the groups, and what is done beside them.
 fn names() -> Vec<&'static str> {
-    [groups::names(), vec![instructions::NAME]].concat()
+    [groups::names(), vec![store_table::NAME, instructions::NAME]].concat()
 }

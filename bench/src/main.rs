@@ -3,7 +3,8 @@
 //!
 //! A *group* is one kind of work (`groups/`), a *subject* is a library that does
 //! it. `harness.rs` says how they take turns, `measure.rs` what one measurement
-//! is, `instructions/` what is counted beside that, `report.rs` what comes out.
+//! is, `instructions/` what is counted beside that, `store_table/` what Talea alone does,
+//! `report.rs` what comes out.
 
 mod arguments;
 mod base;
@@ -15,6 +16,7 @@ mod memory;
 mod process;
 mod randomness;
 mod report;
+mod store_table;
 mod work;
 
 use anyhow::Result;
@@ -33,6 +35,9 @@ fn main() -> Result<()> {
         return process::answer(task, &setting);
     }
     let chosen = groups::chosen(&arguments.only);
+    if let Some(beside) = arguments.store_table {
+        return store_table::answer(beside);
+    }
     if let Some(base) = &arguments.base {
         return base::compare(base, &chosen, arguments.rounds, &setting);
     }
@@ -41,6 +46,11 @@ fn main() -> Result<()> {
         let rows = harness::run(group, arguments.rounds, &setting)?;
         report::print(group, &rows);
         results.add(rows)?;
+    }
+    if arguments.asks_for(store_table::NAME) {
+        let lines = store_table::run(arguments.rounds)?;
+        report::print_store_table(&lines);
+        results.add(store_table::rows(&lines))?;
     }
     if arguments.asks_for(instructions::NAME) {
         let rows = instructions::count();

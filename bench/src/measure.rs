@@ -119,7 +119,7 @@ fn spend(subject: &Subject, work: &dyn Work, threads: usize, n: u64) -> Vec<Spen
                 scope.spawn(move || {
                     cpu.into_iter().for_each(stay_on);
                     start.wait();
-                    spend_alone(|| work.run(thread, n))
+                    spend_alone(|| work.run(thread, n)).0
                 })
             })
             .collect();
@@ -130,25 +130,28 @@ fn spend(subject: &Subject, work: &dyn Work, threads: usize, n: u64) -> Vec<Spen
     spent
 }
 
-fn spend_alone(run: impl FnOnce()) -> Spent {
+fn spend_alone<T>(run: impl FnOnce() -> T) -> (Spent, T) {
     let (waited, heap) = (waited_for_a_core(), densa_alloc::thread_stats());
     let (cpu, wall) = (thread_cpu_time(), Instant::now());
-    run();
+    let result = run();
     let (wall, cpu) = (wall.elapsed(), thread_cpu_time() - cpu);
     let heap = densa_alloc::thread_stats().since(heap);
-    let running = wall.saturating_sub(waited_for_a_core().saturating_sub(waited));
-    Spent { wall, running, cpu, allocs: heap.allocs + heap.reallocs, bytes: heap.bytes_allocated }
+    // It may have waited while it asked how long it did, but it ran when it had the CPU.
+    let running = wall.saturating_sub(waited_for_a_core().saturating_sub(waited)).max(cpu);
+    let (allocs, bytes) = (heap.allocs + heap.reallocs, heap.bytes_allocated);
+    (Spent { wall, running, cpu, allocs, bytes }, result)
 }
 
 /// Measures something that is done once, on this thread, as `n` operations.
-pub(crate) fn once(n: u64, run: impl FnOnce()) -> Cost {
-    let spent = spend_alone(run);
+pub(crate) fn once<T>(n: u64, run: impl FnOnce() -> T) -> (Cost, T) {
+    let (spent, result) = spend_alone(run);
     let per_operation = |total: u64| total as f64 / n as f64;
-    Cost {
+    let cost = Cost {
         ns: per_operation(spent.running.as_nanos() as u64),
         allocs: per_operation(spent.allocs),
         bytes: per_operation(spent.bytes),
-    }
+    };
+    (cost, result)
 }
 
 /// How long this thread could have run but had no core, since it began; 0 where

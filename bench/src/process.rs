@@ -98,14 +98,13 @@ pub(crate) fn answer(task: &Task, setting: &Setting) -> Result<()> {
 /// The whole life of a subject as one measurement.
 fn make_and_measure(subject: &Subject, setting: &Setting) -> Result<Cost> {
     let before = memory::held()?;
-    let mut made = None;
-    let cost = measure::once(setting.inserts, || {
+    let (cost, made) = measure::once(setting.inserts, || {
         let work = (subject.make)(setting);
         work.iter().for_each(|work| work.run(0, setting.inserts));
-        made = Some(work);
+        work
     });
     let held = memory::held()?.saturating_sub(before);
-    let done = made.context("nothing was made")??.done()?;
+    let done = made?.done()?;
     ensure!(
         done == setting.inserts,
         "{}: {done} operations were found, {} were done",

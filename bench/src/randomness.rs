@@ -28,20 +28,18 @@ impl Random {
     }
 }
 
-/// Values in no order: enough of them that the branch predictor does not learn
-/// them by heart, few enough that the caches hold them.
-pub(crate) struct Sequence<T>(Box<[T; SEQUENCE]>);
+/// Values in no order: as they are, enough of them that the branch predictor does
+/// not learn them by heart, few enough that the caches hold them.
+pub(crate) struct Sequence<T, const LEN: usize = 4096>(Box<[T; LEN]>);
 
-const SEQUENCE: usize = 4096;
-
-impl<T: Copy> Sequence<T> {
+impl<T: Copy, const LEN: usize> Sequence<T, LEN> {
     pub(crate) fn of(seed: u64, mut value: impl FnMut(&mut Random) -> T) -> Self {
         let mut random = Random::seeded(seed);
         Self(Box::new(std::array::from_fn(|_| value(&mut random))))
     }
 
     /// The same values, made into something else.
-    pub(crate) fn map<U>(&self, into: impl FnMut(T) -> U) -> Sequence<U> {
+    pub(crate) fn map<U>(&self, into: impl FnMut(T) -> U) -> Sequence<U, LEN> {
         Sequence(Box::new(self.0.map(into)))
     }
 
@@ -49,7 +47,7 @@ impl<T: Copy> Sequence<T> {
     #[inline]
     pub(crate) fn walk(&self, thread: usize, n: u64, mut with: impl FnMut(T)) {
         let from = thread as u64 * 97;
-        (from..from + n).for_each(|at| with(self.0[at as usize % SEQUENCE]));
+        (from..from + n).for_each(|at| with(self.0[at as usize % LEN]));
     }
 }
 

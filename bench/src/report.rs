@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::Pair;
 use crate::instructions;
+use crate::store_table::{self, Line};
 use crate::work::Group;
 
 /// A line of the results.
@@ -96,6 +97,21 @@ pub(crate) fn print_instructions(rows: &[Row]) {
     }
     right(&mut table, [2]);
     println!("{table}\n{}\n", instructions::NOTE);
+}
+
+/// Prints what is done in a store that holds much else.
+pub(crate) fn print_store_table(lines: &[Line]) {
+    let mut table = table(&[&["own", "others"], &store_table::OPERATIONS[..]].concat());
+    for Line { beside, costs } in lines {
+        let counts = [beside.own, beside.others].map(|count| figure(count as f64));
+        table.add_row(counts.into_iter().chain(costs.map(|cost| figure(cost.ns / 1e6))));
+    }
+    for (own, ratios) in store_table::ratios(lines) {
+        let counts = [figure(own as f64), "ratio".to_owned()];
+        table.add_row(counts.into_iter().chain(ratios.map(|ratio| format!("{ratio:.2}"))));
+    }
+    right(&mut table, [0, 1, 2, 3, 4, 5]);
+    println!("{table}\n{}\n", store_table::NOTE);
 }
 
 /// Prints this build beside a base.

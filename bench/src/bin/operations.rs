@@ -48,8 +48,8 @@ fn main() -> Result<()> {
             calls.make(&family, &combinations(|kind, route| Fixed { kind, route }), counter_enum18);
         }
         "counter-fixed18" => {
-            let opts = Opts::new("failures", "Failed requests.").striped(true);
-            let family = registry.register(opts)?;
+            Path::fix(ROUTES.map(Route::path))?;
+            let family = registry.register(Opts::new("failures", "Failed requests."))?;
             let labels = combinations(|kind, route| (kind, route.path()));
             calls.make(&family, &labels, counter_fixed18);
         }
@@ -108,8 +108,10 @@ fn counter_enum18(family: &Family<Fixed, Counter>, labels: Fixed) {
 }
 
 #[inline(never)]
-fn counter_fixed18(family: &Family<Text<'static>, Counter>, (kind, route): (Kind, &'static str)) {
-    family.with(Text { kind, route }).inc();
+fn counter_fixed18(family: &Family<Listed, Counter>, (kind, path): (Kind, &'static str)) {
+    if let Some(path) = Path::find(path) {
+        family.with(Listed { kind, path }).inc();
+    }
 }
 
 #[inline(never)]
@@ -147,6 +149,9 @@ enum Route {
     Purchase,
 }
 
+const ROUTES: [Route; 6] =
+    [Route::Users, Route::User, Route::Products, Route::Product, Route::Owner, Route::Purchase];
+
 impl Route {
     fn path(self) -> &'static str {
         match self {
@@ -161,10 +166,13 @@ impl Route {
 }
 
 fn combinations<T>(into: fn(Kind, Route) -> T) -> Vec<T> {
-    use Route::*;
     let kinds = [Kind::User, Kind::Internal, Kind::Network];
-    let routes = [Users, User, Products, Product, Owner, Purchase];
-    kinds.into_iter().flat_map(|kind| routes.map(|route| into(kind, route))).collect()
+    kinds.into_iter().flat_map(|kind| ROUTES.map(|route| into(kind, route))).collect()
+}
+
+talea::label_set! {
+    /// The routes, as text that is fixed at run time.
+    struct Path;
 }
 
 #[derive(Labels)]
@@ -179,9 +187,9 @@ struct Fixed {
 }
 
 #[derive(Labels)]
-struct Text<'a> {
+struct Listed {
     kind: Kind,
-    route: &'a str,
+    path: Path,
 }
 
 #[derive(Labels)]

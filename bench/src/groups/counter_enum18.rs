@@ -12,7 +12,7 @@ use prometheus_client::metrics::counter::Counter as ClientCounter;
 use prometheus_client::metrics::family::Family as ClientFamily;
 use talea::{Counter, Family, LabelValue, Labels, Opts, Registry};
 
-use super::counter_fixed18::Kind;
+use super::failures::Kind;
 use crate::randomness::Sequence;
 use crate::work::{Group, Place, Setting, Subject, Work, work};
 

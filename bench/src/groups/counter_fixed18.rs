@@ -6,14 +6,14 @@ use std::sync::LazyLock;
 use std::sync::atomic::Ordering::Relaxed;
 
 use anyhow::Result;
-use lasso::{Rodeo, RodeoReader, Spur};
-use measured::label::StaticLabelSet;
-use measured::{CounterVec, FixedCardinalityLabel, LabelGroup};
-use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
+use measured::CounterVec;
 use prometheus_client::metrics::counter::Counter as ClientCounter;
 use prometheus_client::metrics::family::Family as ClientFamily;
-use talea::{Counter, Family, LabelValue, Labels, Opts, Registry};
+use talea::{Counter, Family, Opts, Registry};
 
+use super::failures::{
+    self, ClientFailure, Failure, FailureSet, Kind, MeasuredFailure, ROUTES, all,
+};
 use super::recorder;
 use crate::randomness::Sequence;
 use crate::work::{Group, Place, Setting, Subject, Work, work};
@@ -33,78 +33,33 @@ pub(super) const GROUP: Group = Group {
     note: super::TIME,
 };
 
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Hash, LabelValue, FixedCardinalityLabel, EncodeLabelValue,
-)]
-pub(super) enum Kind {
-    User,
-    Internal,
-    Network,
-}
-
-impl Kind {
-    pub(super) const ALL: [Self; 3] = [Self::User, Self::Internal, Self::Network];
-
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Internal => "internal",
-            Self::Network => "network",
-        }
-    }
-}
-
-/// Those of measured's own benchmark.
-const ROUTES: [&str; 6] = [
-    "/api/v1/users",
-    "/api/v1/users/:id",
-    "/api/v1/products",
-    "/api/v1/products/:id",
-    "/api/v1/products/:id/owner",
-    "/api/v1/products/:id/purchase",
-];
-
 /// What comes.
 static FAILURES: LazyLock<Sequence<(Kind, &str)>> =
     LazyLock::new(|| Sequence::of(2, |random| (random.pick(&Kind::ALL), random.pick(&ROUTES))));
 
-/// Every combination.
-fn all() -> impl Iterator<Item = (Kind, &'static str)> {
-    Kind::ALL.into_iter().flat_map(|kind| ROUTES.map(|route| (kind, route)))
-}
-
-#[derive(Labels)]
-struct Failure<'a> {
-    kind: Kind,
-    route: &'a str,
-}
-
-/// The routes are few, so the family is striped as a fixed one would be.
 fn talea(_: &Setting) -> Result<Box<dyn Work>> {
-    let opts = Opts::new("failures", "Failed requests.").striped(true);
-    let family: Family<Failure<'static>, Counter> = Registry::new()?.register(opts)?;
+    failures::fix_routes()?;
+    let opts = Opts::new("failures", "Failed requests.");
+    let family: Family<Failure, Counter> = Registry::new()?.register(opts)?;
     work(
         family,
         |family, thread, n| {
-            FAILURES.walk(thread, n, |(kind, route)| family.with(Failure { kind, route }).inc());
+            FAILURES.walk(thread, n, |(kind, route)| {
+                if let Some(failure) = Failure::of(kind, route) {
+                    family.with(failure).inc();
+                }
+            });
         },
-        |family| Ok(all().map(|(kind, route)| family.with(Failure { kind, route }).get()).sum()),
+        |family| {
+            let known = all().filter_map(|(kind, route)| Failure::of(kind, route));
+            Ok(known.map(|failure| family.with(failure).get()).sum())
+        },
     )
 }
 
-#[derive(Clone, Copy, LabelGroup)]
-#[label(set = FailureSet)]
-struct MeasuredFailure<'a> {
-    kind: Kind,
-    #[label(fixed_with = RodeoReader<Spur, ahash::RandomState>)]
-    route: &'a str,
-}
-
 fn measured(_: &Setting) -> Result<Box<dyn Work>> {
-    let routes: Rodeo<Spur, ahash::RandomState> = Rodeo::from_iter(ROUTES);
-    let set = FailureSet { kind: StaticLabelSet::new(), route: routes.into_reader() };
     work(
-        CounterVec::with_label_set(set),
+        CounterVec::<FailureSet>::with_label_set(failures::measured_set()),
         |family, thread, n| {
             FAILURES.walk(thread, n, |(kind, route)| family.inc(MeasuredFailure { kind, route }));
         },
@@ -134,12 +89,6 @@ fn prometheus(_: &Setting) -> Result<Box<dyn Work>> {
             Ok(all().map(|combination| get(combination).get()).sum())
         },
     )
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ClientFailure {
-    kind: Kind,
-    route: &'static str,
 }
 
 fn prometheus_client(_: &Setting) -> Result<Box<dyn Work>> {

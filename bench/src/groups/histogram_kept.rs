@@ -6,12 +6,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use measured::metric::histogram::Thresholds;
+use measured::metric::histogram::{HistogramState, Thresholds};
 use prometheus_client::metrics::histogram::Histogram as ClientHistogram;
+use prometheus_client::registry::Registry as ClientRegistry;
 use talea::{Histogram, Opts, Registry, Seconds};
 
 use super::{counter_kept, recorder};
-use crate::randomness::Sequence;
+use crate::randomness::{Random, Sequence};
 use crate::work::{Group, Place, Setting, Subject, Work, work};
 
 pub(super) const GROUP: Group = Group {
@@ -36,9 +37,11 @@ pub(super) const THRESHOLDS: [f64; 14] =
     [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0];
 
 /// From 1 ms to 20 s, as many in each octave.
-static DURATIONS: LazyLock<Sequence<Duration>> = LazyLock::new(|| {
-    Sequence::of(1, |random| Duration::from_secs_f64(0.001 * 20_000_f64.powf(random.fraction())))
-});
+pub(super) fn duration(random: &mut Random) -> Duration {
+    Duration::from_secs_f64(0.001 * 20_000_f64.powf(random.fraction()))
+}
+
+static DURATIONS: LazyLock<Sequence<Duration>> = LazyLock::new(|| Sequence::of(1, duration));
 
 /// The same in seconds, for those who observe floats.
 static FLOATS: LazyLock<Sequence<f64>> =
@@ -62,13 +65,14 @@ fn measured(_: &Setting) -> Result<Box<dyn Work>> {
     work(
         measured::Histogram::with_metadata(Thresholds::with_buckets(THRESHOLDS)),
         |histogram, thread, n| FLOATS.walk(thread, n, |x| histogram.observe(x)),
-        |histogram| {
-            let state = histogram.get_metric();
-            let state = state.inner.read();
-            let below: u64 = state.buckets.iter().map(|bucket| bucket.load(Relaxed)).sum();
-            Ok(below + state.inf.load(Relaxed))
-        },
+        |histogram| Ok(measured_count(&histogram.get_metric())),
     )
+}
+
+pub(super) fn measured_count<const N: usize>(state: &HistogramState<N>) -> u64 {
+    let state = state.inner.read();
+    let below: u64 = state.buckets.iter().map(|bucket| bucket.load(Relaxed)).sum();
+    below + state.inf.load(Relaxed)
 }
 
 fn prometheus(_: &Setting) -> Result<Box<dyn Work>> {
@@ -84,28 +88,24 @@ fn prometheus(_: &Setting) -> Result<Box<dyn Work>> {
 
 fn prometheus_client(_: &Setting) -> Result<Box<dyn Work>> {
     let histogram = ClientHistogram::new(THRESHOLDS);
-    let mut registry = prometheus_client::registry::Registry::default();
+    let mut registry = ClientRegistry::default();
     registry.register("kept_seconds", "Time.", histogram.clone());
     work(
         (registry, histogram),
         |(_, histogram), thread, n| FLOATS.walk(thread, n, |x| histogram.observe(x)),
-        |(registry, _)| {
-            let mut text = String::new();
-            prometheus_client::encoding::text::encode(&mut text, registry)?;
-            let samples = talea::parse::text(&text)?;
-            let count = samples.iter().find(|sample| sample.name == "kept_seconds_count");
-            Ok(count.context("there is no such histogram")?.value as u64)
-        },
+        |(registry, _)| client_count(registry, "kept_seconds_count"),
     )
 }
 
-/// Observations are kept in a list that an upkeep must empty from time to time;
-/// the first thread does it. What others record at that moment can be lost:
-/// metrics-util 0.20.4 publishes a new block of the list before it links the
-/// older ones to it.
+/// The sum over all series of a name, as a scrape shows it.
+pub(super) fn client_count(registry: &ClientRegistry, name: &str) -> Result<u64> {
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, registry)?;
+    recorder::sum_of(&text, name)
+}
+
 fn metrics(_: &Setting) -> Result<Box<dyn Work>> {
     recorder::installed();
-    const UPKEEP: u64 = 65_536;
     work(
         metrics::histogram!("kept_seconds"),
         |histogram, thread, n| {
@@ -113,9 +113,7 @@ fn metrics(_: &Setting) -> Result<Box<dyn Work>> {
             FLOATS.walk(thread, n, |x| {
                 histogram.record(x);
                 left -= 1;
-                if thread == 0 && left % UPKEEP == 0 {
-                    recorder::installed().run_upkeep();
-                }
+                recorder::keep_up(thread, left);
             });
         },
         |_| recorder::total("kept_seconds_count"),

@@ -1,15 +1,21 @@
 //! The groups, a file each.
 
+mod counter_18000;
+mod counter_18000_encode;
 mod counter_enum18;
 mod counter_fixed18;
 mod counter_kept;
 mod counter_kept_own;
 mod encode;
+mod failures;
+mod failures_by_user;
 mod float_kept;
+mod histogram_fixed18;
 mod histogram_kept;
 mod insert;
 mod recorder;
 mod snapshot;
+mod texts;
 
 use crate::work::Group;
 
@@ -23,9 +29,12 @@ pub(crate) const ALL: &[&Group] = &[
     &histogram_kept::GROUP,
     &counter_fixed18::GROUP,
     &counter_enum18::GROUP,
+    &histogram_fixed18::GROUP,
+    &counter_18000::GROUP,
     &snapshot::GROUP,
     &snapshot::OUTSIDE,
     &encode::GROUP,
+    &counter_18000_encode::GROUP,
     &insert::GROUP,
 ];
 

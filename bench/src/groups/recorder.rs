@@ -20,8 +20,25 @@ pub(super) fn installed() -> &'static PrometheusHandle {
     &RECORDER
 }
 
+/// Observations are kept in lists that an upkeep must empty from time to time;
+/// the first thread does it, each time that it has a multiple of so many
+/// observations left. What others record at that moment can be lost: metrics-util
+/// 0.20.4 publishes a new block of a list before it links the older ones to it.
+#[inline]
+pub(super) fn keep_up(thread: usize, left: u64) {
+    const UPKEEP: u64 = 65_536;
+    if thread == 0 && left.is_multiple_of(UPKEEP) {
+        installed().run_upkeep();
+    }
+}
+
 /// The sum over all series of a name, as a scrape shows it.
 pub(super) fn total(name: &str) -> Result<u64> {
-    let samples = talea::parse::text(&installed().render())?;
+    sum_of(&installed().render(), name)
+}
+
+/// The same of some text.
+pub(super) fn sum_of(text: &str, name: &str) -> Result<u64> {
+    let samples = talea::parse::text(text)?;
     Ok(samples.iter().filter(|sample| sample.name == name).map(|sample| sample.value as u64).sum())
 }

@@ -1,0 +1,149 @@
+//! A histogram with the labels of `counter-fixed18`, looked up by them each time,
+//! and the thresholds and observations of `histogram-kept`.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use anyhow::Result;
+use measured::HistogramVec;
+use measured::metric::histogram::Thresholds;
+use prometheus_client::metrics::family::Family as ClientFamily;
+use prometheus_client::metrics::histogram::Histogram as ClientHistogram;
+use talea::{Family, Histogram, Opts, Registry, Seconds, Value};
+
+use super::failures::{
+    self, ClientFailure, Failure, FailureSet, Kind, MeasuredFailure, ROUTES, all,
+};
+use super::histogram_kept::{self, THRESHOLDS};
+use super::recorder;
+use crate::randomness::Sequence;
+use crate::work::{Group, Place, Setting, Subject, Work, work};
+
+pub(super) const GROUP: Group = Group {
+    name: "histogram-fixed18",
+    threads: &[1, 2],
+    subjects: &[
+        Subject::new("talea", talea),
+        Subject::talea_atomic(talea),
+        Subject::new("measured", measured),
+        Subject::new("prometheus", prometheus),
+        Subject::new("prometheus-client", prometheus_client),
+        Subject { loses: 0.01, ..Subject::new("metrics", metrics) },
+    ],
+    place: Place::Here,
+    note: "ns: time of a thread for one observation. metrics includes what it \
+           puts off until its upkeep.",
+};
+
+type Failed<T> = (Kind, &'static str, T);
+
+static FAILURES: LazyLock<Sequence<Failed<Duration>>> = LazyLock::new(|| {
+    Sequence::of(3, |random| {
+        (random.pick(&Kind::ALL), random.pick(&ROUTES), histogram_kept::duration(random))
+    })
+});
+
+/// The same in seconds, for those who observe floats.
+static FLOATS: LazyLock<Sequence<Failed<f64>>> =
+    LazyLock::new(|| FAILURES.map(|(kind, route, duration)| (kind, route, duration.as_secs_f64())));
+
+fn talea(_: &Setting) -> Result<Box<dyn Work>> {
+    failures::fix_routes()?;
+    let registry = Registry::new()?;
+    let opts = Opts::new("failures_seconds", "Time to fail.").buckets(&THRESHOLDS);
+    let family: Family<Failure, Histogram<Seconds>> = registry.register(opts)?;
+    work(
+        (registry, family),
+        |(_, family), thread, n| {
+            FAILURES.walk(thread, n, |(kind, route, duration)| {
+                if let Some(failure) = Failure::of(kind, route) {
+                    family.with(failure).observe(duration);
+                }
+            });
+        },
+        |(registry, _)| {
+            let snapshot = registry.snapshot();
+            let count = |value| match value {
+                Value::Histogram(histogram) => histogram.count(),
+                _ => 0,
+            };
+            let series = snapshot.select("failures_seconds", &[]);
+            Ok(series.map(|series| count(series.value())).sum())
+        },
+    )
+}
+
+fn measured(_: &Setting) -> Result<Box<dyn Work>> {
+    let thresholds = Thresholds::with_buckets(THRESHOLDS);
+    work(
+        HistogramVec::<FailureSet, 14>::with_label_set_and_metadata(
+            failures::measured_set(),
+            thresholds,
+        ),
+        |family, thread, n| {
+            FLOATS.walk(thread, n, |(kind, route, x)| {
+                family.observe(MeasuredFailure { kind, route }, x);
+            });
+        },
+        |family| {
+            let count = |(kind, route)| {
+                let id = family.with_labels(MeasuredFailure { kind, route });
+                histogram_kept::measured_count(&family.get_metric(id))
+            };
+            Ok(all().map(count).sum())
+        },
+    )
+}
+
+fn prometheus(_: &Setting) -> Result<Box<dyn Work>> {
+    let opts = prometheus::HistogramOpts::new("failures_seconds", "Time to fail.")
+        .buckets(THRESHOLDS.to_vec());
+    let family = prometheus::HistogramVec::new(opts, &["kind", "route"])?;
+    prometheus::Registry::new().register(Box::new(family.clone()))?;
+    work(
+        family,
+        |family, thread, n| {
+            FLOATS.walk(thread, n, |(kind, route, x)| {
+                family.with_label_values(&[kind.as_str(), route]).observe(x);
+            });
+        },
+        |family| {
+            let get = |(kind, route): (Kind, _)| family.with_label_values(&[kind.as_str(), route]);
+            Ok(all().map(|combination| get(combination).get_sample_count()).sum())
+        },
+    )
+}
+
+fn prometheus_client(_: &Setting) -> Result<Box<dyn Work>> {
+    let family = ClientFamily::<ClientFailure, ClientHistogram>::new_with_constructor(|| {
+        ClientHistogram::new(THRESHOLDS)
+    });
+    let mut registry = prometheus_client::registry::Registry::default();
+    registry.register("failures_seconds", "Time to fail.", family.clone());
+    work(
+        (registry, family),
+        |(_, family), thread, n| {
+            FLOATS.walk(thread, n, |(kind, route, x)| {
+                family.get_or_create(&ClientFailure { kind, route }).observe(x);
+            });
+        },
+        |(registry, _)| histogram_kept::client_count(registry, "failures_seconds_count"),
+    )
+}
+
+fn metrics(_: &Setting) -> Result<Box<dyn Work>> {
+    recorder::installed();
+    work(
+        (),
+        |(), thread, n| {
+            let mut left = n;
+            FLOATS.walk(thread, n, |(kind, route, x)| {
+                metrics::histogram!("failures_seconds", "kind" => kind.as_str(), "route" => route)
+                    .record(x);
+                left -= 1;
+                recorder::keep_up(thread, left);
+            });
+        },
+        |()| recorder::total("failures_seconds_count"),
+    )
+}
