@@ -177,12 +177,20 @@ impl Cell {
                     planes::add_slowly(region, self.word, n);
                 }
             }
-            SILENT_BLOCKS => {
-                self.change_own(|value| Some(value.wrapping_add(n)));
+            ONE => {
+                self.word.fetch_add(n, Relaxed);
             }
-            _ => {
-                self.own().fetch_add(n, Relaxed);
-            }
+            _ => self.add_to_own(n),
+        }
+    }
+
+    /// Out of line, so that the adds that there are most of stay small.
+    #[inline(never)]
+    fn add_to_own(self, n: u64) {
+        if self.copies.how() == SILENT_BLOCKS {
+            self.change_own(|value| Some(value.wrapping_add(n)));
+        } else {
+            self.own().fetch_add(n, Relaxed);
         }
     }
 
@@ -196,10 +204,17 @@ impl Cell {
                     planes::add_float_slowly(region, self.word, x);
                 }
             }
-            SILENT_BLOCKS => {
-                self.change_own(|value| Some((f64::from_bits(value) + x).to_bits()));
-            }
-            _ => add_float_atomically(self.own(), x),
+            ONE => add_float_atomically(self.word, x),
+            _ => self.add_float_to_own(x),
+        }
+    }
+
+    #[inline(never)]
+    fn add_float_to_own(self, x: f64) {
+        if self.copies.how() == SILENT_BLOCKS {
+            self.change_own(|value| Some((f64::from_bits(value) + x).to_bits()));
+        } else {
+            add_float_atomically(self.own(), x);
         }
     }
 

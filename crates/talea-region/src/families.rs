@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use crate::cells::{Combine, Number, Storage};
 use crate::error::FamilyError;
+use crate::groups::Chosen;
 use crate::hash::hash;
 use crate::index::Kind;
 use crate::layout::*;
@@ -19,6 +20,8 @@ pub(crate) const BUILDING: u64 = 1;
 pub(crate) const PUBLISHED: u64 = 2;
 /// Defined otherwise by a later version of the service; readers leave it out.
 pub(crate) const RETIRED: u64 = 3;
+/// Somebody said so; readers leave it out too.
+pub(crate) const ENDED: u64 = 4;
 
 /// What a family is registered with.
 #[derive(Clone, Copy, Debug)]
@@ -160,16 +163,22 @@ impl Region {
             return Err(FamilyError::TooLong);
         }
         // Chains go through series too, which come and go.
-        let _guard = self.enter();
+        let guard = self.enter();
         let conflict = self.settle_conflicts(&spec, head)?;
         let id = self.find_or_build(&spec, head)?;
         self.use_family(id);
+        let word = self.family_word(id, FAMILY_HEAD);
+        let ended = head.pack(ENDED);
+        if word.compare_exchange(ended, head.pack(PUBLISHED), AcqRel, Relaxed).is_ok() {
+            // What its old handles were told meanwhile went nowhere.
+            self.wipe_chosen(&guard, &Chosen::of(&self.s, [id].into_iter()));
+        }
         // Of these, what the latest says counts.
         let idling = Idling { sweeps: spec.idle_minutes, hides: spec.hides };
         self.family_word(id, FAMILY_LIMIT).store(spec.limit, Relaxed);
         self.family_word(id, FAMILY_IDLE).store(idling.pack(), Relaxed);
-        // Its maker may have died before it said so, or it was retired by a
-        // process that came between two of this definition.
+        // Its maker may have died before it said so, or it was retired by a process that
+        // came between two of this definition.
         self.family_word(id, FAMILY_HEAD).store(head.pack(PUBLISHED), Release);
         Ok(Registered { family: Family { region: self, id, head }, conflict })
     }
@@ -255,12 +264,17 @@ impl Region {
         let used = self.mark(M_FAMILIES);
         let at = used.fetch_update(SeqCst, SeqCst, |n| (n < end).then(|| n + FAMILY_LEN)).ok()?;
         let (backed, end) = (self.mark(M_FAMILIES + BACKED), at + FAMILY_LEN);
-        let from = backed.load(Acquire).min(at);
-        if self.map.back(self.s.families + from, end - from).is_err() {
-            let _ = used.compare_exchange(end, at, SeqCst, Relaxed);
-            return None;
+        let from = backed.load(Acquire);
+        if from < end {
+            // Many at a time, since each asks the kernel.
+            let to = end.next_multiple_of(4 * PAGE).min(self.s.family_max * FAMILY_LEN);
+            let from = from.min(at);
+            if self.map.back(self.s.families + from, to - from).is_err() {
+                let _ = used.compare_exchange(end, at, SeqCst, Relaxed);
+                return None;
+            }
+            backed.fetch_max(to, Release);
         }
-        backed.fetch_max(end, Release);
         Some((at / FAMILY_LEN) as u32)
     }
 

@@ -17,13 +17,31 @@ pub struct Lazy<L: 'static, M: Metric> {
     family: &'static Family<L, M>,
     labels: L,
     kept: OnceLock<M>,
+    overflow: OnceLock<M>,
     /// What it is until the family is installed.
     nowhere: M,
 }
 
 impl<L: 'static, M: Metric> Lazy<L, M> {
     pub(crate) const fn new(family: &'static Family<L, M>, labels: L) -> Self {
-        Self { family, labels, kept: OnceLock::new(), nowhere: M::UNBOUND }
+        Self {
+            family,
+            labels,
+            kept: OnceLock::new(),
+            overflow: OnceLock::new(),
+            nowhere: M::UNBOUND,
+        }
+    }
+}
+
+impl<L: Labels<Static = L>, M: Metric + Clone> Lazy<L, M> {
+    #[cold]
+    fn look_up(&self) -> &M {
+        match self.family.try_with(&self.labels) {
+            Ok(found) => self.kept.get_or_init(|| found.keep()),
+            // As long as there is no room, it overflows.
+            Err(_) => self.overflow.get_or_init(|| self.family.with(&self.labels).keep()),
+        }
     }
 }
 
@@ -35,7 +53,7 @@ impl<L: Labels<Static = L>, M: Metric + Clone> Deref for Lazy<L, M> {
         match self.kept.get() {
             Some(kept) => kept,
             None if self.family.bound.get().is_none() => &self.nowhere,
-            None => self.kept.get_or_init(|| self.family.with(&self.labels).keep()),
+            None => self.look_up(),
         }
     }
 }

@@ -101,7 +101,7 @@ mod unit;
 mod values;
 
 pub use error::{Error, Refused};
-pub use expose::TEXT_CONTENT_TYPE;
+pub use expose::{Escaping, Format, TEXT_CONTENT_TYPE};
 pub use family::{Family, Looked};
 pub use histogram_snapshot::HistogramSnapshot;
 pub use install::{Metrics, install};

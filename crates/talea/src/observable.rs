@@ -45,8 +45,8 @@ impl Registry {
 
     /// Registers a counter that follows a total which somebody else keeps, as the CPU
     /// time of a process: now and before each snapshot, what `read` gives has grown by
-    /// since it was last read is added. A total that is less than before adds nothing until it is
-    /// more again. Processes that share the region add up. One `read` at a time is called;
+    /// since it was last read is added. A total that is less than before began anew, as a
+    /// child's CPU time after `fork`, and is added whole. Processes that share the region add up. One `read` at a time is called;
     /// another snapshot waits for it.
     ///
     /// # Errors
@@ -63,10 +63,10 @@ impl Registry {
         self.refresh_now_and_then(move || {
             let mut reached = reached.lock().unwrap_or_else(PoisonError::into_inner);
             let total = read();
-            if total > *reached {
-                counter.add(total - *reached);
-                *reached = total;
-            }
+            // As after a fork: a child's CPU time begins at 0.
+            let grown = if total < *reached { total } else { total - *reached };
+            counter.add(grown);
+            *reached = total;
         });
         Ok(())
     }

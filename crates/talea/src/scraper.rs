@@ -1,6 +1,6 @@
 //! Scrapes one after the other, in memory that is used again.
 
-use crate::expose;
+use crate::expose::{Encoder, Escaping, Format};
 use crate::registry::Registry;
 use crate::snapshot::Snapshot;
 
@@ -18,40 +18,50 @@ use crate::snapshot::Snapshot;
 /// let orders: Counter = registry.register(Opts::new("orders", "Orders accepted."))?;
 /// let mut scraper = registry.scraper();
 /// orders.inc();
-/// assert!(scraper.text().ends_with("orders_total 1\n"));
+/// assert!(scraper.scrape().ends_with(b"orders_total 1\n"));
 /// orders.inc();
-/// assert!(scraper.text().ends_with("orders_total 2\n"));
+/// assert!(scraper.scrape().ends_with(b"orders_total 2\n"));
 /// # Ok::<(), talea::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Scraper {
     registry: Registry,
     snapshot: Snapshot,
-    text: String,
+    encoder: Encoder,
+    out: Vec<u8>,
 }
 
 impl Registry {
-    /// What takes scrapes one after the other.
+    /// What takes scrapes one after the other, in the text format; others by
+    /// [`Scraper::format`].
     pub fn scraper(&self) -> Scraper {
-        Scraper { registry: self.clone(), snapshot: Snapshot::default(), text: String::new() }
+        Scraper {
+            registry: self.clone(),
+            snapshot: Snapshot::default(),
+            encoder: Encoder::new(Format::default(), Escaping::default()),
+            out: Vec::new(),
+        }
     }
 }
 
 impl Scraper {
+    /// Chooses the format of the next scrapes, and how names are shown that it does not
+    /// have otherwise.
+    pub fn format(&mut self, format: Format, escaping: Escaping) {
+        self.encoder = Encoder::new(format, escaping);
+    }
+
     /// All values at this instant, as [`Registry::snapshot`].
     pub fn snapshot(&mut self) -> &Snapshot {
         self.registry.snapshot_into(&mut self.snapshot, |_| true);
         &self.snapshot
     }
 
-    /// The text exposition format of all values at this instant, as
-    /// [`Snapshot::to_text`].
-    pub fn text(&mut self) -> &str {
-        let mut out = std::mem::take(&mut self.text).into_bytes();
-        out.clear();
-        expose::text(self.snapshot(), &mut out);
-        // Nothing but text is written.
-        self.text = String::from_utf8(out).unwrap_or_default();
-        &self.text
+    /// All values at this instant in the format that was chosen.
+    pub fn scrape(&mut self) -> &[u8] {
+        self.snapshot();
+        self.out.clear();
+        self.encoder.write(&self.snapshot, &mut self.out);
+        &self.out
     }
 }

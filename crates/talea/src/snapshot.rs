@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use talea_region::{FamilyCopy, Number, SeriesView};
 
 use crate::definition::Definition;
-use crate::expose;
+use crate::expose::{Encoder, Escaping, Format, Shown};
 use crate::histogram_snapshot::HistogramSnapshot;
 use crate::labels::{LabelText, pairs};
 use crate::metric::Kind;
@@ -18,9 +18,9 @@ use crate::told;
 pub struct Snapshot {
     raw: talea_region::Snapshot,
     /// The families that can be shown, by name.
-    families: Vec<Shown>,
+    families: Vec<Known>,
     /// Those of the last time, while this one is filled.
-    before: Vec<Shown>,
+    before: Vec<Known>,
     /// Whether the label text of all series together is UTF-8. In a region that is not
     /// damaged it is.
     is_text: bool,
@@ -28,7 +28,7 @@ pub struct Snapshot {
 
 /// A family that can be shown.
 #[derive(Clone)]
-struct Shown {
+struct Known {
     /// Which of the raw families it is.
     n: usize,
     kind: Kind,
@@ -86,16 +86,16 @@ impl Snapshot {
             });
             // What cannot be read was written by something that is not Talea, and is left
             // out.
-            families.extend(same.or_else(|| Shown::of(n, family)));
+            families.extend(same.or_else(|| Known::of(n, family)));
         }
         // Of one name, as while a new version is rolled out, the newest is shown.
-        let raw_of = |shown: &Shown| &raw.families()[shown.n];
+        let raw_of = |known: &Known| &raw.families()[known.n];
         families.sort_unstable_by(|one, other| {
             let (one, other) = (raw_of(one), raw_of(other));
             one.name.cmp(&other.name).then(other.created_unix_nanos.cmp(&one.created_unix_nanos))
         });
         families.dedup_by(|older, newer| raw_of(older).name == raw_of(newer).name);
-        for Shown { n, kind, definition, .. } in families.iter() {
+        for Known { n, kind, definition, .. } in families.iter() {
             if *kind == Kind::StateSet {
                 told::by_state(raw, *n, &definition.states);
             }
@@ -105,12 +105,16 @@ impl Snapshot {
 
     /// The families, sorted by name.
     pub fn families(&self) -> impl ExactSizeIterator<Item = FamilySnapshot<'_>> {
-        self.families.iter().map(|Shown { n, kind, definition, .. }| FamilySnapshot {
-            snapshot: self,
-            raw: &self.raw.families()[*n],
-            kind: *kind,
-            definition,
-        })
+        self.families.iter().map(|known| self.family_of(known))
+    }
+
+    pub(crate) fn family_at(&self, n: usize) -> Option<FamilySnapshot<'_>> {
+        self.families.get(n).map(|known| self.family_of(known))
+    }
+
+    fn family_of<'a>(&'a self, known: &'a Known) -> FamilySnapshot<'a> {
+        let Known { n, kind, definition, .. } = known;
+        FamilySnapshot { snapshot: self, raw: &self.raw.families()[*n], kind: *kind, definition }
     }
 
     /// The text exposition format, version 0.0.4: to be served as
@@ -118,13 +122,13 @@ impl Snapshot {
     /// out; infos and state sets are gauges there. Cost: linear in the text.
     pub fn to_text(&self) -> String {
         let mut out = Vec::new();
-        expose::text(self, &mut out);
+        Encoder::new(Format::Text, Escaping::default()).write(self, &mut out);
         // Nothing but text is written.
         String::from_utf8(out).unwrap_or_default()
     }
 }
 
-impl Shown {
+impl Known {
     fn of(n: usize, family: &FamilyCopy) -> Option<Self> {
         let definition = Definition::decode(&family.definition)?;
         std::str::from_utf8(&family.name).ok()?;
@@ -151,10 +155,6 @@ impl<'a> FamilySnapshot<'a> {
         self.kind
     }
 
-    pub(crate) fn number(&self) -> Number {
-        self.raw.number
-    }
-
     /// The help text.
     pub fn help(&self) -> &'a str {
         &self.definition.help
@@ -165,14 +165,32 @@ impl<'a> FamilySnapshot<'a> {
         self.raw.dropped
     }
 
+    /// The names of its labels.
+    pub(crate) fn label_names(&self) -> &'a [String] {
+        &self.definition.labels
+    }
+
+    /// The upper bounds of its histograms' buckets in the shown unit; the last is +Inf.
+    pub(crate) fn bounds(&self) -> impl Iterator<Item = f64> + use<'a> {
+        let Definition { thresholds, per_unit, .. } = self.definition;
+        // Dividing rounds once, so 5,000,000 ns show as 0.005.
+        thresholds.iter().map(move |&t| t as f64 / per_unit).chain([f64::INFINITY])
+    }
+
+    /// The series from one on, each with its number, as [`series`](Self::series).
+    pub(crate) fn series_from(
+        &self,
+        from: usize,
+    ) -> impl Iterator<Item = (usize, SeriesSnapshot<'a>)> + use<'a> {
+        let family = *self;
+        let all = self.snapshot.raw.series(self.raw).enumerate().skip(from);
+        all.map(move |(n, raw)| (n, SeriesSnapshot { family, raw })).filter(|(_, s)| s.is_shown())
+    }
+
     /// The series in the order of their birth. An overflow series that nothing
     /// went to is left out.
     pub fn series(&self) -> impl Iterator<Item = SeriesSnapshot<'a>> + use<'a> {
-        let family = *self;
-        let all = self.snapshot.raw.series(self.raw).map(move |raw| SeriesSnapshot { family, raw });
-        all.filter(|series| {
-            !LabelText::is_overflow(series.raw.text) || series.raw.values.iter().any(|&v| v != 0)
-        })
+        self.series_from(0).map(|(_, series)| series)
     }
 }
 
@@ -197,16 +215,56 @@ impl<'a> SeriesSnapshot<'a> {
         }
     }
 
-    /// Its first value, as the region has it.
+    /// Whether it is shown: of an overflow series, whether anything went to it.
     #[inline]
-    pub(crate) fn word(&self) -> u64 {
-        self.raw.values.first().copied().unwrap_or_default()
+    fn is_shown(&self) -> bool {
+        !LabelText::is_overflow(self.raw.text) || self.raw.values.iter().any(|&value| value != 0)
+    }
+
+    /// What a format shows of it.
+    #[inline]
+    pub(crate) fn shown(&self) -> Shown {
+        let word = self.raw.values.first().copied().unwrap_or_default();
+        match (self.family.kind, self.family.raw.number) {
+            (Kind::Histogram, _) => Shown::Histogram,
+            (_, Number::Float) => Shown::Float(f64::from_bits(word)),
+            (Kind::Gauge, Number::Integer) => Shown::Signed(word as i64),
+            (Kind::Counter | Kind::Info | Kind::StateSet, Number::Integer) => Shown::Unsigned(word),
+        }
+    }
+
+    /// How many observations of a histogram are at most as large as each bound.
+    pub(crate) fn cumulative(&self) -> impl Iterator<Item = u64> + use<'a> {
+        let mut total = 0_u64;
+        self.buckets().iter().map(move |here| {
+            total = total.wrapping_add(*here);
+            total
+        })
+    }
+
+    /// A histogram's observations.
+    pub(crate) fn count(&self) -> u64 {
+        self.buckets().iter().fold(0, |all, here| all.wrapping_add(*here))
+    }
+
+    /// Their sum in the shown unit.
+    pub(crate) fn sum(&self) -> f64 {
+        self.raw.values.last().map_or(0.0, |&sum| sum as f64 / self.family.definition.per_unit)
+    }
+
+    /// What is in each bucket.
+    fn buckets(&self) -> &'a [u64] {
+        self.raw.values.split_last().map_or(&[], |(_, buckets)| buckets)
+    }
+
+    /// Nanoseconds from 1970 to when it was made, or wiped.
+    pub(crate) fn created_nanos(&self) -> Option<u64> {
+        Some(self.raw.created_unix_nanos).filter(|&nanos| nanos > 0)
     }
 
     /// Since when it counts: when it was made, or wiped. `None` of what a reader adds.
     pub fn created(&self) -> Option<SystemTime> {
-        let nanos = Some(self.raw.created_unix_nanos).filter(|&nanos| nanos > 0)?;
-        UNIX_EPOCH.checked_add(Duration::from_nanos(nanos))
+        UNIX_EPOCH.checked_add(Duration::from_nanos(self.created_nanos()?))
     }
 
     /// Label names and plain values, in the order of the labels. Cost: a few
@@ -217,24 +275,20 @@ impl<'a> SeriesSnapshot<'a> {
 
     /// The value; a histogram's is copied.
     pub fn value(&self) -> Value {
-        let first = self.word();
-        match (self.family.kind, self.family.raw.number) {
-            (Kind::Histogram, _) => Value::Histogram(self.histogram()),
-            (_, Number::Float) => Value::Float(f64::from_bits(first)),
-            (Kind::Counter | Kind::Info | Kind::StateSet, Number::Integer) => {
-                Value::Unsigned(first)
-            }
-            (Kind::Gauge, Number::Integer) => Value::Signed(first as i64),
+        match self.shown() {
+            Shown::Histogram => Value::Histogram(self.histogram()),
+            Shown::Unsigned(n) => Value::Unsigned(n),
+            Shown::Signed(n) => Value::Signed(n),
+            Shown::Float(x) => Value::Float(x),
         }
     }
 
     fn histogram(&self) -> HistogramSnapshot {
-        let Definition { per_unit, thresholds, .. } = self.family.definition;
-        let mut buckets = self.raw.values.to_vec();
-        let sum = buckets.pop().unwrap_or_default();
-        // Dividing rounds once, so 5,000,000 ns show as 0.005.
-        let thresholds: Vec<f64> = thresholds.iter().map(|&t| t as f64 / per_unit).collect();
+        let mut thresholds: Vec<f64> = self.family.bounds().collect();
+        // That of +Inf is not among them.
+        thresholds.pop();
+        let mut buckets = self.buckets().to_vec();
         buckets.resize(thresholds.len() + 1, 0);
-        HistogramSnapshot { thresholds, buckets, sum: sum as f64 / per_unit }
+        HistogramSnapshot { thresholds, buckets, sum: self.sum() }
     }
 }

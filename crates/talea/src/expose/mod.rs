@@ -1,6 +1,135 @@
 //! Encoders: from a snapshot to what a scraper reads.
 
+mod escaping;
+mod format;
+mod lines;
+mod number;
+mod openmetrics;
 mod text;
 
+pub use escaping::Escaping;
+pub use format::Format;
+pub(crate) use number::write_float;
 pub use text::CONTENT_TYPE as TEXT_CONTENT_TYPE;
-pub(crate) use text::{text, write_float};
+
+use number::write_integer;
+use openmetrics::OpenMetrics;
+use text::Text;
+
+use crate::snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot};
+
+/// What a format does with families and series as they come.
+trait Writer {
+    /// Begins a family, which has at least one series.
+    fn family(&mut self, out: &mut Vec<u8>, family: &FamilySnapshot<'_>);
+
+    /// Writes one of its series.
+    fn series(&mut self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>);
+
+    /// Ends the whole.
+    fn end(&mut self, out: &mut Vec<u8>);
+}
+
+/// What a series is shown as.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Shown {
+    Unsigned(u64),
+    Signed(i64),
+    Float(f64),
+    Histogram,
+}
+
+impl Shown {
+    /// Writes a number.
+    #[inline]
+    fn write(self, out: &mut Vec<u8>) {
+        match self {
+            Self::Unsigned(n) => write_integer(out, n),
+            Self::Signed(n) => write_integer(out, n),
+            Self::Float(x) => write_float(out, x),
+            Self::Histogram => {}
+        }
+    }
+}
+
+/// Writes a snapshot in a format, as much of it at a time as is asked for. Its memory is
+/// used again from one snapshot to the next.
+#[derive(Clone, Debug)]
+pub(crate) struct Encoder {
+    format: Format,
+    text: Text,
+    openmetrics: OpenMetrics,
+    at: Place,
+}
+
+/// How far a snapshot is written.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    family: usize,
+    series: usize,
+    /// Whether the family's beginning is written.
+    begun: bool,
+    ended: bool,
+}
+
+impl Encoder {
+    pub(crate) fn new(format: Format, escaping: Escaping) -> Self {
+        Self {
+            format,
+            text: Text::new(escaping),
+            openmetrics: OpenMetrics::new(escaping),
+            at: Place::default(),
+        }
+    }
+
+    /// Writes all of a snapshot.
+    pub(crate) fn write(&mut self, snapshot: &Snapshot, out: &mut Vec<u8>) {
+        self.at = Place::default();
+        self.write_some(snapshot, out, usize::MAX);
+    }
+
+    /// Writes on, until `out` is as long as `enough` or longer; false when all is
+    /// written. The snapshot must be the same from call to call.
+    pub(crate) fn write_some(
+        &mut self,
+        snapshot: &Snapshot,
+        out: &mut Vec<u8>,
+        enough: usize,
+    ) -> bool {
+        let Self { format, text, openmetrics, at } = self;
+        match format {
+            Format::Text => at.go_on(snapshot, text, out, enough),
+            Format::OpenMetrics | Format::OpenMetricsDraft => {
+                at.go_on(snapshot, openmetrics, out, enough)
+            }
+        }
+    }
+}
+
+impl Place {
+    fn go_on(
+        &mut self,
+        snapshot: &Snapshot,
+        writer: &mut impl Writer,
+        out: &mut Vec<u8>,
+        enough: usize,
+    ) -> bool {
+        while let Some(family) = snapshot.family_at(self.family) {
+            for (n, series) in family.series_from(self.series) {
+                if out.len() >= enough {
+                    self.series = n;
+                    return true;
+                }
+                if !std::mem::replace(&mut self.begun, true) {
+                    writer.family(out, &family);
+                }
+                writer.series(out, &series);
+            }
+            *self = Self { family: self.family + 1, ..Self::default() };
+        }
+        if !std::mem::replace(&mut self.ended, true) {
+            writer.end(out);
+        }
+        false
+    }
+}

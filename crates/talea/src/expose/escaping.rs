@@ -1,0 +1,95 @@
+//! What becomes of names that the older formats do not have.
+//!
+//! Source: "Escaping schemes" in the Prometheus documentation; what becomes of each
+//! character is that of Prometheus' own Go library.
+
+use std::borrow::Cow;
+
+/// How names outside `[a-zA-Z_:][a-zA-Z0-9_:]*` are shown to a scraper; it says in its
+/// Accept header what it takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Escaping {
+    /// As they are, in quotes.
+    AllowUtf8,
+    /// Each such character becomes `_`. The default.
+    #[default]
+    Underscores,
+    /// `.` becomes `_dot_`, `_` becomes `__`, and so does each other such character.
+    Dots,
+    /// `U__`, and then each such character as its number in base 16 between `_`; `_`
+    /// becomes `__`.
+    Values,
+}
+
+impl Escaping {
+    /// Its name in headers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::AllowUtf8 => "allow-utf-8",
+            Self::Underscores => "underscores",
+            Self::Dots => "dots",
+            Self::Values => "values",
+        }
+    }
+
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        [Self::AllowUtf8, Self::Underscores, Self::Dots, Self::Values]
+            .into_iter()
+            .find(|escaping| escaping.as_str() == name)
+    }
+
+    /// A name as it is shown. What every format has stays as it is.
+    pub(crate) fn name(self, name: &str) -> Cow<'_, str> {
+        if self == Self::AllowUtf8 || is_plain(name) {
+            return Cow::Borrowed(name);
+        }
+        let mut out = String::with_capacity(name.len() + 8);
+        if self == Self::Values {
+            out.push_str("U__");
+        }
+        for (n, c) in name.chars().enumerate() {
+            match self {
+                Self::Dots if c == '.' => out.push_str("_dot_"),
+                Self::Dots | Self::Values if c == '_' => out.push_str("__"),
+                _ if is_plain_at(n, c) => out.push(c),
+                Self::Dots => out.push_str("__"),
+                Self::Values => out.extend(["_", &format!("{:x}", u32::from(c)), "_"]),
+                Self::Underscores | Self::AllowUtf8 => out.push('_'),
+            }
+        }
+        Cow::Owned(out)
+    }
+}
+
+/// Whether every format has such a name.
+pub(crate) fn is_plain(name: &str) -> bool {
+    !name.is_empty() && name.chars().enumerate().all(|(n, c)| is_plain_at(n, c))
+}
+
+fn is_plain_at(n: usize, c: char) -> bool {
+    c.is_ascii_alphabetic() || c == '_' || c == ':' || c.is_ascii_digit() && n > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_scheme_shows_names_as_prometheus_does() {
+        // Name; underscores, dots, values.
+        for (name, shown) in [
+            ("plain_name:x", ["plain_name:x", "plain_name:x", "plain_name:x"]),
+            ("http.server", ["http_server", "http_dot_server", "U__http_2e_server"]),
+            ("a_b.c", ["a_b_c", "a__b_dot_c", "U__a__b_2e_c"]),
+            ("9x", ["_x", "__x", "U___39_x"]),
+            ("blüte 🌺", ["bl_te__", "bl__te____", "U__bl_fc_te_20__1f33a_"]),
+        ] {
+            for (scheme, expected) in
+                [Escaping::Underscores, Escaping::Dots, Escaping::Values].into_iter().zip(shown)
+            {
+                assert_eq!(scheme.name(name), expected, "{scheme:?}");
+            }
+            assert_eq!(Escaping::AllowUtf8.name(name), name);
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What the two text formats have in common: names, labels and the lines of samples.
+
+use std::borrow::Cow;
+
+use super::Escaping;
+use super::escaping::is_plain;
+use crate::labels::pairs;
+use crate::snapshot::{FamilySnapshot, SeriesSnapshot};
+
+/// What the lines of a family begin with.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lines {
+    /// Its name as it is shown.
+    name: String,
+    /// Whether that stands in quotes among the labels.
+    quoted: bool,
+    /// How the names of labels are shown, where they are shown otherwise than the
+    /// region has them.
+    renames: Option<Escaping>,
+}
+
+impl Lines {
+    /// Prepares the lines of another family.
+    pub(crate) fn begin(&mut self, family: &FamilySnapshot<'_>, escaping: Escaping) {
+        self.name.clear();
+        self.name.push_str(&escaping.name(family.name()));
+        self.quoted = !is_plain(&self.name);
+        let all_plain = family.label_names().iter().all(|name| is_plain(name));
+        self.renames = Some(escaping).filter(|&e| e != Escaping::AllowUtf8 && !all_plain);
+    }
+
+    /// The family's name as it is shown.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// A line of metadata: `# TYPE name text`.
+    pub(crate) fn about(&self, out: &mut Vec<u8>, word: &str, name: &str, text: &str) {
+        push(out, &["# ", word, " "]);
+        if self.quoted {
+            out.push(b'"');
+            escaped(out, name, true);
+            out.push(b'"');
+        } else {
+            push(out, &[name]);
+        }
+        push(out, &[" ", text, "\n"]);
+    }
+
+    /// Opens the line of a sample, up to the blank before its value. `ending` belongs to
+    /// the sample's name; `last` is a label of its own, with its value.
+    #[inline]
+    pub(crate) fn open(
+        &self,
+        out: &mut Vec<u8>,
+        series: &SeriesSnapshot<'_>,
+        ending: &str,
+        last: Option<(&str, &[u8])>,
+    ) {
+        let labels = series.label_bytes();
+        // All of the line, and the longest number.
+        out.reserve(self.name.len() + labels.len() + 64);
+        if self.quoted || self.renames.is_some() {
+            return self.open_slowly(out, series, ending, last);
+        }
+        push(out, &[&self.name, ending]);
+        if !labels.is_empty() || last.is_some() {
+            out.push(b'{');
+            out.extend_from_slice(labels);
+            write_last(out, !labels.is_empty(), last);
+            out.push(b'}');
+        }
+        out.push(b' ');
+    }
+
+    /// Opens the line of a sample whose name is the first `len` bytes of the family's
+    /// and an ending.
+    pub(crate) fn open_as(
+        &mut self,
+        out: &mut Vec<u8>,
+        series: &SeriesSnapshot<'_>,
+        len: usize,
+        ending: &str,
+    ) {
+        let cut = self.name.split_off(len);
+        self.open(out, series, ending, None);
+        self.name.push_str(&cut);
+    }
+
+    /// The same where names need a look.
+    #[cold]
+    fn open_slowly(
+        &self,
+        out: &mut Vec<u8>,
+        series: &SeriesSnapshot<'_>,
+        ending: &str,
+        last: Option<(&str, &[u8])>,
+    ) {
+        if self.quoted {
+            push(out, &["{\""]);
+            escaped(out, &self.name, true);
+            push(out, &[ending, "\""]);
+        } else {
+            push(out, &[&self.name, ending, "{"]);
+        }
+        let mut any = self.quoted;
+        for (name, value) in pairs(series.label_text()) {
+            if std::mem::replace(&mut any, true) {
+                out.push(b',');
+            }
+            write_label_name(out, &self.renames.map_or(Cow::Borrowed(name), |e| e.name(name)));
+            push(out, &["=\""]);
+            escaped(out, &value, true);
+            out.push(b'"');
+        }
+        write_last(out, any, last);
+        push(out, &["} "]);
+    }
+}
+
+fn write_last(out: &mut Vec<u8>, any: bool, last: Option<(&str, &[u8])>) {
+    if let Some((name, value)) = last {
+        push(out, &[if any { "," } else { "" }, name, "=\""]);
+        out.extend_from_slice(value);
+        out.push(b'"');
+    }
+}
+
+/// A label's name, in quotes where it must be.
+fn write_label_name(out: &mut Vec<u8>, name: &str) {
+    if is_plain(name) && !name.contains(':') {
+        push(out, &[name]);
+    } else {
+        out.push(b'"');
+        escaped(out, name, true);
+        out.push(b'"');
+    }
+}
+
+/// Text with its backslashes and line ends escaped, and its quotes if they must be.
+pub(crate) fn escaped(out: &mut Vec<u8>, text: &str, quotes: bool) {
+    for byte in text.bytes() {
+        match byte {
+            b'\\' => out.extend_from_slice(br"\\"),
+            b'\n' => out.extend_from_slice(br"\n"),
+            b'"' if quotes => out.extend_from_slice(br#"\""#),
+            _ => out.push(byte),
+        }
+    }
+}
+
+#[inline]
+pub(crate) fn push(out: &mut Vec<u8>, texts: &[&str]) {
+    texts.iter().for_each(|text| out.extend_from_slice(text.as_bytes()));
+}
+
+/// The upper bounds of a family's histograms as text, rendered once for all of its
+/// series.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bounds {
+    text: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Bounds {
+    pub(crate) fn begin(
+        &mut self,
+        bounds: impl Iterator<Item = f64>,
+        write: fn(&mut Vec<u8>, f64),
+    ) {
+        self.text.clear();
+        self.ends.clear();
+        for bound in bounds {
+            write(&mut self.text, bound);
+            self.ends.push(self.text.len());
+        }
+    }
+
+    /// The text of each.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let mut from = 0;
+        self.ends.iter().map(move |&end| &self.text[std::mem::replace(&mut from, end)..end])
+    }
+}

@@ -1,0 +1,89 @@
+//! OpenMetrics text, version 1.0. Source: the OpenMetrics specification, 1.0.0.
+
+use super::lines::{Bounds, Lines, escaped, push};
+use super::number::{write_canonical_float, write_float, write_integer, write_seconds};
+use super::{Escaping, Shown, Writer};
+use crate::metric::Kind;
+use crate::snapshot::{FamilySnapshot, SeriesSnapshot};
+
+/// Units that a family's name may end in; then they are told apart from it.
+const UNITS: [&str; 10] = [
+    "seconds", "bytes", "ratio", "celsius", "meters", "volts", "amperes", "joules", "grams",
+    "hertz",
+];
+
+/// Writes the format.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OpenMetrics {
+    escaping: Escaping,
+    lines: Lines,
+    bounds: Bounds,
+    /// How much of the name stands before `_created`, where that is shown.
+    created_after: Option<usize>,
+}
+
+impl OpenMetrics {
+    pub(crate) fn new(escaping: Escaping) -> Self {
+        Self { escaping, ..Self::default() }
+    }
+}
+
+impl Writer for OpenMetrics {
+    fn family(&mut self, out: &mut Vec<u8>, family: &FamilySnapshot<'_>) {
+        let Self { escaping, lines, bounds, .. } = self;
+        lines.begin(family, *escaping);
+        bounds.begin(family.bounds(), write_canonical_float);
+        let kind = family.kind();
+        // The name goes without what the type adds to it.
+        let name = match kind {
+            Kind::Counter => lines.name().strip_suffix("_total"),
+            Kind::Info => lines.name().strip_suffix("_info"),
+            Kind::Gauge | Kind::Histogram | Kind::StateSet => None,
+        }
+        .unwrap_or(lines.name());
+        lines.about(out, "TYPE", name, kind.as_str());
+        let has = |unit: &&str| name.strip_suffix(*unit).is_some_and(|rest| rest.ends_with('_'));
+        if !matches!(kind, Kind::Info | Kind::StateSet) {
+            if let Some(unit) = UNITS.into_iter().find(has) {
+                lines.about(out, "UNIT", name, unit);
+            }
+        }
+        let mut help = Vec::new();
+        escaped(&mut help, family.help(), true);
+        lines.about(out, "HELP", name, &String::from_utf8_lossy(&help));
+        self.created_after = matches!(kind, Kind::Counter | Kind::Histogram).then_some(name.len());
+    }
+
+    #[inline]
+    fn series(&mut self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>) {
+        let Self { lines, bounds, .. } = self;
+        match series.shown() {
+            Shown::Histogram => {
+                for (bound, count) in bounds.iter().zip(series.cumulative()) {
+                    lines.open(out, series, "_bucket", Some(("le", bound)));
+                    write_integer(out, count);
+                    out.push(b'\n');
+                }
+                lines.open(out, series, "_count", None);
+                write_integer(out, series.count());
+                out.push(b'\n');
+                lines.open(out, series, "_sum", None);
+                write_float(out, series.sum());
+            }
+            number => {
+                lines.open(out, series, "", None);
+                number.write(out);
+            }
+        }
+        out.push(b'\n');
+        if let (Some(len), Some(created)) = (self.created_after, series.created_nanos()) {
+            lines.open_as(out, series, len, "_created");
+            write_seconds(out, created);
+            out.push(b'\n');
+        }
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) {
+        push(out, &["# EOF\n"]);
+    }
+}
