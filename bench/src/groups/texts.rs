@@ -11,23 +11,28 @@ use measured::MetricGroup;
 use measured::text::BufferedTextEncoder;
 use metrics_exporter_prometheus::PrometheusHandle;
 use prometheus_client::registry::Registry as ClientRegistry;
-use talea::Registry;
+use talea::{Registry, Scraper};
 
 use crate::work::Work;
 
 pub(super) const NOTE: &str = "ns: time for one text of all series. Buffers are used again where \
     a library lets its user do so.";
 
+/// What scrapes, and holds the last text.
+#[derive(Default)]
+struct TaleaText {
+    scraper: Option<Scraper>,
+}
+
 pub(super) fn of_talea(registry: Registry, series: usize) -> Result<Box<dyn Work>> {
     texts(
         registry,
         series,
-        |registry, out: &mut String| {
-            // The text before was sent by now.
-            drop(take(out));
-            *out = registry.snapshot().to_text();
+        |registry, out: &mut TaleaText| {
+            let scraper = out.scraper.get_or_insert_with(|| registry.scraper());
+            scraper.scrape();
         },
-        |out| out.as_bytes(),
+        |out| out.scraper.as_ref().map_or(&[], |scraper| scraper.scraped()),
     )
 }
 

@@ -47,17 +47,19 @@ pub enum Number {
 }
 
 /// What the value of a series is, of what threads and processes wrote.
+///
+/// Where each process has its own value, it leaves with the process; and where the
+/// region has no room for one each, the latest write counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Combine {
-    /// The sum of what was added; of owned cells, over the living processes.
+    /// The sum of what was added; of values that processes own, over those that live.
     #[default]
     Sum = 0,
-    /// What was set last, whoever did it. Not for striped cells.
+    /// What was set last, whoever did it. Not for cells that are striped.
     Latest = 1,
-    /// The largest that a living process set. Integers are signed here, and for the
-    /// next two. For owned cells; where a series found no room among those, what was
-    /// set last.
+    /// The largest that a living process set; none where none did. Integers are signed
+    /// here, and for the next two, which are for owned cells as well.
     Max = 2,
     /// The smallest.
     Min = 3,

@@ -108,7 +108,7 @@ pub use install::{Metrics, install};
 pub use labels::{Displayed, HttpMethod, LabelText, LabelValue, Labels, StatusClass};
 pub use lazy::Lazy;
 pub use metric::{
-    Counter, FloatCounter, FloatGauge, Gauge, Histogram, Info, Kind, Metric, StateSet, Timer,
+    Counter, FloatCounter, FloatGauge, Gauge, Held, Histogram, Info, Kind, Metric, StateSet, Timer,
     UpDownCounter,
 };
 pub use observable::Found;

@@ -75,7 +75,17 @@ impl Registry {
     /// The path is not on tmpfs, cannot be created or is no regular file; the system
     /// refuses memory; the system is not Linux.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let opened = Region::open(path, Config::default())?;
+        Self::open_with(path, Config::default())
+    }
+
+    /// The same with limits of its own for a file that is new; one that is there has the
+    /// limits that it was created with.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open); and the limits do not fit each other.
+    pub fn open_with(path: impl AsRef<Path>, config: Config) -> Result<Self, Error> {
+        let opened = Region::open(path, config)?;
         if let Some(notice) = opened.notice {
             eprintln!("talea: {notice}");
         }

@@ -64,4 +64,9 @@ impl Scraper {
         self.encoder.write(&self.snapshot, &mut self.out);
         &self.out
     }
+
+    /// What the last scrape gave; nothing before the first.
+    pub fn scraped(&self) -> &[u8] {
+        &self.out
+    }
 }

@@ -102,6 +102,25 @@ impl FloatGauge {
         }
     }
 
+    /// Raises the value to at least `value`.
+    #[inline]
+    pub fn set_max(&self, value: f64) {
+        self.set_if(|now| value > now, value);
+    }
+
+    /// Lowers the value to at most `value`.
+    #[inline]
+    pub fn set_min(&self, value: f64) {
+        self.set_if(|now| value < now, value);
+    }
+
+    #[inline]
+    fn set_if(&self, replaces: impl Fn(f64) -> bool, value: f64) {
+        if let Some(cell) = self.cell.get() {
+            cell.update(|now| replaces(f64::from_bits(now)).then_some(value.to_bits()));
+        }
+    }
+
     /// The value, of this process where each has its own; 0 where not installed.
     #[inline]
     pub fn get(&self) -> f64 {
@@ -147,9 +166,43 @@ impl UpDownCounter {
         }
     }
 
+    /// Adds one for as long as what comes back lives: it takes it away on every way
+    /// out, an error, a panic or a dropped future among them.
+    ///
+    /// ```
+    /// # use talea::{Opts, Registry, UpDownCounter};
+    /// # let registry = Registry::for_test()?;
+    /// # let opts = Opts::new("baskets_open", "Baskets that are open.");
+    /// let open: UpDownCounter = registry.register(opts)?;
+    /// {
+    ///     let _basket = open.hold();
+    ///     assert_eq!(open.get(), 1);
+    /// }
+    /// assert_eq!(open.get(), 0);
+    /// # Ok::<(), talea::Error>(())
+    /// ```
+    #[inline]
+    pub fn hold(&self) -> Held<'_> {
+        self.inc();
+        Held { counter: self }
+    }
+
     /// What this process holds; 0 where not installed.
     #[inline]
     pub fn get(&self) -> i64 {
         self.cell.get().map_or(0, |cell| cell.get() as i64)
+    }
+}
+
+/// One that is counted while this lives; see [`UpDownCounter::hold`].
+#[must_use = "what is dropped at once counts nothing"]
+#[derive(Debug)]
+pub struct Held<'a> {
+    counter: &'a UpDownCounter,
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.counter.dec();
     }
 }

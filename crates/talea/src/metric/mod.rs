@@ -12,7 +12,7 @@ mod info;
 mod state_set;
 
 pub use counter::{Counter, FloatCounter};
-pub use gauge::{FloatGauge, Gauge, UpDownCounter};
+pub use gauge::{FloatGauge, Gauge, Held, UpDownCounter};
 pub use histogram::{Histogram, Timer};
 pub use info::Info;
 pub(crate) use info::Said;
