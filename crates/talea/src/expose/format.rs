@@ -13,11 +13,13 @@ pub enum Format {
     OpenMetrics,
     /// The same, said to be version 0.0.1: what a scraper asks for that names none.
     OpenMetricsDraft,
+    /// Prometheus' protobuf messages, each behind its length.
+    Protobuf,
 }
 
 impl Format {
     /// In the order in which they are preferred where a scraper takes several alike.
-    const ALL: [Self; 3] = [Self::OpenMetrics, Self::OpenMetricsDraft, Self::Text];
+    const ALL: [Self; 4] = [Self::OpenMetrics, Self::OpenMetricsDraft, Self::Protobuf, Self::Text];
 
     /// The format that an Accept header asks for, and how it wants names shown.
     ///
@@ -47,23 +49,34 @@ impl Format {
 
     /// What a response in this format has as its Content-Type.
     pub fn content_type(self, escaping: Escaping) -> String {
-        let (media, version) = (self.media(), self.version());
-        let escaping = escaping.as_str();
-        format!("{}/{}; version={version}; charset=utf-8; escaping={escaping}", media.0, media.1)
+        let (kind, sub) = self.media();
+        let mut out = format!("{kind}/{sub}");
+        for (name, value) in self.parameters() {
+            out.extend(["; ", name, "=", value]);
+        }
+        if self != Self::Protobuf {
+            out.push_str("; charset=utf-8");
+        }
+        out + "; escaping=" + escaping.as_str()
     }
 
     fn media(self) -> (&'static str, &'static str) {
         match self {
             Self::Text => ("text", "plain"),
             Self::OpenMetrics | Self::OpenMetricsDraft => ("application", "openmetrics-text"),
+            Self::Protobuf => ("application", "vnd.google.protobuf"),
         }
     }
 
-    fn version(self) -> &'static str {
+    /// What an entry must say beside that.
+    fn parameters(self) -> &'static [(&'static str, &'static str)] {
         match self {
-            Self::Text => "0.0.4",
-            Self::OpenMetrics => "1.0.0",
-            Self::OpenMetricsDraft => "0.0.1",
+            Self::Text => &[("version", "0.0.4")],
+            Self::OpenMetrics => &[("version", "1.0.0")],
+            Self::OpenMetricsDraft => &[("version", "0.0.1")],
+            Self::Protobuf => {
+                &[("proto", "io.prometheus.client.MetricFamily"), ("encoding", "delimited")]
+            }
         }
     }
 }
@@ -110,10 +123,13 @@ impl<'a> Clause<'a> {
             ("application", "openmetrics-text") => Some("0.0.1"),
             _ => None,
         };
-        let version = self.parameter("version").filter(|version| !version.is_empty()).or(named);
+        let said = |name| match name {
+            "version" => self.parameter(name).filter(|version| !version.is_empty()).or(named),
+            _ => self.parameter(name),
+        };
         is(self.media.0, format.media().0)
             && is(self.media.1, format.media().1)
-            && version == Some(format.version())
+            && format.parameters().iter().all(|(name, value)| said(name) == Some(value))
     }
 
     /// Whether it is tried before another that stood before it.
@@ -149,12 +165,17 @@ mod tests {
                   application/openmetrics-text;version=0.0.1;q=0.4,\
                   text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,\
                   text/plain;version=0.0.4;q=0.2,*/*;q=0.1";
+        let v2 = "application/vnd.google.protobuf;\
+                  proto=io.prometheus.client.MetricFamily;encoding=delimited,\
+                  application/openmetrics-text;version=1.0.0;q=0.8,text/plain;version=0.0.4;q=0.5";
         let om = "application/openmetrics-text";
         use {Escaping::*, Format::*};
         for (accept, format, escaping) in [
             ("", Text, Underscores),
             ("*/*", Text, Underscores),
             ("*", Text, Underscores),
+            (v2, Protobuf, Underscores),
+            ("application/vnd.google.protobuf;encoding=delimited", Text, Underscores),
             (v3, OpenMetrics, AllowUtf8),
             ("text/html", Text, Underscores),
             ("text/plain", Text, Underscores),
@@ -187,6 +208,11 @@ mod tests {
         assert_eq!(
             Format::Text.content_type(Escaping::Underscores),
             "text/plain; version=0.0.4; charset=utf-8; escaping=underscores"
+        );
+        assert_eq!(
+            Format::Protobuf.content_type(Escaping::Dots),
+            "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; \
+             encoding=delimited; escaping=dots"
         );
     }
 }

@@ -5,6 +5,7 @@ mod format;
 mod lines;
 mod number;
 mod openmetrics;
+mod protobuf;
 mod text;
 
 pub use escaping::Escaping;
@@ -14,6 +15,7 @@ pub use text::CONTENT_TYPE as TEXT_CONTENT_TYPE;
 
 use number::write_integer;
 use openmetrics::OpenMetrics;
+use protobuf::Protobuf;
 use text::Text;
 
 use crate::snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot};
@@ -40,6 +42,16 @@ pub(crate) enum Shown {
 }
 
 impl Shown {
+    /// A number as a float; 0 of what is none.
+    fn as_f64(self) -> f64 {
+        match self {
+            Self::Unsigned(n) => n as f64,
+            Self::Signed(n) => n as f64,
+            Self::Float(x) => x,
+            Self::Histogram => 0.0,
+        }
+    }
+
     /// Writes a number.
     #[inline]
     fn write(self, out: &mut Vec<u8>) {
@@ -59,6 +71,7 @@ pub(crate) struct Encoder {
     format: Format,
     text: Text,
     openmetrics: OpenMetrics,
+    protobuf: Protobuf,
     at: Place,
 }
 
@@ -78,6 +91,7 @@ impl Encoder {
             format,
             text: Text::new(escaping),
             openmetrics: OpenMetrics::new(escaping),
+            protobuf: Protobuf::new(escaping),
             at: Place::default(),
         }
     }
@@ -96,12 +110,13 @@ impl Encoder {
         out: &mut Vec<u8>,
         enough: usize,
     ) -> bool {
-        let Self { format, text, openmetrics, at } = self;
+        let Self { format, text, openmetrics, protobuf, at } = self;
         match format {
             Format::Text => at.go_on(snapshot, text, out, enough),
             Format::OpenMetrics | Format::OpenMetricsDraft => {
                 at.go_on(snapshot, openmetrics, out, enough)
             }
+            Format::Protobuf => at.go_on(snapshot, protobuf, out, enough),
         }
     }
 }

@@ -12,7 +12,7 @@ pub use displayed::Displayed;
 pub use http::{HttpMethod, StatusClass};
 pub use set::{LabelSet, Member};
 pub use text::LabelText;
-pub(crate) use text::pairs;
+pub(crate) use text::{RawLabel, pairs, raw_labels};
 
 /// A combination of labels, usually by `#[derive(Labels)]` on a struct: each
 /// field is a label, its name the label's name.

@@ -1,5 +1,6 @@
 //! The text of labels: written, escaped, read back.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::{LabelValue, Labels};
@@ -176,27 +177,57 @@ fn copy(to: &mut [u8], from: &[u8]) {
 
 /// The labels in a text: the inverse of what [`LabelText`] writes. Text that is
 /// not of that form yields what can be read of it.
-pub(crate) fn pairs(mut text: &str) -> Vec<(&str, String)> {
-    let mut pairs = Vec::new();
-    while let Some((name, rest)) = text.split_once("=\"") {
-        let mut value = String::new();
-        let mut chars = rest.char_indices();
-        let end = loop {
-            match chars.next() {
-                Some((at, '"')) => break at + 1,
-                Some((_, '\\')) => match chars.next() {
-                    Some((_, 'n')) => value.push('\n'),
-                    Some((_, other)) => value.push(other),
-                    None => break rest.len(),
-                },
-                Some((_, other)) => value.push(other),
-                None => break rest.len(),
-            }
-        };
-        pairs.push((name, value));
-        text = rest[end..].strip_prefix(',').unwrap_or("");
+pub(crate) fn pairs(text: &str) -> Vec<(&str, String)> {
+    // What was cut out between quotes and signs of equality is text again.
+    let labels = raw_labels(text.as_bytes());
+    let text =
+        |label: RawLabel<'_>| String::from_utf8(label.value.into_owned()).unwrap_or_default();
+    labels.map(|l| (std::str::from_utf8(l.name).unwrap_or_default(), text(l))).collect()
+}
+
+/// A label in a text.
+pub(crate) struct RawLabel<'a> {
+    pub(crate) name: &'a [u8],
+    /// Its value, without what it was escaped by.
+    pub(crate) value: Cow<'a, [u8]>,
+}
+
+/// The same, one by one, allocating only for values that were escaped.
+pub(crate) fn raw_labels(mut text: &[u8]) -> impl Iterator<Item = RawLabel<'_>> {
+    std::iter::from_fn(move || {
+        let name_len = text.iter().position(|&byte| byte == b'=')?;
+        let name = &text[..name_len];
+        let rest = text[name_len + 1..].strip_prefix(b"\"")?;
+        let mut end = 0;
+        let mut escapes = 0;
+        while end < rest.len() && rest[end] != b'"' {
+            let escaped = rest[end] == b'\\';
+            escapes += usize::from(escaped);
+            end += 1 + usize::from(escaped);
+        }
+        let end = end.min(rest.len());
+        let value = &rest[..end];
+        let value = if escapes == 0 { Cow::Borrowed(value) } else { Cow::Owned(unescaped(value)) };
+        let after = rest.get(end + 1..).unwrap_or_default();
+        text = after.strip_prefix(b",").unwrap_or(after);
+        Some(RawLabel { name, value })
+    })
+}
+
+fn unescaped(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.iter();
+    while let Some(&byte) = bytes.next() {
+        match (byte, byte == b'\\') {
+            (_, false) => out.push(byte),
+            (_, true) => match bytes.next() {
+                Some(b'n') => out.push(b'\n'),
+                Some(&other) => out.push(other),
+                None => {}
+            },
+        }
     }
-    pairs
+    out
 }
 
 #[cfg(test)]

@@ -1,0 +1,185 @@
+//! Prometheus' protobuf format: `io.prometheus.client.MetricFamily` messages, each
+//! behind its length. Source: `metrics.proto` of Prometheus' client model.
+//!
+//! Written by hand: what a generated encoder wants is a tree of messages, with an
+//! allocation for each label of each series, and the format is five messages.
+
+use std::borrow::Cow;
+
+use super::escaping::is_plain;
+use super::{Escaping, Shown, Writer};
+use crate::labels::{RawLabel, raw_labels};
+use crate::metric::Kind;
+use crate::snapshot::{FamilySnapshot, SeriesSnapshot};
+
+/// Fields of `MetricFamily`.
+const NAME: u32 = 1;
+const HELP: u32 = 2;
+const TYPE: u32 = 3;
+const METRIC: u32 = 4;
+/// Of `Metric`.
+const LABEL: u32 = 1;
+const GAUGE: u32 = 2;
+const COUNTER: u32 = 3;
+const HISTOGRAM: u32 = 7;
+/// Of `Gauge` and `Counter`.
+const VALUE: u32 = 1;
+const COUNTER_CREATED: u32 = 3;
+/// Of `Histogram`.
+const COUNT: u32 = 1;
+const SUM: u32 = 2;
+const BUCKET: u32 = 3;
+const HISTOGRAM_CREATED: u32 = 15;
+/// Of `Bucket`.
+const CUMULATIVE: u32 = 1;
+const UPPER_BOUND: u32 = 2;
+/// Of `LabelPair`.
+const LABEL_NAME: u32 = 1;
+const LABEL_VALUE: u32 = 2;
+/// Of `Timestamp`.
+const SECONDS: u32 = 1;
+const NANOS: u32 = 2;
+
+/// Writes the format.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Protobuf {
+    escaping: Escaping,
+    /// The upper bounds of the family's buckets; that of +Inf is left out, as its count
+    /// is that of all.
+    bounds: Vec<f64>,
+    /// One message of the innermost two levels, before its length is known.
+    metric: Vec<u8>,
+    inner: Vec<u8>,
+}
+
+impl Protobuf {
+    pub(crate) fn new(escaping: Escaping) -> Self {
+        Self { escaping, ..Self::default() }
+    }
+
+    /// Writes a series into `metric`.
+    fn fill_metric(&mut self, series: &SeriesSnapshot<'_>) {
+        let Self { escaping, bounds, metric, inner } = self;
+        metric.clear();
+        for RawLabel { name, value } in raw_labels(series.label_bytes()) {
+            inner.clear();
+            let name = String::from_utf8_lossy(name);
+            let name = if is_plain(&name) { Cow::Borrowed(&*name) } else { escaping.name(&name) };
+            bytes(inner, LABEL_NAME, name.as_bytes());
+            bytes(inner, LABEL_VALUE, &value);
+            bytes(metric, LABEL, inner);
+        }
+        inner.clear();
+        let created = series.created_nanos();
+        let kind = series.family().kind();
+        let field = match (series.shown(), kind) {
+            (Shown::Histogram, _) => {
+                varint_field(inner, COUNT, series.count());
+                double(inner, SUM, series.sum());
+                for (bound, count) in bounds.iter().zip(series.cumulative()) {
+                    // A number, and a double behind its key.
+                    let len = 1 + varint_len(count) + 9;
+                    varint(inner, key(BUCKET, BYTES));
+                    varint(inner, len as u64);
+                    varint_field(inner, CUMULATIVE, count);
+                    double(inner, UPPER_BOUND, *bound);
+                }
+                timestamp(inner, HISTOGRAM_CREATED, created);
+                HISTOGRAM
+            }
+            (number, Kind::Counter) => {
+                double(inner, VALUE, number.as_f64());
+                timestamp(inner, COUNTER_CREATED, created);
+                COUNTER
+            }
+            (number, _) => {
+                double(inner, VALUE, number.as_f64());
+                GAUGE
+            }
+        };
+        bytes(metric, field, inner);
+    }
+}
+
+impl Writer for Protobuf {
+    fn family(&mut self, out: &mut Vec<u8>, family: &FamilySnapshot<'_>) {
+        self.bounds.clear();
+        self.bounds.extend(family.bounds().filter(|bound| bound.is_finite()));
+        let mut head = Vec::new();
+        bytes(&mut head, NAME, self.escaping.name(family.name()).as_bytes());
+        bytes(&mut head, HELP, family.help().as_bytes());
+        // What this format does not know are gauges.
+        let kind = match family.kind() {
+            Kind::Counter => 0,
+            Kind::Gauge | Kind::Info | Kind::StateSet => 1,
+            Kind::Histogram => 4,
+        };
+        varint_field(&mut head, TYPE, kind);
+        // The length of the whole comes first, so that it can leave in pieces.
+        let mut len = head.len();
+        for (_, series) in family.series_from(0) {
+            self.fill_metric(&series);
+            len += field_len(METRIC, self.metric.len());
+        }
+        varint(out, len as u64);
+        out.extend_from_slice(&head);
+    }
+
+    fn series(&mut self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>) {
+        self.fill_metric(series);
+        bytes(out, METRIC, &self.metric);
+    }
+
+    fn end(&mut self, _: &mut Vec<u8>) {}
+}
+
+/// Wire types: what follows a field's number.
+const VARINT: u32 = 0;
+const DOUBLE: u32 = 1;
+const BYTES: u32 = 2;
+
+fn varint(out: &mut Vec<u8>, mut n: u64) {
+    while n >= 0x80 {
+        out.push(n as u8 | 0x80);
+        n >>= 7;
+    }
+    out.push(n as u8);
+}
+
+fn varint_len(n: u64) -> usize {
+    (64 - (n | 1).leading_zeros() as usize).div_ceil(7)
+}
+
+fn key(field: u32, wire: u32) -> u64 {
+    u64::from(field << 3 | wire)
+}
+
+fn field_len(field: u32, len: usize) -> usize {
+    varint_len(key(field, BYTES)) + varint_len(len as u64) + len
+}
+
+fn varint_field(out: &mut Vec<u8>, field: u32, n: u64) {
+    varint(out, key(field, VARINT));
+    varint(out, n);
+}
+
+fn double(out: &mut Vec<u8>, field: u32, x: f64) {
+    varint(out, key(field, DOUBLE));
+    out.extend_from_slice(&x.to_le_bytes());
+}
+
+fn bytes(out: &mut Vec<u8>, field: u32, content: &[u8]) {
+    varint(out, key(field, BYTES));
+    varint(out, content.len() as u64);
+    out.extend_from_slice(content);
+}
+
+fn timestamp(out: &mut Vec<u8>, field: u32, nanos: Option<u64>) {
+    let Some(nanos) = nanos else { return };
+    let (seconds, nanos) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
+    let len = 2 + varint_len(seconds) + varint_len(nanos);
+    varint(out, key(field, BYTES));
+    varint(out, len as u64);
+    varint_field(out, SECONDS, seconds);
+    varint_field(out, NANOS, nanos);
+}
