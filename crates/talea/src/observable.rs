@@ -62,7 +62,8 @@ impl Registry {
         self.on_snapshot(move || {
             let mut reached = reached.lock().unwrap_or_else(PoisonError::into_inner);
             let total = read();
-            if total > *reached {
+            // What is no number says nothing.
+            if total.is_finite() {
                 counter.add(total - *reached);
                 *reached = total;
             }
@@ -98,7 +99,7 @@ impl Registry {
         opts: Opts<'_>,
         read: impl Fn(&mut Found<'_, L>) + Send + Sync + 'static,
     ) -> Result<(), Error> {
-        let family: Family<L, FloatGauge> = self.register(opts)?;
+        let family = self.passing_family::<L, FloatGauge>(&opts)?;
         let before = Mutex::new(HashSet::new());
         self.on_snapshot(move || {
             let mut before = before.lock().unwrap_or_else(PoisonError::into_inner);

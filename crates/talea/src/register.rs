@@ -81,7 +81,8 @@ impl<L: Labels + 'static> Registrable for Info<L> {
 
     fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
         let opts = opts.expires_after(None);
-        bind(&self.family.bound, registry.bound::<Said>(&opts, &Group::open::<L>())?, &opts)
+        let family = registry.passing_family::<L, Said>(&opts)?;
+        family.bound.get().map_or(Ok(()), |&bound| bind(&self.family.bound, bound, &opts))
     }
 }
 
@@ -107,17 +108,18 @@ struct Group<'a> {
 
 impl Group<'_> {
     fn of<L: Labels + 'static>() -> Self {
-        Self { cardinality: L::cardinality(), ..Self::open::<L>() }
+        let (cardinality, numbered_by) = (L::cardinality(), TypeId::of::<L>());
+        Self { cardinality, numbered_by, ..Self::open::<L>() }
     }
 
-    /// As if no label's values were fixed.
+    /// As if no label's values were fixed: its combinations have no numbers.
     fn open<L: Labels + 'static>() -> Self {
         Self {
             names: L::NAMES,
             cardinality: None,
             fault: L::fault(),
             write_nth: L::write_nth,
-            numbered_by: TypeId::of::<L>(),
+            numbered_by: TypeId::of::<Values>(),
         }
     }
 
@@ -176,6 +178,16 @@ impl Registry {
         };
         let family = Family::new();
         bind(&family.bound, self.bound::<M>(&opts, &group)?, &opts)?;
+        Ok(family)
+    }
+
+    /// Registers a family of which each series may go, also where its labels are fixed.
+    pub(crate) fn passing_family<L: Labels + 'static, M: Metric>(
+        &self,
+        opts: &Opts<'_>,
+    ) -> Result<Family<L, M>, Error> {
+        let family = Family::new();
+        bind(&family.bound, self.bound::<M>(opts, &Group::open::<L>())?, opts)?;
         Ok(family)
     }
 
