@@ -111,14 +111,22 @@ impl<E: LabelValue + 'static> Sealed for StateSet<E> {
             let found = E::cardinality().map_or("any number".to_owned(), |n| n.to_string());
             format!("a state set has 1 to 64 states, this one {found}; use an enum of the states")
         })?;
-        let states = (0..count).map(|n| {
+        let mut states: Vec<String> = Vec::new();
+        for n in 0..count {
             let mut text = LabelText::new();
             E::write_nth(n, &mut text);
-            String::from_utf8_lossy(text.as_bytes()).into_owned()
-        });
+            let state = String::from_utf8_lossy(text.as_bytes()).into_owned();
+            // A scrape would show one series twice.
+            if states.contains(&state) {
+                return Err(format!(
+                    "its state {state:?} is there twice; use an enum of the states"
+                ));
+            }
+            states.push(state);
+        }
         let (number, storage) = (Number::Integer, Some(Storage::Single));
         let shape = Shape::single_cell(Kind::StateSet, number, storage, Combine::Latest, "");
-        Ok(Shape { states: states.collect(), ..shape })
+        Ok(Shape { states, ..shape })
     }
 
     #[inline]
