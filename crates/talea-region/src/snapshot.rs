@@ -8,6 +8,8 @@
 //! does not fit is left out, and what is claimed twice is bounded by the
 //! region's own length.
 
+use std::collections::BTreeMap;
+
 use crate::cells::{self, Combine, Number, Storage};
 use crate::families::{self, FamilyHead};
 use crate::groups::{self, Chosen};
@@ -43,6 +45,8 @@ pub struct Snapshot {
     series: Vec<SeriesCopy>,
     text: Vec<u8>,
     values: Vec<u64>,
+    /// How often each name refused a new series, of all families.
+    dropped: BTreeMap<Vec<u8>, u64>,
 }
 
 /// A family in a snapshot.
@@ -138,21 +142,33 @@ impl Snapshot {
         self.series.iter().filter_map(|series| series.owner)
     }
 
+    /// How often a new series was refused, by the family's name, where it was; also of
+    /// families that were not wanted. Sorted.
+    pub fn dropped(&self) -> impl Iterator<Item = (&[u8], u64)> {
+        self.dropped.iter().map(|(name, count)| (name.as_slice(), *count))
+    }
+
     /// Makes each series of a family, counted from 0, several of one cell: `part` is
-    /// given which one it is, its text and its value.
+    /// given which one it is, its text and its value. A series goes whose text and
+    /// first value are not wanted.
     pub fn split(
         &mut self,
         family: usize,
         parts: usize,
+        wants: impl Fn(&[u8], u64) -> bool,
         mut part: impl FnMut(usize, &mut Vec<u8>, &mut u64),
     ) {
         let Some(FamilyCopy { series, cells, .. }) = self.families.get_mut(family) else { return };
         *cells = 1;
-        let whole = std::mem::replace(series, self.series.len()..self.series.len());
-        series.end += whole.len() * parts;
+        let from = self.series.len();
+        let whole = std::mem::replace(series, from..from);
         for one in whole {
+            let one = self.series[one].clone();
+            if !wants(&self.text[one.text.clone()], self.values[one.values]) {
+                continue;
+            }
             for n in 0..parts {
-                let one = self.series[one].clone();
+                let one = one.clone();
                 let (mut text, mut value) =
                     (self.text[one.text.clone()].to_vec(), self.values[one.values]);
                 part(n, &mut text, &mut value);
@@ -163,6 +179,7 @@ impl Snapshot {
                 self.series.push(SeriesCopy { text, values, ..one });
             }
         }
+        self.families[family].series.end = self.series.len();
     }
 
     /// Adds a family that the region does not hold: what a reader says of it.
@@ -275,8 +292,15 @@ impl<S: Source> Taking<'_, S> {
         let backed = self.source.word(M_FAMILIES + BACKED);
         let used = self.source.word(M_FAMILIES).min(backed) / FAMILY_LEN;
         let used = used.min(self.s.family_max) as u32;
-        let families = (0..used).filter_map(|id| self.family(id));
-        self.out.families = families.filter(|family| wants(&family.name)).collect();
+        for family in (0..used).filter_map(|id| self.family(id)).collect::<Vec<_>>() {
+            if family.dropped > 0 {
+                let dropped = self.out.dropped.entry(family.name.clone()).or_default();
+                *dropped = dropped.wrapping_add(family.dropped);
+            }
+            if wants(&family.name) {
+                self.out.families.push(family);
+            }
+        }
     }
 
     fn family(&mut self, id: u32) -> Option<FamilyCopy> {
