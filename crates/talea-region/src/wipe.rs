@@ -57,7 +57,7 @@ impl Region {
         any
     }
 
-    fn wipe_chosen(&'static self, guard: &Guard, chosen: &Chosen) -> bool {
+    pub(crate) fn wipe_chosen(&'static self, guard: &Guard, chosen: &Chosen) -> bool {
         let mut all = true;
         for (id, seen) in self.series_of(chosen) {
             all &= self.wipe_one(guard, id, seen);
@@ -81,7 +81,8 @@ impl Region {
         let head = FamilyHead::unpack(self.family_word(family, FAMILY_HEAD).load(Acquire));
         let run = CellRun::unpack(word(SERIES_CELLS)).filter(|&run| self.is_in_its_pool(run));
         let (Some((_, head)), Some(run)) = (head, run) else { return true };
-        match (run.storage, head.combine) {
+        match (head.storage, head.combine) {
+            // Also where there was no room for it among the owned cells.
             (Storage::Owned, _) => true,
             (_, Combine::Sum) => self.raise_base(id, run, head.number),
             (_, _) => {
