@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use crate::cells::{Combine, Number, Storage};
 use crate::error::FamilyError;
+use crate::groups::Chosen;
 use crate::hash::hash;
 use crate::index::Kind;
 use crate::layout::*;
@@ -19,6 +20,8 @@ pub(crate) const BUILDING: u64 = 1;
 pub(crate) const PUBLISHED: u64 = 2;
 /// Defined otherwise by a later version of the service; readers leave it out.
 pub(crate) const RETIRED: u64 = 3;
+/// Ended by its name; readers leave it out, and once registered again it counts from 0.
+pub(crate) const ENDED: u64 = 4;
 
 /// What a family is registered with.
 #[derive(Clone, Copy, Debug)]
@@ -160,9 +163,13 @@ impl Region {
             return Err(FamilyError::TooLong);
         }
         // Chains go through series too, which come and go.
-        let _guard = self.enter();
+        let guard = self.enter();
         let conflict = self.settle_conflicts(&spec, head)?;
         let id = self.find_or_build(&spec, head)?;
+        // What the handles of one that ended were told since then goes nowhere.
+        if self.family_word(id, FAMILY_HEAD).load(Acquire) & 0xFF == ENDED {
+            self.wipe_chosen(&guard, &Chosen::of(&self.s, [id].into_iter()));
+        }
         self.use_family(id);
         // Of these, what the latest says counts.
         let idling = Idling { sweeps: spec.idle_minutes, hides: spec.hides };

@@ -20,7 +20,7 @@
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use crate::cells::{Combine, Storage};
-use crate::families::{FamilyHead, RETIRED};
+use crate::families::{ENDED, FamilyHead, RETIRED};
 use crate::guard::{Guard, SWEEP, last_stamp_of_sweep};
 use crate::hash::hash_of_words;
 use crate::index::Kind;
@@ -157,7 +157,7 @@ impl Region {
             return;
         }
         let family = |at| self.family_word(head.family, at).load(Acquire);
-        let retired = record::state(family(FAMILY_HEAD)) == RETIRED;
+        let retired = matches!(record::state(family(FAMILY_HEAD)), RETIRED | ENDED);
         let idling = Idling::unpack(family(FAMILY_IDLE));
         let goes_after = match (retired, head.lasting, idling.sweeps) {
             // Whoever registered it may still have its lasting ones.

@@ -7,7 +7,7 @@
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use crate::cells::{Combine, Number, Storage};
-use crate::families::{Family, FamilyHead, RETIRED};
+use crate::families::{ENDED, Family, FamilyHead};
 use crate::groups::Chosen;
 use crate::guard::Guard;
 use crate::layout::*;
@@ -45,9 +45,8 @@ impl Region {
         self.each_named(name, |id| {
             let word = self.family_word(id, FAMILY_HEAD);
             let seen = word.load(Acquire);
-            let retired = seen & !0xFF | RETIRED;
-            if self.is_published(id)
-                && word.compare_exchange(seen, retired, AcqRel, Relaxed).is_ok()
+            let ended = seen & !0xFF | ENDED;
+            if self.is_published(id) && word.compare_exchange(seen, ended, AcqRel, Relaxed).is_ok()
             {
                 ids.push(id);
             }
