@@ -1,5 +1,6 @@
 //! State sets: which of some states hold.
 
+use std::fmt;
 use std::marker::PhantomData;
 
 use talea_region::{Cell, Cells, Combine, Number, Storage};
@@ -33,7 +34,6 @@ use crate::slot::Slot;
 /// assert_eq!((state("half_open"), state("open")), (Some(1.0), Some(0.0)));
 /// # Ok::<(), talea::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct StateSet<E> {
     cell: Slot<Cell>,
     states: PhantomData<fn(E)>,
@@ -79,6 +79,13 @@ impl<E: LabelValue + 'static> StateSet<E> {
 fn bit(state: &impl LabelValue) -> u64 {
     // A registered set has at most 64 states.
     1 << (state.index() as u64 % 64)
+}
+
+// Derived, these would ask for states that can do the same.
+impl<E> fmt::Debug for StateSet<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StateSet").field("cell", &self.cell).finish()
+    }
 }
 
 impl<E> Clone for StateSet<E> {
