@@ -83,6 +83,17 @@ impl Family {
     pub fn number(&self) -> u32 {
         self.id
     }
+
+    /// Takes back that this process uses the family, where registering it failed for
+    /// another reason: its name can be defined otherwise then.
+    pub fn give_up(&self) {
+        let region = self.region;
+        // Who has no slot cannot tell its own use from that of others.
+        if let slot @ 0..SLOT_COUNT = region.own_slot() {
+            let word = region.family_word(self.id, FAMILY_USERS + slot / 64 * WORD);
+            word.fetch_and(!(1 << (slot % 64)), AcqRel);
+        }
+    }
 }
 
 /// Equal where they are the same family of the same region.

@@ -301,8 +301,11 @@ fn bound_once<M: Metric>(
         return Ok(*found);
     }
     let overflow = if group.names.is_empty() { "" } else { OVERFLOW };
-    let overflow =
-        family.series_beyond_limit(overflow.as_bytes()).map_err(|error| error.to_string())?;
+    let overflow = family.series_beyond_limit(overflow.as_bytes()).map_err(|error| {
+        // Had anybody here registered it before, the series were there.
+        family.give_up();
+        error.to_string()
+    })?;
     // Nothing that could fail comes after: who tries again in a full region leaks nothing.
     let thresholds: &'static [u64] = Vec::leak(definition.thresholds.clone());
     let places = group.cardinality.filter(|&n| n <= FIXED_AT_MOST).unwrap_or(0);
