@@ -7,7 +7,10 @@ mod observables;
 mod state_sets;
 mod wiping;
 
-use talea::{Error, Registry, Snapshot};
+use talea::{
+    Counter, Error, Family, Gauge, Histogram, Info, Opts, Registry, Seconds, Snapshot, StateSet,
+    Values,
+};
 
 fn registry() -> Registry {
     Registry::for_test().unwrap()
@@ -25,4 +28,27 @@ fn reason<T>(result: Result<T, Error>) -> String {
 /// How many series a family shows.
 fn count(snapshot: &Snapshot, name: &str) -> usize {
     snapshot.select(name, &[]).count()
+}
+
+#[test]
+fn a_handle_shows_itself_and_not_the_memory_behind_it() {
+    enum Silent {}
+    impl talea::LabelValue for Silent {
+        fn write(&self, _: &mut talea::LabelText) {}
+    }
+    let registry = registry();
+    let opts = |name| Opts::new(name, "Some.");
+    let count: Counter = registry.register(opts("a")).unwrap();
+    let gauge: Gauge = registry.register(opts("b")).unwrap();
+    let time: Histogram<Seconds> = registry.register(opts("c")).unwrap();
+    let family: Family<Values, Counter> = registry.family(opts("d"), &["x"]).unwrap();
+    let info: Info<()> = registry.register(opts("e")).unwrap();
+    for shown in [
+        format!("{count:?} {gauge:?}"),
+        format!("{time:?} {:?}", time.time()),
+        format!("{family:?} {:?}", family.with_values(&["x"])),
+        format!("{info:?} {:?} {registry:?}", StateSet::<Silent>::new()),
+    ] {
+        assert!(shown.len() < 2_000, "{} bytes", shown.len());
+    }
 }
