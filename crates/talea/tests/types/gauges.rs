@@ -26,7 +26,7 @@ fn register<M: Metric>(registry: &Registry, combine: Combine) -> M {
 }
 
 /// The labels of a value that belongs to this process.
-fn own<'a>(combine: Combine, pid: &'a str) -> Vec<(&'static str, &'a str)> {
+fn own(combine: Combine, pid: &str) -> Vec<(&'static str, &str)> {
     if combine == Combine::Each { vec![("pid", pid)] } else { vec![] }
 }
 

@@ -26,7 +26,7 @@ fn an_info_is_one_and_says_its_labels_until_it_is_told_others() {
 
     let other = build.clone();
     for version in ["1.1", "1.1", "1.0", "1.2"] {
-        other.set(Build { version: &version.to_owned(), revision: "" });
+        other.set(Build { version, revision: "" });
         let snapshot = registry.snapshot();
         assert_eq!(count(&snapshot, "build_info"), 1);
         let labels = [("version", version), ("revision", "")];

@@ -99,7 +99,7 @@ fn of_observable_gauges_what_is_gone_goes_and_what_is_back_comes_back() {
     registry
         .observable_gauges::<Disk<'static>>(Opts::new("free", "Free."), move |found| {
             for (mount, free) in read.lock().unwrap().iter() {
-                found.set(Disk { mount: &mount.to_string() }, *free);
+                found.set(Disk { mount }, *free);
             }
         })
         .unwrap();
