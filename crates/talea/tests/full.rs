@@ -41,9 +41,18 @@ enum Scarce {
     Text,
     Cells,
     Owned,
+    Striped,
 }
 
-const ALL: [Scarce; 4] = [Scarce::Series, Scarce::Text, Scarce::Cells, Scarce::Owned];
+const ALL: [Scarce; 5] =
+    [Scarce::Series, Scarce::Text, Scarce::Cells, Scarce::Owned, Scarce::Striped];
+
+impl Scarce {
+    /// Whether series are refused; of some cells there are others.
+    fn refuses(self) -> bool {
+        !matches!(self, Self::Owned | Self::Striped)
+    }
+}
 
 /// A region that has one of these, and all families that a test wants.
 struct Stage {
@@ -81,11 +90,9 @@ struct Families {
 
 impl Stage {
     fn new(scarce: Scarce) -> Self {
-        let len = 1 << 20;
-        let config = match scarce {
-            Scarce::Series => Config { series: 100, ..Config::with_len(len) },
-            _ => Config { series: 4_000, ..Config::with_len(len) },
-        };
+        let series = if scarce == Scarce::Series { 100 } else { 4_000 };
+        // The same room on any number of CPUs.
+        let config = Config { len: 1 << 20, series, planes: 2 };
         let registry = Registry::with_config(config).unwrap();
         let max = |name| registry.register(opts(name).combine(Combine::Max)).unwrap();
         let thresholds: Vec<f64> = (1..=100).map(f64::from).collect();
@@ -168,7 +175,18 @@ impl Stage {
             }
             // There are 512 bytes of them a process. Beyond these, single cells are taken.
             Scarce::Owned => (0..100).for_each(|n| open(&name(n)).unwrap()),
+            // There are 8,192 of them, and 104 in a series. Beyond these, single cells are
+            // taken, four for one.
+            Scarce::Striped => (0..80).for_each(|n| self.striped(n)),
         }
+    }
+
+    /// A family of its own, told once.
+    fn striped(&self, n: u32) {
+        let name = format!("filling_striped_{n}");
+        let thresholds: Vec<f64> = (1..=102).map(f64::from).collect();
+        let opts = opts(&name).buckets(&thresholds);
+        self.registry.register::<Histogram<Things>>(opts).unwrap().observe(3);
     }
 
     /// What all families count together, and what is set.
@@ -252,7 +270,7 @@ fn what_a_full_region_is_told_adds_up_and_what_it_was_told_before_stays() {
         assert_eq!(snapshot.value("most", &by), Some(3.0));
         let state = [("user", "before"), ("state", "cash")];
         assert_eq!(snapshot.value("state", &state), Some(1.0));
-        if scarce != Scarce::Owned {
+        if scarce.refuses() {
             let overflow = [("otel_metric_overflow", "true")];
             assert_eq!(snapshot.value("count_total", &overflow), Some(50.0), "{scarce:?}");
             assert_eq!(stage.families.count.dropped(), 50);
@@ -373,7 +391,9 @@ fn a_full_region_can_be_wiped_and_what_cannot_counts_on() {
         stage.fill();
         stage.tell("after");
         let wiped = stage.registry.wipe(|_| true);
-        assert_eq!(wiped, scarce != Scarce::Cells, "{scarce:?}");
+        // What a series counted is noted in single cells, one for each of its own.
+        let has_room = !matches!(scarce, Scarce::Cells | Scarce::Striped);
+        assert_eq!(wiped, has_room, "{scarce:?}");
         let totals = stage.totals();
         for ((name, total), (_, before)) in totals.iter().zip(totals_of(2)) {
             // What is in flight stays, and so does what a process set for itself.
