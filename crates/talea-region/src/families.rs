@@ -20,7 +20,7 @@ pub(crate) const BUILDING: u64 = 1;
 pub(crate) const PUBLISHED: u64 = 2;
 /// Defined otherwise by a later version of the service; readers leave it out.
 pub(crate) const RETIRED: u64 = 3;
-/// Somebody said so; readers leave it out too.
+/// Ended by its name; readers leave it out, and once registered again it counts from 0.
 pub(crate) const ENDED: u64 = 4;
 
 /// What a family is registered with.
@@ -82,6 +82,17 @@ impl Family {
     /// Its number, which no other family of the region has.
     pub fn number(&self) -> u32 {
         self.id
+    }
+
+    /// Takes back that this process uses the family, where registering it failed for
+    /// another reason: its name can be defined otherwise then.
+    pub fn give_up(&self) {
+        let region = self.region;
+        // Who has no slot cannot tell its own use from that of others.
+        if let slot @ 0..SLOT_COUNT = region.own_slot() {
+            let word = region.family_word(self.id, FAMILY_USERS + slot / 64 * WORD);
+            word.fetch_and(!(1 << (slot % 64)), AcqRel);
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use crate::primitive::AtomicU64;
 use crate::restartable;
 use crate::slots::{self, OwnSlot};
 use crate::snapshot::{self, Snapshot, Source};
+use std::fmt;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -22,7 +23,7 @@ pub struct Config {
     /// index of 12 to 24 bytes a series is backed from the start.
     pub series: u64,
     /// CPUs that get a plane of their own; the others share two atomic planes.
-    /// Default: the CPUs of the machine. 1 to 1,024.
+    /// Default: the CPUs of the machine, as far as each plane has a page. 1 to 1,024.
     pub planes: u64,
 }
 
@@ -40,7 +41,13 @@ impl Default for Config {
 impl Config {
     /// The defaults for a region of `len` bytes.
     pub fn with_len(len: u64) -> Self {
-        Self { len, series: len / 512, planes: cpus() }
+        Self::with_cpus(len, cpus())
+    }
+
+    fn with_cpus(len: u64, cpus: u64) -> Self {
+        // They have a quarter of the region, in whole pages.
+        let room = (len / 4 / PAGE).saturating_sub(ATOMIC_PLANES).max(1);
+        Self { len, series: len / 512, planes: cpus.min(room) }
     }
 
     pub(crate) fn limits(self) -> Limits {
@@ -53,7 +60,6 @@ impl Config {
 }
 
 /// A mapped region. It is never unmapped, so handles into it are `'static`.
-#[derive(Debug)]
 pub struct Region {
     pub(crate) map: Mapping,
     pub(crate) s: Sections,
@@ -61,6 +67,14 @@ pub struct Region {
     table: &'static [AtomicU64],
     created: u64,
     pub(crate) own: OwnSlot,
+}
+
+/// Handles show their region: by its size, and without what it holds.
+impl fmt::Debug for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let len = self.s.plane(self.s.plane_count);
+        f.debug_struct("Region").field("len", &len).finish_non_exhaustive()
+    }
 }
 
 impl Region {
@@ -399,4 +413,20 @@ fn cgroup_limit() -> Option<u64> {
     .flatten()
     .filter_map(|file| std::fs::read_to_string(file).ok()?.trim().parse().ok())
     .min()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_of_any_length_fit_on_any_number_of_cpus() {
+        for len in [MIN_LEN, MIN_LEN + PAGE, 1 << 20, 2 << 20, 64 << 20, 1 << 34] {
+            for cpus in (1..=CPUS).step_by(7).chain([CPUS]) {
+                let config = Config::with_cpus(len, cpus);
+                let laid_out = Sections::new(config.limits());
+                assert!(laid_out.is_ok(), "{len} bytes, {cpus} CPUs: {laid_out:?}");
+            }
+        }
+    }
 }

@@ -8,6 +8,8 @@
 //! does not fit is left out, and what is claimed twice is bounded by the
 //! region's own length.
 
+use std::collections::BTreeMap;
+
 use crate::cells::{self, Combine, Number, Storage};
 use crate::families::{self, FamilyHead};
 use crate::groups::{self, Chosen};
@@ -56,6 +58,8 @@ pub struct Snapshot {
     values: Vec<u64>,
     /// The processes whose own values some series are.
     owners: Vec<Owner>,
+    /// How often each name refused a new series, of all families.
+    dropped: BTreeMap<Vec<u8>, u64>,
 }
 
 /// A family in a snapshot.
@@ -171,21 +175,32 @@ impl Snapshot {
         &self.owners
     }
 
+    /// How often a new series was refused, by the family's name, where it was; also of
+    /// families that were not wanted. Sorted.
+    pub fn dropped(&self) -> impl Iterator<Item = (&[u8], u64)> {
+        self.dropped.iter().map(|(name, count)| (name.as_slice(), *count))
+    }
+
     /// Makes each series of a family, counted from 0, several of one cell: `part` is
-    /// given which one it is, its text and its value.
+    /// given which one it is, its text and its value. A series goes whose text and
+    /// first value are not wanted.
     pub fn split(
         &mut self,
         family: usize,
         parts: usize,
+        wants: impl Fn(&[u8], u64) -> bool,
         mut part: impl FnMut(usize, &mut Vec<u8>, &mut u64),
     ) {
         let Some(FamilyCopy { series, cells, .. }) = self.families.get_mut(family) else { return };
         *cells = 1;
-        let whole = std::mem::replace(series, self.series.len()..self.series.len());
-        series.end += whole.len() * parts;
+        let from = self.series.len();
+        let whole = std::mem::replace(series, from..from);
         for one in whole {
+            let one = self.series[one];
+            if !wants(self.texts.at(one.text), self.values[one.values]) {
+                continue;
+            }
             for n in 0..parts {
-                let one = self.series[one];
                 let mut text = self.texts.at(one.text).to_vec();
                 let mut value = self.values[one.values];
                 part(n, &mut text, &mut value);
@@ -194,6 +209,7 @@ impl Snapshot {
                 self.series.push(SeriesCopy { text, values, ..one });
             }
         }
+        self.families[family].series.end = self.series.len();
     }
 
     /// Adds a family that the region does not hold: what a reader says of it.
@@ -240,6 +256,7 @@ pub(crate) fn take(source: &impl Source, wants: &dyn Fn(&[u8]) -> bool, out: &mu
     out.texts.truncate(0);
     out.values.clear();
     out.owners.clear();
+    out.dropped.clear();
     let mut taking = Taking {
         s: *source.sections(),
         source,
@@ -319,9 +336,14 @@ impl<S: Source> Taking<'_, S> {
                 places.push(FamilyCopy::default());
             }
             let place = &mut places[filled];
-            if self.family(id, place).is_some() && wants(&place.name) {
-                filled += 1;
+            if self.family(id, place).is_none() {
+                continue;
             }
+            if place.dropped > 0 {
+                let dropped = self.out.dropped.entry(place.name.clone()).or_default();
+                *dropped = dropped.wrapping_add(place.dropped);
+            }
+            filled += usize::from(wants(&place.name));
         }
         places.truncate(filled);
         self.out.families = places;

@@ -182,14 +182,15 @@ impl Region {
         }
     }
 
-    /// Whether a series has owned cells that are not 0: something is in flight.
+    /// Whether a series has owned cells that are not 0: something is in flight. Also
+    /// where there was no room for it among the owned cells.
     pub(crate) fn is_held(&self, id: u32) -> bool {
-        let run = CellRun::unpack(self.series_word(id, SERIES_CELLS).load(Relaxed));
         let family = Head::unpack(self.series_word(id, SERIES_HEAD).load(Acquire)).family;
         let head = FamilyHead::unpack(self.family_word(family, FAMILY_HEAD).load(Acquire));
-        head.is_some_and(|(_, head)| head.combine == Combine::Sum)
-            && run.is_some_and(|run| run.storage == Storage::Owned)
-            && self.digest(id) != 0
+        let owned = head.is_some_and(|(_, head)| {
+            head.combine == Combine::Sum && head.storage == Storage::Owned
+        });
+        owned && self.digest(id) != 0
     }
 
     /// Hides a series whose value is the same as some sweeps ago, or brings it

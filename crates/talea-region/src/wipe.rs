@@ -80,7 +80,8 @@ impl Region {
         let head = FamilyHead::unpack(self.family_word(family, FAMILY_HEAD).load(Acquire));
         let run = CellRun::unpack(word(SERIES_CELLS)).filter(|&run| self.is_in_its_pool(run));
         let (Some((_, head)), Some(run)) = (head, run) else { return true };
-        match (run.storage, head.combine) {
+        match (head.storage, head.combine) {
+            // Also where there was no room for it among the owned cells.
             (Storage::Owned, _) => true,
             (_, Combine::Sum) => self.raise_base(id, run, head.number),
             (_, _) => {

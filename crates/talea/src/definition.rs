@@ -57,7 +57,14 @@ impl Definition {
         };
         if self.labels != wanted.labels {
             told("the labels", &self.labels, &wanted.labels)
-        } else if self.thresholds != wanted.thresholds || self.per_unit != wanted.per_unit {
+        } else if self.per_unit != wanted.per_unit {
+            // `x_seconds` may also be a plain number of things.
+            format!(
+                "it is registered with a unit that is kept in {} parts, and now one in {} was \
+                 asked for",
+                self.per_unit, wanted.per_unit
+            )
+        } else if self.thresholds != wanted.thresholds {
             let shown =
                 |d: &Self| d.thresholds.iter().map(|&t| t as f64 / d.per_unit).collect::<Vec<_>>();
             told("the buckets", &shown(self), &shown(wanted))

@@ -14,6 +14,11 @@ pub(crate) fn fault_in_metric(name: &str, kind: Kind) -> Option<String> {
     if kind == Kind::StateSet && name.contains(':') {
         return Some("a state set's name is a label's too, and those have no ':'".to_owned());
     }
+    if let (Kind::StateSet, "le" | "quantile") = (kind, name) {
+        return Some(
+            "a state set's name is a label's too, and histograms and summaries write this one themselves".to_owned(),
+        );
+    }
     if name.starts_with("__") {
         return Some("names that begin with '__' are reserved".to_owned());
     }

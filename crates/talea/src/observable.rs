@@ -63,10 +63,13 @@ impl Registry {
         self.refresh_now_and_then(move || {
             let mut reached = reached.lock().unwrap_or_else(PoisonError::into_inner);
             let total = read();
-            // As after a fork: a child's CPU time begins at 0.
-            let grown = if total < *reached { total } else { total - *reached };
-            counter.add(grown);
-            *reached = total;
+            // What is no number says nothing.
+            if total.is_finite() {
+                // As after a fork: a child's CPU time begins at 0.
+                let grown = if total < *reached { total } else { total - *reached };
+                counter.add(grown);
+                *reached = total;
+            }
         });
         Ok(())
     }
@@ -102,7 +105,7 @@ impl Registry {
         opts: Opts<'_>,
         read: impl Fn(&mut Found<'_, L>) + Send + Sync + 'static,
     ) -> Result<(), Error> {
-        let family: Family<L, FloatGauge> = self.register(opts)?;
+        let family = self.passing_family::<L, FloatGauge>(&opts)?;
         let before = Mutex::new(HashSet::new());
         self.refresh_now_and_then(move || {
             let mut before = before.lock().unwrap_or_else(PoisonError::into_inner);

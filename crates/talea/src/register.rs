@@ -13,7 +13,7 @@ use crate::labels::{LabelText, Labels};
 use crate::metric::{Info, Kind, Metric, Said, Shape};
 use crate::names;
 use crate::opts::Opts;
-use crate::registry::Registry;
+use crate::registry::{Bounds, Registry};
 use crate::slot::{self, Slot};
 use crate::values::{self, Values};
 
@@ -81,7 +81,8 @@ impl<L: Labels + 'static> Registrable for Info<L> {
 
     fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
         let opts = opts.expires_after(None);
-        bind(&self.family.bound, registry.bound::<Said>(&opts, &Group::open::<L>())?, &opts)
+        let family = registry.passing_family::<L, Said>(&opts)?;
+        family.bound.get().map_or(Ok(()), |&bound| bind(&self.family.bound, bound, &opts))
     }
 }
 
@@ -107,17 +108,18 @@ struct Group<'a> {
 
 impl Group<'_> {
     fn of<L: Labels + 'static>() -> Self {
-        Self { cardinality: L::cardinality(), ..Self::open::<L>() }
+        let (cardinality, numbered_by) = (L::cardinality(), TypeId::of::<L>());
+        Self { cardinality, numbered_by, ..Self::open::<L>() }
     }
 
-    /// As if no label's values were fixed.
+    /// As if no label's values were fixed: its combinations have no numbers.
     fn open<L: Labels + 'static>() -> Self {
         Self {
             names: L::NAMES,
             cardinality: None,
             fault: L::fault(),
             write_nth: L::write_nth,
-            numbered_by: TypeId::of::<L>(),
+            numbered_by: TypeId::of::<Values>(),
         }
     }
 
@@ -179,6 +181,16 @@ impl Registry {
         Ok(family)
     }
 
+    /// Registers a family of which each series may go, also where its labels are fixed.
+    pub(crate) fn passing_family<L: Labels + 'static, M: Metric>(
+        &self,
+        opts: &Opts<'_>,
+    ) -> Result<Family<L, M>, Error> {
+        let family = Family::new();
+        bind(&family.bound, self.bound::<M>(opts, &Group::open::<L>())?, opts)?;
+        Ok(family)
+    }
+
     /// Registers a family of `M` with such labels.
     fn bound<M: Metric>(
         &self,
@@ -200,6 +212,8 @@ impl Registry {
         if opts.help.trim().is_empty() {
             return Err("the help is empty; say in a sentence what is measured".to_owned());
         }
+        // Held until its name is this one's: else two threads could give it to two.
+        let mut bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(other) =
             names::clashes(&name).find(|other| self.region.has_family(other.as_bytes()))
         {
@@ -240,42 +254,11 @@ impl Registry {
                  scrapes show the newest definition only"
             );
         }
-        let bound = self.bound_once::<M>(family, group, &definition)?;
+        let bound = bound_once::<M>(&mut bounds, family, group, &definition)?;
+        drop(bounds);
         if opts.whole {
             make_whole(&bound, group)?;
         }
-        Ok(bound)
-    }
-
-    /// What handles of a family point to. It lives as long as they might, so it is made
-    /// once, however often the family is registered.
-    fn bound_once<M: Metric>(
-        &self,
-        family: talea_region::Family,
-        group: &Group<'_>,
-        definition: &Definition,
-    ) -> Result<family::Bound<M>, String> {
-        let mut all = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (family.number(), group.numbered_by, TypeId::of::<M>());
-        let found = all.get(&key).and_then(|found: &Box<dyn Any + Send + Sync>| {
-            found.downcast_ref::<family::Bound<M>>()
-        });
-        if let Some(found) = found {
-            return Ok(*found);
-        }
-        let thresholds: &'static [u64] = Vec::leak(definition.thresholds.clone());
-        let overflow = if group.names.is_empty() { "" } else { OVERFLOW };
-        let overflow =
-            family.series_beyond_limit(overflow.as_bytes()).map_err(|error| error.to_string())?;
-        let places = group.cardinality.filter(|&n| n <= FIXED_AT_MOST).unwrap_or(0);
-        let bound = family::Bound {
-            family,
-            thresholds,
-            overflow: M::bind(overflow, thresholds),
-            fixed: Vec::leak((0..places).map(|_| OnceLock::new()).collect()),
-            openings: Vec::leak(values::openings(group.names)),
-        };
-        all.insert(key, Box::new(bound));
         Ok(bound)
     }
 
@@ -300,6 +283,41 @@ impl Registry {
         );
         format!("{difference}; use one definition, or another name")
     }
+}
+
+/// What handles of a family point to. It lives as long as they might, so it is made
+/// once, however often the family is registered.
+fn bound_once<M: Metric>(
+    bounds: &mut Bounds,
+    family: talea_region::Family,
+    group: &Group<'_>,
+    definition: &Definition,
+) -> Result<family::Bound<M>, String> {
+    let key = (family.number(), group.numbered_by, TypeId::of::<M>());
+    let found = bounds
+        .get(&key)
+        .and_then(|found: &Box<dyn Any + Send + Sync>| found.downcast_ref::<family::Bound<M>>());
+    if let Some(found) = found {
+        return Ok(*found);
+    }
+    let overflow = if group.names.is_empty() { "" } else { OVERFLOW };
+    let overflow = family.series_beyond_limit(overflow.as_bytes()).map_err(|error| {
+        // Had anybody here registered it before, the series were there.
+        family.give_up();
+        error.to_string()
+    })?;
+    // Nothing that could fail comes after: who tries again in a full region leaks nothing.
+    let thresholds: &'static [u64] = Vec::leak(definition.thresholds.clone());
+    let places = group.cardinality.filter(|&n| n <= FIXED_AT_MOST).unwrap_or(0);
+    let bound = family::Bound {
+        family,
+        thresholds,
+        overflow: M::bind(overflow, thresholds),
+        fixed: Vec::leak((0..places).map(|_| OnceLock::new()).collect()),
+        openings: Vec::leak(values::openings(group.names)),
+    };
+    bounds.insert(key, Box::new(bound));
+    Ok(bound)
 }
 
 /// How many label combinations there are, where that is fixed.

@@ -26,7 +26,7 @@ pub struct Registry {
     pub(crate) bounds: Arc<Mutex<Bounds>>,
 }
 
-type Bounds = HashMap<(u32, TypeId, TypeId), Box<dyn Any + Send + Sync>>;
+pub(crate) type Bounds = HashMap<(u32, TypeId, TypeId), Box<dyn Any + Send + Sync>>;
 
 type Refresh = dyn Fn() + Send + Sync;
 

@@ -32,7 +32,8 @@ pub(crate) fn by_state(raw: &mut Snapshot, family: usize, states: &[String]) {
     let name = String::from_utf8_lossy(&raw.families()[family].name).into_owned();
     // A set has no more than 64; a damaged region could claim anything.
     let states = states.get(..states.len().min(64)).unwrap_or_default();
-    raw.split(family, states.len(), |n, text, bits| {
+    let is_shown = |text: &[u8], bits| !LabelText::is_overflow(text) || bits != 0;
+    raw.split(family, states.len(), is_shown, |n, text, bits| {
         append(text, &name, &states[n]);
         *bits = *bits >> n & 1;
     });
@@ -41,12 +42,9 @@ pub(crate) fn by_state(raw: &mut Snapshot, family: usize, states: &[String]) {
 /// Adds what the region itself knows of series that were refused. Only families that
 /// did are shown, so this stays as bounded as they are.
 pub(crate) fn dropped(raw: &mut Snapshot) {
-    let refused = raw.families().iter().filter(|family| family.dropped > 0);
-    let series: Vec<(String, u64)> = refused
-        .map(|family| {
-            let name = String::from_utf8_lossy(&family.name);
-            (LabelText::one("family", &name), family.dropped)
-        })
+    let series: Vec<(String, u64)> = raw
+        .dropped()
+        .map(|(name, count)| (LabelText::one("family", &String::from_utf8_lossy(name)), count))
         .collect();
     if series.is_empty() {
         return;

@@ -58,9 +58,21 @@ impl<L: 'static> Info<L> {
     pub fn set<Q: Labels<Static = L>>(&self, labels: Q) {
         let Some(series) = self.family.bound.get().map(|bound| bound.family) else { return };
         let text = crate::labels::LabelText::of(&labels);
-        if let Ok(looked) = series.series(text.as_bytes()) {
+        // Two who say different things at once remove what the other said. So whoever
+        // removed something looks again whether its own is there; in a region that is
+        // damaged not for ever.
+        for _ in 0..1000 {
+            let Ok(looked) = series.series(text.as_bytes()) else { return };
             looked.at(0).set(1);
-            series.remove_where(|other| other != text.as_bytes());
+            let mut is_there = false;
+            let removed = series.remove_where(|other| {
+                let own = other == text.as_bytes();
+                is_there |= own;
+                !own
+            });
+            if is_there && removed == 0 {
+                return;
+            }
         }
     }
 }

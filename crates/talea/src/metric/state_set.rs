@@ -1,5 +1,6 @@
 //! State sets: which of some states hold.
 
+use std::fmt;
 use std::marker::PhantomData;
 
 use talea_region::{Cell, Cells, Combine, Number, Storage};
@@ -37,7 +38,6 @@ use crate::slot::Slot;
 /// assert_eq!((state("half_open"), state("open")), (Some(1.0), Some(0.0)));
 /// # Ok::<(), talea::Error>(())
 /// ```
-#[derive(Debug)]
 pub struct StateSet<E> {
     cell: Slot<Cell>,
     states: PhantomData<fn(E)>,
@@ -85,6 +85,13 @@ fn bit(state: &impl LabelValue) -> u64 {
     1 << (state.index() as u64 % 64)
 }
 
+// Derived, these would ask for states that can do the same.
+impl<E> fmt::Debug for StateSet<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StateSet").field("cell", &self.cell).finish()
+    }
+}
+
 impl<E> Clone for StateSet<E> {
     fn clone(&self) -> Self {
         Self { cell: self.cell.clone(), states: PhantomData }
@@ -115,14 +122,22 @@ impl<E: LabelValue + 'static> Sealed for StateSet<E> {
             let found = E::cardinality().map_or("any number".to_owned(), |n| n.to_string());
             format!("a state set has 1 to 64 states, this one {found}; use an enum of the states")
         })?;
-        let states = (0..count).map(|n| {
+        let mut states: Vec<String> = Vec::new();
+        for n in 0..count {
             let mut text = LabelText::new();
             E::write_nth(n, &mut text);
-            String::from_utf8_lossy(text.as_bytes()).into_owned()
-        });
+            let state = String::from_utf8_lossy(text.as_bytes()).into_owned();
+            // A scrape would show one series twice.
+            if states.contains(&state) {
+                return Err(format!(
+                    "its state {state:?} is there twice; use an enum of the states"
+                ));
+            }
+            states.push(state);
+        }
         let (number, storage) = (Number::Integer, Some(Storage::Single));
         let shape = Shape::single_cell(Kind::StateSet, number, storage, Combine::Latest, "");
-        Ok(Shape { states: states.collect(), ..shape })
+        Ok(Shape { states, ..shape })
     }
 
     #[inline]

@@ -1,0 +1,489 @@
+//! Claims about processes that share a registry: what each of them sets, what one
+//! that is killed leaves, and what one does to the families of all.
+#![cfg(all(target_os = "linux", not(miri)))]
+
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use talea::{
+    Combine, Counter, Family, FloatGauge, Gauge, Histogram, Info, Labels, Opts, Registry, StateSet,
+    Things, UpDownCounter,
+};
+
+#[derive(Clone, Copy, Labels)]
+struct By<'a> {
+    user: &'a str,
+}
+
+/// A directory on tmpfs of one test's own, removed at its end.
+struct Shm(PathBuf);
+
+impl Shm {
+    fn new(name: &str) -> Self {
+        let path = PathBuf::from(format!("/dev/shm/talea-test-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("shop.talea")
+    }
+}
+
+impl Drop for Shm {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What each process has of a registry.
+struct Metrics {
+    registry: Registry,
+    count: Counter,
+    users: Family<By<'static>, Counter>,
+    kept: Counter,
+    sizes: Histogram<Things>,
+    open: UpDownCounter,
+    opens: Family<By<'static>, UpDownCounter>,
+    latest: Gauge,
+    owned: [Gauge; 4],
+    ratio: FloatGauge,
+    of_users: Family<By<'static>, Gauge>,
+    info: Info<By<'static>>,
+    state: StateSet<bool>,
+}
+
+const OWNED: [(Combine, &str); 4] =
+    [(Combine::Sum, "sum"), (Combine::Max, "max"), (Combine::Min, "min"), (Combine::Each, "each")];
+
+fn opts(name: &str) -> Opts<'_> {
+    Opts::new(name, "Some.")
+}
+
+impl Metrics {
+    fn open(path: &Path) -> Self {
+        Self::of(Registry::open(path).unwrap())
+    }
+
+    fn of(registry: Registry) -> Self {
+        let users: Family<By<'static>, Counter> = registry.register(opts("users")).unwrap();
+        let each = Combine::Each;
+        Self {
+            count: registry.register(opts("count")).unwrap(),
+            kept: users.with(By { user: "kept" }).keep(),
+            users,
+            sizes: registry.register(opts("size")).unwrap(),
+            open: registry.register(opts("open")).unwrap(),
+            opens: registry.register(opts("opens")).unwrap(),
+            latest: registry.register(opts("latest")).unwrap(),
+            owned: OWNED
+                .map(|(combine, name)| registry.register(opts(name).combine(combine)).unwrap()),
+            ratio: registry.register(opts("ratio").combine(Combine::Min)).unwrap(),
+            of_users: registry.register(opts("of_users").combine(each)).unwrap(),
+            info: registry.register(opts("about")).unwrap(),
+            state: registry.register(opts("state")).unwrap(),
+            registry,
+        }
+    }
+
+    /// Does what one process tells another; returns what it answers.
+    fn obey(&self, order: &str) -> String {
+        let (order, n) = order.split_once(' ').unwrap_or((order, "0"));
+        let n: i64 = n.parse().unwrap();
+        match order {
+            "add" => {
+                self.count.add(n as u64);
+                self.kept.add(n as u64);
+                self.users.with(By { user: "looked up" }).add(n as u64);
+                (0..n).for_each(|_| self.sizes.observe(1));
+            }
+            "hold" => {
+                self.open.add(n);
+                self.opens.with(By { user: "a" }).add(n);
+            }
+            "set" => {
+                self.owned.iter().for_each(|gauge| gauge.set(n));
+                self.ratio.set(n as f64 / 2.0);
+                self.of_users.with(By { user: "a" }).set(n);
+                self.latest.set(n);
+                self.info.set(By { user: &n.to_string() });
+                self.state.set(n > 0);
+            }
+            "get" => return format!("{} {}", self.count.get(), self.kept.get()),
+            "held" => return format!("{} {}", self.open.get(), self.owned[0].get()),
+            "wipe" => return self.registry.wipe(|_| true).to_string(),
+            "unregister" => return self.registry.unregister("count_total").to_string(),
+            "again" => drop(self.registry.register::<Counter>(opts("count")).unwrap()),
+            "show" => return format!("{:?}", self.shown("count_total")),
+            other => panic!("an order {other:?}"),
+        }
+        "done".to_owned()
+    }
+
+    /// What a family without labels of its own shows.
+    fn shown(&self, name: &str) -> Vec<f64> {
+        let snapshot = self.registry.snapshot();
+        snapshot.select(name, &[]).filter_map(|series| series.as_f64()).collect()
+    }
+
+    fn owned(&self) -> [Vec<f64>; 4] {
+        let mut shown = OWNED.map(|(_, name)| self.shown(name));
+        shown.iter_mut().for_each(|values| values.sort_by(f64::total_cmp));
+        shown
+    }
+}
+
+/// Not a claim of its own: a process that does what it is told, line by line.
+#[test]
+fn does_what_it_is_told() {
+    let Some(path) = std::env::var_os("TALEA_TEST_SHARED") else { return };
+    let metrics = Metrics::open(path.as_ref());
+    println!("\n> ready");
+    for order in std::io::stdin().lines() {
+        println!("> {}", metrics.obey(&order.unwrap()));
+    }
+}
+
+/// Another process that has the registry; it is killed at the end at the latest.
+struct Process {
+    child: Child,
+    orders: ChildStdin,
+    answers: Lines<BufReader<ChildStdout>>,
+}
+
+impl Process {
+    fn start(shm: &Shm) -> Self {
+        // Where this is built for another processor, this says what runs it.
+        let runner = std::env::var("TALEA_TEST_RUNNER").unwrap_or_default();
+        let this = std::env::current_exe().unwrap();
+        let mut words = runner.split_whitespace().map(Into::into).chain([this.into_os_string()]);
+        let mut child = Command::new(words.next().unwrap())
+            .args(words)
+            .args(["--exact", "does_what_it_is_told", "--nocapture"])
+            .env("TALEA_TEST_SHARED", shm.file())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let orders = child.stdin.take().unwrap();
+        let answers = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut process = Self { child, orders, answers };
+        assert_eq!(process.answer(), "ready");
+        process
+    }
+
+    fn tell(&mut self, order: &str) -> String {
+        writeln!(self.orders, "{order}").unwrap();
+        self.answer()
+    }
+
+    fn answer(&mut self) -> String {
+        let mut lines = self.answers.by_ref().map_while(Result::ok);
+        let answer = lines.find_map(|line| Some(line.strip_prefix("> ")?.to_owned()));
+        answer.expect("the other process ended by itself")
+    }
+
+    fn kill(mut self) -> u32 {
+        self.end();
+        self.child.id()
+    }
+
+    fn end(&mut self) {
+        // It has no time to tidy up.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+#[test]
+fn gauges_combine_what_the_living_set_and_the_dead_leave_with_theirs() {
+    let shm = Shm::new("gauges");
+    let here = Metrics::open(&shm.file());
+    let [mut one, mut two, mut three] = [(); 3].map(|()| Process::start(&shm));
+    assert_eq!(here.owned(), [vec![0.0], vec![], vec![], vec![]], "nobody set anything");
+    for (process, value) in [(&mut one, 4), (&mut two, -7), (&mut three, 10)] {
+        process.tell(&format!("set {value}"));
+    }
+    assert_eq!(here.owned(), [vec![7.0], vec![10.0], vec![-7.0], vec![-7.0, 4.0, 10.0]]);
+    assert_eq!(here.shown("ratio"), [-3.5]);
+    assert_eq!(here.shown("latest"), [10.0]);
+    let snapshot = here.registry.snapshot();
+    for (process, value) in [(&one, 4.0), (&two, -7.0), (&three, 10.0)] {
+        let pid = process.child.id().to_string();
+        assert_eq!(snapshot.value("each", &[("pid", &pid)]), Some(value));
+        let labels = [("user", "a"), ("pid", pid.as_str())];
+        assert_eq!(snapshot.value("of_users", &labels), Some(value));
+    }
+    assert_eq!(one.tell("held"), "0 4", "each sees its own");
+
+    let dead = three.kill().to_string();
+    assert_eq!(here.owned(), [vec![-3.0], vec![4.0], vec![-7.0], vec![-7.0, 4.0]]);
+    assert_eq!(here.registry.snapshot().value("each", &[("pid", &dead)]), None);
+    assert_eq!(here.shown("of_users").len(), 2);
+    two.kill();
+    assert_eq!(here.owned(), [vec![4.0], vec![4.0], vec![4.0], vec![4.0]]);
+    assert_eq!(here.shown("ratio"), [2.0]);
+    here.obey("set 1");
+    assert_eq!(here.owned(), [vec![5.0], vec![4.0], vec![1.0], vec![1.0, 4.0]]);
+
+    // One that comes takes the place of a dead one, and nothing that was set there.
+    let mut four = Process::start(&shm);
+    assert_eq!(four.tell("held"), "0 0");
+    assert_eq!(here.owned(), [vec![5.0], vec![4.0], vec![1.0], vec![1.0, 4.0]]);
+    four.tell("set 0");
+    assert_eq!(here.owned(), [vec![5.0], vec![4.0], vec![0.0], vec![0.0, 1.0, 4.0]]);
+}
+
+#[test]
+fn a_killed_process_takes_what_it_held_and_leaves_what_it_counted() {
+    let shm = Shm::new("held");
+    let here = Metrics::open(&shm.file());
+    let [mut one, mut two, mut three] = [(); 3].map(|()| Process::start(&shm));
+    for (n, process) in [&mut one, &mut two, &mut three].into_iter().enumerate() {
+        process.tell(&format!("hold {}", 10_i64.pow(n as u32)));
+        process.tell(&format!("add {}", 10_i64.pow(n as u32)));
+    }
+    let counted = || {
+        let snapshot = here.registry.snapshot();
+        let users = ["kept", "looked up"];
+        users.iter().for_each(|user| {
+            assert_eq!(snapshot.value("users_total", &[("user", user)]), Some(111.0));
+        });
+        assert_eq!(snapshot.histogram("size", &[]).unwrap().count(), 111);
+        assert_eq!(here.count.get(), 111);
+        snapshot.value("count_total", &[])
+    };
+    assert_eq!((here.shown("open"), here.shown("opens")), (vec![111.0], vec![111.0]));
+    assert_eq!(counted(), Some(111.0));
+    assert_eq!(two.tell("held"), "10 0");
+    two.kill();
+    assert_eq!((here.shown("open"), here.shown("opens")), (vec![101.0], vec![101.0]));
+    three.kill();
+    assert_eq!((here.shown("open"), here.shown("opens")), (vec![1.0], vec![1.0]));
+    one.kill();
+    assert_eq!((here.shown("open"), here.shown("opens")), (vec![0.0], vec![0.0]));
+    assert_eq!(counted(), Some(111.0));
+}
+
+#[test]
+fn what_was_set_last_stays_when_who_set_it_is_dead() {
+    let shm = Shm::new("latest");
+    let here = Metrics::open(&shm.file());
+    let [mut one, mut two] = [(); 2].map(|()| Process::start(&shm));
+    one.tell("set 5");
+    two.tell("set -6");
+    two.kill();
+    one.kill();
+    assert_eq!((here.shown("latest"), here.latest.get()), (vec![-6.0], -6));
+    let snapshot = here.registry.snapshot();
+    assert_eq!(snapshot.value("about_info", &[("user", "-6")]), Some(1.0));
+    assert_eq!(snapshot.select("about_info", &[]).count(), 1);
+    assert_eq!(snapshot.value("state", &[("state", "false")]), Some(1.0));
+    assert_eq!(snapshot.value("state", &[("state", "true")]), Some(0.0));
+}
+
+#[test]
+fn what_one_wipes_counts_from_zero_by_the_handles_of_all() {
+    let shm = Shm::new("wipe");
+    let here = Metrics::open(&shm.file());
+    let mut there = Process::start(&shm);
+    for round in 0..3 {
+        there.tell("add 5");
+        here.obey("add 2");
+        assert_eq!((there.tell("get").as_str(), here.obey("get").as_str()), ("7 7", "7 7"));
+        there.tell("hold 3");
+        if round % 2 == 0 {
+            assert_eq!(there.tell("wipe"), "true");
+        } else {
+            assert_eq!(here.obey("wipe"), "true");
+        }
+        assert_eq!((there.tell("get").as_str(), here.obey("get").as_str()), ("0 0", "0 0"));
+        assert_eq!(here.shown("count_total"), [0.0]);
+        assert_eq!(here.shown("users_total"), [], "what is kept comes back when it is added to");
+        assert_eq!(here.shown("open"), [3.0], "what is in flight stays");
+        there.tell("hold -3");
+        there.tell("add 1");
+        assert_eq!((there.tell("get").as_str(), here.obey("get").as_str()), ("1 1", "1 1"));
+        let snapshot = here.registry.snapshot();
+        assert_eq!(snapshot.total("users_total", &[]), Some(2.0));
+        assert_eq!(snapshot.histogram("size", &[]).unwrap().count(), 1);
+        here.obey("wipe");
+    }
+}
+
+#[test]
+fn what_one_ends_is_ended_for_all_and_begins_anew_for_all() {
+    let shm = Shm::new("ended");
+    let here = Metrics::open(&shm.file());
+    let mut there = Process::start(&shm);
+    there.tell("add 5");
+    assert_eq!(here.obey("unregister"), "true");
+    assert_eq!(there.tell("unregister"), "false", "it is ended already");
+    there.tell("add 7");
+    here.obey("add 7");
+    assert_eq!(there.tell("show"), "[]");
+    assert_eq!(here.obey("show"), "[]");
+    assert_eq!(here.shown("users_total").len(), 2, "others go on");
+
+    // Its name is free for another one, which the old handles do not disturb.
+    let other: Counter = here.registry.register(Opts::new("count", "Other.")).unwrap();
+    other.add(2);
+    there.tell("add 100");
+    assert_eq!(there.tell("show"), "[2.0]");
+    assert_eq!(here.obey("show"), "[2.0]");
+    assert!(here.registry.unregister("count_total"));
+
+    // The old one again, by whom it was not ended.
+    there.tell("again");
+    assert_eq!((there.tell("show").as_str(), here.obey("show").as_str()), ("[0.0]", "[0.0]"));
+    there.tell("add 3");
+    here.obey("add 4");
+    assert_eq!((there.tell("show").as_str(), here.obey("show").as_str()), ("[7.0]", "[7.0]"));
+    other.add(50);
+    assert_eq!((there.tell("show").as_str(), here.obey("show").as_str()), ("[7.0]", "[7.0]"));
+}
+
+#[test]
+fn a_process_that_comes_finds_what_there_is_after_all_others_died() {
+    let shm = Shm::new("after");
+    {
+        let [mut one, mut two] = [(); 2].map(|()| Process::start(&shm));
+        one.tell("add 3");
+        two.tell("add 4");
+        one.tell("hold 9");
+        two.tell("set 8");
+        one.kill();
+        two.kill();
+    }
+    let mut late = Process::start(&shm);
+    assert_eq!(late.tell("get"), "7 7");
+    assert_eq!(late.tell("held"), "0 0");
+    let here = Metrics::open(&shm.file());
+    assert_eq!((here.shown("count_total"), here.shown("latest")), (vec![7.0], vec![8.0]));
+    assert_eq!(here.shown("open"), [0.0]);
+    assert_eq!(here.owned(), [vec![0.0], vec![], vec![], vec![]]);
+}
+
+#[test]
+fn processes_that_start_and_count_at_once_add_up() {
+    let shm = Shm::new("at-once");
+    let counted = std::thread::scope(|scope| {
+        let threads = [(); 6].map(|()| {
+            scope.spawn(|| {
+                let mut process = Process::start(&shm);
+                (0..20).for_each(|_| drop(process.tell("add 5")));
+                process
+            })
+        });
+        let living = threads.map(|thread| thread.join().unwrap());
+        drop(living);
+        Metrics::open(&shm.file())
+    });
+    assert_eq!(counted.shown("count_total"), [600.0]);
+    assert_eq!(counted.registry.snapshot().total("users_total", &[]), Some(1200.0));
+    assert_eq!(counted.registry.snapshot().histogram("size", &[]).unwrap().count(), 600);
+}
+
+mod forked {
+    #![allow(unsafe_code)]
+
+    use super::*;
+
+    /// A child that was made by `fork` and waits; it is killed at the end.
+    struct Child(libc::pid_t);
+
+    impl Drop for Child {
+        fn drop(&mut self) {
+            // SAFETY: the child is ours and not yet waited for.
+            unsafe {
+                libc::kill(self.0, libc::SIGKILL);
+                libc::waitpid(self.0, std::ptr::null_mut(), 0);
+            }
+        }
+    }
+
+    /// Forks a child that does `work` and then waits. Returns when the work is done.
+    fn fork(work: impl FnOnce()) -> Child {
+        let mut pipe = [0; 2];
+        // SAFETY: `pipe` has room for two descriptors.
+        assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0);
+        // SAFETY: the child calls nothing that another thread may hold a lock of: it
+        // adds to cells, writes to a pipe and pauses.
+        let pid = unsafe { libc::fork() };
+        assert!(pid >= 0);
+        if pid == 0 {
+            work();
+            // SAFETY: plain calls on descriptors that are open; `pause` ends by the
+            // signal that kills the child.
+            unsafe {
+                libc::write(pipe[1], b"x".as_ptr().cast(), 1);
+                loop {
+                    libc::pause();
+                }
+            }
+        }
+        let child = Child(pid);
+        let mut done = 0_u8;
+        // SAFETY: one byte is read into one byte, then both ends are closed once.
+        unsafe {
+            libc::close(pipe[1]);
+            assert_eq!(libc::read(pipe[0], (&raw mut done).cast(), 1), 1);
+            libc::close(pipe[0]);
+        }
+        child
+    }
+
+    #[test]
+    fn a_forked_child_holds_its_own_and_counts_for_all() {
+        let here = Metrics::of(Registry::for_test().unwrap());
+        let work = |n: i64| {
+            let here = &here;
+            move || {
+                here.open.add(n);
+                here.count.add(n as u64);
+                here.kept.add(n as u64);
+                here.users.with(By { user: "looked up" }).add(n as u64);
+                here.owned.iter().for_each(|gauge| gauge.set(n));
+                here.latest.set(n);
+            }
+        };
+        work(1)();
+        let (one, other) = (fork(work(10)), fork(work(100)));
+        assert_eq!(here.open.get(), 1, "a parent does not hold what its children do");
+        assert_eq!(here.owned[0].get(), 1);
+        assert_eq!(here.shown("open"), [111.0]);
+        assert_eq!(here.owned(), [vec![111.0], vec![100.0], vec![1.0], vec![1.0, 10.0, 100.0]]);
+        let snapshot = here.registry.snapshot();
+        assert_eq!(snapshot.value("each", &[("pid", &other.0.to_string())]), Some(100.0));
+
+        drop(other);
+        assert_eq!(here.shown("open"), [11.0]);
+        assert_eq!(here.owned(), [vec![11.0], vec![10.0], vec![1.0], vec![1.0, 10.0]]);
+        drop(one);
+        assert_eq!(here.owned(), [vec![1.0], vec![1.0], vec![1.0], vec![1.0]]);
+        assert_eq!((here.shown("open"), here.shown("latest")), (vec![1.0], vec![100.0]));
+        assert_eq!((here.count.get(), here.kept.get()), (111, 111));
+        assert_eq!(here.registry.snapshot().total("users_total", &[]), Some(222.0));
+    }
+
+    #[test]
+    fn what_a_parent_held_before_it_forked_is_held_once() {
+        let here = Metrics::of(Registry::for_test().unwrap());
+        here.open.add(5);
+        here.owned.iter().for_each(|gauge| gauge.set(5));
+        // What the child reads, the count says, which both see.
+        let child = fork(|| here.count.add(here.open.get() as u64 * 100 + 1));
+        assert_eq!(here.count.get(), 1, "a child begins with nothing");
+        assert_eq!(here.shown("open"), [5.0]);
+        assert_eq!(here.owned(), [vec![5.0], vec![5.0], vec![5.0], vec![5.0]]);
+        drop(child);
+        assert_eq!(here.shown("open"), [5.0]);
+    }
+}

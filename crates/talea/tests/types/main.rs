@@ -1,0 +1,54 @@
+//! Claims about each type of metric and about what a family does with its series.
+
+mod families;
+mod gauges;
+mod infos;
+mod observables;
+mod state_sets;
+mod wiping;
+
+use talea::{
+    Counter, Error, Family, Gauge, Histogram, Info, Opts, Registry, Seconds, Snapshot, StateSet,
+    Values,
+};
+
+fn registry() -> Registry {
+    Registry::for_test().unwrap()
+}
+
+/// The reason of an error, behind the metric's name.
+#[track_caller]
+fn reason<T>(result: Result<T, Error>) -> String {
+    let told = result.err().expect("it was accepted").to_string();
+    let begin = told.starts_with("cannot register the metric \"");
+    let (_, reason) = told.split_once("\": ").filter(|_| begin).expect("the metric is named");
+    reason.to_owned()
+}
+
+/// How many series a family shows.
+fn count(snapshot: &Snapshot, name: &str) -> usize {
+    snapshot.select(name, &[]).count()
+}
+
+#[test]
+fn a_handle_shows_itself_and_not_the_memory_behind_it() {
+    enum Silent {}
+    impl talea::LabelValue for Silent {
+        fn write(&self, _: &mut talea::LabelText) {}
+    }
+    let registry = registry();
+    let opts = |name| Opts::new(name, "Some.");
+    let count: Counter = registry.register(opts("a")).unwrap();
+    let gauge: Gauge = registry.register(opts("b")).unwrap();
+    let time: Histogram<Seconds> = registry.register(opts("c")).unwrap();
+    let family: Family<Values, Counter> = registry.family(opts("d"), &["x"]).unwrap();
+    let info: Info<()> = registry.register(opts("e")).unwrap();
+    for shown in [
+        format!("{count:?} {gauge:?}"),
+        format!("{time:?} {:?}", time.time()),
+        format!("{family:?} {:?}", family.with_values(&["x"])),
+        format!("{info:?} {:?} {registry:?}", StateSet::<Silent>::new()),
+    ] {
+        assert!(shown.len() < 2_000, "{} bytes", shown.len());
+    }
+}
