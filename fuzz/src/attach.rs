@@ -151,6 +151,7 @@ fn work(region: &'static Region) {
                 cells.at(0).set(7);
                 cells.at(0).update(|n| n.checked_add(1));
                 cells.at(usize::MAX).add_and_get(1);
+                let _ = cells.at(0).set_exemplar(0.5, b"trace_id=\"a\"");
             }
             // What is kept, removed and swept goes through words that may lie too.
             let _ = registered.family.series(b"n=\"1\"").map(Looked::keep);
@@ -175,6 +176,7 @@ fn look_at(snapshot: &Snapshot) {
         size += family.name.len() + family.definition.len();
         for series in snapshot.series(family) {
             size += series.text.len() + 8 * series.values.len();
+            size += series.exemplars.iter().map(|exemplar| exemplar.text.len()).sum::<usize>();
         }
     }
     assert!(size as u64 <= 4 * MIN_LEN, "a snapshot of {size} bytes");

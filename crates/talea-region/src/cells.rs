@@ -337,6 +337,11 @@ impl Cell {
         }
     }
 
+    /// The region, the series and the first copy.
+    pub(crate) fn place(self) -> (&'static Region, u32, &'static AtomicU64) {
+        (self.copies.region, self.copies.series(), self.word)
+    }
+
     /// Keeps the series of a cell that was just looked up, as [`Looked::keep`].
     ///
     /// # Errors

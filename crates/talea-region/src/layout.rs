@@ -181,13 +181,17 @@ pub(crate) const SERIES_CREATED: u64 = SERIES_CELLS + WORD;
 pub(crate) const SERIES_LINK: u64 = SERIES_CREATED + WORD;
 /// Who keeps it, see `pins.rs`: an offset among the single cells.
 pub(crate) const SERIES_PINS: u64 = SERIES_LINK + WORD;
-/// What it counted when it was last wiped, see `wipe.rs`: an offset among the single
-/// cells.
-pub(crate) const SERIES_BASE: u64 = SERIES_PINS + WORD;
+/// What only few series have, see `more.rs`: an offset among the single cells.
+pub(crate) const SERIES_MORE: u64 = SERIES_PINS + WORD;
 /// Of one that is public and kept, the sweep at which its value last changed; of one
 /// that is unlinked, the epoch in which it was.
-pub(crate) const SERIES_SINCE: u64 = SERIES_BASE + WORD;
+pub(crate) const SERIES_SINCE: u64 = SERIES_MORE + WORD;
 const _: () = assert!(SERIES_SINCE + WORD == RECORD_LEN);
+
+// What only few series have, in words.
+pub(crate) const MORE_EXEMPLARS: u64 = 0;
+pub(crate) const MORE_WIPED: u64 = MORE_EXEMPLARS + 1;
+pub(crate) const MORE_BASE: u64 = MORE_WIPED + 1;
 
 // Who keeps a series.
 /// What its cells summed up to when a sweep last looked.
@@ -339,17 +343,11 @@ impl Sections {
         [(owned.at + slot * owned.len, owned.len), (self.guards + slot * guards, guards)]
     }
 
-    /// Whether what a series of so many cells counted can be kept at an offset.
-    pub(crate) fn base_can_lie(&self, at: u64, cells: u64) -> bool {
+    /// Whether so many single cells can lie at an offset.
+    pub(crate) fn lies_in_singles(&self, at: u64, cells: u64) -> bool {
         let Pool { at: first, len, .. } = self.singles;
-        let end = at.saturating_add((cells + 1) * WORD);
-        first <= at && end <= first + len && at % WORD == 0
-    }
-
-    /// Whether who keeps a series can be noted at an offset.
-    pub(crate) fn pins_can_lie(&self, at: u64) -> bool {
-        let Pool { at: first, len, .. } = self.singles;
-        first <= at && at.saturating_add(PINS_LEN) <= first + len && at % WORD == 0
+        let end = cells.checked_mul(WORD).and_then(|len| at.checked_add(len));
+        first <= at && end.is_some_and(|end| end <= first + len) && at % WORD == 0
     }
 
     /// Series records that there is room for.

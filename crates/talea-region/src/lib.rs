@@ -27,6 +27,7 @@
 mod arena;
 mod cells;
 mod error;
+mod exemplars;
 mod families;
 mod file;
 mod groups;
@@ -37,6 +38,7 @@ mod layout;
 mod mapping;
 #[cfg(all(test, loom))]
 mod models;
+mod more;
 mod pins;
 mod planes;
 mod pool;
@@ -55,6 +57,7 @@ mod wipe;
 
 pub use cells::{Cell, Cells, Combine, Number, Storage};
 pub use error::{FamilyError, OpenError, Overflow};
+pub use exemplars::Exemplar;
 pub use families::{Family, FamilySpec, Registered};
 pub use file::Opened;
 pub use guard::Guard;

@@ -65,7 +65,7 @@ impl Region {
 
     /// The words of a set, if one can lie there.
     fn pin_words(&self, at: u64) -> Option<&'static [AtomicU64]> {
-        if self.s.pins_can_lie(at) { self.map.words(at, PINS) } else { None }
+        if self.s.lies_in_singles(at, PINS) { self.map.words(at, PINS) } else { None }
     }
 
     /// Notes that a slot has a new owner: one that keeps what its parent does, or

@@ -144,12 +144,16 @@ impl Region {
 
     /// Whether whoever has a record alone is dead.
     pub(crate) fn is_abandoned(&self, head: u64) -> bool {
-        let (slot, generation) = (head >> 8 & 0x1FF, head >> 17 & GENERATION);
+        self.has_ended(head >> 8 & 0x1FF, head >> 17 & GENERATION)
+    }
+
+    /// Whether the process is dead that had a slot in some generation.
+    pub(crate) fn has_ended(&self, slot: u64, generation: u64) -> bool {
         // Of processes without a slot nobody can tell.
         slot < SLOT_COUNT && (generation != self.generation(slot) || !self.lives(slot))
     }
 
-    fn generation(&self, slot: u64) -> u64 {
+    pub(crate) fn generation(&self, slot: u64) -> u64 {
         if slot >= SLOT_COUNT {
             return 0;
         }
@@ -165,8 +169,8 @@ impl Region {
             self.for_each_word(run, |cell| cell.store(0, Relaxed));
             word(SERIES_CELLS).store(0, Release);
             self.drop_cells(run);
-            let base = word(SERIES_BASE).swap(0, AcqRel);
-            self.drop_base(base, run.count);
+            let more = word(SERIES_MORE).swap(0, AcqRel);
+            self.drop_more(more, run.count);
         }
         let text = Span::unpack(word(SERIES_TEXT).swap(0, AcqRel));
         self.drop_text(text);
@@ -174,7 +178,7 @@ impl Region {
         self.drop_pins(pins);
         // The time of creation stays: the next one is later, so that a reader tells
         // the two apart.
-        for at in [SERIES_LINK, SERIES_BASE, SERIES_SINCE] {
+        for at in [SERIES_LINK, SERIES_MORE, SERIES_SINCE] {
             word(at).store(0, Relaxed);
         }
         // Who takes the bit in between finds a head that is not free, and leaves both

@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 
 use crate::cells::{self, Combine, Number, Storage};
+use crate::exemplars::{self, Exemplar};
 use crate::families::{self, FamilyHead};
 use crate::groups::{self, Chosen};
 use crate::layout::*;
@@ -42,6 +43,11 @@ pub(crate) trait Source {
         record
     }
 
+    /// The seed of the region's hashes.
+    fn seed(&self) -> u64 {
+        self.word(H_HASH_SEED)
+    }
+
     /// One word; 0 where it is not there.
     fn word(&self, at: u64) -> u64 {
         self.words(at, 1).and_then(|mut words| words.next()).unwrap_or(0)
@@ -58,6 +64,8 @@ pub struct Snapshot {
     values: Vec<u64>,
     /// The processes whose own values some series are.
     owners: Vec<Owner>,
+    /// The exemplars of those series that have any.
+    exemplars: Vec<Vec<Exemplar>>,
     /// How often each name refused a new series, of all families.
     dropped: BTreeMap<Vec<u8>, u64>,
 }
@@ -92,7 +100,7 @@ const TEXT: usize = (SERIES_TEXT / WORD) as usize;
 const CELLS: usize = (SERIES_CELLS / WORD) as usize;
 const CREATED: usize = (SERIES_CREATED / WORD) as usize;
 const PINS: usize = (SERIES_PINS / WORD) as usize;
-const BASE: usize = (SERIES_BASE / WORD) as usize;
+const MORE: usize = (SERIES_MORE / WORD) as usize;
 
 /// Half a cache line: there are many.
 #[derive(Clone, Copy, Debug)]
@@ -102,12 +110,13 @@ struct SeriesCopy {
     values: usize,
     created: u64,
     family: u32,
-    /// The process whose value it is, where each has its own.
-    owner: u32,
+    /// Which of the owners it has, or, with the first bit set, which of the exemplars.
+    beside: u32,
 }
 
-/// No process's.
-const NOBODY: u32 = u32::MAX;
+/// Neither.
+const NOTHING: u32 = u32::MAX;
+const HAS_EXEMPLARS: u32 = 1 << 31;
 
 /// A process that has the region open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,9 +136,19 @@ pub struct SeriesView<'a> {
     pub values: &'a [u64],
     /// Nanoseconds since 1970.
     pub created_unix_nanos: u64,
+    /// Things that were counted in it, at most one for each cell.
+    pub exemplars: &'a [Exemplar],
 }
 
 impl Snapshot {
+    fn exemplars_of(&self, series: &SeriesCopy) -> &[Exemplar] {
+        if series.beside == NOTHING || series.beside & HAS_EXEMPLARS == 0 {
+            return &[];
+        }
+        let n = (series.beside & !HAS_EXEMPLARS) as usize;
+        self.exemplars.get(n).map_or(&[], Vec::as_slice)
+    }
+
     /// The families in the order of their registration.
     pub fn families(&self) -> &[FamilyCopy] {
         &self.families
@@ -150,6 +169,7 @@ impl Snapshot {
             text: self.texts.at(series.text),
             values: &self.values[series.values..series.values + family.cells as usize],
             created_unix_nanos: series.created,
+            exemplars: self.exemplars_of(series),
         })
     }
 }
@@ -162,7 +182,7 @@ impl Snapshot {
             return;
         }
         for series in &mut self.series {
-            if let Some(owner) = self.owners.get(series.owner as usize) {
+            if let Some(owner) = self.owners.get(series.beside as usize) {
                 let mut text = self.texts.at(series.text).to_vec();
                 name(&mut text, *owner);
                 series.text = self.texts.push(&text);
@@ -230,7 +250,7 @@ impl Snapshot {
                 values: self.values.len(),
                 created: 0,
                 family: id,
-                owner: NOBODY,
+                beside: NOTHING,
             });
             self.values.push(value);
         }
@@ -256,6 +276,7 @@ pub(crate) fn take(source: &impl Source, wants: &dyn Fn(&[u8]) -> bool, out: &mu
     out.texts.truncate(0);
     out.values.clear();
     out.owners.clear();
+    out.exemplars.clear();
     out.dropped.clear();
     let mut taking = Taking {
         s: *source.sections(),
@@ -264,6 +285,7 @@ pub(crate) fn take(source: &impl Source, wants: &dyn Fn(&[u8]) -> bool, out: &mu
         blocks: living(source).map(|block| block.delta).collect(),
         living: living(source).collect(),
         family_text: 0,
+        exemplar_room: source.sections().singles.len,
         limit: source.sections().plane(source.sections().plane_count),
         out,
     };
@@ -318,6 +340,8 @@ struct Taking<'a, S> {
     blocks: Vec<u64>,
     /// Bytes of names and definitions so far.
     family_text: u64,
+    /// Bytes of exemplars that there can still be.
+    exemplar_room: u64,
     /// More than this cannot be in the region.
     limit: u64,
     out: &'a mut Snapshot,
@@ -429,38 +453,50 @@ impl<S: Source> Taking<'_, S> {
         let words = text_words(self.source, &self.s, span)?;
         let text = self.out.texts.push_words(words, span.len);
         let created = record[CREATED];
-        let mut series = SeriesCopy { text, values, created, family, owner: NOBODY };
+        let mut series = SeriesCopy { text, values, created, family, beside: NOTHING };
         if run.storage == Storage::Owned && combine.knows_silence() {
             return self.owned_values(series, run, number, combine);
         }
-        let base = self.base(record[BASE], run);
+        let more = self.more(record[MORE], run);
         let digest = self.sum(run, number)?;
         if head.hidden && digest == self.seen(record[PINS])? {
             return None;
         }
-        if let Some((wiped, base)) = base {
-            series.created = created.max(wiped);
-            for (value, base) in self.out.values[values..].iter_mut().zip(base) {
-                *value = wipe::since(number, *value, base);
+        if let Some((exemplars, wiped, base)) = more {
+            if wiped > 0 {
+                series.created = created.max(wiped);
+                for (value, base) in self.out.values[values..].iter_mut().zip(base) {
+                    *value = wipe::since(number, *value, base);
+                }
+            }
+            // Each has a place of its own, so together they fit the region.
+            let mut found =
+                exemplars::read(self.source, exemplars, run.count, &mut self.exemplar_room);
+            // What was counted before it was wiped is not counted any more.
+            found.retain(|exemplar| exemplar.unix_nanos >= wiped);
+            if !found.is_empty() {
+                series.beside = self.out.exemplars.len() as u32 | HAS_EXEMPLARS;
+                self.out.exemplars.push(found);
             }
         }
         self.out.series.push(series);
         Some(())
     }
 
-    /// When a series was last wiped, and what it counted then; read before its cells.
+    /// Where a series has its exemplars, when it was last wiped, and what it counted then;
+    /// read before its cells.
     #[inline]
-    fn base(&self, at: u64, run: CellRun) -> Option<(u64, Vec<u64>)> {
-        if at == 0 || !self.s.base_can_lie(at, run.count) {
+    fn more(&self, at: u64, run: CellRun) -> Option<(u64, u64, Vec<u64>)> {
+        if at == 0 || !self.s.lies_in_singles(at, MORE_BASE + run.count) {
             return None;
         }
-        let mut words = self.source.words(at, run.count + 1)?;
-        Some((words.next()?, words.collect()))
+        let mut words = self.source.words(at, MORE_BASE + run.count)?;
+        Some((words.next()?, words.next()?, words.collect()))
     }
 
     /// What a kept series' cells summed up to when a sweep last looked.
     fn seen(&self, pins: u64) -> Option<u64> {
-        self.s.pins_can_lie(pins).then(|| self.source.word(pins + PINS_SEEN))
+        self.s.lies_in_singles(pins, PINS_LEN / WORD).then(|| self.source.word(pins + PINS_SEEN))
     }
 
     /// Appends the values of a run of cells; returns what its words sum up to.
@@ -514,7 +550,7 @@ impl<S: Source> Taking<'_, S> {
                 let (values, n) = (self.out.values.len(), self.out.owners.len() as u32);
                 self.out.owners.push(owner);
                 self.out.values.extend(said);
-                self.out.series.push(SeriesCopy { values, owner: n, ..series });
+                self.out.series.push(SeriesCopy { values, beside: n, ..series });
             } else if any {
                 let extreme = self.out.values[series.values..].iter_mut();
                 extreme.zip(said).for_each(|(one, other)| *one = combine.of(number, *one, other));

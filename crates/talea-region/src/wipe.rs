@@ -1,8 +1,8 @@
 //! Wiping: series count from 0 again, and families end.
 //!
 //! Nobody may store to a cell that others add to, since an add under way would undo
-//! it. So what a series counted is kept as its *base*, which readers take away: among
-//! the single cells, the time of the last wiping and a word for each cell.
+//! it. So what a series counted is kept as its *base* (`more.rs`), which readers take
+//! away.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
@@ -11,6 +11,7 @@ use crate::families::{ENDED, Family, FamilyHead};
 use crate::groups::Chosen;
 use crate::guard::Guard;
 use crate::layout::*;
+use crate::more::More;
 use crate::primitive::AtomicU64;
 use crate::record::{CellRun, Head};
 use crate::region::{Region, unix_nanos};
@@ -92,7 +93,7 @@ impl Region {
     }
 
     fn raise_base(&self, id: u32, run: CellRun, number: Number) -> bool {
-        let Some(base) = self.base_or_new(id, run.count) else { return false };
+        let Some(More { wiped, base, .. }) = self.more_or_new(id) else { return false };
         let mut sums = vec![0_u64; run.count as usize];
         let mut n = 0;
         self.for_each_word(run, |cell| {
@@ -100,48 +101,24 @@ impl Region {
             *sum = add(number, *sum, cell.load(Relaxed));
             n += 1;
         });
-        for (word, sum) in base[1..].iter().zip(sums) {
+        for (word, sum) in base.iter().zip(sums) {
             // Of two that wipe at once, the later one counts.
             let later = |before| (less(number, sum, before) > 0.0).then_some(sum);
             let _ = word.fetch_update(AcqRel, Acquire, later);
         }
-        base[0].fetch_max(unix_nanos(), AcqRel);
+        wiped.fetch_max(unix_nanos(), AcqRel);
         true
     }
 
     /// What a cell held when its series was last wiped; the cell by its first copy.
     pub(crate) fn base_of(&self, id: u32, cell: &'static AtomicU64) -> Option<u64> {
-        let word = |at| self.series_word(id, at).load(Acquire);
-        let base = Some(word(SERIES_BASE)).filter(|&at| at != 0)?;
-        let run = CellRun::unpack(word(SERIES_CELLS))?;
+        let More { wiped, base, .. } = self.more(id)?;
+        if wiped.load(Acquire) == 0 {
+            return None;
+        }
+        let run = CellRun::unpack(self.series_word(id, SERIES_CELLS).load(Acquire))?;
         let n = self.map.offset_of(cell)?.checked_sub(run.at)? / WORD;
-        self.base_words(base, run.count)?.get(n as usize + 1).map(|word| word.load(Acquire))
-    }
-
-    /// Gives back a base of so many cells.
-    pub(crate) fn drop_base(&self, at: u64, cells: u64) {
-        if let Some(words) = self.base_words(at, cells) {
-            words.iter().for_each(|word| word.store(0, Relaxed));
-            self.give_back(&self.s.singles, at - self.s.singles.at, cells + 1);
-        }
-    }
-
-    fn base_or_new(&self, id: u32, cells: u64) -> Option<&'static [AtomicU64]> {
-        let word = self.series_word(id, SERIES_BASE);
-        if word.load(Acquire) == 0 {
-            let pool = self.s.singles;
-            let at = pool.at + self.take(&pool, cells + 1)?;
-            if word.compare_exchange(0, at, AcqRel, Acquire).is_err() {
-                self.give_back(&pool, at - pool.at, cells + 1);
-            }
-        }
-        self.base_words(word.load(Acquire), cells)
-    }
-
-    /// The words of a base, if one can lie there.
-    fn base_words(&self, at: u64, cells: u64) -> Option<&'static [AtomicU64]> {
-        let lies = self.s.base_can_lie(at, cells);
-        if lies { self.map.words(at, cells + 1) } else { None }
+        base.get(n as usize).map(|word| word.load(Acquire))
     }
 }
 

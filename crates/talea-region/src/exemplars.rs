@@ -1,0 +1,184 @@
+//! Exemplars: for a cell, one thing that was counted there, with a text that says
+//! which, and when.
+//!
+//! A series that never had one has no memory for them. The first one makes a table with
+//! two words for each cell of the series: the offsets of a small and of a large place,
+//! each made when it is first needed. A place is written over and over:
+//!
+//! ```text
+//!   claim   0, or `generation:15 | slot:9 | 1:1`, who is writing
+//!   sum     a hash of what follows
+//!   time    nanoseconds since 1970
+//!   value   the bits of a float
+//!   length  of the text in bytes
+//!   text
+//! ```
+//!
+//! Whoever finds another one writing leaves its own out: the other's is as new. What a
+//! killed process was writing is written over. A reader believes what fits its sum,
+//! and shows the newer of the two places.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use crate::cells::Cell;
+use crate::error::Overflow;
+use crate::hash::{hash_of_words, last_word, word};
+use crate::layout::*;
+use crate::primitive::AtomicU64;
+use crate::record::CellRun;
+use crate::region::{Region, unix_nanos};
+use crate::snapshot::Source;
+
+/// Words before the text.
+const HEAD: u64 = 5;
+/// Bytes of text that the two places have room for. Two hundred do for the ids of a
+/// trace and a span; the largest is for 128 characters of four bytes, each a label with
+/// its quotes.
+const ROOMS: [u64; 2] = [200, 2048];
+
+/// What was counted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exemplar {
+    /// Which of the series' cells it was counted in.
+    pub cell: usize,
+    /// How much it was.
+    pub value: f64,
+    /// Which it was, as text of labels.
+    pub text: Vec<u8>,
+    /// Nanoseconds since 1970.
+    pub unix_nanos: u64,
+}
+
+impl Cell {
+    /// Notes one thing that was counted here, in place of the last. It does not count it.
+    ///
+    /// Where another thread does the same at this instant, one of the two stays. Cost: a
+    /// copy and a hash of the text, and a read of the clock.
+    ///
+    /// # Errors
+    ///
+    /// [`Overflow`] where there is no room for it, or the text is longer than 2,048 bytes.
+    pub fn set_exemplar(self, value: f64, text: &[u8]) -> Result<(), Overflow> {
+        let (region, series, word) = self.place();
+        region.set_exemplar(series, word, value, text)
+    }
+}
+
+impl Region {
+    fn set_exemplar(
+        &self,
+        id: u32,
+        cell: &'static AtomicU64,
+        value: f64,
+        text: &[u8],
+    ) -> Result<(), Overflow> {
+        let len = text.len() as u64;
+        let kind = ROOMS.iter().position(|&room| len <= room).ok_or(Overflow::TooLong)?;
+        let place = self.exemplar_place(id, cell, kind).ok_or(Overflow::Full)?;
+        let [claim, sum, time, number, length, room @ ..] = place else { return Ok(()) };
+        let own = self.own_slot();
+        let mine = self.generation(own) << 10 | own << 1 | 1;
+        let before = claim.load(Acquire);
+        let is_busy = before != 0 && !self.has_ended(before >> 1 & 0x1FF, before >> 10);
+        if is_busy || claim.compare_exchange(before, mine, AcqRel, Relaxed).is_err() {
+            return Ok(());
+        }
+        // Until the sum is right again, nobody believes it.
+        sum.store(0, Release);
+        let now = unix_nanos();
+        time.store(now, Release);
+        number.store(value.to_bits(), Release);
+        length.store(len, Release);
+        let words = words_of(text);
+        room.iter().zip(words.clone()).for_each(|(word, text)| word.store(text, Release));
+        let head = [now, value.to_bits(), len];
+        sum.store(sum_of(self.seed, head.into_iter().chain(words)), Release);
+        claim.store(0, Release);
+        Ok(())
+    }
+
+    /// The place of a cell's exemplar, made if need be.
+    fn exemplar_place(
+        &self,
+        id: u32,
+        cell: &'static AtomicU64,
+        kind: usize,
+    ) -> Option<&'static [AtomicU64]> {
+        let run = CellRun::unpack(self.series_word(id, SERIES_CELLS).load(Acquire))?;
+        let n = self.map.offset_of(cell)?.checked_sub(run.at)? / WORD;
+        let more = self.more_or_new(id)?;
+        let table = self.made_once(more.exemplars, run.count * 2)?;
+        let entry = self.map.words(table, run.count * 2)?.get(n as usize * 2 + kind)?;
+        let words = HEAD + ROOMS[kind] / WORD;
+        let at = self.made_once(entry, words)?;
+        self.map.words(at, words)
+    }
+
+    /// Gives back all exemplars of a series of so many cells.
+    pub(crate) fn drop_exemplars(&self, table: u64, cells: u64) {
+        if table == 0 || !self.s.lies_in_singles(table, cells * 2) {
+            return;
+        }
+        for (entry, n) in self.map.words(table, cells * 2).unwrap_or(&[]).iter().zip(0..) {
+            self.drop_singles(entry.swap(0, AcqRel), HEAD + ROOMS[n % 2] / WORD);
+        }
+        self.drop_singles(table, cells * 2);
+    }
+}
+
+/// The exemplars of a series of so many cells whose table lies at an offset, each cell's
+/// newest; what does not fit its sum is left out. Reading stops where `room`, in bytes,
+/// is used up.
+pub(crate) fn read(source: &impl Source, table: u64, cells: u64, room: &mut u64) -> Vec<Exemplar> {
+    let s = source.sections();
+    if table == 0 || !s.lies_in_singles(table, cells * 2) {
+        return Vec::new();
+    }
+    let entries: Vec<u64> =
+        source.words(table, cells * 2).map(|words| words.collect()).unwrap_or_default();
+    let mut used = |at: u64, len: u64| {
+        let left = if at == 0 { Some(*room) } else { room.checked_sub(HEAD * WORD + len) };
+        left.map(|left| *room = left)
+    };
+    let newest = |(n, places): (usize, &[u64])| {
+        let places = places.iter().zip(ROOMS);
+        let read =
+            places.filter_map(|(&at, len)| used(at, len).and_then(|()| one(source, at, len)));
+        let newest = read.max_by_key(|found| found.unix_nanos)?;
+        Some(Exemplar { cell: n, ..newest })
+    };
+    entries.chunks(2).enumerate().filter_map(newest).collect()
+}
+
+fn one(source: &impl Source, at: u64, room: u64) -> Option<Exemplar> {
+    let words = HEAD + room / WORD;
+    if at == 0 || !source.sections().lies_in_singles(at, words) {
+        return None;
+    }
+    let all: Vec<u64> = source.words(at, words)?.collect();
+    let [_, sum, unix_nanos, value, len, text @ ..] = &all[..] else { return None };
+    let used = text.get(..len.div_ceil(WORD) as usize)?;
+    let content = [*unix_nanos, *value, *len].into_iter().chain(used.iter().copied());
+    if *len == 0 && *sum == 0 || sum_of(source.seed(), content) != *sum {
+        return None;
+    }
+    let mut text: Vec<u8> = used.iter().flat_map(|word| word.to_le_bytes()).collect();
+    text.truncate(*len as usize);
+    let (value, unix_nanos) = (f64::from_bits(*value), *unix_nanos);
+    Some(Exemplar { cell: 0, value, text, unix_nanos })
+}
+
+fn sum_of(seed: u64, words: impl Iterator<Item = u64>) -> u64 {
+    // That of what is being written is 0.
+    hash_of_words(seed, EXEMPLARS, 0, words) | 1
+}
+
+/// The hash domain of exemplars; families use their names', series their family's.
+const EXEMPLARS: u64 = u64::MAX - 1;
+
+/// A text in words, the last one padded with zeros.
+fn words_of(text: &[u8]) -> impl Iterator<Item = u64> + Clone + '_ {
+    let whole = text.chunks_exact(8);
+    let rest = (!whole.remainder().is_empty()).then(|| last_word(text));
+    whole.map(word).chain(rest)
+}

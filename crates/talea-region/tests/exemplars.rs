@@ -1,0 +1,165 @@
+//! Claims about exemplars: one thing that was counted, with what it was.
+
+#[cfg(target_os = "linux")]
+mod stage;
+
+use std::thread;
+
+use talea_region::{Cell, Config, Exemplar, Family, FamilySpec, Overflow, Region};
+
+fn region() -> &'static Region {
+    Region::anonymous(Config::with_len(2 << 20)).unwrap()
+}
+
+fn family(region: &'static Region) -> Family {
+    let spec = FamilySpec { name: b"f", cells: 3, idle_minutes: 1, ..FamilySpec::default() };
+    region.family(spec).unwrap().family
+}
+
+fn shown(region: &'static Region) -> Vec<Exemplar> {
+    let snapshot = region.snapshot();
+    let series = snapshot.families().iter().flat_map(|family| snapshot.series(family));
+    series.flat_map(|series| series.exemplars.to_vec()).collect()
+}
+
+fn texts(region: &'static Region) -> Vec<(usize, f64, String)> {
+    let text = |exemplar: Exemplar| String::from_utf8(exemplar.text).unwrap();
+    shown(region).into_iter().map(|e| (e.cell, e.value, text(e))).collect()
+}
+
+#[test]
+fn each_cell_shows_its_latest() {
+    let region = region();
+    let cells = family(region).lasting_series(b"").unwrap();
+    assert_eq!(shown(region), []);
+    cells.at(0).set_exemplar(0.5, b"trace_id=\"a\"").unwrap();
+    cells.at(2).set_exemplar(-2.0, b"trace_id=\"bcdefghij\"").unwrap();
+    cells.at(2).set_exemplar(7.0, b"").unwrap();
+    let expected = [(0, 0.5, "trace_id=\"a\"".to_owned()), (2, 7.0, String::new())];
+    assert_eq!(texts(region), expected);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let age = now.as_nanos() as u64 - shown(region)[0].unix_nanos;
+    assert!(age < 5_000_000_000, "{age}");
+}
+
+#[test]
+fn any_length_up_to_the_longest_comes_back() {
+    let region = region();
+    let cell = family(region).lasting_series(b"").unwrap().at(1);
+    for len in (0..300).chain([2047, 2048, 100, 2048]) {
+        let text: String = ('a'..='z').cycle().take(len).collect();
+        cell.set_exemplar(len as f64, text.as_bytes()).unwrap();
+        assert_eq!(texts(region), [(1, len as f64, text)]);
+    }
+    assert_eq!(cell.set_exemplar(1.0, &[b'x'; 2049]), Err(Overflow::TooLong));
+}
+
+#[test]
+fn a_wiped_series_has_none_and_a_series_that_went_leaves_no_memory() {
+    let region = region();
+    let family = family(region);
+    let cell = family.lasting_series(b"").unwrap().at(0);
+    cell.set_exemplar(1.0, b"a=\"b\"").unwrap();
+    family.wipe();
+    assert_eq!(shown(region), []);
+    let taken = || region.usage().single_cells.taken;
+    let before = taken();
+    for round in 0..20 {
+        let looked = family.series(b"passing").unwrap();
+        looked.at(0).set_exemplar(1.0, &vec![b'x'; 50 * round]).unwrap();
+        drop(looked);
+        assert!(taken() > before);
+        family.remove(b"passing");
+        (0..2).for_each(|_| region.sweep());
+        assert_eq!(taken(), before);
+    }
+}
+
+#[test]
+fn what_is_shown_was_written_whole_while_many_write() {
+    const EACH: u64 = if cfg!(miri) { 20 } else { 20_000 };
+    let region = region();
+    let cell = family(region).lasting_series(b"").unwrap().at(0);
+    let write = |cell: Cell, thread: u64| {
+        for n in 0..EACH {
+            let text = format!("{thread}-{n}-").repeat(1 + (n % 9) as usize);
+            cell.set_exemplar((thread * EACH + n) as f64, text.as_bytes()).unwrap();
+        }
+    };
+    thread::scope(|scope| {
+        let writers = [0, 1].map(|n| scope.spawn(move || write(cell, n)));
+        let mut seen = 0;
+        while writers.iter().any(|writer| !writer.is_finished()) {
+            for (_, value, text) in texts(region) {
+                let (thread, n) = (value as u64 / EACH, value as u64 % EACH);
+                assert_eq!(text, format!("{thread}-{n}-").repeat(1 + (n % 9) as usize));
+                seen += 1;
+            }
+        }
+        assert!(seen > 0 || cfg!(miri));
+    });
+    cell.set_exemplar(-1.0, b"last").unwrap();
+    assert_eq!(texts(region), [(0, -1.0, "last".to_owned())], "nobody claims it any more");
+}
+
+#[test]
+fn a_full_region_refuses_and_goes_on() {
+    let region = Region::anonymous(Config { series: 4000, ..Config::with_len(1 << 20) }).unwrap();
+    let family = family(region);
+    let all: Vec<_> = (0..400)
+        .map_while(|n| family.lasting_series(format!("{n}").as_bytes()).ok())
+        .map(|cells| cells.at(0))
+        .collect();
+    let refused = all.iter().filter(|cell| cell.set_exemplar(1.0, b"a=\"b\"").is_err()).count();
+    assert!(refused > 0 && refused < all.len(), "{refused} of {}", all.len());
+    assert_eq!(shown(region).len(), all.len() - refused);
+}
+
+#[cfg(target_os = "linux")]
+mod killed {
+    use std::io::BufRead;
+    use std::process::Stdio;
+
+    use super::*;
+    use crate::stage::{Shm, again};
+
+    /// Not a claim of its own: a process that writes until it is killed.
+    #[test]
+    fn writes_when_told() {
+        let Ok(path) = std::env::var("TALEA_TEST_EXEMPLARS") else { return };
+        let region = Region::open(path, Config::with_len(2 << 20)).unwrap().region;
+        let cell = family(region).lasting_series(b"").unwrap().at(0);
+        println!("\nwrites");
+        for n in 0_u64.. {
+            let text = format!("{n}-").repeat(1 + (n % 40) as usize);
+            cell.set_exemplar(n as f64, text.as_bytes()).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_a_killed_process_was_writing_is_never_shown_and_blocks_nobody() {
+        let shm = Shm::new("exemplars");
+        let region = Region::open(shm.file(), Config::with_len(2 << 20)).unwrap().region;
+        let reader = talea_region::Reader::open(shm.file()).unwrap();
+        let cell = family(region).lasting_series(b"").unwrap().at(0);
+        for round in 0..30 {
+            let mut command = again("killed::writes_when_told");
+            command.env("TALEA_TEST_EXEMPLARS", shm.file()).stdout(Stdio::piped());
+            let mut process = command.spawn().unwrap();
+            let said = std::io::BufReader::new(process.stdout.take().unwrap());
+            assert!(said.lines().any(|line| line.unwrap() == "writes"));
+            thread::sleep(std::time::Duration::from_micros(200 + 37 * round));
+            process.kill().unwrap();
+            process.wait().unwrap();
+            let outside = reader.snapshot().unwrap();
+            let series = outside.series(&outside.families()[0]).next().unwrap();
+            for exemplar in series.exemplars.iter().filter(|e| e.value >= 0.0) {
+                let n = exemplar.value as u64;
+                let text = format!("{n}-").repeat(1 + (n % 40) as usize);
+                assert_eq!(exemplar.text, text.as_bytes());
+            }
+            cell.set_exemplar(-1.0, b"ours").unwrap();
+            assert_eq!(texts(region), [(0, -1.0, "ours".to_owned())]);
+        }
+    }
+}
