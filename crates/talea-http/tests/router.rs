@@ -414,7 +414,7 @@ fn two_routers_share_the_metrics_of_one_registry() {
 #[test]
 fn a_metric_of_the_same_name_is_told_when_metering() {
     let registry = registry();
-    registry.register::<talea::Gauge>(talea::Opts::new("http_requests_total", "Mine.")).unwrap();
+    registry.register::<talea::Counter>(talea::Opts::new("http_requests", "Mine.")).unwrap();
     let told = Router::<()>::new().metered(&registry).unwrap_err().to_string();
     assert!(told.contains("http_requests_total"), "{told}");
 }

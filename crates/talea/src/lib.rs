@@ -76,6 +76,7 @@
 
 mod definition;
 mod error;
+mod exemplar;
 mod expect;
 mod expose;
 mod failure;
@@ -101,6 +102,7 @@ mod unit;
 mod values;
 
 pub use error::{Error, Refused};
+pub use exemplar::{Exemplar, ExemplarRefused};
 pub use expose::{Escaping, Format, TEXT_CONTENT_TYPE};
 pub use family::{Family, Looked};
 pub use histogram_snapshot::HistogramSnapshot;

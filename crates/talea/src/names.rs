@@ -1,14 +1,17 @@
 //! What a metric or a label may be called.
 
+use crate::expose::is_plain;
 use crate::metric::Kind;
 
 /// Why a metric's name cannot be used, in words; `None` where it can.
-pub(crate) fn fault_in_metric(name: &str, kind: Kind) -> Option<String> {
-    let valid = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
-    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) || !name.chars().all(valid)
-    {
+pub(crate) fn fault_in_metric(name: &str, kind: Kind, utf8: bool) -> Option<String> {
+    if utf8 {
+        if let Some(fault) = fault_in_text(name) {
+            return Some(fault.to_owned());
+        }
+    } else if !is_plain(name) {
         return Some(
-            "a metric's name consists of letters, digits, '_' and ':' and does not begin with a digit".to_owned(),
+            "a metric's name consists of letters, digits, '_' and ':' and does not begin with a digit; or ask for `utf8_names`".to_owned(),
         );
     }
     if kind == Kind::StateSet && name.contains(':') {
@@ -50,12 +53,14 @@ pub(crate) fn clashes(name: &str) -> impl Iterator<Item = String> + '_ {
 }
 
 /// Why a label's name cannot be used, in words; `None` where it can.
-pub(crate) fn fault_in_label(name: &str) -> Option<&'static str> {
-    let valid = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) || !name.chars().all(valid)
-    {
+pub(crate) fn fault_in_label(name: &str, utf8: bool) -> Option<&'static str> {
+    if utf8 {
+        if let Some(fault) = fault_in_text(name) {
+            return Some(fault);
+        }
+    } else if !is_plain_label(name) {
         return Some(
-            "a label's name consists of letters, digits and '_' and does not begin with a digit",
+            "a label's name consists of letters, digits and '_' and does not begin with a digit; or ask for `utf8_names`",
         );
     }
     if name.starts_with("__") {
@@ -65,6 +70,17 @@ pub(crate) fn fault_in_label(name: &str) -> Option<&'static str> {
         return Some("histograms and summaries write this label themselves");
     }
     None
+}
+
+/// Why a name of any characters cannot be used.
+fn fault_in_text(name: &str) -> Option<&'static str> {
+    (name.is_empty() || name.contains(['"', '\\', '\n']))
+        .then_some("a name is some text without quotes, backslashes and line ends")
+}
+
+/// Whether a label of this name needs no quotes in a text.
+pub(crate) fn is_plain_label(name: &str) -> bool {
+    is_plain(name) && !name.contains(':')
 }
 
 /// The name with its ending, which it may have already.
@@ -79,10 +95,10 @@ mod tests {
     #[test]
     fn names_that_a_scraper_would_refuse_or_misread_are_refused() {
         for good in ["a", "job:rate5m", "_x", "X9"] {
-            assert_eq!(fault_in_metric(good, Kind::Gauge), None, "{good}");
+            assert_eq!(fault_in_metric(good, Kind::Gauge, false), None, "{good}");
         }
-        assert_eq!(fault_in_metric("shop_orders_total", Kind::Counter), None);
-        assert_eq!(fault_in_metric("build_info", Kind::Info), None);
+        assert_eq!(fault_in_metric("shop_orders_total", Kind::Counter, false), None);
+        assert_eq!(fault_in_metric("build_info", Kind::Info, false), None);
         for bad in [
             "",
             "9x",
@@ -97,11 +113,11 @@ mod tests {
             "x_created",
             "x_total",
         ] {
-            assert!(fault_in_metric(bad, Kind::Gauge).is_some(), "{bad}");
+            assert!(fault_in_metric(bad, Kind::Gauge, false).is_some(), "{bad}");
         }
         for bad in ["", "9x", "a:b", "__x", "le", "quantile", "ä"] {
-            assert!(fault_in_label(bad).is_some(), "{bad}");
+            assert!(fault_in_label(bad, false).is_some(), "{bad}");
         }
-        assert_eq!(fault_in_label("method"), None);
+        assert_eq!(fault_in_label("method", false), None);
     }
 }

@@ -26,6 +26,7 @@ pub struct Opts<'a> {
     pub(crate) expires_after: Option<Duration>,
     pub(crate) combine: Option<Combine>,
     pub(crate) whole: bool,
+    pub(crate) utf8_names: bool,
 }
 
 impl<'a> Opts<'a> {
@@ -44,6 +45,7 @@ impl<'a> Opts<'a> {
             expires_after: Some(Duration::from_secs(3600)),
             combine: None,
             whole: false,
+            utf8_names: false,
         }
     }
 
@@ -112,6 +114,26 @@ impl<'a> Opts<'a> {
     /// when it is first met. With it, a family of other labels is an error.
     pub const fn whole(mut self, whole: bool) -> Self {
         self.whole = whole;
+        self
+    }
+
+    /// Whether the metric and its labels may have names beyond letters, digits and `_`,
+    /// such as `http.server.duration`: any text without quotes, backslashes and line ends.
+    /// A scraper that does not take them is shown others in their place, see
+    /// [`Escaping`](crate::Escaping). Default: no, so that a slip is told.
+    ///
+    /// ```
+    /// use talea::{Counter, Opts, Registry};
+    ///
+    /// let registry = Registry::for_test()?;
+    /// let opts = Opts::new("http.server.requests", "Requests.").utf8_names(true);
+    /// registry.family::<Counter>(opts, &["http.route"])?.with_values(&["/"]).inc();
+    /// let text = registry.snapshot().to_text();
+    /// assert!(text.ends_with("http_server_requests_total{http_route=\"/\"} 1\n"), "{text}");
+    /// # Ok::<(), talea::Error>(())
+    /// ```
+    pub const fn utf8_names(mut self, allowed: bool) -> Self {
+        self.utf8_names = allowed;
         self
     }
 }

@@ -123,7 +123,7 @@ impl Group<'_> {
         }
     }
 
-    fn check(&self, name: &str, shape: &Shape) -> Result<(), String> {
+    fn check(&self, name: &str, shape: &Shape, utf8: bool) -> Result<(), String> {
         let mut seen = HashSet::new();
         for label in self.names {
             let fault = if *label == PID && shape.combine == Combine::Each {
@@ -131,7 +131,7 @@ impl Group<'_> {
             } else if *label == name && shape.kind == Kind::StateSet {
                 Some("a state set names its states by this label")
             } else {
-                names::fault_in_label(label)
+                names::fault_in_label(label, utf8)
             };
             if let Some(fault) = fault {
                 return Err(format!("its label {label:?} cannot be used: {fault}"));
@@ -207,8 +207,8 @@ impl Registry {
     ) -> Result<family::Bound<M>, String> {
         let shape = M::shape(opts)?;
         let name = names::completed(opts.name, shape.ending);
-        names::fault_in_metric(&name, shape.kind).map_or(Ok(()), Err)?;
-        group.check(&name, &shape)?;
+        names::fault_in_metric(&name, shape.kind, opts.utf8_names).map_or(Ok(()), Err)?;
+        group.check(&name, &shape, opts.utf8_names)?;
         if opts.help.trim().is_empty() {
             return Err("the help is empty; say in a sentence what is measured".to_owned());
         }

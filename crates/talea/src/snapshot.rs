@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use talea_region::{FamilyCopy, Number, SeriesView};
 
 use crate::definition::Definition;
+use crate::exemplar::Exemplar;
 use crate::expose::{Encoder, Escaping, Format, Shown};
 use crate::histogram_snapshot::HistogramSnapshot;
 use crate::labels::{LabelText, pairs};
@@ -260,6 +261,18 @@ impl<'a> SeriesSnapshot<'a> {
     /// Nanoseconds from 1970 to when it was made, or wiped.
     pub(crate) fn created_nanos(&self) -> Option<u64> {
         Some(self.raw.created_unix_nanos).filter(|&nanos| nanos > 0)
+    }
+
+    /// The latest exemplar of the counter, or of each bucket of the histogram, where there
+    /// is one.
+    pub fn exemplars(&self) -> impl Iterator<Item = Exemplar> + use<'a> {
+        self.raw.exemplars.iter().map(Exemplar::of)
+    }
+
+    /// That of one cell.
+    #[inline]
+    pub(crate) fn exemplar(&self, cell: usize) -> Option<&'a talea_region::Exemplar> {
+        self.raw.exemplars.iter().find(|exemplar| exemplar.cell == cell)
     }
 
     /// Since when it counts: when it was made, or wiped. `None` of what a reader adds.

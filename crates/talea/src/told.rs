@@ -8,6 +8,7 @@ use talea_region::Snapshot;
 use crate::definition::Definition;
 use crate::labels::LabelText;
 use crate::metric::Kind;
+use crate::names::is_plain_label;
 use crate::register::PID;
 
 /// How often each family refused a new series.
@@ -61,5 +62,6 @@ pub(crate) fn dropped(raw: &mut Snapshot) {
 /// Appends a label whose value needs no escape, or has it.
 fn append(text: &mut Vec<u8>, name: &str, value: &str) {
     let comma = if text.is_empty() { "" } else { "," };
-    text.extend([comma, name, "=\"", value, "\""].concat().bytes());
+    let quote = if is_plain_label(name) { "" } else { "\"" };
+    text.extend([comma, quote, name, quote, "=\"", value, "\""].concat().bytes());
 }

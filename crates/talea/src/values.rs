@@ -5,6 +5,7 @@ use crate::error::Refused;
 use crate::family::{Family, Looked};
 use crate::labels::LabelText;
 use crate::metric::Metric;
+use crate::names::is_plain_label;
 use crate::slot::Slot;
 
 /// The labels of a family whose label names are known at run time; see
@@ -66,5 +67,9 @@ fn write(text: &mut LabelText, openings: &[String], values: &[impl AsRef<str>]) 
 /// What stands before each value: the end of the one before, and the name.
 pub(crate) fn openings(names: &[&str]) -> Vec<String> {
     let end = |n| if n == 0 { "" } else { "\"," };
-    names.iter().enumerate().map(|(n, name)| format!("{}{name}=\"", end(n))).collect()
+    let opening = |(n, name): (usize, &&str)| {
+        let quote = if is_plain_label(name) { "" } else { "\"" };
+        [end(n), quote, name, quote, "=\""].concat()
+    };
+    names.iter().enumerate().map(opening).collect()
 }

@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use super::Escaping;
 use super::escaping::is_plain;
 use crate::labels::pairs;
+use crate::metric::Kind;
+use crate::names::is_plain_label;
 use crate::snapshot::{FamilySnapshot, SeriesSnapshot};
 
 /// What the lines of a family begin with.
@@ -25,7 +27,10 @@ impl Lines {
         self.name.clear();
         self.name.push_str(&escaping.name(family.name()));
         self.quoted = !is_plain(&self.name);
-        let all_plain = family.label_names().iter().all(|name| is_plain(name));
+        // A state set has its own name among its labels.
+        let own = (family.kind() == Kind::StateSet).then(|| family.name());
+        let mut labels = family.label_names().iter().map(String::as_str).chain(own);
+        let all_plain = labels.all(is_plain_label);
         self.renames = Some(escaping).filter(|&e| e != Escaping::AllowUtf8 && !all_plain);
     }
 
@@ -128,7 +133,7 @@ fn write_last(out: &mut Vec<u8>, any: bool, last: Option<(&str, &[u8])>) {
 
 /// A label's name, in quotes where it must be.
 fn write_label_name(out: &mut Vec<u8>, name: &str) {
-    if is_plain(name) && !name.contains(':') {
+    if is_plain_label(name) {
         push(out, &[name]);
     } else {
         out.push(b'"');

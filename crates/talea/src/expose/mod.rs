@@ -9,6 +9,7 @@ mod protobuf;
 mod text;
 
 pub use escaping::Escaping;
+pub(crate) use escaping::is_plain;
 pub use format::Format;
 pub(crate) use number::write_float;
 pub use text::CONTENT_TYPE as TEXT_CONTENT_TYPE;

@@ -3,6 +3,8 @@
 use super::lines::{Bounds, Lines, escaped, push};
 use super::number::{write_canonical_float, write_float, write_integer, write_seconds};
 use super::{Escaping, Shown, Writer};
+use talea_region::Exemplar;
+
 use crate::metric::Kind;
 use crate::snapshot::{FamilySnapshot, SeriesSnapshot};
 
@@ -59,9 +61,10 @@ impl Writer for OpenMetrics {
         let Self { lines, bounds, .. } = self;
         match series.shown() {
             Shown::Histogram => {
-                for (bound, count) in bounds.iter().zip(series.cumulative()) {
+                for (n, (bound, count)) in bounds.iter().zip(series.cumulative()).enumerate() {
                     lines.open(out, series, "_bucket", Some(("le", bound)));
                     write_integer(out, count);
+                    write_exemplar(out, series.exemplar(n));
                     out.push(b'\n');
                 }
                 lines.open(out, series, "_count", None);
@@ -73,6 +76,7 @@ impl Writer for OpenMetrics {
             number => {
                 lines.open(out, series, "", None);
                 number.write(out);
+                write_exemplar(out, series.exemplar(0));
             }
         }
         out.push(b'\n');
@@ -86,4 +90,16 @@ impl Writer for OpenMetrics {
     fn end(&mut self, out: &mut Vec<u8>) {
         push(out, &["# EOF\n"]);
     }
+}
+
+/// What follows the value of a counter or a bucket.
+#[inline]
+fn write_exemplar(out: &mut Vec<u8>, exemplar: Option<&Exemplar>) {
+    let Some(Exemplar { value, text, unix_nanos, .. }) = exemplar else { return };
+    push(out, &[" # {"]);
+    out.extend_from_slice(text);
+    push(out, &["} "]);
+    write_float(out, *value);
+    out.push(b' ');
+    write_seconds(out, *unix_nanos);
 }

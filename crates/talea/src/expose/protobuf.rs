@@ -6,6 +6,8 @@
 
 use std::borrow::Cow;
 
+use talea_region::Exemplar;
+
 use super::escaping::is_plain;
 use super::{Escaping, Shown, Writer};
 use crate::labels::{RawLabel, raw_labels};
@@ -24,6 +26,7 @@ const COUNTER: u32 = 3;
 const HISTOGRAM: u32 = 7;
 /// Of `Gauge` and `Counter`.
 const VALUE: u32 = 1;
+const COUNTER_EXEMPLAR: u32 = 2;
 const COUNTER_CREATED: u32 = 3;
 /// Of `Histogram`.
 const COUNT: u32 = 1;
@@ -33,6 +36,10 @@ const HISTOGRAM_CREATED: u32 = 15;
 /// Of `Bucket`.
 const CUMULATIVE: u32 = 1;
 const UPPER_BOUND: u32 = 2;
+const BUCKET_EXEMPLAR: u32 = 3;
+/// Of `Exemplar`, beside its labels, which are numbered as those of `Metric`.
+const EXEMPLAR_VALUE: u32 = 2;
+const EXEMPLAR_TIME: u32 = 3;
 /// Of `LabelPair`.
 const LABEL_NAME: u32 = 1;
 const LABEL_VALUE: u32 = 2;
@@ -44,12 +51,12 @@ const NANOS: u32 = 2;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Protobuf {
     escaping: Escaping,
-    /// The upper bounds of the family's buckets; that of +Inf is left out, as its count
-    /// is that of all.
+    /// The upper bounds of the family's buckets.
     bounds: Vec<f64>,
-    /// One message of the innermost two levels, before its length is known.
+    /// A message of each of the inner levels, before its length is known.
     metric: Vec<u8>,
     inner: Vec<u8>,
+    bucket: Vec<u8>,
 }
 
 impl Protobuf {
@@ -59,15 +66,12 @@ impl Protobuf {
 
     /// Writes a series into `metric`.
     fn fill_metric(&mut self, series: &SeriesSnapshot<'_>) {
-        let Self { escaping, bounds, metric, inner } = self;
+        let Self { escaping, bounds, metric, inner, bucket } = self;
         metric.clear();
         for RawLabel { name, value } in raw_labels(series.label_bytes()) {
-            inner.clear();
             let name = String::from_utf8_lossy(name);
             let name = if is_plain(&name) { Cow::Borrowed(&*name) } else { escaping.name(&name) };
-            bytes(inner, LABEL_NAME, name.as_bytes());
-            bytes(inner, LABEL_VALUE, &value);
-            bytes(metric, LABEL, inner);
+            label(metric, name.as_bytes(), &value);
         }
         inner.clear();
         let created = series.created_nanos();
@@ -76,19 +80,24 @@ impl Protobuf {
             (Shown::Histogram, _) => {
                 varint_field(inner, COUNT, series.count());
                 double(inner, SUM, series.sum());
-                for (bound, count) in bounds.iter().zip(series.cumulative()) {
-                    // A number, and a double behind its key.
-                    let len = 1 + varint_len(count) + 9;
-                    varint(inner, key(BUCKET, BYTES));
-                    varint(inner, len as u64);
-                    varint_field(inner, CUMULATIVE, count);
-                    double(inner, UPPER_BOUND, *bound);
+                for (n, (bound, count)) in bounds.iter().zip(series.cumulative()).enumerate() {
+                    let exemplar = series.exemplar(n);
+                    // The count of +Inf is that of all, so it is there for its exemplar.
+                    if bound.is_infinite() && exemplar.is_none() {
+                        continue;
+                    }
+                    bucket.clear();
+                    varint_field(bucket, CUMULATIVE, count);
+                    double(bucket, UPPER_BOUND, *bound);
+                    write_exemplar(bucket, BUCKET_EXEMPLAR, exemplar);
+                    bytes(inner, BUCKET, bucket);
                 }
                 timestamp(inner, HISTOGRAM_CREATED, created);
                 HISTOGRAM
             }
             (number, Kind::Counter) => {
                 double(inner, VALUE, number.as_f64());
+                write_exemplar(inner, COUNTER_EXEMPLAR, series.exemplar(0));
                 timestamp(inner, COUNTER_CREATED, created);
                 COUNTER
             }
@@ -104,7 +113,7 @@ impl Protobuf {
 impl Writer for Protobuf {
     fn family(&mut self, out: &mut Vec<u8>, family: &FamilySnapshot<'_>) {
         self.bounds.clear();
-        self.bounds.extend(family.bounds().filter(|bound| bound.is_finite()));
+        self.bounds.extend(family.bounds());
         let mut head = Vec::new();
         bytes(&mut head, NAME, self.escaping.name(family.name()).as_bytes());
         bytes(&mut head, HELP, family.help().as_bytes());
@@ -172,6 +181,28 @@ fn bytes(out: &mut Vec<u8>, field: u32, content: &[u8]) {
     varint(out, key(field, BYTES));
     varint(out, content.len() as u64);
     out.extend_from_slice(content);
+}
+
+/// A label of a series or an exemplar.
+fn label(out: &mut Vec<u8>, name: &[u8], value: &[u8]) {
+    let len = field_len(LABEL_NAME, name.len()) + field_len(LABEL_VALUE, value.len());
+    varint(out, key(LABEL, BYTES));
+    varint(out, len as u64);
+    bytes(out, LABEL_NAME, name);
+    bytes(out, LABEL_VALUE, value);
+}
+
+#[inline]
+fn write_exemplar(out: &mut Vec<u8>, field: u32, exemplar: Option<&Exemplar>) {
+    let Some(exemplar) = exemplar else { return };
+    // There are few, so this may allocate.
+    let mut message = Vec::new();
+    for RawLabel { name, value } in raw_labels(&exemplar.text) {
+        label(&mut message, name, &value);
+    }
+    double(&mut message, EXEMPLAR_VALUE, exemplar.value);
+    timestamp(&mut message, EXEMPLAR_TIME, Some(exemplar.unix_nanos));
+    bytes(out, field, &message);
 }
 
 fn timestamp(out: &mut Vec<u8>, field: u32, nanos: Option<u64>) {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::{LabelValue, Labels};
+use crate::names::is_plain_label;
 
 /// The text of a series' labels as a scrape shows it, `method="GET",route="/"`,
 /// escaped once. It is the key of the series in the region.
@@ -51,8 +52,14 @@ impl LabelText {
         if self.len > 0 {
             self.push(b",");
         }
-        self.push(name.as_bytes());
-        self.push(b"=\"");
+        if is_plain_label(name) {
+            self.push(name.as_bytes());
+            self.push(b"=\"");
+        } else {
+            self.push(b"\"");
+            self.push(name.as_bytes());
+            self.push(b"\"=\"");
+        }
         value.write(self);
         self.push(b"\"");
     }
@@ -195,9 +202,15 @@ pub(crate) struct RawLabel<'a> {
 /// The same, one by one, allocating only for values that were escaped.
 pub(crate) fn raw_labels(mut text: &[u8]) -> impl Iterator<Item = RawLabel<'_>> {
     std::iter::from_fn(move || {
-        let name_len = text.iter().position(|&byte| byte == b'=')?;
-        let name = &text[..name_len];
-        let rest = text[name_len + 1..].strip_prefix(b"\"")?;
+        // A name that is not plain stands in quotes, and has none itself.
+        let (name, rest) = match text.strip_prefix(b"\"") {
+            Some(quoted) => {
+                let len = quoted.iter().position(|&byte| byte == b'"')?;
+                (&quoted[..len], &quoted[len + 1..])
+            }
+            None => text.split_at(text.iter().position(|&byte| byte == b'=')?),
+        };
+        let rest = rest.strip_prefix(b"=\"")?;
         let mut end = 0;
         let mut escapes = 0;
         while end < rest.len() && rest[end] != b'"' {

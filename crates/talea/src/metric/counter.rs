@@ -3,6 +3,7 @@
 use talea_region::{Cell, Number};
 
 use super::{Shape, single_cell_metric};
+use crate::exemplar::{self, ExemplarRefused};
 use crate::slot::Slot;
 
 /// A total of whole things. It starts at 0 and only goes up; at 2⁶⁴ it starts
@@ -31,6 +32,38 @@ impl Counter {
         if let Some(cell) = self.cell.get() {
             cell.add(n);
         }
+    }
+
+    /// The same, and keeps this one as the exemplar of the total: by its labels,
+    /// usually the id of its trace, it can be found. Formats that know exemplars show the
+    /// latest.
+    ///
+    /// ```
+    /// # use talea::{Counter, Opts, Registry};
+    /// # let registry = Registry::for_test()?;
+    /// let failed: Counter = registry.register(Opts::new("payments_failed", "Failed payments."))?;
+    /// failed.add_with_exemplar(1, &[("trace_id", "0af7651916cd43dd8448eb211c80319c")]).unwrap();
+    /// let snapshot = registry.snapshot();
+    /// let series = snapshot.select("payments_failed_total", &[]).next().unwrap();
+    /// assert_eq!(series.exemplars().next().unwrap().labels[0].0, "trace_id");
+    /// # Ok::<(), talea::Error>(())
+    /// ```
+    ///
+    /// Cost: an add, a look at the clock and a copy of the labels; the first of a series
+    /// takes memory of the region. Adds that carry none cost what they did.
+    ///
+    /// # Errors
+    ///
+    /// The exemplar is refused, and the add counts all the same: the labels have more than
+    /// 128 characters together, a name is none, or there is no room.
+    pub fn add_with_exemplar(
+        &self,
+        n: u64,
+        labels: &[(&str, &str)],
+    ) -> Result<(), ExemplarRefused> {
+        let Some(cell) = self.cell.get() else { return Ok(()) };
+        cell.add(n);
+        exemplar::keep(*cell, n as f64, labels)
     }
 
     /// The total over all threads and processes; 0 where not installed. Cost: where it

@@ -6,6 +6,7 @@ use std::time::Instant;
 use talea_region::{Cells, Combine, Number};
 
 use super::{Kind, Metric, Sealed, Shape};
+use crate::exemplar::{self, ExemplarRefused};
 use crate::opts::Opts;
 use crate::slot::{self, Slot};
 use crate::unit::{Seconds, Unit};
@@ -68,6 +69,31 @@ impl<U: Unit> Histogram<U> {
             cells.at(thresholds.partition_point(|&t| t < kept)).add(1);
             cells.at(thresholds.len() + 1).add(kept);
         }
+    }
+}
+
+impl<U: Unit> Histogram<U> {
+    /// Counts one observation and keeps it as the exemplar of its bucket: by its labels,
+    /// usually the id of its trace, it can be found. Formats that know exemplars show the
+    /// latest of each bucket.
+    ///
+    /// Cost: an observation, a look at the clock and a copy of the labels; the first of a
+    /// bucket takes memory of the region. Observations that carry none cost what they did.
+    ///
+    /// # Errors
+    ///
+    /// The exemplar is refused, and the observation counts all the same: the labels have
+    /// more than 128 characters together, a name is none, or there is no room.
+    pub fn observe_with_exemplar(
+        &self,
+        value: U::Value,
+        labels: &[(&str, &str)],
+    ) -> Result<(), ExemplarRefused> {
+        self.observe(value);
+        let Some(Bound { cells, thresholds }) = self.bound.get() else { return Ok(()) };
+        let kept = U::kept(value);
+        let bucket = cells.at(thresholds.partition_point(|&t| t < kept));
+        exemplar::keep(bucket, kept as f64 / U::PER_UNIT, labels)
     }
 }
 

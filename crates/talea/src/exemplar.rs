@@ -1,0 +1,86 @@
+//! Exemplars: one thing that was counted, with labels that say which.
+
+use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use talea_region::{Cell, Overflow};
+
+use crate::labels::{LabelText, pairs};
+use crate::names::is_plain_label;
+
+/// Characters that names and values of an exemplar's labels may have together.
+/// Source: the OpenMetrics specification, 1.0.0, "Exemplars".
+const LONGEST: usize = 128;
+
+/// One thing that was counted, as a snapshot has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exemplar {
+    /// Which it was: usually the id of its trace.
+    pub labels: Vec<(String, String)>,
+    /// How much it was, in the shown unit.
+    pub value: f64,
+    /// When it was counted.
+    pub time: SystemTime,
+}
+
+impl Exemplar {
+    pub(crate) fn of(raw: &talea_region::Exemplar) -> Self {
+        let labels = pairs(std::str::from_utf8(&raw.text).unwrap_or_default());
+        Self {
+            labels: labels.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+            value: raw.value,
+            time: UNIX_EPOCH + Duration::from_nanos(raw.unix_nanos),
+        }
+    }
+}
+
+/// Why an exemplar was not kept. What it was of is counted all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExemplarRefused {
+    /// Its labels have more than 128 characters together; so many they have.
+    TooLong(usize),
+    /// This is no name of a label, or it is there twice.
+    Name(String),
+    /// The region has no room for it.
+    Overflow(Overflow),
+}
+
+impl fmt::Display for ExemplarRefused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLong(found) => write!(
+                f,
+                "the exemplar's labels have {found} characters, where at most {LONGEST} are \
+                 allowed; leave out what the trace says too"
+            ),
+            Self::Name(name) => write!(
+                f,
+                "an exemplar cannot have the label {name:?}: a name consists of letters, digits \
+                 and '_', does not begin with a digit, and is there once"
+            ),
+            Self::Overflow(overflow) => overflow.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ExemplarRefused {}
+
+/// Keeps an exemplar of what was just counted in a cell.
+pub(crate) fn keep(cell: Cell, value: f64, labels: &[(&str, &str)]) -> Result<(), ExemplarRefused> {
+    let characters =
+        labels.iter().map(|(name, value)| name.chars().count() + value.chars().count());
+    let found = characters.sum();
+    if found > LONGEST {
+        return Err(ExemplarRefused::TooLong(found));
+    }
+    let mut text = LabelText::new();
+    for (n, (name, value)) in labels.iter().enumerate() {
+        let is_twice = labels[..n].iter().any(|(other, _)| other == name);
+        if !is_plain_label(name) || is_twice {
+            return Err(ExemplarRefused::Name((*name).to_owned()));
+        }
+        text.label(name, *value);
+    }
+    cell.set_exemplar(value, text.as_bytes()).map_err(ExemplarRefused::Overflow)
+}
