@@ -12,6 +12,7 @@ use crate::region::Region;
 use crate::snapshot::Source;
 
 /// Some of a region's families.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Chosen {
     /// Of each family, how many of those before it are chosen; and how many are in
     /// all.
@@ -21,7 +22,16 @@ pub(crate) struct Chosen {
 impl Chosen {
     /// Those with these numbers.
     pub(crate) fn of(s: &Sections, ids: impl Iterator<Item = u32>) -> Self {
-        let mut before = vec![0; s.family_max as usize + 1];
+        let mut chosen = Self::default();
+        chosen.choose(s, ids);
+        chosen
+    }
+
+    /// Chooses others, in the same memory.
+    pub(crate) fn choose(&mut self, s: &Sections, ids: impl Iterator<Item = u32>) {
+        let before = &mut self.before;
+        before.clear();
+        before.resize(s.family_max as usize + 1, 0);
         for id in ids {
             if let Some(after) = before.get_mut(id as usize + 1) {
                 *after = 1;
@@ -30,7 +40,6 @@ impl Chosen {
         for n in 1..before.len() {
             before[n] += before[n - 1];
         }
-        Self { before }
     }
 
     pub(crate) fn has(&self, family: u32) -> bool {
@@ -46,7 +55,7 @@ impl Chosen {
     }
 
     fn has_any(&self, first: u32, end: u32) -> bool {
-        let all = self.before.len() - 1;
+        let all = self.before.len().saturating_sub(1);
         let before = |n: u32| self.before[(n as usize).min(all)];
         before(first) < before(end)
     }

@@ -68,6 +68,19 @@ pub struct Snapshot {
     exemplars: Vec<Vec<Exemplar>>,
     /// How often each name refused a new series, of all families.
     dropped: BTreeMap<Vec<u8>, u64>,
+    scratch: Scratch,
+}
+
+/// What is only needed while a snapshot is taken, kept for its memory.
+#[derive(Clone, Debug, Default)]
+struct Scratch {
+    /// How far each plane in use lies behind plane 0.
+    planes: Vec<u64>,
+    /// The blocks of the living processes.
+    living: Vec<Block>,
+    /// How far each of those lies behind block 0.
+    blocks: Vec<u64>,
+    chosen: Chosen,
 }
 
 /// A family in a snapshot.
@@ -281,16 +294,22 @@ pub(crate) fn take(source: &impl Source, wants: &dyn Fn(&[u8]) -> bool, out: &mu
     let mut taking = Taking {
         s: *source.sections(),
         source,
-        planes: planes(source).collect(),
-        blocks: living(source).map(|block| block.delta).collect(),
-        living: living(source).collect(),
+        scratch: std::mem::take(&mut out.scratch),
         family_text: 0,
         exemplar_room: source.sections().singles.len,
         limit: source.sections().plane(source.sections().plane_count),
         out,
     };
+    let Scratch { planes: all, living: alive, blocks, .. } = &mut taking.scratch;
+    all.clear();
+    all.extend(planes(source));
+    alive.clear();
+    alive.extend(living(source));
+    blocks.clear();
+    blocks.extend(alive.iter().map(|block| block.delta));
     taking.families(wants);
     taking.series();
+    taking.out.scratch = taking.scratch;
 }
 
 /// How far each plane in use lies behind plane 0, in a fixed order.
@@ -304,7 +323,7 @@ pub(crate) fn planes(source: &impl Source) -> impl Iterator<Item = u64> {
 }
 
 /// A living process's block of cells.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Block {
     /// How far it lies behind block 0.
     pub(crate) delta: u64,
@@ -334,10 +353,7 @@ pub(crate) fn living(source: &impl Source) -> impl Iterator<Item = Block> {
 struct Taking<'a, S> {
     source: &'a S,
     s: Sections,
-    planes: Vec<u64>,
-    living: Vec<Block>,
-    /// How far each of those lies behind block 0.
-    blocks: Vec<u64>,
+    scratch: Scratch,
     /// Bytes of names and definitions so far.
     family_text: u64,
     /// Bytes of exemplars that there can still be.
@@ -403,7 +419,8 @@ impl<S: Source> Taking<'_, S> {
         // The mark moves before the pages behind it are backed.
         let backed = self.source.word(M_RECORDS + BACKED);
         let used = self.source.word(M_RECORDS + USED).min(backed).min(self.s.records.len);
-        let chosen = Chosen::of(&self.s, self.out.families.iter().map(|family| family.id));
+        let mut chosen = std::mem::take(&mut self.scratch.chosen);
+        chosen.choose(&self.s, self.out.families.iter().map(|family| family.id));
         for record in groups::records_of(self.source, &chosen, used) {
             let at = self.s.records.at + record;
             let record = self.source.record(at);
@@ -422,8 +439,12 @@ impl<S: Source> Taking<'_, S> {
                 self.out.values.truncate(values);
             }
         }
-        // Stable: within a family the order of the records stays.
-        self.out.series.sort_by_key(|series| series.family);
+        self.scratch.chosen = chosen;
+        // Within a family the order of the records stays, which that of the values is.
+        let order = |series: &SeriesCopy| (series.family, series.values);
+        if !self.out.series.is_sorted_by_key(order) {
+            self.out.series.sort_unstable_by_key(order);
+        }
         let mut from = 0;
         for (n, family) in self.out.families.iter_mut().enumerate() {
             let rest = self.out.series[from..].iter();
@@ -513,8 +534,8 @@ impl<S: Source> Taking<'_, S> {
         let copies: &[u64] = match run.storage {
             Storage::Single => &[0],
             Storage::Stripes => &stripes,
-            Storage::Striped => &self.planes,
-            Storage::Owned => &self.blocks,
+            Storage::Striped => &self.scratch.planes,
+            Storage::Owned => &self.scratch.blocks,
         };
         let from = self.out.values.len();
         self.out.values.resize(from + run.count as usize, 0);
@@ -539,8 +560,8 @@ impl<S: Source> Taking<'_, S> {
         combine: Combine,
     ) -> Option<()> {
         let mut any = false;
-        for n in 0..self.living.len() {
-            let Block { delta, owner } = self.living[n];
+        for n in 0..self.scratch.living.len() {
+            let Block { delta, owner } = self.scratch.living[n];
             let words = self.source.words(run.at.checked_add(delta)?, run.count)?;
             let Some(said) = words.map(cells::said).collect::<Option<Vec<u64>>>() else { continue };
             if (self.out.values.len() as u64 + run.count) * WORD > self.limit {

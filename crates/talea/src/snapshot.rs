@@ -129,6 +129,37 @@ impl Snapshot {
     }
 }
 
+impl Snapshot {
+    /// The snapshot in a format, in pieces of about so many bytes: a piece ends with the
+    /// series that makes it as long. So much of a large scrape is in memory at a time,
+    /// beside the snapshot itself.
+    ///
+    /// ```
+    /// # use talea::{Counter, Escaping, Format, Opts, Registry};
+    /// # let registry = Registry::for_test()?;
+    /// # let _: Counter = registry.register(Opts::new("orders", "Orders accepted."))?;
+    /// let snapshot = registry.snapshot();
+    /// let chunks = snapshot.chunks(Format::OpenMetrics, Escaping::default(), 1 << 16);
+    /// let all: Vec<u8> = chunks.flatten().collect();
+    /// assert!(all.ends_with(b"# EOF\n"));
+    /// # Ok::<(), talea::Error>(())
+    /// ```
+    pub fn chunks(
+        &self,
+        format: Format,
+        escaping: Escaping,
+        len: usize,
+    ) -> impl Iterator<Item = Vec<u8>> + use<'_> {
+        let mut encoder = Encoder::new(format, escaping);
+        let mut more = true;
+        std::iter::from_fn(move || {
+            let mut out = Vec::new();
+            more = more && encoder.write_some(self, &mut out, len);
+            (!out.is_empty()).then_some(out)
+        })
+    }
+}
+
 impl Known {
     fn of(n: usize, family: &FamilyCopy) -> Option<Self> {
         let definition = Definition::decode(&family.definition)?;

@@ -462,7 +462,7 @@ mod names {
     fn labels_that_scrapers_write_themselves_are_refused() {
         let registry = registry();
         let valid = "a label's name consists of letters, digits and '_' and does not begin with \
-                     a digit";
+                     a digit; or ask for `utf8_names`";
         let own = "histograms and summaries write this label themselves";
         for (label, reason) in [
             ("le", own),
@@ -515,7 +515,7 @@ mod names {
     fn names_that_are_none_are_refused() {
         let registry = registry();
         let valid = "a metric's name consists of letters, digits, '_' and ':' and does not \
-                     begin with a digit";
+                     begin with a digit; or ask for `utf8_names`";
         for name in ["9x", "a-b", "a b", "ä", "a\n"] {
             check_refused(registry.register::<Gauge>(opts(name)), name, valid);
         }

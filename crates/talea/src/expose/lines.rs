@@ -39,8 +39,16 @@ impl Lines {
         &self.name
     }
 
-    /// A line of metadata: `# TYPE name text`.
-    pub(crate) fn about(&self, out: &mut Vec<u8>, word: &str, name: &str, text: &str) {
+    /// A line of metadata: `# TYPE name text`, the text escaped, its quotes if they must
+    /// be.
+    pub(crate) fn about(
+        &self,
+        out: &mut Vec<u8>,
+        word: &str,
+        name: &str,
+        text: &str,
+        quotes: bool,
+    ) {
         push(out, &["# ", word, " "]);
         if self.quoted {
             out.push(b'"');
@@ -49,7 +57,9 @@ impl Lines {
         } else {
             push(out, &[name]);
         }
-        push(out, &[" ", text, "\n"]);
+        out.push(b' ');
+        escaped(out, text, quotes);
+        out.push(b'\n');
     }
 
     /// Opens the line of a sample, up to the blank before its value. `ending` belongs to
@@ -62,13 +72,25 @@ impl Lines {
         ending: &str,
         last: Option<(&str, &[u8])>,
     ) {
+        self.open_as(out, series, [&self.name, ending], last);
+    }
+
+    /// The same for a sample whose name has another beginning than the family's.
+    #[inline]
+    pub(crate) fn open_as(
+        &self,
+        out: &mut Vec<u8>,
+        series: &SeriesSnapshot<'_>,
+        name: [&str; 2],
+        last: Option<(&str, &[u8])>,
+    ) {
         let labels = series.label_bytes();
         // All of the line, and the longest number.
         out.reserve(self.name.len() + labels.len() + 64);
         if self.quoted || self.renames.is_some() {
-            return self.open_slowly(out, series, ending, last);
+            return self.open_slowly(out, series, name, last);
         }
-        push(out, &[&self.name, ending]);
+        push(out, &name);
         if !labels.is_empty() || last.is_some() {
             out.push(b'{');
             out.extend_from_slice(labels);
@@ -78,35 +100,21 @@ impl Lines {
         out.push(b' ');
     }
 
-    /// Opens the line of a sample whose name is the first `len` bytes of the family's
-    /// and an ending.
-    pub(crate) fn open_as(
-        &mut self,
-        out: &mut Vec<u8>,
-        series: &SeriesSnapshot<'_>,
-        len: usize,
-        ending: &str,
-    ) {
-        let cut = self.name.split_off(len);
-        self.open(out, series, ending, None);
-        self.name.push_str(&cut);
-    }
-
     /// The same where names need a look.
     #[cold]
     fn open_slowly(
         &self,
         out: &mut Vec<u8>,
         series: &SeriesSnapshot<'_>,
-        ending: &str,
+        name: [&str; 2],
         last: Option<(&str, &[u8])>,
     ) {
         if self.quoted {
             push(out, &["{\""]);
-            escaped(out, &self.name, true);
-            push(out, &[ending, "\""]);
+            name.iter().for_each(|part| escaped(out, part, true));
+            out.push(b'"');
         } else {
-            push(out, &[&self.name, ending, "{"]);
+            push(out, &[name[0], name[1], "{"]);
         }
         let mut any = self.quoted;
         for (name, value) in pairs(series.label_text()) {

@@ -1,6 +1,6 @@
 //! OpenMetrics text, version 1.0. Source: the OpenMetrics specification, 1.0.0.
 
-use super::lines::{Bounds, Lines, escaped, push};
+use super::lines::{Bounds, Lines, push};
 use super::number::{write_canonical_float, write_float, write_integer, write_seconds};
 use super::{Escaping, Shown, Writer};
 use talea_region::Exemplar;
@@ -43,16 +43,14 @@ impl Writer for OpenMetrics {
             Kind::Gauge | Kind::Histogram | Kind::StateSet => None,
         }
         .unwrap_or(lines.name());
-        lines.about(out, "TYPE", name, kind.as_str());
+        lines.about(out, "TYPE", name, kind.as_str(), true);
         let has = |unit: &&str| name.strip_suffix(*unit).is_some_and(|rest| rest.ends_with('_'));
         if !matches!(kind, Kind::Info | Kind::StateSet) {
             if let Some(unit) = UNITS.into_iter().find(has) {
-                lines.about(out, "UNIT", name, unit);
+                lines.about(out, "UNIT", name, unit, true);
             }
         }
-        let mut help = Vec::new();
-        escaped(&mut help, family.help(), true);
-        lines.about(out, "HELP", name, &String::from_utf8_lossy(&help));
+        lines.about(out, "HELP", name, family.help(), true);
         self.created_after = matches!(kind, Kind::Counter | Kind::Histogram).then_some(name.len());
     }
 
@@ -81,7 +79,7 @@ impl Writer for OpenMetrics {
         }
         out.push(b'\n');
         if let (Some(len), Some(created)) = (self.created_after, series.created_nanos()) {
-            lines.open_as(out, series, len, "_created");
+            lines.open_as(out, series, [&lines.name()[..len], "_created"], None);
             write_seconds(out, created);
             out.push(b'\n');
         }

@@ -1,7 +1,7 @@
 //! The Prometheus text format, version 0.0.4. Source: "Exposition formats" in
 //! the Prometheus documentation.
 
-use super::lines::{Bounds, Lines, escaped};
+use super::lines::{Bounds, Lines};
 use super::number::{write_float, write_integer};
 use super::{Escaping, Shown, Writer};
 use crate::metric::Kind;
@@ -29,15 +29,13 @@ impl Writer for Text {
         let Self { escaping, lines, bounds } = self;
         lines.begin(family, *escaping);
         bounds.begin(family.bounds(), write_float);
-        let mut help = Vec::new();
-        escaped(&mut help, family.help(), false);
-        lines.about(out, "HELP", lines.name(), &String::from_utf8_lossy(&help));
+        lines.about(out, "HELP", lines.name(), family.help(), false);
         // What this format does not know are gauges.
         let kind = match family.kind() {
             Kind::Info | Kind::StateSet => Kind::Gauge,
             known => known,
         };
-        lines.about(out, "TYPE", lines.name(), kind.as_str());
+        lines.about(out, "TYPE", lines.name(), kind.as_str(), false);
     }
 
     #[inline]

@@ -1,0 +1,379 @@
+//! Claims about the formats that a scraper can ask for.
+
+use std::time::{Duration, SystemTime};
+
+use prost::Message;
+use talea::{
+    Combine, Counter, Escaping, Family, FloatGauge, Format, Gauge, Histogram, Info, LabelValue,
+    Labels, Opts, Registry, Seconds, StateSet, Values,
+};
+
+const FORMATS: [Format; 4] =
+    [Format::Text, Format::OpenMetrics, Format::OpenMetricsDraft, Format::Protobuf];
+
+#[derive(LabelValue)]
+#[allow(dead_code)]
+enum Circuit {
+    Closed,
+    Open,
+}
+
+#[derive(Labels)]
+struct By<'a> {
+    user: &'a str,
+}
+
+/// A registry with a metric of each kind.
+fn one_of_each() -> Registry {
+    let registry = Registry::for_test().unwrap();
+    let calls: Family<By<'static>, Counter> =
+        registry.register(Opts::new("calls", "Calls \\ of\n\"all\" kinds.")).unwrap();
+    calls.with(By { user: "a\"b\\c\nd" }).add(3);
+    let failed = calls.with(By { user: "x" });
+    failed.add_with_exemplar(2, &[("trace_id", "0af7"), ("note", "a\"b")]).unwrap();
+    let fill: FloatGauge = registry.register(Opts::new("fill_ratio", "How full.")).unwrap();
+    fill.set(0.25);
+    let opts = Opts::new("wait", "Time to wait.").buckets(&[0.1, 1.0]);
+    let wait: Histogram<Seconds> = registry.register(opts).unwrap();
+    wait.observe(Duration::from_millis(50));
+    wait.observe_with_exemplar(Duration::from_secs(3), &[("trace_id", "beef")]).unwrap();
+    let build: Info<By<'static>> = registry.register(Opts::new("build", "By whom.")).unwrap();
+    build.set(By { user: "ci" });
+    let circuit: StateSet<Circuit> = registry.register(Opts::new("circuit", "Its state.")).unwrap();
+    circuit.set(Circuit::Open);
+    registry
+}
+
+fn scraped(registry: &Registry, format: Format, escaping: Escaping) -> Vec<u8> {
+    let mut scraper = registry.scraper();
+    scraper.format(format, escaping);
+    scraper.scrape().to_vec()
+}
+
+fn text_of(registry: &Registry, format: Format) -> String {
+    String::from_utf8(scraped(registry, format, Escaping::default())).unwrap()
+}
+
+/// The text with what differs from run to run left out.
+fn without_times(text: &str) -> String {
+    let lines = text.lines().map(|line| match line.split_once("_created") {
+        Some((name, rest)) if !line.starts_with('#') => {
+            let (labels, time) = rest.rsplit_once(' ').unwrap();
+            check_time(time);
+            format!("{name}_created{labels} TIME")
+        }
+        _ => match line.split_once(" # ") {
+            Some((_, exemplar)) if exemplar.starts_with('{') => {
+                let (rest, time) = line.rsplit_once(' ').unwrap();
+                check_time(time);
+                format!("{rest} TIME")
+            }
+            _ => line.to_owned(),
+        },
+    });
+    lines.map(|line| line + "\n").collect()
+}
+
+fn check_time(text: &str) {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64();
+    let age = now - text.parse::<f64>().unwrap();
+    assert!((-0.1..60.0).contains(&age), "{text}");
+}
+
+#[test]
+fn openmetrics_has_all_that_there_is_to_say() {
+    let expected = r#"# TYPE build info
+# HELP build By whom.
+build_info{user="ci"} 1
+# TYPE calls counter
+# HELP calls Calls \\ of\n\"all\" kinds.
+calls_total{user="a\"b\\c\nd"} 3
+calls_created{user="a\"b\\c\nd"} TIME
+calls_total{user="x"} 2 # {trace_id="0af7",note="a\"b"} 2 TIME
+calls_created{user="x"} TIME
+# TYPE circuit stateset
+# HELP circuit Its state.
+circuit{circuit="closed"} 0
+circuit{circuit="open"} 1
+# TYPE fill_ratio gauge
+# UNIT fill_ratio ratio
+# HELP fill_ratio How full.
+fill_ratio 0.25
+# TYPE wait_seconds histogram
+# UNIT wait_seconds seconds
+# HELP wait_seconds Time to wait.
+wait_seconds_bucket{le="0.1"} 1
+wait_seconds_bucket{le="1.0"} 1
+wait_seconds_bucket{le="+Inf"} 2 # {trace_id="beef"} 3 TIME
+wait_seconds_count 2
+wait_seconds_sum 3.05
+wait_seconds_created TIME
+# EOF
+"#;
+    let text = text_of(&one_of_each(), Format::OpenMetrics);
+    assert_eq!(without_times(&text), expected);
+}
+
+#[test]
+fn the_text_format_shows_what_it_does_not_know_as_gauges() {
+    let text = text_of(&one_of_each(), Format::Text);
+    for line in [
+        "# TYPE build_info gauge\nbuild_info{user=\"ci\"} 1\n",
+        "# HELP calls_total Calls \\\\ of\\n\"all\" kinds.\n# TYPE calls_total counter\n",
+        "circuit{circuit=\"closed\"} 0\ncircuit{circuit=\"open\"} 1\n",
+        "wait_seconds_bucket{le=\"1\"} 1\nwait_seconds_bucket{le=\"+Inf\"} 2\n",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    assert!(!text.contains("_created") && !text.contains("EOF") && !text.contains("trace_id"));
+}
+
+#[test]
+fn names_that_a_scraper_does_not_take_are_shown_as_it_asks() {
+    let registry = Registry::for_test().unwrap();
+    let opts = Opts::new("http.requests", "Requests.").utf8_names(true);
+    let requests: Family<Values, Counter> = registry.family(opts, &["http.route", "ok"]).unwrap();
+    requests.with_values(&["/a\"b", "yes"]).inc();
+    let opts = Opts::new("größe", "Size.").utf8_names(true);
+    registry.register::<Gauge>(opts).unwrap().set(7);
+    for (escaping, expected) in [
+        (
+            Escaping::AllowUtf8,
+            [
+                "{\"http.requests_total\",\"http.route\"=\"/a\\\"b\",ok=\"yes\"} 1\n",
+                "{\"größe\"} 7\n",
+            ],
+        ),
+        (
+            Escaping::Underscores,
+            ["http_requests_total{http_route=\"/a\\\"b\",ok=\"yes\"} 1\n", "gr__e{} 7\n"],
+        ),
+        (
+            Escaping::Dots,
+            ["http_dot_requests__total{http_dot_route=\"/a\\\"b\",ok=\"yes\"} 1\n", "gr____e 7\n"],
+        ),
+        (
+            Escaping::Values,
+            [
+                "U__http_2e_requests__total{U__http_2e_route=\"/a\\\"b\",ok=\"yes\"} 1\n",
+                "U__gr_f6__df_e 7\n",
+            ],
+        ),
+    ] {
+        let text = String::from_utf8(scraped(&registry, Format::OpenMetrics, escaping)).unwrap();
+        for line in expected {
+            assert!(text.contains(&line.replace("{}", "")), "{escaping:?} {line}\n{text}");
+        }
+    }
+    let text = String::from_utf8(scraped(&registry, Format::Text, Escaping::AllowUtf8)).unwrap();
+    assert!(text.contains("# TYPE \"http.requests_total\" counter\n"), "{text}");
+    let snapshot = registry.snapshot();
+    let series = snapshot.select("http.requests_total", &[]).next().unwrap();
+    assert_eq!(series.label("http.route").as_deref(), Some("/a\"b"));
+}
+
+#[test]
+fn what_leaves_in_pieces_is_what_leaves_at_once() {
+    let registry = one_of_each();
+    let calls = registry.family::<Counter>(Opts::new("many", "Many."), &["n"]).unwrap();
+    for n in 0..500 {
+        calls.with_values(&[n.to_string()]).add(n);
+    }
+    for format in FORMATS {
+        let snapshot = registry.snapshot();
+        let mut whole = Vec::new();
+        snapshot.chunks(format, Escaping::default(), usize::MAX).for_each(|c| whole.extend(c));
+        for size in [1, 7, 100, 4096] {
+            let chunks: Vec<_> = snapshot.chunks(format, Escaping::default(), size).collect();
+            assert!(chunks.len() > 2, "{format:?} {size}");
+            let longest = chunks.iter().map(Vec::len).max().unwrap();
+            assert!(longest < size + 1000, "{longest}");
+            assert_eq!(chunks.concat(), whole, "{format:?} {size}");
+        }
+    }
+}
+
+#[test]
+fn a_second_scrape_allocates_nothing() {
+    let registry = Registry::for_test().unwrap();
+    let calls: Family<By<'static>, Counter> =
+        registry.register(Opts::new("calls", "Calls.")).unwrap();
+    let wait: Family<By<'static>, Histogram<Seconds>> =
+        registry.register(Opts::new("wait", "Time to wait.")).unwrap();
+    for n in 0..200 {
+        calls.with(By { user: &n.to_string() }).inc();
+        wait.with(By { user: &n.to_string() }).observe(Duration::from_millis(n));
+    }
+    for format in [Format::Text, Format::OpenMetrics] {
+        let mut scraper = registry.scraper();
+        scraper.format(format, Escaping::default());
+        for _ in 0..3 {
+            scraper.scrape();
+        }
+        let counted = allocation_counter::measure(|| {
+            scraper.scrape();
+        });
+        assert_eq!(counted.count_total, 0, "{format:?}");
+    }
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct MetricFamily {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(string, tag = "2")]
+    help: String,
+    #[prost(int32, optional, tag = "3")]
+    kind: Option<i32>,
+    #[prost(message, repeated, tag = "4")]
+    metric: Vec<Metric>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Metric {
+    #[prost(message, repeated, tag = "1")]
+    label: Vec<LabelPair>,
+    #[prost(message, optional, tag = "2")]
+    gauge: Option<Number>,
+    #[prost(message, optional, tag = "3")]
+    counter: Option<Number>,
+    #[prost(message, optional, tag = "7")]
+    histogram: Option<Buckets>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct LabelPair {
+    #[prost(string, tag = "1")]
+    name: String,
+    #[prost(string, tag = "2")]
+    value: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Number {
+    #[prost(double, optional, tag = "1")]
+    value: Option<f64>,
+    #[prost(message, optional, tag = "2")]
+    exemplar: Option<Exemplar>,
+    #[prost(message, optional, tag = "3")]
+    created: Option<Time>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Buckets {
+    #[prost(uint64, tag = "1")]
+    count: u64,
+    #[prost(double, tag = "2")]
+    sum: f64,
+    #[prost(message, repeated, tag = "3")]
+    bucket: Vec<Bucket>,
+    #[prost(message, optional, tag = "15")]
+    created: Option<Time>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Bucket {
+    #[prost(uint64, tag = "1")]
+    cumulative: u64,
+    #[prost(double, tag = "2")]
+    upper_bound: f64,
+    #[prost(message, optional, tag = "3")]
+    exemplar: Option<Exemplar>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Exemplar {
+    #[prost(message, repeated, tag = "1")]
+    label: Vec<LabelPair>,
+    #[prost(double, tag = "2")]
+    value: f64,
+    #[prost(message, optional, tag = "3")]
+    time: Option<Time>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Time {
+    #[prost(int64, tag = "1")]
+    seconds: i64,
+    #[prost(int32, tag = "2")]
+    nanos: i32,
+}
+
+fn check(time: &Option<Time>) {
+    let Time { seconds, nanos } = time.clone().unwrap();
+    check_time(&format!("{seconds}.{nanos:09}"));
+}
+
+fn families(registry: &Registry) -> Vec<MetricFamily> {
+    let all = scraped(registry, Format::Protobuf, Escaping::default());
+    let mut rest = &all[..];
+    let mut families = Vec::new();
+    while !rest.is_empty() {
+        families.push(MetricFamily::decode_length_delimited(&mut rest).unwrap());
+    }
+    families
+}
+
+#[test]
+fn protobuf_has_all_that_there_is_to_say() {
+    let families = families(&one_of_each());
+    let names: Vec<_> = families.iter().map(|f| (f.name.as_str(), f.kind.unwrap())).collect();
+    let expected = [
+        ("build_info", 1),
+        ("calls_total", 0),
+        ("circuit", 1),
+        ("fill_ratio", 1),
+        ("wait_seconds", 4),
+    ];
+    assert_eq!(names, expected);
+    let calls = &families[1];
+    assert_eq!(calls.help, "Calls \\ of\n\"all\" kinds.");
+    let first = &calls.metric[0];
+    assert_eq!(
+        (first.label[0].name.as_str(), first.label[0].value.as_str()),
+        ("user", "a\"b\\c\nd")
+    );
+    let counter = calls.metric[1].counter.as_ref().unwrap();
+    assert_eq!(counter.value, Some(2.0));
+    check(&counter.created);
+    let exemplar = counter.exemplar.as_ref().unwrap();
+    assert_eq!((exemplar.value, exemplar.label[1].value.as_str()), (2.0, "a\"b"));
+    check(&exemplar.time);
+    assert_eq!(families[3].metric[0].gauge.as_ref().unwrap().value, Some(0.25));
+    let wait = families[4].metric[0].histogram.as_ref().unwrap();
+    assert_eq!((wait.count, wait.sum), (2, 3.05));
+    check(&wait.created);
+    let buckets: Vec<_> = wait.bucket.iter().map(|b| (b.upper_bound, b.cumulative)).collect();
+    assert_eq!(buckets, [(0.1, 1), (1.0, 1), (f64::INFINITY, 2)]);
+    assert_eq!(wait.bucket[2].exemplar.as_ref().unwrap().label[0].value, "beef");
+}
+
+#[test]
+fn an_exemplar_that_is_too_long_is_refused_and_what_it_was_of_counts() {
+    let registry = Registry::for_test().unwrap();
+    let calls: Counter = registry.register(Opts::new("calls", "Calls.")).unwrap();
+    let value = "ü".repeat(120);
+    calls.add_with_exemplar(1, &[("trace_id", &value)]).unwrap();
+    let value = "ü".repeat(121);
+    let told = calls.add_with_exemplar(1, &[("trace_id", &value)]).unwrap_err().to_string();
+    assert!(told.contains("129") && told.contains("128"), "{told}");
+    for labels in [[("a b", "x"), ("c", "y")], [("c", "x"), ("c", "y")]] {
+        assert!(calls.add_with_exemplar(1, &labels).is_err());
+    }
+    assert_eq!(calls.get(), 4);
+    let series = registry.snapshot();
+    let shown: Vec<_> = series.select("calls_total", &[]).flat_map(|s| s.exemplars()).collect();
+    assert_eq!(shown.len(), 1);
+    assert_eq!(shown[0].labels, [("trace_id".to_owned(), "ü".repeat(120))]);
+}
+
+#[test]
+fn values_of_each_process_are_told_apart_in_every_format() {
+    let registry = Registry::for_test().unwrap();
+    let opts = Opts::new("load", "Load.").combine(Combine::Each);
+    registry.register::<Gauge>(opts).unwrap().set(-3);
+    let expected = format!("load{{pid=\"{}\"}} -3\n", std::process::id());
+    assert!(text_of(&registry, Format::Text).ends_with(&expected));
+    let family = &families(&registry)[0];
+    assert_eq!(family.metric[0].label[0].name, "pid");
+}
