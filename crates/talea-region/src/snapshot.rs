@@ -154,6 +154,7 @@ pub struct SeriesView<'a> {
 }
 
 impl Snapshot {
+    #[inline]
     fn exemplars_of(&self, series: &SeriesCopy) -> &[Exemplar] {
         if series.beside == NOTHING || series.beside & HAS_EXEMPLARS == 0 {
             return &[];
@@ -178,12 +179,24 @@ impl Snapshot {
         &'a self,
         family: &'a FamilyCopy,
     ) -> impl ExactSizeIterator<Item = SeriesView<'a>> {
-        self.series[family.series.clone()].iter().map(|series| SeriesView {
+        self.series[family.series.clone()].iter().map(|series| self.view(family, series))
+    }
+
+    /// One of them, counted from 0.
+    #[inline]
+    pub fn series_at<'a>(&'a self, family: &'a FamilyCopy, n: usize) -> Option<SeriesView<'a>> {
+        let series = self.series[family.series.clone()].get(n)?;
+        Some(self.view(family, series))
+    }
+
+    #[inline]
+    fn view<'a>(&'a self, family: &'a FamilyCopy, series: &'a SeriesCopy) -> SeriesView<'a> {
+        SeriesView {
             text: self.texts.at(series.text),
             values: &self.values[series.values..series.values + family.cells as usize],
             created_unix_nanos: series.created,
             exemplars: self.exemplars_of(series),
-        })
+        }
     }
 }
 
@@ -479,7 +492,15 @@ impl<S: Source> Taking<'_, S> {
             return self.owned_values(series, run, number, combine);
         }
         let more = self.more(record[MORE], run);
-        let digest = self.sum(run, number)?;
+        // Most series are one cell.
+        let digest = match (run.storage, run.count) {
+            (Storage::Single, 1) => {
+                let value = self.source.words(run.at, 1)?.next()?;
+                self.out.values.push(value);
+                value
+            }
+            _ => self.sum(run, number)?,
+        };
         if head.hidden && digest == self.seen(record[PINS])? {
             return None;
         }
@@ -521,14 +542,8 @@ impl<S: Source> Taking<'_, S> {
     }
 
     /// Appends the values of a run of cells; returns what its words sum up to.
-    #[inline]
+    #[inline(never)]
     fn sum(&mut self, run: CellRun, number: Number) -> Option<u64> {
-        // Most series are one cell.
-        if run.storage == Storage::Single && run.count == 1 {
-            let value = self.source.words(run.at, 1)?.next()?;
-            self.out.values.push(value);
-            return Some(value);
-        }
         let stripes: [u64; STRIPES as usize] =
             std::array::from_fn(|n| n as u64 * stripe_len(run.count));
         let copies: &[u64] = match run.storage {

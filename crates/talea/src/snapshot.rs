@@ -209,20 +209,19 @@ impl<'a> FamilySnapshot<'a> {
         thresholds.iter().map(move |&t| t as f64 / per_unit).chain([f64::INFINITY])
     }
 
-    /// The series from one on, each with its number, as [`series`](Self::series).
-    pub(crate) fn series_from(
-        &self,
-        from: usize,
-    ) -> impl Iterator<Item = (usize, SeriesSnapshot<'a>)> + use<'a> {
-        let family = *self;
-        let all = self.snapshot.raw.series(self.raw).enumerate().skip(from);
-        all.map(move |(n, raw)| (n, SeriesSnapshot { family, raw })).filter(|(_, s)| s.is_shown())
+    /// One of its series, counted from 0, shown or not.
+    #[inline]
+    pub(crate) fn series_at(&self, n: usize) -> Option<SeriesSnapshot<'a>> {
+        let raw = self.snapshot.raw.series_at(self.raw, n)?;
+        Some(SeriesSnapshot { family: *self, raw })
     }
 
     /// The series in the order of their birth. An overflow series that nothing
     /// went to is left out.
     pub fn series(&self) -> impl Iterator<Item = SeriesSnapshot<'a>> + use<'a> {
-        self.series_from(0).map(|(_, series)| series)
+        let family = *self;
+        let all = self.snapshot.raw.series(self.raw).map(move |raw| SeriesSnapshot { family, raw });
+        all.filter(SeriesSnapshot::is_shown)
     }
 }
 
@@ -249,7 +248,7 @@ impl<'a> SeriesSnapshot<'a> {
 
     /// Whether it is shown: of an overflow series, whether anything went to it.
     #[inline]
-    fn is_shown(&self) -> bool {
+    pub(crate) fn is_shown(&self) -> bool {
         !LabelText::is_overflow(self.raw.text) || self.raw.values.iter().any(|&value| value != 0)
     }
 

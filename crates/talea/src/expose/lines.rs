@@ -64,7 +64,7 @@ impl Lines {
 
     /// Opens the line of a sample, up to the blank before its value. `ending` belongs to
     /// the sample's name; `last` is a label of its own, with its value.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn open(
         &self,
         out: &mut Vec<u8>,
@@ -76,7 +76,7 @@ impl Lines {
     }
 
     /// The same for a sample whose name has another beginning than the family's.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn open_as(
         &self,
         out: &mut Vec<u8>,
@@ -131,6 +131,7 @@ impl Lines {
     }
 }
 
+#[inline]
 fn write_last(out: &mut Vec<u8>, any: bool, last: Option<(&str, &[u8])>) {
     if let Some((name, value)) = last {
         push(out, &[if any { "," } else { "" }, name, "=\""]);

@@ -54,7 +54,7 @@ impl Shown {
     }
 
     /// Writes a number.
-    #[inline]
+    #[inline(always)]
     fn write(self, out: &mut Vec<u8>) {
         match self {
             Self::Unsigned(n) => write_integer(out, n),
@@ -131,10 +131,15 @@ impl Place {
         enough: usize,
     ) -> bool {
         while let Some(family) = snapshot.family_at(self.family) {
-            for (n, series) in family.series_from(self.series) {
+            // By number rather than with an iterator, whose items would be copied on their
+            // way through its parts: there may be a million.
+            while let Some(series) = family.series_at(self.series) {
                 if out.len() >= enough {
-                    self.series = n;
                     return true;
+                }
+                self.series += 1;
+                if !series.is_shown() {
+                    continue;
                 }
                 if !std::mem::replace(&mut self.begun, true) {
                     writer.family(out, &family);

@@ -126,7 +126,7 @@ impl Writer for Protobuf {
         varint_field(&mut head, TYPE, kind);
         // The length of the whole comes first, so that it can leave in pieces.
         let mut len = head.len();
-        for (_, series) in family.series_from(0) {
+        for series in family.series() {
             self.fill_metric(&series);
             len += field_len(METRIC, self.metric.len());
         }
