@@ -40,6 +40,6 @@ pub(crate) struct Refused {
 impl Refused {
     /// Counts a call that goes nowhere.
     pub(crate) fn count(&self) {
-        self.losses.refused.with_values(&[&self.name, self.kind]).inc();
+        self.losses.refused.with_values(&[self.name.as_str(), self.kind]).inc();
     }
 }
