@@ -1,0 +1,119 @@
+//! Which histogram has which buckets.
+
+use std::collections::BTreeMap;
+
+use crate::error::Error;
+use crate::names;
+
+/// Chooses histograms by their name, as metrics-exporter-prometheus does it: characters
+/// that Prometheus does not know count as `_`, in the name and here. Where several choose
+/// one, `Full` counts before `Prefix` and that before `Suffix`; of two alike the one that
+/// comes first in the alphabet.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Matcher {
+    /// The whole name.
+    Full(String),
+    /// What it begins with.
+    Prefix(String),
+    /// What it ends in.
+    Suffix(String),
+}
+
+impl Matcher {
+    fn with_names_replaced(self) -> Self {
+        match self {
+            Self::Full(name) => Self::Full(names::metric(&name).into_owned()),
+            Self::Prefix(name) => Self::Prefix(names::part_of_metric(&name)),
+            Self::Suffix(name) => Self::Suffix(names::part_of_metric(&name)),
+        }
+    }
+
+    fn matches(&self, name: &str) -> bool {
+        match self {
+            Self::Full(full) => name == full,
+            Self::Prefix(prefix) => name.starts_with(prefix),
+            Self::Suffix(suffix) => name.ends_with(suffix),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Buckets {
+    all: Option<Vec<f64>>,
+    // Sorted as they count.
+    some: BTreeMap<Matcher, Vec<f64>>,
+}
+
+impl Buckets {
+    pub(crate) fn set(&mut self, matcher: Option<Matcher>, buckets: &[f64]) {
+        match matcher {
+            Some(matcher) => {
+                drop(self.some.insert(matcher.with_names_replaced(), buckets.to_vec()))
+            }
+            None => self.all = Some(buckets.to_vec()),
+        }
+    }
+
+    /// Those of a histogram, unless its unit decides.
+    pub(crate) fn of(&self, name: &str) -> Option<&[f64]> {
+        let chosen = self.some.iter().find(|(matcher, _)| matcher.matches(name));
+        chosen.map(|(_, buckets)| buckets).or(self.all.as_ref()).map(Vec::as_slice)
+    }
+
+    /// Finds what no histogram can have before there is one.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        for buckets in self.some.values().chain(&self.all) {
+            let good = |bucket: f64| bucket.is_finite() && bucket > 0.0;
+            let ascend = buckets.windows(2).all(|pair| pair[0] < pair[1]);
+            if !(1..=1024).contains(&buckets.len())
+                || !ascend
+                || !buckets.iter().all(|&bucket| good(bucket))
+            {
+                let reason = format!(
+                    "found the buckets {buckets:?}; expected 1 to 1,024 that are finite, positive \
+                     and ascending (+Inf is added)"
+                );
+                return Err(Error::Buckets { reason });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_whole_name_counts_before_its_ends_and_these_before_all() {
+        let mut buckets = Buckets::default();
+        assert_eq!(buckets.of("a_b_c"), None);
+        buckets.set(None, &[1.0]);
+        buckets.set(Some(Matcher::Suffix(".c".into())), &[2.0]);
+        assert_eq!(buckets.of("a_b_c"), Some(&[2.0][..]));
+        buckets.set(Some(Matcher::Prefix("a.b".into())), &[3.0]);
+        assert_eq!(buckets.of("a_b_c"), Some(&[3.0][..]));
+        buckets.set(Some(Matcher::Full("a.b.c".into())), &[4.0]);
+        assert_eq!(buckets.of("a_b_c"), Some(&[4.0][..]));
+        assert_eq!(buckets.of("other"), Some(&[1.0][..]));
+        assert!(buckets.check().is_ok());
+    }
+
+    #[test]
+    fn buckets_that_cannot_be_are_found_before_they_are_needed() {
+        let few = [
+            &[][..],
+            &[1.0, 1.0],
+            &[2.0, 1.0],
+            &[0.0],
+            &[-1.0],
+            &[f64::NAN],
+            &[1.0, f64::INFINITY],
+        ];
+        for wrong in few.into_iter().chain([&[1.0; 1025][..]]) {
+            let mut buckets = Buckets::default();
+            buckets.set(Some(Matcher::Full("x".into())), wrong);
+            assert!(buckets.check().is_err(), "{wrong:?}");
+        }
+    }
+}

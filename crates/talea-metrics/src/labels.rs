@@ -1,0 +1,67 @@
+//! The labels of a key as Talea has them: text that finds a series.
+
+use std::collections::BTreeMap;
+
+use metrics::Key;
+use talea::{LabelText, Labels};
+
+use crate::names;
+
+/// Labels that each call may name otherwise, as text that is escaped and in one order.
+#[derive(Clone, Copy)]
+pub(crate) struct Free<'a>(pub(crate) &'a str);
+
+impl Labels for Free<'_> {
+    type Static = Free<'static>;
+
+    /// A family states its label names once. The only one that all of these may come to
+    /// have is that of the overflow series; so, whoever uses a metric first, its
+    /// definition is the same.
+    const NAMES: &'static [&'static str] = &["otel_metric_overflow"];
+
+    #[inline]
+    fn write(&self, out: &mut LabelText) {
+        out.push_raw(self.0);
+    }
+}
+
+/// The text of a key's labels and of those that all keys have, unless they have them
+/// themselves.
+pub(crate) fn text(key: &Key, common: &[(String, String)]) -> String {
+    let common = common.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let own = key.labels().map(|label| (label.key(), label.value()));
+    // Keys are equal whatever their order, so their texts are too.
+    let all: BTreeMap<_, _> =
+        common.chain(own).map(|(name, value)| (names::label(name), value)).collect();
+    let mut text = LabelText::new();
+    for (name, value) in all.iter().filter(|(_, value)| !value.is_empty()) {
+        text.label(name, *value);
+    }
+    String::from_utf8_lossy(text.as_bytes()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use metrics::Label;
+
+    use super::*;
+
+    fn text_of(labels: &[(&'static str, &'static str)]) -> String {
+        let labels: Vec<Label> = labels.iter().map(|&(k, v)| Label::new(k, v)).collect();
+        let common = [("zone".to_owned(), "a".to_owned())];
+        text(&Key::from_parts("x", labels), &common)
+    }
+
+    #[test]
+    fn the_order_of_labels_does_not_matter() {
+        let text = text_of(&[("b", "2"), ("a", "1\"")]);
+        assert_eq!(text, r#"a="1\"",b="2",zone="a""#);
+        assert_eq!(text, text_of(&[("a", "1\""), ("b", "2")]));
+    }
+
+    #[test]
+    fn a_label_has_one_value_and_an_empty_one_is_none() {
+        assert_eq!(text_of(&[("a.b", "1"), ("a-b", "2"), ("zone", "")]), r#"a_b="2""#);
+        assert_eq!(text_of(&[("zone", "b")]), r#"zone="b""#);
+    }
+}

@@ -1,0 +1,97 @@
+//! The recorder that the facade's macros call.
+
+use std::fmt;
+use std::sync::Arc;
+
+use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, SharedString, Unit};
+use talea::Registry;
+
+use crate::builder::Builder;
+use crate::error::Error;
+use crate::settings::Settings;
+use crate::shelf::Shelf;
+
+/// Records what the facade's macros are told into a registry. A clone is the same
+/// recorder. In a program, [`install`](crate::install) it; in tests,
+///
+/// ```
+/// use talea::Registry;
+/// use talea_metrics::Recorder;
+///
+/// let registry = Registry::for_test()?;
+/// metrics::with_local_recorder(&Recorder::new(&registry)?, || {
+///     metrics::counter!("orders").increment(2);
+/// });
+/// registry.snapshot().assert_value("orders_total", &[], 2.0);
+/// # Ok::<(), talea_metrics::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Recorder {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    settings: Settings,
+    counters: Shelf<Counter>,
+    gauges: Shelf<Gauge>,
+    histograms: Shelf<Histogram>,
+}
+
+impl Recorder {
+    /// A recorder with the defaults of [`builder`](Self::builder).
+    ///
+    /// # Errors
+    ///
+    /// The registry has no room for the recorder's own two metrics.
+    pub fn new(registry: &Registry) -> Result<Self, Error> {
+        Self::builder().build(registry)
+    }
+
+    /// For one with buckets, limits or labels of its own.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    pub(crate) fn of(settings: Settings) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                settings,
+                counters: Shelf::new(),
+                gauges: Shelf::new(),
+                histograms: Shelf::new(),
+            }),
+        }
+    }
+}
+
+impl metrics::Recorder for Recorder {
+    fn describe_counter(&self, key: KeyName, unit: Option<Unit>, description: SharedString) {
+        self.inner.counters.describe(&key, unit, description);
+    }
+
+    fn describe_gauge(&self, key: KeyName, unit: Option<Unit>, description: SharedString) {
+        self.inner.gauges.describe(&key, unit, description);
+    }
+
+    fn describe_histogram(&self, key: KeyName, unit: Option<Unit>, description: SharedString) {
+        self.inner.histograms.describe(&key, unit, description);
+    }
+
+    fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
+        self.inner.counters.handle(key, &self.inner.settings)
+    }
+
+    fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
+        self.inner.gauges.handle(key, &self.inner.settings)
+    }
+
+    fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
+        self.inner.histograms.handle(key, &self.inner.settings)
+    }
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder").finish_non_exhaustive()
+    }
+}
