@@ -18,6 +18,10 @@ const WRITERS: usize = 4;
 const EVERY: u64 = 256;
 /// Series of its own that a writer makes at most.
 const BORN: u64 = 16;
+/// Rounds between two wipings.
+const WIPES: u64 = 32;
+/// Bytes of a series' exemplar: what only few series have, the table, a place.
+const EXEMPLAR: u64 = 8 * (2 + 2 + 4 + 5 + 25);
 /// Series of its own that a writer has at a time, and then removes.
 const PASSING: u64 = 20;
 
@@ -37,8 +41,8 @@ fn family(region: &'static Region, name: &str, storage: Storage, cells: u32) -> 
 }
 
 /// Not a claim of its own: what the other tests start as a process. Each round
-/// adds once to each kind of cell, makes a series and removes an earlier one, and
-/// then acknowledges with one byte.
+/// adds once to each kind of cell, makes a series with an exemplar and removes an
+/// earlier one, wipes now and then, and acknowledges with one byte.
 #[test]
 fn writes_until_killed_when_told() {
     let Ok(path) = std::env::var("TALEA_TEST_KILLED") else { return };
@@ -48,6 +52,8 @@ fn writes_until_killed_when_told() {
     let born = family(region, "born", Storage::Single, 3);
     let raced = family(region, "raced", Storage::Striped, 1);
     let passing = family(region, "passing", Storage::Single, 2);
+    let wiped = family(region, "wiped", Storage::Striped, 1);
+    let wiped_cell = wiped.lasting_series(b"").unwrap().at(0);
     let mut out = std::io::stdout().lock();
     // Only the acknowledgements follow this mark.
     out.write_all(b"\n!").unwrap();
@@ -56,7 +62,15 @@ fn writes_until_killed_when_told() {
         striped.add(1);
         single.add(1);
         let name = |n: u64| format!("pid=\"{}\",n=\"{n}\"", std::process::id());
-        passing.series(name(n).as_bytes()).unwrap().at(1).add(n + 1);
+        let text = name(n);
+        let passed = passing.series(text.as_bytes()).unwrap();
+        passed.at(1).add(n + 1);
+        passed.at(1).set_exemplar(n as f64, text.as_bytes()).unwrap();
+        drop(passed);
+        wiped_cell.add(1);
+        if n % WIPES == 0 {
+            assert!(wiped.wipe());
+        }
         if n >= PASSING {
             assert!(passing.remove(name(n - PASSING).as_bytes()));
         }
@@ -176,6 +190,10 @@ fn a_killed_writer_loses_nothing_and_leaves_nothing_torn() {
                 let text = String::from_utf8(series.text.to_vec()).unwrap();
                 let n: u64 = text.split('"').nth(3).unwrap().parse().unwrap();
                 assert!([[0, 0], [0, n + 1]].contains(&[series.values[0], series.values[1]]));
+                for exemplar in series.exemplars {
+                    assert_eq!((exemplar.cell, exemplar.value), (1, n as f64));
+                    assert_eq!(exemplar.text, text.as_bytes());
+                }
             }
         }
         match name.as_str() {
@@ -188,11 +206,13 @@ fn a_killed_writer_loses_nothing_and_leaves_nothing_torn() {
                 let most = died * (PASSING + 1);
                 assert!(texts.len() as u64 <= most, "{} series pass", texts.len());
             }
+            // What came since somebody wiped it, at most.
+            "wiped" => assert!(sum <= all + died, "{sum} of {all}"),
             other => panic!("a family {other:?}"),
         }
         names.insert(name);
     }
-    assert_eq!(names.len(), 5);
+    assert_eq!(names.len(), 6);
 
     // What the dead had in hand comes back; only a text or a run of cells that one
     // of them was just taking or giving back, between two instructions, is lost.
@@ -215,7 +235,11 @@ fn a_killed_writer_loses_nothing_and_leaves_nothing_torn() {
         usage.striped_cells.taken
     );
     assert!(lost == 0 && lost_text <= 64 * died, "{usage:?}");
-    assert!(usage.single_cells.taken + usage.striped_cells.taken <= cells + 24 * died, "{usage:?}");
+    let exemplars = living.iter().filter(|series| series.text.starts_with(b"pid")).count() as u64;
+    // What was wiped has its base.
+    let beside = exemplars * EXEMPLAR + 24;
+    let most = cells + beside + (24 + EXEMPLAR) * died;
+    assert!(usage.single_cells.taken + usage.striped_cells.taken <= most, "{usage:?}");
 }
 
 #[test]
