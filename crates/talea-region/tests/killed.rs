@@ -65,7 +65,10 @@ fn writes_until_killed_when_told() {
         let text = name(n);
         let passed = passing.series(text.as_bytes()).unwrap();
         passed.at(1).add(n + 1);
-        passed.at(1).set_exemplar(n as f64, text.as_bytes()).unwrap();
+        // What the dead leave of these stays.
+        if n % 8 == 0 {
+            passed.at(1).set_exemplar(n as f64, text.as_bytes()).unwrap();
+        }
         drop(passed);
         wiped_cell.add(1);
         if n % WIPES == 0 {
