@@ -50,12 +50,11 @@ struct Order {
 }
 
 fn accept(shop: &Shop, order: &Order) -> Result<u64, &'static str> {
-    shop.in_flight.inc();
-    let timer = shop.pricing.time();
-    let priced = price(order);
-    drop(timer);
-    shop.in_flight.dec();
-    let cents = priced?;
+    let _in_flight = shop.in_flight.hold();
+    let cents = {
+        let _timer = shop.pricing.time();
+        price(order)?
+    };
     shop.orders.with(Sale { method: order.method, country: &order.country }).inc();
     Ok(cents)
 }
