@@ -76,8 +76,9 @@ impl Region {
     #[inline]
     pub(crate) fn enter(&'static self) -> Guard {
         let slot = self.own_slot();
-        let lines = self.s.guards_len / LINE;
-        let word = self.guard_word(slot, thread_number() % lines);
+        // There are a power of two of them.
+        let last = self.s.guards_len / LINE - 1;
+        let word = self.guard_word(slot, thread_number() & last);
         let epoch = self.mark(M_EPOCH);
         let now = epoch.load(Acquire);
         let mut seen = word.load(Relaxed);
