@@ -89,9 +89,26 @@ impl HistogramSnapshot {
         })
     }
 
+    /// About how many observations are at most `x`, in the shown unit: exact where `x` is
+    /// a threshold, else as if those of its bucket were spread evenly. Of those above the
+    /// last threshold none is known to be at most a finite `x`.
+    pub fn count_below(&self, x: f64) -> f64 {
+        let mut below = 0.0;
+        for (n, &upper) in self.thresholds.iter().enumerate() {
+            let here = self.buckets[n] as f64;
+            if x < upper {
+                let lower = if n == 0 { 0.0 } else { self.thresholds[n - 1] };
+                let share = (x - lower) / (upper - lower);
+                return below + here * share.clamp(0.0, 1.0);
+            }
+            below += here;
+        }
+        if x == f64::INFINITY { self.count() as f64 } else { below }
+    }
+
     /// Adds another histogram's observations; one of other thresholds is left
     /// out, and false returned.
-    pub(crate) fn merge(&mut self, other: &Self) -> bool {
+    pub fn merge(&mut self, other: &Self) -> bool {
         if self.thresholds != other.thresholds {
             return false;
         }
@@ -120,6 +137,24 @@ mod tests {
         assert_eq!(some([0, 0, 0, 5], 99.0).quantile(0.5), Some(4.0));
         assert_eq!(some([0; 4], 0.0).quantile(0.5), None);
         assert_eq!(some([0; 4], 0.0).mean(), None);
+    }
+
+    #[test]
+    fn what_is_below_is_counted_within_its_bucket_too() {
+        let h = some([10, 0, 10, 5], 99.0);
+        for (x, expected) in [
+            (f64::NEG_INFINITY, 0.0),
+            (-1.0, 0.0),
+            (0.5, 5.0),
+            (1.0, 10.0),
+            (1.5, 10.0),
+            (3.0, 15.0),
+            (4.0, 20.0),
+            (9.0, 20.0),
+            (f64::INFINITY, 25.0),
+        ] {
+            assert_eq!(h.count_below(x), expected, "{x}");
+        }
     }
 
     #[test]

@@ -104,6 +104,23 @@ impl Histogram<Seconds> {
     pub fn time(&self) -> Timer<'_> {
         Timer { histogram: self, start: Instant::now() }
     }
+
+    /// Runs a future and observes how long that took, from its first poll on; also where
+    /// it is dropped before it is done, as when a client has gone. Cost: as
+    /// [`time`](Self::time).
+    ///
+    /// ```
+    /// # use talea::{Histogram, Opts, Registry, Seconds};
+    /// # async fn price() -> u64 { 1250 }
+    /// # async fn pricing(pricing: Histogram<Seconds>) {
+    /// let cents = pricing.time_future(price()).await;
+    /// # let _ = cents;
+    /// # }
+    /// ```
+    pub async fn time_future<F: Future>(&self, future: F) -> F::Output {
+        let _timer = self.time();
+        future.await
+    }
 }
 
 /// Observes the time from its making to its end; see [`Histogram::time`]. To observe

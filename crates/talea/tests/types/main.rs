@@ -5,6 +5,7 @@ mod gauges;
 mod infos;
 mod observables;
 mod state_sets;
+mod timers;
 mod wiping;
 
 use talea::{
