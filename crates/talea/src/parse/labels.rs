@@ -51,7 +51,6 @@ impl<'a> Labels<'a> {
                 at: offset(label.name.text) - usize::from(label.name.quoted),
                 value_at: offset(label.value.text),
                 name: label.name.text(),
-                value: label.value.text(),
             })
         })
     }
@@ -62,7 +61,6 @@ pub(super) struct Placed<'a> {
     pub(super) at: usize,
     pub(super) value_at: usize,
     pub(super) name: Cow<'a, str>,
-    pub(super) value: Cow<'a, str>,
 }
 
 /// A name or a value, as it stands there without its quotes.
@@ -98,7 +96,7 @@ fn next(text: &str) -> Option<Label<'_>> {
             at += name.text.len() + 2;
             name
         } else {
-            let len = scan::label_name(&bytes[at..]);
+            let len = scan::before_equals(&bytes[at..]);
             let name = Part { text: text.get(at..at + len)?, quoted: false, escaped: false };
             at += len;
             name
@@ -182,7 +180,8 @@ mod tests {
 
     #[test]
     fn each_label_has_a_place() {
-        let placed = |raw| Labels::new(raw).placed().map(|l| (l.at, l.value_at)).collect::<Vec<_>>();
+        let placed =
+            |raw| Labels::new(raw).placed().map(|l| (l.at, l.value_at)).collect::<Vec<_>>();
         assert_eq!(placed(r#"a="1","b"="2""#), [(0, 3), (6, 11)]);
     }
 }

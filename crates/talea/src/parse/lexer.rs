@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use super::error::Fault;
 use super::labels::{Labels, unescaped};
+use super::plain::{Plain, plain};
 use super::{Exemplar, Line, MetricType, SampleRef, Syntax, number, scan};
 
 /// Goes through a text.
@@ -16,6 +17,8 @@ pub(super) struct Lexer<'a> {
     syntax: Syntax,
     /// The first byte of the next line.
     next: usize,
+    /// The name of the last sample that was plain.
+    last: &'a str,
     /// Where the parts of the current line stand.
     pub(super) places: Places,
     /// Those of the current line, one of each kind at most, so that a hostile line costs
@@ -68,13 +71,13 @@ impl Oddity {
     /// What is better done, where the grammar does have it.
     pub(super) fn better(self, syntax: Syntax) -> Option<&'static str> {
         match (self, syntax) {
-            (Self::TrailingBlanks, Syntax::Text) => {
-                Some("end the line after its last word: Prometheus' own Go library refuses blanks there")
-            }
+            (Self::TrailingBlanks, Syntax::Text) => Some(
+                "end the line after its last word: Prometheus' own Go library refuses blanks there",
+            ),
             (Self::Escape, Syntax::OpenMetrics) => Some(r"write \\ for a backslash"),
-            (Self::QuotedName, _) => {
-                Some("scrapers before Prometheus 3 refuse quoted names: use letters, digits and '_'")
-            }
+            (Self::QuotedName, _) => Some(
+                "scrapers before Prometheus 3 refuse quoted names: use letters, digits and '_'",
+            ),
             _ => None,
         }
     }
@@ -99,7 +102,7 @@ pub(super) struct Places {
 
 impl<'a> Lexer<'a> {
     pub(super) fn new(text: &'a str, syntax: Syntax) -> Self {
-        Self { text, syntax, next: 0, places: Places::default(), departures: Vec::new() }
+        Self { text, syntax, next: 0, last: "", places: Places::default(), departures: Vec::new() }
     }
 
     /// The whole text.
@@ -107,8 +110,19 @@ impl<'a> Lexer<'a> {
         self.text
     }
 
+    /// The next line where that is a plain sample. None leaves everything as it is, and
+    /// [`Self::line`] finds out what is there. Of its places only the line is known.
+    #[inline(always)]
+    pub(super) fn plain(&mut self) -> Option<Plain<'a>> {
+        let (plain, len) = plain(self.text, self.next, self.last)?;
+        self.places.line += 1;
+        self.places.start = self.next;
+        self.next += len;
+        self.last = plain.name;
+        Some(plain)
+    }
+
     /// The next line; none at the end. After a fault it is the one after that.
-    #[inline]
     pub(super) fn line(&mut self) -> Option<Result<Line<'a>, Fault>> {
         self.departures.clear();
         loop {
@@ -141,7 +155,6 @@ impl<'a> Lexer<'a> {
 
     /// A line that is no sample, or does not look like one at once; none where it says
     /// nothing.
-    #[cold]
     fn other(&mut self, start: usize) -> Result<Option<Line<'a>>, Fault> {
         let strict = self.syntax == Syntax::OpenMetrics;
         let at = start + scan::blanks(self.rest(start));
@@ -248,7 +261,6 @@ impl<'a> Lexer<'a> {
         Ok(Line::Help { name, help: unescaped(text, strict) })
     }
 
-    #[inline]
     fn sample(&mut self, at: usize) -> Result<SampleRef<'a>, Fault> {
         let len = scan::metric_name(self.rest(at));
         let mut name = Cow::Borrowed(&self.text[at..at + len]);
@@ -331,7 +343,6 @@ impl<'a> Lexer<'a> {
     }
 
     /// The labels behind an opening brace, and the place behind the closing one.
-    #[inline]
     fn labels(
         &mut self,
         from: usize,
@@ -391,7 +402,6 @@ impl<'a> Lexer<'a> {
     }
 
     /// The end of quoted text that begins at `from`, behind its quote.
-    #[inline]
     fn quoted(&mut self, from: usize) -> Result<usize, Fault> {
         let mut at = from;
         loop {
@@ -433,7 +443,6 @@ impl<'a> Lexer<'a> {
         Ok((Some(name), end))
     }
 
-    #[inline]
     fn number(&self, at: usize, expected: &'static str) -> Result<(f64, usize), Fault> {
         let word = self.word(at);
         match number::float(word) {
@@ -455,10 +464,8 @@ impl<'a> Lexer<'a> {
                 (seconds, "a timestamp in seconds")
             }
         };
-        seconds.map_or_else(
-            || no_number(word, at, expected),
-            |seconds| Ok((seconds, at + word.len())),
-        )
+        seconds
+            .map_or_else(|| no_number(word, at, expected), |seconds| Ok((seconds, at + word.len())))
     }
 
     /// Where more of the line stands behind a word; none at its end, which is then taken.

@@ -28,6 +28,7 @@ mod labels;
 mod lexer;
 mod metric_type;
 mod number;
+mod plain;
 mod reader;
 mod sample;
 mod scan;

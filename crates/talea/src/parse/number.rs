@@ -70,7 +70,8 @@ mod tests {
         }
         assert!(float("nan").unwrap().is_nan() && float("NaN").unwrap().is_nan());
         assert!(float("-0").unwrap().is_sign_negative());
-        for text in ["", "+", ".", "1e", "0x10", "1_0", "+nan", "-NaN", "1e999", "1 ", "1\r", "ä"] {
+        for text in ["", "+", ".", "1e", "0x10", "1_0", "+nan", "-NaN", "1e999", "1 ", "1\r", "ä"]
+        {
             assert_eq!(float(text), None, "{text}");
         }
     }

@@ -45,13 +45,16 @@ pub enum Line<'a> {
 pub struct Reader<'a> {
     lexer: Lexer<'a>,
     syntax: Syntax,
-    ended: bool,
+    /// Whether `# EOF` was there.
+    closed: bool,
+    /// Whether it was told that it is missing.
+    told: bool,
 }
 
 impl<'a> Reader<'a> {
     /// A reader of a text in the given format.
     pub fn new(text: &'a str, syntax: Syntax) -> Self {
-        Self { lexer: Lexer::new(text, syntax), syntax, ended: syntax == Syntax::Text }
+        Self { lexer: Lexer::new(text, syntax), syntax, closed: false, told: false }
     }
 
     /// The number of the line that was read last, from 1.
@@ -71,7 +74,6 @@ impl<'a> Reader<'a> {
     }
 
     /// A line of OpenMetrics where it stands and as it is; text 0.0.4 takes much more.
-    #[cold]
     fn refused(&self) -> Option<ParseError> {
         let mut departures = self.lexer.departures.iter();
         departures.find_map(|departure| {
@@ -86,10 +88,28 @@ impl<'a> Reader<'a> {
         self.error("nothing after # EOF", self.lexer.places.start)
     }
 
+    /// A line that is more than a plain sample.
+    fn next_slowly(&mut self) -> Option<Result<Line<'a>, ParseError>> {
+        let line = match self.lexer.line() {
+            Some(Ok(line)) => line,
+            Some(Err(fault)) => return Some(Err(self.error(fault.expected, fault.at))),
+            None if self.syntax == Syntax::Text || self.closed || self.told => return None,
+            None => return Some(Err(self.missing_end())),
+        };
+        if let Some(error) = self.refused() {
+            return Some(Err(error));
+        }
+        if self.closed {
+            return Some(Err(self.after_end()));
+        }
+        self.closed = matches!(line, Line::End);
+        Some(Ok(line))
+    }
+
     /// At the end of the text.
     #[cold]
     fn missing_end(&mut self) -> ParseError {
-        self.ended = true;
+        self.told = true;
         let text = self.lexer.text();
         let places = &mut self.lexer.places;
         if text.is_empty() || text.ends_with('\n') {
@@ -105,24 +125,13 @@ impl<'a> Iterator for Reader<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        let line = match self.lexer.line() {
-            Some(Ok(line)) => line,
-            Some(Err(fault)) => return Some(Err(self.error(fault.expected, fault.at))),
-            None if self.ended => return None,
-            None => return Some(Err(self.missing_end())),
-        };
-        if !self.lexer.departures.is_empty() {
-            if let Some(error) = self.refused() {
-                return Some(Err(error));
+        if let Some(plain) = self.lexer.plain() {
+            if !self.closed {
+                return Some(Ok(Line::Sample(plain.into())));
             }
+            return Some(Err(self.after_end()));
         }
-        if self.syntax == Syntax::OpenMetrics {
-            if self.ended {
-                return Some(Err(self.after_end()));
-            }
-            self.ended = matches!(line, Line::End);
-        }
-        Some(Ok(line))
+        self.next_slowly()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::plain::Plain;
 use super::{Labels, Line, ParseError, Reader, Syntax};
 
 /// A sample that borrows from the text where it can.
@@ -39,6 +40,19 @@ pub struct Sample {
     pub labels: Vec<(String, String)>,
     /// The value.
     pub value: f64,
+}
+
+impl<'a> From<Plain<'a>> for SampleRef<'a> {
+    #[inline(always)]
+    fn from(plain: Plain<'a>) -> Self {
+        Self {
+            name: Cow::Borrowed(plain.name),
+            labels: Labels::new(plain.labels),
+            value: plain.value,
+            timestamp: None,
+            exemplar: None,
+        }
+    }
 }
 
 impl From<SampleRef<'_>> for Sample {

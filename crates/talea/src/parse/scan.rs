@@ -32,6 +32,12 @@ pub(super) fn before_quote(bytes: &[u8]) -> usize {
     before(bytes, *b"\"\\\n")
 }
 
+/// How long a label's name is that is known to be one.
+#[inline]
+pub(super) fn before_equals(bytes: &[u8]) -> usize {
+    before(bytes, *b"= \t")
+}
+
 /// How much stands before the line's end.
 #[inline]
 pub(super) fn before_line_end(bytes: &[u8]) -> usize {

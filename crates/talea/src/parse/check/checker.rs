@@ -48,7 +48,12 @@ impl<'a> Checker<'a> {
             if let (Some(_), false) = (end, followed) {
                 followed = true;
                 let place = self.place(self.lexer.places.start);
-                self.violation(place, "eof", "text after # EOF".into(), "end the text there".into());
+                self.violation(
+                    place,
+                    "eof",
+                    "text after # EOF".into(),
+                    "end the text there".into(),
+                );
             }
             match line {
                 Err(fault) => self.expected(fault.expected, fault.at),
@@ -173,11 +178,7 @@ impl<'a> Checker<'a> {
 
     /// The family of a sample, and what the sample's name has beyond the family's; none
     /// where it must not be called so.
-    fn family_of(
-        &mut self,
-        sample: &SampleRef<'a>,
-        place: Place,
-    ) -> (usize, Option<&'static str>) {
+    fn family_of(&mut self, sample: &SampleRef<'a>, place: Place) -> (usize, Option<&'static str>) {
         if let Some(at) = self.current {
             if let Some(ending) = self.ending(at, &sample.name) {
                 return (at, Some(ending));
@@ -268,7 +269,12 @@ impl<'a> Checker<'a> {
     fn out_of_order(&mut self, place: Place, word: &str) {
         if self.syntax == Syntax::OpenMetrics {
             let found = format!("{word} behind what should follow it");
-            self.advice(place, "metadata-order", found, "write TYPE, UNIT, HELP in this order".into());
+            self.advice(
+                place,
+                "metadata-order",
+                found,
+                "write TYPE, UNIT, HELP in this order".into(),
+            );
         }
     }
 

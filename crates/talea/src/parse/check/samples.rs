@@ -214,13 +214,7 @@ fn part(
 }
 
 /// Whether the value is one that such a sample can have.
-fn value(
-    checker: &mut Checker<'_>,
-    at: usize,
-    kind: MetricType,
-    ending: &'static str,
-    value: f64,
-) {
+fn value(checker: &mut Checker<'_>, at: usize, kind: MetricType, ending: &'static str, value: f64) {
     let negative = value < 0.0;
     // Text 0.0.4 says nothing about values.
     if checker.syntax == Syntax::Text {
@@ -276,8 +270,7 @@ fn exemplar(
         checker.violation(place, "exemplar-place", found, "leave it out".into());
     }
     let chars = |text: &str| text.chars().count();
-    let len: usize =
-        exemplar.labels.iter().map(|(name, value)| chars(&name) + chars(&value)).sum();
+    let len: usize = exemplar.labels.iter().map(|(name, value)| chars(&name) + chars(&value)).sum();
     if len > EXEMPLAR {
         let found = format!("the exemplar's labels have {len} characters");
         let instead = format!("keep names and values to {EXEMPLAR}");
