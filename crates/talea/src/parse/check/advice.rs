@@ -4,11 +4,11 @@
 //! promlint of Prometheus' own Go library.
 
 use super::checker::Checker;
-use super::samples::label_place;
-use crate::parse::{Labels, MetricType, Syntax};
+use super::family::Place;
+use crate::parse::{MetricType, Syntax};
 
 /// Units and what to measure in instead; those that are right already are their own.
-const UNITS: [(&str, &str); 25] = [
+const UNITS: [(&str, &str); 24] = [
     ("amperes", "amperes"),
     ("bytes", "bytes"),
     ("celsius", "celsius"),
@@ -33,7 +33,6 @@ const UNITS: [(&str, &str); 25] = [
     ("calories", "joules"),
     ("pounds", "grams"),
     ("ounces", "grams"),
-    ("ratio", "ratio"),
 ];
 
 const PREFIXES: [&str; 18] = [
@@ -118,13 +117,7 @@ fn endings(
 }
 
 /// Looks at a label's name, once a family.
-pub(super) fn label(
-    checker: &mut Checker<'_>,
-    at: usize,
-    labels: Labels<'_>,
-    name: &str,
-    labels_at: usize,
-) {
+pub(super) fn label(checker: &mut Checker<'_>, at: usize, name: &str, place: Place) {
     let family = &mut checker.families[at];
     let kind = family.kind;
     let is_histogram = matches!(kind, MetricType::Histogram | MetricType::GaugeHistogram);
@@ -147,7 +140,6 @@ pub(super) fn label(
         _ => return,
     };
     if family.tells(rule, name) {
-        let place = label_place(checker, labels, name, labels_at);
         checker.advice(place, rule, found, instead);
     }
 }

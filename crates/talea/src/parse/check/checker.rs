@@ -24,6 +24,9 @@ pub(super) struct Checker<'a> {
     /// Each series with the line and the time of its last sample.
     pub(super) series: HashMap<Box<str>, (usize, Option<f64>)>,
     findings: Vec<Finding>,
+    /// The last finding's place and column, from which the next one's is counted: so many
+    /// findings in a long line cost no more than the line.
+    counted: (Place, usize),
 }
 
 impl<'a> Checker<'a> {
@@ -38,6 +41,7 @@ impl<'a> Checker<'a> {
             claims: HashMap::new(),
             series: HashMap::new(),
             findings: Vec::new(),
+            counted: (Place::default(), 1),
         }
     }
 
@@ -342,7 +346,13 @@ impl<'a> Checker<'a> {
         found: String,
         instead: String,
     ) {
-        let column = column(self.text, place.start, place.at);
+        let (last, before) = self.counted;
+        let column = if last.start == place.start && last.at <= place.at {
+            before + column(self.text, last.at, place.at) - 1
+        } else {
+            column(self.text, place.start, place.at)
+        };
+        self.counted = (place, column);
         self.findings.push(Finding { line: place.line, column, severity, rule, found, instead });
     }
 }

@@ -113,26 +113,16 @@ fn names<'a>(
         Syntax::Text => "__",
         Syntax::OpenMetrics => "_",
     };
-    for (name, _) in &sorted.0 {
+    for label in labels.placed() {
+        let name = label.name.as_ref();
+        let place = checker.place(labels_at + label.at);
         if name.starts_with(reserved) && checker.families[at].tells("reserved-label", name) {
-            let place = label_place(checker, labels, name, labels_at);
             let found = format!("the label {name} begins with '{reserved}', which is reserved");
             let instead = format!("write {}", name.trim_start_matches('_'));
             checker.violation(place, "reserved-label", found, instead);
         }
-        super::advice::label(checker, at, labels, name, labels_at);
+        super::advice::label(checker, at, name, place);
     }
-}
-
-/// Where a label stands.
-pub(super) fn label_place(
-    checker: &Checker<'_>,
-    labels: Labels<'_>,
-    name: &str,
-    labels_at: usize,
-) -> Place {
-    let label = labels.placed().find(|label| label.name == name);
-    checker.place(labels_at + label.map_or(0, |label| label.at))
 }
 
 /// Whether the series was there already.
