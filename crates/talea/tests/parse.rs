@@ -83,7 +83,7 @@ fn openmetrics_has_seconds_and_exemplars() {
 
 #[test]
 fn what_is_told_about_a_metric_is_read() {
-    let text = "# HELP x  A \\\\ and \\n \"b\" \n# TYPE \"x.y\" untyped\n#TYPE\tx\thistogram \n# a comment\n\n # TYPE\n";
+    let text = "# HELP x  A \\\\ and \\n \"b\" \n# TYPE \"x.y\" untyped\n#TYPE\tx\thistogram \n# a comment\n\n # TYPE\n# TYPE y\n# TYPE y \n";
     let lines: Vec<_> = Reader::new(text, Text).map(Result::unwrap).collect();
     assert_eq!(
         lines,
@@ -147,6 +147,8 @@ fn what_is_no_line_of_text_is_told_with_its_place() {
         ("# TYPE x counter more", 18, "nothing after"),
         ("# TYPE 9 counter", 8, "a metric's name"),
         ("# TYPE a-b counter", 9, "a blank"),
+        ("# TYPE a counter\r", 17, "without a carriage return"),
+        ("# HELP a b\r", 11, "without a carriage return"),
         ("# HELP x a\\", 11, "for a backslash"),
     ] {
         let told = error(&format!("ok 1\n{line}\nok 2\n"), Text);
@@ -190,6 +192,8 @@ fn openmetrics_is_read_as_its_grammar_has_it() {
         ("# TYPE x  counter", 9, "exactly one blank"),
         ("# TYPE x", 9, "a blank after the metric's name"),
         ("# HELP x", 9, "exactly one blank"),
+        ("# UNIT x s\r", 11, "without a carriage return"),
+        ("# UNIT x é", 10, "a unit"),
         ("# HELP x \"y\"", 10, "for a quote"),
         ("# type x counter", 3, "TYPE, UNIT, HELP or EOF"),
         ("#  EOF", 2, "exactly one blank"),

@@ -206,11 +206,25 @@ impl<'a> Lexer<'a> {
         if word == "HELP" {
             return self.help(name, after).map(Some);
         }
+        if !strict
+            && matches!(self.byte(after + scan::blanks(self.rest(after))), Some(b'\n') | None)
+        {
+            // Neither does it tell a type.
+            self.skip_line(after);
+            return Ok(None);
+        }
         let at = self.gap_or_fault(after, "a blank after the metric's name")?;
         self.places.told = at;
         let told = self.word(at);
+        if let Some(before) = told.strip_suffix('\r') {
+            return fault(NO_RETURN, at + before.len());
+        }
         self.end_of_line(at + told.len(), "nothing after that")?;
         if word == "UNIT" {
+            let known = scan::unit(told.as_bytes());
+            if known < told.len() {
+                return fault("a unit of letters, digits, '_' and ':'", at + known);
+            }
             return Ok(Some(Line::Unit { name, unit: told }));
         }
         match MetricType::of_name(told, self.syntax) {

@@ -89,6 +89,12 @@ pub(super) fn metric_name(bytes: &[u8]) -> usize {
     bytes.iter().position(is_other).unwrap_or(bytes.len())
 }
 
+/// The same for a unit, which can begin with a digit.
+pub(super) fn unit(bytes: &[u8]) -> usize {
+    let is_other = |byte: &u8| CLASSES[usize::from(*byte)] == OTHER;
+    bytes.iter().position(is_other).unwrap_or(bytes.len())
+}
+
 /// The same for a label's name, which has no colons.
 #[inline]
 pub(super) fn label_name(bytes: &[u8]) -> usize {
