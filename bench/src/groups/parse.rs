@@ -11,7 +11,7 @@ use talea::{Config, Family, Histogram, Labels, Opts, Registry, Seconds};
 
 use super::encode;
 use crate::randomness::Key;
-use crate::work::{Group, Place, Setting, Subject, Work, work};
+use crate::work::{Group, Place, Subject, Work, work};
 
 const NOTE: &str = "ns: time for one text; parse has 100,000 samples, parse-histograms 17,000. \
     Talea gives each sample and each label once, borrowed from the text.";

@@ -12,7 +12,7 @@ fn one(line: &str, syntax: Syntax) -> SampleRef<'_> {
     }
 }
 
-fn labels<'a>(sample: &'a SampleRef<'_>) -> Vec<(String, String)> {
+fn labels(sample: &SampleRef<'_>) -> Vec<(String, String)> {
     sample.labels.iter().map(|(n, v)| (n.into_owned(), v.into_owned())).collect()
 }
 

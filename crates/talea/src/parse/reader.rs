@@ -96,13 +96,14 @@ impl<'a> Reader<'a> {
             None if self.syntax == Syntax::Text || self.closed || self.told => return None,
             None => return Some(Err(self.missing_end())),
         };
+        let closed = self.closed;
+        self.closed |= line == Line::End;
         if let Some(error) = self.refused() {
             return Some(Err(error));
         }
-        if self.closed {
+        if closed {
             return Some(Err(self.after_end()));
         }
-        self.closed = matches!(line, Line::End);
         Some(Ok(line))
     }
 

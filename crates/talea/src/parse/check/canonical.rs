@@ -13,7 +13,7 @@ pub(super) fn canonical(x: f64) -> String {
     let shortest = format!("{x:e}");
     let Some((digits, exponent)) = shortest.split_once('e') else { return shortest };
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    if x != 0.0 && (exponent < -4 || exponent >= 6) {
+    if x != 0.0 && !(-4..6).contains(&exponent) {
         let sign = if exponent < 0 { '-' } else { '+' };
         return format!("{digits}e{sign}{:02}", exponent.abs());
     }

@@ -46,26 +46,23 @@ impl<'a> Checker<'a> {
     }
 
     pub(super) fn run(mut self) -> Vec<Finding> {
-        let mut end = None;
-        let mut followed = false;
+        let (mut ended, mut followed) = (false, false);
         while let Some(line) = self.lexer.line() {
-            if let (Some(_), false) = (end, followed) {
-                followed = true;
+            if ended && !std::mem::replace(&mut followed, true) {
                 let place = self.place(self.lexer.places.start);
-                self.violation(
-                    place,
-                    "eof",
-                    "text after # EOF".into(),
-                    "end the text there".into(),
-                );
+                let found = "text after # EOF".into();
+                self.violation(place, "eof", found, "end the text there".into());
             }
             match line {
                 Err(fault) => self.expected(fault.expected, fault.at),
-                Ok(Line::End) => end = Some(self.lexer.places.line),
-                Ok(line) => self.line(line),
+                Ok(line) => {
+                    ended |= line == Line::End;
+                    self.departures();
+                    self.line(line);
+                }
             }
         }
-        self.end(end.is_some());
+        self.end(ended);
         for at in 0..self.families.len() {
             points::finish(&mut self, at);
             advice::family(&mut self, at);
@@ -106,7 +103,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn line(&mut self, line: Line<'a>) {
+    /// What the line has beside what it says.
+    fn departures(&mut self) {
         for n in 0..self.lexer.departures.len() {
             let departure = self.lexer.departures[n];
             if let Some(expected) = departure.what.expected(self.syntax) {
@@ -119,6 +117,9 @@ impl<'a> Checker<'a> {
                 }
             }
         }
+    }
+
+    fn line(&mut self, line: Line<'a>) {
         let place = self.place(self.lexer.places.name);
         let family = match line {
             Line::Type { name, kind } => {
