@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use talea::parse::{Labels, Line, Reader, Severity, Syntax, check, families};
+use talea::parse::{LabelsRef, Line, Reader, Severity, Syntax, check, families};
 
 pub(crate) fn run(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
@@ -80,7 +80,7 @@ fn write_line(out: &mut String, line: &Line<'_>, syntax: Syntax) {
     written.expect("a string takes everything");
 }
 
-fn written(labels: Labels<'_>) -> String {
+fn written(labels: LabelsRef<'_>) -> String {
     let label = |(name, value): (_, std::borrow::Cow<'_, str>)| {
         let name: std::borrow::Cow<'_, str> = name;
         let name = if is_plain(&name, false) { name.into_owned() } else { quoted(&name) };

@@ -8,7 +8,7 @@ use super::{Line, MetricType, ParseError, Reader, SampleRef, Syntax};
 
 /// A metric with its samples, in the order of the text.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Family<'a> {
+pub struct FamilyRef<'a> {
     /// Its name: `foo` for the samples `foo_bucket` of a histogram, in OpenMetrics also
     /// for the `foo_total` of a counter.
     pub name: Cow<'a, str>,
@@ -39,7 +39,7 @@ pub struct Family<'a> {
 /// # Errors
 ///
 /// The first line that is not of the format.
-pub fn families(input: &str, syntax: Syntax) -> Result<Vec<Family<'_>>, ParseError> {
+pub fn families(input: &str, syntax: Syntax) -> Result<Vec<FamilyRef<'_>>, ParseError> {
     let mut families = Families { syntax, all: Vec::new(), named: HashMap::new(), last: None };
     for line in Reader::new(input, syntax) {
         match line? {
@@ -55,18 +55,18 @@ pub fn families(input: &str, syntax: Syntax) -> Result<Vec<Family<'_>>, ParseErr
 
 struct Families<'a> {
     syntax: Syntax,
-    all: Vec<Family<'a>>,
+    all: Vec<FamilyRef<'a>>,
     named: HashMap<Cow<'a, str>, usize>,
     /// The family of the last sample, which is most often that of the next one.
     last: Option<usize>,
 }
 
 impl<'a> Families<'a> {
-    fn named(&mut self, name: Cow<'a, str>) -> &mut Family<'a> {
+    fn named(&mut self, name: Cow<'a, str>) -> &mut FamilyRef<'a> {
         let new = self.all.len();
         let at = *self.named.entry(name.clone()).or_insert(new);
         if at == new {
-            self.all.push(Family { name, ..Family::default() });
+            self.all.push(FamilyRef { name, ..FamilyRef::default() });
         }
         &mut self.all[at]
     }
@@ -87,7 +87,7 @@ impl<'a> Families<'a> {
     }
 }
 
-fn owns(family: &Family<'_>, sample: &str, syntax: Syntax) -> bool {
+fn owns(family: &FamilyRef<'_>, sample: &str, syntax: Syntax) -> bool {
     sample
         .strip_prefix(family.name.as_ref())
         .is_some_and(|ending| family.kind.endings(syntax).contains(&ending))

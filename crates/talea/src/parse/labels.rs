@@ -9,12 +9,12 @@ use super::scan;
 /// They are kept as text that was found to be valid, and taken apart when they are asked
 /// for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Labels<'a> {
+pub struct LabelsRef<'a> {
     /// What stands between the braces; that can be the metric's name too, in quotes.
     raw: &'a str,
 }
 
-impl<'a> Labels<'a> {
+impl<'a> LabelsRef<'a> {
     pub(super) fn new(raw: &'a str) -> Self {
         Self { raw }
     }
@@ -163,25 +163,25 @@ mod tests {
 
     #[test]
     fn labels_are_taken_apart_as_they_stand() {
-        let labels = Labels::new(r#" "my.name" , a = "1","b.c"="x \" \\ \n \q",e="", "#);
+        let labels = LabelsRef::new(r#" "my.name" , a = "1","b.c"="x \" \\ \n \q",e="", "#);
         let found: Vec<_> = labels.iter().collect();
         let wanted = [("a", "1"), ("b.c", "x \" \\ \n \\q"), ("e", "")];
         assert!(found.iter().map(|(n, v)| (n.as_ref(), v.as_ref())).eq(wanted), "{found:?}");
         assert_eq!(labels.get("a").as_deref(), Some("1"));
         assert_eq!(labels.get("my.name"), None);
-        assert_eq!(Labels::default().iter().count(), 0);
+        assert_eq!(LabelsRef::default().iter().count(), 0);
     }
 
     #[test]
     fn what_needs_no_unescaping_is_not_copied() {
-        let (name, value) = Labels::new(r#"a="b""#).iter().next().unwrap();
+        let (name, value) = LabelsRef::new(r#"a="b""#).iter().next().unwrap();
         assert!(matches!((name, value), (Cow::Borrowed("a"), Cow::Borrowed("b"))));
     }
 
     #[test]
     fn each_label_has_a_place() {
         let placed =
-            |raw| Labels::new(raw).placed().map(|l| (l.at, l.value_at)).collect::<Vec<_>>();
+            |raw| LabelsRef::new(raw).placed().map(|l| (l.at, l.value_at)).collect::<Vec<_>>();
         assert_eq!(placed(r#"a="1","b"="2""#), [(0, 3), (6, 11)]);
     }
 }

@@ -7,9 +7,9 @@
 use std::borrow::Cow;
 
 use super::error::Fault;
-use super::labels::{Labels, unescaped};
+use super::labels::{LabelsRef, unescaped};
 use super::plain::{Plain, plain};
-use super::{Exemplar, Line, MetricType, SampleRef, Syntax, number, scan};
+use super::{ExemplarRef, Line, MetricType, SampleRef, Syntax, number, scan};
 
 /// Goes through a text.
 pub(super) struct Lexer<'a> {
@@ -280,7 +280,7 @@ impl<'a> Lexer<'a> {
         let mut name = Cow::Borrowed(&self.text[at..at + len]);
         self.places.name = at;
         let mut end = at + len;
-        let mut labels = Labels::default();
+        let mut labels = LabelsRef::default();
         let mut next = self.byte(end);
         if len > 0 && matches!(next, Some(b' ' | b'\t')) && self.syntax == Syntax::Text {
             // Here blanks can stand before the brace.
@@ -352,7 +352,7 @@ impl<'a> Lexer<'a> {
                 Some(timestamp)
             }
         };
-        sample.exemplar = Some(Exemplar { labels, value, timestamp });
+        sample.exemplar = Some(ExemplarRef { labels, value, timestamp });
         Ok(())
     }
 
@@ -362,7 +362,7 @@ impl<'a> Lexer<'a> {
         from: usize,
         nameless: bool,
         own: &mut Option<(Cow<'a, str>, usize)>,
-    ) -> Result<(Labels<'a>, usize), Fault> {
+    ) -> Result<(LabelsRef<'a>, usize), Fault> {
         let mut at = from;
         let mut any = false;
         loop {
@@ -412,7 +412,7 @@ impl<'a> Lexer<'a> {
                 _ => return fault("',' or '}' after a label", at),
             }
         }
-        Ok((Labels::new(&self.text[from..at]), at + 1))
+        Ok((LabelsRef::new(&self.text[from..at]), at + 1))
     }
 
     /// The end of quoted text that begins at `from`, behind its quote.

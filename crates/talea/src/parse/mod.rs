@@ -36,9 +36,9 @@ mod syntax;
 
 pub use check::{Finding, Severity, check};
 pub use error::ParseError;
-pub use families::{Family, families};
-pub use labels::Labels;
+pub use families::{FamilyRef, families};
+pub use labels::LabelsRef;
 pub use metric_type::MetricType;
 pub use reader::{Line, Reader};
-pub use sample::{Exemplar, Sample, SampleRef, text};
+pub use sample::{ExemplarRef, Sample, SampleRef, text};
 pub use syntax::Syntax;

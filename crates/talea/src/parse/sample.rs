@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::plain::Plain;
-use super::{Labels, Line, ParseError, Reader, Syntax};
+use super::{LabelsRef, Line, ParseError, Reader, Syntax};
 
 /// A sample that borrows from the text where it can.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,20 +11,20 @@ pub struct SampleRef<'a> {
     /// Its name, such as `x_seconds_bucket`.
     pub name: Cow<'a, str>,
     /// Its labels.
-    pub labels: Labels<'a>,
+    pub labels: LabelsRef<'a>,
     /// Its value.
     pub value: f64,
     /// Seconds since 1970, in either format.
     pub timestamp: Option<f64>,
     /// An exemplar. OpenMetrics only.
-    pub exemplar: Option<Exemplar<'a>>,
+    pub exemplar: Option<ExemplarRef<'a>>,
 }
 
 /// A reference from a sample to what was observed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Exemplar<'a> {
+pub struct ExemplarRef<'a> {
     /// Its labels.
-    pub labels: Labels<'a>,
+    pub labels: LabelsRef<'a>,
     /// What was observed.
     pub value: f64,
     /// When, in seconds since 1970.
@@ -47,7 +47,7 @@ impl<'a> From<Plain<'a>> for SampleRef<'a> {
     fn from(plain: Plain<'a>) -> Self {
         Self {
             name: Cow::Borrowed(plain.name),
-            labels: Labels::new(plain.labels),
+            labels: LabelsRef::new(plain.labels),
             value: plain.value,
             timestamp: None,
             exemplar: None,

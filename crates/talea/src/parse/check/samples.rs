@@ -6,7 +6,7 @@ use super::canonical::canonical;
 use super::checker::Checker;
 use super::family::Place;
 use super::points::{self, Part};
-use crate::parse::{Exemplar, Labels, MetricType, SampleRef, Syntax};
+use crate::parse::{ExemplarRef, LabelsRef, MetricType, SampleRef, Syntax};
 
 /// How many code points an exemplar's labels may have.
 const EXEMPLAR: usize = 128;
@@ -59,7 +59,7 @@ fn misnamed(checker: &mut Checker<'_>, at: usize, sample: &SampleRef<'_>, place:
 struct Sorted<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'a> Sorted<'a> {
-    fn of(labels: Labels<'a>) -> Self {
+    fn of(labels: LabelsRef<'a>) -> Self {
         let mut sorted: Vec<_> = labels.iter().collect();
         sorted.sort_unstable();
         Self(sorted)
@@ -99,7 +99,7 @@ fn special<'a>(kind: MetricType, ending: &str, family: &'a str) -> Option<&'a st
 fn names<'a>(
     checker: &mut Checker<'a>,
     at: usize,
-    labels: Labels<'a>,
+    labels: LabelsRef<'a>,
     sorted: &Sorted<'a>,
     labels_at: usize,
 ) {
@@ -246,7 +246,7 @@ fn exemplar(
     checker: &mut Checker<'_>,
     kind: MetricType,
     ending: &'static str,
-    exemplar: &Exemplar<'_>,
+    exemplar: &ExemplarRef<'_>,
     part: Part,
 ) {
     let place = checker.place(checker.lexer.places.exemplar);
