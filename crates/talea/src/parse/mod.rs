@@ -22,6 +22,7 @@
 //!   avoided.
 
 mod check;
+mod departure;
 mod error;
 mod families;
 mod labels;

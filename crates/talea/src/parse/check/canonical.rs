@@ -21,6 +21,14 @@ pub(super) fn canonical(x: f64) -> String {
     if fixed.contains('.') { fixed } else { fixed + ".0" }
 }
 
+/// A number as people read it.
+pub(super) fn shown(x: f64) -> String {
+    if !x.is_finite() {
+        return canonical(x);
+    }
+    if x.abs() < 1e15 { format!("{x}") } else { format!("{x:?}") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

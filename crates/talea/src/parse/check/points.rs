@@ -1,5 +1,6 @@
 //! What the samples of one series make up together: histograms and summaries.
 
+use super::canonical::shown;
 use super::checker::Checker;
 use super::family::Place;
 use crate::parse::{MetricType, SampleRef, Syntax};
@@ -87,7 +88,7 @@ pub(super) fn add(
     }
     if let (Syntax::Text, Part::Quantile(now), Some(before)) = (syntax, part, before) {
         if now <= before {
-            let found = format!("the quantile {now} after {before}");
+            let found = format!("the quantile {} after {}", shown(now), shown(before));
             let instead = "write quantiles in ascending order".into();
             checker.violation(place, "quantile-order", found, instead);
         }
@@ -138,7 +139,10 @@ fn whole(checker: &mut Checker<'_>, at: usize, group: &Group) {
     }
     if let (Some(&(_, all, _)), Some((count, place))) = (infinite, group.count) {
         if all != count && !(all.is_nan() && count.is_nan()) {
-            let found = format!("{name}{count_of} is {count}, its bucket up to +Inf has {all}");
+            let found = {
+                let (count, all) = (shown(count), shown(all));
+                format!("{name}{count_of} is {count}, its bucket up to +Inf has {all}")
+            };
             checker.violation(place, "count", found, "write the same number in both".into());
         }
     }
@@ -167,7 +171,7 @@ fn whole(checker: &mut Checker<'_>, at: usize, group: &Group) {
         let found = format!("{name}_sum of a histogram with buckets below 0");
         checker.violation(place, "sum-negative", found, "leave sum and count out".into());
     } else if kind == MetricType::GaugeHistogram && sum < 0.0 && !negative {
-        let found = format!("{name}_gsum is {sum}, and no bucket is below 0");
+        let found = format!("{name}_gsum is {}, and no bucket is below 0", shown(sum));
         checker.violation(place, "sum-negative", found, "write 0 or more".into());
     }
 }
@@ -176,12 +180,14 @@ fn whole(checker: &mut Checker<'_>, at: usize, group: &Group) {
 fn buckets(checker: &mut Checker<'_>, group: &Group) {
     for pair in group.buckets.windows(2) {
         let [(le, count, _), (next, more, place)] = [pair[0], pair[1]];
+        let [low, high] = [shown(le), shown(next)];
         if next <= le {
-            let found = format!("the bucket up to {next} after that up to {le}");
+            let found = format!("the bucket up to {high} after that up to {low}");
             let instead = "write buckets in ascending order of le, each once".into();
             checker.violation(place, "bucket-order", found, instead);
         } else if more < count {
-            let found = format!("the bucket up to {next} has {more}, that up to {le} has {count}");
+            let [count, more] = [shown(count), shown(more)];
+            let found = format!("the bucket up to {high} has {more}, that up to {low} has {count}");
             let instead = format!("count what is below too: {count} or more");
             checker.violation(place, "bucket-cumulative", found, instead);
         }

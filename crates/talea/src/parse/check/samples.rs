@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::canonical::canonical;
+use super::canonical::{canonical, shown};
 use super::checker::Checker;
 use super::family::Place;
 use super::points::{self, Part};
@@ -195,7 +195,7 @@ fn part(
     }
     if kind == MetricType::Summary {
         if !(0.0..=1.0).contains(&number) {
-            let found = format!("the quantile {number} lies outside of 0 to 1");
+            let found = format!("the quantile {} lies outside of 0 to 1", shown(number));
             checker.violation(place, "quantile", found, "write it as a fraction of 1".into());
         }
         return Part::Quantile(number);
@@ -210,7 +210,7 @@ fn value(checker: &mut Checker<'_>, at: usize, kind: MetricType, ending: &'stati
     if checker.syntax == Syntax::Text {
         if kind == MetricType::Counter && (negative || value.is_nan()) {
             let place = checker.place(checker.lexer.places.value);
-            let found = format!("a counter of {value}");
+            let found = format!("a counter of {}", shown(value));
             checker.advice(place, "value", found, "count from 0 up, or make it a gauge".into());
         }
         return;
@@ -238,7 +238,7 @@ fn value(checker: &mut Checker<'_>, at: usize, kind: MetricType, ending: &'stati
     };
     let place = checker.place(checker.lexer.places.value);
     let name = checker.families[at].name.clone();
-    let found = format!("the value {value} of {name}{ending} is {fault}");
+    let found = format!("the value {} of {name}{ending} is {fault}", shown(value));
     checker.violation(place, "value", found, instead.into());
 }
 
@@ -272,7 +272,11 @@ fn exemplar(
     }
     if let Part::Bucket(le) = part {
         if exemplar.value > le {
-            let found = format!("an exemplar of {} in the bucket up to {le}", exemplar.value);
+            let found = format!(
+                "an exemplar of {} in the bucket up to {}",
+                shown(exemplar.value),
+                shown(le)
+            );
             let instead = "write it at the bucket that its value falls into".into();
             checker.violation(place, "exemplar-value", found, instead);
         }
