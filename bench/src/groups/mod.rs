@@ -13,6 +13,7 @@ mod float_kept;
 mod histogram_fixed18;
 mod histogram_kept;
 mod insert;
+mod parse;
 mod recorder;
 mod snapshot;
 mod texts;
@@ -35,6 +36,8 @@ pub(crate) const ALL: &[&Group] = &[
     &snapshot::OUTSIDE,
     &encode::GROUP,
     &counter_18000_encode::GROUP,
+    &parse::GROUP,
+    &parse::HISTOGRAMS,
     &insert::GROUP,
 ];
 

@@ -3,8 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use talea::parse::Syntax;
 
+use crate::check::Source;
 use crate::load::Target;
 use crate::study::Case;
 
@@ -24,6 +26,8 @@ pub enum Command {
     Load(LoadArguments),
     /// Run load cases against the items API, sample its metrics, and write a report
     Study(StudyArguments),
+    /// Check a text of metrics against its format, and say what to write instead
+    Check(CheckArguments),
 }
 
 /// Arguments of `talea load`.
@@ -78,6 +82,51 @@ pub struct StudyArguments {
     /// How long a client waits for a connection or an answer before the request counts as failed
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = patience)]
     pub timeout: Duration,
+}
+
+/// Arguments of `talea check`.
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Check a text of metrics against its format, and say what to write instead.\n\n\
+        A violation is what the Prometheus text format 0.0.4 or OpenMetrics 1.0 forbids. Advice is \
+        what they or `promtool check metrics` recommend: help, units, names. Each finding is a line, \
+        PATH:LINE:COLUMN: violation|advice: what was found; what to write instead.",
+    after_help = "Exit status: 0 no violations, 1 violations (with --strict also advice), 2 the text \
+        cannot be read, 130 stopped by a signal."
+)]
+pub struct CheckArguments {
+    /// A file, or a URL such as http://127.0.0.1:9100/metrics; - is standard input
+    #[arg(value_name = "FILE|URL", default_value = "-")]
+    pub source: Source,
+    /// The text's format; otherwise a URL's Content-Type says it, and of others OpenMetrics is what
+    /// has a line # EOF
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<CheckedFormat>,
+    /// Fail on advice too
+    #[arg(long)]
+    pub strict: bool,
+    /// Print each finding as a line of JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A format that can be checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CheckedFormat {
+    /// The Prometheus text format 0.0.4
+    Text,
+    /// OpenMetrics text 1.0
+    #[value(name = "openmetrics")]
+    OpenMetrics,
+}
+
+impl From<CheckedFormat> for Syntax {
+    fn from(format: CheckedFormat) -> Self {
+        match format {
+            CheckedFormat::Text => Self::Text,
+            CheckedFormat::OpenMetrics => Self::OpenMetrics,
+        }
+    }
 }
 
 fn at_least_one(text: &str) -> Result<u64, String> {

@@ -4,12 +4,14 @@
 //! - [`study`]: the load cases against a service in a child process, with the service's own
 //!   metrics sampled while each case runs.
 //! - [`report`]: what a study found, as a table, as JSON and as one HTML page.
+//! - [`check`]: a text of metrics, held against its format.
 //!
 //! The way of a study: cases → subject (the child process) → for each case reset, baseline, load
 //! and samples → findings → report. Client numbers come from [`load`] alone, server numbers from
 //! the subject's metrics alone; only [`report`] sets them side by side.
 
 pub mod arguments;
+pub mod check;
 pub mod descriptors;
 pub mod figures;
 pub mod load;

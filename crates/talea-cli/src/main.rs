@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use talea_cli::arguments::{Arguments, Command};
-use talea_cli::{load, stop::Stop, study};
+use talea_cli::{check, load, stop::Stop, study};
 
 /// It could not be done: wrong usage, no target, no subject, no place for the report.
 const COULD_NOT: u8 = 2;
@@ -27,6 +27,7 @@ fn run(command: Command) -> anyhow::Result<talea_cli::stop::Ending> {
         match command {
             Command::Load(arguments) => load::command::run(&arguments, stop).await,
             Command::Study(arguments) => study::command::run(&arguments, stop).await,
+            Command::Check(arguments) => check::command::run(&arguments, stop).await,
         }
     })
 }

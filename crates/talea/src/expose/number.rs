@@ -23,10 +23,25 @@ pub(crate) fn write_float(out: &mut Vec<u8>, x: f64) {
     }
 }
 
-/// A float as OpenMetrics wants it in `le` and `quantile`: `10.0` rather than `10`.
-pub(crate) fn write_canonical_float(out: &mut Vec<u8>, x: f64) {
+/// An upper bound as Go writes floats, so that `le` is the same text whoever wrote it:
+/// with an exponent from a million on, and below a ten-thousandth.
+pub(crate) fn write_bound(out: &mut Vec<u8>, x: f64) {
+    let is_usual = x == 0.0 || (1e-4..1e6).contains(&x.abs());
+    if is_usual || !x.is_finite() {
+        return write_float(out, x);
+    }
+    let text = format!("{x:e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let sign = if exponent < 0 { '-' } else { '+' };
+    out.extend_from_slice(format!("{digits}e{sign}{:02}", exponent.abs()).as_bytes());
+}
+
+/// The same as OpenMetrics wants it: `10.0` rather than `10`. Source: "Canonical
+/// Numbers" in the OpenMetrics specification, 1.0.0.
+pub(crate) fn write_canonical_bound(out: &mut Vec<u8>, x: f64) {
     let from = out.len();
-    write_float(out, x);
+    write_bound(out, x);
     if x.is_finite() && !out[from..].iter().any(|byte| matches!(byte, b'.' | b'e')) {
         out.extend_from_slice(b".0");
     }
@@ -59,20 +74,26 @@ mod tests {
 
     #[test]
     fn floats_are_written_as_prometheus_reads_them() {
-        for (x, shown, canonical) in [
-            (0.0, "0", "0.0"),
-            (-0.0, "-0", "-0.0"),
-            (10.0, "10", "10.0"),
-            (-2.0, "-2", "-2.0"),
-            (0.005, "0.005", "0.005"),
-            (1e300, "1e300", "1e300"),
-            (5e-324, "5e-324", "5e-324"),
-            (f64::INFINITY, "+Inf", "+Inf"),
-            (f64::NEG_INFINITY, "-Inf", "-Inf"),
-            (f64::NAN, "NaN", "NaN"),
+        for (x, shown, bound, canonical) in [
+            (0.0, "0", "0", "0.0"),
+            (-0.0, "-0", "-0", "-0.0"),
+            (10.0, "10", "10", "10.0"),
+            (-2.0, "-2", "-2", "-2.0"),
+            (0.005, "0.005", "0.005", "0.005"),
+            (262_144.0, "262144", "262144", "262144.0"),
+            (1e6, "1000000", "1e+06", "1e+06"),
+            (1_048_576.0, "1048576", "1.048576e+06", "1.048576e+06"),
+            (0.000_05, "5e-5", "5e-05", "5e-05"),
+            (0.000_1, "0.0001", "0.0001", "0.0001"),
+            (1e300, "1e300", "1e+300", "1e+300"),
+            (5e-324, "5e-324", "5e-324", "5e-324"),
+            (f64::INFINITY, "+Inf", "+Inf", "+Inf"),
+            (f64::NEG_INFINITY, "-Inf", "-Inf", "-Inf"),
+            (f64::NAN, "NaN", "NaN", "NaN"),
         ] {
             assert_eq!(text(|out| write_float(out, x)), shown);
-            assert_eq!(text(|out| write_canonical_float(out, x)), canonical);
+            assert_eq!(text(|out| write_bound(out, x)), bound);
+            assert_eq!(text(|out| write_canonical_bound(out, x)), canonical);
         }
         for x in [0.1, 1.0 / 3.0, f64::MAX, f64::MIN_POSITIVE, 123_456_789.125, 2f64.powi(60)] {
             assert_eq!(text(|out| write_float(out, x)).parse::<f64>().unwrap(), x);

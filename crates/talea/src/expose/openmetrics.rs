@@ -1,7 +1,7 @@
 //! OpenMetrics text, version 1.0. Source: the OpenMetrics specification, 1.0.0.
 
 use super::lines::{Bounds, Lines, push};
-use super::number::{write_canonical_float, write_float, write_integer, write_seconds};
+use super::number::{write_canonical_bound, write_float, write_integer, write_seconds};
 use super::{Escaping, Shown, Writer};
 use talea_region::Exemplar;
 
@@ -34,7 +34,7 @@ impl Writer for OpenMetrics {
     fn family(&mut self, out: &mut Vec<u8>, family: &FamilySnapshot<'_>) {
         let Self { escaping, lines, bounds, .. } = self;
         lines.begin(family, *escaping);
-        bounds.begin(family.bounds(), write_canonical_float);
+        bounds.begin(family.bounds(), write_canonical_bound);
         let kind = family.kind();
         // The name goes without what the type adds to it.
         let name = match kind {

@@ -2,7 +2,7 @@
 //! the Prometheus documentation.
 
 use super::lines::{Bounds, Lines};
-use super::number::{write_float, write_integer};
+use super::number::{write_bound, write_float, write_integer};
 use super::{Escaping, Shown, Writer};
 use crate::metric::Kind;
 use crate::snapshot::{FamilySnapshot, SeriesSnapshot};
@@ -28,7 +28,7 @@ impl Writer for Text {
     fn family(&mut self, out: &mut Vec<u8>, family: &FamilySnapshot<'_>) {
         let Self { escaping, lines, bounds } = self;
         lines.begin(family, *escaping);
-        bounds.begin(family.bounds(), write_float);
+        bounds.begin(family.bounds(), write_bound);
         lines.about(out, "HELP", lines.name(), family.help(), false);
         // What this format does not know are gauges.
         let kind = match family.kind() {

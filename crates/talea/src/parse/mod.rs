@@ -1,5 +1,45 @@
-//! Reading what others expose.
+//! Reading what others expose: the Prometheus text format 0.0.4 and OpenMetrics text 1.0.
+//!
+//! ```
+//! use talea::parse::{Line, Reader, Syntax};
+//!
+//! let text = "# TYPE shop_orders_total counter\nshop_orders_total{country=\"pe\"} 3\n";
+//! for line in Reader::new(text, Syntax::Text) {
+//!     if let Line::Sample(sample) = line? {
+//!         assert_eq!((sample.name.as_ref(), sample.value), ("shop_orders_total", 3.0));
+//!         assert!(sample.labels.iter().eq([("country".into(), "pe".into())]));
+//!     }
+//! }
+//! # Ok::<(), talea::parse::ParseError>(())
+//! ```
+//!
+//! - [`Reader`] goes through a text line by line and copies nothing that it need not.
+//!   It takes what Prometheus takes: in text 0.0.4 that is more than the format's
+//!   documentation has, in OpenMetrics nothing beyond the grammar but names in quotes.
+//! - [`families`] puts samples together with what is told about them, [`text`] keeps the
+//!   samples alone.
+//! - [`check`] reports all that a format's documentation forbids, and what is better
+//!   avoided.
 
-mod text;
+mod check;
+mod departure;
+mod error;
+mod families;
+mod labels;
+mod lexer;
+mod metric_type;
+mod number;
+mod plain;
+mod reader;
+mod sample;
+mod scan;
+mod syntax;
 
-pub use text::{ParseError, Sample, text};
+pub use check::{Finding, Severity, check};
+pub use error::ParseError;
+pub use families::{FamilyRef, families};
+pub use labels::LabelsRef;
+pub use metric_type::MetricType;
+pub use reader::{Line, Reader};
+pub use sample::{ExemplarRef, Sample, SampleRef, text};
+pub use syntax::Syntax;

@@ -1,0 +1,79 @@
+//! `talea check`: reads, checks, prints.
+
+use std::io::{self, BufWriter, ErrorKind, Write};
+
+use anyhow::{Context, Result};
+use serde_json::json;
+use talea::parse::{Finding, Severity, Syntax, check};
+
+use super::Source;
+use crate::arguments::CheckArguments;
+use crate::figures::counted;
+use crate::stop::{Ending, Stop};
+
+/// Checks a text and prints what was found to standard output.
+///
+/// # Errors
+/// When the text cannot be read: no such file, no answer, not UTF-8.
+pub async fn run(arguments: &CheckArguments, mut stop: Stop) -> Result<Ending> {
+    let source = &arguments.source;
+    let wanted = arguments.format.map(Syntax::from);
+    let read = tokio::select! {
+        read = source.read(wanted) => read?,
+        () = stop.requested() => return Ok(Ending::Interrupted),
+    };
+    let syntax = wanted.or(read.syntax).unwrap_or_else(|| Syntax::of_text(&read.text));
+    let findings = check(&read.text, syntax);
+
+    let mut out = BufWriter::new(io::stdout().lock());
+    let printed = if arguments.json {
+        print_json(&mut out, source, &findings)
+    } else {
+        print(&mut out, source, syntax, &read.text, &findings)
+    };
+    match printed.and_then(|()| out.flush()) {
+        // Who reads it has seen enough.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+        printed => printed.context("standard output")?,
+    }
+    let fails = |finding: &Finding| arguments.strict || finding.severity == Severity::Violation;
+    Ok(if findings.iter().any(fails) { Ending::Failures } else { Ending::Clean })
+}
+
+fn print(
+    out: &mut impl Write,
+    source: &Source,
+    syntax: Syntax,
+    text: &str,
+    findings: &[Finding],
+) -> io::Result<()> {
+    for finding in findings {
+        writeln!(out, "{source}:{finding}")?;
+    }
+    let violations = findings.iter().filter(|finding| finding.severity == Severity::Violation);
+    let violations = violations.count();
+    let format = match syntax {
+        Syntax::Text => "Prometheus text 0.0.4",
+        Syntax::OpenMetrics => "OpenMetrics 1.0",
+    };
+    writeln!(
+        out,
+        "{source}: {}, {} of advice in {} of {format}",
+        counted(violations as u64, "violation"),
+        counted((findings.len() - violations) as u64, "piece"),
+        counted(text.lines().count() as u64, "line"),
+    )
+}
+
+fn print_json(out: &mut impl Write, source: &Source, findings: &[Finding]) -> io::Result<()> {
+    let source = source.to_string();
+    for Finding { line, column, severity, rule, found, instead } in findings {
+        let severity = severity.as_str();
+        let finding = json!({
+            "path": source, "line": line, "column": column, "severity": severity, "rule": rule,
+            "found": found, "instead": instead,
+        });
+        writeln!(out, "{finding}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,59 @@
+//! One GET, as a scraper does it.
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
+use hyper::{Request, StatusCode, Uri};
+use hyper_util::rt::TokioIo;
+use talea::parse::Syntax;
+use tokio::net::TcpStream;
+
+/// How long connecting and answering may take together.
+const WITHIN: Duration = Duration::from_secs(30);
+
+/// What a URL answers, and the format that it says this is.
+pub(super) async fn fetch(url: &Uri, wanted: Option<Syntax>) -> Result<(Vec<u8>, Option<Syntax>)> {
+    let answer = tokio::time::timeout(WITHIN, get(url, wanted)).await;
+    answer.context("no answer in 30 s")?
+}
+
+async fn get(url: &Uri, wanted: Option<Syntax>) -> Result<(Vec<u8>, Option<Syntax>)> {
+    let authority = url.authority().context("no host")?;
+    let host = authority.host().trim_matches(['[', ']']);
+    let stream = TcpStream::connect((host, authority.port_u16().unwrap_or(80))).await;
+    let stream = stream.context("cannot be reached: is the service up, and the URL right?")?;
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+    // It ends with the answer; what went wrong is told there too.
+    tokio::spawn(connection);
+    let request = Request::get(url.path_and_query().map_or("/", |path| path.as_str()))
+        .header(HOST, authority.as_str())
+        .header(ACCEPT, accept(wanted))
+        .body(Empty::<Bytes>::new())?;
+    let answer = sender.send_request(request).await.context("no answer")?;
+    if answer.status() != StatusCode::OK {
+        bail!("answered {}, expected {}", answer.status(), StatusCode::OK);
+    }
+    let header = answer.headers().get(CONTENT_TYPE).and_then(|header| header.to_str().ok());
+    let syntax = header.and_then(Syntax::of_content_type);
+    if syntax.or(wanted).is_none() {
+        bail!(
+            "its Content-Type is {}, which is no text format of metrics; --format says which it is",
+            header.unwrap_or("missing")
+        );
+    }
+    let body = answer.into_body().collect().await.context("the answer ends too early")?;
+    Ok((body.to_bytes().into(), syntax))
+}
+
+/// As Prometheus has it: OpenMetrics first, where both will do.
+fn accept(wanted: Option<Syntax>) -> &'static str {
+    match wanted {
+        Some(Syntax::Text) => "text/plain;version=0.0.4",
+        Some(Syntax::OpenMetrics) => "application/openmetrics-text;version=1.0.0",
+        None => "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5",
+    }
+}

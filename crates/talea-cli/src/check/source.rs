@@ -1,0 +1,110 @@
+//! Where a text comes from.
+
+use std::fmt;
+use std::io::Read;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use anyhow::{Context, Result, anyhow};
+use hyper::Uri;
+use talea::parse::Syntax;
+
+use super::fetch::fetch;
+
+/// A file, a URL or standard input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Standard input, `-`.
+    Input,
+    /// An `http://` URL.
+    Url(Uri),
+    /// A file.
+    File(PathBuf),
+}
+
+/// A text, and its format where its source tells it.
+pub(super) struct Text {
+    pub(super) text: String,
+    pub(super) syntax: Option<Syntax>,
+}
+
+impl Source {
+    /// Reads all of it. `wanted` is the only format to ask for, if there is one.
+    pub(super) async fn read(&self, wanted: Option<Syntax>) -> Result<Text> {
+        let (bytes, syntax) = match self {
+            Self::Url(url) => fetch(url, wanted).await.with_context(|| self.to_string())?,
+            Self::File(path) => (std::fs::read(path).with_context(|| self.to_string())?, None),
+            Self::Input => (input().await?, None),
+        };
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+            let line = 1 + valid.iter().filter(|&&byte| byte == b'\n').count();
+            let byte = error.as_bytes()[valid.len()];
+            anyhow!("{self}: line {line} is not UTF-8: found the byte {byte:#04x}")
+        })?;
+        Ok(Text { text, syntax })
+    }
+}
+
+/// All of standard input. It is read on a thread of its own, which nobody waits for where
+/// a signal comes first.
+async fn input() -> Result<Vec<u8>> {
+    let (send, receive) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let read = std::io::stdin().read_to_end(&mut bytes).map(|_| bytes);
+        // Nobody may be there any more.
+        let _ = send.send(read);
+    });
+    receive.await?.context("standard input")
+}
+
+impl FromStr for Source {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "-" {
+            return Ok(Self::Input);
+        }
+        let Some((scheme, _)) = text.split_once("://") else {
+            return Ok(Self::File(text.into()));
+        };
+        const EXPECTED: &str = "expected a file, or a URL such as http://127.0.0.1:9100/metrics";
+        if scheme != "http" {
+            return Err(format!("found scheme {scheme}, only http is spoken; {EXPECTED}"));
+        }
+        let url: Uri = text.parse().map_err(|error| format!("{error}; {EXPECTED}"))?;
+        match url.authority() {
+            Some(authority) if !authority.as_str().contains('@') => Ok(Self::Url(url)),
+            Some(_) => Err(format!("found a user name, which is not sent; {EXPECTED}")),
+            None => Err(format!("no host; {EXPECTED}")),
+        }
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input => f.write_str("-"),
+            Self::Url(url) => url.fmt(f),
+            Self::File(path) => path.display().fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_urls_and_standard_input_are_told_apart() {
+        let of = |text: &str| text.parse::<Source>();
+        assert_eq!(of("-"), Ok(Source::Input));
+        assert_eq!(of("metrics.txt"), Ok(Source::File("metrics.txt".into())));
+        assert!(matches!(of("http://[::1]:9100/metrics?a=b"), Ok(Source::Url(_))));
+        for text in ["https://x/metrics", "http://", "http://u@x/metrics", "ftp://x"] {
+            let error = of(text).unwrap_err();
+            assert!(error.contains("http://127.0.0.1:9100/metrics"), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! The way through a text: which family a line belongs to, and whether it may stand there.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use super::family::{Family, Place};
+use super::{Finding, Severity, advice, points, samples};
+use crate::parse::departure::Oddity;
+use crate::parse::error::{Found, column, found};
+use crate::parse::families::bases;
+use crate::parse::lexer::Lexer;
+use crate::parse::{Line, MetricType, SampleRef, Syntax};
+
+/// Goes through a text once and gathers findings.
+pub(super) struct Checker<'a> {
+    pub(super) text: &'a str,
+    pub(super) syntax: Syntax,
+    pub(super) lexer: Lexer<'a>,
+    pub(super) families: Vec<Family<'a>>,
+    named: HashMap<Cow<'a, str>, usize>,
+    /// The family of the last line.
+    current: Option<usize>,
+    /// Whose sample a name is, in OpenMetrics.
+    claims: HashMap<String, usize>,
+    /// Each series with the line and the time of its last sample.
+    pub(super) series: HashMap<Box<str>, (usize, Option<f64>)>,
+    findings: Vec<Finding>,
+    /// The last finding's place and column, from which the next one's is counted: so many
+    /// findings in a long line cost no more than the line.
+    counted: (Place, usize),
+}
+
+impl<'a> Checker<'a> {
+    pub(super) fn new(text: &'a str, syntax: Syntax) -> Self {
+        Self {
+            text,
+            syntax,
+            lexer: Lexer::new(text, syntax),
+            families: Vec::new(),
+            named: HashMap::new(),
+            current: None,
+            claims: HashMap::new(),
+            series: HashMap::new(),
+            findings: Vec::new(),
+            counted: (Place::default(), 1),
+        }
+    }
+
+    pub(super) fn run(mut self) -> Vec<Finding> {
+        let (mut ended, mut followed) = (false, false);
+        while let Some(line) = self.lexer.line() {
+            if ended && !std::mem::replace(&mut followed, true) {
+                let place = self.place(self.lexer.places.start);
+                let found = "text after # EOF".into();
+                self.violation(place, "eof", found, "end the text there".into());
+            }
+            match line {
+                Err(fault) => self.expected(fault.expected, fault.at),
+                Ok(line) => {
+                    ended |= line == Line::End;
+                    self.departures();
+                    self.line(line);
+                }
+            }
+        }
+        self.end(ended);
+        for at in 0..self.families.len() {
+            points::finish(&mut self, at);
+            advice::family(&mut self, at);
+        }
+        self.findings.sort_by_key(|finding| (finding.line, finding.column, finding.rule));
+        self.findings
+    }
+
+    /// Whether the text ends as it must.
+    fn end(&mut self, ended: bool) {
+        let text = self.text;
+        let last = Place {
+            line: self.lexer.places.line.max(1),
+            start: self.lexer.places.start,
+            at: text.trim_end_matches('\n').len().max(self.lexer.places.start),
+        };
+        let open = !text.is_empty() && !text.ends_with('\n');
+        match self.syntax {
+            Syntax::Text if open => self.violation(
+                last,
+                "line-feed",
+                "the last line has no line feed".into(),
+                "end it with one".into(),
+            ),
+            Syntax::OpenMetrics if !ended => self.violation(
+                last,
+                "eof",
+                "the text ends without # EOF".into(),
+                "write # EOF as its last line".into(),
+            ),
+            Syntax::OpenMetrics if open => self.advice(
+                last,
+                "line-feed",
+                "no line feed after # EOF".into(),
+                "end the text with one".into(),
+            ),
+            _ => {}
+        }
+    }
+
+    /// What the line has beside what it says.
+    fn departures(&mut self) {
+        for n in 0..self.lexer.departures.len() {
+            let departure = self.lexer.departures[n];
+            if let Some(expected) = departure.what.expected(self.syntax) {
+                self.expected(expected, departure.at);
+            } else if departure.what != Oddity::QuotedName {
+                if let Some(better) = departure.what.better(self.syntax) {
+                    let place = self.place(departure.at);
+                    let found = format!("found {:?}", found(self.text, departure.at));
+                    self.advice(place, "spelling", found, better.into());
+                }
+            }
+        }
+    }
+
+    fn line(&mut self, line: Line<'a>) {
+        let place = self.place(self.lexer.places.name);
+        let family = match line {
+            Line::Type { name, kind } => {
+                let at = self.about(name, place);
+                self.told_type(at, kind, place);
+                at
+            }
+            Line::Help { name, help } => {
+                let at = self.about(name, place);
+                self.told_help(at, &help, place);
+                at
+            }
+            Line::Unit { name, unit } => {
+                let at = self.about(name, place);
+                self.told_unit(at, unit, place);
+                at
+            }
+            Line::Sample(sample) => {
+                let (at, ending) = self.family_of(&sample, place);
+                self.enter(at, place);
+                samples::sample(self, at, ending, &sample);
+                at
+            }
+            Line::End => return,
+        };
+        let mut departures = self.lexer.departures.iter();
+        if let Some(quoted) = departures.find(|departure| departure.what == Oddity::QuotedName) {
+            let (what, place) = (quoted.what, self.place(quoted.at));
+            if self.families[family].tells("quoted-name", "") {
+                let found = format!("{} has a name in quotes", self.families[family].name);
+                let better = what.better(self.syntax).unwrap_or_default();
+                self.advice(place, "quoted-name", found, better.into());
+            }
+        }
+    }
+
+    /// The family that a line of metadata is about.
+    fn about(&mut self, name: Cow<'a, str>, place: Place) -> usize {
+        let at = self.named(name, place);
+        self.enter(at, place);
+        at
+    }
+
+    /// The family of a name, which is new where there is none.
+    fn named(&mut self, name: Cow<'a, str>, place: Place) -> usize {
+        let new = self.families.len();
+        let at = *self.named.entry(name.clone()).or_insert(new);
+        if at == new {
+            if self.syntax == Syntax::OpenMetrics && name.starts_with('_') {
+                self.violation(
+                    place,
+                    "reserved-name",
+                    format!("the name {name} begins with '_', which is reserved"),
+                    format!("write {}", name.trim_start_matches('_')),
+                );
+            }
+            self.families.push(Family::new(name, place));
+        }
+        at
+    }
+
+    /// The family of a sample, and what the sample's name has beyond the family's; none
+    /// where it must not be called so.
+    fn family_of(&mut self, sample: &SampleRef<'a>, place: Place) -> (usize, Option<&'static str>) {
+        if let Some(at) = self.current {
+            if let Some(ending) = self.ending(at, &sample.name) {
+                return (at, Some(ending));
+            }
+        }
+        for base in bases(&sample.name) {
+            let Some(&at) = self.named.get(base) else { continue };
+            if let Some(ending) = self.ending(at, &sample.name) {
+                return (at, Some(ending));
+            }
+        }
+        let known = self.named.contains_key(&sample.name);
+        let at = self.named(sample.name.clone(), place);
+        (at, (!known).then_some(""))
+    }
+
+    fn ending(&self, at: usize, sample: &str) -> Option<&'static str> {
+        let family = &self.families[at];
+        let ending = sample.strip_prefix(family.name.as_ref())?;
+        family.kind.endings(self.syntax).iter().find(|&&own| own == ending).copied()
+    }
+
+    /// Comes to a line of a family.
+    fn enter(&mut self, at: usize, place: Place) {
+        let family = &self.families[at];
+        let begun = family.place.line < place.line;
+        if begun && self.current != Some(at) {
+            let name = &family.name;
+            let found = format!("lines of {name} after those of another metric");
+            self.violation(place, "metric-apart", found, "write all of its lines together".into());
+        }
+        self.current = Some(at);
+    }
+
+    fn told_type(&mut self, at: usize, kind: MetricType, place: Place) {
+        let family = &mut self.families[at];
+        let (typed, sampled) = (family.typed, family.sampled);
+        let late = family.united.max(family.helped).is_some();
+        if typed.is_none() && sampled.is_none() {
+            family.kind = kind;
+        }
+        family.typed = typed.or(Some(place.line));
+        if !self.in_time(at, "TYPE", typed, place) {
+            return;
+        }
+        if late {
+            self.out_of_order(place, "TYPE");
+        }
+        self.claim(at, place);
+    }
+
+    fn told_help(&mut self, at: usize, help: &str, place: Place) {
+        let family = &mut self.families[at];
+        let helped = family.helped.replace(place.line);
+        family.has_help |= !help.is_empty();
+        self.in_time(at, "HELP", helped, place);
+    }
+
+    fn told_unit(&mut self, at: usize, unit: &'a str, place: Place) {
+        let told = self.place(self.lexer.places.told);
+        let family = &mut self.families[at];
+        let united = family.united.replace(place.line);
+        let late = family.helped.is_some();
+        family.unit = Some((unit, told)).filter(|_| !unit.is_empty());
+        if self.in_time(at, "UNIT", united, place) && late {
+            self.out_of_order(place, "UNIT");
+        }
+    }
+
+    /// Whether a line of metadata is the first of its word and before all samples.
+    fn in_time(&mut self, at: usize, word: &str, before: Option<usize>, place: Place) -> bool {
+        let family = &self.families[at];
+        let name = &family.name;
+        if let Some(line) = before {
+            let found = format!("a second {word} of {name}, after that in line {line}");
+            self.violation(place, "metadata-twice", found, "keep one of them".into());
+            return false;
+        }
+        if let Some(line) = family.sampled {
+            let found = format!("{word} of {name} after its samples");
+            let instead = format!("write it before line {line}");
+            self.violation(place, "metadata-late", found, instead);
+            return false;
+        }
+        true
+    }
+
+    fn out_of_order(&mut self, place: Place, word: &str) {
+        if self.syntax == Syntax::OpenMetrics {
+            let found = format!("{word} behind what should follow it");
+            self.advice(
+                place,
+                "metadata-order",
+                found,
+                "write TYPE, UNIT, HELP in this order".into(),
+            );
+        }
+    }
+
+    /// Takes the names that a family's samples can have: no two families may share one.
+    pub(super) fn claim(&mut self, at: usize, place: Place) {
+        let family = &mut self.families[at];
+        if std::mem::replace(&mut family.claimed, true) || self.syntax == Syntax::Text {
+            return;
+        }
+        let endings = family.kind.endings(self.syntax);
+        let name = family.name.clone();
+        for ending in endings {
+            let sample = format!("{name}{ending}");
+            let first = *self.claims.entry(sample).or_insert(at);
+            if first != at {
+                let other = &self.families[first].name;
+                self.violation(
+                    place,
+                    "name-clash",
+                    format!("{name} and {other} can both have samples called {name}{ending}"),
+                    "rename one of them".into(),
+                );
+                return;
+            }
+        }
+    }
+
+    /// A place in the current line.
+    pub(super) fn place(&self, at: usize) -> Place {
+        let places = self.lexer.places;
+        Place { line: places.line, start: places.start, at }
+    }
+
+    fn expected(&mut self, expected: &str, at: usize) {
+        let place = self.place(at);
+        let found = format!("found {}", Found(&found(self.text, at)));
+        self.violation(place, "syntax", found, format!("expected {expected}"));
+    }
+
+    pub(super) fn violation(
+        &mut self,
+        place: Place,
+        rule: &'static str,
+        found: String,
+        instead: String,
+    ) {
+        self.find(Severity::Violation, place, rule, found, instead);
+    }
+
+    pub(super) fn advice(
+        &mut self,
+        place: Place,
+        rule: &'static str,
+        found: String,
+        instead: String,
+    ) {
+        self.find(Severity::Advice, place, rule, found, instead);
+    }
+
+    fn find(
+        &mut self,
+        severity: Severity,
+        place: Place,
+        rule: &'static str,
+        found: String,
+        instead: String,
+    ) {
+        let (last, before) = self.counted;
+        let column = if last.start == place.start && last.at <= place.at {
+            before + column(self.text, last.at, place.at) - 1
+        } else {
+            column(self.text, place.start, place.at)
+        };
+        self.counted = (place, column);
+        self.findings.push(Finding { line: place.line, column, severity, rule, found, instead });
+    }
+}

@@ -1,0 +1,60 @@
+//! What can be read and yet should not be there.
+
+use super::Syntax;
+
+/// What can be read and yet should not be there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Departure {
+    pub(super) what: Oddity,
+    pub(super) at: usize,
+}
+
+/// The kinds of departures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Oddity {
+    /// Not exactly one blank, where OpenMetrics has one.
+    Blanks,
+    /// Blanks where OpenMetrics has none.
+    StrayBlanks,
+    /// Blanks or tabs before a line's end. The documentation of text 0.0.4 allows them,
+    /// and Prometheus' own Go library stumbles over them.
+    TrailingBlanks,
+    /// A comma after the last label.
+    LastComma,
+    /// A metric's name in quotes that stands behind labels.
+    LateName,
+    /// A backslash before what needs none.
+    Escape,
+    /// A name in quotes, which older scrapers cannot read.
+    QuotedName,
+}
+
+impl Oddity {
+    /// What should be there, where a format's grammar has nothing else.
+    pub(super) fn expected(self, syntax: Syntax) -> Option<&'static str> {
+        let strict = syntax == Syntax::OpenMetrics;
+        Some(match self {
+            Self::Blanks if strict => "exactly one blank",
+            Self::StrayBlanks if strict => "no blank",
+            Self::TrailingBlanks if strict => "no blank at the line's end",
+            Self::LastComma if strict => "no comma after the last label",
+            Self::LateName => "the metric's name before the labels",
+            Self::Escape if !strict => r"\\ or \n after a backslash",
+            _ => return None,
+        })
+    }
+
+    /// What is better done, where the grammar does have it.
+    pub(super) fn better(self, syntax: Syntax) -> Option<&'static str> {
+        match (self, syntax) {
+            (Self::TrailingBlanks, Syntax::Text) => Some(
+                "end the line after its last word: Prometheus' own Go library refuses blanks there",
+            ),
+            (Self::Escape, Syntax::OpenMetrics) => Some(r"write \\ for a backslash"),
+            (Self::QuotedName, _) => Some(
+                "scrapers before Prometheus 3 refuse quoted names: use letters, digits and '_'",
+            ),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Any bytes: reading and checking never panic and agree with each other, and what was
+//! read, written again in the plainest way, is read as the same.
+
+use std::fmt::Write;
+
+use talea::parse::{LabelsRef, Line, Reader, Severity, Syntax, check, families};
+
+pub(crate) fn run(input: &[u8]) {
+    let text = String::from_utf8_lossy(input);
+    for syntax in [Syntax::Text, Syntax::OpenMetrics] {
+        let read: Vec<_> = Reader::new(&text, syntax).collect();
+        let findings = check(&text, syntax);
+        for finding in &findings {
+            let line = text.split('\n').nth(finding.line - 1).expect("a line of the text");
+            assert!(finding.column <= line.chars().count() + 1, "{finding}");
+        }
+        let is_read = read.iter().all(Result::is_ok);
+        let has_violations = findings.iter().any(|f| f.severity == Severity::Violation);
+        assert!(is_read || has_violations, "what cannot be read is a violation");
+
+        let lines: Vec<Line<'_>> = read.into_iter().flatten().collect();
+        if is_read {
+            let samples = lines.iter().filter(|line| matches!(line, Line::Sample(_))).count();
+            let families = families(&text, syntax).expect("each line was read");
+            assert_eq!(families.iter().map(|family| family.samples.len()).sum::<usize>(), samples);
+        }
+        let mut again = String::new();
+        lines.iter().for_each(|line| write_line(&mut again, line, syntax));
+        let ended = lines.last().is_some_and(|line| matches!(line, Line::End));
+        if syntax == Syntax::OpenMetrics && !ended {
+            again.push_str("# EOF\n");
+        }
+        let mut reread = Reader::new(&again, syntax);
+        for line in &lines {
+            let other = reread.next().expect("as many lines").expect("a line that can be read");
+            assert_same(line, &other, syntax);
+        }
+        assert!(check(&again, syntax).iter().all(|finding| finding.rule != "syntax"), "{again}");
+    }
+}
+
+fn write_line(out: &mut String, line: &Line<'_>, syntax: Syntax) {
+    let written = match line {
+        Line::Type { name, kind } => {
+            let kind = kind.as_str(syntax).expect("a type of the format");
+            writeln!(out, "# TYPE {} {kind}", told(name))
+        }
+        Line::Unit { name, unit } => writeln!(out, "# UNIT {} {unit}", told(name)),
+        Line::Help { name, help } => {
+            let quotes = syntax == Syntax::OpenMetrics;
+            writeln!(out, "# HELP {} {}", told(name), escaped(help, quotes))
+        }
+        Line::End => writeln!(out, "# EOF"),
+        Line::Sample(sample) => {
+            let (name, labels) = (sample.name.as_ref(), written(sample.labels));
+            let _ = if is_plain(name, true) {
+                write!(out, "{name}{{{labels}}} {}", number(sample.value))
+            } else {
+                let comma = if labels.is_empty() { "" } else { "," };
+                write!(out, "{{{}{comma}{labels}}} {}", told(name), number(sample.value))
+            };
+            let time = |time: f64| match syntax {
+                Syntax::Text => ((time * 1e3).round() as i64).to_string(),
+                Syntax::OpenMetrics => number(time),
+            };
+            if let Some(timestamp) = sample.timestamp {
+                let _ = write!(out, " {}", time(timestamp));
+            }
+            if let Some(exemplar) = sample.exemplar {
+                let labels = written(exemplar.labels);
+                let _ = write!(out, " # {{{labels}}} {}", number(exemplar.value));
+                if let Some(timestamp) = exemplar.timestamp {
+                    let _ = write!(out, " {}", time(timestamp));
+                }
+            }
+            writeln!(out)
+        }
+        _ => Ok(()),
+    };
+    written.expect("a string takes everything");
+}
+
+fn written(labels: LabelsRef<'_>) -> String {
+    let label = |(name, value): (_, std::borrow::Cow<'_, str>)| {
+        let name: std::borrow::Cow<'_, str> = name;
+        let name = if is_plain(&name, false) { name.into_owned() } else { quoted(&name) };
+        format!("{name}={}", quoted(&value))
+    };
+    labels.iter().map(label).collect::<Vec<_>>().join(",")
+}
+
+/// A metric's name where it is told about, or among labels.
+fn told(name: &str) -> String {
+    if is_plain(name, true) { name.to_owned() } else { quoted(name) }
+}
+
+fn is_plain(name: &str, colons: bool) -> bool {
+    let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_' || colons && c == ':';
+    name.starts_with(is_letter) && name.chars().all(|c| is_letter(c) || c.is_ascii_digit())
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", escaped(text, true))
+}
+
+fn escaped(text: &str, quotes: bool) -> String {
+    let text = text.replace('\\', r"\\").replace('\n', r"\n");
+    if quotes { text.replace('"', "\\\"") } else { text }
+}
+
+fn number(x: f64) -> String {
+    if x.is_infinite() {
+        return if x > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
+    }
+    format!("{x:?}")
+}
+
+fn assert_same(one: &Line<'_>, other: &Line<'_>, syntax: Syntax) {
+    let (Line::Sample(one), Line::Sample(other)) = (one, other) else {
+        assert_eq!(one, other);
+        return;
+    };
+    assert_eq!(one.name, other.name);
+    assert!(one.labels.iter().eq(other.labels.iter()), "{one:?} {other:?}");
+    assert!(same(one.value, other.value), "{one:?} {other:?}");
+    // Of more milliseconds than a float has room for some are lost.
+    let fits = |time: f64| syntax == Syntax::OpenMetrics || time.abs() < 1e12;
+    let [time, again] = [one.timestamp, other.timestamp].map(|time| time.filter(|&t| fits(t)));
+    assert_eq!(time, again);
+    match (one.exemplar, other.exemplar) {
+        (None, None) => {}
+        (Some(one), Some(other)) => {
+            assert!(one.labels.iter().eq(other.labels.iter()));
+            assert!(same(one.value, other.value) && one.timestamp == other.timestamp);
+        }
+        _ => panic!("{one:?} {other:?}"),
+    }
+}
+
+fn same(one: f64, other: f64) -> bool {
+    one.to_bits() == other.to_bits() || one.is_nan() && other.is_nan()
+}
