@@ -1,4 +1,4 @@
-//! The text of 100,000 counters with one dynamic label, from the registry to
+//! The text of 100 to 100,000 counters with one dynamic label, from the registry to
 //! the last byte.
 
 use anyhow::Result;
@@ -16,22 +16,32 @@ use crate::work::{Group, Place, Setting, Subject, Work};
 
 pub(super) const SERIES: usize = 100_000;
 
-pub(super) const GROUP: Group = Group {
-    name: "encode-100k",
-    threads: &[1],
-    subjects: &[
-        Subject::new("talea", talea),
-        Subject::new("measured", measured),
-        Subject::new("prometheus", prometheus),
-        Subject::new("prometheus-client", prometheus_client),
-        Subject::new("metrics", metrics),
-    ],
-    place: Place::Apart,
-    note: texts::NOTE,
-};
+/// The group with so many counters.
+macro_rules! group {
+    ($name:literal, $series:expr) => {
+        Group {
+            name: $name,
+            threads: &[1],
+            subjects: &[
+                Subject::new("talea", talea::<{ $series }>),
+                Subject::new("measured", measured::<{ $series }>),
+                Subject::new("prometheus", prometheus::<{ $series }>),
+                Subject::new("prometheus-client", prometheus_client::<{ $series }>),
+                Subject::new("metrics", metrics::<{ $series }>),
+            ],
+            place: Place::Apart,
+            note: texts::NOTE,
+        }
+    };
+}
 
-fn keys() -> impl Iterator<Item = Key> {
-    (0..SERIES as u64).map(Key::of)
+pub(super) const OF_100: Group = group!("encode-100", 100);
+pub(super) const OF_1K: Group = group!("encode-1k", 1_000);
+pub(super) const OF_10K: Group = group!("encode-10k", 10_000);
+pub(super) const OF_100K: Group = group!("encode-100k", SERIES);
+
+fn keys(series: usize) -> impl Iterator<Item = Key> {
+    (0..series as u64).map(Key::of)
 }
 
 #[derive(Labels)]
@@ -39,16 +49,16 @@ struct By<'a> {
     user: &'a str,
 }
 
-pub(super) fn filled_talea() -> Result<Registry> {
+pub(super) fn filled_talea<const N: usize>() -> Result<Registry> {
     let registry = Registry::with_config(Config::with_len(128 << 20))?;
-    let opts = Opts::new("users", "Users.").limit(SERIES as u64);
+    let opts = Opts::new("users", "Users.").limit(N as u64);
     let family: Family<By<'static>, Counter> = registry.register(opts)?;
-    keys().for_each(|key| family.with(By { user: key.as_str() }).inc());
+    keys(N).for_each(|key| family.with(By { user: key.as_str() }).inc());
     Ok(registry)
 }
 
-fn talea(_: &Setting) -> Result<Box<dyn Work>> {
-    texts::of_talea(filled_talea()?, SERIES)
+fn talea<const N: usize>(_: &Setting) -> Result<Box<dyn Work>> {
+    texts::of_talea(filled_talea::<N>()?, N)
 }
 
 #[derive(MetricGroup)]
@@ -66,23 +76,23 @@ struct MeasuredBy<'a> {
     user: &'a str,
 }
 
-fn measured(_: &Setting) -> Result<Box<dyn Work>> {
+fn measured<const N: usize>(_: &Setting) -> Result<Box<dyn Work>> {
     let group = Measured::new();
-    keys().for_each(|key| group.users.inc(MeasuredBy { user: key.as_str() }));
-    texts::of_measured(group, SERIES)
+    keys(N).for_each(|key| group.users.inc(MeasuredBy { user: key.as_str() }));
+    texts::of_measured(group, N)
 }
 
-pub(super) fn filled_prometheus() -> Result<prometheus::Registry> {
+pub(super) fn filled_prometheus<const N: usize>() -> Result<prometheus::Registry> {
     let registry = prometheus::Registry::new();
     let opts = prometheus::Opts::new("users_total", "Users.");
     let family = prometheus::IntCounterVec::new(opts, &["user"])?;
     registry.register(Box::new(family.clone()))?;
-    keys().for_each(|key| family.with_label_values(&[key.as_str()]).inc());
+    keys(N).for_each(|key| family.with_label_values(&[key.as_str()]).inc());
     Ok(registry)
 }
 
-fn prometheus(_: &Setting) -> Result<Box<dyn Work>> {
-    texts::of_prometheus(filled_prometheus()?, SERIES)
+fn prometheus<const N: usize>(_: &Setting) -> Result<Box<dyn Work>> {
+    texts::of_prometheus(filled_prometheus::<N>()?, N)
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -90,23 +100,23 @@ struct ClientBy {
     user: String,
 }
 
-fn prometheus_client(_: &Setting) -> Result<Box<dyn Work>> {
+fn prometheus_client<const N: usize>(_: &Setting) -> Result<Box<dyn Work>> {
     let family = ClientFamily::<ClientBy, ClientCounter>::default();
     let mut registry = prometheus_client::registry::Registry::default();
     registry.register("users", "Users.", family.clone());
-    keys().for_each(|key| {
+    keys(N).for_each(|key| {
         family.get_or_create(&ClientBy { user: key.as_str().to_owned() }).inc();
     });
-    texts::of_prometheus_client(registry, SERIES)
+    texts::of_prometheus_client(registry, N)
 }
 
-fn metrics(_: &Setting) -> Result<Box<dyn Work>> {
+fn metrics<const N: usize>(_: &Setting) -> Result<Box<dyn Work>> {
     let recorder = PrometheusBuilder::new().build_recorder();
     metrics::with_local_recorder(&recorder, || {
         metrics::describe_counter!("users_total", "Users.");
-        keys().for_each(|key| {
+        keys(N).for_each(|key| {
             metrics::counter!("users_total", "user" => key.as_str().to_owned()).increment(1);
         });
     });
-    texts::of_metrics(recorder.handle(), SERIES)
+    texts::of_metrics(recorder.handle(), N)
 }

@@ -7,6 +7,7 @@ mod counter_fixed18;
 mod counter_kept;
 mod counter_kept_own;
 mod encode;
+mod encode_histograms;
 mod failures;
 mod failures_by_user;
 mod float_kept;
@@ -34,7 +35,11 @@ pub(crate) const ALL: &[&Group] = &[
     &counter_18000::GROUP,
     &snapshot::GROUP,
     &snapshot::OUTSIDE,
-    &encode::GROUP,
+    &encode::OF_100,
+    &encode::OF_1K,
+    &encode::OF_10K,
+    &encode::OF_100K,
+    &encode_histograms::GROUP,
     &counter_18000_encode::GROUP,
     &parse::GROUP,
     &parse::HISTOGRAMS,

@@ -58,7 +58,7 @@ impl Text {
 }
 
 fn counters() -> Result<Text> {
-    Text::of(&encode::filled_talea()?, encode::SERIES, encode::SERIES)
+    Text::of(&encode::filled_talea::<{ encode::SERIES }>()?, encode::SERIES, encode::SERIES)
 }
 
 #[derive(Labels)]

@@ -35,7 +35,7 @@ fn talea(_: &Setting) -> Result<Box<dyn Work>> {
     let count = |registry: &Registry| {
         registry.snapshot().families().map(|family| family.series().count()).sum::<usize>()
     };
-    let registry = filled_talea()?;
+    let registry = filled_talea::<SERIES>()?;
     let found = count(&registry);
     ensure!(found == SERIES, "{found} series in the snapshot, {SERIES} were expected");
     work(
@@ -52,7 +52,7 @@ fn talea(_: &Setting) -> Result<Box<dyn Work>> {
 
 /// The region is this process's own; its reader knows nothing of that.
 fn talea_outside(_: &Setting) -> Result<Box<dyn Work>> {
-    let registry = filled_talea()?;
+    let registry = filled_talea::<SERIES>()?;
     let reader = Reader::of_process(std::process::id())?;
     let snapshot = reader.snapshot()?;
     // One more is there, for what would overflow.
@@ -73,7 +73,7 @@ fn talea_outside(_: &Setting) -> Result<Box<dyn Work>> {
 }
 
 fn prometheus(_: &Setting) -> Result<Box<dyn Work>> {
-    let registry = filled_prometheus()?;
+    let registry = filled_prometheus::<SERIES>()?;
     let found = registry.gather().iter().map(|family| family.get_metric().len()).sum::<usize>();
     ensure!(found == SERIES, "{found} series were gathered, {SERIES} were expected");
     work(

@@ -14,8 +14,8 @@ use crate::snapshot::Source;
 /// Some of a region's families.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chosen {
-    /// Of each family, how many of those before it are chosen; and how many are in
-    /// all.
+    /// Of each family up to the last that is chosen, how many of those before it are; and
+    /// how many are in all.
     before: Vec<u32>,
 }
 
@@ -31,11 +31,11 @@ impl Chosen {
     pub(crate) fn choose(&mut self, s: &Sections, ids: impl Iterator<Item = u32>) {
         let before = &mut self.before;
         before.clear();
-        before.resize(s.family_max as usize + 1, 0);
-        for id in ids {
-            if let Some(after) = before.get_mut(id as usize + 1) {
-                *after = 1;
-            }
+        // As long as the last of them asks for: there can be many more than there are.
+        for id in ids.filter(|&id| u64::from(id) < s.family_max) {
+            let after = id as usize + 1;
+            before.resize(before.len().max(after + 1), 0);
+            before[after] = 1;
         }
         for n in 1..before.len() {
             before[n] += before[n - 1];
@@ -55,8 +55,8 @@ impl Chosen {
     }
 
     fn has_any(&self, first: u32, end: u32) -> bool {
-        let all = self.before.len().saturating_sub(1);
-        let before = |n: u32| self.before[(n as usize).min(all)];
+        let all = self.before.last().copied().unwrap_or(0);
+        let before = |n: u32| self.before.get(n as usize).copied().unwrap_or(all);
         before(first) < before(end)
     }
 }
