@@ -16,22 +16,22 @@ use tokio::net::TcpStream;
 
 /// What came back.
 #[derive(Debug)]
-pub struct Answer {
-    pub status: StatusCode,
-    pub headers: HeaderMap,
-    pub body: Bytes,
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
 }
 
 impl Answer {
-    pub fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
 
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.body).unwrap()
     }
 
-    pub fn unzipped(&self) -> Vec<u8> {
+    pub(crate) fn unzipped(&self) -> Vec<u8> {
         assert_eq!(self.header("content-encoding"), "gzip");
         let mut out = Vec::new();
         GzDecoder::new(&self.body[..]).read_to_end(&mut out).unwrap();
@@ -40,7 +40,7 @@ impl Answer {
 }
 
 /// Asks, and returns when the head of the answer is there.
-pub async fn open(
+pub(crate) async fn open(
     address: SocketAddr,
     method: Method,
     path: &str,
@@ -56,7 +56,7 @@ pub async fn open(
     sender.send_request(request.body(Body::empty()).unwrap()).await.unwrap()
 }
 
-pub async fn ask(
+pub(crate) async fn ask(
     address: SocketAddr,
     method: Method,
     path: &str,
@@ -67,6 +67,6 @@ pub async fn ask(
     Answer { status: head.status, headers: head.headers, body }
 }
 
-pub async fn get(address: SocketAddr, path: &str, headers: &[(&str, &str)]) -> Answer {
+pub(crate) async fn get(address: SocketAddr, path: &str, headers: &[(&str, &str)]) -> Answer {
     ask(address, Method::GET, path, headers).await
 }
