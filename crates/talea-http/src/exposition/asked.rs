@@ -80,11 +80,11 @@ fn gzip(accept: &str) -> Option<bool> {
 
 /// The weight among an entry's parameters. One that is no weight refuses.
 fn q(parameters: &str) -> f64 {
-    let weights = parameters.split(';').filter_map(|parameter| {
+    let mut weights = parameters.split(';').filter_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
         name.trim().eq_ignore_ascii_case("q").then(|| value.trim().parse().unwrap_or(0.0))
     });
-    weights.last().unwrap_or(1.0)
+    weights.next_back().unwrap_or(1.0)
 }
 
 #[cfg(test)]
