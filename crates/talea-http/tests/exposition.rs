@@ -1,8 +1,8 @@
 //! Claims about what a scraper gets, over real connections.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use axum::http::{Method, StatusCode};
@@ -145,17 +145,16 @@ async fn it_stands_in_any_router() {
 #[tokio::test]
 async fn more_scrapes_at_once_than_are_allowed_are_told_to_come_again() {
     let registry = some_metrics();
-    let gate = Arc::new(Mutex::new(()));
-    let waits = Arc::clone(&gate);
-    let waiting = Arc::new(AtomicBool::new(false));
-    let begins = Arc::clone(&waiting);
+    let (waiting, open) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (begins, may_end) = (Arc::clone(&waiting), Arc::clone(&open));
     registry.on_snapshot(move || {
         begins.store(true, Ordering::Relaxed);
-        drop(waits.lock());
+        while !may_end.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     });
     let server = serve(Exposition::new(&registry).at_once(1));
     let address = server.local_addr();
-    let closed = gate.lock().unwrap();
     let first = tokio::spawn(async move { get(address, "/metrics", &[]).await });
     while !waiting.load(Ordering::Relaxed) {
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -164,7 +163,7 @@ async fn more_scrapes_at_once_than_are_allowed_are_told_to_come_again() {
     let second = get(address, "/metrics", &[]).await;
     assert_eq!(second.status, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(second.header("retry-after"), "1");
-    drop(closed);
+    open.store(true, Ordering::Relaxed);
     assert_eq!(first.await.unwrap().status, StatusCode::OK);
     assert_eq!(get(address, "/metrics", &[]).await.status, StatusCode::OK);
 }

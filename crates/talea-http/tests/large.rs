@@ -31,7 +31,8 @@ const BESIDE: usize = 3 * MIB;
 const PATIENCE: Duration = Duration::from_secs(1);
 
 struct Large {
-    server: MetricsServer,
+    address: SocketAddr,
+    _server: Option<MetricsServer>,
     _alone: MutexGuard<'static, ()>,
 }
 
@@ -53,19 +54,15 @@ async fn large(at_once: usize) -> Large {
     let exposition = Exposition::new(&REGISTRY).at_once(at_once).patience(PATIENCE);
     let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
     let server = MetricsServer::bind_exposition(loopback, exposition, axum::Router::new()).unwrap();
-    let large = Large { server, _alone: alone };
+    let large = Large { address: server.local_addr(), _server: Some(server), _alone: alone };
     large.read(&[]).await;
     large
 }
 
 impl Large {
-    fn address(&self) -> SocketAddr {
-        self.server.local_addr()
-    }
-
     /// Scrapes; returns how much came, as it was before gzip.
     async fn read(&self, headers: &[(&str, &str)]) -> usize {
-        let mut answer = open(self.address(), Method::GET, "/metrics", headers).await;
+        let mut answer = open(self.address, Method::GET, "/metrics", headers).await;
         assert_eq!(answer.status(), StatusCode::OK);
         assert!(!answer.headers().contains_key("content-length"));
         let zipped = answer.headers().contains_key("content-encoding");
@@ -85,7 +82,7 @@ impl Large {
 
     /// Begins to scrape and then reads no more.
     fn stall(&self) -> TcpStream {
-        let mut stream = TcpStream::connect(self.address()).unwrap();
+        let mut stream = TcpStream::connect(self.address).unwrap();
         stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
         let mut begun = [0; 15];
         stream.read_exact(&mut begun).unwrap();
@@ -95,7 +92,7 @@ impl Large {
 
     async fn is_full(&self) -> bool {
         // One family that is not there, so that it costs nothing.
-        let answer = get(self.address(), "/metrics?name[]=x", &[]).await;
+        let answer = get(self.address, "/metrics?name[]=x", &[]).await;
         answer.status == StatusCode::SERVICE_UNAVAILABLE
     }
 }
@@ -125,6 +122,11 @@ fn expected(format: Format) -> usize {
         piece.clear();
     }
     len + piece.len()
+}
+
+/// How many files and connections this process has open.
+fn descriptors() -> usize {
+    std::fs::read_dir("/dev/fd").unwrap().count()
 }
 
 /// Until it is so.
@@ -164,7 +166,7 @@ async fn a_large_scrape_has_little_in_memory_beside_its_snapshot() {
 #[tokio::test]
 async fn a_client_that_stops_reading_is_dropped_and_its_memory_is_free() {
     let large = large(2).await;
-    let before = MEMORY.current_usage();
+    let (before, connections) = (MEMORY.current_usage(), descriptors());
     let mut stalled = [large.stall(), large.stall()];
     assert!(large.is_full().await);
     // The memory of one snapshot was kept; the other is new.
@@ -174,6 +176,9 @@ async fn a_client_that_stops_reading_is_dropped_and_its_memory_is_free() {
     let waited = wait_for("its memory is free", PATIENCE * 8, freed).await;
     assert!(waited > PATIENCE / 4, "{waited:?}");
     assert!(!large.is_full().await);
+    // The connections' ends here stay.
+    let ended = async || descriptors() <= connections + stalled.len();
+    wait_for("the connections end", PATIENCE * 8, ended).await;
     // What was on its way comes, and then no end: the connection breaks off.
     for stream in &mut stalled {
         stream.set_read_timeout(Some(PATIENCE * 8)).unwrap();
@@ -183,6 +188,26 @@ async fn a_client_that_stops_reading_is_dropped_and_its_memory_is_free() {
             Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_waits_for_its_clients_forever_keeps_no_scrape_for_them() {
+    let alone = ALONE.lock().await;
+    let exposition = Exposition::new(&REGISTRY).at_once(1).patience(PATIENCE);
+    let app = axum::Router::new().route_service("/metrics", exposition);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async { axum::serve(listener, app).await });
+    let large = Large { address, _server: None, _alone: alone };
+    let mut stalled = large.stall();
+    assert!(large.is_full().await);
+    let free = async || !large.is_full().await;
+    let waited = wait_for("the next may scrape", PATIENCE * 8, free).await;
+    assert!(waited > PATIENCE / 4, "{waited:?}");
+    // It finds that the scrape was given up when it reads on.
+    let mut rest = Vec::new();
+    let _ = stalled.read_to_end(&mut rest);
+    assert!(!rest.ends_with(b"\r\n0\r\n\r\n"));
 }
 
 #[tokio::test]
@@ -200,7 +225,7 @@ async fn a_connection_that_is_dropped_frees_its_scrape_at_once() {
 #[tokio::test]
 async fn a_scraper_that_has_no_time_left_gets_no_more() {
     let large = large(1).await;
-    let mut stalled = TcpStream::connect(large.address()).unwrap();
+    let mut stalled = TcpStream::connect(large.address).unwrap();
     let within = "x-prometheus-scrape-timeout-seconds: 1";
     write!(stalled, "GET /metrics HTTP/1.1\r\nhost: x\r\n{within}\r\n\r\n").unwrap();
     // It takes a little again and again.
