@@ -39,13 +39,23 @@
 //!
 //! So the number of series depends on the declaration alone, never on what
 //! clients send.
+//!
+//! # Scrapes
+//!
+//! [`MetricsServer`] answers `GET /metrics` on a port, a thread and a runtime of its own.
+//! [`Exposition`] does the same as a service for a router that is there already. Both
+//! speak the format that the scraper asks for (text, OpenMetrics or protobuf), with gzip
+//! where it takes that, and send large scrapes piece by piece, so that a slow client costs
+//! a snapshot's memory and no more, and one that stops reading not even that for long.
 
 pub mod axum;
 mod endpoint;
+mod exposition;
 mod meter;
 mod metrics_server;
 
 pub use endpoint::StatusLabel;
+pub use exposition::{Exposition, ExpositionBody};
 pub use metrics_server::MetricsServer;
 
 /// The example in the README compiles.

@@ -65,7 +65,36 @@ impl Scraper {
         &self.out
     }
 
-    /// What the last scrape gave; nothing before the first.
+    /// Takes the snapshot of a scrape that leaves in pieces, of the families whose names
+    /// are wanted, as samples have them; [`write_some`](Self::write_some) writes it.
+    ///
+    /// ```
+    /// # use talea::{Counter, Opts, Registry};
+    /// # let registry = Registry::for_test()?;
+    /// # let _: Counter = registry.register(Opts::new("orders", "Orders accepted."))?;
+    /// let mut scraper = registry.scraper();
+    /// scraper.begin(|name| name == "orders_total");
+    /// let (mut sent, mut piece) = (0, Vec::new());
+    /// while scraper.write_some(&mut piece, 1 << 16) {
+    ///     sent += piece.len();
+    ///     piece.clear();
+    /// }
+    /// sent += piece.len();
+    /// assert_eq!(sent, registry.snapshot().to_text().len());
+    /// # Ok::<(), talea::Error>(())
+    /// ```
+    pub fn begin(&mut self, wants: impl Fn(&str) -> bool) {
+        self.registry.snapshot_into(&mut self.snapshot, wants);
+        self.encoder.begin();
+    }
+
+    /// Writes on at the end of `out`, until that is about as long as `enough`: it ends with
+    /// the series that makes it as long. False when all is written.
+    pub fn write_some(&mut self, out: &mut Vec<u8>, enough: usize) -> bool {
+        self.encoder.write_some(&self.snapshot, out, enough)
+    }
+
+    /// What the last [`scrape`](Self::scrape) gave; nothing before the first.
     pub fn scraped(&self) -> &[u8] {
         &self.out
     }

@@ -194,6 +194,30 @@ fn what_leaves_in_pieces_is_what_leaves_at_once() {
 }
 
 #[test]
+fn a_scraper_gives_pieces_of_one_scrape_after_the_other() {
+    let registry = one_of_each();
+    let mut scraper = registry.scraper();
+    scraper.format(Format::OpenMetrics, Escaping::default());
+    for _ in 0..2 {
+        scraper.begin(|name| name.starts_with("wait") || name == "calls_total");
+        let (mut pieces, mut piece) = (Vec::new(), Vec::new());
+        while scraper.write_some(&mut piece, 100) {
+            pieces.push(std::mem::take(&mut piece));
+        }
+        pieces.push(piece);
+        assert!(pieces.len() >= 3);
+        let text = String::from_utf8(pieces.concat()).unwrap();
+        let families: Vec<_> = text.lines().filter(|line| line.starts_with("# TYPE")).collect();
+        assert_eq!(families, ["# TYPE calls counter", "# TYPE wait_seconds histogram"]);
+        assert!(text.ends_with("# EOF\n"));
+    }
+    // One that was left half-way does not begin in the middle.
+    scraper.begin(|_| true);
+    assert!(scraper.write_some(&mut Vec::new(), 1));
+    assert_eq!(scraper.scrape(), scraped(&registry, Format::OpenMetrics, Escaping::default()));
+}
+
+#[test]
 fn a_second_scrape_allocates_nothing() {
     let registry = Registry::for_test().unwrap();
     let calls: Family<By<'static>, Counter> =

@@ -156,7 +156,6 @@ fn expected(snapshot: &Snapshot) -> Told {
                         told.insert((name, labels, bits(count as f64)));
                     }
                 }
-                _ => {}
             }
         }
     }

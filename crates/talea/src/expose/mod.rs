@@ -99,8 +99,13 @@ impl Encoder {
 
     /// Writes all of a snapshot.
     pub(crate) fn write(&mut self, snapshot: &Snapshot, out: &mut Vec<u8>) {
-        self.at = Place::default();
+        self.begin();
         self.write_some(snapshot, out, usize::MAX);
+    }
+
+    /// Has the next piece be the first of a snapshot.
+    pub(crate) fn begin(&mut self) {
+        self.at = Place::default();
     }
 
     /// Writes on, until `out` is as long as `enough` or longer; false when all is

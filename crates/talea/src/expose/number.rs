@@ -15,9 +15,11 @@ pub(crate) fn write_float(out: &mut Vec<u8>, x: f64) {
         out.extend_from_slice(if x > 0.0 { b"+Inf" } else { b"-Inf" });
     } else if x == x.trunc() && x.abs() < 1e15 {
         if x == 0.0 && x.is_sign_negative() {
-            out.push(b'-');
+            // Readers that take what has no point for an integer lose the sign of `-0`.
+            out.extend_from_slice(b"-0.0");
+        } else {
+            write_integer(out, x as i64);
         }
-        write_integer(out, x as i64);
     } else {
         out.extend_from_slice(ryu::Buffer::new().format_finite(x).as_bytes());
     }
@@ -76,7 +78,7 @@ mod tests {
     fn floats_are_written_as_prometheus_reads_them() {
         for (x, shown, bound, canonical) in [
             (0.0, "0", "0", "0.0"),
-            (-0.0, "-0", "-0", "-0.0"),
+            (-0.0, "-0.0", "-0.0", "-0.0"),
             (10.0, "10", "10", "10.0"),
             (-2.0, "-2", "-2", "-2.0"),
             (0.005, "0.005", "0.005", "0.005"),

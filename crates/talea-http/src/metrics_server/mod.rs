@@ -1,17 +1,21 @@
 //! A server for the metrics, on a port and a thread of its own.
 
+mod patient;
+
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::thread::JoinHandle;
 
-use ::axum::http::header::CONTENT_TYPE;
-use ::axum::routing::get;
 use talea::Registry;
 use tokio::sync::oneshot;
 
-/// Serves `GET /metrics` in the Prometheus text format. It has a thread and a
-/// runtime of its own, so that a scrape neither waits for the service's workers
-/// nor counts among its tasks. It stops when it is dropped.
+use crate::exposition::Exposition;
+use patient::PatientListener;
+
+/// Serves `GET /metrics` as an [`Exposition`] does. It has a thread and a runtime of its
+/// own, so that a scrape neither waits for the service's workers nor counts among its
+/// tasks. A connection whose client stops reading is ended as soon as the exposition's
+/// [`patience`](Exposition::patience) is. It stops when it is dropped.
 #[derive(Debug)]
 pub struct MetricsServer {
     address: SocketAddr,
@@ -43,20 +47,37 @@ impl MetricsServer {
         registry: &Registry,
         routes: ::axum::Router,
     ) -> io::Result<Self> {
+        Self::bind_exposition(address, Exposition::new(registry), routes)
+    }
+
+    /// The same with limits of its own.
+    ///
+    /// # Errors
+    ///
+    /// As [`bind`](Self::bind).
+    ///
+    /// # Panics
+    ///
+    /// As [`bind_with`](Self::bind_with).
+    pub fn bind_exposition(
+        address: SocketAddr,
+        exposition: Exposition,
+        routes: ::axum::Router,
+    ) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        let registry = registry.clone();
-        let scrape = async move || {
-            ([(CONTENT_TYPE, talea::TEXT_CONTENT_TYPE)], registry.snapshot().to_text())
-        };
-        let app = routes.route("/metrics", get(scrape));
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let patience = exposition.patient_for();
+        let app = routes.route_service("/metrics", exposition);
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .thread_name("talea-scrape")
+            .build()?;
         let (stop, stopped) = oneshot::channel();
         let serve = async move {
             let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
             tokio::select! {
-                _ = ::axum::serve(listener, app) => {}
+                _ = ::axum::serve(PatientListener::new(listener, patience), app) => {}
                 _ = stopped => {}
             }
         };

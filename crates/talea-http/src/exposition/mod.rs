@@ -1,0 +1,201 @@
+//! A service that answers scrapes.
+
+mod asked;
+mod body;
+mod piece;
+mod scrapers;
+
+pub use body::ExpositionBody;
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use ::http::header::{
+    ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, InvalidHeaderValue, RETRY_AFTER, VARY,
+};
+use ::http::{Request, Response, StatusCode};
+use talea::Registry;
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, timeout_at};
+use tower_service::Service;
+
+use asked::{Asked, Refused};
+use piece::Source;
+use scrapers::Scrapers;
+
+/// How many scrapes are served at once.
+const AT_ONCE: usize = 4;
+/// How long a client may take for a piece of a scrape.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long it may take for all of it, if it does not say itself.
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// A service that answers scrapes of a registry, for a router of your own;
+/// [`MetricsServer`](crate::MetricsServer) serves it on a port of its own.
+///
+/// ```
+/// # fn main() -> Result<(), talea::Error> {
+/// # let registry = talea::Registry::for_test()?;
+/// let metrics = talea_http::Exposition::new(&registry);
+/// let app: axum::Router = axum::Router::new().route_service("/metrics", metrics);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// - **What it answers.** `GET` and `HEAD`, in the format that the request's Accept header
+///   asks for ([`Format::negotiate`](talea::Format::negotiate)), compressed by gzip where
+///   Accept-Encoding takes that as gladly as what is not compressed. With `?name[]=`, once
+///   or more often, only the families of these names, as samples have them (a counter's
+///   with `_total`).
+/// - **Large scrapes** leave in pieces of 64 KiB, each made when the connection takes it,
+///   so that a scrape has its snapshot and a piece in memory. A small one has a
+///   Content-Length. The memory of one snapshot is kept for the next scrape.
+/// - **What it refuses.** Other methods with 405; more scrapes at once than
+///   [`at_once`](Self::at_once) says with 503 and Retry-After; an Accept-Encoding that
+///   takes neither gzip nor what is not compressed with 406.
+/// - **How long it takes.** No longer than `X-Prometheus-Scrape-Timeout-Seconds` says, or
+///   five minutes: a snapshot that is not there by then is a 503, a body that is not sent
+///   breaks off. So does that of a client that stops reading; see
+///   [`patience`](Self::patience).
+///
+/// # Cost
+///
+/// A worker of the runtime only hands pieces over. Snapshots are taken (some 20 ms for a
+/// million series, and what [`Registry::on_snapshot`] calls) and pieces are made (about
+/// 0.1 ms; several with gzip) in the runtime's pool for blocking work, at the cost of a
+/// hand-over for each.
+///
+/// It needs a tokio runtime with time enabled, as `#[tokio::main]` has.
+#[derive(Clone, Debug)]
+pub struct Exposition {
+    registry: Registry,
+    scrapers: Scrapers,
+    patience: Duration,
+}
+
+impl Exposition {
+    /// One with the default limits. Clones share what they serve at once and the memory
+    /// that they keep.
+    pub fn new(registry: &Registry) -> Self {
+        let scrapers = Scrapers::new(registry, AT_ONCE);
+        Self { registry: registry.clone(), scrapers, patience: PATIENCE }
+    }
+
+    /// How many scrapes are served at once, at least one; each has a snapshot in memory.
+    /// Default: 4.
+    #[must_use]
+    pub fn at_once(mut self, scrapes: usize) -> Self {
+        self.scrapers = Scrapers::new(&self.registry, scrapes.max(1));
+        self
+    }
+
+    /// How long a client may take for a piece of a large scrape before the scrape is given
+    /// up and its memory is free. Default: 30 s.
+    ///
+    /// The connection's own buffers stay until it ends, which is up to the server.
+    /// [`MetricsServer`](crate::MetricsServer) ends it.
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    pub(crate) fn patient_for(&self) -> Duration {
+        self.patience
+    }
+
+    async fn answer(self, asked: Result<Asked, Refused>) -> Response<ExpositionBody> {
+        let asked = match asked {
+            Ok(asked) => asked,
+            Err(Refused::Method) => {
+                let allowed = [(ALLOW, HeaderValue::from_static("GET, HEAD"))];
+                return refuse(StatusCode::METHOD_NOT_ALLOWED, allowed, "Ask by GET or HEAD.\n");
+            }
+            Err(Refused::Encoding) => {
+                let told = "There is gzip and what is not compressed (identity).\n";
+                return refuse(StatusCode::NOT_ACCEPTABLE, [vary()], told);
+            }
+        };
+        let Some(scraper) = self.scrapers.lend() else {
+            let soon = [(RETRY_AFTER, HeaderValue::from_static("1"))];
+            let told = "As many scrapes are being served as are allowed at once.\n";
+            return refuse(StatusCode::SERVICE_UNAVAILABLE, soon, told);
+        };
+        let Ok(headers) = headers(&asked) else {
+            return refuse(StatusCode::INTERNAL_SERVER_ERROR, [], "");
+        };
+        let until = Instant::now() + asked.within.unwrap_or(LONGEST).min(LONGEST);
+        let first = spawn_blocking(move || {
+            let mut source = Source::new(scraper, &asked);
+            (source.next(), source)
+        });
+        let body = match timeout_at(until, first).await {
+            Ok(Ok((Ok(first), source))) => ExpositionBody::new(first, source, self.patience, until),
+            // Somebody's `on_snapshot` panicked.
+            Ok(Ok((Err(_), _)) | Err(_)) => {
+                let told = "The snapshot could not be taken.\n";
+                return refuse(StatusCode::INTERNAL_SERVER_ERROR, [], told);
+            }
+            Err(_) => {
+                let told = "The snapshot took longer than the scraper waits.\n";
+                return refuse(StatusCode::SERVICE_UNAVAILABLE, [], told);
+            }
+        };
+        respond(StatusCode::OK, headers, body)
+    }
+}
+
+/// Takes requests with any body, which it does not read.
+impl<B> Service<Request<B>> for Exposition {
+    type Response = Response<ExpositionBody>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let asked = Asked::of(request.method(), request.uri(), request.headers());
+        let exposition = self.clone();
+        Box::pin(async move { Ok(exposition.answer(asked).await) })
+    }
+}
+
+type Header = (::http::HeaderName, HeaderValue);
+
+fn vary() -> Header {
+    (VARY, HeaderValue::from_static("Accept, Accept-Encoding"))
+}
+
+fn headers(asked: &Asked) -> Result<Vec<Header>, InvalidHeaderValue> {
+    let kind = HeaderValue::try_from(asked.format.content_type(asked.escaping))?;
+    let mut headers = vec![(CONTENT_TYPE, kind), vary()];
+    if asked.gzip {
+        headers.push((CONTENT_ENCODING, HeaderValue::from_static("gzip")));
+    }
+    Ok(headers)
+}
+
+fn refuse(
+    status: StatusCode,
+    headers: impl IntoIterator<Item = Header>,
+    told: &'static str,
+) -> Response<ExpositionBody> {
+    let plain = (CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    respond(status, headers.into_iter().chain([plain]), ExpositionBody::of_text(told))
+}
+
+fn respond(
+    status: StatusCode,
+    headers: impl IntoIterator<Item = Header>,
+    body: ExpositionBody,
+) -> Response<ExpositionBody> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response.headers_mut().extend(headers);
+    response
+}

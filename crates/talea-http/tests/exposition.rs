@@ -1,0 +1,196 @@
+//! Claims about what a scraper gets, over real connections.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use axum::http::{Method, StatusCode};
+use talea::{Counter, Escaping, Format, Gauge, Histogram, Opts, Registry, Seconds};
+use talea_http::{Exposition, MetricsServer};
+
+use client::{ask, get};
+
+mod client;
+
+const OPENMETRICS: &str = "application/openmetrics-text;version=1.0.0";
+const PROTOBUF: &str = "application/vnd.google.protobuf;\
+                        proto=io.prometheus.client.MetricFamily;encoding=delimited";
+
+fn some_metrics() -> Registry {
+    let registry = Registry::for_test().unwrap();
+    registry.register::<Counter>(Opts::new("calls", "Calls.")).unwrap().add(3);
+    let opts = Opts::new("wait", "Time to wait.");
+    registry.register::<Histogram<Seconds>>(opts).unwrap().observe(Duration::from_millis(3));
+    let opts = Opts::new("größe", "Size.").utf8_names(true);
+    registry.register::<Gauge>(opts).unwrap().set(-7);
+    registry
+}
+
+fn serve(exposition: Exposition) -> MetricsServer {
+    let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
+    MetricsServer::bind_exposition(loopback, exposition, axum::Router::new()).unwrap()
+}
+
+fn scraped(registry: &Registry, format: Format, escaping: Escaping) -> Vec<u8> {
+    let mut scraper = registry.scraper();
+    scraper.format(format, escaping);
+    scraper.scrape().to_vec()
+}
+
+#[tokio::test]
+async fn each_format_comes_with_its_type_and_compressed_for_who_asks() {
+    let registry = some_metrics();
+    let server = serve(Exposition::new(&registry));
+    let address = server.local_addr();
+    let v3 = format!("{OPENMETRICS};escaping=allow-utf-8;q=0.5,text/plain;q=0.3,*/*;q=0.1");
+    let values = format!("{PROTOBUF};escaping=values,{OPENMETRICS};q=0.8");
+    for (accept, format, escaping) in [
+        (None, Format::Text, Escaping::Underscores),
+        (Some("*/*"), Format::Text, Escaping::Underscores),
+        (Some("text/plain;escaping=dots"), Format::Text, Escaping::Dots),
+        (Some(OPENMETRICS), Format::OpenMetrics, Escaping::Underscores),
+        (Some(&v3), Format::OpenMetrics, Escaping::AllowUtf8),
+        (Some("application/openmetrics-text"), Format::OpenMetricsDraft, Escaping::Underscores),
+        (Some(PROTOBUF), Format::Protobuf, Escaping::Underscores),
+        (Some(&values), Format::Protobuf, Escaping::Values),
+    ] {
+        let expected = scraped(&registry, format, escaping);
+        for (encoding, compressed) in [
+            (None, false),
+            (Some("gzip"), true),
+            (Some("deflate, gzip;q=0.5, *;q=0.1"), true),
+            (Some("gzip;q=0.5, identity"), false),
+            (Some("identity;q=0, gzip;q=0.1"), true),
+            (Some("br"), false),
+        ] {
+            let accept = accept.map(|accept| ("accept", accept));
+            let encoding = encoding.map(|encoding| ("accept-encoding", encoding));
+            let headers: Vec<_> = accept.into_iter().chain(encoding).collect();
+            let answer = get(address, "/metrics", &headers).await;
+            assert_eq!(answer.status, StatusCode::OK, "{headers:?}");
+            assert_eq!(answer.header("content-type"), format.content_type(escaping));
+            assert_eq!(answer.header("vary"), "Accept, Accept-Encoding");
+            assert_eq!(answer.header("content-length"), answer.body.len().to_string());
+            if compressed {
+                assert_eq!(answer.unzipped(), expected, "{headers:?}");
+            } else {
+                assert_eq!(answer.header("content-encoding"), "");
+                assert_eq!(answer.body, expected, "{headers:?}");
+            }
+        }
+    }
+    let answer = get(address, "/metrics", &[("accept-encoding", "identity;q=0")]).await;
+    assert_eq!(answer.status, StatusCode::NOT_ACCEPTABLE);
+    assert!(answer.text().contains("gzip"));
+}
+
+#[tokio::test]
+async fn head_has_the_headers_of_get_and_other_methods_are_refused() {
+    let registry = some_metrics();
+    let server = serve(Exposition::new(&registry));
+    for encoding in ["identity", "gzip"] {
+        let headers = [("accept-encoding", encoding), ("accept", OPENMETRICS)];
+        let got = get(server.local_addr(), "/metrics", &headers).await;
+        let answer = ask(server.local_addr(), Method::HEAD, "/metrics", &headers).await;
+        assert_eq!(answer.status, StatusCode::OK);
+        assert_eq!(answer.body, "");
+        for name in ["content-type", "content-encoding", "content-length", "vary"] {
+            assert_eq!(answer.header(name), got.header(name), "{name}");
+        }
+    }
+    for method in [Method::POST, Method::PUT, Method::DELETE, Method::OPTIONS] {
+        let answer = ask(server.local_addr(), method, "/metrics", &[]).await;
+        assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED);
+        assert_eq!(answer.header("allow"), "GET, HEAD");
+    }
+}
+
+#[tokio::test]
+async fn who_names_families_gets_those() {
+    let server = serve(Exposition::new(&some_metrics()));
+    for (query, expected) in [
+        ("", &["calls_total", "größe", "wait_seconds"][..]),
+        ("?", &["calls_total", "größe", "wait_seconds"]),
+        ("?name=calls_total", &["calls_total", "größe", "wait_seconds"]),
+        ("?name[]=calls_total", &["calls_total"]),
+        ("?name%5B%5D=wait_seconds&x=y&name[]=calls_total", &["calls_total", "wait_seconds"]),
+        ("?name[]=gr%C3%B6%C3%9Fe", &["größe"]),
+        ("?name[]=calls", &[]),
+        ("?name[]=", &[]),
+    ] {
+        let accept = [("accept", "text/plain;version=0.0.4;escaping=allow-utf-8")];
+        let answer = get(server.local_addr(), &format!("/metrics{query}"), &accept).await;
+        let types = answer.text().lines().filter_map(|line| line.strip_prefix("# TYPE "));
+        let names = types.map(|line| line.rsplit_once(' ').unwrap().0.trim_matches('"'));
+        assert_eq!(names.collect::<Vec<_>>(), expected, "{query}");
+    }
+    let accept = [("accept", OPENMETRICS)];
+    let answer = get(server.local_addr(), "/metrics?name[]=none", &accept).await;
+    assert_eq!(answer.body, "# EOF\n");
+}
+
+#[tokio::test]
+async fn it_stands_in_any_router() {
+    let registry = some_metrics();
+    let app = axum::Router::new().route_service("/own", Exposition::new(&registry));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async { axum::serve(listener, app).await });
+    let answer = get(address, "/own", &[]).await;
+    assert_eq!(answer.text(), registry.snapshot().to_text().replace("größe", "gr__e"));
+    assert_eq!(get(address, "/metrics", &[]).await.status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn more_scrapes_at_once_than_are_allowed_are_told_to_come_again() {
+    let registry = some_metrics();
+    let (waiting, open) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (begins, may_end) = (Arc::clone(&waiting), Arc::clone(&open));
+    registry.on_snapshot(move || {
+        begins.store(true, Ordering::Relaxed);
+        while !may_end.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    let server = serve(Exposition::new(&registry).at_once(1));
+    let address = server.local_addr();
+    let first = tokio::spawn(async move { get(address, "/metrics", &[]).await });
+    while !waiting.load(Ordering::Relaxed) {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    // The server answers while a snapshot is being taken.
+    let second = get(address, "/metrics", &[]).await;
+    assert_eq!(second.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(second.header("retry-after"), "1");
+    open.store(true, Ordering::Relaxed);
+    assert_eq!(first.await.unwrap().status, StatusCode::OK);
+    assert_eq!(get(address, "/metrics", &[]).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_snapshot_that_takes_longer_than_the_scraper_waits_is_told() {
+    let registry = some_metrics();
+    registry.on_snapshot(|| std::thread::sleep(Duration::from_millis(700)));
+    let server = serve(Exposition::new(&registry));
+    let asked = Instant::now();
+    let within = |seconds| [("x-prometheus-scrape-timeout-seconds", seconds)];
+    let answer = get(server.local_addr(), "/metrics", &within("0.05")).await;
+    assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert!(asked.elapsed() < Duration::from_millis(600), "{:?}", asked.elapsed());
+    let answer = get(server.local_addr(), "/metrics", &within("20")).await;
+    assert_eq!(answer.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_panic_before_a_snapshot_fails_that_scrape_alone() {
+    let registry = some_metrics();
+    let panics = Arc::new(AtomicBool::new(true));
+    let now = Arc::clone(&panics);
+    registry.on_snapshot(move || assert!(!now.load(Ordering::Relaxed), "as the test wants it"));
+    let server = serve(Exposition::new(&registry).at_once(1));
+    let answer = get(server.local_addr(), "/metrics", &[]).await;
+    assert_eq!(answer.status, StatusCode::INTERNAL_SERVER_ERROR);
+    panics.store(false, Ordering::Relaxed);
+    assert_eq!(get(server.local_addr(), "/metrics", &[]).await.status, StatusCode::OK);
+}

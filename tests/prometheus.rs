@@ -1,0 +1,168 @@
+//! Claims about what a real Prometheus scrapes from a live service: Debian's, 2.42.
+
+use std::future::ready;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use axum::Router;
+use axum::extract::Request;
+use axum::http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE};
+use axum::middleware::{map_request, map_response};
+use axum::response::Response;
+use stage::{Job, Prometheus, assert_same, escaped_by_underscores, hard_metrics, samples};
+use talea::Registry;
+use talea_http::{Exposition, MetricsServer};
+
+/// How often it must have come: also with memory that was used before.
+const SCRAPES: f64 = 4.0;
+const WITHIN: Duration = Duration::from_secs(40);
+
+/// What a service answered with, scrape by scrape.
+type Answers = Arc<Mutex<Vec<(String, String)>>>;
+
+struct Service {
+    registry: Registry,
+    server: MetricsServer,
+    answers: Answers,
+}
+
+/// Serves metrics that do not change, on `/asked` as Prometheus asks for them and on
+/// `/text` as if it knew the text format alone.
+fn serve() -> Service {
+    let registry = hard_metrics().unwrap();
+    let answers = Answers::default();
+    let kept = Arc::clone(&answers);
+    let keep = move |response: Response| {
+        let header = |name| response.headers().get(name).map_or("", |v| v.to_str().unwrap());
+        let answer = (header(CONTENT_TYPE).to_owned(), header(CONTENT_ENCODING).to_owned());
+        kept.lock().unwrap().push(answer);
+        ready(response)
+    };
+    let forget = async |mut request: Request| {
+        request.headers_mut().remove(ACCEPT);
+        request
+    };
+    let exposition = Exposition::new(&registry);
+    let text = Router::new().route_service("/text", exposition.clone()).layer(map_request(forget));
+    let asked = Router::new().route_service("/asked", exposition);
+    let routes = asked.merge(text).layer(map_response(keep));
+    let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
+    let server = MetricsServer::bind_with(loopback, &registry, routes).unwrap();
+    Service { registry, server, answers }
+}
+
+/// Has it scraped as `path` says; checks all but the exemplars.
+async fn scrape(features: &str, path: &str, kind: &str, created: bool) -> (Service, Prometheus) {
+    let service = serve();
+    let jobs = [Job { name: "talea", address: service.server.local_addr(), path }];
+    let prometheus = Prometheus::start(&jobs, features).await;
+    let began = Instant::now();
+    while prometheus.number("count_over_time(up[1h])").await.unwrap_or(0.0) < SCRAPES {
+        assert!(began.elapsed() < WITHIN, "{}", prometheus.log());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(prometheus.number("min_over_time(up[1h])").await, Some(1.0), "{}", prometheus.log());
+
+    let expected = escaped_by_underscores(&samples(&service.registry.snapshot(), created));
+    let own = r#"__name__!~"up|scrape_.*",job="talea""#;
+    assert_same(&prometheus.query(&format!("{{{own}}}")).await, &expected);
+    let count = Some(expected.len() as f64);
+    for query in ["scrape_samples_scraped", "scrape_samples_post_metric_relabeling"] {
+        assert_eq!(prometheus.number(query).await, count, "{query}");
+    }
+    // Each came with each scrape, and never otherwise.
+    let all = prometheus.api("query", &[("query", &format!("{{{own}}}[1h]"))]).await;
+    for series in all["result"].as_array().unwrap() {
+        let values = series["values"].as_array().unwrap();
+        assert!(values.len() as f64 >= SCRAPES, "{series}");
+        assert!(values.iter().all(|value| value[1] == values[0][1]), "{series}");
+    }
+
+    let answers = service.answers.lock().unwrap().clone();
+    assert!(answers.len() as f64 >= SCRAPES);
+    for (content_type, encoding) in &answers {
+        assert!(content_type.starts_with(kind), "{content_type}");
+        assert_eq!(encoding, "gzip");
+    }
+    assert_eq!(prometheus.log(), "", "it complains");
+    (service, prometheus)
+}
+
+/// What its API finds of exemplars is what was given; `shown` is how it shows the values of
+/// their labels.
+async fn check_exemplars(
+    prometheus: &Prometheus,
+    service: &Service,
+    shown: impl Fn(&str) -> String,
+) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    let (start, end) = ((now - 3600).to_string(), (now + 60).to_string());
+    let mut expected = 0;
+    for family in service.registry.snapshot().families() {
+        for series in family.series() {
+            for exemplar in series.exemplars() {
+                expected += 1;
+                let trace = &exemplar.labels.iter().find(|(name, _)| name == "trace_id").unwrap().1;
+                let parameters = [
+                    ("query", &*format!("{{__name__=~\"{}.*\"}}", family.name())),
+                    ("start", &start),
+                    ("end", &end),
+                ];
+                let found = prometheus.api("query_exemplars", &parameters).await;
+                let all = found.as_array().unwrap().iter();
+                let all = all.flat_map(|series| series["exemplars"].as_array().unwrap());
+                let found = all.filter(|found| found["labels"]["trace_id"] == **trace);
+                let found: Vec<_> = found.collect();
+                assert_eq!(found.len(), 1, "{trace}: {found:?}");
+                let labels = found[0]["labels"].as_object().unwrap();
+                assert_eq!(labels.len(), exemplar.labels.len());
+                for (name, value) in &exemplar.labels {
+                    assert_eq!(labels[name], shown(value));
+                }
+                let value = found[0]["value"].as_str().unwrap().parse::<f64>();
+                assert_eq!(value, Ok(exemplar.value));
+                let time = exemplar.time.duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
+                let found = found[0]["timestamp"].as_f64().unwrap();
+                assert!((found - time).abs() < 0.002, "{found} {time}");
+            }
+        }
+    }
+    assert_eq!(expected, 3);
+}
+
+#[tokio::test]
+async fn it_reads_openmetrics_as_it_asks_for_by_default() {
+    let (service, prometheus) =
+        scrape("exemplar-storage", "/asked", "application/openmetrics-text; version=1.0.0", true)
+            .await;
+    // This version does not undo what is escaped in OpenMetrics' exemplars.
+    let escaped =
+        |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    check_exemplars(&prometheus, &service, escaped).await;
+    let types = prometheus.api("metadata", &[]).await;
+    for (name, kind) in [
+        ("texts", "counter"),
+        ("floats", "gauge"),
+        ("wait_seconds", "histogram"),
+        ("build", "info"),
+        ("circuit", "stateset"),
+    ] {
+        assert_eq!(types[name][0]["type"], kind, "{name}");
+    }
+    assert_eq!(types["texts"][0]["help"], "Help with \\ and \"quotes\",\nlines and ünïcode.");
+    assert_eq!(types["wait_seconds"][0]["unit"], "seconds");
+}
+
+#[tokio::test]
+async fn it_reads_the_text_format() {
+    scrape("exemplar-storage", "/text", "text/plain; version=0.0.4", false).await;
+}
+
+#[tokio::test]
+async fn it_reads_protobuf_as_it_asks_for_with_native_histograms() {
+    let features = "exemplar-storage,native-histograms";
+    let (service, prometheus) =
+        scrape(features, "/asked", "application/vnd.google.protobuf", false).await;
+    check_exemplars(&prometheus, &service, str::to_owned).await;
+}

@@ -1,0 +1,168 @@
+//! A Prometheus of our own.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::net::{SocketAddr, TcpListener};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value as Json;
+use tempfile::TempDir;
+
+use crate::client::get;
+use crate::samples::Samples;
+
+const READY_WITHIN: Duration = Duration::from_secs(30);
+
+/// What it scrapes.
+#[derive(Clone, Debug)]
+pub struct Job<'a> {
+    /// The label `job` of what it finds there.
+    pub name: &'a str,
+    /// Whom it asks.
+    pub address: SocketAddr,
+    /// For what.
+    pub path: &'a str,
+}
+
+/// A Prometheus that runs, with its data in a folder that goes with it.
+#[derive(Debug)]
+pub struct Prometheus {
+    child: Child,
+    address: SocketAddr,
+    folder: TempDir,
+}
+
+impl Prometheus {
+    /// Starts one and waits until it is ready. It scrapes twice a second.
+    ///
+    /// # Panics
+    ///
+    /// It does not start.
+    pub async fn start(jobs: &[Job<'_>], features: &str) -> Self {
+        for _ in 0..5 {
+            // Another program may take the port before it does.
+            if let Some(started) = Self::try_start(jobs, features).await {
+                return started;
+            }
+        }
+        panic!("prometheus finds no free port");
+    }
+
+    async fn try_start(jobs: &[Job<'_>], features: &str) -> Option<Self> {
+        let folder = TempDir::new().expect("a folder for Prometheus");
+        let config = folder.path().join("prometheus.yml");
+        fs::write(&config, configuration(jobs)).expect("its configuration is written");
+        let log = File::create(folder.path().join("log")).expect("its log is made");
+        let address = free_address();
+        // It dies with this thread too, so that it goes even where a test is killed.
+        let child = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL", "prometheus", "--log.level=warn"])
+            .arg(format!("--config.file={}", config.display()))
+            .arg(format!("--storage.tsdb.path={}", folder.path().join("data").display()))
+            .arg(format!("--web.listen-address={address}"))
+            .arg(format!("--enable-feature={features}"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn();
+        let child = child.expect("setpriv runs; scripts/setup --test installs prometheus");
+        let mut started = Self { child, address, folder };
+        let began = Instant::now();
+        while !matches!(get(address, "/-/ready").await, Ok((status, _)) if status == 200) {
+            let ended = started.child.try_wait().expect("it can be waited for");
+            if ended.is_some() && started.log().contains("address already in use") {
+                return None;
+            }
+            assert!(
+                ended.is_none() && began.elapsed() < READY_WITHIN,
+                "prometheus does not start; scripts/setup --test installs it. {}",
+                started.log()
+            );
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        Some(started)
+    }
+
+    /// What it complains of.
+    ///
+    /// # Panics
+    ///
+    /// Its log cannot be read.
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.folder.path().join("log")).expect("it has a log")
+    }
+
+    /// The data that its API answers with.
+    ///
+    /// # Panics
+    ///
+    /// It answers with an error.
+    pub async fn api(&self, path: &str, parameters: &[(&str, &str)]) -> Json {
+        let query =
+            form_urlencoded::Serializer::new(String::new()).extend_pairs(parameters).finish();
+        let path = format!("/api/v1/{path}?{query}");
+        let (status, body) = get(self.address, &path).await.expect("Prometheus answers");
+        let mut answer: Json = serde_json::from_slice(&body).expect("it answers in JSON");
+        assert!(status == 200 && answer["status"] == "success", "{path}: {answer}");
+        answer["data"].take()
+    }
+
+    /// What a query finds, without the labels that Prometheus itself adds.
+    ///
+    /// # Panics
+    ///
+    /// It is no query for numbers.
+    pub async fn query(&self, query: &str) -> Samples {
+        let data = self.api("query", &[("query", query)]).await;
+        let found = data["result"].as_array().expect("a query finds a list");
+        let all = found.iter().map(|sample| {
+            let mut labels = labels(&sample["metric"]);
+            let name = labels.remove("__name__").unwrap_or_default();
+            labels.remove("job");
+            labels.remove("instance");
+            if let Some(le) = labels.get_mut("le") {
+                *le = le.parse::<f64>().expect("a bound is a number").to_string();
+            }
+            let value = sample["value"][1].as_str().and_then(|value| value.parse().ok());
+            ((name, labels), value.expect("a sample has a value"))
+        });
+        let all: Samples = all.collect();
+        assert_eq!(all.len(), found.len(), "{query} finds something twice");
+        all
+    }
+
+    /// The one number that a query finds.
+    pub async fn number(&self, query: &str) -> Option<f64> {
+        self.query(query).await.into_values().next()
+    }
+}
+
+/// Whatever happens to the test.
+impl Drop for Prometheus {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The labels that an answer has.
+pub(crate) fn labels(json: &Json) -> BTreeMap<String, String> {
+    let all = json.as_object().into_iter().flatten();
+    all.map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned())).collect()
+}
+
+fn configuration(jobs: &[Job<'_>]) -> String {
+    let mut out = String::from("global: {scrape_interval: 500ms, scrape_timeout: 500ms}\n");
+    out += "scrape_configs:\n";
+    for Job { name, address, path } in jobs {
+        out += &format!("- job_name: {name}\n  metrics_path: {path}\n");
+        out += &format!("  static_configs: [{{targets: ['{address}']}}]\n");
+    }
+    out
+}
+
+fn free_address() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
+    listener.local_addr().expect("a listener has an address")
+}

@@ -1,0 +1,72 @@
+//! The parsers of Python's prometheus_client, which `scripts/setup --test` installs.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value as Json;
+
+use crate::prometheus::labels;
+use crate::samples::Samples;
+
+/// One of its parsers.
+#[derive(Clone, Copy, Debug)]
+pub enum Parser {
+    /// That of the text format.
+    Text,
+    /// That of OpenMetrics, which checks more.
+    OpenMetrics,
+}
+
+/// What it reads: the samples, and of each its exemplar where it has one.
+///
+/// # Panics
+///
+/// It refuses the text, or cannot be run.
+pub fn read(parser: Parser, text: &[u8]) -> (Samples, Vec<Json>) {
+    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("read.py");
+    let name = match parser {
+        Parser::Text => "text",
+        Parser::OpenMetrics => "openmetrics",
+    };
+    let mut child = Command::new(interpreter())
+        .arg(python)
+        .arg(name)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| {
+            let wanted = interpreter();
+            panic!("{wanted}: {error}; scripts/setup --test makes it, with the same target folder")
+        });
+    // It reads all before it writes.
+    let mut input = child.stdin.take().expect("it has an input");
+    input.write_all(text).expect("it reads");
+    drop(input);
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success(), "prometheus_client refuses it");
+    let (mut samples, mut exemplars) = (Samples::new(), Vec::new());
+    for line in output.stdout.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+        let sample: Json = serde_json::from_slice(line).expect("read.py writes JSON");
+        let text = |key: &str| sample[key].as_str().expect("read.py writes text").to_owned();
+        let mut labels = labels(&sample["labels"]);
+        labels.retain(|_, value| !value.is_empty());
+        if let Some(le) = labels.get_mut("le") {
+            *le = le.parse::<f64>().expect("a bound is a number").to_string();
+        }
+        let value = text("value").parse().expect("a value is a number");
+        let before = samples.insert((text("name"), labels), value);
+        assert_eq!(before, None, "{sample}");
+        exemplars.extend((!sample["exemplar"].is_null()).then(|| sample["exemplar"].clone()));
+    }
+    (samples, exemplars)
+}
+
+/// That of the folder which cargo builds into.
+fn interpreter() -> String {
+    let target = match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(folder) => folder.into(),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"),
+    };
+    target.join("python/bin/python").display().to_string()
+}

@@ -1,0 +1,94 @@
+//! What a scraper must have read: each sample of a snapshot.
+
+use std::collections::BTreeMap;
+use std::time::UNIX_EPOCH;
+
+use talea::{Kind, SeriesSnapshot, Snapshot, Value};
+
+/// A sample's name and labels. A label without a value is none.
+pub type Key = (String, BTreeMap<String, String>);
+
+/// Samples and their values.
+pub type Samples = BTreeMap<Key, f64>;
+
+/// All samples of a snapshot; with the times at which they began to count, if the format
+/// has them. Bounds are shown as [`f64`] shows them.
+pub fn samples(snapshot: &Snapshot, created: bool) -> Samples {
+    let mut all = Samples::new();
+    for family in snapshot.families() {
+        for series in family.series() {
+            let labels: Vec<_> = series.labels();
+            let mut put = |ending: &str, le: Option<f64>, value: f64| {
+                let name = match ending {
+                    "_created" => family.name().trim_end_matches("_total"),
+                    _ => family.name(),
+                };
+                let le = le.map(|le| ("le".to_owned(), le.to_string()));
+                let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+                let labels = labels.filter(|(_, value)| !value.is_empty()).chain(le).collect();
+                let before = all.insert((name.to_owned() + ending, labels), value);
+                assert_eq!(before, None, "{name}");
+            };
+            match series.value() {
+                Value::Unsigned(n) => put("", None, n as f64),
+                Value::Signed(n) => put("", None, n as f64),
+                Value::Float(x) => put("", None, x),
+                Value::Histogram(histogram) => {
+                    histogram.cumulative().for_each(|(le, n)| put("_bucket", Some(le), n as f64));
+                    put("_count", None, histogram.count() as f64);
+                    put("_sum", None, histogram.sum());
+                }
+            }
+            let counts = matches!(family.kind(), Kind::Counter | Kind::Histogram);
+            if let Some(since) = created_seconds(&series).filter(|_| created && counts) {
+                put("_created", None, since);
+            }
+        }
+    }
+    all
+}
+
+/// The nearest float to the decimal number that a scrape shows.
+fn created_seconds(series: &SeriesSnapshot<'_>) -> Option<f64> {
+    let since = series.created()?.duration_since(UNIX_EPOCH).ok()?;
+    format!("{}.{:09}", since.as_secs(), since.subsec_nanos()).parse().ok()
+}
+
+/// What becomes of names for a scraper that knows letters, digits, `_` and `:` alone.
+pub fn escaped_by_underscores(samples: &Samples) -> Samples {
+    let plain = |c: char| match c {
+        _ if c.is_ascii_alphanumeric() || matches!(c, '_' | ':') => c,
+        _ => '_',
+    };
+    let escaped = |name: &String| name.chars().map(plain).collect::<String>();
+    let all = samples.iter().map(|((name, labels), &value)| {
+        let labels = labels.iter().map(|(name, value)| (escaped(name), value.clone()));
+        ((escaped(name), labels.collect()), value)
+    });
+    all.collect()
+}
+
+/// Panics unless both have the same samples of the same values, to the last bit but for
+/// what kind of NaN one is.
+///
+/// # Panics
+///
+/// They have not.
+pub fn assert_same(found: &Samples, expected: &Samples) {
+    let same = |a: f64, b: f64| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+    let mut wrong = Vec::new();
+    for (key, &value) in expected {
+        match found.get(key) {
+            Some(&other) if same(value, other) => {}
+            other => wrong.push(format!("{key:?} is {value:?} and was read as {other:?}")),
+        }
+    }
+    let more = found.iter().filter(|(key, _)| !expected.contains_key(key));
+    wrong.extend(more.map(|sample| format!("{sample:?} was read and is not there")));
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong[..wrong.len().min(10)].join("\n")
+    );
+}
