@@ -173,7 +173,7 @@ fn a_killed_writer_loses_nothing_and_leaves_nothing_torn() {
     let died = rounds.len() as u64;
     let acknowledged = |of: fn(u64) -> u64| rounds.iter().map(|&n| of(n)).sum::<u64>();
     let all = acknowledged(|n| n);
-    assert!(all > 10 * kills, "the writers came to write: {all} rounds");
+    assert!(all > kills, "the writers came to write: {all} rounds");
 
     let snapshot = region.snapshot();
     let mut names = HashSet::new();

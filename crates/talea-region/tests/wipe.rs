@@ -194,7 +194,7 @@ fn wiping_again_and_again_takes_no_more_memory() {
     let f = family(region, "f", FamilySpec { cells: 5, ..FamilySpec::default() });
     let lasting = f.lasting_series(b"").unwrap();
     let mut taken = Vec::new();
-    for round in 0..50 {
+    for round in 0..if cfg!(miri) { 6 } else { 50 } {
         for n in 0..20 {
             f.series(format!("{n}").as_bytes()).unwrap().at(0).add(1);
         }
@@ -214,7 +214,7 @@ fn a_snapshot_of_some_families_has_all_of_theirs_and_nothing_else() {
     let region = region();
     let many: Vec<_> =
         (0..7).map(|n| family(region, &format!("f{n}"), Default::default())).collect();
-    for n in 0..700_usize {
+    for n in 0..if cfg!(miri) { 140 } else { 700_usize } {
         many[n * n % 7].series(format!("{n}").as_bytes()).unwrap().at(0).add(1);
     }
     let all = region.snapshot();
