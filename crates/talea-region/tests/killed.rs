@@ -173,7 +173,9 @@ fn a_killed_writer_loses_nothing_and_leaves_nothing_torn() {
     let died = rounds.len() as u64;
     let acknowledged = |of: fn(u64) -> u64| rounds.iter().map(|&n| of(n)).sum::<u64>();
     let all = acknowledged(|n| n);
-    assert!(all > kills, "the writers came to write: {all} rounds");
+    // An emulated processor starts them slowly.
+    let least = if std::env::var_os("TALEA_TEST_RUNNER").is_some() { 1 } else { 10 };
+    assert!(all > least * kills, "the writers came to write: {all} rounds");
 
     let snapshot = region.snapshot();
     let mut names = HashSet::new();
