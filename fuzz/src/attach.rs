@@ -93,7 +93,7 @@ fn config() -> Config {
     Config { planes: 4, ..Config::with_len(MIN_LEN) }
 }
 
-const fn spec<'a>(name: &'a str, storage: Storage, number: Number, cells: u32) -> FamilySpec<'a> {
+const fn spec<'a>(name: &'a str, storage: Storage, number: Number, cells: u16) -> FamilySpec<'a> {
     let (name, definition) = (name.as_bytes(), b"what it is".as_slice());
     FamilySpec {
         name,
@@ -103,6 +103,7 @@ const fn spec<'a>(name: &'a str, storage: Storage, number: Number, cells: u32) -
         number,
         combine: Combine::Sum,
         cells,
+        segments: 0,
         limit: 20,
         idle_minutes: 1,
         hides: true,
@@ -110,7 +111,7 @@ const fn spec<'a>(name: &'a str, storage: Storage, number: Number, cells: u32) -
 }
 
 /// A family of each kind that there is.
-const FAMILIES: [FamilySpec<'_>; 8] = [
+const FAMILIES: [FamilySpec<'_>; 10] = [
     spec("single", Storage::Single, Number::Integer, 1),
     spec("striped", Storage::Striped, Number::Integer, 5),
     spec("owned", Storage::Owned, Number::Integer, 1),
@@ -119,6 +120,8 @@ const FAMILIES: [FamilySpec<'_>; 8] = [
     FamilySpec { combine: Combine::Latest, ..spec("set", Storage::Single, Number::Float, 1) },
     FamilySpec { combine: Combine::Max, ..spec("largest", Storage::Owned, Number::Float, 1) },
     FamilySpec { combine: Combine::Each, ..spec("each", Storage::Owned, Number::Integer, 1) },
+    FamilySpec { segments: 6, ..spec("segments", Storage::Striped, Number::FloatLast, 3) },
+    FamilySpec { segments: 6, ..spec("single segments", Storage::Single, Number::Integer, 3) },
 ];
 
 /// Finds or makes some series and adds to their cells.
@@ -129,9 +132,18 @@ fn fill(family: Family, number: Number, from: u64) -> Result<(), Overflow> {
             match number {
                 Number::Integer => cell.add(n),
                 Number::Float => cell.add_float(n as f64 / 2.0),
+                Number::FloatLast => cell.count_float(cells.last(), n as f64 / 2.0),
             }
             cell.get();
             cell.get_float();
+        }
+        let Some(segments) = cells.segments() else { continue };
+        segments.set_level(segments.level(), n);
+        for place in 0..segments.len() {
+            let made = segments.get(place).or_else(|| segments.make(place, 3 + place, n as u16));
+            if let Some(cell) = made.and_then(|segment| segments.cell(segment, n as usize)) {
+                cell.count(cells.at(1), n);
+            }
         }
     }
     Ok(())
@@ -176,6 +188,7 @@ fn look_at(snapshot: &Snapshot) {
         size += family.name.len() + family.definition.len();
         for series in snapshot.series(family) {
             size += series.text.len() + 8 * series.values.len();
+            size += series.segments().map(|segment| 8 * segment.values.len()).sum::<usize>();
             size += series.exemplars.iter().map(|exemplar| exemplar.text.len()).sum::<usize>();
         }
     }

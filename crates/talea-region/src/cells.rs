@@ -8,7 +8,8 @@ use crate::planes;
 use crate::primitive::AtomicU64;
 use crate::record::{CellRun, STRIPES, stripe_len};
 use crate::region::Region;
-use crate::restartable;
+use crate::restartable::{self, Done};
+use crate::segments::Segments;
 
 /// How the cells of a family are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +45,24 @@ pub enum Number {
     Integer = 0,
     /// 64-bit floats.
     Float = 1,
+    /// Unsigned integers, and in the last cell of a series a float that may also go down.
+    FloatLast = 2,
+}
+
+impl Number {
+    pub(crate) fn from_u64(n: u64) -> Option<Self> {
+        [Self::Integer, Self::Float, Self::FloatLast].into_iter().find(|number| *number as u64 == n)
+    }
+
+    /// That of one cell of so many: of floats that may go down, it is said of the last
+    /// alone.
+    #[inline]
+    pub(crate) fn of_cell(self, n: u64, cells: u64) -> Self {
+        match self {
+            Self::FloatLast if n + 1 < cells => Self::Integer,
+            number => number,
+        }
+    }
 }
 
 /// What the value of a series is, of what threads and processes wrote.
@@ -78,7 +97,7 @@ impl Combine {
     pub(crate) fn of(self, number: Number, one: u64, other: u64) -> u64 {
         let greater = match number {
             Number::Integer => one as i64 > other as i64,
-            Number::Float => f64::from_bits(one) > f64::from_bits(other),
+            Number::Float | Number::FloatLast => f64::from_bits(one) > f64::from_bits(other),
         };
         if greater == (self == Self::Max) { one } else { other }
     }
@@ -166,6 +185,11 @@ impl PartialEq for Cell {
 }
 
 impl Cell {
+    #[inline]
+    pub(crate) fn new(word: &'static AtomicU64, copies: Copies) -> Self {
+        Self { word, copies }
+    }
+
     /// Adds to an integer cell.
     ///
     /// Cost: one restartable sequence for a striped cell (no shared cache line
@@ -184,6 +208,40 @@ impl Cell {
             }
             _ => self.add_to_own(n),
         }
+    }
+
+    /// Counts one here and adds `n` to another integer cell: an observation of a
+    /// histogram.
+    ///
+    /// Cost: where both are striped cells of one region, a little less than two
+    /// [`add`](Self::add)s; else just those.
+    #[inline]
+    pub fn count(self, other: Self, n: u64) {
+        if let (PLANES, PLANES) = (self.copies.how(), other.copies.how()) {
+            let region = self.copies.region;
+            match restartable::count([self.word, other.word], region.cpu_table(), n) {
+                Done::Both => return,
+                Done::One => return planes::add_slowly(region, other.word, n),
+                Done::Neither => {}
+            }
+        }
+        self.add(1);
+        other.add(n);
+    }
+
+    /// The same where the other cell holds a float.
+    #[inline]
+    pub fn count_float(self, other: Self, x: f64) {
+        if let (PLANES, PLANES) = (self.copies.how(), other.copies.how()) {
+            let region = self.copies.region;
+            match restartable::count_float([self.word, other.word], region.cpu_table(), x) {
+                Done::Both => return,
+                Done::One => return planes::add_float_slowly(region, other.word, x),
+                Done::Neither => {}
+            }
+        }
+        self.add(1);
+        other.add_float(x);
     }
 
     /// Out of line, so that the adds that there are most of stay small.
@@ -382,6 +440,12 @@ impl Cells {
         Self { words, copies }
     }
 
+    /// What its series has in segments, if its family has any.
+    #[inline]
+    pub fn segments(&self) -> Option<Segments> {
+        self.copies.region.segments(self.copies.series())
+    }
+
     /// How many there are; at least one.
     #[allow(clippy::len_without_is_empty)]
     #[inline]
@@ -393,5 +457,11 @@ impl Cells {
     #[inline]
     pub fn at(&self, i: usize) -> Cell {
         Cell { word: &self.words[i.min(self.words.len() - 1)], copies: self.copies }
+    }
+
+    /// The last one.
+    #[inline]
+    pub fn last(&self) -> Cell {
+        self.at(usize::MAX)
     }
 }

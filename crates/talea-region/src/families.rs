@@ -39,7 +39,10 @@ pub struct FamilySpec<'a> {
     /// What a value is, of what threads and processes wrote.
     pub combine: Combine,
     /// Cells of one series, 1 to 65,535.
-    pub cells: u32,
+    pub cells: u16,
+    /// Segments that a series may have beside these cells: see
+    /// [`Segments`](crate::Segments).
+    pub segments: u16,
     /// Series that it may have; further ones overflow. Those that are made at the
     /// same instant may go beyond it.
     pub limit: u64,
@@ -63,6 +66,7 @@ impl Default for FamilySpec<'_> {
             number: Number::Integer,
             combine: Combine::Sum,
             cells: 1,
+            segments: 0,
             limit: u64::MAX,
             idle_minutes: 0,
             hides: false,
@@ -110,7 +114,8 @@ pub(crate) struct FamilyHead {
     pub(crate) storage: Storage,
     pub(crate) number: Number,
     pub(crate) combine: Combine,
-    pub(crate) cells: u32,
+    pub(crate) cells: u16,
+    pub(crate) segments: u16,
 }
 
 impl FamilyHead {
@@ -121,19 +126,16 @@ impl FamilyHead {
             | (self.number as u64) << 24
             | (self.combine as u64) << 28
             | u64::from(self.cells) << 32
+            | u64::from(self.segments) << 48
     }
 
     pub(crate) fn unpack(word: u64) -> Option<(u64, Self)> {
         let storage = Storage::from_u8((word >> 16) as u8)?;
-        let number = match word >> 24 & 0xF {
-            0 => Number::Integer,
-            1 => Number::Float,
-            _ => return None,
-        };
+        let number = Number::from_u64(word >> 24 & 0xF)?;
         let combine = Combine::from_u8((word >> 28 & 0xF) as u8)?;
-        let cells = (word >> 32) as u32;
-        let head = Self { kind: (word >> 8) as u8, storage, number, combine, cells };
-        (1..=u32::from(u16::MAX)).contains(&cells).then_some((word & 0xFF, head))
+        let (cells, segments) = ((word >> 32) as u16, (word >> 48) as u16);
+        let head = Self { kind: (word >> 8) as u8, storage, number, combine, cells, segments };
+        (cells > 0).then_some((word & 0xFF, head))
     }
 }
 
@@ -167,10 +169,9 @@ impl Region {
             number: spec.number,
             combine: spec.combine,
             cells: spec.cells,
+            segments: spec.segments,
         };
-        if spec.name.len().max(spec.definition.len()) as u64 > Span::MAX_LEN
-            || !(1..=u32::from(u16::MAX)).contains(&spec.cells)
-        {
+        if spec.name.len().max(spec.definition.len()) as u64 > Span::MAX_LEN || spec.cells == 0 {
             return Err(FamilyError::TooLong);
         }
         // Chains go through series too, which come and go.

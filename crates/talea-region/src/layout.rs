@@ -43,7 +43,7 @@ pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"TALEAREG");
 
 /// The layout that this code reads and writes. Any change of what a word means
 /// raises it.
-pub const LAYOUT_VERSION: u64 = 3;
+pub const LAYOUT_VERSION: u64 = 4;
 
 pub(crate) const WORD: u64 = 8;
 
@@ -96,6 +96,9 @@ pub(crate) const M_SINGLES: u64 = M_ARENA + LINE;
 pub(crate) const M_STRIPED: u64 = M_SINGLES + LINE;
 pub(crate) const M_OWNED: u64 = M_STRIPED + LINE;
 pub(crate) const M_PLANES: u64 = M_OWNED + LINE;
+/// Up to where the striped cells of every plane are backed, or about to be, for cells to
+/// come.
+pub(crate) const M_AHEAD: u64 = M_PLANES + WORD;
 /// The epoch: see `guard.rs`. Every look-up reads it, so it stands alone.
 pub(crate) const M_EPOCH: u64 = M_PLANES + LINE;
 /// Everything that was put away before this epoch is out of everybody's sight.
@@ -141,8 +144,8 @@ pub(crate) const SLOT_GENERATION: u64 = SLOT_STARTED + WORD;
 pub(crate) const FAMILY_LEN: u64 = 2 * LINE;
 #[cfg(loom)]
 pub(crate) const FAMILY_LEN: u64 = 128;
-/// `state:8 | kind:8 | storage:8 | number:4 | combine:4 | cells:32`, state in the low
-/// bits.
+/// `state:8 | kind:8 | storage:8 | number:4 | combine:4 | cells:16 | segments:16`, state
+/// in the low bits.
 pub(crate) const FAMILY_HEAD: u64 = 0;
 /// Where the name lies: see [`Span`].
 pub(crate) const FAMILY_NAME: u64 = FAMILY_HEAD + WORD;
@@ -181,17 +184,27 @@ pub(crate) const SERIES_CREATED: u64 = SERIES_CELLS + WORD;
 pub(crate) const SERIES_LINK: u64 = SERIES_CREATED + WORD;
 /// Who keeps it, see `pins.rs`: an offset among the single cells.
 pub(crate) const SERIES_PINS: u64 = SERIES_LINK + WORD;
-/// What only few series have, see `more.rs`: an offset among the single cells.
+/// What only some series have, see `more.rs`: an offset among the single cells.
 pub(crate) const SERIES_MORE: u64 = SERIES_PINS + WORD;
 /// Of one that is public and kept, the sweep at which its value last changed; of one
 /// that is unlinked, the epoch in which it was.
 pub(crate) const SERIES_SINCE: u64 = SERIES_MORE + WORD;
 const _: () = assert!(SERIES_SINCE + WORD == RECORD_LEN);
 
-// What only few series have, in words.
+// What only some series have, in words: these, what each cell held when the series was
+// last wiped, and the directory of its segments.
 pub(crate) const MORE_EXEMPLARS: u64 = 0;
 pub(crate) const MORE_WIPED: u64 = MORE_EXEMPLARS + 1;
 pub(crate) const MORE_BASE: u64 = MORE_WIPED + 1;
+
+// A directory of segments, in words: see `segments.rs`.
+/// A word of which those above say what it means.
+pub(crate) const DIRECTORY_LEVEL: u64 = 0;
+/// The offset, or 0, of a word for each segment: where what its cells held lies that its
+/// series held when it was last wiped, or 0.
+pub(crate) const DIRECTORY_BASES: u64 = DIRECTORY_LEVEL + 1;
+/// Where each segment's cells lie.
+pub(crate) const DIRECTORY_ENTRIES: u64 = DIRECTORY_BASES + 1;
 
 // Who keeps a series.
 /// What its cells summed up to when a sweep last looked.

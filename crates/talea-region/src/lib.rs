@@ -48,6 +48,7 @@ mod reader;
 mod record;
 mod region;
 mod restartable;
+mod segments;
 mod series;
 mod slots;
 mod snapshot;
@@ -65,5 +66,6 @@ pub use layout::{LAYOUT_VERSION, MAX_LEN, MIN_LEN};
 #[cfg(all(target_os = "linux", not(loom)))]
 pub use reader::Reader;
 pub use region::{Config, Part, Region, Usage};
+pub use segments::{Segment, Segments};
 pub use series::Looked;
-pub use snapshot::{FamilyCopy, Owner, SeriesView, Snapshot};
+pub use snapshot::{FamilyCopy, Owner, SegmentView, SeriesView, Snapshot};

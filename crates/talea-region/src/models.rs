@@ -259,3 +259,25 @@ fn two_that_wipe_at_once_take_nothing_away_twice() {
         assert_eq!(singles, 1 + MORE_BASE + 1, "the cell, and one base");
     });
 }
+
+#[test]
+fn two_that_make_a_segment_at_once_count_in_one() {
+    check(|region, _| {
+        let spec = FamilySpec { name: b"s", segments: 2, ..FamilySpec::default() };
+        let cells = region.family(spec).unwrap().family.lasting_series(b"a").unwrap();
+        let before = region.usage().single_cells.taken;
+        let count = move |n: u64| {
+            let segments = cells.segments().unwrap();
+            let segment = segments.get(1).or_else(|| segments.make(1, 2, 3)).unwrap();
+            segments.cell(segment, 1).unwrap().count(cells.at(0), n);
+        };
+        let other = spawn(1, move || count(1));
+        count(2);
+        other.join().unwrap();
+        let snapshot = region.snapshot();
+        let series = snapshot.series(&snapshot.families()[1]).next().unwrap();
+        let found: Vec<_> = series.segments().map(|s| (s.n, s.what, s.values.to_vec())).collect();
+        assert_eq!((series.values, found), (&[3][..], vec![(1, 3, vec![0, 2])]));
+        assert_eq!(region.usage().single_cells.taken - before, 2 * WORD, "the loser's came back");
+    });
+}

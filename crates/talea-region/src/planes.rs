@@ -7,13 +7,14 @@
 //! the mark of used bytes, then reads how many planes are claimed; whoever
 //! claims a plane first moves that count, then reads the mark. Both are
 //! sequentially consistent, so at least one of the two sees the other and backs
-//! the new cells' pages in the new plane.
+//! the new cells' pages in the new plane. Who backs pages for cells to come moves a mark
+//! of its own before, in the same way.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use crate::cells::add_float_atomically;
 use crate::guard::thread_number;
-use crate::layout::{ATOMIC_PLANES, M_PLANES, M_STRIPED, PAGE, WORD};
+use crate::layout::{ATOMIC_PLANES, M_AHEAD, M_PLANES, M_STRIPED, PAGE, WORD};
 use crate::primitive::AtomicU64;
 use crate::region::Region;
 use crate::restartable;
@@ -60,10 +61,9 @@ fn claim_plane_for(region: &'static Region, cpu: u64) -> bool {
     else {
         return false;
     };
-    let backed = region
-        .map
-        .back(region.s.plane(plane), chunk_up(region, region.mark(M_STRIPED).load(SeqCst)))
-        .is_ok();
+    let ahead = region.mark(M_AHEAD).load(SeqCst);
+    let end = chunk_up(region, region.mark(M_STRIPED).load(SeqCst).max(ahead));
+    let backed = region.map.back(region.s.plane(plane), end).is_ok();
     let delta = plane * region.s.striped.len;
     if backed && entry.compare_exchange(0, delta, Release, Relaxed).is_ok() {
         return true;
@@ -72,6 +72,11 @@ fn claim_plane_for(region: &'static Region, cpu: u64) -> bool {
     // since, the plane goes back.
     let _ = claimed.compare_exchange(plane + 1, plane, SeqCst, Relaxed);
     entry.load(Acquire) != 0
+}
+
+/// Says that cells up to `end` will be backed in every plane.
+pub(crate) fn announce(region: &Region, end: u64) {
+    region.mark(M_AHEAD).fetch_max(end, SeqCst);
 }
 
 /// Backs every plane up to `end` at least; returns up to where.

@@ -42,6 +42,23 @@ impl Region {
         }
     }
 
+    /// Backs pages for so many granules beyond those that are used, as far as there are
+    /// any, so that who takes them need not.
+    pub(crate) fn back_ahead(&self, pool: &Pool, count: u64) {
+        let used = self.mark(pool.marks + USED).load(SeqCst);
+        let end = used.saturating_add(count * pool.granule).min(pool.len);
+        let backed = self.mark(pool.marks + BACKED);
+        if end <= backed.load(Acquire) {
+            return;
+        }
+        if pool.marks == M_STRIPED {
+            planes::announce(self, end);
+        }
+        if let Some(reached) = self.back(pool, used.min(end), end) {
+            backed.fetch_max(reached, Release);
+        }
+    }
+
     /// Gives back what [`take`](Self::take) handed out. Its words must be zero
     /// again, and nobody may look at them any more.
     pub(crate) fn give_back(&self, pool: &Pool, at: u64, count: u64) {

@@ -164,13 +164,12 @@ impl Region {
     pub(crate) fn clear(&self, id: u32) {
         let word = |at| self.series_word(id, at);
         // What is swapped for 0 is this call's to give back.
+        self.drop_more(id);
         let run = CellRun::unpack(word(SERIES_CELLS).load(Relaxed));
         if let Some(run) = run.filter(|&run| self.is_in_its_pool(run)) {
             self.for_each_word(run, |cell| cell.store(0, Relaxed));
             word(SERIES_CELLS).store(0, Release);
             self.drop_cells(run);
-            let more = word(SERIES_MORE).swap(0, AcqRel);
-            self.drop_more(more, run.count);
         }
         let text = Span::unpack(word(SERIES_TEXT).swap(0, AcqRel));
         self.drop_text(text);
@@ -205,7 +204,7 @@ impl Region {
         })
     }
 
-    fn drop_cells(&self, run: CellRun) {
+    pub(crate) fn drop_cells(&self, run: CellRun) {
         let pool = self.pool_of(run.storage);
         if let Some(at) = run.at.checked_sub(pool.at) {
             self.give_back(&pool, at, run.granules());

@@ -224,6 +224,9 @@ impl Region {
     pub fn snapshot_into(&'static self, out: &mut Snapshot, wants: &dyn Fn(&[u8]) -> bool) {
         // Nothing that is being copied is used for something else meanwhile.
         let _guard = self.enter();
+        if self.mark(M_AHEAD).load(Acquire) > 0 {
+            self.back_segments_ahead();
+        }
         snapshot::take(self, wants, out);
     }
 

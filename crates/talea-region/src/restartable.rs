@@ -21,9 +21,13 @@
 //!   even be unloaded. It lives in a writable section, since its addresses are
 //!   relocated.
 //! - An add that fails to find a plane returns false and has changed nothing.
+//! - Two adds in a row are two sequences with a descriptor each, since each has one
+//!   commit. The second is armed over the first, finds the same plane as long as the
+//!   CPU is the same, and starts over on its own: the first is done by then.
 
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64", not(loom)))]
 mod imp {
+    use super::Done;
     use crate::layout::CPUS;
     use std::arch::asm;
     use std::sync::atomic::{AtomicIsize, AtomicU64, Ordering};
@@ -144,6 +148,116 @@ mod imp {
         }};
     }
 
+    /// The frame of two adds in a row: `$one` and `$other` commit with the plane's delta
+    /// in `{t}`.
+    macro_rules! two_sequences {
+        ($one:literal, $other:literal, $cells:expr, $table:expr, $($operand:tt)*) => {{
+            let mut done: u64 = 0;
+            let offset = OFFSET.load(Ordering::Relaxed);
+            if offset == 0 {
+                return Done::Neither;
+            }
+            let [one, other]: [&AtomicU64; 2] = $cells;
+            // SAFETY: as that of one sequence, twice. Between the two the thread may come
+            // to another CPU: then the second looks up that CPU's plane.
+            unsafe {
+                asm!(
+                    ".pushsection __talea_rseq_cs, \"aw\"",
+                    ".balign 32",
+                    "3:",
+                    ".long 0, 0",
+                    ".quad 4f, 5f - 4f, 6f",
+                    ".balign 32",
+                    "8:",
+                    ".long 0, 0",
+                    ".quad 9f, 12f - 9f, 13f",
+                    ".popsection",
+                    "2:",
+                    "lea {t}, [rip + 3b]",
+                    "mov qword ptr fs:[{offset} + 8], {t}",
+                    "4:",
+                    "mov {cpu:e}, dword ptr fs:[{offset} + 4]",
+                    "cmp {cpu:e}, {cpus}",
+                    "jae 14f",
+                    "mov {t}, qword ptr [{table} + {cpu} * 8]",
+                    "test {t}, {t}",
+                    "jz 14f",
+                    $one,
+                    "5:",
+                    "inc {done:e}",
+                    "7:",
+                    "lea {now}, [rip + 8b]",
+                    "mov qword ptr fs:[{offset} + 8], {now}",
+                    "9:",
+                    "mov {now:e}, dword ptr fs:[{offset} + 4]",
+                    "cmp {now:e}, {cpu:e}",
+                    "jne 15f",
+                    $other,
+                    "12:",
+                    "inc {done:e}",
+                    "14:",
+                    "mov qword ptr fs:[{offset} + 8], 0",
+                    ".pushsection .text.unlikely, \"ax\"",
+                    ".byte 0x0f, 0xb9, 0x3d",
+                    ".long 0x53053053",
+                    "6:",
+                    "jmp 2b",
+                    ".byte 0x0f, 0xb9, 0x3d",
+                    ".long 0x53053053",
+                    "13:",
+                    "jmp 7b",
+                    // Another CPU than before.
+                    "15:",
+                    "mov {cpu:e}, {now:e}",
+                    "cmp {cpu:e}, {cpus}",
+                    "jae 14b",
+                    "mov {t}, qword ptr [{table} + {cpu} * 8]",
+                    "test {t}, {t}",
+                    "jz 14b",
+                    "jmp 7b",
+                    ".popsection",
+                    t = out(reg) _,
+                    cpu = out(reg) _,
+                    now = out(reg) _,
+                    done = inout(reg) done,
+                    offset = in(reg) offset,
+                    cpus = const CPUS,
+                    table = in(reg) $table.as_ptr(),
+                    one = in(reg) one.as_ptr(),
+                    other = in(reg) other.as_ptr(),
+                    $($operand)*
+                    options(nostack),
+                );
+            }
+            match done {
+                0 => Done::Neither,
+                1 => Done::One,
+                _ => Done::Both,
+            }
+        }};
+    }
+
+    /// Adds 1 to the first and `value` to the second of two striped cells, as
+    /// [`add`] does.
+    #[inline]
+    pub(crate) fn count(cells: [&AtomicU64; 2], table: &[AtomicU64], value: u64) -> Done {
+        two_sequences!(
+            "add qword ptr [{one} + {t}], 1",
+            "add qword ptr [{other} + {t}], {value}",
+            cells, table, value = in(reg) value,
+        )
+    }
+
+    /// The same where the second holds a float.
+    #[inline]
+    pub(crate) fn count_float(cells: [&AtomicU64; 2], table: &[AtomicU64], value: f64) -> Done {
+        two_sequences!(
+            "add qword ptr [{one} + {t}], 1",
+            "movsd {sum}, qword ptr [{other} + {t}]\naddsd {sum}, {value}\nmovsd qword ptr [{other} + {t}], {sum}",
+            cells, table, value = in(xmm_reg) value, sum = out(xmm_reg) _,
+        )
+    }
+
     /// Adds to the running CPU's copy of a striped cell; false where that CPU
     /// has no plane.
     #[inline]
@@ -163,6 +277,7 @@ mod imp {
 
 #[cfg(not(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64", not(loom))))]
 mod imp {
+    use super::Done;
     use crate::primitive::AtomicU64;
 
     pub(crate) fn detect() {}
@@ -186,6 +301,26 @@ mod imp {
     pub(crate) fn add_float(_: &AtomicU64, _: &[AtomicU64], _: f64) -> bool {
         false
     }
+
+    #[inline]
+    pub(crate) fn count(_: [&AtomicU64; 2], _: &[AtomicU64], _: u64) -> Done {
+        Done::Neither
+    }
+
+    #[inline]
+    pub(crate) fn count_float(_: [&AtomicU64; 2], _: &[AtomicU64], _: f64) -> Done {
+        Done::Neither
+    }
+}
+
+/// Which of two adds in a row are done; the others found no plane.
+// Without restartable sequences none is.
+#[allow(dead_code)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Done {
+    Neither,
+    One,
+    Both,
 }
 
 pub(crate) use imp::*;

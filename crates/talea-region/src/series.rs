@@ -280,6 +280,8 @@ impl Family {
             let run = region.take_cells(self.head.storage, count);
             run.inspect(|run| word(SERIES_CELLS).store(run.pack(), Release)).is_some()
         });
+        // A directory is there from the start: who adds makes no memory.
+        let filled = filled && (self.head.segments == 0 || region.prepare_segments(id));
         if !filled {
             region.clear(id);
             return None;

@@ -15,7 +15,9 @@ use crate::exemplars::{self, Exemplar};
 use crate::families::{self, FamilyHead};
 use crate::groups::{self, Chosen};
 use crate::layout::*;
+use crate::more::more_len;
 use crate::record::{self, CellRun, Head, PUBLISHED, STRIPES, stripe_len};
+use crate::segments::Segment;
 use crate::texts::Texts;
 use crate::wipe;
 
@@ -64,8 +66,9 @@ pub struct Snapshot {
     values: Vec<u64>,
     /// The processes whose own values some series are.
     owners: Vec<Owner>,
-    /// The exemplars of those series that have any.
-    exemplars: Vec<Vec<Exemplar>>,
+    /// What those series have that have anything beside their cells.
+    details: Vec<Details>,
+    segments: Vec<SegmentCopy>,
     /// How often each name refused a new series, of all families.
     dropped: BTreeMap<Vec<u8>, u64>,
     scratch: Scratch,
@@ -81,6 +84,10 @@ struct Scratch {
     /// How far each of those lies behind block 0.
     blocks: Vec<u64>,
     chosen: Chosen,
+    /// What a series has beyond the usual.
+    more: Vec<u64>,
+    /// What a segment held when its series was last wiped.
+    base: Vec<u64>,
 }
 
 /// A family in a snapshot.
@@ -101,7 +108,8 @@ pub struct FamilyCopy {
     /// How often a new series was refused.
     pub dropped: u64,
     id: u32,
-    cells: u32,
+    cells: u16,
+    segments: u16,
     series: std::ops::Range<usize>,
 }
 
@@ -123,13 +131,39 @@ struct SeriesCopy {
     values: usize,
     created: u64,
     family: u32,
-    /// Which of the owners it has, or, with the first bit set, which of the exemplars.
+    /// Which of the owners it has, or, with the first bit set, which of the details.
     beside: u32,
 }
 
 /// Neither.
 const NOTHING: u32 = u32::MAX;
-const HAS_EXEMPLARS: u32 = 1 << 31;
+const HAS_DETAILS: u32 = 1 << 31;
+
+#[derive(Clone, Debug, Default)]
+struct Details {
+    exemplars: Vec<Exemplar>,
+    /// Which of all segments are its own.
+    segments: std::ops::Range<usize>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct SegmentCopy {
+    n: u16,
+    what: u16,
+    count: u16,
+    values: usize,
+}
+
+/// A segment in a snapshot.
+#[derive(Clone, Copy, Debug)]
+pub struct SegmentView<'a> {
+    /// Which of its series it is.
+    pub n: u16,
+    /// What those above said of it.
+    pub what: u16,
+    /// The value of each of its cells.
+    pub values: &'a [u64],
+}
 
 /// A process that has the region open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,16 +185,34 @@ pub struct SeriesView<'a> {
     pub created_unix_nanos: u64,
     /// Things that were counted in it, at most one for each cell.
     pub exemplars: &'a [Exemplar],
+    segments: Segments<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Segments<'a> {
+    own: &'a [SegmentCopy],
+    values: &'a [u64],
+}
+
+impl<'a> SeriesView<'a> {
+    /// Its segments, by their number.
+    pub fn segments(&self) -> impl ExactSizeIterator<Item = SegmentView<'a>> + Clone + use<'a> {
+        let Segments { own, values } = self.segments;
+        own.iter().map(move |&SegmentCopy { n, what, count, values: at }| SegmentView {
+            n,
+            what,
+            values: &values[at..at + usize::from(count)],
+        })
+    }
 }
 
 impl Snapshot {
     #[inline]
-    fn exemplars_of(&self, series: &SeriesCopy) -> &[Exemplar] {
-        if series.beside == NOTHING || series.beside & HAS_EXEMPLARS == 0 {
-            return &[];
+    fn details_of(&self, series: &SeriesCopy) -> Option<&Details> {
+        if series.beside == NOTHING || series.beside & HAS_DETAILS == 0 {
+            return None;
         }
-        let n = (series.beside & !HAS_EXEMPLARS) as usize;
-        self.exemplars.get(n).map_or(&[], Vec::as_slice)
+        self.details.get((series.beside & !HAS_DETAILS) as usize)
     }
 
     /// The families in the order of their registration.
@@ -191,11 +243,14 @@ impl Snapshot {
 
     #[inline]
     fn view<'a>(&'a self, family: &'a FamilyCopy, series: &'a SeriesCopy) -> SeriesView<'a> {
+        let details = self.details_of(series);
+        let own = details.map_or(0..0, |details| details.segments.clone());
         SeriesView {
             text: self.texts.at(series.text),
-            values: &self.values[series.values..series.values + family.cells as usize],
+            values: &self.values[series.values..series.values + usize::from(family.cells)],
             created_unix_nanos: series.created,
-            exemplars: self.exemplars_of(series),
+            exemplars: details.map_or(&[], |details| details.exemplars.as_slice()),
+            segments: Segments { own: &self.segments[own], values: &self.values },
         }
     }
 }
@@ -290,6 +345,7 @@ impl Snapshot {
             dropped: 0,
             id,
             cells: 1,
+            segments: 0,
             series: from..self.series.len(),
         });
     }
@@ -302,7 +358,8 @@ pub(crate) fn take(source: &impl Source, wants: &dyn Fn(&[u8]) -> bool, out: &mu
     out.texts.truncate(0);
     out.values.clear();
     out.owners.clear();
-    out.exemplars.clear();
+    out.details.clear();
+    out.segments.clear();
     out.dropped.clear();
     let mut taking = Taking {
         s: *source.sections(),
@@ -424,6 +481,7 @@ impl<S: Source> Taking<'_, S> {
         out.dropped = word(FAMILY_DROPPED);
         out.id = id;
         out.cells = head.cells;
+        out.segments = head.segments;
         out.series = 0..0;
         Some(())
     }
@@ -445,11 +503,13 @@ impl<S: Source> Taking<'_, S> {
             let Some(family) = chosen.place(head.family) else { continue };
             let series = self.out.series.len();
             let (texts, values) = (self.out.texts.len(), self.out.values.len());
+            let segments = self.out.segments.len();
             let shown = self.one_series(&record, family, head);
             if shown.is_none() || !self.source.stands(at) {
                 self.out.series.truncate(series);
                 self.out.texts.truncate(texts);
                 self.out.values.truncate(values);
+                self.out.segments.truncate(segments);
             }
         }
         self.scratch.chosen = chosen;
@@ -469,7 +529,8 @@ impl<S: Source> Taking<'_, S> {
 
     #[inline]
     fn one_series(&mut self, record: &Record, family: u32, head: Head) -> Option<()> {
-        let FamilyCopy { cells, number, combine, .. } = self.out.families[family as usize];
+        let FamilyCopy { cells, segments, number, combine, .. } =
+            self.out.families[family as usize];
         let run = CellRun::unpack(record[CELLS])?;
         if run.count != u64::from(cells) {
             return None;
@@ -491,7 +552,7 @@ impl<S: Source> Taking<'_, S> {
         if run.storage == Storage::Owned && combine.knows_silence() {
             return self.owned_values(series, run, number, combine);
         }
-        let more = self.more(record[MORE], run);
+        let more = self.more(record[MORE], run, segments);
         // Most series are one cell.
         let digest = match (run.storage, run.count) {
             (Storage::Single, 1) => {
@@ -504,36 +565,87 @@ impl<S: Source> Taking<'_, S> {
         if head.hidden && digest == self.seen(record[PINS])? {
             return None;
         }
-        if let Some((exemplars, wiped, base)) = more {
-            if wiped > 0 {
-                series.created = created.max(wiped);
-                for (value, base) in self.out.values[values..].iter_mut().zip(base) {
-                    *value = wipe::since(number, *value, base);
-                }
-            }
-            // Each has a place of its own, so together they fit the region.
-            let mut found =
-                exemplars::read(self.source, exemplars, run.count, &mut self.exemplar_room);
-            // What was counted before it was wiped is not counted any more.
-            found.retain(|exemplar| exemplar.unix_nanos >= wiped);
-            if !found.is_empty() {
-                series.beside = self.out.exemplars.len() as u32 | HAS_EXEMPLARS;
-                self.out.exemplars.push(found);
-            }
+        if more {
+            self.details(&mut series, run, number)?;
         }
         self.out.series.push(series);
         Some(())
     }
 
-    /// Where a series has its exemplars, when it was last wiped, and what it counted then;
-    /// read before its cells.
+    /// Copies what a series has beyond the usual, if anything; before its cells, so that
+    /// nothing is taken away that was not counted.
     #[inline]
-    fn more(&self, at: u64, run: CellRun) -> Option<(u64, u64, Vec<u64>)> {
-        if at == 0 || !self.s.lies_in_singles(at, MORE_BASE + run.count) {
-            return None;
+    fn more(&mut self, at: u64, run: CellRun, segments: u16) -> bool {
+        let len = more_len(run.count, u64::from(segments));
+        if at == 0 || !self.s.lies_in_singles(at, len) {
+            return false;
         }
-        let mut words = self.source.words(at, MORE_BASE + run.count)?;
-        Some((words.next()?, words.next()?, words.collect()))
+        let Some(words) = self.source.words(at, len) else { return false };
+        self.scratch.more.clear();
+        self.scratch.more.extend(words);
+        true
+    }
+
+    /// Takes away what was wiped, and adds exemplars and segments.
+    fn details(&mut self, series: &mut SeriesCopy, run: CellRun, number: Number) -> Option<()> {
+        let more = std::mem::take(&mut self.scratch.more);
+        let [exemplars, wiped, rest @ ..] = &more[..] else { return None };
+        let (base, directory) = rest.split_at_checked(run.count as usize)?;
+        if *wiped > 0 {
+            series.created = series.created.max(*wiped);
+            take_away(number, &mut self.out.values[series.values..], base);
+        }
+        // Each has a place of its own, so together they fit the region.
+        let mut exemplars =
+            exemplars::read(self.source, *exemplars, run.count, &mut self.exemplar_room);
+        // What was counted before it was wiped is not counted any more.
+        exemplars.retain(|exemplar| exemplar.unix_nanos >= *wiped);
+        let first = self.out.segments.len();
+        if let [_, bases, entries @ ..] = directory {
+            self.segments(entries, if *wiped > 0 { *bases } else { 0 })?;
+        }
+        let segments = first..self.out.segments.len();
+        if !exemplars.is_empty() || !segments.is_empty() {
+            series.beside = self.out.details.len() as u32 | HAS_DETAILS;
+            self.out.details.push(Details { exemplars, segments });
+        }
+        self.scratch.more = more;
+        Some(())
+    }
+
+    /// Appends a series' segments, less what they held where `bases`, if not 0, says.
+    fn segments(&mut self, entries: &[u64], bases: u64) -> Option<()> {
+        for (n, &entry) in entries.iter().enumerate() {
+            let Some(Segment { run, what }) = Segment::unpack(entry) else { continue };
+            let values = self.out.values.len();
+            // Each has cells of its own, so together they fit the region.
+            if (values as u64 + run.count) * WORD > self.limit {
+                return None;
+            }
+            self.base_of_segment(bases, n as u64, run);
+            if self.sum(run, Number::Integer).is_none() {
+                // Younger than what was copied; its turn comes.
+                self.out.values.truncate(values);
+                continue;
+            }
+            take_away(Number::Integer, &mut self.out.values[values..], &self.scratch.base);
+            let (n, count) = (n as u16, run.count as u16);
+            self.out.segments.push(SegmentCopy { n, what, count, values });
+        }
+        Some(())
+    }
+
+    /// Copies what a segment held when its series was last wiped; nothing where it was not.
+    fn base_of_segment(&mut self, bases: u64, n: u64, run: CellRun) {
+        self.scratch.base.clear();
+        let place = bases.saturating_add(n * WORD);
+        if bases == 0 || !self.s.lies_in_singles(place, 1) {
+            return;
+        }
+        let at = self.source.word(place);
+        if at != 0 && self.s.lies_in_singles(at, run.count) {
+            self.scratch.base.extend(self.source.words(at, run.count).into_iter().flatten());
+        }
     }
 
     /// What a kept series' cells summed up to when a sweep last looked.
@@ -557,9 +669,18 @@ impl<S: Source> Taking<'_, S> {
         let mut digest = 0_u64;
         for &delta in copies {
             let words = self.source.words(run.at.checked_add(delta)?, run.count)?;
-            for (value, word) in self.out.values[from..].iter_mut().zip(words) {
+            let values = &mut self.out.values[from..];
+            // A loop of its own for what most are.
+            if number == Number::Integer {
+                for (value, word) in values.iter_mut().zip(words) {
+                    digest = digest.wrapping_add(word);
+                    *value = value.wrapping_add(word);
+                }
+                continue;
+            }
+            for (n, (value, word)) in (0..).zip(values.iter_mut().zip(words)) {
                 digest = digest.wrapping_add(word);
-                *value = wipe::add(number, *value, word);
+                *value = wipe::add(number.of_cell(n, run.count), *value, word);
             }
         }
         Some(digest)
@@ -605,6 +726,14 @@ impl<S: Source> Taking<'_, S> {
         out.extend(text_words(self.source, &self.s, span)?.flat_map(u64::to_le_bytes));
         out.truncate(end);
         Some(())
+    }
+}
+
+/// Takes what cells held when they were last wiped from their values.
+fn take_away(number: Number, values: &mut [u64], base: &[u64]) {
+    let count = values.len() as u64;
+    for (n, (value, base)) in (0..).zip(values.iter_mut().zip(base)) {
+        *value = wipe::since(number.of_cell(n, count), *value, *base);
     }
 }
 

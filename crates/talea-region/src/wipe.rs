@@ -93,21 +93,33 @@ impl Region {
     }
 
     fn raise_base(&self, id: u32, run: CellRun, number: Number) -> bool {
-        let Some(More { wiped, base, .. }) = self.more_or_new(id) else { return false };
-        let mut sums = vec![0_u64; run.count as usize];
-        let mut n = 0;
-        self.for_each_word(run, |cell| {
-            let sum = &mut sums[n % run.count as usize];
-            *sum = add(number, *sum, cell.load(Relaxed));
-            n += 1;
-        });
-        for (word, sum) in base.iter().zip(sums) {
-            // Of two that wipe at once, the later one counts.
-            let later = |before| (less(number, sum, before) > 0.0).then_some(sum);
-            let _ = word.fetch_update(AcqRel, Acquire, later);
+        let Some(More { wiped, base, directory, .. }) = self.more_or_new(id) else { return false };
+        // Places first: where one is missing, everything goes on.
+        let mut runs = vec![(run, number, base)];
+        for (segment, n) in self.segments_in(directory) {
+            let Some(base) = self.base_of_segment(directory, n, segment) else { return false };
+            runs.push((segment, Number::Integer, base));
         }
+        runs.into_iter().for_each(|(run, number, base)| self.raise(run, number, base));
         wiped.fetch_max(unix_nanos(), AcqRel);
         true
+    }
+
+    /// Notes what the cells of a run hold.
+    fn raise(&self, run: CellRun, number: Number, base: &[AtomicU64]) {
+        let mut sums = vec![0_u64; run.count as usize];
+        let of_cell = |n: usize| number.of_cell(n as u64, run.count);
+        let mut n = 0;
+        self.for_each_word(run, |cell| {
+            let place = n % run.count as usize;
+            sums[place] = add(of_cell(place), sums[place], cell.load(Relaxed));
+            n += 1;
+        });
+        for (n, (word, sum)) in base.iter().zip(sums).enumerate() {
+            // Of two that wipe at once, the later one counts.
+            let later = |before| is_later(of_cell(n), sum, before).then_some(sum);
+            let _ = word.fetch_update(AcqRel, Acquire, later);
+        }
     }
 
     /// What a cell held when its series was last wiped; the cell by its first copy.
@@ -153,10 +165,12 @@ impl Family {
 
 /// What readers show of a cell whose copies sum up to `sum`.
 pub(crate) fn since(number: Number, sum: u64, base: u64) -> u64 {
+    let float = || f64::from_bits(sum) - f64::from_bits(base);
     match number {
         // Who reads while others wipe may see less than the base.
         Number::Integer => sum.saturating_sub(base),
-        Number::Float => (f64::from_bits(sum) - f64::from_bits(base)).max(0.0).to_bits(),
+        Number::Float => float().max(0.0).to_bits(),
+        Number::FloatLast => float().to_bits(),
     }
 }
 
@@ -164,13 +178,17 @@ pub(crate) fn since(number: Number, sum: u64, base: u64) -> u64 {
 pub(crate) fn add(number: Number, one: u64, other: u64) -> u64 {
     match number {
         Number::Integer => one.wrapping_add(other),
-        Number::Float => (f64::from_bits(one) + f64::from_bits(other)).to_bits(),
+        Number::Float | Number::FloatLast => {
+            (f64::from_bits(one) + f64::from_bits(other)).to_bits()
+        }
     }
 }
 
-fn less(number: Number, sum: u64, base: u64) -> f64 {
+/// Whether a sum is later than the one that was noted before, as far as that can be told.
+fn is_later(number: Number, sum: u64, before: u64) -> bool {
     match number {
-        Number::Integer => sum.wrapping_sub(base) as i64 as f64,
-        Number::Float => f64::from_bits(sum) - f64::from_bits(base),
+        Number::Integer => sum.wrapping_sub(before) as i64 > 0,
+        Number::Float => f64::from_bits(sum) > f64::from_bits(before),
+        Number::FloatLast => sum != before,
     }
 }

@@ -11,20 +11,21 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 
 use stage::{Shm, again};
-use talea_region::{Cell, Config, FamilySpec, Number, Region, Storage};
+use talea_region::{Cell, Cells, Config, FamilySpec, Number, Region, Storage};
 
 fn adds() -> u64 {
     std::env::var("TALEA_ADDS").map_or(2_000_000, |n| n.parse().unwrap())
 }
 
-fn cell(region: &'static Region, number: Number) -> Cell {
+fn cells(region: &'static Region, number: Number) -> Cells {
     let name: &[u8] = match number {
         Number::Integer => b"integers",
         Number::Float => b"floats",
+        Number::FloatLast => b"both",
     };
     let storage = Storage::Striped;
-    let spec = FamilySpec { name, storage, number, limit: 1, ..FamilySpec::default() };
-    region.family(spec).unwrap().family.series(b"").unwrap().at(0)
+    let spec = FamilySpec { name, storage, number, cells: 2, limit: 1, ..FamilySpec::default() };
+    region.family(spec).unwrap().family.lasting_series(b"").unwrap()
 }
 
 /// Moves a thread to each CPU of the machine in turn, until told to stop.
@@ -44,7 +45,8 @@ fn bounce(thread: libc::pid_t, moves: &AtomicU64, stop: &AtomicBool) {
 
 /// Adds from threads that are moved from CPU to CPU all the while.
 fn add_while_moved(region: &'static Region, threads: u64, each: u64) {
-    let (integer, float) = (cell(region, Number::Integer), cell(region, Number::Float));
+    let [integer, float, both] =
+        [Number::Integer, Number::Float, Number::FloatLast].map(|number| cells(region, number));
     thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(move || {
@@ -57,8 +59,10 @@ fn add_while_moved(region: &'static Region, threads: u64, each: u64) {
                         thread::yield_now();
                     }
                     for _ in 0..each {
-                        integer.add(1);
-                        float.add_float(0.5);
+                        integer.at(0).add(1);
+                        float.at(0).add_float(0.5);
+                        both.at(0).count_float(both.at(1), 0.25);
+                        integer.at(0).count(integer.at(1), 3);
                     }
                     stop.store(true, Relaxed);
                 });
@@ -67,8 +71,22 @@ fn add_while_moved(region: &'static Region, threads: u64, each: u64) {
     });
 }
 
-fn totals(region: &'static Region) -> (u64, f64) {
-    (cell(region, Number::Integer).get(), cell(region, Number::Float).get_float())
+/// What was counted, and what each count added.
+fn totals(region: &'static Region) -> [f64; 5] {
+    let [integer, float, both] =
+        [Number::Integer, Number::Float, Number::FloatLast].map(|number| cells(region, number));
+    [
+        integer.at(0).get() as f64,
+        integer.at(1).get() as f64,
+        float.at(0).get_float(),
+        both.at(0).get() as f64,
+        both.at(1).get_float(),
+    ]
+}
+
+/// What they are after so many rounds.
+fn expected(rounds: u64) -> [f64; 5] {
+    [2.0, 3.0, 0.5, 1.0, 0.25].map(|each| each * rounds as f64)
 }
 
 #[test]
@@ -77,8 +95,7 @@ fn threads_that_are_moved_between_cpus_lose_nothing() {
     for planes in [2, 1] {
         let region = Region::anonymous(Config { planes, ..Config::with_len(1 << 20) }).unwrap();
         add_while_moved(region, 4, adds() / 4);
-        let each = adds() / 4 * 4;
-        assert_eq!(totals(region), (each, 0.5 * each as f64));
+        assert_eq!(totals(region), expected(adds() / 4 * 4));
     }
 }
 
@@ -106,8 +123,7 @@ fn processes_with_and_without_restartable_sequences_share_a_series() {
     };
     let mut writers = [start(false), start(true), start(false), start(true)];
     assert!(writers.iter_mut().all(|writer| writer.wait().unwrap().success()));
-    let all = 4 * (adds() / 2 * 2);
-    assert_eq!(totals(region), (all, 0.5 * all as f64));
+    assert_eq!(totals(region), expected(4 * (adds() / 2 * 2)));
 }
 
 /// What the handler adds to, and how often it did.
@@ -124,7 +140,7 @@ extern "C" fn handler(_: libc::c_int) {
 #[test]
 fn a_signal_handler_may_add_to_what_it_interrupts() {
     let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
-    let target = cell(region, Number::Integer);
+    let target = cells(region, Number::Integer).at(0);
     TARGET.set(target).unwrap();
     // SAFETY: the handler adds to cells and to an atomic, which any handler may.
     unsafe {

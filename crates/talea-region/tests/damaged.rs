@@ -14,7 +14,7 @@ use talea_region::{Config, FamilySpec, Number, Reader, Region, Storage};
 /// Where the CPU table stands.
 const CPU_TABLE: std::ops::Range<u64> = 4096..12_288;
 
-fn spec(name: &str, cells: u32) -> FamilySpec<'_> {
+fn spec(name: &str, cells: u16) -> FamilySpec<'_> {
     FamilySpec {
         name: name.as_bytes(),
         definition: b"what it is",
@@ -28,7 +28,7 @@ fn spec(name: &str, cells: u32) -> FamilySpec<'_> {
 }
 
 /// A region that was used, and is not any more, so far as its file tells.
-fn used(shm: &Shm, len: u64, cells: u32) -> std::fs::File {
+fn used(shm: &Shm, len: u64, cells: u16) -> std::fs::File {
     let original = shm.path().join("original.talea");
     let region =
         Region::open(&original, Config { planes: 2, ..Config::with_len(len) }).unwrap().region;

@@ -32,7 +32,7 @@ fn open(path: &Path) -> &'static Region {
     opened.region
 }
 
-fn family(region: &'static Region, name: &str, storage: Storage, cells: u32) -> Family {
+fn family(region: &'static Region, name: &str, storage: Storage, cells: u16) -> Family {
     let number = Number::Integer;
     let name = name.as_bytes();
     let spec =

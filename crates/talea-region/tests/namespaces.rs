@@ -26,7 +26,7 @@ fn unshared(options: &[&str], before: &str, test: &str) -> Command {
     command
 }
 
-fn family(region: &'static Region, storage: Storage, cells: u32) -> Family {
+fn family(region: &'static Region, storage: Storage, cells: u16) -> Family {
     let number = Number::Integer;
     let limit = u64::MAX;
     let spec = FamilySpec { name: b"f", storage, number, cells, limit, ..FamilySpec::default() };

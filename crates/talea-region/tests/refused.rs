@@ -18,6 +18,7 @@ const SPEC: FamilySpec<'_> = FamilySpec {
     number: Number::Integer,
     combine: Combine::Sum,
     cells: 3,
+    segments: 4,
     limit: 100,
     idle_minutes: 0,
     hides: false,
@@ -31,7 +32,11 @@ fn config() -> Config {
 fn used(shm: &Shm) -> Vec<u8> {
     let original = shm.path().join("original.talea");
     let region = Region::open(&original, config()).unwrap().region;
-    region.family(SPEC).unwrap().family.series(b"").unwrap().at(0).add(1);
+    let looked = region.family(SPEC).unwrap().family.series(b"").unwrap();
+    looked.at(0).add(1);
+    let segments = looked.segments().unwrap();
+    (0..3).for_each(|n| assert!(segments.make(n, n + 5, 7).is_some()));
+    assert!(region.wipe(|_| true));
     std::fs::read(&original).unwrap()
 }
 
@@ -101,7 +106,12 @@ fn a_search_ends_in_an_index_that_has_no_empty_place() {
             for name in [&b"used"[..], b"new"] {
                 let Ok(found) = region.family(FamilySpec { name, ..SPEC }) else { continue };
                 for text in [&b""[..], b"new"] {
-                    let _ = found.family.series(text).map(|cells| cells.at(2).add(1));
+                    let _ = found.family.series(text).map(|cells| {
+                        cells.at(2).add(1);
+                        let segments = cells.segments()?;
+                        let segment = segments.make(3, 9, 1).or(segments.get(1))?;
+                        segments.cell(segment, 2).map(|cell| cell.add(1))
+                    });
                 }
             }
             region.snapshot()

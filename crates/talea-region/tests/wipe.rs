@@ -35,19 +35,19 @@ fn what_was_wiped_counts_from_zero_however_it_is_stored() {
             let cells = family(region, &name, spec).lasting_series(b"").unwrap();
             let add = |n: u64| match number {
                 Number::Integer => (0..2).for_each(|i| cells.at(i).add(n)),
-                Number::Float => (0..2).for_each(|i| cells.at(i).add_float(n as f64)),
+                _ => (0..2).for_each(|i| cells.at(i).add_float(n as f64)),
             };
             let shown = || {
                 let snapshot = region.snapshot();
                 let of_snapshot = series(&snapshot, &name)[0].values.to_vec();
                 let word = |i| match number {
                     Number::Integer => cells.at(i).get(),
-                    Number::Float => cells.at(i).get_float().to_bits(),
+                    _ => cells.at(i).get_float().to_bits(),
                 };
                 assert_eq!(of_snapshot, [word(0), word(1)], "a handle shows what a reader does");
                 match number {
                     Number::Integer => of_snapshot[1],
-                    Number::Float => f64::from_bits(of_snapshot[1]) as u64,
+                    _ => f64::from_bits(of_snapshot[1]) as u64,
                 }
             };
             add(7);

@@ -1,0 +1,202 @@
+//! Claims about cells that a series gets when it first needs them.
+
+use std::sync::Barrier;
+use std::thread;
+
+use talea_region::{
+    Cells, Config, Family, FamilySpec, Number, Region, SegmentView, Snapshot, Storage, Usage,
+};
+
+const STORAGES: [Storage; 3] = [Storage::Single, Storage::Striped, Storage::Stripes];
+
+fn region() -> &'static Region {
+    Region::anonymous(Config::with_len(2 << 20)).unwrap()
+}
+
+fn family(region: &'static Region, storage: Storage) -> Family {
+    let name = format!("{storage:?}");
+    let spec = FamilySpec {
+        name: name.as_bytes(),
+        storage,
+        cells: 2,
+        segments: 8,
+        ..FamilySpec::default()
+    };
+    region.family(spec).unwrap().family
+}
+
+/// Counts in a cell of a segment that is made if need be.
+fn count(cells: &Cells, n: usize, cell: usize) {
+    let segments = cells.segments().unwrap();
+    let segment = segments.make(n, 5, n as u16 + 100).unwrap();
+    segments.cell(segment, cell).unwrap().count(cells.last(), 10);
+}
+
+/// Of the only series of each family: its last cell, and its segments.
+fn shown(snapshot: &Snapshot) -> Vec<(u64, Vec<(u16, u16, Vec<u64>)>)> {
+    let one = |SegmentView { n, what, values }| (n, what, values.to_vec());
+    let series = snapshot.families().iter().flat_map(|family| snapshot.series(family));
+    series.map(|s| (*s.values.last().unwrap(), s.segments().map(one).collect())).collect()
+}
+
+/// How much of the pools is taken that cells lie in.
+fn taken(usage: &Usage) -> [u64; 2] {
+    [usage.single_cells.taken, usage.striped_cells.taken]
+}
+
+#[test]
+fn a_segment_is_there_once_it_is_made_and_nothing_of_others() {
+    let region = region();
+    for storage in STORAGES {
+        let cells = family(region, storage).lasting_series(b"").unwrap();
+        let segments = cells.segments().unwrap();
+        assert_eq!((segments.len(), segments.made()), (8, 0));
+        assert!(segments.get(3).is_none());
+        count(&cells, 3, 1);
+        count(&cells, 3, 4);
+        count(&cells, 0, 9);
+        assert_eq!((segments.made(), segments.get(3).unwrap().what()), (2, 103));
+        assert!(segments.get(8).is_none() && segments.make(8, 1, 0).is_none());
+        let expected = (30, vec![(0, 100, vec![0, 0, 0, 0, 1]), (3, 103, vec![0, 1, 0, 0, 1])]);
+        assert_eq!(shown(&region.snapshot()).last(), Some(&expected), "{storage:?}");
+    }
+}
+
+#[test]
+fn what_was_made_stays_as_it_was_made_and_sizes_that_do_not_fit_are_refused() {
+    let cells = family(region(), Storage::Striped).lasting_series(b"").unwrap();
+    let segments = cells.segments().unwrap();
+    assert_eq!(segments.make(1, 5, 7).unwrap().what(), 7);
+    assert_eq!(segments.make(1, 9, 8).unwrap().what(), 7);
+    assert!(segments.make(2, 0, 0).is_none());
+    assert!(segments.make(2, 4096, 0).is_none());
+    assert!(segments.make(2, 4, 4096).is_none());
+    assert!(segments.make(2, 4095, 4095).is_some());
+}
+
+#[test]
+fn a_family_without_segments_has_none() {
+    let spec = FamilySpec { name: b"plain", ..FamilySpec::default() };
+    let cells = region().family(spec).unwrap().family.lasting_series(b"").unwrap();
+    assert!(cells.segments().is_none());
+}
+
+#[test]
+fn of_many_who_make_the_same_segment_all_count_in_it() {
+    const THREADS: usize = 4;
+    const ROUNDS: usize = if cfg!(miri) { 3 } else { 200 };
+    let region = Region::anonymous(Config::with_len(16 << 20)).unwrap();
+    for storage in STORAGES {
+        let family = family(region, storage);
+        let start = Barrier::new(THREADS);
+        thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    for round in 0..ROUNDS {
+                        let series = family.series(format!("n=\"{round}\"").as_bytes()).unwrap();
+                        start.wait();
+                        (0..8).for_each(|n| count(&series, n, 2));
+                    }
+                });
+            }
+        });
+        let each = |n: u16| (n, n + 100, vec![0, 0, THREADS as u64, 0, 0]);
+        let expected = (8 * 10 * THREADS as u64, (0..8).map(each).collect::<Vec<_>>());
+        let snapshot = region.snapshot();
+        let all = shown(&snapshot);
+        assert!(all[all.len() - ROUNDS..].iter().all(|found| *found == expected), "{storage:?}");
+    }
+}
+
+#[test]
+fn segments_go_with_their_series_and_come_back_empty() {
+    let region = region();
+    for storage in STORAGES {
+        let family = family(region, storage);
+        let before = taken(&region.usage());
+        for round in 0..50 {
+            let series = family.series(b"a").unwrap();
+            assert_eq!(series.segments().unwrap().made(), 0, "{storage:?} {round}");
+            (0..8).for_each(|n| count(&series, n, 0));
+            drop(series);
+            if round % 3 == 0 {
+                let looked = family.series(b"a").unwrap();
+                let kept = looked.keep();
+                assert!(kept.is_ok() && family.wipe(), "what it held is noted");
+                break;
+            }
+            assert!(family.remove(b"a"));
+            (0..3).for_each(|_| region.sweep());
+            assert_eq!(taken(&region.usage()), before, "{storage:?} {round}");
+        }
+    }
+}
+
+#[test]
+fn segments_count_from_zero_when_they_are_wiped() {
+    let region = region();
+    for storage in STORAGES {
+        let family = family(region, storage);
+        let cells = family.lasting_series(b"").unwrap();
+        count(&cells, 1, 3);
+        for again in 0..3 {
+            assert!(family.wipe());
+            let empty = shown(&region.snapshot()).pop().unwrap();
+            assert!(empty.0 == 0 && empty.1.iter().all(|(.., cells)| *cells == [0; 5]));
+            (0..=again).for_each(|_| count(&cells, 1, 3));
+            count(&cells, 2, 0);
+            let expected =
+                vec![(1, 101, vec![0, 0, 0, again + 1, 0]), (2, 102, vec![1, 0, 0, 0, 0])];
+            let found = shown(&region.snapshot()).pop().unwrap();
+            assert_eq!(found, (10 * (again + 2), expected), "{storage:?}");
+        }
+    }
+}
+
+#[test]
+fn a_sum_of_floats_may_go_down_and_is_wiped_like_that() {
+    let region = region();
+    let number = Number::FloatLast;
+    let spec = FamilySpec { name: b"f", number, cells: 2, segments: 1, ..FamilySpec::default() };
+    let family = region.family(spec).unwrap().family;
+    let cells = family.lasting_series(b"").unwrap();
+    let shown = || {
+        let snapshot = region.snapshot();
+        let series = snapshot.series(&snapshot.families()[0]).next().unwrap();
+        (series.values[0], f64::from_bits(series.values[1]))
+    };
+    for _ in 0..3 {
+        cells.at(0).count_float(cells.last(), -2.5);
+        cells.at(0).count_float(cells.last(), 1.0);
+        assert_eq!(shown(), (2, -1.5));
+        assert!(family.wipe());
+        assert_eq!(shown(), (0, 0.0));
+    }
+}
+
+#[test]
+fn where_the_planes_are_full_a_segment_has_its_cells_elsewhere_and_then_none() {
+    let region = Region::anonymous(Config::with_len(512 << 10)).unwrap();
+    let family = family(region, Storage::Striped);
+    let mut made = 0;
+    for n in 0.. {
+        let Ok(series) = family.series(format!("n=\"{n}\"").as_bytes()) else { break };
+        let segments = series.segments().unwrap();
+        for place in 0..8 {
+            // Where there is no room for the cells that it asks for, there may be for fewer.
+            let Some(segment) = segments.make(place, 400, 0).or(segments.make(place, 1, 0)) else {
+                assert!(segments.get(place).is_none());
+                continue;
+            };
+            segments.cell(segment, 399).unwrap().count(series.last(), 1);
+            made += 1;
+        }
+    }
+    let counted: u64 = shown(&region.snapshot()).iter().map(|(sum, _)| sum).sum();
+    assert!(counted == made && made > 20, "{counted} of {made}");
+    let segments: u64 = shown(&region.snapshot())
+        .iter()
+        .flat_map(|(_, segments)| segments.iter().flat_map(|(.., cells)| cells))
+        .sum();
+    assert_eq!(segments, made);
+}
