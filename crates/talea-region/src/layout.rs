@@ -321,7 +321,7 @@ impl Sections {
                 "{len} bytes cannot hold the tables of {series} series and {planes} planes; ask for fewer series or more bytes"
             ));
         }
-        let singles_at = page_up(arena_at + (planes_at - arena_at) * 3 / 4);
+        let singles_at = page_up(arena_at + (planes_at - arena_at) / 2);
         let mut bits_at = bits;
         let mut pool = |marks, at, len, granule| {
             let bits = bits_at;

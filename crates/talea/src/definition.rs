@@ -4,50 +4,69 @@
 //! ```text
 //!   f64   how many of the kept integers make one shown unit
 //!   u32 n, then n × (u32 length, label name)
-//!   u32 n, then n × u64 thresholds, as kept
+//!   u32 n, then n × u64 thresholds: as kept, or floats in the order of integers
+//!   u32 n, then n × (i32 schema, u32 most buckets, f64 widest zero); at most one
 //!   u32 n, then n × (u32 length, a state's name as label text)
 //!   u32 length, help
 //! ```
 //!
 //! All little-endian. Two families of one name are the same if these bytes are.
 
+use crate::buckets::{Layout, NativeLayout, Numbers};
+
 /// A family's definition beyond what the region itself knows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Definition {
-    pub(crate) per_unit: f64,
     pub(crate) labels: Vec<String>,
-    pub(crate) thresholds: Vec<u64>,
+    pub(crate) layout: Layout,
     pub(crate) states: Vec<String>,
     pub(crate) help: String,
 }
 
 impl Definition {
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = self.per_unit.to_le_bytes().to_vec();
+        let Layout { per_unit, thresholds, native, .. } = &self.layout;
+        let mut out = per_unit.to_le_bytes().to_vec();
         let text = |out: &mut Vec<u8>, text: &str| {
             out.extend((text.len() as u32).to_le_bytes());
             out.extend(text.as_bytes());
         };
         out.extend((self.labels.len() as u32).to_le_bytes());
         self.labels.iter().for_each(|label| text(&mut out, label));
-        out.extend((self.thresholds.len() as u32).to_le_bytes());
-        out.extend(self.thresholds.iter().flat_map(|t| t.to_le_bytes()));
+        out.extend((thresholds.len() as u32).to_le_bytes());
+        out.extend(thresholds.iter().flat_map(|t| t.to_le_bytes()));
+        out.extend(u32::from(native.is_some()).to_le_bytes());
+        if let Some(NativeLayout { schema, most, widest_zero }) = native {
+            out.extend(i32::from(*schema).to_le_bytes());
+            out.extend(most.to_le_bytes());
+            out.extend(widest_zero.to_le_bytes());
+        }
         out.extend((self.states.len() as u32).to_le_bytes());
         self.states.iter().for_each(|state| text(&mut out, state));
         text(&mut out, &self.help);
         out
     }
 
-    /// `None` where the bytes are not a definition.
-    pub(crate) fn decode(mut bytes: &[u8]) -> Option<Self> {
+    /// `None` where the bytes are not a definition. What the values are is not among them.
+    pub(crate) fn decode(mut bytes: &[u8], numbers: Numbers) -> Option<Self> {
         let per_unit = f64::from_le_bytes(take(&mut bytes)?);
         let labels = (0..count(&mut bytes)?).map(|_| text(&mut bytes)).collect::<Option<_>>()?;
         let thresholds = (0..count(&mut bytes)?)
             .map(|_| take(&mut bytes).map(u64::from_le_bytes))
             .collect::<Option<_>>()?;
+        let native = match count(&mut bytes)? {
+            0 => None,
+            1 => Some(NativeLayout {
+                schema: i8::try_from(i32::from_le_bytes(take(&mut bytes)?)).ok()?,
+                most: u32::from_le_bytes(take(&mut bytes)?),
+                widest_zero: f64::from_le_bytes(take(&mut bytes)?),
+            }),
+            _ => return None,
+        };
+        let layout = Layout { numbers, per_unit, thresholds, native };
         let states = (0..count(&mut bytes)?).map(|_| text(&mut bytes)).collect::<Option<_>>()?;
         let help = text(&mut bytes)?;
-        bytes.is_empty().then_some(Self { per_unit, labels, thresholds, states, help })
+        (bytes.is_empty() && layout.is_sound()).then_some(Self { labels, layout, states, help })
     }
 
     /// In what a definition differs from the one that was expected, in words.
@@ -57,17 +76,18 @@ impl Definition {
         };
         if self.labels != wanted.labels {
             told("the labels", &self.labels, &wanted.labels)
-        } else if self.per_unit != wanted.per_unit {
+        } else if self.layout.per_unit != wanted.layout.per_unit {
             // `x_seconds` may also be a plain number of things.
             format!(
                 "it is registered with a unit that is kept in {} parts, and now one in {} was \
                  asked for",
-                self.per_unit, wanted.per_unit
+                self.layout.per_unit, wanted.layout.per_unit
             )
-        } else if self.thresholds != wanted.thresholds {
-            let shown =
-                |d: &Self| d.thresholds.iter().map(|&t| t as f64 / d.per_unit).collect::<Vec<_>>();
+        } else if self.layout.thresholds != wanted.layout.thresholds {
+            let shown = |d: &Self| d.layout.shown().collect::<Vec<_>>();
             told("the buckets", &shown(self), &shown(wanted))
+        } else if self.layout.native != wanted.layout.native {
+            told("the native buckets", &self.layout.native, &wanted.layout.native)
         } else if self.states != wanted.states {
             told("the states", &self.states, &wanted.states)
         } else if self.help != wanted.help {
@@ -105,9 +125,13 @@ mod tests {
 
     fn some() -> Definition {
         Definition {
-            per_unit: 1e9,
             labels: vec!["method".into(), "route".into()],
-            thresholds: vec![5, 10, u64::MAX],
+            layout: Layout {
+                numbers: Numbers::Whole,
+                per_unit: 1e9,
+                thresholds: vec![5, 10, u64::MAX],
+                native: Some(NativeLayout { schema: -4, most: 160, widest_zero: 1e-6 }),
+            },
             states: vec!["open".into()],
             help: "Zeit, die vergeht.".into(),
         }
@@ -115,18 +139,18 @@ mod tests {
 
     #[test]
     fn a_definition_survives_encoding() {
-        assert_eq!(Definition::decode(&some().encode()), Some(some()));
-        let bare = Definition { per_unit: 1.0, ..Definition::default() };
-        assert_eq!(Definition::decode(&bare.encode()), Some(bare));
+        assert_eq!(Definition::decode(&some().encode(), Numbers::Whole), Some(some()));
+        let bare = Definition::default();
+        assert_eq!(Definition::decode(&bare.encode(), Numbers::Whole), Some(bare));
     }
 
     #[test]
     fn bytes_that_are_cut_or_padded_are_no_definition() {
         let whole = some().encode();
         for len in 0..whole.len() {
-            assert_eq!(Definition::decode(&whole[..len]), None, "{len}");
+            assert_eq!(Definition::decode(&whole[..len], Numbers::Whole), None, "{len}");
         }
-        assert_eq!(Definition::decode(&[whole, vec![0]].concat()), None);
-        assert_eq!(Definition::decode(&[0xFF; 64]), None);
+        assert_eq!(Definition::decode(&[whole, vec![0]].concat(), Numbers::Whole), None);
+        assert_eq!(Definition::decode(&[0xFF; 64], Numbers::Whole), None);
     }
 }

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use talea_region::Guard;
 
+use crate::buckets::Grid;
 use crate::error::Refused;
 use crate::labels::{LabelText, Labels, pairs};
 use crate::lazy::Lazy;
@@ -40,7 +41,7 @@ pub struct Family<L, M: Metric> {
 
 pub(crate) struct Bound<M: Metric> {
     pub(crate) family: talea_region::Family,
-    pub(crate) thresholds: &'static [u64],
+    pub(crate) grid: &'static Grid,
     /// Where label combinations go that there is no room for.
     pub(crate) overflow: M::Bound,
     /// Where the combinations are fixed, a place for each, filled as they are
@@ -95,11 +96,11 @@ impl<M: Metric> Bound<M> {
         Ok(match place {
             Some(place) => {
                 let cells = self.family.lasting_series(text.as_bytes())?;
-                Looked::lasting(Slot::Bound(*place.get_or_init(|| M::bind(cells, self.thresholds))))
+                Looked::lasting(Slot::Bound(*place.get_or_init(|| M::bind(cells, self.grid))))
             }
             None => {
                 let (cells, guard) = self.family.series(text.as_bytes())?.into_parts();
-                let bound = M::bind(cells, self.thresholds);
+                let bound = M::bind(cells, self.grid);
                 Looked { metric: M::holding(Slot::Borrowed(bound)), _guard: Some(guard) }
             }
         })

@@ -1,5 +1,7 @@
 //! A histogram as a reader sees it.
 
+use crate::native_buckets::NativeBuckets;
+
 /// The buckets and the sum of a histogram, or of several that have the same
 /// thresholds, at one instant; or what was observed between two. The cost of each
 /// question is linear in the buckets.
@@ -11,6 +13,8 @@ pub struct HistogramSnapshot {
     pub(crate) buckets: Vec<u64>,
     /// The sum in the shown unit.
     pub(crate) sum: f64,
+    /// The same observations in native buckets, if there are any.
+    pub(crate) native: Option<NativeBuckets>,
 }
 
 impl HistogramSnapshot {
@@ -31,12 +35,27 @@ impl HistogramSnapshot {
         (count > 0).then(|| self.sum / count as f64)
     }
 
-    /// The value that a share `q` (0 to 1) of the observations does not exceed,
-    /// interpolated within its bucket as Prometheus' `histogram_quantile` does;
-    /// `None` where there are none. What is above the last threshold counts as
-    /// the last threshold; a `q` out of range counts as the nearest in it. The error is
-    /// at most the width of its bucket.
+    /// The native buckets, unless it has only classic ones.
+    pub fn native(&self) -> Option<&NativeBuckets> {
+        self.native.as_ref()
+    }
+
+    /// The smallest value that a share `q` (0 to 1) of the observations does not exceed;
+    /// `None` where there are none. A `q` out of range counts as the nearest in it.
+    ///
+    /// Of native buckets the middle of the value's bucket: within (β − 1) / (β + 1) of the
+    /// exact one, see [`NativeBuckets`]; what counts as zero is 0. Of classic ones alone it
+    /// is interpolated within its bucket as Prometheus' `histogram_quantile` does, and the
+    /// error is at most the width of the bucket; what is above the last threshold counts as
+    /// the last threshold.
     pub fn quantile(&self, q: f64) -> Option<f64> {
+        match &self.native {
+            Some(native) => native.quantile(q),
+            None => self.classic_quantile(q),
+        }
+    }
+
+    fn classic_quantile(&self, q: f64) -> Option<f64> {
         let count = self.count();
         if count == 0 {
             return None;
@@ -46,7 +65,7 @@ impl HistogramSnapshot {
         for (n, &upper) in self.thresholds.iter().enumerate() {
             let here = self.buckets[n];
             if here > 0 && (below + here) as f64 >= rank {
-                let lower = if n == 0 { 0.0 } else { self.thresholds[n - 1] };
+                let lower = self.lower_bound(n);
                 let share = ((rank - below as f64) / here as f64).max(0.0);
                 return Some(lower + (upper - lower) * share);
             }
@@ -55,27 +74,39 @@ impl HistogramSnapshot {
         self.thresholds.last().copied()
     }
 
+    /// From where the observations of a bucket are taken to be spread: the first one's are
+    /// not negative, unless its threshold is.
+    fn lower_bound(&self, n: usize) -> f64 {
+        match n.checked_sub(1) {
+            Some(below) => self.thresholds[below],
+            None => self.thresholds[0].min(0.0),
+        }
+    }
+
     /// What was observed since an earlier snapshot of the same histogram. Where
     /// it is not the same (other thresholds, or it counted more), nothing was.
     pub fn diff(&self, earlier: &Self) -> Self {
+        let native = match (&self.native, &earlier.native) {
+            (Some(now), Some(then)) => now.diff(then).map(Some),
+            (None, None) => Some(None),
+            _ => None,
+        };
         let grew = self.thresholds == earlier.thresholds
             && self.buckets.iter().zip(&earlier.buckets).all(|(now, then)| now >= then);
-        if !grew {
-            return Self {
-                thresholds: self.thresholds.clone(),
+        let thresholds = self.thresholds.clone();
+        match native {
+            Some(native) if grew => Self {
+                thresholds,
+                buckets: self.buckets.iter().zip(&earlier.buckets).map(|(a, b)| a - b).collect(),
+                sum: self.sum - earlier.sum,
+                native,
+            },
+            _ => Self {
+                thresholds,
                 buckets: vec![0; self.buckets.len()],
                 sum: 0.0,
-            };
-        }
-        Self {
-            thresholds: self.thresholds.clone(),
-            buckets: self
-                .buckets
-                .iter()
-                .zip(&earlier.buckets)
-                .map(|(now, then)| now - then)
-                .collect(),
-            sum: self.sum - earlier.sum,
+                native: self.native.as_ref().map(NativeBuckets::emptied),
+            },
         }
     }
 
@@ -90,40 +121,58 @@ impl HistogramSnapshot {
     }
 
     /// About how many observations are at most `x`, in the shown unit: exact where `x` is
-    /// a threshold, else as if those of its bucket were spread evenly. Of those above the
-    /// last threshold none is known to be at most a finite `x`.
+    /// a threshold. Else as if those of its native bucket were spread evenly over its
+    /// logarithm; or, where there are none, those of its classic one evenly, and then of
+    /// those above the last threshold none is known to be at most a finite `x`.
     pub fn count_below(&self, x: f64) -> f64 {
+        if let Some(n) = self.thresholds.iter().position(|&threshold| threshold == x) {
+            return self.buckets[..=n].iter().sum::<u64>() as f64;
+        }
+        if x == f64::INFINITY {
+            return self.count() as f64;
+        }
+        match &self.native {
+            Some(native) => native.count_below(x),
+            None => self.classic_count_below(x),
+        }
+    }
+
+    fn classic_count_below(&self, x: f64) -> f64 {
         let mut below = 0.0;
         for (n, &upper) in self.thresholds.iter().enumerate() {
             let here = self.buckets[n] as f64;
             if x < upper {
-                let lower = if n == 0 { 0.0 } else { self.thresholds[n - 1] };
-                let share = (x - lower) / (upper - lower);
+                let lower = self.lower_bound(n);
+                let share = if upper > lower { (x - lower) / (upper - lower) } else { 0.0 };
                 return below + here * share.clamp(0.0, 1.0);
             }
             below += here;
         }
-        if x == f64::INFINITY { self.count() as f64 } else { below }
+        below
     }
 
-    /// Adds another histogram's observations; one of other thresholds is left
-    /// out, and false returned.
+    /// Adds another histogram's observations; one of other thresholds, or of which one has
+    /// native buckets and the other none, is left out, and false returned. Of native
+    /// buckets the coarser schema is kept.
     pub fn merge(&mut self, other: &Self) -> bool {
-        if self.thresholds != other.thresholds {
+        if self.thresholds != other.thresholds || self.native.is_some() != other.native.is_some() {
             return false;
         }
         self.buckets.iter_mut().zip(&other.buckets).for_each(|(mine, theirs)| *mine += theirs);
         self.sum += other.sum;
+        if let (Some(mine), Some(theirs)) = (&mut self.native, &other.native) {
+            mine.merge(theirs);
+        }
         true
     }
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn some(buckets: [u64; 4], sum: f64) -> HistogramSnapshot {
-        HistogramSnapshot { thresholds: vec![1.0, 2.0, 4.0], buckets: buckets.to_vec(), sum }
+        let (thresholds, buckets) = (vec![1.0, 2.0, 4.0], buckets.to_vec());
+        HistogramSnapshot { thresholds, buckets, sum, native: None }
     }
 
     #[test]

@@ -74,6 +74,7 @@
 //! No operation of a metric fails, blocks, panics or logs. What can fail is opening a
 //! registry and registering, with an [`Error`] that says what to do.
 
+mod buckets;
 mod definition;
 mod error;
 mod exemplar;
@@ -87,6 +88,7 @@ mod labels;
 mod lazy;
 mod metric;
 mod names;
+mod native_buckets;
 mod nearest;
 mod observable;
 mod opts;
@@ -113,8 +115,9 @@ pub use metric::{
     Counter, FloatCounter, FloatGauge, Gauge, Held, Histogram, Info, Kind, Metric, StateSet, Timer,
     UpDownCounter,
 };
+pub use native_buckets::NativeBuckets;
 pub use observable::Found;
-pub use opts::Opts;
+pub use opts::{Bucketing, Opts};
 pub use register::Registrable;
 pub use registry::Registry;
 pub use scraper::Scraper;
@@ -122,7 +125,7 @@ pub use snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot, Value};
 #[cfg(feature = "derive")]
 pub use talea_derive::{LabelValue, Labels, Metrics};
 pub use talea_region::{Combine, Config, OpenError, Overflow};
-pub use unit::{Bytes, Seconds, Things, Unit};
+pub use unit::{Bytes, Floats, Seconds, Things, Unit};
 pub use values::Values;
 
 #[doc = include_str!("../guide.md")]

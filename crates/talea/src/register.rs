@@ -6,6 +6,7 @@ use std::sync::{OnceLock, PoisonError};
 
 use talea_region::{Combine, FamilyError, FamilySpec, Registered, Storage};
 
+use crate::buckets::Grid;
 use crate::definition::Definition;
 use crate::error::Error;
 use crate::family::{self, Family};
@@ -224,9 +225,8 @@ impl Registry {
         }
         let combinations = combinations(opts, group)?;
         let definition = Definition {
-            per_unit: shape.per_unit,
             labels: group.names.iter().map(|&label| label.to_owned()).collect(),
-            thresholds: shape.thresholds.clone(),
+            layout: shape.layout.clone(),
             states: shape.states.clone(),
             help: opts.help.to_owned(),
         };
@@ -237,7 +237,8 @@ impl Registry {
             storage: storage(&shape, opts, group),
             number: shape.number,
             combine: shape.combine,
-            cells: shape.cells as u32,
+            cells: shape.cells as u16,
+            segments: shape.segments as u16,
             limit: opts.limit.or(combinations).unwrap_or(SERIES_LIMIT),
             idle_minutes: if combinations.is_some() { 0 } else { idle_minutes(opts) },
             // What is set and stands still says something.
@@ -276,7 +277,7 @@ impl Registry {
                     let (found, wanted) = (found.combine, shape.combine);
                     format!("its processes combine by {found:?}, and now {wanted:?} was asked for")
                 } else {
-                    Definition::decode(&found.definition)
+                    Definition::decode(&found.definition, shape.layout.numbers)
                         .map_or_else(String::new, |found| found.difference(wanted))
                 }
             },
@@ -307,12 +308,12 @@ fn bound_once<M: Metric>(
         error.to_string()
     })?;
     // Nothing that could fail comes after: who tries again in a full region leaks nothing.
-    let thresholds: &'static [u64] = Vec::leak(definition.thresholds.clone());
+    let grid: &'static Grid = Box::leak(Box::new(Grid::new(definition.layout.clone())));
     let places = group.cardinality.filter(|&n| n <= FIXED_AT_MOST).unwrap_or(0);
     let bound = family::Bound {
         family,
-        thresholds,
-        overflow: M::bind(overflow, thresholds),
+        grid,
+        overflow: M::bind(overflow, grid),
         fixed: Vec::leak((0..places).map(|_| OnceLock::new()).collect()),
         openings: Vec::leak(values::openings(group.names)),
     };
@@ -343,7 +344,7 @@ fn make_whole<M: Metric>(bound: &family::Bound<M>, group: &Group<'_>) -> Result<
         let cells = bound.family.lasting_series(text.as_bytes());
         let cells = cells.map_err(|error| format!("not all of its series can be made: {error}"))?;
         if let Some(place) = bound.fixed.get(n) {
-            place.get_or_init(|| M::bind(cells, bound.thresholds));
+            place.get_or_init(|| M::bind(cells, bound.grid));
         }
     }
     Ok(())

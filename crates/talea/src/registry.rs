@@ -54,13 +54,14 @@ impl Registry {
         Ok(Self::of(Region::anonymous(config)?))
     }
 
-    /// A registry of 1 MiB for a test, which holds about 2,000 series.
+    /// A registry of 4 MiB for a test, which holds about 8,000 series, or some thousand
+    /// histograms.
     ///
     /// # Errors
     ///
     /// The system refuses memory.
     pub fn for_test() -> Result<Self, Error> {
-        Self::with_config(Config::with_len(1 << 20))
+        Self::with_config(Config::with_len(4 << 20))
     }
 
     /// Attaches to the registry in a file on tmpfs, or creates it, for processes

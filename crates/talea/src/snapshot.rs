@@ -1,16 +1,19 @@
 //! A snapshot of a registry: what a scrape shows and a test asks.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use talea_region::{FamilyCopy, Number, SeriesView};
 
+use crate::buckets::{Grid, Numbers};
 use crate::definition::Definition;
 use crate::exemplar::Exemplar;
 use crate::expose::{Encoder, Escaping, Format, Shown};
 use crate::histogram_snapshot::HistogramSnapshot;
 use crate::labels::{LabelText, pairs};
 use crate::metric::Kind;
+use crate::native_buckets::NativeBuckets;
 use crate::told;
 
 /// All values of a registry at one instant, copied out of the region: what happens
@@ -34,6 +37,7 @@ struct Known {
     n: usize,
     kind: Kind,
     definition: Definition,
+    grid: Arc<Grid>,
     /// That definition as the region has it.
     encoded: Vec<u8>,
 }
@@ -45,6 +49,7 @@ pub struct FamilySnapshot<'a> {
     raw: &'a FamilyCopy,
     kind: Kind,
     definition: &'a Definition,
+    grid: &'a Grid,
 }
 
 /// A series in a snapshot.
@@ -84,6 +89,7 @@ impl Snapshot {
                 earlier.n == n
                     && earlier.encoded == family.definition
                     && earlier.kind as u8 == family.kind
+                    && earlier.definition.layout.numbers == numbers(family)
             });
             // What cannot be read was written by something that is not Talea, and is left
             // out.
@@ -114,8 +120,9 @@ impl Snapshot {
     }
 
     fn family_of<'a>(&'a self, known: &'a Known) -> FamilySnapshot<'a> {
-        let Known { n, kind, definition, .. } = known;
-        FamilySnapshot { snapshot: self, raw: &self.raw.families()[*n], kind: *kind, definition }
+        let Known { n, kind, definition, grid, .. } = known;
+        let raw = &self.raw.families()[*n];
+        FamilySnapshot { snapshot: self, raw, kind: *kind, definition, grid }
     }
 
     /// The text exposition format, version 0.0.4: to be served as
@@ -162,11 +169,17 @@ impl Snapshot {
 
 impl Known {
     fn of(n: usize, family: &FamilyCopy) -> Option<Self> {
-        let definition = Definition::decode(&family.definition)?;
+        let definition = Definition::decode(&family.definition, numbers(family))?;
         std::str::from_utf8(&family.name).ok()?;
         let kind = Kind::from_u8(family.kind)?;
-        Some(Self { n, kind, definition, encoded: family.definition.clone() })
+        let grid = Arc::new(Grid::new(definition.layout.clone()));
+        Some(Self { n, kind, definition, grid, encoded: family.definition.clone() })
     }
+}
+
+/// What a histogram's observations are.
+fn numbers(family: &FamilyCopy) -> Numbers {
+    if family.number == Number::FloatLast { Numbers::Floats } else { Numbers::Whole }
 }
 
 /// As the text format shows it.
@@ -204,9 +217,7 @@ impl<'a> FamilySnapshot<'a> {
 
     /// The upper bounds of its histograms' buckets in the shown unit; the last is +Inf.
     pub(crate) fn bounds(&self) -> impl Iterator<Item = f64> + use<'a> {
-        let Definition { thresholds, per_unit, .. } = self.definition;
-        // Dividing rounds once, so 5,000,000 ns show as 0.005.
-        thresholds.iter().map(move |&t| t as f64 / per_unit).chain([f64::INFINITY])
+        self.definition.layout.shown().chain([f64::INFINITY])
     }
 
     /// One of its series, counted from 0, shown or not.
@@ -258,34 +269,30 @@ impl<'a> SeriesSnapshot<'a> {
         let word = self.raw.values.first().copied().unwrap_or_default();
         match (self.family.kind, self.family.raw.number) {
             (Kind::Histogram, _) => Shown::Histogram,
-            (_, Number::Float) => Shown::Float(f64::from_bits(word)),
+            (_, Number::Float | Number::FloatLast) => Shown::Float(f64::from_bits(word)),
             (Kind::Gauge, Number::Integer) => Shown::Signed(word as i64),
             (Kind::Counter | Kind::Info | Kind::StateSet, Number::Integer) => Shown::Unsigned(word),
         }
     }
 
-    /// How many observations of a histogram are at most as large as each bound.
-    pub(crate) fn cumulative(&self) -> impl Iterator<Item = u64> + use<'a> {
-        let mut total = 0_u64;
-        self.buckets().iter().map(move |here| {
-            total = total.wrapping_add(*here);
-            total
-        })
+    /// What is in each of a histogram's classic buckets, not cumulative: one more than
+    /// thresholds.
+    pub(crate) fn classic(&self, out: &mut Vec<u64>) {
+        self.family.grid.classic(&self.raw, out);
     }
 
-    /// A histogram's observations.
-    pub(crate) fn count(&self) -> u64 {
-        self.buckets().iter().fold(0, |all, here| all.wrapping_add(*here))
+    /// A histogram's native buckets, if it has any.
+    pub(crate) fn native(&self) -> Option<NativeBuckets> {
+        self.family.grid.native(&self.raw)
     }
 
-    /// Their sum in the shown unit.
+    /// The sum of a histogram's observations in the shown unit.
     pub(crate) fn sum(&self) -> f64 {
-        self.raw.values.last().map_or(0.0, |&sum| sum as f64 / self.family.definition.per_unit)
-    }
-
-    /// What is in each bucket.
-    fn buckets(&self) -> &'a [u64] {
-        self.raw.values.split_last().map_or(&[], |(_, buckets)| buckets)
+        let sum = self.raw.values.last().copied().unwrap_or(0);
+        match self.family.raw.number {
+            Number::FloatLast => f64::from_bits(sum),
+            _ => sum as f64 / self.family.definition.layout.per_unit,
+        }
     }
 
     /// Nanoseconds from 1970 to when it was made, or wiped.
@@ -299,10 +306,20 @@ impl<'a> SeriesSnapshot<'a> {
         self.raw.exemplars.iter().map(Exemplar::of)
     }
 
-    /// That of one cell.
+    pub(crate) fn raw_exemplars(&self) -> &'a [talea_region::Exemplar] {
+        self.raw.exemplars
+    }
+
+    /// That of the counter, or of one of a histogram's classic buckets.
     #[inline]
-    pub(crate) fn exemplar(&self, cell: usize) -> Option<&'a talea_region::Exemplar> {
-        self.raw.exemplars.iter().find(|exemplar| exemplar.cell == cell)
+    pub(crate) fn exemplar(&self, bucket: usize) -> Option<&'a talea_region::Exemplar> {
+        let Self { family, raw } = self;
+        let is_of = |exemplar: &&talea_region::Exemplar| match family.kind {
+            Kind::Histogram => family.grid.classic_of_base(exemplar.cell) == bucket,
+            _ => exemplar.cell == bucket,
+        };
+        // Several base cells may be one bucket.
+        raw.exemplars.iter().filter(is_of).max_by_key(|exemplar| exemplar.unix_nanos)
     }
 
     /// Since when it counts: when it was made, or wiped. `None` of what a reader adds.
@@ -327,11 +344,9 @@ impl<'a> SeriesSnapshot<'a> {
     }
 
     fn histogram(&self) -> HistogramSnapshot {
-        let mut thresholds: Vec<f64> = self.family.bounds().collect();
-        // That of +Inf is not among them.
-        thresholds.pop();
-        let mut buckets = self.buckets().to_vec();
-        buckets.resize(thresholds.len() + 1, 0);
-        HistogramSnapshot { thresholds, buckets, sum: self.sum() }
+        let thresholds = self.family.definition.layout.shown().collect();
+        let mut buckets = Vec::new();
+        self.classic(&mut buckets);
+        HistogramSnapshot { thresholds, buckets, sum: self.sum(), native: self.native() }
     }
 }

@@ -51,7 +51,6 @@ pub(crate) fn dropped(raw: &mut Snapshot) {
         return;
     }
     let definition = Definition {
-        per_unit: 1.0,
         labels: vec!["family".to_owned()],
         help: "Look-ups of a new series that its family or the region had no room for.".to_owned(),
         ..Definition::default()

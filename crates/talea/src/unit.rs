@@ -39,6 +39,10 @@ pub trait Unit: Copy + Send + Sync + 'static {
     const PER_UNIT: f64;
     /// The default thresholds, in the shown unit: finite, positive, ascending.
     const BUCKETS: &'static [f64];
+    /// Whether it is floats that are kept: then [`kept`](Self::kept) returns the bits of
+    /// one, [`PER_UNIT`](Self::PER_UNIT) is 1, thresholds may be negative or 0, and the sum
+    /// is a float.
+    const IS_FLOAT: bool = false;
     /// The integer that is kept; larger for what is larger. It is called on every
     /// observation.
     fn kept(value: Self::Value) -> u64;
@@ -98,6 +102,36 @@ impl Unit for Things {
     #[inline]
     fn kept(value: u64) -> u64 {
         value
+    }
+}
+
+/// Floats of any kind, negative ones, infinities and NaN too. (NaN is counted, and makes
+/// the sum NaN.) Default buckets: powers of ten from 10⁻³ to 1,000.
+///
+/// ```
+/// use talea::{Floats, Histogram, Opts, Registry};
+///
+/// let registry = Registry::for_test()?;
+/// let opts = Opts::new("drift_celsius", "How far from the set point.").buckets(&[-1.0, 0.0, 1.0]);
+/// let drift: Histogram<Floats> = registry.register(opts)?;
+/// drift.observe(-0.25);
+/// let drift = registry.snapshot().expect_histogram("drift_celsius", &[]);
+/// assert_eq!((drift.sum(), drift.count_below(0.0)), (-0.25, 1.0));
+/// # Ok::<(), talea::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub enum Floats {}
+
+impl Unit for Floats {
+    type Value = f64;
+    const SUFFIX: &'static str = "";
+    const PER_UNIT: f64 = 1.0;
+    const BUCKETS: &'static [f64] = &[1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0, 1e3];
+    const IS_FLOAT: bool = true;
+
+    #[inline]
+    fn kept(value: f64) -> u64 {
+        value.to_bits()
     }
 }
 

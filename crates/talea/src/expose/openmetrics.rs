@@ -20,6 +20,10 @@ pub(crate) struct OpenMetrics {
     escaping: Escaping,
     lines: Lines,
     bounds: Bounds,
+    /// What is in each classic bucket of a series.
+    buckets: Vec<u64>,
+    /// Whether the family's histograms have buckets of negative values alone.
+    goes_below_zero: bool,
     /// How much of the name stands before `_created`, where that is shown.
     created_after: Option<usize>,
 }
@@ -35,6 +39,7 @@ impl Writer for OpenMetrics {
         let Self { escaping, lines, bounds, .. } = self;
         lines.begin(family, *escaping);
         bounds.begin(family.bounds(), write_canonical_bound);
+        self.goes_below_zero = family.bounds().next().is_some_and(|bound| bound < 0.0);
         let kind = family.kind();
         // The name goes without what the type adds to it.
         let name = match kind {
@@ -56,20 +61,29 @@ impl Writer for OpenMetrics {
 
     #[inline]
     fn series(&mut self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>) {
-        let Self { lines, bounds, .. } = self;
+        let Self { lines, bounds, buckets, .. } = self;
         match series.shown() {
             Shown::Histogram => {
-                for (n, (bound, count)) in bounds.iter().zip(series.cumulative()).enumerate() {
+                series.classic(buckets);
+                let mut count = 0_u64;
+                for (n, (bound, here)) in bounds.iter().zip(&*buckets).enumerate() {
+                    count = count.wrapping_add(*here);
                     lines.open(out, series, "_bucket", Some(("le", bound)));
                     write_integer(out, count);
                     write_exemplar(out, series.exemplar(n));
                     out.push(b'\n');
                 }
-                lines.open(out, series, "_count", None);
-                write_integer(out, series.count());
-                out.push(b'\n');
-                lines.open(out, series, "_sum", None);
-                write_float(out, series.sum());
+                let sum = series.sum();
+                // A sum is there only where it can but grow, and the count only with it.
+                if !self.goes_below_zero && sum >= 0.0 {
+                    lines.open(out, series, "_count", None);
+                    write_integer(out, count);
+                    out.push(b'\n');
+                    lines.open(out, series, "_sum", None);
+                    write_float(out, sum);
+                    out.push(b'\n');
+                }
+                return self.created(out, series);
             }
             number => {
                 lines.open(out, series, "", None);
@@ -78,15 +92,24 @@ impl Writer for OpenMetrics {
             }
         }
         out.push(b'\n');
+        self.created(out, series);
+    }
+
+    fn end(&mut self, out: &mut Vec<u8>) {
+        push(out, &["# EOF\n"]);
+    }
+}
+
+impl OpenMetrics {
+    /// When the series began to count.
+    #[inline]
+    fn created(&self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>) {
+        let lines = &self.lines;
         if let (Some(len), Some(created)) = (self.created_after, series.created_nanos()) {
             lines.open_as(out, series, [&lines.name()[..len], "_created"], None);
             write_seconds(out, created);
             out.push(b'\n');
         }
-    }
-
-    fn end(&mut self, out: &mut Vec<u8>) {
-        push(out, &["# EOF\n"]);
     }
 }
 

@@ -12,6 +12,7 @@ use super::escaping::is_plain;
 use super::{Escaping, Shown, Writer};
 use crate::labels::{RawLabel, raw_labels};
 use crate::metric::Kind;
+use crate::native_buckets::NativeBuckets;
 use crate::snapshot::{FamilySnapshot, SeriesSnapshot};
 
 /// Fields of `MetricFamily`.
@@ -32,7 +33,18 @@ const COUNTER_CREATED: u32 = 3;
 const COUNT: u32 = 1;
 const SUM: u32 = 2;
 const BUCKET: u32 = 3;
+const SCHEMA: u32 = 5;
+const ZERO_THRESHOLD: u32 = 6;
+const ZERO_COUNT: u32 = 7;
+const NEGATIVE_SPAN: u32 = 9;
+const NEGATIVE_DELTA: u32 = 10;
+const POSITIVE_SPAN: u32 = 12;
+const POSITIVE_DELTA: u32 = 13;
 const HISTOGRAM_CREATED: u32 = 15;
+const NATIVE_EXEMPLARS: u32 = 16;
+/// Of `BucketSpan`.
+const OFFSET: u32 = 1;
+const LENGTH: u32 = 2;
 /// Of `Bucket`.
 const CUMULATIVE: u32 = 1;
 const UPPER_BOUND: u32 = 2;
@@ -53,6 +65,8 @@ pub(crate) struct Protobuf {
     escaping: Escaping,
     /// The upper bounds of the family's buckets.
     bounds: Vec<f64>,
+    /// What is in each classic bucket of a series.
+    buckets: Vec<u64>,
     /// A message of each of the inner levels, before its length is known.
     metric: Vec<u8>,
     inner: Vec<u8>,
@@ -66,7 +80,7 @@ impl Protobuf {
 
     /// Writes a series into `metric`.
     fn fill_metric(&mut self, series: &SeriesSnapshot<'_>) {
-        let Self { escaping, bounds, metric, inner, bucket } = self;
+        let Self { escaping, bounds, buckets, metric, inner, bucket } = self;
         metric.clear();
         for RawLabel { name, value } in raw_labels(series.label_bytes()) {
             let name = String::from_utf8_lossy(name);
@@ -78,9 +92,13 @@ impl Protobuf {
         let kind = series.family().kind();
         let field = match (series.shown(), kind) {
             (Shown::Histogram, _) => {
-                varint_field(inner, COUNT, series.count());
+                series.classic(buckets);
+                let all = buckets.iter().fold(0_u64, |all, here| all.wrapping_add(*here));
+                varint_field(inner, COUNT, all);
                 double(inner, SUM, series.sum());
-                for (n, (bound, count)) in bounds.iter().zip(series.cumulative()).enumerate() {
+                let mut count = 0_u64;
+                for (n, (bound, here)) in bounds.iter().zip(&*buckets).enumerate() {
+                    count = count.wrapping_add(*here);
                     let exemplar = series.exemplar(n);
                     // The count of +Inf is that of all, so it is there for its exemplar.
                     if bound.is_infinite() && exemplar.is_none() {
@@ -91,6 +109,12 @@ impl Protobuf {
                     double(bucket, UPPER_BOUND, *bound);
                     write_exemplar(bucket, BUCKET_EXEMPLAR, exemplar);
                     bytes(inner, BUCKET, bucket);
+                }
+                if let Some(native) = series.native() {
+                    native_buckets(inner, &native);
+                    for exemplar in series.raw_exemplars() {
+                        write_exemplar(inner, NATIVE_EXEMPLARS, Some(exemplar));
+                    }
                 }
                 timestamp(inner, HISTOGRAM_CREATED, created);
                 HISTOGRAM
@@ -203,6 +227,59 @@ fn write_exemplar(out: &mut Vec<u8>, field: u32, exemplar: Option<&Exemplar>) {
     double(&mut message, EXEMPLAR_VALUE, exemplar.value);
     timestamp(&mut message, EXEMPLAR_TIME, Some(exemplar.unix_nanos));
     bytes(out, field, &message);
+}
+
+/// The native buckets of a histogram.
+fn native_buckets(out: &mut Vec<u8>, native: &NativeBuckets) {
+    varint_field(out, SCHEMA, zigzag(i64::from(native.schema())));
+    double(out, ZERO_THRESHOLD, native.zero_threshold());
+    varint_field(out, ZERO_COUNT, native.zero_count());
+    side(out, NEGATIVE_SPAN, NEGATIVE_DELTA, native.negative());
+    side(out, POSITIVE_SPAN, POSITIVE_DELTA, native.positive());
+    if native.positive().is_empty() && native.negative().is_empty() {
+        // By a span, though of nothing, a reader knows that there are native buckets.
+        span(out, POSITIVE_SPAN, 0, 0);
+    }
+}
+
+/// The buckets of one side. Those that lie next to each other are a span, of which the
+/// first says where it begins and the others how far behind the one before. So many empty
+/// buckets cost less in a span than another one.
+const BRIDGED: i32 = 2;
+
+fn side(out: &mut Vec<u8>, spans: u32, deltas: u32, buckets: &[(i32, u64)]) {
+    let Some(&(first, _)) = buckets.first() else { return };
+    let (mut offset, mut from, mut end) = (first, first, first);
+    let mut differences = Vec::new();
+    let mut before = 0_i64;
+    let mut count = |count: i64, out: &mut Vec<u8>| {
+        varint(out, zigzag(count.wrapping_sub(before)));
+        before = count;
+    };
+    for &(bucket, here) in buckets {
+        if bucket.saturating_sub(end) > BRIDGED {
+            span(out, spans, offset, (end - from) as u32);
+            (offset, from) = (bucket - end, bucket);
+        } else {
+            (end..bucket).for_each(|_| count(0, &mut differences));
+        }
+        count(here as i64, &mut differences);
+        end = bucket + 1;
+    }
+    span(out, spans, offset, (end - from) as u32);
+    bytes(out, deltas, &differences);
+}
+
+fn span(out: &mut Vec<u8>, field: u32, offset: i32, len: u32) {
+    let mut message = Vec::new();
+    varint_field(&mut message, OFFSET, zigzag(i64::from(offset)));
+    varint_field(&mut message, LENGTH, u64::from(len));
+    bytes(out, field, &message);
+}
+
+/// A signed number as the format's `sint32` and `sint64` have it.
+fn zigzag(n: i64) -> u64 {
+    (n << 1 ^ n >> 63) as u64
 }
 
 fn timestamp(out: &mut Vec<u8>, field: u32, nanos: Option<u64>) {

@@ -16,6 +16,8 @@ pub(crate) struct Text {
     escaping: Escaping,
     lines: Lines,
     bounds: Bounds,
+    /// What is in each classic bucket of a series.
+    buckets: Vec<u64>,
 }
 
 impl Text {
@@ -26,7 +28,7 @@ impl Text {
 
 impl Writer for Text {
     fn family(&mut self, out: &mut Vec<u8>, family: &FamilySnapshot<'_>) {
-        let Self { escaping, lines, bounds } = self;
+        let Self { escaping, lines, bounds, .. } = self;
         lines.begin(family, *escaping);
         bounds.begin(family.bounds(), write_bound);
         lines.about(out, "HELP", lines.name(), family.help(), false);
@@ -40,10 +42,13 @@ impl Writer for Text {
 
     #[inline]
     fn series(&mut self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>) {
-        let Self { lines, bounds, .. } = self;
+        let Self { lines, bounds, buckets, .. } = self;
         match series.shown() {
             Shown::Histogram => {
-                for (bound, count) in bounds.iter().zip(series.cumulative()) {
+                series.classic(buckets);
+                let mut count = 0_u64;
+                for (bound, here) in bounds.iter().zip(&*buckets) {
+                    count = count.wrapping_add(*here);
                     lines.open(out, series, "_bucket", Some(("le", bound)));
                     write_integer(out, count);
                     out.push(b'\n');
@@ -52,7 +57,7 @@ impl Writer for Text {
                 write_float(out, series.sum());
                 out.push(b'\n');
                 lines.open(out, series, "_count", None);
-                write_integer(out, series.count());
+                write_integer(out, count);
             }
             number => {
                 lines.open(out, series, "", None);

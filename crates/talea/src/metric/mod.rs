@@ -20,6 +20,7 @@ pub(crate) use info::Said;
 pub use state_set::StateSet;
 use talea_region::{Cells, Combine, Number, Storage};
 
+use crate::buckets::{Grid, Layout};
 use crate::opts::Opts;
 use crate::slot::{self, Slot};
 
@@ -79,7 +80,7 @@ pub trait Sealed: Sized + 'static {
     /// What a family of this type asks of the region, or why not.
     fn shape(opts: &Opts<'_>) -> Result<Shape, String>;
 
-    fn bind(cells: Cells, thresholds: &'static [u64]) -> Self::Bound;
+    fn bind(cells: Cells, grid: &'static Grid) -> Self::Bound;
 
     /// A handle that is bound, or one that goes nowhere.
     fn holding(bound: Slot<Self::Bound>) -> Self;
@@ -98,11 +99,12 @@ pub struct Shape {
     pub(crate) combine: Combine,
     /// What the name ends in.
     pub(crate) ending: &'static str,
-    pub(crate) per_unit: f64,
-    pub(crate) thresholds: Vec<u64>,
+    pub(crate) layout: Layout,
     /// The names of a state set's states.
     pub(crate) states: Vec<String>,
+    /// Cells of a series, and segments that it may have.
     pub(crate) cells: usize,
+    pub(crate) segments: usize,
 }
 
 impl Shape {
@@ -135,10 +137,10 @@ impl Shape {
             storage,
             combine,
             ending,
-            per_unit: 1.0,
-            thresholds: Vec::new(),
+            layout: Layout::default(),
             states: Vec::new(),
             cells: 1,
+            segments: 0,
         }
     }
 
@@ -189,7 +191,7 @@ macro_rules! single_cell_metric {
             }
 
             #[inline]
-            fn bind(cells: talea_region::Cells, _: &'static [u64]) -> Self::Bound {
+            fn bind(cells: talea_region::Cells, _: &'static crate::buckets::Grid) -> Self::Bound {
                 cells.at(0)
             }
 

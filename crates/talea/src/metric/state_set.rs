@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use talea_region::{Cell, Cells, Combine, Number, Storage};
 
 use super::{Kind, Metric, Sealed, Shape};
+use crate::buckets::Grid;
 use crate::labels::{LabelText, LabelValue};
 use crate::opts::Opts;
 use crate::slot::Slot;
@@ -141,7 +142,7 @@ impl<E: LabelValue + 'static> Sealed for StateSet<E> {
     }
 
     #[inline]
-    fn bind(cells: Cells, _: &'static [u64]) -> Cell {
+    fn bind(cells: Cells, _: &'static Grid) -> Cell {
         cells.at(0)
     }
 

@@ -1,0 +1,235 @@
+//! A family's base cells, and what its definition says of its buckets.
+
+use super::octaves::Octaves;
+use super::{COARSEST, FINEST, bucket_of, upper_bound};
+
+/// What a histogram's observations are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Numbers {
+    /// Integers: parts of the shown unit.
+    Whole,
+    /// Any floats.
+    Floats,
+}
+
+/// What a family's definition says of its buckets.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Layout {
+    pub(crate) numbers: Numbers,
+    pub(crate) per_unit: f64,
+    /// As kept; of floats, [ordered](order). Ascending.
+    pub(crate) thresholds: Vec<u64>,
+    pub(crate) native: Option<NativeLayout>,
+}
+
+/// That of what has no buckets.
+impl Default for Layout {
+    fn default() -> Self {
+        Self { numbers: Numbers::Whole, per_unit: 1.0, thresholds: Vec::new(), native: None }
+    }
+}
+
+impl Layout {
+    /// Whether it can be one. A reader may find anything.
+    pub(crate) fn is_sound(&self) -> bool {
+        let native = self.native.is_none_or(|native| {
+            (COARSEST..=FINEST as i8).contains(&native.schema)
+                && native.most > 0
+                && native.widest_zero >= 0.0
+        });
+        native
+            && self.per_unit.is_normal()
+            && self.per_unit > 0.0
+            && self.thresholds.is_sorted_by(|one, next| one < next)
+    }
+
+    /// The thresholds in the shown unit.
+    pub(crate) fn shown(&self) -> impl Iterator<Item = f64> + use<'_> {
+        let Self { numbers, per_unit, .. } = *self;
+        self.thresholds.iter().map(move |&threshold| match numbers {
+            // Dividing rounds once, so 5,000,000 ns show as 0.005.
+            Numbers::Whole => threshold as f64 / per_unit,
+            Numbers::Floats => float(threshold),
+        })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct NativeLayout {
+    /// The finest schema, −4 to 8.
+    pub(crate) schema: i8,
+    /// The most buckets that are shown.
+    pub(crate) most: u32,
+    /// Up to where, in the shown unit, values may count as zero where there are more.
+    pub(crate) widest_zero: f64,
+}
+
+/// How a family's observations lie in its cells.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Grid {
+    pub(super) layout: Layout,
+    /// Upper bounds of the base cells after the specials, ascending; one cell more than
+    /// bounds.
+    pub(super) bounds: Vec<u64>,
+    pub(super) octaves: Option<Octaves>,
+}
+
+/// The base cells that come first, of whole numbers the first alone, and that where there
+/// are native buckets.
+pub(super) const ZERO: usize = 0;
+pub(super) const NAN: usize = 1;
+pub(super) const MINUS_INFINITY: usize = 2;
+pub(super) const INFINITY: usize = 3;
+
+/// What is at most this counts as zero: the format's default.
+pub(super) const FLOAT_ZERO: f64 = f64::from_bits((1023 - 128) << 52);
+
+impl Grid {
+    pub(crate) fn new(layout: Layout) -> Self {
+        let mut bounds = layout.thresholds.clone();
+        if layout.native.is_some() {
+            bounds.extend(coarse_bounds(layout.numbers, layout.per_unit));
+            bounds.sort_unstable();
+            bounds.dedup();
+        }
+        let octaves = layout.native.map(|native| Octaves::new(&layout, native));
+        Self { layout, bounds, octaves }
+    }
+
+    /// Base cells and the sum.
+    pub(crate) fn cells(&self) -> usize {
+        self.specials() + self.bounds.len() + 2
+    }
+
+    /// Segments that a series may have.
+    pub(crate) fn segments(&self) -> usize {
+        self.octaves.as_ref().map_or(0, Octaves::slots)
+    }
+
+    /// The octaves, where there are native buckets.
+    #[inline]
+    pub(crate) fn octaves(&self) -> Option<&Octaves> {
+        self.octaves.as_ref()
+    }
+
+    /// Whether a base cell is for what has no octave.
+    pub(crate) fn is_special(&self, cell: usize) -> bool {
+        cell < self.specials()
+    }
+
+    /// Something kept, in the shown unit.
+    pub(crate) fn shown(&self, kept: u64) -> f64 {
+        match self.layout.numbers {
+            Numbers::Whole => kept as f64 / self.layout.per_unit,
+            Numbers::Floats => f64::from_bits(kept),
+        }
+    }
+
+    #[inline]
+    pub(super) fn specials(&self) -> usize {
+        match (self.layout.numbers, &self.octaves) {
+            (Numbers::Whole, None) => 0,
+            (Numbers::Whole, Some(_)) => 1,
+            (Numbers::Floats, _) => 4,
+        }
+    }
+
+    /// The base cell of a whole number.
+    #[inline]
+    pub(crate) fn base_of_whole(&self, kept: u64) -> usize {
+        match &self.octaves {
+            Some(_) if kept == 0 => ZERO,
+            _ => self.specials() + self.bounds.partition_point(|&bound| bound < kept),
+        }
+    }
+
+    /// The base cell of a float.
+    pub(crate) fn base_of_float(&self, x: f64) -> usize {
+        if x.is_nan() {
+            NAN
+        } else if x.abs() <= FLOAT_ZERO {
+            ZERO
+        } else if x.is_infinite() {
+            if x > 0.0 { INFINITY } else { MINUS_INFINITY }
+        } else {
+            let x = order(x);
+            self.specials() + self.bounds.partition_point(|&bound| bound < x)
+        }
+    }
+
+    /// The base cell of something kept.
+    pub(crate) fn base_of(&self, kept: u64) -> usize {
+        match self.layout.numbers {
+            Numbers::Whole => self.base_of_whole(kept),
+            Numbers::Floats => self.base_of_float(f64::from_bits(kept)),
+        }
+    }
+
+    /// The classic bucket of a base cell.
+    pub(crate) fn classic_of_base(&self, cell: usize) -> usize {
+        let thresholds = &self.layout.thresholds;
+        let up_to = |bound: u64| thresholds.partition_point(|&threshold| threshold < bound);
+        let Some(n) = cell.checked_sub(self.specials()) else {
+            return match (cell, self.layout.numbers) {
+                (ZERO, Numbers::Floats) => up_to(order(0.0)),
+                (ZERO | MINUS_INFINITY, _) => 0,
+                _ => thresholds.len(),
+            };
+        };
+        self.bounds.get(n).map_or(thresholds.len(), |&bound| up_to(bound))
+    }
+
+    /// The native bucket, of the coarsest schema, of a base cell that is no special, and
+    /// whether it is one of negative values.
+    pub(super) fn coarse_of_base(&self, cell: usize) -> (bool, i32) {
+        let n = cell.saturating_sub(self.specials());
+        match self.layout.numbers {
+            Numbers::Whole => {
+                let bound = self.bounds.get(n).copied().unwrap_or(u64::MAX);
+                (false, bucket_of(bound as f64 / self.layout.per_unit, COARSEST))
+            }
+            Numbers::Floats => {
+                let largest = |bound: Option<&u64>| bound.map_or(f64::MAX, |&bound| float(bound));
+                let upper = largest(self.bounds.get(n));
+                if upper > 0.0 {
+                    return (false, bucket_of(upper, COARSEST));
+                }
+                // Of negative ones the largest is above the bound before.
+                let lower = n.checked_sub(1).and_then(|n| self.bounds.get(n));
+                let lower = lower.map_or(f64::MAX, |&bound| -float(bound).next_up());
+                (true, bucket_of(lower, COARSEST))
+            }
+        }
+    }
+}
+
+/// Bounds of the coarsest native buckets.
+fn coarse_bounds(numbers: Numbers, per_unit: f64) -> Vec<u64> {
+    let bounds = (-68..=64).map(|bucket| upper_bound(bucket, COARSEST));
+    match numbers {
+        Numbers::Whole => {
+            let kept = bounds.map(|bound| bound * per_unit);
+            kept.filter(|kept| (1.0..u64::MAX as f64).contains(kept))
+                .map(|kept| kept as u64)
+                .collect()
+        }
+        Numbers::Floats => {
+            // Beyond these a cell holds several.
+            let inner = bounds.filter(|bound| (FLOAT_ZERO..=2_f64.powi(64)).contains(bound));
+            // A bucket of negative values has its largest, but not its smallest.
+            inner.flat_map(|bound| [order(bound), order((-bound).next_down())]).collect()
+        }
+    }
+}
+
+/// A number that is larger for a larger float.
+pub(crate) fn order(x: f64) -> u64 {
+    let bits = (x + 0.0).to_bits();
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+}
+
+/// The float of an ordered number.
+pub(crate) fn float(ordered: u64) -> f64 {
+    f64::from_bits(if ordered >> 63 == 1 { ordered & (u64::MAX >> 1) } else { !ordered })
+}

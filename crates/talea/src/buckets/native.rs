@@ -1,0 +1,303 @@
+//! Native (exponential) buckets: their bounds, and which bucket a value is in.
+//!
+//! With schema *n*, bucket *i* holds (β^(i−1), β^i], β = 2^(2^−n). (Prometheus' native
+//! histograms; OpenTelemetry's exponential ones number them one lower.)
+//!
+//! Implementation details. Within an octave [2^e, 2^(e+1)) the bounds lie alike, whatever
+//! e: so a value is shifted until its first bit is bit 63, and compared with the octave's
+//! 2^n bounds, shifted alike. A table by the first bits after that one says how many
+//! bounds are below them; at most one bound shares these bits, which one comparison
+//! settles. This is exact: a bound, though no integer, is above an integer exactly where
+//! its integer part is at least that. Values are kept as integers in parts of the shown
+//! unit (nanoseconds of seconds), which moves the bounds within the octave.
+
+/// The finest schema.
+pub(crate) const FINEST: u8 = 8;
+/// The coarsest.
+pub(crate) const COARSEST: i8 = -4;
+
+/// How an octave of kept values is divided by one schema, 0 to 8.
+#[derive(Debug)]
+pub(crate) struct Level {
+    schema: u32,
+    /// By the first schema + 1 bits after the first of a value: how many bounds are below
+    /// all values that begin so.
+    starts: Box<[u16]>,
+    /// The bounds of an octave, ascending; then one that is above all.
+    bounds: Box<[u64]>,
+    /// The native bucket of the first value of octave 0.
+    first: i64,
+}
+
+impl Level {
+    /// Of values that are kept as so many parts of a shown one; positive and finite.
+    pub(crate) fn new(schema: u8, per_unit: f64) -> Self {
+        let (mantissa, exponent) = split(per_unit);
+        let count = 1_usize << schema;
+        let products: Vec<u128> =
+            (0..count).map(|n| u128::from(mantissa) * u128::from(root(n as u64, schema))).collect();
+        // Both factors have 53 bits, so the product has 105 or 106. Those with fewer are
+        // the first, and of the next octave's bounds the last.
+        let longer = products.iter().position(|&product| product >> 105 == 1).unwrap_or(count);
+        let high = products[longer..].iter().map(|product| (product >> 42) as u64);
+        let low = products[..longer].iter().map(|product| (product >> 41) as u64);
+        let bounds: Box<[u64]> = high.chain(low).chain([u64::MAX]).collect();
+        let slots = 2 * count as u64;
+        let start_of = |slot: u64| (1 << 63) + slot * ((1 << 63) / slots);
+        let below = |slot| bounds[..count].partition_point(|&bound| bound < start_of(slot)) as u16;
+        Self {
+            schema: u32::from(schema),
+            starts: (0..slots).map(below).collect(),
+            first: longer as i64 - i64::from(exponent) * count as i64,
+            bounds,
+        }
+    }
+
+    /// How many of its octave's bounds are below a value that is shifted until its first
+    /// bit is bit 63.
+    #[inline]
+    pub(crate) fn below(&self, shifted: u64) -> usize {
+        let slot = (shifted << 1) >> (63 - self.schema);
+        let start = self.starts.get(slot as usize).copied().unwrap_or(0);
+        let next = self.bounds.get(usize::from(start)).copied().unwrap_or(u64::MAX);
+        usize::from(start) + usize::from(next < shifted)
+    }
+
+    /// The bounds of an octave, ascending, shifted as values are.
+    pub(crate) fn bounds(&self) -> &[u64] {
+        &self.bounds[..1 << self.schema]
+    }
+
+    /// The native bucket of what is in an octave and above so many of its bounds.
+    #[inline]
+    pub(crate) fn bucket(&self, octave: i64, below: usize) -> i32 {
+        ((octave << self.schema) + self.first + below as i64) as i32
+    }
+}
+
+/// The bucket, of a schema from −4 to 8, that a positive finite value is in.
+pub(crate) fn bucket_of(x: f64, schema: i8) -> i32 {
+    let (mantissa, exponent) = split(x);
+    let fine = schema.max(0) as u8;
+    let count = 1_i64 << fine;
+    // x = mantissa · 2^(exponent − 53), the mantissa of 53 bits; so are the roots.
+    let below = partition(count as u64, |n| root(n, fine) < mantissa);
+    coarser((i64::from(exponent) - 1) * count + below as i64, fine as i8 - schema)
+}
+
+/// How many of 0..count are such, where the first are.
+fn partition(count: u64, is: impl Fn(u64) -> bool) -> u64 {
+    let (mut low, mut high) = (0, count);
+    while low < high {
+        let mid = low.midpoint(high);
+        if is(mid) { low = mid + 1 } else { high = mid }
+    }
+    low
+}
+
+/// The upper bound of a bucket: +∞ beyond the largest float.
+pub(crate) fn upper_bound(bucket: i32, schema: i8) -> f64 {
+    let fine = schema.max(0) as u8;
+    let bucket = i64::from(bucket) << (fine as i8 - schema);
+    let count = 1 << fine;
+    let (octave, n) = (bucket.div_euclid(count), bucket.rem_euclid(count));
+    let mantissa = root(n as u64, fine) as f64 / (1_u64 << 52) as f64;
+    // In two steps, since the last of them may be too small for a normal float.
+    let half = (octave / 2).clamp(-1080, 1080) as i32;
+    let rest = (octave - i64::from(half)).clamp(-1080, 1080) as i32;
+    mantissa * 2_f64.powi(half) * 2_f64.powi(rest)
+}
+
+/// The bucket of a schema that is coarser by so many, which holds a bucket.
+pub(crate) fn coarser(bucket: i64, by: i8) -> i32 {
+    // ceil(i / 2) for each.
+    ((bucket + (1 << by) - 1) >> by) as i32
+}
+
+/// A positive finite float as a mantissa of 53 bits, the first of them set, and an
+/// exponent: x = mantissa · 2^(exponent − 53).
+fn split(x: f64) -> (u64, i32) {
+    let bits = x.to_bits() & (u64::MAX >> 1);
+    let (exponent, fraction) = ((bits >> 52) as i32, bits & ((1 << 52) - 1));
+    if exponent > 0 {
+        return (fraction | 1 << 52, exponent - 1022);
+    }
+    let shift = fraction.leading_zeros() as i32 - 11;
+    (fraction << shift, -1021 - shift)
+}
+
+/// 2^(n / 2^schema) · 2^52 to the nearest integer, for n below 2^schema. A product of
+/// square roots of 2 that are exact to 2^−120.
+fn root(n: u64, schema: u8) -> u64 {
+    let factors = (1..=schema).filter(|&k| n >> (schema - k) & 1 == 1);
+    let exact = factors.fold(1_u128 << 127, |product, k| times(product, ROOTS[usize::from(k) - 1]));
+    ((exact + (1 << 74)) >> 75) as u64
+}
+
+/// 2^(1/2), 2^(1/4), … 2^(1/256), times 2^127.
+const ROOTS: [u128; FINEST as usize] = [
+    0xb504f333_f9de6484_597d89b3_754abe9f,
+    0x9837f051_8db8a96f_46ad2318_2e42f6f6,
+    0x8b95c1e3_ea8bd6e6_fbe46287_58a53c90,
+    0x85aac367_cc487b14_c5c95b8c_2154c1b2,
+    0x82cd8698_ac2ba1d7_3e2a475b_46520bff,
+    0x8164d1f3_bc030773_7be56527_bd14def4,
+    0x80b1ed4f_d999ab6c_25335719_b6e6fd20,
+    0x8058d7d2_d5e5f6b0_94d589f6_08ee4aa2,
+];
+
+/// The product of two numbers of which 2^127 stands for 1; below 2 itself.
+fn times(one: u128, other: u128) -> u128 {
+    // In halves of 64 bits, of which the lowest product carries into nothing that counts.
+    let (a, b) = (one >> 64, one as u64 as u128);
+    let (c, d) = (other >> 64, other as u64 as u128);
+    let middle = (b * d >> 64) + (a * d & u64::MAX as u128) + (b * c & u64::MAX as u128);
+    (a * c + (a * d >> 64) + (b * c >> 64) + (middle >> 64)) << 1 | (middle >> 63 & 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// x^(2^schema) beside 2^n, for a mantissa x: by what the digits of both are.
+    fn power_is_above(mantissa: u64, schema: u8, n: u64) -> bool {
+        let mut power = vec![mantissa as u32, (mantissa >> 32) as u32];
+        for _ in 0..schema {
+            power = square(&power);
+        }
+        // x = mantissa / 2^52, so x^(2^schema) > 2^n is mantissa^(2^schema) > 2^(n + 52·2^schema).
+        let bit = n + (52 << schema);
+        let highest = power.iter().rposition(|&digit| digit != 0).unwrap();
+        let bits = highest as u64 * 32 + 32 - u64::from(power[highest].leading_zeros());
+        let is_power_of_two =
+            power[..highest].iter().all(|&digit| digit == 0) && power[highest].is_power_of_two();
+        bits > bit + 1 || bits == bit + 1 && !is_power_of_two
+    }
+
+    fn square(x: &[u32]) -> Vec<u32> {
+        let mut out = vec![0_u32; 2 * x.len()];
+        for (i, &a) in x.iter().enumerate() {
+            let mut carry = 0_u64;
+            for (j, &b) in x.iter().enumerate() {
+                let sum = u64::from(a) * u64::from(b) + u64::from(out[i + j]) + carry;
+                out[i + j] = sum as u32;
+                carry = sum >> 32;
+            }
+            out[i + x.len()] = carry as u32;
+        }
+        out
+    }
+
+    #[test]
+    fn bounds_are_the_floats_nearest_to_the_roots_of_two() {
+        for schema in 0..=FINEST {
+            for n in 0..1 << schema {
+                let (root, halved) = (root(n, schema), 2 * root(n, schema));
+                // The exact one lies between half a step below and half a step above.
+                assert!(n == 0 || power_is_above_halves(halved + 1, schema, n), "{schema} {n}");
+                assert!(!power_is_above_halves(halved - 1, schema, n), "{schema} {n} {root}");
+            }
+        }
+    }
+
+    /// The same for a mantissa in half steps.
+    fn power_is_above_halves(mantissa: u64, schema: u8, n: u64) -> bool {
+        // (m / 2)^p > 2^(n + 52p) is m^p > 2^(n + 53p).
+        power_is_above(mantissa, schema, n + (1 << schema))
+    }
+
+    #[test]
+    fn a_value_is_in_the_bucket_whose_bounds_it_lies_between() {
+        for schema in COARSEST..=FINEST as i8 {
+            let fine = schema.max(0) as u32;
+            for octave in [-1074, -1022, -128, -30, -1, 0, 1, 7, 63, 64, 512, 1023_i64] {
+                let first = coarser(octave << fine, fine as i8 - schema);
+                for bucket in first..=first + (1 << fine) {
+                    let bound = upper_bound(bucket, schema);
+                    if !bound.is_finite() || bound < f64::MIN_POSITIVE {
+                        continue;
+                    }
+                    assert_eq!(bucket_of(bound, schema), bucket, "{schema} {bound}");
+                    let above = bound.next_up();
+                    if above.is_finite() {
+                        assert_eq!(bucket_of(above, schema), bucket + 1, "{schema} {above}");
+                    }
+                    let below =
+                        if bound.next_down() > upper_bound(bucket - 1, schema) { 0 } else { 1 };
+                    assert_eq!(bucket_of(bound.next_down(), schema), bucket - below, "{schema}");
+                }
+            }
+            assert_eq!(bucket_of(f64::MAX, schema), coarser(1024 << fine, fine as i8 - schema));
+            assert_eq!(bucket_of(1.0, schema), 0);
+        }
+    }
+
+    /// The formula of the format's description: a search among the bounds in [0.5, 1).
+    fn by_the_description(x: f64, schema: i8) -> i32 {
+        let (mantissa, exponent) = split(x);
+        if schema > 0 {
+            let roots = (0..1 << schema).map(|n| root(n, schema as u8));
+            let n = roots.filter(|&root| root < mantissa).count() as i32;
+            return n + (exponent - 1) * (1 << schema);
+        }
+        // Powers of two lie on a bound: they are in the bucket below.
+        let exponent = if mantissa == 1 << 52 { exponent - 1 } else { exponent };
+        (exponent + (1 << -schema) - 1) >> -schema
+    }
+
+    #[test]
+    fn an_octave_of_kept_values_is_divided_as_the_shown_values_are() {
+        let units = [1.0, 1e9, 1e3, 100.0, 0.001, 1024.0, 1.0 / 3.0, 7.3e-5];
+        for per_unit in units {
+            for schema in 0..=FINEST {
+                let level = Level::new(schema, per_unit);
+                assert!(level.bounds().is_sorted_by(|a, b| a < b));
+                for octave in 0..64_u32 {
+                    let (first, last) = (1_u64 << octave, u64::MAX >> (63 - octave));
+                    let bounds = level.bounds().iter().map(|&bound| bound >> (63 - octave));
+                    let around = bounds.flat_map(|bound| {
+                        [bound.saturating_sub(1), bound, bound.saturating_add(1)]
+                    });
+                    for kept in around.chain([first, last, first + (last - first) / 3]) {
+                        if !(first..=last).contains(&kept) || kept >= 1 << 53 {
+                            continue;
+                        }
+                        let shifted = kept << (63 - octave);
+                        let below = level.below(shifted);
+                        let all = level.bounds().iter().filter(|&&bound| bound < shifted).count();
+                        assert_eq!(below, all, "{per_unit} {schema} {kept}");
+                        let shown = kept as f64 / per_unit;
+                        let bucket = level.bucket(i64::from(octave), below);
+                        let expected = bucket_of(shown, schema as i8);
+                        assert_eq!(expected, by_the_description(shown, schema as i8));
+                        // Dividing may round to a bound what lies above it.
+                        let rounded = shown == upper_bound(expected, schema as i8);
+                        assert!(
+                            bucket == expected || rounded && bucket == expected + 1,
+                            "{per_unit} {kept}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_coarser_bucket_holds_two() {
+        for (bucket, by, expected) in [(1, 1, 1), (2, 1, 1), (3, 1, 2), (0, 3, 0), (-1, 1, 0)] {
+            assert_eq!(coarser(bucket, by), expected);
+        }
+        assert_eq!([-2, -3, -4].map(|bucket| coarser(bucket, 1)), [-1, -1, -2]);
+        assert_eq!(coarser(-9, 2), -2);
+    }
+
+    #[test]
+    fn the_smallest_and_the_largest_floats_have_buckets() {
+        assert_eq!(bucket_of(f64::from_bits(1), 0), -1074);
+        assert_eq!(bucket_of(f64::MIN_POSITIVE, 0), -1022);
+        assert_eq!(upper_bound(1024, 0), f64::INFINITY);
+        assert_eq!(upper_bound(-1074, 0), f64::from_bits(1));
+        assert_eq!(upper_bound(i32::MAX, 8), f64::INFINITY);
+        assert_eq!(upper_bound(i32::MIN, -4), 0.0);
+    }
+}

@@ -1,0 +1,253 @@
+//! Native buckets as a reader sees them.
+
+use crate::buckets::{COARSEST, coarser, upper_bound};
+
+/// The native (exponential) buckets of a histogram: bucket *i* of schema *n* holds
+/// (β^(i−1), β^i] with β = 2^(2^−n), in the shown unit; negative values lie alike on their
+/// side. Buckets that hold nothing are not there.
+///
+/// Each quantile that is told of them is within (β − 1) / (β + 1) of the exact one: at
+/// schema 3 within 4.33 %, at 5 within 1.08 %, at 8 within 0.14 %.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NativeBuckets {
+    pub(crate) schema: i8,
+    pub(crate) zero_threshold: f64,
+    pub(crate) zero: u64,
+    /// Ascending by bucket.
+    pub(crate) positive: Vec<(i32, u64)>,
+    pub(crate) negative: Vec<(i32, u64)>,
+    pub(crate) nan: u64,
+}
+
+impl NativeBuckets {
+    /// The schema, −4 to 8: how fine the buckets are.
+    pub fn schema(&self) -> i8 {
+        self.schema
+    }
+
+    /// By how much an upper bound is larger than the one below.
+    pub fn growth(&self) -> f64 {
+        2_f64.powf(2_f64.powi(-i32::from(self.schema)))
+    }
+
+    /// What is at most so far from 0 counts as zero.
+    pub fn zero_threshold(&self) -> f64 {
+        self.zero_threshold
+    }
+
+    /// Observations that count as zero.
+    pub fn zero_count(&self) -> u64 {
+        self.zero
+    }
+
+    /// The buckets of positive values with their observations, ascending.
+    pub fn positive(&self) -> &[(i32, u64)] {
+        &self.positive
+    }
+
+    /// The buckets of negative values, by how far they are from 0.
+    pub fn negative(&self) -> &[(i32, u64)] {
+        &self.negative
+    }
+
+    /// Observations: those in buckets, and those that are no number.
+    pub fn count(&self) -> u64 {
+        let sides = self.positive.iter().chain(&self.negative).map(|&(_, count)| count);
+        sides.fold(self.zero.wrapping_add(self.nan), u64::wrapping_add)
+    }
+
+    /// The upper bound of a bucket of positive values, in the shown unit.
+    pub fn upper_bound(&self, bucket: i32) -> f64 {
+        upper_bound(bucket, self.schema)
+    }
+
+    /// As [`HistogramSnapshot::quantile`](crate::HistogramSnapshot::quantile).
+    pub(crate) fn quantile(&self, q: f64) -> Option<f64> {
+        let count = self.count() - self.nan;
+        if count == 0 {
+            return None;
+        }
+        // The smallest value that so many are at most as large as.
+        let rank = (q.clamp(0.0, 1.0) * count as f64).ceil().max(1.0);
+        let mut below = 0_u64;
+        let mut last = None;
+        for (value, here) in self.ascending() {
+            below += here;
+            last = Some(value);
+            if below as f64 >= rank {
+                break;
+            }
+        }
+        last
+    }
+
+    /// How many are at most `x`, with the bucket of `x` spread evenly over its logarithm.
+    pub(crate) fn count_below(&self, x: f64) -> f64 {
+        let share = |lower: f64, upper: f64| {
+            if x >= upper {
+                1.0
+            } else if x <= lower {
+                0.0
+            } else if lower > 0.0 {
+                (x / lower).ln() / (upper / lower).ln()
+            } else {
+                (x - lower) / (upper - lower)
+            }
+        };
+        let positive = self.positive.iter().map(|&(bucket, count)| {
+            let lower = self.upper_bound(bucket - 1);
+            // Of what is beyond all floats nothing is at most a finite one.
+            let upper = self.upper_bound(bucket);
+            let here =
+                if upper.is_infinite() { f64::from(x == upper) } else { share(lower, upper) };
+            count as f64 * here
+        });
+        let negative = self.negative.iter().map(|&(bucket, count)| {
+            let (upper, lower) = (-self.upper_bound(bucket - 1), -self.upper_bound(bucket));
+            let here = if x >= upper {
+                1.0
+            } else if x <= lower {
+                0.0
+            } else {
+                1.0 - (x / upper).ln() / (lower / upper).ln()
+            };
+            count as f64 * here
+        });
+        let zero = if x >= self.zero_threshold { 1.0 } else { share(-self.zero_threshold, 0.0) };
+        positive.chain(negative).sum::<f64>() + self.zero as f64 * zero
+    }
+
+    /// Every bucket's middle, ascending, with its observations.
+    fn ascending(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
+        let growth = self.growth();
+        // As far, in parts of itself, from the lower bound as from the upper.
+        let middle = move |bucket| {
+            let upper = upper_bound(bucket, self.schema);
+            // Of the last ones the upper bound is no float.
+            if upper.is_finite() {
+                2.0 * upper / (growth + 1.0)
+            } else {
+                self.upper_bound(bucket - 1)
+            }
+        };
+        let negative = self.negative.iter().rev().map(move |&(bucket, n)| (-middle(bucket), n));
+        let positive = self.positive.iter().map(move |&(bucket, n)| (middle(bucket), n));
+        negative.chain([(0.0, self.zero)]).chain(positive)
+    }
+}
+
+impl NativeBuckets {
+    /// Makes them fewer, where there are more than `most`: first what is at most
+    /// `widest_zero` counts as zero, then buckets are joined by twos.
+    pub(crate) fn fit(&mut self, most: usize, widest_zero: f64) {
+        let most = most.max(1);
+        if self.len() > most && widest_zero > self.zero_threshold {
+            self.widen_zero(widest_zero);
+        }
+        while self.len() > most && self.schema > COARSEST {
+            self.coarsen(self.schema - 1);
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.positive.len() + self.negative.len()
+    }
+
+    /// Counts as zero what is at most so far from 0, in whole buckets.
+    fn widen_zero(&mut self, widest: f64) {
+        let Self { schema, zero_threshold, zero, positive, negative, .. } = self;
+        for side in [positive, negative] {
+            let first = side.partition_point(|&(bucket, _)| upper_bound(bucket, *schema) <= widest);
+            for (bucket, count) in side.drain(..first) {
+                *zero = zero.wrapping_add(count);
+                *zero_threshold = zero_threshold.max(upper_bound(bucket, *schema));
+            }
+        }
+        // A bucket that the other side's zero reaches into goes with it.
+        let reach = *zero_threshold;
+        let Self { schema, zero, positive, negative, .. } = self;
+        for side in [positive, negative] {
+            let first = side.partition_point(|&(bucket, _)| upper_bound(bucket, *schema) <= reach);
+            side.drain(..first).for_each(|(_, count)| *zero = zero.wrapping_add(count));
+        }
+    }
+
+    /// Joins buckets until they are those of a coarser schema.
+    pub(crate) fn coarsen(&mut self, schema: i8) {
+        let by = self.schema - schema;
+        if by <= 0 {
+            return;
+        }
+        for side in [&mut self.positive, &mut self.negative] {
+            side.iter_mut().for_each(|(bucket, _)| *bucket = coarser(i64::from(*bucket), by));
+            *side = crate::buckets::joined(std::mem::take(side));
+        }
+        self.schema = schema;
+        // What lies within zero counts as zero.
+        let reach = self.zero_threshold;
+        for side in [&mut self.positive, &mut self.negative] {
+            let first = side.partition_point(|&(bucket, _)| upper_bound(bucket, schema) <= reach);
+            let zero = &mut self.zero;
+            side.drain(..first).for_each(|(_, count)| *zero = zero.wrapping_add(count));
+        }
+    }
+
+    /// The coarser schema and the wider zero of two, which both then have.
+    fn align(&mut self, other: &mut Self) {
+        let schema = self.schema.min(other.schema);
+        let zero = self.zero_threshold.max(other.zero_threshold);
+        for one in [self, other] {
+            one.coarsen(schema);
+            if one.zero_threshold < zero {
+                one.widen_zero(zero);
+                one.zero_threshold = zero;
+            }
+        }
+    }
+
+    /// The same without observations.
+    pub(crate) fn emptied(&self) -> Self {
+        let (schema, zero_threshold) = (self.schema, self.zero_threshold);
+        Self { schema, zero_threshold, ..Self::default() }
+    }
+
+    /// Adds the observations of others.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let mut other = other.clone();
+        self.align(&mut other);
+        self.zero += other.zero;
+        self.nan += other.nan;
+        for (mine, theirs) in
+            [(&mut self.positive, other.positive), (&mut self.negative, other.negative)]
+        {
+            mine.extend(theirs);
+            *mine = crate::buckets::joined(std::mem::take(mine));
+        }
+    }
+
+    /// What was observed since an earlier state; `None` where that is none.
+    pub(crate) fn diff(&self, earlier: &Self) -> Option<Self> {
+        let (mut now, mut then) = (self.clone(), earlier.clone());
+        now.align(&mut then);
+        now.zero = now.zero.checked_sub(then.zero)?;
+        now.nan = now.nan.checked_sub(then.nan)?;
+        for (mine, theirs) in
+            [(&mut now.positive, then.positive), (&mut now.negative, then.negative)]
+        {
+            let mut theirs = theirs.into_iter().peekable();
+            for (bucket, count) in mine.iter_mut() {
+                if theirs.peek().is_some_and(|(other, _)| other < bucket) {
+                    return None;
+                }
+                if let Some((_, before)) = theirs.next_if(|(other, _)| other == bucket) {
+                    *count = count.checked_sub(before)?;
+                }
+            }
+            if theirs.next().is_some() {
+                return None;
+            }
+            mine.retain(|&(_, count)| count > 0);
+        }
+        Some(now)
+    }
+}
