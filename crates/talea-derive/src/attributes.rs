@@ -68,8 +68,18 @@ pub(crate) struct MetricField {
 
 impl MetricField {
     /// Each takes an expression and is a method of `Opts`.
-    const OPTS: [&'static str; 6] =
-        ["buckets", "striped", "limit", "expires_after", "combine", "whole"];
+    const OPTS: [&'static str; 10] = [
+        "buckets",
+        "bucketing",
+        "schema",
+        "max_buckets",
+        "widest_zero",
+        "striped",
+        "limit",
+        "expires_after",
+        "combine",
+        "whole",
+    ];
 
     pub(crate) fn of(attributes: &[Attribute], field: &str) -> Result<Self> {
         let mut said = Self::default();

@@ -99,6 +99,7 @@ mod registry;
 mod scraper;
 mod slot;
 mod snapshot;
+mod thresholds;
 mod told;
 mod unit;
 mod values;
@@ -125,6 +126,7 @@ pub use snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot, Value};
 #[cfg(feature = "derive")]
 pub use talea_derive::{LabelValue, Labels, Metrics};
 pub use talea_region::{Combine, Config, OpenError, Overflow};
+pub use thresholds::{exponential_buckets, linear_buckets};
 pub use unit::{Bytes, Floats, Seconds, Things, Unit};
 pub use values::Values;
 
