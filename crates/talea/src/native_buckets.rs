@@ -67,18 +67,17 @@ impl NativeBuckets {
         if count == 0 {
             return None;
         }
-        // The smallest value that so many are at most as large as.
-        let rank = (q.clamp(0.0, 1.0) * count as f64).ceil().max(1.0);
+        let rank = rank(q.clamp(0.0, 1.0), count);
         let mut below = 0_u64;
-        let mut last = None;
-        for (value, here) in self.ascending() {
-            below += here;
-            last = Some(value);
-            if below as f64 >= rank {
-                break;
-            }
-        }
-        last
+        let found = self.ascending().find(|&(_, here)| {
+            below = below.saturating_add(here);
+            below >= rank
+        });
+        found.map(|(place, _)| match place {
+            Place::Zero => 0.0,
+            Place::Positive(bucket) => self.middle(bucket),
+            Place::Negative(bucket) => -self.middle(bucket),
+        })
     }
 
     /// How many are at most `x`, with the bucket of `x` spread evenly over its logarithm.
@@ -117,23 +116,39 @@ impl NativeBuckets {
         positive.chain(negative).sum::<f64>() + self.zero as f64 * zero
     }
 
-    /// Every bucket's middle, ascending, with its observations.
-    fn ascending(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
-        let growth = self.growth();
-        // As far, in parts of itself, from the lower bound as from the upper.
-        let middle = move |bucket| {
-            let upper = upper_bound(bucket, self.schema);
-            // Of the last ones the upper bound is no float.
-            if upper.is_finite() {
-                2.0 * upper / (growth + 1.0)
-            } else {
-                self.upper_bound(bucket - 1)
-            }
-        };
-        let negative = self.negative.iter().rev().map(move |&(bucket, n)| (-middle(bucket), n));
-        let positive = self.positive.iter().map(move |&(bucket, n)| (middle(bucket), n));
-        negative.chain([(0.0, self.zero)]).chain(positive)
+    /// Every bucket, ascending by its values, with its observations.
+    fn ascending(&self) -> impl Iterator<Item = (Place, u64)> + '_ {
+        let negative = self.negative.iter().rev().map(|&(bucket, n)| (Place::Negative(bucket), n));
+        let positive = self.positive.iter().map(|&(bucket, n)| (Place::Positive(bucket), n));
+        negative.chain([(Place::Zero, self.zero)]).chain(positive)
     }
+
+    /// As far, in parts of itself, from the lower bound of a bucket as from the upper.
+    fn middle(&self, bucket: i32) -> f64 {
+        let upper = self.upper_bound(bucket);
+        // Of the last ones the upper bound is no float.
+        if upper.is_infinite() {
+            return self.upper_bound(bucket - 1);
+        }
+        2.0 * upper / (self.growth() + 1.0)
+    }
+}
+
+/// Which bucket one is.
+#[derive(Clone, Copy)]
+enum Place {
+    Negative(i32),
+    Zero,
+    Positive(i32),
+}
+
+/// How many of `count`, from 1 on, a share of them is, rounded up.
+fn rank(q: f64, count: u64) -> u64 {
+    let exact = q * count as f64;
+    // Shares such as 0.07 are no floats: 7 of 100 would be a little more than 7.
+    let nearest = exact.round();
+    let is_meant = (exact - nearest).abs() <= exact * f64::EPSILON;
+    (if is_meant { nearest } else { exact.ceil() } as u64).clamp(1, count)
 }
 
 impl NativeBuckets {

@@ -1,8 +1,10 @@
 //! Claims about the formats that a scraper can ask for.
 
+mod stage;
+
 use std::time::{Duration, SystemTime};
 
-use prost::Message;
+use stage::protobuf::{self, MetricFamily, Time};
 use talea::{
     Combine, Counter, Escaping, Family, FloatGauge, Format, Gauge, Histogram, Info, LabelValue,
     Labels, Opts, Registry, Seconds, StateSet, Values,
@@ -241,101 +243,13 @@ fn a_second_scrape_allocates_nothing() {
     }
 }
 
-#[derive(Clone, PartialEq, Message)]
-struct MetricFamily {
-    #[prost(string, tag = "1")]
-    name: String,
-    #[prost(string, tag = "2")]
-    help: String,
-    #[prost(int32, optional, tag = "3")]
-    kind: Option<i32>,
-    #[prost(message, repeated, tag = "4")]
-    metric: Vec<Metric>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Metric {
-    #[prost(message, repeated, tag = "1")]
-    label: Vec<LabelPair>,
-    #[prost(message, optional, tag = "2")]
-    gauge: Option<Number>,
-    #[prost(message, optional, tag = "3")]
-    counter: Option<Number>,
-    #[prost(message, optional, tag = "7")]
-    histogram: Option<Buckets>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct LabelPair {
-    #[prost(string, tag = "1")]
-    name: String,
-    #[prost(string, tag = "2")]
-    value: String,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Number {
-    #[prost(double, optional, tag = "1")]
-    value: Option<f64>,
-    #[prost(message, optional, tag = "2")]
-    exemplar: Option<Exemplar>,
-    #[prost(message, optional, tag = "3")]
-    created: Option<Time>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Buckets {
-    #[prost(uint64, tag = "1")]
-    count: u64,
-    #[prost(double, tag = "2")]
-    sum: f64,
-    #[prost(message, repeated, tag = "3")]
-    bucket: Vec<Bucket>,
-    #[prost(message, optional, tag = "15")]
-    created: Option<Time>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Bucket {
-    #[prost(uint64, tag = "1")]
-    cumulative: u64,
-    #[prost(double, tag = "2")]
-    upper_bound: f64,
-    #[prost(message, optional, tag = "3")]
-    exemplar: Option<Exemplar>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Exemplar {
-    #[prost(message, repeated, tag = "1")]
-    label: Vec<LabelPair>,
-    #[prost(double, tag = "2")]
-    value: f64,
-    #[prost(message, optional, tag = "3")]
-    time: Option<Time>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Time {
-    #[prost(int64, tag = "1")]
-    seconds: i64,
-    #[prost(int32, tag = "2")]
-    nanos: i32,
-}
-
 fn check(time: &Option<Time>) {
     let Time { seconds, nanos } = time.clone().unwrap();
     check_time(&format!("{seconds}.{nanos:09}"));
 }
 
 fn families(registry: &Registry) -> Vec<MetricFamily> {
-    let all = scraped(registry, Format::Protobuf, Escaping::default());
-    let mut rest = &all[..];
-    let mut families = Vec::new();
-    while !rest.is_empty() {
-        families.push(MetricFamily::decode_length_delimited(&mut rest).unwrap());
-    }
-    families
+    protobuf::families(&scraped(registry, Format::Protobuf, Escaping::default()))
 }
 
 #[test]
