@@ -113,11 +113,6 @@ impl Grid {
         self.octaves.as_ref()
     }
 
-    /// Whether a base cell is for what has no octave.
-    pub(crate) fn is_special(&self, cell: usize) -> bool {
-        cell < self.specials()
-    }
-
     /// Something kept, in the shown unit.
     pub(crate) fn shown(&self, kept: u64) -> f64 {
         match self.layout.numbers {
@@ -148,7 +143,7 @@ impl Grid {
     pub(crate) fn base_of_float(&self, x: f64) -> usize {
         if x.is_nan() {
             NAN
-        } else if x.abs() <= FLOAT_ZERO {
+        } else if x == 0.0 {
             ZERO
         } else if x.is_infinite() {
             if x > 0.0 { INFINITY } else { MINUS_INFINITY }
@@ -181,24 +176,27 @@ impl Grid {
     }
 
     /// The native bucket, of the coarsest schema, of a base cell that is no special, and
-    /// whether it is one of negative values.
-    pub(super) fn coarse_of_base(&self, cell: usize) -> (bool, i32) {
+    /// whether it is one of negative values; `None` where those count as zero.
+    pub(super) fn coarse_of_base(&self, cell: usize) -> Option<(bool, i32)> {
         let n = cell.saturating_sub(self.specials());
         match self.layout.numbers {
             Numbers::Whole => {
                 let bound = self.bounds.get(n).copied().unwrap_or(u64::MAX);
-                (false, bucket_of(bound as f64 / self.layout.per_unit, COARSEST))
+                Some((false, bucket_of(bound as f64 / self.layout.per_unit, COARSEST)))
             }
             Numbers::Floats => {
                 let largest = |bound: Option<&u64>| bound.map_or(f64::MAX, |&bound| float(bound));
                 let upper = largest(self.bounds.get(n));
+                if upper.abs() <= FLOAT_ZERO {
+                    return None;
+                }
                 if upper > 0.0 {
-                    return (false, bucket_of(upper, COARSEST));
+                    return Some((false, bucket_of(upper, COARSEST)));
                 }
                 // Of negative ones the largest is above the bound before.
                 let lower = n.checked_sub(1).and_then(|n| self.bounds.get(n));
                 let lower = lower.map_or(f64::MAX, |&bound| -float(bound).next_up());
-                (true, bucket_of(lower, COARSEST))
+                Some((true, bucket_of(lower, COARSEST)))
             }
         }
     }

@@ -12,6 +12,9 @@ pub(crate) struct Octaves {
     levels: Vec<Level>,
     /// The most native buckets.
     most: u32,
+    /// Up to where, in the shown unit, values may count as zero.
+    widest_zero: f64,
+    per_unit: f64,
     /// The thresholds of positive and of negative values, each by how far from 0.
     thresholds: [Vec<u64>; 2],
     /// Of whole numbers, those of each octave, and then numbers that are above all; as many
@@ -21,17 +24,23 @@ pub(crate) struct Octaves {
     width: usize,
 }
 
-/// Where a value lies among the octaves.
+/// An octave, in a slot that its segment may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Octave {
-    /// Which segment may be that of its octave.
+    /// Which segment that is.
     pub(crate) slot: usize,
-    /// What tells octaves of one slot apart.
-    pub(crate) turn: u16,
+    /// What tells octaves of one slot apart: how often the slots were gone round, and how
+    /// far it is from the octave's first slot.
+    turn: u16,
+    step: u16,
 }
 
-/// Octaves of floats that have slots of their own, of either sign.
+/// Octaves of floats that have a first slot of their own, of either sign. There are more
+/// octaves, so that a series of values may have several with one first slot: those that
+/// come later go to the next slots.
 const FLOAT_SLOTS: usize = 64;
+/// How many slots an octave of floats may be in.
+const STEPS: u16 = 8;
 /// More thresholds of an octave than this are searched.
 const FEW: usize = 4;
 
@@ -55,12 +64,14 @@ impl Octaves {
             numbers: layout.numbers,
             levels,
             most: native.most,
+            widest_zero: native.widest_zero,
+            per_unit: layout.per_unit,
             thresholds,
             cuts: Vec::new(),
             width: 0,
         };
         if layout.numbers == Numbers::Whole {
-            let of = |slot| octaves.thresholds_of(Octave { slot, turn: 0 });
+            let of = |slot| octaves.thresholds_of(Octave { slot, turn: 0, step: 0 });
             let width = (0..64).map(|slot| of(slot).len()).max().unwrap_or(0);
             let padding = || std::iter::repeat(u64::MAX);
             let cuts =
@@ -82,14 +93,19 @@ impl Octaves {
     /// The octave of a whole number that is not 0.
     #[inline]
     pub(crate) fn of_whole(kept: u64) -> Octave {
-        Octave { slot: (kept | 1).ilog2() as usize, turn: 0 }
+        Octave { slot: (kept | 1).ilog2() as usize, turn: 0, step: 0 }
     }
 
-    /// The octave of a finite float beyond zero.
-    pub(crate) fn of_float(x: f64) -> Octave {
+    /// The octave of a finite float beyond zero, in each slot that it may be in. What has
+    /// none has no slot.
+    pub(crate) fn of_float(x: f64) -> impl Iterator<Item = Octave> {
+        let has_octave = x.is_finite() && x.abs() > FLOAT_ZERO;
         let exponent = (x.to_bits() >> 52 & 0x7FF) as usize;
-        let slot = exponent % FLOAT_SLOTS * 2 + usize::from(x < 0.0);
-        Octave { slot, turn: (exponent / FLOAT_SLOTS) as u16 }
+        let turn = (exponent / FLOAT_SLOTS) as u16;
+        (0..if has_octave { STEPS } else { 0 }).map(move |step| {
+            let slot = (exponent + usize::from(step)) % FLOAT_SLOTS * 2 + usize::from(x < 0.0);
+            Octave { slot, turn, step }
+        })
     }
 
     /// The cell of a whole number in the segment of its octave.
@@ -105,40 +121,52 @@ impl Octaves {
         Some(cuts.iter().fold(below, |cell, &cut| cell + usize::from(cut < kept)))
     }
 
-    /// The cell of a float in a segment, if that is the one of its octave.
-    pub(crate) fn cell_of_float(&self, x: f64, what: u16) -> Option<usize> {
+    /// The cell of a float in a segment that may be that of its octave, if it is.
+    pub(crate) fn cell_of_float(&self, x: f64, octave: Octave, what: u16) -> Option<usize> {
         let level = self.levels.get(usize::from(schema_of(what)))?;
-        let octave = Self::of_float(x);
         let bits = x.abs().to_bits();
         let below = level.below(bits << 11 | 1 << 63);
         let cut = self.thresholds_of(octave).partition_point(|&cut| cut < bits);
-        (turn_of(what) == octave.turn).then_some(below + cut)
+        (Octave::of(octave.slot, what) == octave).then_some(below + cut)
     }
 
-    /// With what an octave's segment is made, for a series that has so many segments and
-    /// whose own number is `level`: how many cells and what is said of them; or the next
-    /// number of the series, where there would be too many buckets.
+    /// With what an octave's segment is made, for a series that has these segments, each
+    /// with what is said of it, and whose own number is `level`: how many cells and what is
+    /// said of them; or the next number of the series, where there would be too many
+    /// buckets.
     pub(crate) fn segment(
         &self,
         octave: Octave,
-        made: usize,
+        made: impl Iterator<Item = (usize, u16)>,
         level: u64,
     ) -> Result<(usize, u16), u64> {
         let finest = self.levels.len() - 1;
         let schema = finest.saturating_sub(level as usize);
-        if schema > 0 && (made + 1) << schema > self.most as usize {
+        let others = made.filter(|&(slot, what)| !self.may_be_zero(Octave::of(slot, what)));
+        if schema > 0
+            && !self.may_be_zero(octave)
+            && (others.count() + 1) << schema > self.most as usize
+        {
             return Err((finest - schema) as u64 + 1);
         }
         let cells = (1 << schema) + 1 + self.thresholds_of(octave).len();
-        Ok((cells, schema as u16 | octave.turn << 4))
+        Ok((cells, schema as u16 | octave.turn << 4 | octave.step << 9))
+    }
+
+    /// Whether all of an octave counts as zero where there are too many buckets.
+    fn may_be_zero(&self, octave: Octave) -> bool {
+        let end = match self.numbers {
+            Numbers::Whole => 2_f64.powi(octave.slot as i32 + 1) / self.per_unit,
+            Numbers::Floats => 2_f64.powi(octave.exponent() as i32 - 1022),
+        };
+        end <= self.widest_zero
     }
 
     /// Thresholds within an octave.
     fn thresholds_of(&self, octave: Octave) -> &[u64] {
-        let Octave { slot, turn } = octave;
         let (sign, first) = match self.numbers {
-            Numbers::Whole => (0, 1 << slot.min(63)),
-            Numbers::Floats => (slot % 2, exponent_of(slot, turn) << 52),
+            Numbers::Whole => (0, 1 << octave.slot.min(63)),
+            Numbers::Floats => (octave.slot % 2, octave.exponent() << 52),
         };
         let end = match self.numbers {
             Numbers::Whole => first << 1,
@@ -162,17 +190,15 @@ impl Octaves {
     ) {
         let schema = schema_of(what);
         let Some(level) = self.levels.get(usize::from(schema)) else { return };
-        let octave = Octave { slot, turn: turn_of(what) };
+        let octave = Octave::of(slot, what);
         let cuts = self.thresholds_of(octave);
         let (number, is_negative) = match self.numbers {
             Numbers::Whole => (slot as i64, false),
-            Numbers::Floats => (exponent_of(slot, octave.turn) as i64 - 1023, slot % 2 == 1),
+            Numbers::Floats => (octave.exponent() as i64 - 1023, slot % 2 == 1),
         };
         let unshifted = |bound: u64| match self.numbers {
             Numbers::Whole => bound >> (63 - slot.min(63)),
-            Numbers::Floats => {
-                (bound >> 11) & ((1 << 52) - 1) | exponent_of(slot, octave.turn) << 52
-            }
+            Numbers::Floats => (bound >> 11) & ((1 << 52) - 1) | octave.exponent() << 52,
         };
         let all = &self.thresholds[usize::from(is_negative)];
         let before = cuts.first().map_or_else(
@@ -199,15 +225,19 @@ impl Octaves {
     }
 }
 
-/// The exponent of floats of an octave, as their bits have it.
-fn exponent_of(slot: usize, turn: u16) -> u64 {
-    (usize::from(turn) % 32 * FLOAT_SLOTS + slot / 2) as u64
+impl Octave {
+    /// That of which a segment was made.
+    fn of(slot: usize, what: u16) -> Self {
+        Self { slot, turn: what >> 4 & 0x1F, step: what >> 9 }
+    }
+
+    /// The exponent of its floats, as their bits have it.
+    fn exponent(self) -> u64 {
+        let first = (self.slot / 2 + FLOAT_SLOTS - usize::from(self.step)) % FLOAT_SLOTS;
+        (usize::from(self.turn) * FLOAT_SLOTS + first) as u64
+    }
 }
 
 fn schema_of(what: u16) -> u8 {
     (what & 0xF) as u8
-}
-
-fn turn_of(what: u16) -> u16 {
-    what >> 4
 }

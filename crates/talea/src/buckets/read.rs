@@ -76,10 +76,10 @@ impl Grid {
         let base = series.values.split_last().map_or(&[][..], |(_, base)| base);
         for (cell, &count) in base.iter().enumerate().filter(|(_, count)| **count != 0) {
             let native = match cell {
-                _ if cell >= self.specials() => {
-                    let (negative, bucket) = self.coarse_of_base(cell);
-                    Native::In { schema: COARSEST, bucket, negative }
-                }
+                _ if cell >= self.specials() => match self.coarse_of_base(cell) {
+                    Some((negative, bucket)) => Native::In { schema: COARSEST, bucket, negative },
+                    None => Native::Zero,
+                },
                 ZERO => Native::Zero,
                 NAN => Native::Nan,
                 MINUS_INFINITY => Native::Infinite { negative: true },

@@ -95,19 +95,24 @@ impl Bound {
     }
 
     fn cell_of_float(&self, x: f64) -> Cell {
-        let base = self.grid.base_of_float(x);
-        let beyond = if self.grid.is_special(base) { None } else { self.octave_cell_of_float(x) };
-        beyond.unwrap_or_else(|| self.cells.at(base))
+        match self.octave_cell_of_float(x) {
+            Some(cell) => cell,
+            None => self.cells.at(self.grid.base_of_float(x)),
+        }
     }
 
     fn octave_cell_of_float(&self, x: f64) -> Option<Cell> {
         let (segments, octaves) = (self.segments.as_ref()?, self.grid.octaves()?);
-        let octave = Octaves::of_float(x);
-        let segment = match segments.get(octave.slot) {
-            Some(segment) => segment,
-            None => self.make_segment(octave)?,
-        };
-        segments.cell(segment, octaves.cell_of_float(x, segment.what())?)
+        for octave in Octaves::of_float(x) {
+            let segment = match segments.get(octave.slot) {
+                Some(segment) => segment,
+                None => self.make_segment(octave)?,
+            };
+            if let Some(cell) = octaves.cell_of_float(x, octave, segment.what()) {
+                return segments.cell(segment, cell);
+            }
+        }
+        None
     }
 
     /// Makes the segment of an octave; `None` where there is no room for it.
@@ -115,9 +120,10 @@ impl Bound {
     #[inline(never)]
     fn make_segment(&self, octave: Octave) -> Option<Segment> {
         let (segments, octaves) = (self.segments?, self.grid.octaves()?);
+        let made = || (0..segments.len()).filter_map(|n| Some((n, segments.get(n)?.what())));
         loop {
             let level = segments.level();
-            match octaves.segment(octave, segments.made(), level) {
+            match octaves.segment(octave, made(), level) {
                 Ok((cells, what)) => return segments.make(octave.slot, cells, what),
                 Err(coarser) => segments.set_level(level, coarser),
             }
