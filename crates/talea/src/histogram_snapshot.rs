@@ -11,8 +11,9 @@ pub struct HistogramSnapshot {
     pub(crate) thresholds: Vec<f64>,
     /// Observations in each bucket, not cumulative; one more than thresholds.
     pub(crate) buckets: Vec<u64>,
-    /// The sum in the shown unit.
-    pub(crate) sum: f64,
+    /// The sum of those that are finite, in the shown unit.
+    pub(crate) finite_sum: f64,
+    pub(crate) beyond: Beyond,
     /// The same observations in native buckets, if there are any.
     pub(crate) native: Option<NativeBuckets>,
 }
@@ -26,13 +27,13 @@ impl HistogramSnapshot {
     /// Their sum, in the shown unit (seconds, bytes). An observation that was under way
     /// on another thread may be in only one of the count and the sum.
     pub fn sum(&self) -> f64 {
-        self.sum
+        self.beyond.sum(self.finite_sum)
     }
 
     /// Their mean; `None` where there are none.
     pub fn mean(&self) -> Option<f64> {
         let count = self.count();
-        (count > 0).then(|| self.sum / count as f64)
+        (count > 0).then(|| self.sum() / count as f64)
     }
 
     /// The native buckets, unless it has only classic ones.
@@ -98,13 +99,15 @@ impl HistogramSnapshot {
             Some(native) if grew => Self {
                 thresholds,
                 buckets: self.buckets.iter().zip(&earlier.buckets).map(|(a, b)| a - b).collect(),
-                sum: self.sum - earlier.sum,
+                finite_sum: self.finite_sum - earlier.finite_sum,
+                beyond: self.beyond.diff(earlier.beyond),
                 native,
             },
             _ => Self {
                 thresholds,
                 buckets: vec![0; self.buckets.len()],
-                sum: 0.0,
+                finite_sum: 0.0,
+                beyond: Beyond::default(),
                 native: self.native.as_ref().map(NativeBuckets::emptied),
             },
         }
@@ -159,20 +162,58 @@ impl HistogramSnapshot {
             return false;
         }
         self.buckets.iter_mut().zip(&other.buckets).for_each(|(mine, theirs)| *mine += theirs);
-        self.sum += other.sum;
+        self.finite_sum += other.finite_sum;
+        self.beyond.add(other.beyond);
         if let (Some(mine), Some(theirs)) = (&mut self.native, &other.native) {
             mine.merge(theirs);
         }
         true
     }
 }
+
+/// How many observations are no finite numbers. What these make of the sum is not kept in
+/// it, so that those that come later can be told from it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Beyond {
+    pub(crate) nan: u64,
+    pub(crate) minus_infinity: u64,
+    pub(crate) infinity: u64,
+}
+
+impl Beyond {
+    /// The sum of all, those that are finite having this.
+    pub(crate) fn sum(self, finite: f64) -> f64 {
+        match (self.nan, self.minus_infinity, self.infinity) {
+            (0, 0, 0) => finite,
+            (0, 0, _) => f64::INFINITY,
+            (0, _, 0) => f64::NEG_INFINITY,
+            _ => f64::NAN,
+        }
+    }
+
+    fn add(&mut self, other: Self) {
+        self.nan += other.nan;
+        self.minus_infinity += other.minus_infinity;
+        self.infinity += other.infinity;
+    }
+
+    fn diff(self, earlier: Self) -> Self {
+        Self {
+            nan: self.nan.saturating_sub(earlier.nan),
+            minus_infinity: self.minus_infinity.saturating_sub(earlier.minus_infinity),
+            infinity: self.infinity.saturating_sub(earlier.infinity),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn some(buckets: [u64; 4], sum: f64) -> HistogramSnapshot {
         let (thresholds, buckets) = (vec![1.0, 2.0, 4.0], buckets.to_vec());
-        HistogramSnapshot { thresholds, buckets, sum, native: None }
+        let beyond = Beyond::default();
+        HistogramSnapshot { thresholds, buckets, finite_sum: sum, beyond, native: None }
     }
 
     #[test]

@@ -210,14 +210,29 @@ impl NativeBuckets {
     /// The coarser schema and the wider zero of two, which both then have.
     fn align(&mut self, other: &mut Self) {
         let schema = self.schema.min(other.schema);
-        let zero = self.zero_threshold.max(other.zero_threshold);
-        for one in [self, other] {
-            one.coarsen(schema);
-            if one.zero_threshold < zero {
-                one.widen_zero(zero);
-                one.zero_threshold = zero;
-            }
+        self.coarsen(schema);
+        other.coarsen(schema);
+        if self.zero_threshold == other.zero_threshold {
+            return;
         }
+        let mut zero = self.zero_threshold.max(other.zero_threshold);
+        // Of a bucket within which the zero of one ends, the other may hold more. It goes to
+        // the zero of both, and what lies alike on the other side with it.
+        while let Some(end) = self.end_of_cut(zero).or(other.end_of_cut(zero)) {
+            zero = end;
+        }
+        for one in [self, other] {
+            one.widen_zero(zero);
+            one.zero_threshold = zero;
+        }
+    }
+
+    /// Where the bucket ends within which this is, if there is one.
+    fn end_of_cut(&self, zero: f64) -> Option<f64> {
+        let mut all = self.positive.iter().chain(&self.negative);
+        let is_cut =
+            |bucket| self.upper_bound(bucket - 1) < zero && zero < self.upper_bound(bucket);
+        all.find_map(|&(bucket, _)| is_cut(bucket).then(|| self.upper_bound(bucket)))
     }
 
     /// The same without observations.

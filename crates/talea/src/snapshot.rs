@@ -260,7 +260,10 @@ impl<'a> SeriesSnapshot<'a> {
     /// Whether it is shown: of an overflow series, whether anything went to it.
     #[inline]
     pub(crate) fn is_shown(&self) -> bool {
-        !LabelText::is_overflow(self.raw.text) || self.raw.values.iter().any(|&value| value != 0)
+        let is_any = |values: &[u64]| values.iter().any(|&value| value != 0);
+        !LabelText::is_overflow(self.raw.text)
+            || is_any(self.raw.values)
+            || self.raw.segments().any(|segment| is_any(segment.values))
     }
 
     /// What a format shows of it.
@@ -288,6 +291,11 @@ impl<'a> SeriesSnapshot<'a> {
 
     /// The sum of a histogram's observations in the shown unit.
     pub(crate) fn sum(&self) -> f64 {
+        self.family.grid.beyond(&self.raw).sum(self.finite_sum())
+    }
+
+    /// That of the finite ones.
+    fn finite_sum(&self) -> f64 {
         let sum = self.raw.values.last().copied().unwrap_or(0);
         match self.family.raw.number {
             Number::FloatLast => f64::from_bits(sum),
@@ -347,6 +355,8 @@ impl<'a> SeriesSnapshot<'a> {
         let thresholds = self.family.definition.layout.shown().collect();
         let mut buckets = Vec::new();
         self.classic(&mut buckets);
-        HistogramSnapshot { thresholds, buckets, sum: self.sum(), native: self.native() }
+        let beyond = self.family.grid.beyond(&self.raw);
+        let (finite_sum, native) = (self.finite_sum(), self.native());
+        HistogramSnapshot { thresholds, buckets, finite_sum, beyond, native }
     }
 }

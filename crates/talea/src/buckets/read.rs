@@ -4,6 +4,7 @@ use talea_region::SeriesView;
 
 use super::grid::{FLOAT_ZERO, INFINITY, MINUS_INFINITY, NAN, Numbers, ZERO};
 use super::{COARSEST, Grid, bucket_of, coarser};
+use crate::histogram_snapshot::Beyond;
 use crate::native_buckets::NativeBuckets;
 
 /// Where something was counted.
@@ -69,6 +70,19 @@ impl Grid {
         native.negative = joined(std::mem::take(&mut native.negative));
         native.fit(layout.most as usize, layout.widest_zero);
         Some(native)
+    }
+
+    /// How many are no finite numbers.
+    pub(crate) fn beyond(&self, series: &SeriesView<'_>) -> Beyond {
+        let count = |cell| series.values.get(cell).copied().unwrap_or(0);
+        match self.layout.numbers {
+            Numbers::Whole => Beyond::default(),
+            Numbers::Floats => Beyond {
+                nan: count(NAN),
+                minus_infinity: count(MINUS_INFINITY),
+                infinity: count(INFINITY),
+            },
+        }
     }
 
     /// Calls `each` with every count that is not 0, where it is and its classic bucket.

@@ -91,7 +91,9 @@ impl Bound {
     /// Counts a float.
     #[inline(never)]
     fn count_float(&self, x: f64) {
-        self.cell_of_float(x).count_float(self.cells.last(), x);
+        // A sum that is no number would stay one, whatever is wiped or taken away.
+        let summand = if x.is_finite() { x } else { 0.0 };
+        self.cell_of_float(x).count_float(self.cells.last(), summand);
     }
 
     fn cell_of_float(&self, x: f64) -> Cell {
