@@ -29,15 +29,15 @@ pub(crate) struct Octaves {
 pub(crate) struct Octave {
     /// Which segment that is.
     pub(crate) slot: usize,
-    /// What tells octaves of one slot apart: how often the slots were gone round, and how
-    /// far it is from the octave's first slot.
+    /// What tells octaves of one slot apart: how often the slots were gone round, and by
+    /// which step it was reached.
     turn: u16,
     step: u16,
 }
 
 /// Octaves of floats that have a first slot of their own, of either sign. There are more
-/// octaves, so that a series of values may have several with one first slot: those that
-/// come later go to the next slots.
+/// octaves, so that a series may have several with one first slot: those that come later
+/// go to others.
 const FLOAT_SLOTS: usize = 64;
 /// How many slots an octave of floats may be in.
 const STEPS: u16 = 8;
@@ -103,7 +103,7 @@ impl Octaves {
         let exponent = (x.to_bits() >> 52 & 0x7FF) as usize;
         let turn = (exponent / FLOAT_SLOTS) as u16;
         (0..if has_octave { STEPS } else { 0 }).map(move |step| {
-            let slot = (exponent + usize::from(step)) % FLOAT_SLOTS * 2 + usize::from(x < 0.0);
+            let slot = (exponent + distance(step)) % FLOAT_SLOTS * 2 + usize::from(x < 0.0);
             Octave { slot, turn, step }
         })
     }
@@ -233,9 +233,15 @@ impl Octave {
 
     /// The exponent of its floats, as their bits have it.
     fn exponent(self) -> u64 {
-        let first = (self.slot / 2 + FLOAT_SLOTS - usize::from(self.step)) % FLOAT_SLOTS;
+        let first = (self.slot / 2 + FLOAT_SLOTS - distance(self.step)) % FLOAT_SLOTS;
         (usize::from(self.turn) * FLOAT_SLOTS + first) as u64
     }
+}
+
+/// How far behind its first slot an octave's next ones are, of the steps 0 to 7: 0, 32, 16,
+/// 48, 8 and so on, since the octaves of most values follow each other.
+fn distance(step: u16) -> usize {
+    usize::from((step as u8).reverse_bits() >> 2)
 }
 
 fn schema_of(what: u16) -> u8 {
