@@ -87,7 +87,8 @@ impl Definition {
             let shown = |d: &Self| d.layout.shown().collect::<Vec<_>>();
             told("the buckets", &shown(self), &shown(wanted))
         } else if self.layout.native != wanted.layout.native {
-            told("the native buckets", &self.layout.native, &wanted.layout.native)
+            let [found, wanted] = [self, wanted].map(|d| in_words(d.layout.native));
+            format!("it is registered with {found}, and now {wanted} were asked for")
         } else if self.states != wanted.states {
             told("the states", &self.states, &wanted.states)
         } else if self.help != wanted.help {
@@ -98,6 +99,13 @@ impl Definition {
             .to_owned()
         }
     }
+}
+
+fn in_words(native: Option<NativeLayout>) -> String {
+    let Some(NativeLayout { schema, most, widest_zero }) = native else {
+        return "no native buckets".to_owned();
+    };
+    format!("native buckets of schema {schema}, at most {most}, with a zero up to {widest_zero}")
 }
 
 fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use allocation_counter::{AllocationInfo, measure};
 use talea::{
-    Bytes, Combine, Counter, Displayed, Family, FloatCounter, FloatGauge, Gauge, Histogram,
+    Bytes, Combine, Counter, Displayed, Family, FloatCounter, FloatGauge, Floats, Gauge, Histogram,
     HttpMethod, LabelValue, Labels, Lazy, Metric, Opts, Registrable, Registry, Seconds, StateSet,
     StatusClass, Things, UpDownCounter, Values,
 };
@@ -117,6 +117,7 @@ fn no_operation_of_a_metric_allocates() {
     let time: Histogram<Seconds> = register(&registry, "time");
     let size: Histogram<Bytes> = register(&registry, "size");
     let things: Histogram<Things> = register(&registry, "things");
+    let drift: Histogram<Floats> = register(&registry, "drift");
     let state: StateSet<Method> = register(&registry, "state");
     let use_all = |round: &str| {
         let check = |what: &str, work: &dyn Fn()| check_calm(&format!("{what} {round}"), work);
@@ -135,6 +136,7 @@ fn no_operation_of_a_metric_allocates() {
         check("Histogram<Seconds>::observe", &|| time.observe(Duration::from_millis(7)));
         check("Histogram::time", &|| drop(time.time()));
         check("Histogram<Bytes>::observe", &|| size.observe(5_000_000_000));
+        check("Histogram<Floats>::observe", &|| drift.observe(-0.25));
         check("Histogram<Things>::observe", &|| things.observe(0));
         check("Histogram::clone", &|| things.clone().observe(1));
         check("StateSet::set", &|| state.set(Method::Cash));
@@ -320,6 +322,29 @@ fn a_new_series_takes_memory_of_the_region_and_none_of_the_process() {
         }
     });
     assert_eq!((made.count_total, family.dropped()), (0, 0));
+}
+
+#[test]
+fn the_first_value_of_an_octave_takes_memory_of_the_region_and_none_of_the_process() {
+    let registry = registry();
+    let opts = |name| opts(name).max_buckets(1 << 20);
+    let things: Histogram<Things> = registry.register(opts("things")).unwrap();
+    let floats: Histogram<Floats> = registry.register(opts("floats")).unwrap();
+    things.observe(0);
+    floats.observe(0.0);
+    let made = measure(|| {
+        for octave in 0..64 {
+            things.observe(1 << octave);
+            floats.observe(-2_f64.powi(octave));
+            floats.observe(2_f64.powi(octave - 20));
+        }
+    });
+    assert_eq!(made.count_total, 0);
+    let snapshot = registry.snapshot();
+    for (name, expected) in [("things", 64), ("floats", 128)] {
+        let native = snapshot.histogram(name, &[]).unwrap().native().unwrap().clone();
+        assert_eq!(native.positive().len() + native.negative().len(), expected, "{name}");
+    }
 }
 
 #[test]

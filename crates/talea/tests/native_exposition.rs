@@ -38,7 +38,8 @@ fn what_is_read_back_is_what_a_snapshot_has() {
         .collect();
     for bucketing in [Bucketing::Native, Bucketing::Dual] {
         for schema in [-4, 0, 3, 8] {
-            let opts = opts(bucketing).schema(schema).max_buckets(99_999).buckets(&[-1.0, 0.0, 9.0]);
+            let opts =
+                opts(bucketing).schema(schema).max_buckets(99_999).buckets(&[-1.0, 0.0, 9.0]);
             let (registry, found) = shown(opts, &values);
             let snapshot = registry.snapshot().histogram("x", &[]).unwrap();
             let native = snapshot.native().unwrap();

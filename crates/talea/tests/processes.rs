@@ -474,6 +474,33 @@ mod forked {
     }
 
     #[test]
+    fn a_forked_child_observes_into_the_buckets_of_its_parent_and_makes_some() {
+        let here = Metrics::of(Registry::for_test().unwrap());
+        let shown = || here.registry.snapshot().histogram("size", &[]).unwrap();
+        (0..10).for_each(|_| here.sizes.observe(3));
+        let children = [1, 2].map(|n| {
+            fork(|| {
+                here.sizes.observe(3);
+                (0..5).for_each(|_| here.sizes.observe(1_000_000 * n));
+            })
+        });
+        here.sizes.observe(1_000_000);
+        let native = shown().native().unwrap().clone();
+        let counts: Vec<u64> = native.positive().iter().map(|&(_, count)| count).collect();
+        assert_eq!((counts, shown().count()), (vec![12, 6, 5], 23));
+        assert_eq!(shown().sum(), 12.0 * 3.0 + 16_000_000.0);
+
+        // What is wiped counts from zero for all, whoever made the buckets.
+        assert!(here.registry.wipe(|_| true));
+        let later = fork(|| here.sizes.observe(2_000_000));
+        here.sizes.observe(3);
+        let native = shown().native().unwrap().clone();
+        assert_eq!((native.positive().len(), native.count(), shown().count()), (2, 2, 2));
+        drop((children, later));
+        assert_eq!(shown().native(), Some(&native), "the dead leave what they counted");
+    }
+
+    #[test]
     fn what_a_parent_held_before_it_forked_is_held_once() {
         let here = Metrics::of(Registry::for_test().unwrap());
         here.open.add(5);

@@ -4,9 +4,9 @@ use std::sync::Barrier;
 use std::thread;
 
 use talea::{
-    Bytes, Combine, Config, Counter, Error, Family, FloatCounter, FloatGauge, Gauge, Histogram,
-    Info, LabelText, LabelValue, Labels, Metrics, Opts, Registrable, Registry, Seconds, StateSet,
-    Things, UpDownCounter,
+    Bucketing, Bytes, Combine, Config, Counter, Error, Family, FloatCounter, FloatGauge, Floats,
+    Gauge, Histogram, Info, LabelText, LabelValue, Labels, Metrics, Opts, Registrable, Registry,
+    Seconds, StateSet, Things, UpDownCounter,
 };
 
 #[derive(Labels)]
@@ -334,6 +334,33 @@ mod otherwise {
     }
 
     #[test]
+    fn a_name_with_other_native_buckets_is_taken() {
+        let registry = registry();
+        let time = |opts: Opts<'_>| registry.register::<Histogram<Seconds>>(opts);
+        let opts = || opts("time").buckets(&[0.1]);
+        time(opts()).unwrap();
+        time(opts().schema(3).max_buckets(160).widest_zero(-0.0)).unwrap();
+        let usual = "native buckets of schema 3, at most 160, with a zero up to 0";
+        for (opts, found) in [
+            (opts().schema(4), "native buckets of schema 4, at most 160, with a zero up to 0"),
+            (opts().max_buckets(20), "native buckets of schema 3, at most 20, with a zero up to 0"),
+            (
+                opts().widest_zero(0.5),
+                "native buckets of schema 3, at most 160, with a zero up to 0.5",
+            ),
+            (opts().bucketing(Bucketing::Classic), "no native buckets"),
+        ] {
+            let expected = format!("it is registered with {usual}, and now {found} were asked for");
+            check_conflict(time(opts), "time", &expected);
+        }
+        check_conflict(
+            time(opts().bucketing(Bucketing::Native)),
+            "time",
+            "it is registered with the buckets [0.1], and now [] was asked for",
+        );
+    }
+
+    #[test]
     fn a_name_in_another_unit_is_taken() {
         let registry = registry();
         let buckets = [1.0, 2.0];
@@ -430,6 +457,61 @@ mod otherwise {
         let _ = registry.register::<Histogram<Things>>(opts("x"));
         let _ = registry.register::<Counter>(opts("x"));
         assert_eq!(registry.snapshot().to_text(), before);
+    }
+}
+
+mod histograms {
+    use super::*;
+
+    #[track_caller]
+    fn check_refused(opts: Opts<'_>, reason: &str) {
+        let expected = format!("cannot register the metric \"x\": {reason}");
+        assert_eq!(told(registry().register::<Histogram<Floats>>(opts)), expected);
+        // Where there are none, nothing is asked of them.
+        let classic = opts.bucketing(Bucketing::Classic);
+        assert!(registry().register::<Histogram<Floats>>(classic).is_ok());
+    }
+
+    #[test]
+    fn native_buckets_that_cannot_be_are_refused() {
+        for schema in [9, -5, i8::MIN, i8::MAX] {
+            let reason = format!("its schema is {schema}; expected -4 to 8");
+            check_refused(opts("x").schema(schema), &reason);
+        }
+        check_refused(
+            opts("x").max_buckets(0),
+            "its native buckets are at most 0; expected at least 1, or Bucketing::Classic for none",
+        );
+        for (zero, shown) in [(f64::NAN, "NaN"), (-1.0, "-1"), (f64::INFINITY, "inf")] {
+            let reason = format!("its widest zero is {shown}; expected 0 or more, and finite");
+            check_refused(opts("x").widest_zero(zero), &reason);
+        }
+    }
+
+    #[test]
+    fn whatever_can_be_is_taken() {
+        for (schema, most, zero) in [(-4, 1, 0.0), (8, u32::MAX, f64::MAX), (0, 1, 5e-324)] {
+            let opts = opts("x").schema(schema).max_buckets(most).widest_zero(zero);
+            let floats: Histogram<Floats> = registry().register(opts).unwrap();
+            floats.observe(f64::MAX);
+        }
+    }
+
+    #[test]
+    fn thresholds_that_do_not_ascend_or_are_no_numbers_are_refused() {
+        let numbers = "buckets are finite, ascending and at most 1,024; found";
+        for (thresholds, found) in [
+            (&[][..], "0 of them"),
+            (&[1.0, 1.0], "1 after one that is as large"),
+            (&[0.0, -0.0], "-0 after one that is as large"),
+            (&[2.0, -1.0], "-1 after one that is as large"),
+            (&[f64::NAN], "NaN"),
+            (&[1.0, f64::INFINITY], "inf"),
+        ] {
+            let opts = opts("x").buckets(thresholds);
+            let told = told(registry().register::<Histogram<Floats>>(opts));
+            assert_eq!(told, format!("cannot register the metric \"x\": {numbers} {found}"));
+        }
     }
 }
 

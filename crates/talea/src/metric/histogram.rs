@@ -332,5 +332,6 @@ fn native(opts: &Opts<'_>) -> Result<Option<NativeLayout>, String> {
     if !(widest_zero >= 0.0 && widest_zero.is_finite()) {
         return Err(format!("its widest zero is {widest_zero}; expected 0 or more, and finite"));
     }
-    Ok(Some(NativeLayout { schema, most, widest_zero }))
+    // -0 is 0 as well.
+    Ok(Some(NativeLayout { schema, most, widest_zero: widest_zero.abs() }))
 }
