@@ -2,10 +2,13 @@
 //! that is killed leaves, and what one does to the families of all.
 #![cfg(all(target_os = "linux", not(miri)))]
 
-use std::io::{BufRead, BufReader, Lines, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+mod stage;
 
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use stage::processes::{Shm, again};
 use talea::{
     Combine, Counter, Family, FloatGauge, Gauge, Histogram, Info, Labels, Opts, Registry, StateSet,
     Things, UpDownCounter,
@@ -14,27 +17,6 @@ use talea::{
 #[derive(Clone, Copy, Labels)]
 struct By<'a> {
     user: &'a str,
-}
-
-/// A directory on tmpfs of one test's own, removed at its end.
-struct Shm(PathBuf);
-
-impl Shm {
-    fn new(name: &str) -> Self {
-        let path = PathBuf::from(format!("/dev/shm/talea-test-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn file(&self) -> PathBuf {
-        self.0.join("shop.talea")
-    }
-}
-
-impl Drop for Shm {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 /// What each process has of a registry.
@@ -154,13 +136,7 @@ struct Process {
 
 impl Process {
     fn start(shm: &Shm) -> Self {
-        // Where this is built for another processor, this says what runs it.
-        let runner = std::env::var("TALEA_TEST_RUNNER").unwrap_or_default();
-        let this = std::env::current_exe().unwrap();
-        let mut words = runner.split_whitespace().map(Into::into).chain([this.into_os_string()]);
-        let mut child = Command::new(words.next().unwrap())
-            .args(words)
-            .args(["--exact", "does_what_it_is_told", "--nocapture"])
+        let mut child = again("does_what_it_is_told")
             .env("TALEA_TEST_SHARED", shm.file())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -5,6 +5,7 @@
 #![allow(dead_code)]
 
 pub(crate) mod exact;
+pub(crate) mod processes;
 pub(crate) mod protobuf;
 
 /// A small generator with a fixed seed: xorshift.
