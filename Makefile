@@ -40,6 +40,8 @@ test: setup-test
 test-long: test
 	TALEA_KILLS=1000 TALEA_ADDS=100000000 TALEA_TURNOVER=10000000 \
 		$(CARGO) test --release --locked -p talea-region
+	TALEA_KILLS=300 $(CARGO) test --release --locked -p talea -p talea-tests \
+		--test killed_observers --test native
 	$(MODELS) LOOM_MAX_PREEMPTIONS=3 $(MODEL_TEST)
 	scripts/miri
 	scripts/fuzz 30
