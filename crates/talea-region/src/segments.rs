@@ -164,7 +164,7 @@ impl Segment {
 
     fn pack(self) -> u64 {
         let CellRun { at, storage, count } = self.run;
-        at / WORD << 27 | (storage as u64) << 24 | count << 12 | u64::from(self.what)
+        (at / WORD) << 27 | (storage as u64) << 24 | count << 12 | u64::from(self.what)
     }
 
     /// `None` of an entry where no segment is.

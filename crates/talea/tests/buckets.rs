@@ -7,6 +7,7 @@ mod stage;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use stage::exact::{self, Native, shown_classic};
+use stage::neighbours;
 use talea::{Floats, Histogram, HistogramSnapshot, Opts, Registry, Unit, Value};
 
 /// Whole numbers of which so many make one of the shown unit.
@@ -87,8 +88,8 @@ fn floats(thresholds: &[f64], values: &[f64], schema: i8) {
     let mut thresholds = thresholds.to_vec();
     thresholds.sort_by(f64::total_cmp);
     thresholds.dedup();
-    let near = |x: &f64| [x.next_down(), *x, x.next_up()];
-    let values: Vec<f64> = thresholds.iter().chain(values).flat_map(near).collect();
+    let near = thresholds.iter().chain(values).flat_map(|&x| neighbours(x));
+    let values: Vec<f64> = near.collect();
     let found = observed::<Floats>(&thresholds, schema, values.iter().copied());
 
     // NaN is above nothing and at most nothing: it is only among all.
@@ -171,7 +172,7 @@ fn many_thresholds_of_one_octave_divide_it_as_few_do() {
 fn every_octave_of_floats_has_its_buckets() {
     for exponent in (-1022..=1023).step_by(5) {
         let first = 2_f64.powi(exponent);
-        let all = [first, first * 1.37, first.next_down(), -first, -first * 1.9];
+        let all = [first, first * 1.37, -first, -first * 1.9];
         floats(&[first * 1.37], &all[..], 4);
     }
 }

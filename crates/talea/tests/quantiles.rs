@@ -216,7 +216,7 @@ fn what_is_no_number_has_no_rank_and_what_is_infinite_is_at_the_end() {
 fn a_value_is_above_the_bounds_below_it_and_no_others() {
     // What the claims about buckets stand on.
     assert!(is_above(5, 2.0, 2.0) && !is_above(4, 2.0, 2.0));
-    assert!(is_above(1, 2_f64.powi(-40), 1e9) && !is_above(1, 1e-9_f64.next_up(), 1e9));
+    assert!(is_above(1, 2_f64.powi(-40), 1e9) && !is_above(1, 1.000_000_1e-9, 1e9));
     assert!(!is_above(u64::MAX, 2_f64.powi(64), 1.0) && is_above(u64::MAX, 2_f64.powi(63), 1.0));
     assert!(is_above(1, 5e-324, 1.0) && !is_above(u64::MAX, f64::MAX, 1e300));
 }

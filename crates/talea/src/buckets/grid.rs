@@ -195,7 +195,7 @@ impl Grid {
                 }
                 // Of negative ones the largest is above the bound before.
                 let lower = n.checked_sub(1).and_then(|n| self.bounds.get(n));
-                let lower = lower.map_or(f64::MAX, |&bound| -float(bound).next_up());
+                let lower = lower.map_or(f64::MAX, |&bound| -float(bound + 1));
                 Some((true, bucket_of(lower, COARSEST)))
             }
         }
@@ -216,7 +216,7 @@ fn coarse_bounds(numbers: Numbers, per_unit: f64) -> Vec<u64> {
             // Beyond these a cell holds several.
             let inner = bounds.filter(|bound| (FLOAT_ZERO..=2_f64.powi(64)).contains(bound));
             // A bucket of negative values has its largest, but not its smallest.
-            inner.flat_map(|bound| [order(bound), order((-bound).next_down())]).collect()
+            inner.flat_map(|bound| [order(bound), order(-bound) - 1]).collect()
         }
     }
 }

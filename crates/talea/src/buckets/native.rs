@@ -151,8 +151,9 @@ fn times(one: u128, other: u128) -> u128 {
     // In halves of 64 bits, of which the lowest product carries into nothing that counts.
     let (a, b) = (one >> 64, one as u64 as u128);
     let (c, d) = (other >> 64, other as u64 as u128);
-    let middle = (b * d >> 64) + (a * d & u64::MAX as u128) + (b * c & u64::MAX as u128);
-    (a * c + (a * d >> 64) + (b * c >> 64) + (middle >> 64)) << 1 | (middle >> 63 & 1)
+    let (ad, bc, low) = (a * d, b * c, u64::MAX as u128);
+    let middle = ((b * d) >> 64) + (ad & low) + (bc & low);
+    (a * c + (ad >> 64) + (bc >> 64) + (middle >> 64)) << 1 | (middle >> 63 & 1)
 }
 
 #[cfg(test)]

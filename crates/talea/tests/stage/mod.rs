@@ -8,6 +8,18 @@ pub(crate) mod exact;
 pub(crate) mod processes;
 pub(crate) mod protobuf;
 
+/// The floats next to one, and itself.
+pub(crate) fn neighbours(x: f64) -> [f64; 3] {
+    let next = |up: bool| match x {
+        _ if !x.is_finite() => x,
+        0.0 if up => f64::from_bits(1),
+        0.0 => -f64::from_bits(1),
+        _ if (x > 0.0) == up => f64::from_bits(x.to_bits() + 1),
+        _ => f64::from_bits(x.to_bits() - 1),
+    };
+    [next(false), x, next(true)]
+}
+
 /// A small generator with a fixed seed: xorshift.
 #[derive(Clone)]
 pub(crate) struct Random(u64);
