@@ -28,7 +28,7 @@ pub(crate) fn fault_in_metric(name: &str, kind: Kind, utf8: bool) -> Option<Stri
     let own = match kind {
         Kind::Counter => "_total",
         Kind::Info => "_info",
-        Kind::Gauge | Kind::Histogram | Kind::StateSet => "",
+        Kind::Gauge | Kind::Histogram | Kind::StateSet | Kind::Summary => "",
     };
     // Samples of counters, histograms, summaries and info metrics end so.
     let end = ["_total", "_bucket", "_count", "_sum", "_created", "_info"]

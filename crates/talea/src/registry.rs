@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use talea_region::{Config, Region};
 
 use crate::error::Error;
+use crate::kept_windows::KeptWindows;
 use crate::opts::Opts;
 use crate::register::Registrable;
 use crate::snapshot::Snapshot;
@@ -24,6 +25,7 @@ pub struct Registry {
     /// What handles point to, by the family's number, who numbers its label
     /// combinations, and its metric type.
     pub(crate) bounds: Arc<Mutex<Bounds>>,
+    pub(crate) kept: Arc<KeptWindows>,
 }
 
 pub(crate) type Bounds = HashMap<(u32, TypeId, TypeId), Box<dyn Any + Send + Sync>>;
@@ -94,7 +96,7 @@ impl Registry {
     }
 
     fn of(region: &'static Region) -> Self {
-        Self { region, refresh: Arc::default(), bounds: Arc::default() }
+        Self { region, refresh: Arc::default(), bounds: Arc::default(), kept: Arc::default() }
     }
 
     /// Registers a metric, or finds the one that is defined alike. Use this where
@@ -156,6 +158,7 @@ impl Registry {
                 told::dropped(raw);
             }
         });
+        self.show_windows(out);
     }
 
     fn refresh(&self) {

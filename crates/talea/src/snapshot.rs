@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use talea_region::{FamilyCopy, Number, SeriesView};
 
 use crate::buckets::{Grid, Numbers};
-use crate::definition::Definition;
+use crate::definition::{Definition, Recent};
 use crate::exemplar::Exemplar;
 use crate::expose::{Encoder, Escaping, Format, Shown};
 use crate::histogram_snapshot::HistogramSnapshot;
@@ -38,6 +38,9 @@ struct Known {
     kind: Kind,
     definition: Definition,
     grid: Arc<Grid>,
+    /// Of a summary that [`Windows`](crate::Windows) were asked for: its quantiles, of one
+    /// series after the other.
+    quantiles: Vec<f64>,
     /// That definition as the region has it.
     encoded: Vec<u8>,
 }
@@ -50,12 +53,15 @@ pub struct FamilySnapshot<'a> {
     kind: Kind,
     definition: &'a Definition,
     grid: &'a Grid,
+    quantiles: &'a [f64],
 }
 
 /// A series in a snapshot.
 #[derive(Clone, Copy)]
 pub struct SeriesSnapshot<'a> {
     family: FamilySnapshot<'a>,
+    /// Which of the family's it is.
+    n: usize,
     raw: SeriesView<'a>,
 }
 
@@ -70,6 +76,20 @@ pub enum Value {
     Float(f64),
     /// Buckets and a sum.
     Histogram(HistogramSnapshot),
+    /// Quantiles, a count and a sum.
+    Summary(SummarySnapshot),
+}
+
+/// What a summary shows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SummarySnapshot {
+    /// Each quantile that it shows, with its value: NaN where nothing was observed in its
+    /// window, or the snapshot is not one of a registry.
+    pub quantiles: Vec<(f64, f64)>,
+    /// All observations since it was made.
+    pub count: u64,
+    /// Their sum, in the shown unit.
+    pub sum: f64,
 }
 
 impl Snapshot {
@@ -102,7 +122,8 @@ impl Snapshot {
             one.name.cmp(&other.name).then(other.created_unix_nanos.cmp(&one.created_unix_nanos))
         });
         families.dedup_by(|older, newer| raw_of(older).name == raw_of(newer).name);
-        for Known { n, kind, definition, .. } in families.iter() {
+        for Known { n, kind, definition, quantiles, .. } in families.iter_mut() {
+            quantiles.clear();
             if *kind == Kind::StateSet {
                 told::by_state(raw, *n, &definition.states);
             }
@@ -115,14 +136,26 @@ impl Snapshot {
         self.families.iter().map(|known| self.family_of(known))
     }
 
+    /// Whether any family shows quantiles.
+    pub(crate) fn has_summaries(&self) -> bool {
+        self.families.iter().any(|family| family.definition.recent.is_some())
+    }
+
+    /// Puts in the quantiles of a family's series, one after the other.
+    pub(crate) fn set_quantiles(&mut self, family: usize, quantiles: Vec<f64>) {
+        if let Some(family) = self.families.get_mut(family) {
+            family.quantiles = quantiles;
+        }
+    }
+
     pub(crate) fn family_at(&self, n: usize) -> Option<FamilySnapshot<'_>> {
         self.families.get(n).map(|known| self.family_of(known))
     }
 
     fn family_of<'a>(&'a self, known: &'a Known) -> FamilySnapshot<'a> {
-        let Known { n, kind, definition, grid, .. } = known;
+        let Known { n, kind, definition, grid, quantiles, .. } = known;
         let raw = &self.raw.families()[*n];
-        FamilySnapshot { snapshot: self, raw, kind: *kind, definition, grid }
+        FamilySnapshot { snapshot: self, raw, kind: *kind, definition, grid, quantiles }
     }
 
     /// The text exposition format, version 0.0.4: to be served as
@@ -173,7 +206,8 @@ impl Known {
         std::str::from_utf8(&family.name).ok()?;
         let kind = Kind::from_u8(family.kind)?;
         let grid = Arc::new(Grid::new(definition.layout.clone()));
-        Some(Self { n, kind, definition, grid, encoded: family.definition.clone() })
+        let encoded = family.definition.clone();
+        Some(Self { n, kind, definition, grid, quantiles: Vec::new(), encoded })
     }
 }
 
@@ -224,15 +258,25 @@ impl<'a> FamilySnapshot<'a> {
     #[inline]
     pub(crate) fn series_at(&self, n: usize) -> Option<SeriesSnapshot<'a>> {
         let raw = self.snapshot.raw.series_at(self.raw, n)?;
-        Some(SeriesSnapshot { family: *self, raw })
+        Some(SeriesSnapshot { family: *self, n, raw })
+    }
+
+    /// All of them, shown or not.
+    pub(crate) fn all_series(&self) -> impl Iterator<Item = SeriesSnapshot<'a>> + use<'a> {
+        let family = *self;
+        let all = self.snapshot.raw.series(self.raw).enumerate();
+        all.map(move |(n, raw)| SeriesSnapshot { family, n, raw })
+    }
+
+    /// What a summary shows quantiles of.
+    pub(crate) fn recent(&self) -> Option<&'a Recent> {
+        self.definition.recent.as_ref()
     }
 
     /// The series in the order of their birth. An overflow series that nothing
     /// went to is left out.
     pub fn series(&self) -> impl Iterator<Item = SeriesSnapshot<'a>> + use<'a> {
-        let family = *self;
-        let all = self.snapshot.raw.series(self.raw).map(move |raw| SeriesSnapshot { family, raw });
-        all.filter(SeriesSnapshot::is_shown)
+        self.all_series().filter(SeriesSnapshot::is_shown)
     }
 }
 
@@ -269,6 +313,7 @@ impl<'a> SeriesSnapshot<'a> {
         let word = self.raw.values.first().copied().unwrap_or_default();
         match (self.family.kind, self.family.raw.number) {
             (Kind::Histogram, _) => Shown::Histogram,
+            (Kind::Summary, _) => Shown::Summary,
             (_, Number::Float | Number::FloatLast) => Shown::Float(f64::from_bits(word)),
             (Kind::Gauge, Number::Integer) => Shown::Signed(word as i64),
             (Kind::Counter | Kind::Info | Kind::StateSet, Number::Integer) => Shown::Unsigned(word),
@@ -279,6 +324,12 @@ impl<'a> SeriesSnapshot<'a> {
     /// thresholds.
     pub(crate) fn classic(&self, out: &mut Vec<u64>) {
         self.family.grid.classic(&self.raw, out);
+    }
+
+    /// How many observations there were, by way of such a list.
+    pub(crate) fn count(&self, buckets: &mut Vec<u64>) -> u64 {
+        self.classic(buckets);
+        buckets.iter().fold(0, |all, here| all.wrapping_add(*here))
     }
 
     /// A histogram's native buckets, if it has any.
@@ -313,7 +364,7 @@ impl<'a> SeriesSnapshot<'a> {
     /// That of the counter, or of one of a histogram's classic buckets.
     #[inline]
     pub(crate) fn exemplar(&self, bucket: usize) -> Option<&'a talea_region::Exemplar> {
-        let Self { family, raw } = self;
+        let Self { family, raw, .. } = self;
         let is_of = |exemplar: &&talea_region::Exemplar| match family.kind {
             Kind::Histogram => family.grid.classic_of_base(exemplar.cell) == bucket,
             _ => exemplar.cell == bucket,
@@ -337,13 +388,27 @@ impl<'a> SeriesSnapshot<'a> {
     pub fn value(&self) -> Value {
         match self.shown() {
             Shown::Histogram => Value::Histogram(self.histogram()),
+            Shown::Summary => Value::Summary(SummarySnapshot {
+                quantiles: self.quantiles().collect(),
+                count: self.histogram().count(),
+                sum: self.sum(),
+            }),
             Shown::Unsigned(n) => Value::Unsigned(n),
             Shown::Signed(n) => Value::Signed(n),
             Shown::Float(x) => Value::Float(x),
         }
     }
 
-    fn histogram(&self) -> HistogramSnapshot {
+    /// Each quantile that a summary shows, with its value.
+    pub(crate) fn quantiles(&self) -> impl Iterator<Item = (f64, f64)> + use<'a> {
+        let all = self.family.recent().map_or(&[][..], |recent| &recent.quantiles);
+        let from = self.n * all.len();
+        let found = self.family.quantiles.get(from..from + all.len()).unwrap_or_default();
+        let found = found.iter().copied().chain(std::iter::repeat(f64::NAN));
+        all.iter().copied().zip(found)
+    }
+
+    pub(crate) fn histogram(&self) -> HistogramSnapshot {
         let thresholds = self.family.definition.layout.shown().collect();
         let mut buckets = Vec::new();
         self.classic(&mut buckets);

@@ -34,6 +34,9 @@ pub(crate) struct Octave {
 const FLOAT_SLOTS: usize = 64;
 /// More thresholds of an octave than this are searched.
 const FEW: usize = 4;
+/// Cells of a series, by its own schema, for each native bucket that is shown at most: of
+/// an octave only some are used.
+const CELLS: usize = 4;
 
 impl Octaves {
     pub(super) fn new(layout: &Layout, native: NativeLayout) -> Self {
@@ -117,7 +120,7 @@ impl Octaves {
 
     /// With what an octave's segment is made, for a series that has so many segments and
     /// whose own number is `level`: how many cells and what is said of them; or the next
-    /// number of the series, where there would be too many buckets.
+    /// number of the series, where it would have too many cells.
     pub(crate) fn segment(
         &self,
         octave: Octave,
@@ -126,7 +129,7 @@ impl Octaves {
     ) -> Result<(usize, u16), u64> {
         let finest = self.levels.len() - 1;
         let schema = finest.saturating_sub(level as usize);
-        if schema > 0 && (made + 1) << schema > self.most as usize {
+        if schema > 0 && (made + 1) << schema > CELLS * self.most as usize {
             return Err((finest - schema) as u64 + 1);
         }
         let cells = (1 << schema) + 1 + self.thresholds_of(octave).len();

@@ -60,6 +60,20 @@ impl fmt::Debug for Bound {
 }
 
 impl Bound {
+    pub(super) fn new(cells: Cells, grid: &'static Grid) -> Self {
+        Self { cells, segments: grid.octaves().and_then(|_| cells.segments()), grid }
+    }
+
+    /// Counts one observation.
+    #[inline]
+    pub(super) fn observe<U: Unit>(&self, value: U::Value) {
+        let kept = U::kept(value);
+        match U::IS_FLOAT {
+            false => self.count(kept),
+            true => self.count_float(f64::from_bits(kept)),
+        }
+    }
+
     /// Counts a whole number.
     #[inline]
     fn count(&self, kept: u64) {
@@ -153,11 +167,7 @@ impl<U: Unit> Histogram<U> {
     #[inline]
     pub fn observe(&self, value: U::Value) {
         if let Some(bound) = self.bound.get() {
-            let kept = U::kept(value);
-            match U::IS_FLOAT {
-                false => bound.count(kept),
-                true => bound.count_float(f64::from_bits(kept)),
-            }
+            bound.observe::<U>(value);
         }
     }
 }
@@ -192,7 +202,7 @@ impl Histogram<Seconds> {
     /// readings of the monotonic clock, and the observation.
     #[inline]
     pub fn time(&self) -> Timer<'_> {
-        Timer { histogram: self, start: Instant::now() }
+        Timer::new(&self.bound)
     }
 
     /// Runs a future and observes how long that took, from its first poll on; also where
@@ -218,13 +228,22 @@ impl Histogram<Seconds> {
 #[must_use = "a timer that is dropped at once measures nothing"]
 #[derive(Debug)]
 pub struct Timer<'a> {
-    histogram: &'a Histogram<Seconds>,
+    bound: &'a Slot<Bound>,
     start: Instant,
+}
+
+impl<'a> Timer<'a> {
+    #[inline]
+    pub(super) fn new(bound: &'a Slot<Bound>) -> Self {
+        Self { bound, start: Instant::now() }
+    }
 }
 
 impl Drop for Timer<'_> {
     fn drop(&mut self) {
-        self.histogram.observe(self.start.elapsed());
+        if let Some(bound) = self.bound.get() {
+            bound.observe::<Seconds>(self.start.elapsed());
+        }
     }
 }
 
@@ -238,34 +257,12 @@ impl<U: Unit> Sealed for Histogram<U> {
     const UNBOUND: Self = Self::new();
 
     fn shape(opts: &Opts<'_>) -> Result<Shape, String> {
-        Shape::without_choice(opts)?;
-        let thresholds = match opts.bucketing {
-            Bucketing::Native => Vec::new(),
-            _ => thresholds::<U>(opts.buckets.unwrap_or(U::BUCKETS))?,
-        };
-        let numbers = if U::IS_FLOAT { Numbers::Floats } else { Numbers::Whole };
-        let native = native(opts)?;
-        let layout = Layout { numbers, per_unit: U::PER_UNIT, thresholds, native };
-        let grid = Grid::new(layout.clone());
-        Ok(Shape {
-            kind: Kind::Histogram,
-            number: match numbers {
-                Numbers::Whole => Number::Integer,
-                Numbers::Floats => Number::FloatLast,
-            },
-            storage: None,
-            combine: Combine::Sum,
-            ending: U::SUFFIX,
-            cells: grid.cells(),
-            segments: grid.segments(),
-            layout,
-            states: Vec::new(),
-        })
+        shape::<U>(opts)
     }
 
     #[inline]
     fn bind(cells: Cells, grid: &'static Grid) -> Bound {
-        Bound { cells, segments: grid.octaves().and_then(|_| cells.segments()), grid }
+        Bound::new(cells, grid)
     }
 
     #[inline]
@@ -277,6 +274,34 @@ impl<U: Unit> Sealed for Histogram<U> {
     fn slot(&self) -> &Slot<Bound> {
         &self.bound
     }
+}
+
+/// What a family of histograms asks of the region, or why not.
+pub(super) fn shape<U: Unit>(opts: &Opts<'_>) -> Result<Shape, String> {
+    Shape::without_choice(opts)?;
+    let thresholds = match opts.bucketing {
+        Bucketing::Native => Vec::new(),
+        _ => thresholds::<U>(opts.buckets.unwrap_or(U::BUCKETS))?,
+    };
+    let numbers = if U::IS_FLOAT { Numbers::Floats } else { Numbers::Whole };
+    let native = native(opts)?;
+    let layout = Layout { numbers, per_unit: U::PER_UNIT, thresholds, native };
+    let grid = Grid::new(layout.clone());
+    Ok(Shape {
+        kind: Kind::Histogram,
+        number: match numbers {
+            Numbers::Whole => Number::Integer,
+            Numbers::Floats => Number::FloatLast,
+        },
+        storage: None,
+        combine: Combine::Sum,
+        ending: U::SUFFIX,
+        cells: grid.cells(),
+        segments: grid.segments(),
+        layout,
+        recent: None,
+        states: Vec::new(),
+    })
 }
 
 /// Thresholds as they are kept, or what is wrong with them.
