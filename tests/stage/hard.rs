@@ -138,7 +138,7 @@ pub fn hard_metrics() -> Result<Registry, Error> {
     for price in [0.0, 1e-300, 0.5, 1e300] {
         priced.with_values(&["\"\\\n"]).observe(price);
     }
-    priced.with_values(&["never"]);
+    drop(priced.with_values(&["never"]));
 
     let build: Info<Build<'static>> = registry.register(Opts::new("build", "By whom."))?;
     build.set(Build { version: "1.4.0", notes: "a\\\"b\nü" });

@@ -121,8 +121,10 @@ impl Prometheus {
             let name = labels.remove("__name__").unwrap_or_default();
             labels.remove("job");
             labels.remove("instance");
-            if let Some(le) = labels.get_mut("le") {
-                *le = le.parse::<f64>().expect("a bound is a number").to_string();
+            for own in ["le", "quantile"] {
+                if let Some(text) = labels.get_mut(own) {
+                    *text = text.parse::<f64>().expect("it is a number").to_string();
+                }
             }
             let value = sample["value"][1].as_str().and_then(|value| value.parse().ok());
             ((name, labels), value.expect("a sample has a value"))
