@@ -6,7 +6,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use talea_region::{Config, Region};
+use talea_region::{Config, Region, Usage};
 
 use crate::error::Error;
 use crate::kept_windows::KeptWindows;
@@ -201,6 +201,11 @@ impl Registry {
     /// registered it.
     pub fn unregister(&self, name: &str) -> bool {
         self.region.retire(name.as_bytes())
+    }
+
+    /// How much of the region is in use. Cost: a look at a bit of each piece of it.
+    pub fn usage(&self) -> Usage {
+        self.region.usage()
     }
 
     /// Does a minute's sweep now: series that nobody looked up for their family's time
