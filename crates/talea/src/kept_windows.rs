@@ -97,7 +97,7 @@ fn keep_up_to_date(region: &'static Region, kept: &Weak<KeptWindows>, process: u
             continue;
         }
         let wants = |found: &[u8]| names.iter().any(|name| name.as_bytes() == found);
-        snapshot.refill(|raw| region.snapshot_into(raw, &wants));
+        snapshot.refill(|_| true, |raw| region.snapshot_into(raw, &wants));
         let own = kept.own.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(own) = own.filter(|own| own.process == process) {
             own.show(&mut snapshot);

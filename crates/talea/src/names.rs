@@ -52,6 +52,13 @@ pub(crate) fn clashes(name: &str) -> impl Iterator<Item = String> + '_ {
         .filter(move |other| other != name)
 }
 
+/// What the quantiles are called that a histogram shows beside itself: its unit stays at
+/// the end.
+pub(crate) fn recent(name: &str) -> String {
+    let unit = ["_seconds", "_bytes"].into_iter().find(|unit| name.ends_with(unit)).unwrap_or("");
+    format!("{}_recent{unit}", &name[..name.len() - unit.len()])
+}
+
 /// Why a label's name cannot be used, in words; `None` where it can.
 pub(crate) fn fault_in_label(name: &str, utf8: bool) -> Option<&'static str> {
     if utf8 {

@@ -39,7 +39,7 @@ pub struct Opts<'a> {
     pub(crate) schema: i8,
     pub(crate) max_buckets: u32,
     pub(crate) widest_zero: f64,
-    pub(crate) quantiles: &'a [f64],
+    pub(crate) quantiles: Option<&'a [f64]>,
     pub(crate) window: Duration,
     pub(crate) striped: Option<bool>,
     pub(crate) limit: Option<u64>,
@@ -64,7 +64,7 @@ impl<'a> Opts<'a> {
             schema: 3,
             max_buckets: 160,
             widest_zero: 0.0,
-            quantiles: &[0.5, 0.9, 0.99],
+            quantiles: None,
             window: Duration::from_secs(600),
             striped: None,
             limit: None,
@@ -121,8 +121,13 @@ impl<'a> Opts<'a> {
 
     /// Which quantiles a [`Summary`](crate::Summary) shows, from 0 to 1, ascending, at most
     /// 100. Default: 0.5, 0.9 and 0.99.
+    ///
+    /// A [`Histogram`](crate::Histogram) with native buckets that is given some shows them
+    /// in a summary beside itself, `shop_pricing_recent_seconds` for
+    /// `shop_pricing_seconds`, at no cost of its observations: see `Summary` for what it
+    /// costs who takes snapshots. Default for these: none. Others ignore it.
     pub const fn quantiles(mut self, quantiles: &'a [f64]) -> Self {
-        self.quantiles = quantiles;
+        self.quantiles = Some(quantiles);
         self
     }
 

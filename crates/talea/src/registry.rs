@@ -10,6 +10,7 @@ use talea_region::{Config, Region, Usage};
 
 use crate::error::Error;
 use crate::kept_windows::KeptWindows;
+use crate::names;
 use crate::opts::Opts;
 use crate::register::Registrable;
 use crate::snapshot::Snapshot;
@@ -151,8 +152,10 @@ impl Registry {
     pub fn snapshot_into(&self, out: &mut Snapshot, wants: impl Fn(&str) -> bool) {
         self.refresh();
         self.region.sweep_if_due();
-        out.refill(|raw| {
-            let wants_bytes = |name: &[u8]| std::str::from_utf8(name).is_ok_and(&wants);
+        out.refill(&wants, |raw| {
+            // The quantiles of a histogram have a name of their own.
+            let wants_it = |name: &str| wants(name) || wants(&names::recent(name));
+            let wants_bytes = |name: &[u8]| std::str::from_utf8(name).is_ok_and(wants_it);
             self.region.snapshot_into(raw, &wants_bytes);
             if wants(told::DROPPED) {
                 told::dropped(raw);

@@ -13,6 +13,7 @@ use crate::expose::{Encoder, Escaping, Format, Shown};
 use crate::histogram_snapshot::HistogramSnapshot;
 use crate::labels::{LabelText, pairs};
 use crate::metric::Kind;
+use crate::names;
 use crate::native_buckets::NativeBuckets;
 use crate::told;
 
@@ -41,6 +42,8 @@ struct Known {
     /// Of a summary that [`Windows`](crate::Windows) were asked for: its quantiles, of one
     /// series after the other.
     quantiles: Vec<f64>,
+    /// Of what shows the quantiles of a histogram: its name.
+    recent_name: Option<String>,
     /// That definition as the region has it.
     encoded: Vec<u8>,
 }
@@ -50,6 +53,7 @@ struct Known {
 pub struct FamilySnapshot<'a> {
     snapshot: &'a Snapshot,
     raw: &'a FamilyCopy,
+    name: &'a str,
     kind: Kind,
     definition: &'a Definition,
     grid: &'a Grid,
@@ -94,9 +98,15 @@ pub struct SummarySnapshot {
 
 impl Snapshot {
     /// Takes another, whose memory is used again: `copy` is to fill in the raw one.
-    pub(crate) fn refill(&mut self, copy: impl FnOnce(&mut talea_region::Snapshot)) {
+    /// Only families whose names are wanted are shown.
+    pub(crate) fn refill(
+        &mut self,
+        wants: impl Fn(&str) -> bool,
+        copy: impl FnOnce(&mut talea_region::Snapshot),
+    ) {
         let Self { raw, families, before, is_text } = self;
         copy(raw);
+        families.retain(|family| family.recent_name.is_none());
         told::by_process(raw);
         // Definitions are decoded when they are new. They mostly come in the order of the
         // last time.
@@ -115,6 +125,7 @@ impl Snapshot {
             // out.
             families.extend(same.or_else(|| Known::of(n, family)));
         }
+        drop(before);
         // Of one name, as while a new version is rolled out, the newest is shown.
         let raw_of = |known: &Known| &raw.families()[known.n];
         families.sort_unstable_by(|one, other| {
@@ -129,6 +140,21 @@ impl Snapshot {
             }
         }
         *is_text = std::str::from_utf8(raw.text()).is_ok();
+        self.add_recent();
+        self.families.retain(|known| wants(known.name(&self.raw)));
+    }
+
+    /// Adds the summaries of what histograms that show quantiles observed lately.
+    fn add_recent(&mut self) {
+        let Self { raw, families, .. } = self;
+        let recent: Vec<Known> = families.iter().filter_map(|known| known.recent(raw)).collect();
+        for summary in recent {
+            let place = families.binary_search_by(|known| known.name(raw).cmp(summary.name(raw)));
+            // A family of that very name is shown as it is.
+            if let Err(place) = place {
+                families.insert(place, summary);
+            }
+        }
     }
 
     /// The families, sorted by name.
@@ -138,7 +164,7 @@ impl Snapshot {
 
     /// Whether any family shows quantiles.
     pub(crate) fn has_summaries(&self) -> bool {
-        self.families.iter().any(|family| family.definition.recent.is_some())
+        self.families.iter().any(|family| family.kind == Kind::Summary)
     }
 
     /// Puts in the quantiles of a family's series, one after the other.
@@ -154,8 +180,8 @@ impl Snapshot {
 
     fn family_of<'a>(&'a self, known: &'a Known) -> FamilySnapshot<'a> {
         let Known { n, kind, definition, grid, quantiles, .. } = known;
-        let raw = &self.raw.families()[*n];
-        FamilySnapshot { snapshot: self, raw, kind: *kind, definition, grid, quantiles }
+        let (raw, name) = (&self.raw.families()[*n], known.name(&self.raw));
+        FamilySnapshot { snapshot: self, raw, name, kind: *kind, definition, grid, quantiles }
     }
 
     /// The text exposition format, version 0.0.4: to be served as
@@ -201,13 +227,27 @@ impl Snapshot {
 }
 
 impl Known {
+    fn name<'a>(&'a self, raw: &'a talea_region::Snapshot) -> &'a str {
+        let name = || std::str::from_utf8(&raw.families()[self.n].name).unwrap_or_default();
+        self.recent_name.as_deref().unwrap_or_else(name)
+    }
+
+    /// The summary that a histogram shows beside itself, if it does.
+    fn recent(&self, raw: &talea_region::Snapshot) -> Option<Self> {
+        if self.kind != Kind::Histogram || self.definition.recent.is_none() {
+            return None;
+        }
+        let name = names::recent(self.name(raw));
+        Some(Self { kind: Kind::Summary, recent_name: Some(name), ..self.clone() })
+    }
+
     fn of(n: usize, family: &FamilyCopy) -> Option<Self> {
         let definition = Definition::decode(&family.definition, numbers(family))?;
         std::str::from_utf8(&family.name).ok()?;
         let kind = Kind::from_u8(family.kind)?;
         let grid = Arc::new(Grid::new(definition.layout.clone()));
-        let encoded = family.definition.clone();
-        Some(Self { n, kind, definition, grid, quantiles: Vec::new(), encoded })
+        let (quantiles, encoded) = (Vec::new(), family.definition.clone());
+        Some(Self { n, kind, definition, grid, quantiles, recent_name: None, encoded })
     }
 }
 
@@ -226,7 +266,7 @@ impl fmt::Debug for Snapshot {
 impl<'a> FamilySnapshot<'a> {
     /// The name, as samples have it (a counter's with `_total`).
     pub fn name(&self) -> &'a str {
-        std::str::from_utf8(&self.raw.name).unwrap_or_default()
+        self.name
     }
 
     /// What kind of metric it is.
@@ -270,7 +310,7 @@ impl<'a> FamilySnapshot<'a> {
 
     /// What a summary shows quantiles of.
     pub(crate) fn recent(&self) -> Option<&'a Recent> {
-        self.definition.recent.as_ref()
+        self.definition.recent.as_ref().filter(|_| self.kind == Kind::Summary)
     }
 
     /// The series in the order of their birth. An overflow series that nothing

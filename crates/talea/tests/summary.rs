@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use talea::{
-    Escaping, Family, Floats, Format, Histogram, Kind, Labels, Opts, Registry, Seconds, Snapshot,
-    Summary, Things, Value, Values, Windows,
+    Bucketing, Escaping, Family, Floats, Format, Histogram, Kind, Labels, Opts, Registry, Seconds,
+    Snapshot, Summary, Things, Value, Values, Windows,
 };
 
 /// What a registry's snapshot shows to a reader with windows of its own.
@@ -233,6 +233,40 @@ fn formats_show_quantiles_sum_and_count() {
 }
 
 #[test]
+fn a_histogram_may_show_its_quantiles_beside_itself() {
+    let registry = Registry::for_test().unwrap();
+    let opts = Opts::new("pricing", "Time to price.").quantiles(&[0.5, 0.99]);
+    let pricing: Family<By<'static>, Histogram<Seconds>> = registry.register(opts).unwrap();
+    registry.register::<Histogram<Things>>(Opts::new("other", "Others.")).unwrap().observe(3);
+    (1..=100).for_each(|ms| {
+        pricing.with(By { user: "a" }).observe(Duration::from_millis(ms));
+    });
+    for snapshot in [registry.snapshot(), registry.scraper().snapshot().clone()] {
+        let names: Vec<_> = snapshot.families().map(|family| family.name()).collect();
+        assert_eq!(names, ["other", "pricing_recent_seconds", "pricing_seconds"]);
+        let labels = [("user", "a"), ("quantile", "0.99")];
+        let p99 = snapshot.value("pricing_recent_seconds", &labels).unwrap();
+        assert!((p99 / 0.099 - 1.0).abs() < 0.0434, "{p99}");
+        let histogram = snapshot.histogram("pricing_seconds", &[]).unwrap();
+        let summary = snapshot.histogram("pricing_recent_seconds", &[]).unwrap();
+        assert_eq!((histogram.count(), summary.count()), (100, 100));
+        let text = snapshot.to_text();
+        assert!(text.contains("pricing_recent_seconds_count{user=\"a\"} 100\n"), "{text}");
+        assert!(text.contains("pricing_seconds_bucket{user=\"a\",le=\"+Inf\"} 100\n"), "{text}");
+    }
+    // Each is found by its name.
+    for name in ["pricing_seconds", "pricing_recent_seconds"] {
+        let snapshot = registry.snapshot_of(|wanted| wanted == name);
+        let names: Vec<_> = snapshot.families().map(|family| family.name()).collect();
+        assert_eq!(names, [name]);
+    }
+    // What is there under that name stays.
+    registry.register::<Histogram<Seconds>>(Opts::new("pricing_recent", "Mine.")).unwrap();
+    let kind = registry.snapshot().family("pricing_recent_seconds").unwrap().kind();
+    assert_eq!(kind, Kind::Histogram);
+}
+
+#[test]
 fn what_a_summary_cannot_be_is_refused_in_words() {
     let registry = Registry::for_test().unwrap();
     let try_with = |opts: Opts<'_>| {
@@ -247,6 +281,9 @@ fn what_a_summary_cannot_be_is_refused_in_words() {
         let told = try_with(opts.window(window));
         assert!(told.contains("whole seconds"), "{told}");
     }
+    let classic = opts.quantiles(&[0.1]).bucketing(Bucketing::Classic);
+    let told = registry.register::<Histogram<Seconds>>(classic).map(drop).unwrap_err().to_string();
+    assert!(told.contains("classic alone"), "{told}");
     registry.register::<Summary<Seconds>>(opts).unwrap();
     let told = try_with(opts.quantiles(&[0.1]));
     assert!(told.contains("the quantiles") && told.contains("0.1"), "{told}");

@@ -10,6 +10,7 @@ use super::{Kind, Metric, Sealed, Shape};
 use crate::buckets::{
     COARSEST, FINEST, Grid, Layout, NativeLayout, Numbers, Octave, Octaves, order,
 };
+use crate::definition::Recent;
 use crate::exemplar::{self, ExemplarRefused};
 use crate::opts::{Bucketing, Opts};
 use crate::slot::{self, Slot};
@@ -285,6 +286,15 @@ pub(super) fn shape<U: Unit>(opts: &Opts<'_>) -> Result<Shape, String> {
     };
     let numbers = if U::IS_FLOAT { Numbers::Floats } else { Numbers::Whole };
     let native = native(opts)?;
+    let recent = match (opts.quantiles, opts.bucketing) {
+        (None, _) => None,
+        (Some(_), Bucketing::Classic) => {
+            return Err("quantiles are asked for, and its buckets are classic alone; leave one \
+                        of the two out"
+                .to_owned());
+        }
+        (Some(quantiles), _) => Some(recent(opts, quantiles)?),
+    };
     let layout = Layout { numbers, per_unit: U::PER_UNIT, thresholds, native };
     let grid = Grid::new(layout.clone());
     Ok(Shape {
@@ -299,7 +309,7 @@ pub(super) fn shape<U: Unit>(opts: &Opts<'_>) -> Result<Shape, String> {
         cells: grid.cells(),
         segments: grid.segments(),
         layout,
-        recent: None,
+        recent,
         states: Vec::new(),
     })
 }
@@ -350,4 +360,20 @@ fn native(opts: &Opts<'_>) -> Result<Option<NativeLayout>, String> {
         return Err(format!("its widest zero is {widest_zero}; expected 0 or more, and finite"));
     }
     Ok(Some(NativeLayout { schema, most, widest_zero }))
+}
+
+/// Which quantiles are shown, and of what time; or what is wrong with that.
+pub(super) fn recent(opts: &Opts<'_>, quantiles: &[f64]) -> Result<Recent, String> {
+    let fits = quantiles.iter().all(|q| (0.0..=1.0).contains(q));
+    if !fits || !quantiles.is_sorted_by(|a, b| a < b) || quantiles.len() > 100 {
+        return Err(format!(
+            "its quantiles are {quantiles:?}; expected at most 100 from 0 to 1, ascending"
+        ));
+    }
+    match u32::try_from(opts.window.as_secs()) {
+        Ok(seconds) if seconds > 0 && opts.window.subsec_nanos() == 0 => {
+            Ok(Recent { seconds, quantiles: quantiles.to_vec() })
+        }
+        _ => Err(format!("its window is {:?}; expected whole seconds, at least one", opts.window)),
+    }
 }

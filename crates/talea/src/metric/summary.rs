@@ -7,7 +7,6 @@ use talea_region::Cells;
 use super::histogram::{self, Bound};
 use super::{Kind, Metric, Sealed, Shape};
 use crate::buckets::Grid;
-use crate::definition::Recent;
 use crate::opts::{Bucketing, Opts};
 use crate::slot::Slot;
 use crate::unit::{Seconds, Unit};
@@ -100,7 +99,7 @@ impl<U: Unit> Sealed for Summary<U> {
     const UNBOUND: Self = Self::new();
 
     fn shape(opts: &Opts<'_>) -> Result<Shape, String> {
-        let recent = recent(opts)?;
+        let recent = histogram::recent(opts, opts.quantiles.unwrap_or(&[0.5, 0.9, 0.99]))?;
         let shape = histogram::shape::<U>(&opts.bucketing(Bucketing::Native))?;
         Ok(Shape { kind: Kind::Summary, recent: Some(recent), ..shape })
     }
@@ -118,23 +117,5 @@ impl<U: Unit> Sealed for Summary<U> {
     #[inline]
     fn slot(&self) -> &Slot<Bound> {
         &self.bound
-    }
-}
-
-/// Which quantiles are asked for, and of what time; or what is wrong with that.
-fn recent(opts: &Opts<'_>) -> Result<Recent, String> {
-    let quantiles = opts.quantiles;
-    let fits = quantiles.iter().all(|q| (0.0..=1.0).contains(q));
-    if !fits || !quantiles.is_sorted_by(|a, b| a < b) || quantiles.len() > 100 {
-        return Err(format!(
-            "its quantiles are {quantiles:?}; expected at most 100 from 0 to 1, ascending"
-        ));
-    }
-    let seconds = opts.window.as_secs();
-    match u32::try_from(seconds) {
-        Ok(seconds) if seconds > 0 && opts.window.subsec_nanos() == 0 => {
-            Ok(Recent { seconds, quantiles: quantiles.to_vec() })
-        }
-        _ => Err(format!("its window is {:?}; expected whole seconds, at least one", opts.window)),
     }
 }
