@@ -65,10 +65,14 @@ pub(crate) struct HttpMetrics {
 }
 
 impl HttpMetrics {
-    pub(crate) fn register(registry: &Registry) -> Result<Self, Error> {
+    pub(crate) fn register(registry: &Registry, quantiles: &[f64]) -> Result<Self, Error> {
         // The declaration bounds the series, and they are as hot as the service.
         let opts =
             |name, help| Opts::new(name, help).striped(true).limit(u64::MAX).expires_after(None);
+        let duration = opts(
+            "http_request_duration_seconds",
+            "Time from a request's arrival at its route to the head of the response.",
+        );
         Ok(Self {
             in_flight: registry
                 .register(opts("http_requests_in_flight", "Requests that are being answered."))?,
@@ -76,10 +80,11 @@ impl HttpMetrics {
                 "http_requests_total",
                 "Requests answered, by the status of the response.",
             ))?,
-            duration: registry.register(opts(
-                "http_request_duration_seconds",
-                "Time from a request's arrival at its route to the head of the response.",
-            ))?,
+            duration: registry.register(if quantiles.is_empty() {
+                duration
+            } else {
+                duration.quantiles(quantiles)
+            })?,
         })
     }
 

@@ -31,6 +31,7 @@ pub struct Router<S = ()> {
     unmatched: Declared<S>,
     own_fallback: bool,
     status: StatusLabel,
+    quantiles: Vec<f64>,
 }
 
 /// A route, alone in a router of axum's, so that it can be layered, nested and
@@ -68,6 +69,7 @@ where
             unmatched: Declared::fallback(not_found),
             own_fallback: false,
             status: StatusLabel::default(),
+            quantiles: Vec::new(),
         }
     }
 
@@ -189,6 +191,7 @@ where
             unmatched: self.unmatched.with_state(state),
             own_fallback: self.own_fallback,
             status: self.status,
+            quantiles: self.quantiles,
         }
     }
 
@@ -200,18 +203,28 @@ where
         self
     }
 
+    /// Which quantiles of the last ten minutes' durations are shown, from 0 to 1, ascending,
+    /// in `http_request_duration_recent_seconds`. A request costs nothing more for them;
+    /// whoever takes snapshots does the work, see [`Summary`](talea::Summary). Default:
+    /// none. The choice of the router that is metered counts.
+    pub fn quantiles(mut self, quantiles: impl Into<Vec<f64>>) -> Self {
+        self.quantiles = quantiles.into();
+        self
+    }
+
     /// The router that serves what was declared. All series of all endpoints
     /// exist from now on, at 0.
     ///
     /// # Errors
     ///
-    /// A metric's name is taken by another definition, or the region is full.
+    /// A metric's name is taken by another definition, the region is full, or the quantiles
+    /// are not ones.
     ///
     /// # Panics
     ///
     /// Two templates match the same paths, as in axum.
     pub fn metered(self, registry: &Registry) -> Result<::axum::Router<S>, Error> {
-        let metrics = HttpMetrics::register(registry)?;
+        let metrics = HttpMetrics::register(registry, &self.quantiles)?;
         for Declared { route, endpoints, .. } in self.declared.iter().chain([&self.unmatched]) {
             // A route lives as long as the program, and so do its endpoints.
             let route: &'static str = route.clone().leak();
