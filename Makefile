@@ -53,12 +53,12 @@ bench: setup
 	@$(CARGO) build --release --locked --quiet -p talea-bench
 	$(CARGO) run --release --locked -p talea-bench -- $(if $(ONLY),--only $(ONLY)) $(if $(BASE),--base target/bench-base/talea-bench)
 
-# What metering costs a service under load. ROUNDS=2 SECONDS=1 REFERENCE_SECONDS=0 is
+# What metering costs a service under load. ROUNDS=2 SECONDS=1 REFERENCE_ROUNDS=0 is
 # a short look.
 bench-http: setup
 	@scripts/setup --bench-http
 	@$(CARGO) build --release --locked --quiet -p talea-bench-http
-	$(CARGO) run --release --locked --quiet -p talea-bench-http -- $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(REFERENCE_SECONDS),--reference-seconds $(REFERENCE_SECONDS))
+	$(CARGO) run --release --locked --quiet -p talea-bench-http -- $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(REFERENCE_ROUNDS),--reference-rounds $(REFERENCE_ROUNDS))
 
 # What building needs.
 setup:

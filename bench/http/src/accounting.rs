@@ -86,8 +86,8 @@ fn ticks(stat: &str) -> Result<(u64, u64)> {
 }
 
 /// Seconds that these cores worked since the system started, whoever for, and what a
-/// hypervisor took of them. Of all cores where none are named.
-pub(crate) fn busy(cores: Option<[usize; 2]>) -> Result<f64> {
+/// hypervisor took of them.
+pub(crate) fn busy(cores: &[usize]) -> Result<f64> {
     let stat = fs::read_to_string("/proc/stat").context("reading /proc/stat")?;
     let ticks = busy_ticks(&stat, cores).context("reading /proc/stat")?;
     Ok(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
@@ -95,11 +95,8 @@ pub(crate) fn busy(cores: Option<[usize; 2]>) -> Result<f64> {
 
 /// The figures of a core are ticks of user, nice, system, idle, iowait, irq, softirq and
 /// steal. Interrupts are left out: those of the loopback are part of the load.
-fn busy_ticks(stat: &str, cores: Option<[usize; 2]>) -> Result<u64> {
-    let names = match cores {
-        Some(cores) => cores.iter().map(|core| format!("cpu{core}")).collect(),
-        None => vec!["cpu".to_owned()],
-    };
+fn busy_ticks(stat: &str, cores: &[usize]) -> Result<u64> {
+    let names: Vec<_> = cores.iter().map(|core| format!("cpu{core}")).collect();
     let mut busy = 0;
     for line in stat.lines() {
         let mut words = line.split_whitespace();
@@ -146,7 +143,8 @@ mod tests {
     #[test]
     fn a_process_that_works_has_cpu_time() {
         let before = CpuTime::of_process(std::process::id()).unwrap();
-        let busy_before = busy(None).unwrap();
+        let cores = crate::cores::allowed().unwrap();
+        let busy_before = busy(&cores).unwrap();
         let mut spent = before - before;
         while spent.both() < 0.2 {
             std::hint::black_box((0..10_000).sum::<u64>());
@@ -154,15 +152,14 @@ mod tests {
         }
         let ticks = (spent.user_ticks + spent.system_ticks) as f64;
         assert!(ticks / rustix::param::clock_ticks_per_second() as f64 > 0.1, "{spent:?}");
-        assert!(busy(None).unwrap() - busy_before > 0.1);
+        assert!(busy(&cores).unwrap() - busy_before > 0.1);
     }
 
     #[test]
     fn cores_are_told_apart() {
         let stat = "cpu  10 1 20 900 5 3 2 4 0 0\ncpu0 6 1 12 450 5 3 2 1 0 0\n\
             cpu1 4 0 8 450 0 0 0 3 0 0\ncpu11 1000 0 0 0 0 0 0 0 0 0\nintr 1 2 3\n";
-        assert_eq!(busy_ticks(stat, None).unwrap(), 35);
-        assert_eq!(busy_ticks(stat, Some([0, 1])).unwrap(), 35);
-        assert_eq!(busy_ticks(stat, Some([1, 2])).unwrap(), 15);
+        assert_eq!(busy_ticks(stat, &[0, 1]).unwrap(), 35);
+        assert_eq!(busy_ticks(stat, &[1, 2]).unwrap(), 15);
     }
 }

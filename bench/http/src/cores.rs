@@ -13,12 +13,16 @@ pub(crate) struct Pair {
     pub(crate) generator: usize,
 }
 
-/// The first two cores that this process may run on.
-pub(crate) fn pair() -> Result<Pair> {
+/// The cores that this process may run on.
+pub(crate) fn allowed() -> io::Result<Vec<usize>> {
     let allowed = sched_getaffinity(None)?;
-    let mut cores = (0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core));
-    match (cores.next(), cores.next()) {
-        (Some(server), Some(generator)) => Ok(Pair { server, generator }),
+    Ok((0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core)).collect())
+}
+
+/// The first two of them.
+pub(crate) fn pair() -> Result<Pair> {
+    match allowed()?[..] {
+        [server, generator, ..] => Ok(Pair { server, generator }),
         _ => bail!("two cores are needed: one for the server and one for wrk"),
     }
 }
@@ -34,4 +38,26 @@ pub(crate) fn start_on(core: Option<usize>, command: &mut Command) -> io::Result
     let child = command.spawn();
     sched_setaffinity(None, &before)?;
     child
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Stdio;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_child_stays_on_its_core_and_its_parent_where_it_was() {
+        let before = allowed().unwrap();
+        let mut command = Command::new("cat");
+        command.arg("/proc/self/status").stdout(Stdio::piped()).kill_on_drop(true);
+        for &core in &before {
+            let child = start_on(Some(core), &mut command).unwrap();
+            let output = child.wait_with_output().await.unwrap();
+            let status = String::from_utf8(output.stdout).unwrap();
+            let line = status.lines().find(|line| line.starts_with("Cpus_allowed_list:"));
+            assert_eq!(line, Some(format!("Cpus_allowed_list:\t{core}").as_str()));
+        }
+        assert_eq!(allowed().unwrap(), before);
+    }
 }

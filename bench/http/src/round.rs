@@ -3,6 +3,7 @@
 use anyhow::{Result, ensure};
 
 use crate::accounting::{self, CpuTime};
+use crate::cores;
 use crate::experiment::Setup;
 use crate::server::Server;
 use crate::variants::Variant;
@@ -30,8 +31,7 @@ pub(crate) struct Found {
 pub(crate) async fn measure(variant: &Variant, setup: &Setup) -> Result<Found> {
     let mut best = measure_once(variant, setup).await?;
     for _ in 1..TRIES {
-        // Unpinned, there is nothing else to take it for than the whole machine.
-        if best.others <= CALM || setup.cores.is_none() {
+        if best.others <= CALM {
             break;
         }
         eprintln!("{}: others had {:.0} % of the cores; again", variant.name, best.others * 100.0);
@@ -44,16 +44,18 @@ pub(crate) async fn measure(variant: &Variant, setup: &Setup) -> Result<Found> {
 }
 
 async fn measure_once(variant: &Variant, setup: &Setup) -> Result<Found> {
-    let (server_core, wrk_core) = setup.cores.map(|cores| (cores.server, cores.generator)).unzip();
-    let cores = server_core.zip(wrk_core).map(<[usize; 2]>::from);
+    let (server_core, wrk_core) = setup.cores.map(|pair| (pair.server, pair.generator)).unzip();
+    let cores = match setup.cores {
+        Some(pair) => vec![pair.server, pair.generator],
+        None => cores::allowed()?,
+    };
     let server = Server::start(variant, setup.threads, server_core).await?;
 
-    let before = (CpuTime::of_process(server.id)?, accounting::of_ended_children()?);
-    let busy_before = accounting::busy(cores)?;
+    let before = Look::at(&server, &cores)?;
     let seen = wrk::load(server.address, setup.threads, wrk_core, setup.seconds).await?;
-    let spent = CpuTime::of_process(server.id)? - before.0;
-    let wrk_spent = accounting::of_ended_children()? - before.1;
-    let busy = accounting::busy(cores)? - busy_before;
+    let after = Look::at(&server, &cores)?;
+    let spent = after.server - before.server;
+    let others = (after.cores - before.cores) - spent.both() - (after.wrk - before.wrk);
 
     if let Some(counted) = server.stop().await? {
         // Those that were in flight when wrk ended are counted by the server alone.
@@ -72,6 +74,25 @@ async fn measure_once(variant: &Variant, setup: &Setup) -> Result<Found> {
         latency: seen.latency,
         user: per_request(spent.user()),
         system: per_request(spent.system()),
-        others: ((busy - spent.both() - wrk_spent) / (2.0 * wall)).max(0.0),
+        others: (others / (cores.len() as f64 * wall)).max(0.0),
     })
+}
+
+/// What the kernel has accounted for by now.
+struct Look {
+    server: CpuTime,
+    /// Of this process's children that ended: each wrk so far, and each earlier server.
+    wrk: f64,
+    /// Of whoever ran on the cores.
+    cores: f64,
+}
+
+impl Look {
+    fn at(server: &Server, cores: &[usize]) -> Result<Self> {
+        Ok(Self {
+            server: CpuTime::of_process(server.id)?,
+            wrk: accounting::of_ended_children()?,
+            cores: accounting::busy(cores)?,
+        })
+    }
 }
