@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::budget::Verdict;
 use crate::experiment::Course;
-use crate::round::Found;
+use crate::round::{CALM, Found};
 use crate::statistics::Estimate;
 use crate::variants::{ALL, PLAIN};
 use crate::wrk::PERCENTILES;
@@ -115,13 +115,17 @@ pub(crate) fn print(course: &Course) {
     }
     println!("{load}\n\n{cpu}");
     let others: Vec<_> = (0..ALL.len()).flat_map(|n| course.of(n, |found| found.others)).collect();
-    let most = others.iter().copied().fold(0.0, f64::max);
+    let (share, most) = (mean(&others), others.iter().copied().fold(0.0, f64::max));
     println!(
         "Requests and latency as wrk saw them; the server's CPU time is for one request. Other \
-         programs had {:.1} % of the cores, {:.1} % at most.\n",
-        mean(&others) * 100.0,
+         programs had {:.1} % of the cores, {:.1} % at most.",
+        share * 100.0,
         most * 100.0
     );
+    if share > CALM {
+        println!("That is much: these figures are of a machine that was busy with other things.");
+    }
+    println!();
 }
 
 /// Prints the budgets.

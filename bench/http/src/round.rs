@@ -11,7 +11,7 @@ use crate::wrk::{self, PERCENTILES};
 
 /// The share of the cores' time that other programs may have, and how often we try to get
 /// as much.
-const CALM: f64 = 0.03;
+pub(crate) const CALM: f64 = 0.03;
 const TRIES: u32 = 3;
 
 /// What one measurement found.
