@@ -10,7 +10,7 @@ use crate::variants::{CONTROL, METERED, PLAIN, QUANTILES};
 /// What metering a request may cost, in microseconds.
 const METERING: f64 = 0.15;
 
-/// Whether a budget is met, by what was found; its interval says how sure that is.
+/// Whether a budget is met, by what was found.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Verdict {
     pub(crate) budget: &'static str,
@@ -18,6 +18,16 @@ pub(crate) struct Verdict {
     /// What may be found at most; not known where there is one round only.
     pub(crate) limit: Option<f64>,
     pub(crate) met: Option<bool>,
+}
+
+impl Verdict {
+    /// Whether all of the interval says the same as what was found.
+    pub(crate) fn is_sure(&self) -> bool {
+        let within = |bound: Option<f64>| Some(bound? <= self.limit?);
+        self.met.is_some()
+            && within(self.found.low) == self.met
+            && within(self.found.high) == self.met
+    }
 }
 
 /// The budgets beside what was found.
@@ -58,6 +68,14 @@ mod tests {
     }
 
     #[test]
+    fn a_verdict_is_sure_where_the_whole_interval_says_so() {
+        for (cost, sure) in [(0.05, true), (0.1, false), (0.2, false), (0.25, true)] {
+            let [metering, _] = verdicts(within(cost, 0.08), within(0.0, 0.1), within(0.0, 0.1));
+            assert_eq!(metering.is_sure(), sure, "{cost}");
+        }
+    }
+
+    #[test]
     fn quantiles_may_differ_by_as_much_as_a_service_from_itself() {
         let control = within(-0.02, 0.05);
         for (cost, met) in [(-0.3, true), (0.06, true), (0.08, false)] {
@@ -67,9 +85,10 @@ mod tests {
     }
 
     #[test]
-    fn without_a_spread_quantiles_are_not_judged() {
+    fn one_round_says_nothing_surely() {
         let one_round = Estimate { value: 0.0, low: None, high: None };
-        let [_, quantiles] = verdicts(one_round, one_round, one_round);
+        let [metering, quantiles] = verdicts(one_round, one_round, one_round);
         assert!(quantiles.limit.is_none() && quantiles.met.is_none());
+        assert!(!metering.is_sure() && !quantiles.is_sure());
     }
 }

@@ -137,10 +137,12 @@ pub(crate) fn print_verdicts(verdicts: &[Verdict]) {
             format!("{:+.3}", verdict.found.value),
             interval(&verdict.found),
             verdict.limit.map_or_else(String::new, |limit| format!("{limit:.3}")),
-            match verdict.met {
-                Some(true) => "met",
-                Some(false) => "missed",
-                None => "one round does not say",
+            match (verdict.met, verdict.is_sure()) {
+                (Some(true), true) => "met",
+                (Some(true), false) => "met, not surely",
+                (Some(false), true) => "missed",
+                (Some(false), false) => "missed, not surely",
+                (None, _) => "one round does not say",
             }
             .to_owned(),
         ]);
