@@ -6,11 +6,12 @@
 //! time are the exact time, in the ratio of the ticks.
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::ops::Sub;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use rustix::io::Errno;
 
 /// What a process has had of CPUs, since it began or between two moments.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,7 +24,7 @@ pub(crate) struct CpuTime {
 }
 
 impl CpuTime {
-    /// Of a process whose threads all still run.
+    /// Of a process; what threads had that have ended is not known exactly and left out.
     pub(crate) fn of_process(id: u32) -> Result<Self> {
         let folder = format!("/proc/{id}");
         Self::read(Path::new(&folder)).with_context(|| format!("reading {folder}"))
@@ -34,8 +35,7 @@ impl CpuTime {
         for thread in fs::read_dir(folder.join("task"))? {
             match fs::read_to_string(thread?.path().join("schedstat")) {
                 Ok(schedstat) => ran += nanoseconds(&schedstat)?,
-                // It ended after the folder was listed.
-                Err(gone) if gone.kind() == ErrorKind::NotFound => {}
+                Err(error) if has_ended(&error) => {}
                 Err(error) => return Err(error.into()),
             }
         }
@@ -68,6 +68,12 @@ impl Sub for CpuTime {
             system_ticks: self.system_ticks.saturating_sub(earlier.system_ticks),
         }
     }
+}
+
+/// Whether a thread has ended since its folder was listed: its file is gone, or cannot be
+/// read any more.
+fn has_ended(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
 }
 
 /// How long a thread ran: the first figure of its `schedstat`.
@@ -153,6 +159,19 @@ mod tests {
         let ticks = (spent.user_ticks + spent.system_ticks) as f64;
         assert!(ticks / rustix::param::clock_ticks_per_second() as f64 > 0.1, "{spent:?}");
         assert!(busy(&cores).unwrap() - busy_before > 0.1);
+    }
+
+    #[test]
+    fn threads_may_end_while_they_are_looked_at() {
+        let beginning_and_ending = || {
+            for _ in 0..500 {
+                std::thread::spawn(|| {}).join().unwrap();
+            }
+        };
+        let threads = [(); 4].map(|()| std::thread::spawn(beginning_and_ending));
+        while !threads.iter().all(std::thread::JoinHandle::is_finished) {
+            CpuTime::of_process(std::process::id()).unwrap();
+        }
     }
 
     #[test]
