@@ -1,28 +1,11 @@
-//! Metered by Talea from its declaration, with quantiles over a sliding window.
-
-use std::hint::black_box;
-use std::thread;
-use std::time::Duration;
+//! Metered by Talea from its declaration, with quantiles of the last ten minutes: the
+//! registry keeps their windows by itself, on a thread of its own.
 
 use anyhow::Result;
-use talea::Registry;
+use talea::Bucketing;
 
 use crate::{Service, metered};
 
 pub(crate) fn service() -> Result<Service> {
-    let registry = Registry::new()?;
-    keep_quantiles(&registry);
-    metered::serviced(&registry)
-}
-
-/// Requests pay nothing for quantiles: a window is the difference of two snapshots, which
-/// are taken beside them. One a second is more than a window of minutes asks for.
-fn keep_quantiles(registry: &Registry) {
-    let registry = registry.clone();
-    thread::spawn(move || {
-        loop {
-            thread::sleep(Duration::from_secs(1));
-            black_box(registry.snapshot());
-        }
-    });
+    metered::serviced(|router| router.bucketing(Bucketing::Dual).quantiles([0.5, 0.9, 0.99]))
 }

@@ -8,13 +8,13 @@ use ::axum::handler::Handler;
 use ::axum::http::StatusCode;
 use ::axum::response::IntoResponse;
 use ::axum::routing::Route;
-use talea::{Error, Registry};
+use talea::{Bucketing, Error, Registry};
 use tower_layer::Layer;
 use tower_service::Service;
 
 use super::layer::{MeteredLayer, RouteEndpoints};
 use super::method_router::{MeteredHandler, MethodRouter};
-use crate::endpoint::{HttpMetrics, OTHER, StatusLabel, UNMATCHED};
+use crate::endpoint::{Durations, HttpMetrics, OTHER, StatusLabel, UNMATCHED};
 use crate::meter::Endpoint;
 
 /// Declares routes as `axum::Router` does; [`metered`](Self::metered) turns it
@@ -31,7 +31,7 @@ pub struct Router<S = ()> {
     unmatched: Declared<S>,
     own_fallback: bool,
     status: StatusLabel,
-    quantiles: Vec<f64>,
+    durations: Durations,
 }
 
 /// A route, alone in a router of axum's, so that it can be layered, nested and
@@ -69,7 +69,7 @@ where
             unmatched: Declared::fallback(not_found),
             own_fallback: false,
             status: StatusLabel::default(),
-            quantiles: Vec::new(),
+            durations: Durations::default(),
         }
     }
 
@@ -191,7 +191,7 @@ where
             unmatched: self.unmatched.with_state(state),
             own_fallback: self.own_fallback,
             status: self.status,
-            quantiles: self.quantiles,
+            durations: self.durations,
         }
     }
 
@@ -208,7 +208,14 @@ where
     /// whoever takes snapshots does the work, see [`Summary`](talea::Summary). Default:
     /// none. The choice of the router that is metered counts.
     pub fn quantiles(mut self, quantiles: impl Into<Vec<f64>>) -> Self {
-        self.quantiles = quantiles.into();
+        self.durations.quantiles = quantiles.into();
+        self
+    }
+
+    /// Which buckets durations are counted in. Default: [`Bucketing::Dual`], both classic
+    /// and native ones. The choice of the router that is metered counts.
+    pub fn bucketing(mut self, bucketing: Bucketing) -> Self {
+        self.durations.bucketing = bucketing;
         self
     }
 
@@ -224,7 +231,7 @@ where
     ///
     /// Two templates match the same paths, as in axum.
     pub fn metered(self, registry: &Registry) -> Result<::axum::Router<S>, Error> {
-        let metrics = HttpMetrics::register(registry, &self.quantiles)?;
+        let metrics = HttpMetrics::register(registry, &self.durations)?;
         for Declared { route, endpoints, .. } in self.declared.iter().chain([&self.unmatched]) {
             // A route lives as long as the program, and so do its endpoints.
             let route: &'static str = route.clone().leak();
