@@ -10,7 +10,7 @@ RUST := $(shell rustc --version 2>/dev/null | cut -d' ' -f2)
 OLDER := $(shell printf '%s\n' $(BENCH_RUST) $(RUST) | sort -V | head -n 1)
 ALL := --workspace $(if $(filter $(BENCH_RUST),$(OLDER)),,--exclude talea-bench)
 
-.PHONY: demo test test-long bench setup setup-test build
+.PHONY: demo test test-long bench bench-http setup setup-test build
 
 # Builds, runs the study on the embedded default, prints the table, says where
 # the report is.
@@ -54,6 +54,13 @@ bench: setup
 	@scripts/setup --bench || echo 'bench: the counts of instructions are left out' >&2
 	@$(CARGO) build --release --locked --quiet -p talea-bench
 	$(CARGO) run --release --locked -p talea-bench -- $(if $(ONLY),--only $(ONLY)) $(if $(BASE),--base target/bench-base/talea-bench)
+
+# What metering costs a service under load. ROUNDS=2 SECONDS=1 REFERENCE_ROUNDS=0 is
+# a short look.
+bench-http: setup
+	@scripts/setup --bench-http
+	@$(CARGO) build --release --locked --quiet -p talea-bench-http
+	$(CARGO) run --release --locked --quiet -p talea-bench-http -- $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(REFERENCE_ROUNDS),--reference-rounds $(REFERENCE_ROUNDS))
 
 # What building needs.
 setup:

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use talea::{
-    Bytes, Config, Counter, Error, Family, FloatCounter, FloatGauge, Gauge, Histogram, Info,
-    LabelValue, Labels, Opts, Registry, Seconds, StateSet, Values,
+    Bytes, Config, Counter, Error, Family, FloatCounter, FloatGauge, Floats, Gauge, Histogram,
+    Info, LabelValue, Labels, Opts, Registry, Seconds, StateSet, Summary, Values,
 };
 
 #[derive(LabelValue)]
@@ -132,6 +132,13 @@ pub fn hard_metrics() -> Result<Registry, Error> {
     kept.observe_with_exemplar(Duration::from_millis(70), &[("trace_id", "beef")]).ok();
     kept.observe_with_exemplar(Duration::from_secs(1 << 21), &[("trace_id", "cafe")]).ok();
     registry.register::<Histogram<Bytes>>(Opts::new("sent", "How much was sent."))?.observe(4096);
+
+    let opts = Opts::new("priced", "Prices.").quantiles(&[0.0, 0.5, 0.999, 1.0]);
+    let priced: Family<Values, Summary<Floats>> = registry.family(opts, &["route"])?;
+    for price in [0.0, 1e-300, 0.5, 1e300] {
+        priced.with_values(&["\"\\\n"]).observe(price);
+    }
+    drop(priced.with_values(&["never"]));
 
     let build: Info<Build<'static>> = registry.register(Opts::new("build", "By whom."))?;
     build.set(Build { version: "1.4.0", notes: "a\\\"b\nü" });

@@ -116,19 +116,31 @@ impl Prometheus {
     pub async fn query(&self, query: &str) -> Samples {
         let data = self.api("query", &[("query", query)]).await;
         let found = data["result"].as_array().expect("a query finds a list");
-        let all = found.iter().map(|sample| {
+        let mut all = Samples::new();
+        let mut put = |name, labels, value: &Json| {
+            let value = value.as_str().and_then(|value| value.parse().ok());
+            let before = all.insert((name, labels), value.expect("a sample has a value"));
+            assert_eq!(before, None, "{query} finds something twice");
+        };
+        for sample in found {
             let mut labels = labels(&sample["metric"]);
             let name = labels.remove("__name__").unwrap_or_default();
             labels.remove("job");
             labels.remove("instance");
-            if let Some(le) = labels.get_mut("le") {
-                *le = le.parse::<f64>().expect("a bound is a number").to_string();
+            for own in ["le", "quantile"] {
+                if let Some(text) = labels.get_mut(own) {
+                    *text = text.parse::<f64>().expect("it is a number").to_string();
+                }
             }
-            let value = sample["value"][1].as_str().and_then(|value| value.parse().ok());
-            ((name, labels), value.expect("a sample has a value"))
-        });
-        let all: Samples = all.collect();
-        assert_eq!(all.len(), found.len(), "{query} finds something twice");
+            // Of a native histogram, what a classic one has as samples of its own.
+            match sample.get("histogram") {
+                Some(histogram) => {
+                    put(name.clone() + "_count", labels.clone(), &histogram[1]["count"]);
+                    put(name + "_sum", labels, &histogram[1]["sum"]);
+                }
+                None => put(name, labels, &sample["value"][1]),
+            }
+        }
         all
     }
 

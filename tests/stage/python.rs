@@ -51,8 +51,10 @@ pub fn read(parser: Parser, text: &[u8]) -> (Samples, Vec<Json>) {
         let text = |key: &str| sample[key].as_str().expect("read.py writes text").to_owned();
         let mut labels = labels(&sample["labels"]);
         labels.retain(|_, value| !value.is_empty());
-        if let Some(le) = labels.get_mut("le") {
-            *le = le.parse::<f64>().expect("a bound is a number").to_string();
+        for own in ["le", "quantile"] {
+            if let Some(text) = labels.get_mut(own) {
+                *text = text.parse::<f64>().expect("it is a number").to_string();
+            }
         }
         let value = text("value").parse().expect("a value is a number");
         let before = samples.insert((text("name"), labels), value);

@@ -18,14 +18,14 @@ pub fn samples(snapshot: &Snapshot, created: bool) -> Samples {
     for family in snapshot.families() {
         for series in family.series() {
             let labels: Vec<_> = series.labels();
-            let mut put = |ending: &str, le: Option<f64>, value: f64| {
+            let mut put = |ending: &str, own: Option<(&str, f64)>, value: f64| {
                 let name = match ending {
                     "_created" => family.name().trim_end_matches("_total"),
                     _ => family.name(),
                 };
-                let le = le.map(|le| ("le".to_owned(), le.to_string()));
+                let own = own.map(|(name, x)| (name.to_owned(), x.to_string()));
                 let labels = labels.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
-                let labels = labels.filter(|(_, value)| !value.is_empty()).chain(le).collect();
+                let labels = labels.filter(|(_, value)| !value.is_empty()).chain(own).collect();
                 let before = all.insert((name.to_owned() + ending, labels), value);
                 assert_eq!(before, None, "{name}");
             };
@@ -34,12 +34,21 @@ pub fn samples(snapshot: &Snapshot, created: bool) -> Samples {
                 Value::Signed(n) => put("", None, n as f64),
                 Value::Float(x) => put("", None, x),
                 Value::Histogram(histogram) => {
-                    histogram.cumulative().for_each(|(le, n)| put("_bucket", Some(le), n as f64));
+                    histogram
+                        .cumulative()
+                        .for_each(|(le, n)| put("_bucket", Some(("le", le)), n as f64));
                     put("_count", None, histogram.count() as f64);
                     put("_sum", None, histogram.sum());
                 }
+                Value::Summary(summary) => {
+                    for (q, value) in summary.quantiles {
+                        put("", Some(("quantile", q)), value);
+                    }
+                    put("_count", None, summary.count as f64);
+                    put("_sum", None, summary.sum);
+                }
             }
-            let counts = matches!(family.kind(), Kind::Counter | Kind::Histogram);
+            let counts = matches!(family.kind(), Kind::Counter | Kind::Histogram | Kind::Summary);
             if let Some(since) = created_seconds(&series).filter(|_| created && counts) {
                 put("_created", None, since);
             }

@@ -68,12 +68,14 @@ pub(crate) struct MetricField {
 
 impl MetricField {
     /// Each takes an expression and is a method of `Opts`.
-    const OPTS: [&'static str; 10] = [
+    const OPTS: [&'static str; 12] = [
         "buckets",
         "bucketing",
         "schema",
         "max_buckets",
         "widest_zero",
+        "quantiles",
+        "window",
         "striped",
         "limit",
         "expires_after",

@@ -50,7 +50,7 @@ pub fn derive_label_value(input: TokenStream) -> TokenStream {
 /// The field's doc comment is the help. The name is the struct's prefix, given
 /// by `#[metrics(prefix = "…")]`, then the field's name. `#[metric(name = "…",
 /// buckets = [..], bucketing = …, schema = 5, max_buckets = 320, widest_zero = 1e-6,
-/// striped = true, limit = 100, expires_after = None, combine = …, whole = true)]` on a
+/// quantiles = [..], window = …, striped = true, limit = 100, expires_after = None, combine = …, whole = true)]` on a
 /// field says otherwise, with the methods of `Opts` of these names; `#[metric(nested)]` marks a field that is a set itself, with its own prefix.
 ///
 /// Errors while compiling: a field without a doc comment; a name that a scraper would

@@ -57,7 +57,7 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
             let method = Ident::new(opt, Span::call_site());
             match *opt {
                 // A reference, so that arrays of any length fit.
-                "buckets" => quote!(.#method(&#expr)),
+                "buckets" | "quantiles" => quote!(.#method(&#expr)),
                 _ => quote!(.#method(#expr)),
             }
         });

@@ -3,7 +3,9 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use talea::{Counter, Error, Family, Histogram, Labels, Opts, Registry, Seconds, UpDownCounter};
+use talea::{
+    Bucketing, Counter, Error, Family, Histogram, Labels, Opts, Registry, Seconds, UpDownCounter,
+};
 
 /// The method of what the declaration does not name.
 pub(crate) const OTHER: &str = "_OTHER";
@@ -57,6 +59,13 @@ fn code(status: Option<u16>) -> usize {
 
 const CODES: usize = 501;
 
+/// How durations are shown.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Durations {
+    pub(crate) bucketing: Bucketing,
+    pub(crate) quantiles: Vec<f64>,
+}
+
 /// The families that all endpoints share.
 pub(crate) struct HttpMetrics {
     in_flight: Family<Endpoint<'static>, UpDownCounter>,
@@ -65,10 +74,18 @@ pub(crate) struct HttpMetrics {
 }
 
 impl HttpMetrics {
-    pub(crate) fn register(registry: &Registry) -> Result<Self, Error> {
+    pub(crate) fn register(registry: &Registry, durations: &Durations) -> Result<Self, Error> {
         // The declaration bounds the series, and they are as hot as the service.
         let opts =
             |name, help| Opts::new(name, help).striped(true).limit(u64::MAX).expires_after(None);
+        let mut duration = opts(
+            "http_request_duration_seconds",
+            "Time from a request's arrival at its route to the head of the response.",
+        )
+        .bucketing(durations.bucketing);
+        if !durations.quantiles.is_empty() {
+            duration = duration.quantiles(&durations.quantiles);
+        }
         Ok(Self {
             in_flight: registry
                 .register(opts("http_requests_in_flight", "Requests that are being answered."))?,
@@ -76,10 +93,7 @@ impl HttpMetrics {
                 "http_requests_total",
                 "Requests answered, by the status of the response.",
             ))?,
-            duration: registry.register(opts(
-                "http_request_duration_seconds",
-                "Time from a request's arrival at its route to the head of the response.",
-            ))?,
+            duration: registry.register(duration)?,
         })
     }
 

@@ -418,3 +418,20 @@ fn a_metric_of_the_same_name_is_told_when_metering() {
     let told = Router::<()>::new().metered(&registry).unwrap_err().to_string();
     assert!(told.contains("http_requests_total"), "{told}");
 }
+
+#[tokio::test]
+async fn quantiles_of_the_last_minutes_are_shown_where_they_are_asked_for() {
+    let registry = registry();
+    let nap = async || tokio::time::sleep(Duration::from_millis(20)).await;
+    let app = Router::new().route("/nap", get(nap)).quantiles([0.5, 0.99]).metered(&registry);
+    let app = app.unwrap();
+    let median = || {
+        let labels = [("method", "GET"), ("route", "/nap"), ("quantile", "0.5")];
+        registry.snapshot().value("http_request_duration_recent_seconds", &labels).unwrap()
+    };
+    assert!(median().is_nan());
+    ask(&app, Method::GET, "/nap").await;
+    assert!((0.019..1.0).contains(&median()), "{}", median());
+    let told = Router::<()>::new().quantiles([2.0]).metered(&registry).unwrap_err().to_string();
+    assert!(told.contains("from 0 to 1"), "{told}");
+}

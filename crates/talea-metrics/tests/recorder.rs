@@ -296,7 +296,7 @@ fn names_that_somebody_makes_up_leave_room_for_others() {
 
 #[test]
 fn a_registry_without_room_is_counted_too() {
-    let registry = Registry::for_test().unwrap();
+    let registry = Registry::with_config(Config::with_len(1 << 20)).unwrap();
     with_local_recorder(&Recorder::new(&registry).unwrap(), || {
         for n in 0..400 {
             gauge!(format!("g{n}")).set(1.0);

@@ -6,6 +6,7 @@
 //!   u32 n, then n × (u32 length, label name)
 //!   u32 n, then n × u64 thresholds: as kept, or floats in the order of integers
 //!   u32 n, then n × (i32 schema, u32 most buckets, f64 widest zero); at most one
+//!   u32 n, then n × (u32 seconds of the window, u32 m, m × f64 quantiles); at most one
 //!   u32 n, then n × (u32 length, a state's name as label text)
 //!   u32 length, help
 //! ```
@@ -19,8 +20,17 @@ use crate::buckets::{Layout, NativeLayout, Numbers};
 pub(crate) struct Definition {
     pub(crate) labels: Vec<String>,
     pub(crate) layout: Layout,
+    /// Of a summary.
+    pub(crate) recent: Option<Recent>,
     pub(crate) states: Vec<String>,
     pub(crate) help: String,
+}
+
+/// Which quantiles are shown, and of what time.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Recent {
+    pub(crate) seconds: u32,
+    pub(crate) quantiles: Vec<f64>,
 }
 
 impl Definition {
@@ -40,6 +50,12 @@ impl Definition {
             out.extend(i32::from(*schema).to_le_bytes());
             out.extend(most.to_le_bytes());
             out.extend(widest_zero.to_le_bytes());
+        }
+        out.extend(u32::from(self.recent.is_some()).to_le_bytes());
+        if let Some(Recent { seconds, quantiles }) = &self.recent {
+            out.extend(seconds.to_le_bytes());
+            out.extend((quantiles.len() as u32).to_le_bytes());
+            out.extend(quantiles.iter().flat_map(|q| q.to_le_bytes()));
         }
         out.extend((self.states.len() as u32).to_le_bytes());
         self.states.iter().for_each(|state| text(&mut out, state));
@@ -63,10 +79,27 @@ impl Definition {
             }),
             _ => return None,
         };
+        let recent = match count(&mut bytes)? {
+            0 => None,
+            1 => {
+                let seconds = u32::from_le_bytes(take(&mut bytes)?);
+                let quantiles = (0..count(&mut bytes)?)
+                    .map(|_| take(&mut bytes).map(f64::from_le_bytes))
+                    .collect::<Option<_>>()?;
+                Some(Recent { seconds, quantiles })
+            }
+            _ => return None,
+        };
         let layout = Layout { numbers, per_unit, thresholds, native };
         let states = (0..count(&mut bytes)?).map(|_| text(&mut bytes)).collect::<Option<_>>()?;
         let help = text(&mut bytes)?;
-        (bytes.is_empty() && layout.is_sound()).then_some(Self { labels, layout, states, help })
+        (bytes.is_empty() && layout.is_sound()).then_some(Self {
+            labels,
+            layout,
+            recent,
+            states,
+            help,
+        })
     }
 
     /// In what a definition differs from the one that was expected, in words.
@@ -89,6 +122,8 @@ impl Definition {
         } else if self.layout.native != wanted.layout.native {
             let [found, wanted] = [self, wanted].map(|d| in_words(d.layout.native));
             format!("it is registered with {found}, and now {wanted} were asked for")
+        } else if self.recent != wanted.recent {
+            told("the quantiles", &self.recent, &wanted.recent)
         } else if self.states != wanted.states {
             told("the states", &self.states, &wanted.states)
         } else if self.help != wanted.help {
@@ -140,6 +175,7 @@ mod tests {
                 thresholds: vec![5, 10, u64::MAX],
                 native: Some(NativeLayout { schema: -4, most: 160, widest_zero: 1e-6 }),
             },
+            recent: Some(Recent { seconds: 600, quantiles: vec![0.5, 1.0] }),
             states: vec!["open".into()],
             help: "Zeit, die vergeht.".into(),
         }

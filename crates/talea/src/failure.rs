@@ -85,6 +85,11 @@ fn missing(
     let series = nearest::series(family, labels);
     let kind = family.kind().as_str();
     let (found, to_do) = match (wanted, family.kind(), series.first()) {
+        (Wanted::Value, Kind::Summary, _) => {
+            let to_do = "ask for one of its quantiles, as (\"quantile\", \"0.5\") among the labels, or \
+                         for its count and sum by expect_histogram";
+            (format!("{name} is a {kind}"), vec![to_do.to_owned()])
+        }
         (Wanted::Value, Kind::Histogram, _) => {
             (format!("{name} is a {kind}"), vec!["ask for it by expect_histogram".to_owned()])
         }

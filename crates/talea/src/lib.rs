@@ -84,6 +84,7 @@ mod failure;
 mod family;
 mod histogram_snapshot;
 mod install;
+mod kept_windows;
 mod labels;
 mod lazy;
 mod metric;
@@ -103,6 +104,7 @@ mod thresholds;
 mod told;
 mod unit;
 mod values;
+mod windows;
 
 pub use error::{Error, Refused};
 pub use exemplar::{Exemplar, ExemplarRefused};
@@ -113,8 +115,8 @@ pub use install::{Metrics, install};
 pub use labels::{Displayed, HttpMethod, LabelText, LabelValue, Labels, StatusClass};
 pub use lazy::Lazy;
 pub use metric::{
-    Counter, FloatCounter, FloatGauge, Gauge, Held, Histogram, Info, Kind, Metric, StateSet, Timer,
-    UpDownCounter,
+    Counter, FloatCounter, FloatGauge, Gauge, Held, Histogram, Info, Kind, Metric, StateSet,
+    Summary, Timer, UpDownCounter,
 };
 pub use native_buckets::NativeBuckets;
 pub use observable::Found;
@@ -122,13 +124,14 @@ pub use opts::{Bucketing, Opts};
 pub use register::Registrable;
 pub use registry::Registry;
 pub use scraper::Scraper;
-pub use snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot, Value};
+pub use snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot, SummarySnapshot, Value};
 #[cfg(feature = "derive")]
 pub use talea_derive::{LabelValue, Labels, Metrics};
-pub use talea_region::{Combine, Config, OpenError, Overflow};
+pub use talea_region::{Combine, Config, OpenError, Overflow, Part, Usage};
 pub use thresholds::{exponential_buckets, linear_buckets};
 pub use unit::{Bytes, Floats, Seconds, Things, Unit};
 pub use values::Values;
+pub use windows::Windows;
 
 #[doc = include_str!("../guide.md")]
 pub mod guide {}

@@ -28,7 +28,7 @@ pub(crate) fn fault_in_metric(name: &str, kind: Kind, utf8: bool) -> Option<Stri
     let own = match kind {
         Kind::Counter => "_total",
         Kind::Info => "_info",
-        Kind::Gauge | Kind::Histogram | Kind::StateSet => "",
+        Kind::Gauge | Kind::Histogram | Kind::StateSet | Kind::Summary => "",
     };
     // Samples of counters, histograms, summaries and info metrics end so.
     let end = ["_total", "_bucket", "_count", "_sum", "_created", "_info"]
@@ -50,6 +50,13 @@ pub(crate) fn clashes(name: &str) -> impl Iterator<Item = String> + '_ {
         .into_iter()
         .map(move |end| format!("{base}{end}"))
         .filter(move |other| other != name)
+}
+
+/// What the quantiles are called that a histogram shows beside itself: its unit stays at
+/// the end.
+pub(crate) fn recent(name: &str) -> String {
+    let unit = ["_seconds", "_bytes"].into_iter().find(|unit| name.ends_with(unit)).unwrap_or("");
+    format!("{}_recent{unit}", &name[..name.len() - unit.len()])
 }
 
 /// Why a label's name cannot be used, in words; `None` where it can.

@@ -39,6 +39,8 @@ pub struct Opts<'a> {
     pub(crate) schema: i8,
     pub(crate) max_buckets: u32,
     pub(crate) widest_zero: f64,
+    pub(crate) quantiles: Option<&'a [f64]>,
+    pub(crate) window: Duration,
     pub(crate) striped: Option<bool>,
     pub(crate) limit: Option<u64>,
     pub(crate) expires_after: Option<Duration>,
@@ -62,6 +64,8 @@ impl<'a> Opts<'a> {
             schema: 3,
             max_buckets: 160,
             widest_zero: 0.0,
+            quantiles: None,
+            window: Duration::from_secs(600),
             striped: None,
             limit: None,
             expires_after: Some(Duration::from_secs(3600)),
@@ -98,9 +102,11 @@ impl<'a> Opts<'a> {
         self
     }
 
-    /// How many native buckets of a series are shown at most. Where there are more, those
+    /// How many native buckets of a series are shown at most. Where more are in use, those
     /// nearest to 0 count as zero, as far as [`widest_zero`](Self::widest_zero) lets them;
-    /// then two of each are joined. Default: 160.
+    /// then two of each are joined. A series has four cells for each of them; where its
+    /// values spread over so many octaves that these are used up, what comes in further ones
+    /// is counted half as finely, and shown so. Default: 160.
     pub const fn max_buckets(mut self, buckets: u32) -> Self {
         self.max_buckets = buckets;
         self
@@ -110,6 +116,26 @@ impl<'a> Opts<'a> {
     /// a series has too many native buckets. Default: 0, only zero itself does.
     pub const fn widest_zero(mut self, threshold: f64) -> Self {
         self.widest_zero = threshold;
+        self
+    }
+
+    /// Which quantiles a [`Summary`](crate::Summary) shows, from 0 to 1, ascending, at most
+    /// 100. Default: 0.5, 0.9 and 0.99.
+    ///
+    /// A [`Histogram`](crate::Histogram) with native buckets that is given some shows them
+    /// in a summary beside itself, `shop_pricing_recent_seconds` for
+    /// `shop_pricing_seconds`, at no cost of its observations: see `Summary` for what it
+    /// costs who takes snapshots. Default for these: none. Others ignore it.
+    pub const fn quantiles(mut self, quantiles: &'a [f64]) -> Self {
+        self.quantiles = Some(quantiles);
+        self
+    }
+
+    /// Of how long ago at most what is that a [`Summary`](crate::Summary)'s quantiles are
+    /// of, in whole seconds. A sixtieth of it, or ten seconds where that is less, is how
+    /// much longer it may be. Default: ten minutes.
+    pub const fn window(mut self, window: Duration) -> Self {
+        self.window = window;
         self
     }
 

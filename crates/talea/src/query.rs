@@ -7,7 +7,8 @@ use std::fmt;
 
 use crate::expose;
 use crate::histogram_snapshot::HistogramSnapshot;
-use crate::snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot, Value};
+use crate::metric::Kind;
+use crate::snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot, SummarySnapshot, Value};
 
 impl Snapshot {
     /// The family of this name, as samples have it (a counter's with `_total`).
@@ -27,7 +28,8 @@ impl Snapshot {
     }
 
     /// The value of the counter or gauge series with exactly these labels, in
-    /// any order; `None` where there is no such series, or it is a histogram.
+    /// any order; `None` where there is no such series, or it is a histogram. Of a summary,
+    /// the quantile that is among the labels, as in a scrape.
     /// Whole numbers above 2⁵³ are rounded. Cost: linear in the family's series.
     ///
     /// ```
@@ -44,7 +46,19 @@ impl Snapshot {
     /// # Ok::<(), talea::Error>(())
     /// ```
     pub fn value(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
+        if self.family(name)?.kind() == Kind::Summary {
+            return self.quantile(name, labels);
+        }
         self.only(name, labels)?.as_f64()
+    }
+
+    /// What a summary shows for the quantile that is among the labels.
+    fn quantile(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
+        let is_quantile = |(name, _): &&(&str, &str)| *name == "quantile";
+        let wanted: f64 = labels.iter().find(is_quantile)?.1.parse().ok()?;
+        let others: Vec<_> = labels.iter().filter(|label| !is_quantile(label)).copied().collect();
+        let mut quantiles = self.only(name, &others)?.quantiles();
+        quantiles.find(|(q, _)| *q == wanted).map(|(_, value)| value)
     }
 
     /// The sum over all counter or gauge series of a family that carry these
@@ -93,6 +107,7 @@ impl Snapshot {
         self.select(name, labels)
             .filter_map(|series| match series.value() {
                 Value::Histogram(histogram) => Some(histogram),
+                Value::Summary(_) => Some(series.histogram()),
                 _ => None,
             })
             .reduce(|mut all, one| {
@@ -220,7 +235,7 @@ impl SeriesSnapshot<'_> {
             Value::Unsigned(n) => Some(n as f64),
             Value::Signed(n) => Some(n as f64),
             Value::Float(x) => Some(x),
-            Value::Histogram(_) => None,
+            Value::Histogram(_) | Value::Summary(_) => None,
         }
     }
 }
@@ -243,6 +258,12 @@ impl fmt::Debug for SeriesSnapshot<'_> {
             Value::Float(x) => write!(f, " {}", shown(x)),
             Value::Histogram(histogram) => {
                 write!(f, " count {}, sum {}", histogram.count(), shown(histogram.sum()))
+            }
+            Value::Summary(SummarySnapshot { quantiles, count, sum }) => {
+                for (q, value) in quantiles {
+                    write!(f, " {}: {},", shown(q), shown(value))?;
+                }
+                write!(f, " count {count}, sum {}", shown(sum))
             }
         }
     }

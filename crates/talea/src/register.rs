@@ -227,6 +227,7 @@ impl Registry {
         let definition = Definition {
             labels: group.names.iter().map(|&label| label.to_owned()).collect(),
             layout: shape.layout.clone(),
+            recent: shape.recent.clone(),
             states: shape.states.clone(),
             help: opts.help.to_owned(),
         };
@@ -242,7 +243,7 @@ impl Registry {
             limit: opts.limit.or(combinations).unwrap_or(SERIES_LIMIT),
             idle_minutes: if combinations.is_some() { 0 } else { idle_minutes(opts) },
             // What is set and stands still says something.
-            hides: matches!(shape.kind, Kind::Counter | Kind::Histogram),
+            hides: matches!(shape.kind, Kind::Counter | Kind::Histogram | Kind::Summary),
         };
         let Registered { family, conflict } =
             self.region.family(spec).map_err(|error| match error {
@@ -257,6 +258,9 @@ impl Registry {
         }
         let bound = bound_once::<M>(&mut bounds, family, group, &definition)?;
         drop(bounds);
+        if let Some(recent) = &shape.recent {
+            self.keep_windows(&name, recent);
+        }
         if opts.whole {
             make_whole(&bound, group)?;
         }

@@ -6,9 +6,11 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use talea_region::{Config, Region};
+use talea_region::{Config, Region, Usage};
 
 use crate::error::Error;
+use crate::kept_windows::KeptWindows;
+use crate::names;
 use crate::opts::Opts;
 use crate::register::Registrable;
 use crate::snapshot::Snapshot;
@@ -24,6 +26,7 @@ pub struct Registry {
     /// What handles point to, by the family's number, who numbers its label
     /// combinations, and its metric type.
     pub(crate) bounds: Arc<Mutex<Bounds>>,
+    pub(crate) kept: Arc<KeptWindows>,
 }
 
 pub(crate) type Bounds = HashMap<(u32, TypeId, TypeId), Box<dyn Any + Send + Sync>>;
@@ -94,7 +97,7 @@ impl Registry {
     }
 
     fn of(region: &'static Region) -> Self {
-        Self { region, refresh: Arc::default(), bounds: Arc::default() }
+        Self { region, refresh: Arc::default(), bounds: Arc::default(), kept: Arc::default() }
     }
 
     /// Registers a metric, or finds the one that is defined alike. Use this where
@@ -149,13 +152,16 @@ impl Registry {
     pub fn snapshot_into(&self, out: &mut Snapshot, wants: impl Fn(&str) -> bool) {
         self.refresh();
         self.region.sweep_if_due();
-        out.refill(|raw| {
-            let wants_bytes = |name: &[u8]| std::str::from_utf8(name).is_ok_and(&wants);
+        out.refill(&wants, |raw| {
+            // The quantiles of a histogram have a name of their own.
+            let wants_it = |name: &str| wants(name) || wants(&names::recent(name));
+            let wants_bytes = |name: &[u8]| std::str::from_utf8(name).is_ok_and(wants_it);
             self.region.snapshot_into(raw, &wants_bytes);
             if wants(told::DROPPED) {
                 told::dropped(raw);
             }
         });
+        self.show_windows(out);
     }
 
     fn refresh(&self) {
@@ -198,6 +204,11 @@ impl Registry {
     /// registered it.
     pub fn unregister(&self, name: &str) -> bool {
         self.region.retire(name.as_bytes())
+    }
+
+    /// How much of the region is in use. Cost: a look at a bit of each piece of it.
+    pub fn usage(&self) -> Usage {
+        self.region.usage()
     }
 
     /// Does a minute's sweep now: series that nobody looked up for their family's time

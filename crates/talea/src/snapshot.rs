@@ -7,12 +7,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use talea_region::{FamilyCopy, Number, SeriesView};
 
 use crate::buckets::{Grid, Numbers};
-use crate::definition::Definition;
+use crate::definition::{Definition, Recent};
 use crate::exemplar::Exemplar;
 use crate::expose::{Encoder, Escaping, Format, Shown};
 use crate::histogram_snapshot::HistogramSnapshot;
 use crate::labels::{LabelText, pairs};
 use crate::metric::Kind;
+use crate::names;
 use crate::native_buckets::NativeBuckets;
 use crate::told;
 
@@ -38,6 +39,11 @@ struct Known {
     kind: Kind,
     definition: Definition,
     grid: Arc<Grid>,
+    /// Of a summary that [`Windows`](crate::Windows) were asked for: its quantiles, of one
+    /// series after the other.
+    quantiles: Vec<f64>,
+    /// Of what shows the quantiles of a histogram: its name.
+    recent_name: Option<String>,
     /// That definition as the region has it.
     encoded: Vec<u8>,
 }
@@ -47,15 +53,19 @@ struct Known {
 pub struct FamilySnapshot<'a> {
     snapshot: &'a Snapshot,
     raw: &'a FamilyCopy,
+    name: &'a str,
     kind: Kind,
     definition: &'a Definition,
     grid: &'a Grid,
+    quantiles: &'a [f64],
 }
 
 /// A series in a snapshot.
 #[derive(Clone, Copy)]
 pub struct SeriesSnapshot<'a> {
     family: FamilySnapshot<'a>,
+    /// Which of the family's it is.
+    n: usize,
     raw: SeriesView<'a>,
 }
 
@@ -70,13 +80,33 @@ pub enum Value {
     Float(f64),
     /// Buckets and a sum.
     Histogram(HistogramSnapshot),
+    /// Quantiles, a count and a sum.
+    Summary(SummarySnapshot),
+}
+
+/// What a summary shows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SummarySnapshot {
+    /// Each quantile that it shows, with its value: NaN where nothing was observed in its
+    /// window, or the snapshot is not one of a registry.
+    pub quantiles: Vec<(f64, f64)>,
+    /// All observations since it was made.
+    pub count: u64,
+    /// Their sum, in the shown unit.
+    pub sum: f64,
 }
 
 impl Snapshot {
     /// Takes another, whose memory is used again: `copy` is to fill in the raw one.
-    pub(crate) fn refill(&mut self, copy: impl FnOnce(&mut talea_region::Snapshot)) {
+    /// Only families whose names are wanted are shown.
+    pub(crate) fn refill(
+        &mut self,
+        wants: impl Fn(&str) -> bool,
+        copy: impl FnOnce(&mut talea_region::Snapshot),
+    ) {
         let Self { raw, families, before, is_text } = self;
         copy(raw);
+        families.retain(|family| family.recent_name.is_none());
         told::by_process(raw);
         // Definitions are decoded when they are new. They mostly come in the order of the
         // last time.
@@ -95,6 +125,7 @@ impl Snapshot {
             // out.
             families.extend(same.or_else(|| Known::of(n, family)));
         }
+        drop(before);
         // Of one name, as while a new version is rolled out, the newest is shown.
         let raw_of = |known: &Known| &raw.families()[known.n];
         families.sort_unstable_by(|one, other| {
@@ -102,12 +133,28 @@ impl Snapshot {
             one.name.cmp(&other.name).then(other.created_unix_nanos.cmp(&one.created_unix_nanos))
         });
         families.dedup_by(|older, newer| raw_of(older).name == raw_of(newer).name);
-        for Known { n, kind, definition, .. } in families.iter() {
+        for Known { n, kind, definition, quantiles, .. } in families.iter_mut() {
+            quantiles.clear();
             if *kind == Kind::StateSet {
                 told::by_state(raw, *n, &definition.states);
             }
         }
         *is_text = std::str::from_utf8(raw.text()).is_ok();
+        self.add_recent();
+        self.families.retain(|known| wants(known.name(&self.raw)));
+    }
+
+    /// Adds the summaries of what histograms that show quantiles observed lately.
+    fn add_recent(&mut self) {
+        let Self { raw, families, .. } = self;
+        let recent: Vec<Known> = families.iter().filter_map(|known| known.recent(raw)).collect();
+        for summary in recent {
+            let place = families.binary_search_by(|known| known.name(raw).cmp(summary.name(raw)));
+            // A family of that very name is shown as it is.
+            if let Err(place) = place {
+                families.insert(place, summary);
+            }
+        }
     }
 
     /// The families, sorted by name.
@@ -115,14 +162,26 @@ impl Snapshot {
         self.families.iter().map(|known| self.family_of(known))
     }
 
+    /// Whether any family shows quantiles.
+    pub(crate) fn has_summaries(&self) -> bool {
+        self.families.iter().any(|family| family.kind == Kind::Summary)
+    }
+
+    /// Puts in the quantiles of a family's series, one after the other.
+    pub(crate) fn set_quantiles(&mut self, family: usize, quantiles: Vec<f64>) {
+        if let Some(family) = self.families.get_mut(family) {
+            family.quantiles = quantiles;
+        }
+    }
+
     pub(crate) fn family_at(&self, n: usize) -> Option<FamilySnapshot<'_>> {
         self.families.get(n).map(|known| self.family_of(known))
     }
 
     fn family_of<'a>(&'a self, known: &'a Known) -> FamilySnapshot<'a> {
-        let Known { n, kind, definition, grid, .. } = known;
-        let raw = &self.raw.families()[*n];
-        FamilySnapshot { snapshot: self, raw, kind: *kind, definition, grid }
+        let Known { n, kind, definition, grid, quantiles, .. } = known;
+        let (raw, name) = (&self.raw.families()[*n], known.name(&self.raw));
+        FamilySnapshot { snapshot: self, raw, name, kind: *kind, definition, grid, quantiles }
     }
 
     /// The text exposition format, version 0.0.4: to be served as
@@ -168,12 +227,27 @@ impl Snapshot {
 }
 
 impl Known {
+    fn name<'a>(&'a self, raw: &'a talea_region::Snapshot) -> &'a str {
+        let name = || std::str::from_utf8(&raw.families()[self.n].name).unwrap_or_default();
+        self.recent_name.as_deref().unwrap_or_else(name)
+    }
+
+    /// The summary that a histogram shows beside itself, if it does.
+    fn recent(&self, raw: &talea_region::Snapshot) -> Option<Self> {
+        if self.kind != Kind::Histogram || self.definition.recent.is_none() {
+            return None;
+        }
+        let name = names::recent(self.name(raw));
+        Some(Self { kind: Kind::Summary, recent_name: Some(name), ..self.clone() })
+    }
+
     fn of(n: usize, family: &FamilyCopy) -> Option<Self> {
         let definition = Definition::decode(&family.definition, numbers(family))?;
         std::str::from_utf8(&family.name).ok()?;
         let kind = Kind::from_u8(family.kind)?;
         let grid = Arc::new(Grid::new(definition.layout.clone()));
-        Some(Self { n, kind, definition, grid, encoded: family.definition.clone() })
+        let (quantiles, encoded) = (Vec::new(), family.definition.clone());
+        Some(Self { n, kind, definition, grid, quantiles, recent_name: None, encoded })
     }
 }
 
@@ -192,7 +266,7 @@ impl fmt::Debug for Snapshot {
 impl<'a> FamilySnapshot<'a> {
     /// The name, as samples have it (a counter's with `_total`).
     pub fn name(&self) -> &'a str {
-        std::str::from_utf8(&self.raw.name).unwrap_or_default()
+        self.name
     }
 
     /// What kind of metric it is.
@@ -224,15 +298,25 @@ impl<'a> FamilySnapshot<'a> {
     #[inline]
     pub(crate) fn series_at(&self, n: usize) -> Option<SeriesSnapshot<'a>> {
         let raw = self.snapshot.raw.series_at(self.raw, n)?;
-        Some(SeriesSnapshot { family: *self, raw })
+        Some(SeriesSnapshot { family: *self, n, raw })
+    }
+
+    /// All of them, shown or not.
+    pub(crate) fn all_series(&self) -> impl Iterator<Item = SeriesSnapshot<'a>> + use<'a> {
+        let family = *self;
+        let all = self.snapshot.raw.series(self.raw).enumerate();
+        all.map(move |(n, raw)| SeriesSnapshot { family, n, raw })
+    }
+
+    /// What a summary shows quantiles of.
+    pub(crate) fn recent(&self) -> Option<&'a Recent> {
+        self.definition.recent.as_ref().filter(|_| self.kind == Kind::Summary)
     }
 
     /// The series in the order of their birth. An overflow series that nothing
     /// went to is left out.
     pub fn series(&self) -> impl Iterator<Item = SeriesSnapshot<'a>> + use<'a> {
-        let family = *self;
-        let all = self.snapshot.raw.series(self.raw).map(move |raw| SeriesSnapshot { family, raw });
-        all.filter(SeriesSnapshot::is_shown)
+        self.all_series().filter(SeriesSnapshot::is_shown)
     }
 }
 
@@ -272,6 +356,7 @@ impl<'a> SeriesSnapshot<'a> {
         let word = self.raw.values.first().copied().unwrap_or_default();
         match (self.family.kind, self.family.raw.number) {
             (Kind::Histogram, _) => Shown::Histogram,
+            (Kind::Summary, _) => Shown::Summary,
             (_, Number::Float | Number::FloatLast) => Shown::Float(f64::from_bits(word)),
             (Kind::Gauge, Number::Integer) => Shown::Signed(word as i64),
             (Kind::Counter | Kind::Info | Kind::StateSet, Number::Integer) => Shown::Unsigned(word),
@@ -282,6 +367,12 @@ impl<'a> SeriesSnapshot<'a> {
     /// thresholds.
     pub(crate) fn classic(&self, out: &mut Vec<u64>) {
         self.family.grid.classic(&self.raw, out);
+    }
+
+    /// How many observations there were, by way of such a list.
+    pub(crate) fn count(&self, buckets: &mut Vec<u64>) -> u64 {
+        self.classic(buckets);
+        buckets.iter().fold(0, |all, here| all.wrapping_add(*here))
     }
 
     /// A histogram's native buckets, if it has any.
@@ -321,7 +412,7 @@ impl<'a> SeriesSnapshot<'a> {
     /// That of the counter, or of one of a histogram's classic buckets.
     #[inline]
     pub(crate) fn exemplar(&self, bucket: usize) -> Option<&'a talea_region::Exemplar> {
-        let Self { family, raw } = self;
+        let Self { family, raw, .. } = self;
         let is_of = |exemplar: &&talea_region::Exemplar| match family.kind {
             Kind::Histogram => family.grid.classic_of_base(exemplar.cell) == bucket,
             _ => exemplar.cell == bucket,
@@ -345,13 +436,27 @@ impl<'a> SeriesSnapshot<'a> {
     pub fn value(&self) -> Value {
         match self.shown() {
             Shown::Histogram => Value::Histogram(self.histogram()),
+            Shown::Summary => Value::Summary(SummarySnapshot {
+                quantiles: self.quantiles().collect(),
+                count: self.histogram().count(),
+                sum: self.sum(),
+            }),
             Shown::Unsigned(n) => Value::Unsigned(n),
             Shown::Signed(n) => Value::Signed(n),
             Shown::Float(x) => Value::Float(x),
         }
     }
 
-    fn histogram(&self) -> HistogramSnapshot {
+    /// Each quantile that a summary shows, with its value.
+    pub(crate) fn quantiles(&self) -> impl Iterator<Item = (f64, f64)> + use<'a> {
+        let all = self.family.recent().map_or(&[][..], |recent| &recent.quantiles);
+        let from = self.n * all.len();
+        let found = self.family.quantiles.get(from..from + all.len()).unwrap_or_default();
+        let found = found.iter().copied().chain(std::iter::repeat(f64::NAN));
+        all.iter().copied().zip(found)
+    }
+
+    pub(crate) fn histogram(&self) -> HistogramSnapshot {
         let thresholds = self.family.definition.layout.shown().collect();
         let mut buckets = Vec::new();
         self.classic(&mut buckets);

@@ -137,7 +137,7 @@ fn what_is_acknowledged_is_counted_once_however_coarse_it_gets_meanwhile() {
     let path = shm.file();
     let shop = Shop::open(&path);
     shop.times.observe(Duration::from_nanos(1));
-    assert_eq!(shop.shown().native().unwrap().schema(), 7, "the first octave is fine");
+    assert_eq!(shop.shown().native().unwrap().schema(), 8, "the first octave is fine");
 
     let mut acknowledged = vec![1];
     let mut perhaps = Vec::new();

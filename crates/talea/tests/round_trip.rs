@@ -8,8 +8,8 @@ use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 use talea::parse::{Severity, Syntax, check, families};
 use talea::{
-    Config, Counter, Escaping, Family, FloatGauge, Format, Gauge, Histogram, Kind, Opts, Registry,
-    Snapshot, Things, Value, Values,
+    Config, Counter, Escaping, Family, FloatGauge, Floats, Format, Gauge, Histogram, Kind, Opts,
+    Registry, Snapshot, Summary, Things, Value, Values,
 };
 
 /// What goes into a metric's name, a help or a label's value.
@@ -50,6 +50,7 @@ enum Of {
     Gauge(Vec<i64>),
     Float(Vec<f64>),
     Histogram(Vec<Vec<u64>>),
+    Summary(Vec<Vec<f64>>),
 }
 
 fn any_values() -> impl Strategy<Value = Of> {
@@ -58,6 +59,8 @@ fn any_values() -> impl Strategy<Value = Of> {
         vec(any::<i64>(), 1..4).prop_map(Of::Gauge),
         vec(any_float(), 1..4).prop_map(Of::Float),
         vec(vec(0..10_000_000_u64, 0..5), 1..4).prop_map(Of::Histogram),
+        // With a sum of others OpenMetrics leaves it out.
+        vec(vec(0.0..1e9, 0..5), 1..4).prop_map(Of::Summary),
     ]
 }
 
@@ -111,6 +114,15 @@ fn filled(plan: &[Planned]) -> Registry {
                 let Ok(family) = family else { continue };
                 values.iter().enumerate().for_each(|(n, v)| family.with_values(&texts(n)).set(*v));
             }
+            Of::Summary(values) => {
+                let opts = opts.quantiles(&[0.0, 0.5, 0.999, 1.0]);
+                let family = registry.family::<Summary<Floats>>(opts, labels);
+                let Ok(family) = family else { continue };
+                for (n, values) in values.iter().enumerate() {
+                    let summary = family.with_values(&texts(n));
+                    values.iter().for_each(|v| summary.observe(*v));
+                }
+            }
             Of::Histogram(values) => {
                 let family = registry.family::<Histogram<Things>>(opts, labels);
                 let Ok(family) = family else { continue };
@@ -146,6 +158,15 @@ fn expected(snapshot: &Snapshot) -> Told {
                 Value::Unsigned(n) => tell("", n as f64),
                 Value::Signed(n) => tell("", n as f64),
                 Value::Float(x) => tell("", x),
+                Value::Summary(summary) => {
+                    tell("_sum", summary.sum);
+                    tell("_count", summary.count as f64);
+                    for (q, value) in summary.quantiles {
+                        let mut labels = labels.clone();
+                        labels.push(("quantile".to_owned(), format!("{q:e}")));
+                        told.insert((family.name().to_owned(), labels, bits(value)));
+                    }
+                }
                 Value::Histogram(histogram) => {
                     tell("_sum", histogram.sum());
                     tell("_count", histogram.count() as f64);
@@ -170,7 +191,8 @@ fn found(text: &str, syntax: Syntax) -> Told {
         .filter(|sample| !sample.name.ends_with("_created"))
         .map(|sample| {
             let label = |(name, value): (std::borrow::Cow<'_, str>, std::borrow::Cow<'_, str>)| {
-                let is_bound = name == "le" && sample.name.ends_with("_bucket");
+                let is_bound =
+                    name == "le" && sample.name.ends_with("_bucket") || name == "quantile";
                 let bound = || format!("{:e}", value.parse::<f64>().unwrap());
                 let value = if is_bound { bound() } else { value.into_owned() };
                 (name.into_owned(), value)

@@ -8,13 +8,13 @@ use ::axum::handler::Handler;
 use ::axum::http::StatusCode;
 use ::axum::response::IntoResponse;
 use ::axum::routing::Route;
-use talea::{Error, Registry};
+use talea::{Bucketing, Error, Registry};
 use tower_layer::Layer;
 use tower_service::Service;
 
 use super::layer::{MeteredLayer, RouteEndpoints};
 use super::method_router::{MeteredHandler, MethodRouter};
-use crate::endpoint::{HttpMetrics, OTHER, StatusLabel, UNMATCHED};
+use crate::endpoint::{Durations, HttpMetrics, OTHER, StatusLabel, UNMATCHED};
 use crate::meter::Endpoint;
 
 /// Declares routes as `axum::Router` does; [`metered`](Self::metered) turns it
@@ -31,6 +31,7 @@ pub struct Router<S = ()> {
     unmatched: Declared<S>,
     own_fallback: bool,
     status: StatusLabel,
+    durations: Durations,
 }
 
 /// A route, alone in a router of axum's, so that it can be layered, nested and
@@ -68,6 +69,7 @@ where
             unmatched: Declared::fallback(not_found),
             own_fallback: false,
             status: StatusLabel::default(),
+            durations: Durations::default(),
         }
     }
 
@@ -189,6 +191,7 @@ where
             unmatched: self.unmatched.with_state(state),
             own_fallback: self.own_fallback,
             status: self.status,
+            durations: self.durations,
         }
     }
 
@@ -200,18 +203,35 @@ where
         self
     }
 
+    /// Which quantiles of the last ten minutes' durations are shown, from 0 to 1, ascending,
+    /// in `http_request_duration_recent_seconds`. A request costs nothing more for them;
+    /// whoever takes snapshots does the work, see [`Summary`](talea::Summary). Default:
+    /// none. The choice of the router that is metered counts.
+    pub fn quantiles(mut self, quantiles: impl Into<Vec<f64>>) -> Self {
+        self.durations.quantiles = quantiles.into();
+        self
+    }
+
+    /// Which buckets durations are counted in. Default: [`Bucketing::Dual`], both classic
+    /// and native ones. The choice of the router that is metered counts.
+    pub fn bucketing(mut self, bucketing: Bucketing) -> Self {
+        self.durations.bucketing = bucketing;
+        self
+    }
+
     /// The router that serves what was declared. All series of all endpoints
     /// exist from now on, at 0.
     ///
     /// # Errors
     ///
-    /// A metric's name is taken by another definition, or the region is full.
+    /// A metric's name is taken by another definition, the region is full, or the quantiles
+    /// are not ones.
     ///
     /// # Panics
     ///
     /// Two templates match the same paths, as in axum.
     pub fn metered(self, registry: &Registry) -> Result<::axum::Router<S>, Error> {
-        let metrics = HttpMetrics::register(registry)?;
+        let metrics = HttpMetrics::register(registry, &self.durations)?;
         for Declared { route, endpoints, .. } in self.declared.iter().chain([&self.unmatched]) {
             // A route lives as long as the program, and so do its endpoints.
             let route: &'static str = route.clone().leak();

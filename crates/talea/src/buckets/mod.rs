@@ -16,8 +16,9 @@
 //! ```
 //!
 //! How fine segments are is a number of the series that only goes down: when one more
-//! segment would make more buckets than there may be, those from then on are half as
-//! fine. Those that are there stay as they are, and a reader folds all into the coarsest.
+//! segment would make more cells than there may be, those from then on are half as fine.
+//! Those that are there stay as they are, and a reader folds all into the coarsest; and
+//! further, as long as more buckets are in use than may be shown.
 
 mod grid;
 mod native;

@@ -43,6 +43,9 @@ const FLOAT_SLOTS: usize = 64;
 const STEPS: u16 = 8;
 /// More thresholds of an octave than this are searched.
 const FEW: usize = 4;
+/// Cells of a series, by its own schema, for each native bucket that is shown at most: of
+/// an octave only some are used.
+const CELLS: usize = 4;
 
 impl Octaves {
     pub(super) fn new(layout: &Layout, native: NativeLayout) -> Self {
@@ -132,8 +135,7 @@ impl Octaves {
 
     /// With what an octave's segment is made, for a series that has these segments, each
     /// with what is said of it, and whose own number is `level`: how many cells and what is
-    /// said of them; or the next number of the series, where there would be too many
-    /// buckets.
+    /// said of them; or the next number of the series, where it would have too many cells.
     pub(crate) fn segment(
         &self,
         octave: Octave,
@@ -145,7 +147,7 @@ impl Octaves {
         let others = made.filter(|&(slot, what)| !self.may_be_zero(Octave::of(slot, what)));
         if schema > 0
             && !self.may_be_zero(octave)
-            && (others.count() + 1) << schema > self.most as usize
+            && (others.count() + 1) << schema > CELLS.saturating_mul(self.most as usize)
         {
             return Err((finest - schema) as u64 + 1);
         }

@@ -40,6 +40,7 @@ pub(crate) enum Shown {
     Signed(i64),
     Float(f64),
     Histogram,
+    Summary,
 }
 
 impl Shown {
@@ -49,7 +50,7 @@ impl Shown {
             Self::Unsigned(n) => n as f64,
             Self::Signed(n) => n as f64,
             Self::Float(x) => x,
-            Self::Histogram => 0.0,
+            Self::Histogram | Self::Summary => 0.0,
         }
     }
 
@@ -60,7 +61,7 @@ impl Shown {
             Self::Unsigned(n) => write_integer(out, n),
             Self::Signed(n) => write_integer(out, n),
             Self::Float(x) => write_float(out, x),
-            Self::Histogram => {}
+            Self::Histogram | Self::Summary => {}
         }
     }
 }

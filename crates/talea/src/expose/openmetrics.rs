@@ -38,14 +38,17 @@ impl Writer for OpenMetrics {
     fn family(&mut self, out: &mut Vec<u8>, family: &FamilySnapshot<'_>) {
         let Self { escaping, lines, bounds, .. } = self;
         lines.begin(family, *escaping);
-        bounds.begin(family.bounds(), write_canonical_bound);
+        match family.recent() {
+            Some(recent) => bounds.begin(recent.quantiles.iter().copied(), write_canonical_bound),
+            None => bounds.begin(family.bounds(), write_canonical_bound),
+        }
         self.goes_below_zero = family.bounds().next().is_some_and(|bound| bound < 0.0);
         let kind = family.kind();
         // The name goes without what the type adds to it.
         let name = match kind {
             Kind::Counter => lines.name().strip_suffix("_total"),
             Kind::Info => lines.name().strip_suffix("_info"),
-            Kind::Gauge | Kind::Histogram | Kind::StateSet => None,
+            Kind::Gauge | Kind::Histogram | Kind::StateSet | Kind::Summary => None,
         }
         .unwrap_or(lines.name());
         lines.about(out, "TYPE", name, kind.as_str(), true);
@@ -56,7 +59,8 @@ impl Writer for OpenMetrics {
             }
         }
         lines.about(out, "HELP", name, family.help(), true);
-        self.created_after = matches!(kind, Kind::Counter | Kind::Histogram).then_some(name.len());
+        let counts = matches!(kind, Kind::Counter | Kind::Histogram | Kind::Summary);
+        self.created_after = counts.then_some(name.len());
     }
 
     #[inline]
@@ -73,16 +77,17 @@ impl Writer for OpenMetrics {
                     write_exemplar(out, series.exemplar(n));
                     out.push(b'\n');
                 }
-                let sum = series.sum();
-                // A sum is there only where it can but grow, and the count only with it.
-                if !self.goes_below_zero && sum >= 0.0 {
-                    lines.open(out, series, "_count", None);
-                    write_integer(out, count);
-                    out.push(b'\n');
-                    lines.open(out, series, "_sum", None);
-                    write_float(out, sum);
+                self.count_and_sum(out, series, count);
+                return self.created(out, series);
+            }
+            Shown::Summary => {
+                for (q, (_, value)) in bounds.iter().zip(series.quantiles()) {
+                    lines.open(out, series, "", Some(("quantile", q)));
+                    write_float(out, value);
                     out.push(b'\n');
                 }
+                let count = series.count(buckets);
+                self.count_and_sum(out, series, count);
                 return self.created(out, series);
             }
             number => {
@@ -101,6 +106,20 @@ impl Writer for OpenMetrics {
 }
 
 impl OpenMetrics {
+    /// A sum is there only where it can but grow, and the count only with it.
+    fn count_and_sum(&self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>, count: u64) {
+        let sum = series.sum();
+        if self.goes_below_zero || sum.is_nan() || sum < 0.0 {
+            return;
+        }
+        self.lines.open(out, series, "_count", None);
+        write_integer(out, count);
+        out.push(b'\n');
+        self.lines.open(out, series, "_sum", None);
+        write_float(out, sum);
+        out.push(b'\n');
+    }
+
     /// When the series began to count.
     #[inline]
     fn created(&self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>) {

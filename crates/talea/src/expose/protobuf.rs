@@ -24,11 +24,18 @@ const METRIC: u32 = 4;
 const LABEL: u32 = 1;
 const GAUGE: u32 = 2;
 const COUNTER: u32 = 3;
+const SUMMARY: u32 = 4;
 const HISTOGRAM: u32 = 7;
 /// Of `Gauge` and `Counter`.
 const VALUE: u32 = 1;
 const COUNTER_EXEMPLAR: u32 = 2;
 const COUNTER_CREATED: u32 = 3;
+/// Of `Summary`, beside its count and sum, which are numbered as those of `Histogram`.
+const SUMMARY_QUANTILE: u32 = 3;
+const SUMMARY_CREATED: u32 = 4;
+/// Of `Quantile`.
+const QUANTILE: u32 = 1;
+const QUANTILE_VALUE: u32 = 2;
 /// Of `Histogram`.
 const COUNT: u32 = 1;
 const SUM: u32 = 2;
@@ -119,6 +126,18 @@ impl Protobuf {
                 timestamp(inner, HISTOGRAM_CREATED, created);
                 HISTOGRAM
             }
+            (Shown::Summary, _) => {
+                varint_field(inner, COUNT, series.count(buckets));
+                double(inner, SUM, series.sum());
+                for (q, value) in series.quantiles() {
+                    bucket.clear();
+                    double(bucket, QUANTILE, q);
+                    double(bucket, QUANTILE_VALUE, value);
+                    bytes(inner, SUMMARY_QUANTILE, bucket);
+                }
+                timestamp(inner, SUMMARY_CREATED, created);
+                SUMMARY
+            }
             (number, Kind::Counter) => {
                 double(inner, VALUE, number.as_f64());
                 write_exemplar(inner, COUNTER_EXEMPLAR, series.exemplar(0));
@@ -145,6 +164,7 @@ impl Writer for Protobuf {
         let kind = match family.kind() {
             Kind::Counter => 0,
             Kind::Gauge | Kind::Info | Kind::StateSet => 1,
+            Kind::Summary => 2,
             Kind::Histogram => 4,
         };
         varint_field(&mut head, TYPE, kind);

@@ -30,7 +30,10 @@ impl Writer for Text {
     fn family(&mut self, out: &mut Vec<u8>, family: &FamilySnapshot<'_>) {
         let Self { escaping, lines, bounds, .. } = self;
         lines.begin(family, *escaping);
-        bounds.begin(family.bounds(), write_bound);
+        match family.recent() {
+            Some(recent) => bounds.begin(recent.quantiles.iter().copied(), write_bound),
+            None => bounds.begin(family.bounds(), write_bound),
+        }
         lines.about(out, "HELP", lines.name(), family.help(), false);
         // What this format does not know are gauges.
         let kind = match family.kind() {
@@ -58,6 +61,18 @@ impl Writer for Text {
                 out.push(b'\n');
                 lines.open(out, series, "_count", None);
                 write_integer(out, count);
+            }
+            Shown::Summary => {
+                for (q, (_, value)) in bounds.iter().zip(series.quantiles()) {
+                    lines.open(out, series, "", Some(("quantile", q)));
+                    write_float(out, value);
+                    out.push(b'\n');
+                }
+                lines.open(out, series, "_sum", None);
+                write_float(out, series.sum());
+                out.push(b'\n');
+                lines.open(out, series, "_count", None);
+                write_integer(out, series.count(buckets));
             }
             number => {
                 lines.open(out, series, "", None);

@@ -10,6 +10,7 @@ use super::{Kind, Metric, Sealed, Shape};
 use crate::buckets::{
     COARSEST, FINEST, Grid, Layout, NativeLayout, Numbers, Octave, Octaves, order,
 };
+use crate::definition::Recent;
 use crate::exemplar::{self, ExemplarRefused};
 use crate::opts::{Bucketing, Opts};
 use crate::slot::{self, Slot};
@@ -60,6 +61,20 @@ impl fmt::Debug for Bound {
 }
 
 impl Bound {
+    pub(super) fn new(cells: Cells, grid: &'static Grid) -> Self {
+        Self { cells, segments: grid.octaves().and_then(|_| cells.segments()), grid }
+    }
+
+    /// Counts one observation.
+    #[inline]
+    pub(super) fn observe<U: Unit>(&self, value: U::Value) {
+        let kept = U::kept(value);
+        match U::IS_FLOAT {
+            false => self.count(kept),
+            true => self.count_float(f64::from_bits(kept)),
+        }
+    }
+
     /// Counts a whole number.
     #[inline]
     fn count(&self, kept: u64) {
@@ -161,11 +176,7 @@ impl<U: Unit> Histogram<U> {
     #[inline]
     pub fn observe(&self, value: U::Value) {
         if let Some(bound) = self.bound.get() {
-            let kept = U::kept(value);
-            match U::IS_FLOAT {
-                false => bound.count(kept),
-                true => bound.count_float(f64::from_bits(kept)),
-            }
+            bound.observe::<U>(value);
         }
     }
 }
@@ -200,7 +211,7 @@ impl Histogram<Seconds> {
     /// readings of the monotonic clock, and the observation.
     #[inline]
     pub fn time(&self) -> Timer<'_> {
-        Timer { histogram: self, start: Instant::now() }
+        Timer::new(&self.bound)
     }
 
     /// Runs a future and observes how long that took, from its first poll on; also where
@@ -226,13 +237,22 @@ impl Histogram<Seconds> {
 #[must_use = "a timer that is dropped at once measures nothing"]
 #[derive(Debug)]
 pub struct Timer<'a> {
-    histogram: &'a Histogram<Seconds>,
+    bound: &'a Slot<Bound>,
     start: Instant,
+}
+
+impl<'a> Timer<'a> {
+    #[inline]
+    pub(super) fn new(bound: &'a Slot<Bound>) -> Self {
+        Self { bound, start: Instant::now() }
+    }
 }
 
 impl Drop for Timer<'_> {
     fn drop(&mut self) {
-        self.histogram.observe(self.start.elapsed());
+        if let Some(bound) = self.bound.get() {
+            bound.observe::<Seconds>(self.start.elapsed());
+        }
     }
 }
 
@@ -246,34 +266,12 @@ impl<U: Unit> Sealed for Histogram<U> {
     const UNBOUND: Self = Self::new();
 
     fn shape(opts: &Opts<'_>) -> Result<Shape, String> {
-        Shape::without_choice(opts)?;
-        let thresholds = match opts.bucketing {
-            Bucketing::Native => Vec::new(),
-            _ => thresholds::<U>(opts.buckets.unwrap_or(U::BUCKETS))?,
-        };
-        let numbers = if U::IS_FLOAT { Numbers::Floats } else { Numbers::Whole };
-        let native = native(opts)?;
-        let layout = Layout { numbers, per_unit: U::PER_UNIT, thresholds, native };
-        let grid = Grid::new(layout.clone());
-        Ok(Shape {
-            kind: Kind::Histogram,
-            number: match numbers {
-                Numbers::Whole => Number::Integer,
-                Numbers::Floats => Number::FloatLast,
-            },
-            storage: None,
-            combine: Combine::Sum,
-            ending: U::SUFFIX,
-            cells: grid.cells(),
-            segments: grid.segments(),
-            layout,
-            states: Vec::new(),
-        })
+        shape::<U>(opts)
     }
 
     #[inline]
     fn bind(cells: Cells, grid: &'static Grid) -> Bound {
-        Bound { cells, segments: grid.octaves().and_then(|_| cells.segments()), grid }
+        Bound::new(cells, grid)
     }
 
     #[inline]
@@ -285,6 +283,43 @@ impl<U: Unit> Sealed for Histogram<U> {
     fn slot(&self) -> &Slot<Bound> {
         &self.bound
     }
+}
+
+/// What a family of histograms asks of the region, or why not.
+pub(super) fn shape<U: Unit>(opts: &Opts<'_>) -> Result<Shape, String> {
+    Shape::without_choice(opts)?;
+    let thresholds = match opts.bucketing {
+        Bucketing::Native => Vec::new(),
+        _ => thresholds::<U>(opts.buckets.unwrap_or(U::BUCKETS))?,
+    };
+    let numbers = if U::IS_FLOAT { Numbers::Floats } else { Numbers::Whole };
+    let native = native(opts)?;
+    let recent = match (opts.quantiles, opts.bucketing) {
+        (None, _) => None,
+        (Some(_), Bucketing::Classic) => {
+            return Err("quantiles are asked for, and its buckets are classic alone; leave one \
+                        of the two out"
+                .to_owned());
+        }
+        (Some(quantiles), _) => Some(recent(opts, quantiles)?),
+    };
+    let layout = Layout { numbers, per_unit: U::PER_UNIT, thresholds, native };
+    let grid = Grid::new(layout.clone());
+    Ok(Shape {
+        kind: Kind::Histogram,
+        number: match numbers {
+            Numbers::Whole => Number::Integer,
+            Numbers::Floats => Number::FloatLast,
+        },
+        storage: None,
+        combine: Combine::Sum,
+        ending: U::SUFFIX,
+        cells: grid.cells(),
+        segments: grid.segments(),
+        layout,
+        recent,
+        states: Vec::new(),
+    })
 }
 
 /// Thresholds as they are kept, or what is wrong with them.
@@ -334,4 +369,20 @@ fn native(opts: &Opts<'_>) -> Result<Option<NativeLayout>, String> {
     }
     // -0 is 0 as well.
     Ok(Some(NativeLayout { schema, most, widest_zero: widest_zero.abs() }))
+}
+
+/// Which quantiles are shown, and of what time; or what is wrong with that.
+pub(super) fn recent(opts: &Opts<'_>, quantiles: &[f64]) -> Result<Recent, String> {
+    let fits = quantiles.iter().all(|q| (0.0..=1.0).contains(q));
+    if !fits || !quantiles.is_sorted_by(|a, b| a < b) || quantiles.len() > 100 {
+        return Err(format!(
+            "its quantiles are {quantiles:?}; expected at most 100 from 0 to 1, ascending"
+        ));
+    }
+    match u32::try_from(opts.window.as_secs()) {
+        Ok(seconds) if seconds > 0 && opts.window.subsec_nanos() == 0 => {
+            Ok(Recent { seconds, quantiles: quantiles.to_vec() })
+        }
+        _ => Err(format!("its window is {:?}; expected whole seconds, at least one", opts.window)),
+    }
 }

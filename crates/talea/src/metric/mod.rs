@@ -11,6 +11,7 @@ mod gauge;
 mod histogram;
 mod info;
 mod state_set;
+mod summary;
 
 pub use counter::{Counter, FloatCounter};
 pub use gauge::{FloatGauge, Gauge, Held, UpDownCounter};
@@ -18,9 +19,11 @@ pub use histogram::{Histogram, Timer};
 pub use info::Info;
 pub(crate) use info::Said;
 pub use state_set::StateSet;
+pub use summary::Summary;
 use talea_region::{Cells, Combine, Number, Storage};
 
 use crate::buckets::{Grid, Layout};
+use crate::definition::Recent;
 use crate::opts::Opts;
 use crate::slot::{self, Slot};
 
@@ -38,11 +41,14 @@ pub enum Kind {
     Info = 4,
     /// Which of some states hold; each is 0 or 1.
     StateSet = 5,
+    /// Shows quantiles of what was observed lately.
+    Summary = 6,
 }
 
 impl Kind {
     pub(crate) fn from_u8(n: u8) -> Option<Self> {
-        [Self::Counter, Self::Gauge, Self::Histogram, Self::Info, Self::StateSet]
+        use Kind::{Counter, Gauge, Histogram, Info, StateSet, Summary};
+        [Counter, Gauge, Histogram, Info, StateSet, Summary]
             .into_iter()
             .find(|kind| *kind as u8 == n)
     }
@@ -55,6 +61,7 @@ impl Kind {
             Self::Histogram => "histogram",
             Self::Info => "info",
             Self::StateSet => "stateset",
+            Self::Summary => "summary",
         }
     }
 }
@@ -100,6 +107,7 @@ pub struct Shape {
     /// What the name ends in.
     pub(crate) ending: &'static str,
     pub(crate) layout: Layout,
+    pub(crate) recent: Option<Recent>,
     /// The names of a state set's states.
     pub(crate) states: Vec<String>,
     /// Cells of a series, and segments that it may have.
@@ -138,6 +146,7 @@ impl Shape {
             combine,
             ending,
             layout: Layout::default(),
+            recent: None,
             states: Vec::new(),
             cells: 1,
             segments: 0,

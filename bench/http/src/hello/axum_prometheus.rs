@@ -1,0 +1,18 @@
+//! Metered by axum-prometheus, as its documentation begins.
+
+use axum::Router;
+use axum::routing::get;
+use axum_prometheus::PrometheusMetricLayer;
+
+use crate::{ROUTE, Service, hello};
+
+pub(crate) fn service() -> Service {
+    let (layer, handle) = PrometheusMetricLayer::pair();
+    let app = Router::new().route(ROUTE, get(hello)).layer(layer);
+    let counted = move || {
+        let text = handle.render();
+        let line = text.lines().find(|line| line.starts_with("axum_http_requests_total{"))?;
+        line.rsplit(' ').next()?.parse().ok()
+    };
+    Service { app, counted: Box::new(counted) }
+}

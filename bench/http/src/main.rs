@@ -1,0 +1,53 @@
+//! What metering costs an HTTP service under load: the experiment of
+//! servant-prometheus, with the same service in several variants that take turns.
+//!
+//! `talea-hello` (`hello/`) is the service. `experiment.rs` says how the variants take
+//! turns, `round.rs` what one measurement is, `accounting.rs` where CPU times come from,
+//! `statistics.rs` how sure the differences are, `budget.rs` what they may be, `report.rs`
+//! what comes out.
+
+mod accounting;
+mod arguments;
+mod budget;
+mod cores;
+mod experiment;
+mod report;
+mod round;
+mod server;
+mod statistics;
+mod variants;
+mod wrk;
+
+use anyhow::{Result, bail};
+use clap::Parser;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::arguments::Arguments;
+
+// One thread: children inherit the cores of the thread that starts them.
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<()> {
+    let arguments = Arguments::parse();
+    let (mut interrupt, mut terminate) =
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    // Whichever way this ends, children that still run are dropped and so killed.
+    tokio::select! {
+        done = run(&arguments) => done,
+        _ = interrupt.recv() => bail!("interrupted"),
+        _ = terminate.recv() => bail!("terminated"),
+    }
+}
+
+async fn run(arguments: &Arguments) -> Result<()> {
+    let mut courses = Vec::new();
+    for setup in arguments.setups()? {
+        let course = experiment::run(setup).await?;
+        report::print(&course);
+        courses.push(course);
+    }
+    let verdicts = courses.first().map(budget::judge).unwrap_or_default();
+    report::print_verdicts(&verdicts);
+    report::write(&arguments.results, &courses, &verdicts)?;
+    eprintln!("written to {}", arguments.results.display());
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! The windows that a registry keeps by itself, so that they are up to date however
+//! seldom somebody scrapes.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use talea_region::Region;
+
+use crate::definition::Recent;
+use crate::registry::Registry;
+use crate::snapshot::Snapshot;
+use crate::windows::Windows;
+
+/// What a registry's clones share.
+#[derive(Debug, Default)]
+pub(crate) struct KeptWindows {
+    /// Nothing until the first summary is registered or seen.
+    own: Mutex<Option<Arc<OwnWindows>>>,
+    /// The summaries that were registered here.
+    names: Mutex<Names>,
+}
+
+#[derive(Debug, Default)]
+struct Names {
+    all: Vec<String>,
+    /// The shortest of their steps.
+    step: Option<Duration>,
+}
+
+/// Those of one process. A child made by `fork` has none of its parent's threads, and
+/// what these held locked stays so: it makes its own.
+#[derive(Debug)]
+struct OwnWindows {
+    process: u32,
+    began: Instant,
+    windows: Mutex<Windows>,
+}
+
+impl OwnWindows {
+    fn show(&self, snapshot: &mut Snapshot) {
+        let now = self.began.elapsed();
+        self.windows.lock().unwrap_or_else(PoisonError::into_inner).show(snapshot, now);
+    }
+}
+
+impl Registry {
+    /// Has the windows of a summary kept, also while nobody scrapes.
+    pub(crate) fn keep_windows(&self, name: &str, recent: &Recent) {
+        let mut names = self.kept.names.lock().unwrap_or_else(PoisonError::into_inner);
+        if !names.all.iter().any(|known| known == name) {
+            names.all.push(name.to_owned());
+        }
+        names.step = Some(names.step.map_or(recent.step(), |step| step.min(recent.step())));
+        drop(names);
+        self.own_windows();
+    }
+
+    /// Puts the quantiles of summaries into a snapshot.
+    pub(crate) fn show_windows(&self, snapshot: &mut Snapshot) {
+        if snapshot.has_summaries() {
+            self.own_windows().show(snapshot);
+        }
+    }
+
+    fn own_windows(&self) -> Arc<OwnWindows> {
+        let mut own = self.kept.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let process = std::process::id();
+        if let Some(own) = own.as_ref().filter(|own| own.process == process) {
+            return own.clone();
+        }
+        let new = OwnWindows { process, began: Instant::now(), windows: Mutex::default() };
+        let new = own.insert(Arc::new(new)).clone();
+        drop(own);
+        // Where there can be no thread, snapshots alone keep them up to date.
+        let (region, kept) = (self.region, Arc::downgrade(&self.kept));
+        let thread = thread::Builder::new().name("talea-windows".to_owned());
+        let _ = thread.spawn(move || keep_up_to_date(region, &kept, process));
+        new
+    }
+}
+
+/// Looks at the summaries once a step, until the registry is gone.
+fn keep_up_to_date(region: &'static Region, kept: &Weak<KeptWindows>, process: u32) {
+    let mut snapshot = Snapshot::default();
+    loop {
+        let Some(step) = kept
+            .upgrade()
+            .map(|kept| kept.names.lock().unwrap_or_else(PoisonError::into_inner).step)
+        else {
+            return;
+        };
+        thread::sleep(step.unwrap_or(Duration::from_secs(10)));
+        let Some(kept) = kept.upgrade() else { return };
+        let names = kept.names.lock().unwrap_or_else(PoisonError::into_inner).all.clone();
+        if names.is_empty() {
+            continue;
+        }
+        let wants = |found: &[u8]| names.iter().any(|name| name.as_bytes() == found);
+        snapshot.refill(|_| true, |raw| region.snapshot_into(raw, &wants));
+        let own = kept.own.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(own) = own.filter(|own| own.process == process) {
+            own.show(&mut snapshot);
+        }
+    }
+}
