@@ -64,17 +64,16 @@ fn observed<U: Unit>(
 }
 
 fn whole<U: Unit<Value = u64>>(case: &Case) {
-    // As kept: the same, unless it is more than a float can tell.
-    let shown = |kept: u64| kept as f64 / U::PER_UNIT;
-    let kept = |shown: f64| (shown * U::PER_UNIT).round() as u64;
-    let mut thresholds = case.thresholds.clone();
-    thresholds.iter_mut().for_each(|threshold| *threshold = kept(shown(*threshold)));
-    thresholds.sort_unstable();
-    thresholds.dedup();
+    // What a threshold is kept as: itself, unless that is more than a float can tell.
+    let kept = |shown: &f64| (shown * U::PER_UNIT).round() as u64;
+    let mut as_shown: Vec<f64> =
+        case.thresholds.iter().map(|&kept| kept as f64 / U::PER_UNIT).collect();
+    as_shown.sort_by(f64::total_cmp);
+    as_shown.dedup_by_key(|shown| kept(shown));
+    let thresholds: Vec<u64> = as_shown.iter().map(kept).collect();
     let near = |n: &u64| [n.saturating_sub(1), *n, n.saturating_add(1)];
     let mut values: Vec<u64> = thresholds.iter().flat_map(near).collect();
     values.extend(case.values.iter().flat_map(near));
-    let as_shown: Vec<f64> = thresholds.iter().map(|&kept| shown(kept)).collect();
     let found = observed::<U>(&as_shown, case.schema, values.iter().copied());
 
     let classic = exact::classic(thresholds.len(), &values, |value, n| *value > thresholds[n]);
