@@ -174,7 +174,7 @@ fn work(region: &'static Region) {
         }
     }
     region.wipe(|name| name.len() > 5);
-    region.retire(b"floats");
+    region.end_families(b"floats");
     for _ in 0..3 {
         region.sweep();
     }

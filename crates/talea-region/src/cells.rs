@@ -10,6 +10,7 @@ use crate::record::{CellRun, STRIPES, stripe_len};
 use crate::region::Region;
 use crate::restartable::{self, Done};
 use crate::segments::Segments;
+use crate::wipe;
 
 /// How the cells of a family are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -348,7 +349,7 @@ impl Cell {
         let mut sum = 0_u64;
         self.each_copy(|copy| sum = sum.wrapping_add(copy));
         match self.base() {
-            Some(base) => sum.saturating_sub(base),
+            Some(base) => wipe::since(Number::Integer, sum, base),
             None => sum,
         }
     }
@@ -359,7 +360,7 @@ impl Cell {
         let mut sum = 0.0;
         self.each_copy(|copy| sum += f64::from_bits(copy));
         match self.base() {
-            Some(base) => (sum - f64::from_bits(base)).max(0.0),
+            Some(base) => f64::from_bits(wipe::since(Number::Float, sum.to_bits(), base)),
             None => sum,
         }
     }

@@ -5,6 +5,7 @@
 //! `first:32 | end:32`, the range of the families that ever had a series in the
 //! group; 0 where none had.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
 use crate::layout::*;
@@ -61,21 +62,19 @@ impl Chosen {
     }
 }
 
-/// The records below a mark, in bytes, of groups that chosen families have series in:
-/// how far each lies behind the first.
-pub(crate) fn records_of(
+/// The groups of records below a mark, in bytes, that chosen families have series in: the
+/// records of each.
+pub(crate) fn groups_of(
     source: &impl Source,
     chosen: &Chosen,
     used: u64,
-) -> impl Iterator<Item = u64> {
+) -> impl Iterator<Item = Range<u64>> {
     let records = used / RECORD_LEN;
     let groups = (0..records.div_ceil(GROUP)).filter(|group| {
         let word = source.word(source.sections().groups + group * WORD);
         chosen.has_any((word >> 32) as u32, word as u32)
     });
-    groups
-        .flat_map(move |group| group * GROUP..records.min((group + 1) * GROUP))
-        .map(|n| n * RECORD_LEN)
+    groups.map(move |group| group * GROUP..records.min((group + 1) * GROUP))
 }
 
 impl Region {
@@ -96,8 +95,8 @@ impl Region {
     /// The public series of some families, each with its head.
     pub(crate) fn series_of(&self, chosen: &Chosen) -> impl Iterator<Item = (u32, u64)> {
         let used = self.used(&self.s.records);
-        records_of(self, chosen, used).filter_map(|record| {
-            let id = (record / RECORD_LEN) as u32;
+        groups_of(self, chosen, used).flatten().filter_map(|record| {
+            let id = record as u32;
             let head = self.series_word(id, SERIES_HEAD).load(Acquire);
             let is = crate::record::state(head) == crate::record::PUBLISHED
                 && chosen.has(crate::record::Head::unpack(head).family);

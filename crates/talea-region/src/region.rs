@@ -6,7 +6,7 @@ use crate::mapping::Mapping;
 use crate::primitive::AtomicU64;
 use crate::restartable;
 use crate::slots::{self, OwnSlot};
-use crate::snapshot::{self, Snapshot, Source};
+use crate::snapshot::{self, RECORD_WORDS, Record, Snapshot, Source};
 use std::fmt;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -330,6 +330,13 @@ impl Source for Region {
     fn words(&self, at: u64, count: u64) -> Option<impl Iterator<Item = u64>> {
         // Acquire, since some of these words say that others may be read.
         Some(self.map.words(at, count)?.iter().map(|word| word.load(Acquire)))
+    }
+
+    #[inline(always)]
+    fn record(&self, at: u64) -> Record {
+        let words = self.map.words(at, RECORD_WORDS as u64);
+        let Some([a, b, c, d, e, f, g, h]) = words else { return [0; RECORD_WORDS] };
+        [a, b, c, d, e, f, g, h].map(|word| word.load(Acquire))
     }
 
     fn stands(&self, _: u64) -> bool {

@@ -9,6 +9,7 @@
 //! region's own length.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use crate::cells::{self, Combine, Number, Storage};
 use crate::exemplars::{self, Exemplar};
@@ -110,11 +111,11 @@ pub struct FamilyCopy {
     id: u32,
     cells: u16,
     segments: u16,
-    series: std::ops::Range<usize>,
+    series: Range<usize>,
 }
 
 /// A series record's words.
-type Record = [u64; RECORD_WORDS];
+pub(crate) type Record = [u64; RECORD_WORDS];
 pub(crate) const RECORD_WORDS: usize = (RECORD_LEN / WORD) as usize;
 const HEAD: usize = (SERIES_HEAD / WORD) as usize;
 const TEXT: usize = (SERIES_TEXT / WORD) as usize;
@@ -143,7 +144,7 @@ const HAS_DETAILS: u32 = 1 << 31;
 struct Details {
     exemplars: Vec<Exemplar>,
     /// Which of all segments are its own.
-    segments: std::ops::Range<usize>,
+    segments: Range<usize>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -239,6 +240,21 @@ impl Snapshot {
     pub fn series_at<'a>(&'a self, family: &'a FamilyCopy, n: usize) -> Option<SeriesView<'a>> {
         let series = self.series[family.series.clone()].get(n)?;
         Some(self.view(family, series))
+    }
+
+    /// Of each series of a family, from one on: where its label text begins and ends in
+    /// [that of all](Self::text), and its first value.
+    #[inline]
+    pub fn first_values<'a>(
+        &'a self,
+        family: &'a FamilyCopy,
+        from: usize,
+    ) -> impl Iterator<Item = (Range<usize>, u64)> {
+        let series = self.series[family.series.clone()].get(from..).unwrap_or_default();
+        series.iter().map(|series| {
+            let Span { at, len } = Span::unpack(series.text);
+            (at as usize..(at + len) as usize, self.values[series.values])
+        })
     }
 
     #[inline]
@@ -492,24 +508,29 @@ impl<S: Source> Taking<'_, S> {
         let used = self.source.word(M_RECORDS + USED).min(backed).min(self.s.records.len);
         let mut chosen = std::mem::take(&mut self.scratch.chosen);
         chosen.choose(&self.s, self.out.families.iter().map(|family| family.id));
-        for record in groups::records_of(self.source, &chosen, used) {
-            let at = self.s.records.at + record;
-            let record = self.source.record(at);
-            let head = record[HEAD];
-            if record::state(head) != PUBLISHED {
-                continue;
-            }
-            let head = Head::unpack(head);
-            let Some(family) = chosen.place(head.family) else { continue };
-            let series = self.out.series.len();
-            let (texts, values) = (self.out.texts.len(), self.out.values.len());
-            let segments = self.out.segments.len();
-            let shown = self.one_series(&record, family, head);
-            if shown.is_none() || !self.source.stands(at) {
-                self.out.series.truncate(series);
-                self.out.texts.truncate(texts);
-                self.out.values.truncate(values);
-                self.out.segments.truncate(segments);
+        for group in groups::groups_of(self.source, &chosen, used) {
+            for n in group {
+                let at = self.s.records.at + n * RECORD_LEN;
+                let record = self.source.record(at);
+                let head = record[HEAD];
+                if record::state(head) != PUBLISHED {
+                    continue;
+                }
+                let head = Head::unpack(head);
+                let Some(family) = chosen.place(head.family) else { continue };
+                let series = self.out.series.len();
+                let (texts, values) = (self.out.texts.len(), self.out.values.len());
+                let segments = self.out.segments.len();
+                let shown = match self.plain_series(&record, family, head) {
+                    None => self.one_series(&record, family, head),
+                    shown => shown,
+                };
+                if shown.is_none() || !self.source.stands(at) {
+                    self.out.series.truncate(series);
+                    self.out.texts.truncate(texts);
+                    self.out.values.truncate(values);
+                    self.out.segments.truncate(segments);
+                }
             }
         }
         self.scratch.chosen = chosen;
@@ -527,7 +548,36 @@ impl<S: Source> Taking<'_, S> {
         }
     }
 
-    #[inline]
+    /// A series of one single cell that has nothing else, as most are: a way of its own
+    /// for speed alone, `None` where it is not such a one.
+    #[inline(always)]
+    fn plain_series(&mut self, record: &Record, family: u32, head: Head) -> Option<()> {
+        /// One cell, `Storage::Single`.
+        const PLAIN: u64 = 1;
+        let of = self.out.families.get(family as usize)?;
+        let span = Span::unpack(record[TEXT]);
+        let is_plain = record[CELLS] & 0xFF_FFFF == PLAIN
+            && record[MORE] == 0
+            && !head.hidden
+            && (of.cells, of.segments) == (1, 0)
+            && !of.combine.knows_silence();
+        let values = self.out.values.len();
+        if !is_plain
+            || (values as u64 + 1) * WORD > self.limit
+            || self.out.texts.len() + span.len > self.limit
+        {
+            return None;
+        }
+        let words = text_words(self.source, &self.s, span)?;
+        let value = self.source.words(record[CELLS] >> 24, 1)?.next()?;
+        let text = self.out.texts.push_words(words, span.len);
+        self.out.values.push(value);
+        let created = record[CREATED];
+        self.out.series.push(SeriesCopy { text, values, created, family, beside: NOTHING });
+        Some(())
+    }
+
+    #[inline(never)]
     fn one_series(&mut self, record: &Record, family: u32, head: Head) -> Option<()> {
         let FamilyCopy { cells, segments, number, combine, .. } =
             self.out.families[family as usize];

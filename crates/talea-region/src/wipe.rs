@@ -40,7 +40,7 @@ impl Region {
     /// their handles goes nowhere, and the name is free for another definition. One
     /// that is registered again as it was counts from 0, by its old handles too. False
     /// where there is no such family.
-    pub fn retire(&'static self, name: &[u8]) -> bool {
+    pub fn end_families(&'static self, name: &[u8]) -> bool {
         let guard = self.enter();
         let mut ids = Vec::new();
         self.each_named(name, |id| {

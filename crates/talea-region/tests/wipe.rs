@@ -154,8 +154,8 @@ fn an_ended_family_is_shown_no_more_and_its_name_is_free() {
     let kept = old.lasting_series(b"").unwrap().at(0);
     kept.add(3);
     assert!(region.has_family(b"f"));
-    assert!(region.retire(b"f"));
-    assert!(!region.retire(b"f"));
+    assert!(region.end_families(b"f"));
+    assert!(!region.end_families(b"f"));
     assert!(!region.has_family(b"f"));
     kept.add(1);
     assert_eq!(region.snapshot().families().len(), 0);
@@ -164,7 +164,7 @@ fn an_ended_family_is_shown_no_more_and_its_name_is_free() {
     let new = family(region, "f", other);
     new.lasting_series(b"").unwrap().at(0).add(8);
     assert_eq!(values(region, "f"), [8]);
-    region.retire(b"f");
+    region.end_families(b"f");
 
     // As it was: its old handles count for it again, once it is there.
     kept.add(9);
@@ -177,7 +177,7 @@ fn an_ended_family_is_shown_no_more_and_its_name_is_free() {
 fn the_lasting_series_of_an_ended_family_are_nobody_elses_while_a_handle_may_live() {
     let region = region();
     let kept = family(region, "f", FamilySpec::default()).lasting_series(b"").unwrap().at(0);
-    region.retire(b"f");
+    region.end_families(b"f");
     for _ in 0..5 {
         region.sweep();
     }

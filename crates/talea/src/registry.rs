@@ -203,7 +203,7 @@ impl Registry {
     /// The memory of its series is used again when no process lives any more that
     /// registered it.
     pub fn unregister(&self, name: &str) -> bool {
-        self.region.retire(name.as_bytes())
+        self.region.end_families(name.as_bytes())
     }
 
     /// How much of the region is in use. Cost: a look at a bit of each piece of it.

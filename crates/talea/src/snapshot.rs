@@ -1,6 +1,7 @@
 //! A snapshot of a registry: what a scrape shows and a test asks.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -251,6 +252,18 @@ impl Known {
     }
 }
 
+/// What a format shows of a series whose first value is a word.
+#[inline]
+fn shown(kind: Kind, number: Number, word: u64) -> Shown {
+    match (kind, number) {
+        (Kind::Histogram, _) => Shown::Histogram,
+        (Kind::Summary, _) => Shown::Summary,
+        (_, Number::Float | Number::FloatLast) => Shown::Float(f64::from_bits(word)),
+        (Kind::Gauge, Number::Integer) => Shown::Signed(word as i64),
+        (Kind::Counter | Kind::Info | Kind::StateSet, Number::Integer) => Shown::Unsigned(word),
+    }
+}
+
 /// What a histogram's observations are.
 fn numbers(family: &FamilyCopy) -> Numbers {
     if family.number == Number::FloatLast { Numbers::Floats } else { Numbers::Whole }
@@ -292,6 +305,25 @@ impl<'a> FamilySnapshot<'a> {
     /// The upper bounds of its histograms' buckets in the shown unit; the last is +Inf.
     pub(crate) fn bounds(&self) -> impl Iterator<Item = f64> + use<'a> {
         self.definition.layout.shown().chain([f64::INFINITY])
+    }
+
+    /// Of a family of numbers whose label text is sound: where that of each series, from
+    /// one on, lies in that of all, which comes first, and its number. Overflow series are
+    /// among them, shown or not.
+    pub(crate) fn numbers(
+        &self,
+        from: usize,
+    ) -> Option<(&'a [u8], impl Iterator<Item = (Range<usize>, Shown)> + use<'a>)> {
+        let Self { snapshot, raw, kind, .. } = *self;
+        let number = raw.number;
+        if matches!(kind, Kind::Histogram | Kind::Summary) || !snapshot.is_text {
+            return None;
+        }
+        let values = snapshot.raw.first_values(raw, from);
+        Some((
+            snapshot.raw.text(),
+            values.map(move |(text, word)| (text, shown(kind, number, word))),
+        ))
     }
 
     /// One of its series, counted from 0, shown or not.
@@ -354,13 +386,7 @@ impl<'a> SeriesSnapshot<'a> {
     #[inline]
     pub(crate) fn shown(&self) -> Shown {
         let word = self.raw.values.first().copied().unwrap_or_default();
-        match (self.family.kind, self.family.raw.number) {
-            (Kind::Histogram, _) => Shown::Histogram,
-            (Kind::Summary, _) => Shown::Summary,
-            (_, Number::Float | Number::FloatLast) => Shown::Float(f64::from_bits(word)),
-            (Kind::Gauge, Number::Integer) => Shown::Signed(word as i64),
-            (Kind::Counter | Kind::Info | Kind::StateSet, Number::Integer) => Shown::Unsigned(word),
-        }
+        shown(self.family.kind, self.family.raw.number, word)
     }
 
     /// What is in each of a histogram's classic buckets, not cumulative: one more than

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::Escaping;
 use super::escaping::is_plain;
-use crate::labels::pairs;
+use crate::labels::{LabelText, pairs};
 use crate::metric::Kind;
 use crate::names::is_plain_label;
 use crate::snapshot::{FamilySnapshot, SeriesSnapshot};
@@ -19,6 +19,13 @@ pub(crate) struct Lines {
     /// How the names of labels are shown, where they are shown otherwise than the
     /// region has them.
     renames: Option<Escaping>,
+}
+
+/// Whether a label text needs a look: it is not whole, or of a series that takes what
+/// overflows, which may not be shown.
+#[inline]
+fn is_odd(text: &[u8]) -> bool {
+    text.first().is_some_and(|first| first & 0xC0 == 0x80) || LabelText::is_overflow(text)
 }
 
 impl Lines {
@@ -98,6 +105,47 @@ impl Lines {
             out.push(b'}');
         }
         out.push(b' ');
+    }
+
+    /// Writes the lines of numbers with labels, from one on, until one is long or `out` is;
+    /// where it stopped. Most lines are such, and there may be a million: each is put
+    /// together from pieces of a fixed length, which the processor copies at once, and
+    /// what is too much of them is written over.
+    pub(crate) fn easy(
+        &self,
+        out: &mut Vec<u8>,
+        family: &FamilySnapshot<'_>,
+        from: usize,
+        enough: usize,
+    ) -> usize {
+        const PIECE: usize = 128;
+        let name = self.name.as_bytes();
+        let Some((texts, numbers)) = family.numbers(from) else { return from };
+        if self.quoted || self.renames.is_some() || name.len() >= PIECE {
+            return from;
+        }
+        let mut begin = [0; PIECE];
+        begin[..name.len()].copy_from_slice(name);
+        begin[name.len()] = b'{';
+        let mut line = [0; 3 * PIECE];
+        line[..PIECE].copy_from_slice(&begin);
+        let labels_at = name.len() + 1;
+        let mut n = from;
+        for (text, number) in numbers {
+            let len = text.end - text.start;
+            let Some(piece) = texts.get(text.start..text.start + PIECE) else { return n };
+            if len == 0 || len > PIECE || out.len() >= enough || is_odd(&piece[..len]) {
+                return n;
+            }
+            line[labels_at..labels_at + PIECE].copy_from_slice(piece);
+            let end = labels_at + len;
+            line[end..end + 2].copy_from_slice(b"} ");
+            let Some(end) = number.put(&mut line, end + 2) else { return n };
+            line[end] = b'\n';
+            out.extend_from_slice(&line[..=end]);
+            n += 1;
+        }
+        n
     }
 
     /// The same where names need a look.

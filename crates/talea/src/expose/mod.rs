@@ -29,6 +29,18 @@ trait Writer {
     /// Writes one of its series.
     fn series(&mut self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>);
 
+    /// Writes series of a family from one on, which is not its first, as far as they are
+    /// easy to write; where it stopped.
+    fn easy_series(
+        &mut self,
+        _: &mut Vec<u8>,
+        _: &FamilySnapshot<'_>,
+        from: usize,
+        _enough: usize,
+    ) -> usize {
+        from
+    }
+
     /// Ends the whole.
     fn end(&mut self, out: &mut Vec<u8>);
 }
@@ -52,6 +64,20 @@ impl Shown {
             Self::Float(x) => x,
             Self::Histogram | Self::Summary => 0.0,
         }
+    }
+
+    /// Puts a whole number into a line, if it is one; where it ends.
+    #[inline(always)]
+    fn put<const N: usize>(self, line: &mut [u8; N], at: usize) -> Option<usize> {
+        let mut buffer = itoa::Buffer::new();
+        let digits = match self {
+            Self::Unsigned(n) => buffer.format(n),
+            Self::Signed(n) => buffer.format(n),
+            _ => return None,
+        };
+        let end = at + digits.len();
+        line.get_mut(at..end)?.copy_from_slice(digits.as_bytes());
+        Some(end)
     }
 
     /// Writes a number.
@@ -151,6 +177,7 @@ impl Place {
                     writer.family(out, &family);
                 }
                 writer.series(out, &series);
+                self.series = writer.easy_series(out, &family, self.series, enough);
             }
             *self = Self { family: self.family + 1, ..Self::default() };
         }

@@ -82,5 +82,15 @@ impl Writer for Text {
         out.push(b'\n');
     }
 
+    fn easy_series(
+        &mut self,
+        out: &mut Vec<u8>,
+        family: &FamilySnapshot<'_>,
+        from: usize,
+        enough: usize,
+    ) -> usize {
+        self.lines.easy(out, family, from, enough)
+    }
+
     fn end(&mut self, _: &mut Vec<u8>) {}
 }
