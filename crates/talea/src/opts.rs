@@ -106,7 +106,9 @@ impl<'a> Opts<'a> {
     /// nearest to 0 count as zero, as far as [`widest_zero`](Self::widest_zero) lets them;
     /// then two of each are joined. A series has four cells for each of them; where its
     /// values spread over so many octaves that these are used up, what comes in further ones
-    /// is counted half as finely, and shown so. Default: 160.
+    /// is counted half as finely, and shown so; those nearer to 0 than the widest zero use
+    /// none up. Schema −4 is the coarsest, and shows more where it has more: 5 of whole
+    /// numbers and durations at most. Default: 160.
     pub const fn max_buckets(mut self, buckets: u32) -> Self {
         self.max_buckets = buckets;
         self

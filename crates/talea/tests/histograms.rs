@@ -260,12 +260,43 @@ fn no_more_buckets_are_shown_than_were_asked_for() {
                     let buckets = native.positive().len() + native.negative().len();
                     // There is no coarser schema than that.
                     assert!(buckets <= most as usize || native.schema() == -4, "{native:?}");
-                    assert!(buckets <= most.max(12) as usize, "{native:?}");
+                    let coarsest = if name == "whole" { 5 } else { 12 };
+                    assert!(buckets <= most.max(coarsest) as usize, "{native:?}");
                     assert_eq!(native.count(), shown.count());
                 }
             }
         }
     }
+}
+
+#[test]
+fn what_is_at_most_a_bucket_s_bound_is_counted_exactly() {
+    let registry = Registry::for_test().unwrap();
+    let floats: Histogram<Floats> = register(&registry, opts("x").max_buckets(1000));
+    let mut random = Random::new(4);
+    let mut all: Vec<f64> = (0..2_000).map(|_| 50.0 * random.normal().powi(3)).collect();
+    all.extend([0.0, f64::INFINITY, f64::NEG_INFINITY]);
+    all.iter().for_each(|&x| floats.observe(x));
+    let shown = shown(&registry, "x");
+    let native = shown.native().unwrap();
+    let bounds = native.positive().iter().map(|&(n, _)| native.upper_bound(n));
+    let mirrored = native.negative().iter().map(|&(n, _)| -native.upper_bound(n));
+    let mut before = 0.0;
+    for bound in mirrored.rev().chain([0.0]).chain(bounds) {
+        let exact = all.iter().filter(|&&x| x <= bound).count() as f64;
+        let told = shown.count_below(bound);
+        assert!((told - exact).abs() < 1e-6, "{told} of {exact} up to {bound}");
+        // And between two bounds it only grows.
+        for share in [0.9, 0.5, 0.1] {
+            if bound.is_infinite() {
+                continue;
+            }
+            let between = shown.count_below(bound - share * 1e-3 * bound.abs());
+            assert!(between >= before - 1e-6 && between <= told + 1e-6, "{between} at {bound}");
+        }
+        before = told;
+    }
+    assert_eq!(before, 2_003.0);
 }
 
 #[test]
