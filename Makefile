@@ -35,13 +35,15 @@ test: setup-test
 	$(MODELS) LOOM_MAX_PREEMPTIONS=2 $(MODEL_TEST)
 	scripts/publishable
 
-# What takes longer: more kills, adds and series, models, Miri, fuzzing, other
-# platforms.
+# What takes longer: more kills, adds and series, a current Prometheus, models, Miri,
+# fuzzing, other platforms.
 test-long: test
 	TALEA_KILLS=1000 TALEA_ADDS=100000000 TALEA_TURNOVER=10000000 \
 		$(CARGO) test --release --locked -p talea-region
 	TALEA_KILLS=300 $(CARGO) test --release --locked -p talea -p talea-tests \
 		--test killed_observers --test native
+	TALEA_PROMETHEUS=$$(scripts/prometheus) $(CARGO) test --release --locked -p talea-tests \
+		--test current
 	$(MODELS) LOOM_MAX_PREEMPTIONS=3 $(MODEL_TEST)
 	scripts/miri
 	scripts/fuzz 30

@@ -103,7 +103,7 @@ async fn it_takes_every_scrape_while_observers_are_killed() {
 
     let server =
         MetricsServer::bind(SocketAddr::from(([127, 0, 0, 1], 0)), &shop.registry).unwrap();
-    let jobs = [Job { name: "talea", address: server.local_addr(), path: "/metrics" }];
+    let jobs = [Job { name: "talea", address: server.local_addr(), path: "/metrics", more: "" }];
     let prometheus = Prometheus::start(&jobs, "native-histograms").await;
     let began = Instant::now();
     while prometheus.number("up").await.is_none() {

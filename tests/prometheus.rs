@@ -56,7 +56,7 @@ fn serve() -> Service {
 /// Has it scraped as `path` says; checks all but the exemplars.
 async fn scrape(features: &str, path: &str, kind: &str, created: bool) -> (Service, Prometheus) {
     let service = serve();
-    let jobs = [Job { name: "talea", address: service.server.local_addr(), path }];
+    let jobs = [Job { name: "talea", address: service.server.local_addr(), path, more: "" }];
     let prometheus = Prometheus::start(&jobs, features).await;
     let began = Instant::now();
     while prometheus.number("count_over_time(up[1h])").await.unwrap_or(0.0) < SCRAPES {

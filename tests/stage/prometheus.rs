@@ -23,6 +23,8 @@ pub struct Job<'a> {
     pub address: SocketAddr,
     /// For what.
     pub path: &'a str,
+    /// What else its configuration says, in lines.
+    pub more: &'a str,
 }
 
 /// A Prometheus that runs, with its data in a folder that goes with it.
@@ -40,16 +42,25 @@ impl Prometheus {
     ///
     /// It does not start.
     pub async fn start(jobs: &[Job<'_>], features: &str) -> Self {
+        Self::start_as("prometheus", jobs, features).await
+    }
+
+    /// The same of another program than Debian's.
+    ///
+    /// # Panics
+    ///
+    /// It does not start.
+    pub async fn start_as(program: &str, jobs: &[Job<'_>], features: &str) -> Self {
         for _ in 0..5 {
             // Another program may take the port before it does.
-            if let Some(started) = Self::try_start(jobs, features).await {
+            if let Some(started) = Self::try_start(program, jobs, features).await {
                 return started;
             }
         }
         panic!("prometheus finds no free port");
     }
 
-    async fn try_start(jobs: &[Job<'_>], features: &str) -> Option<Self> {
+    async fn try_start(program: &str, jobs: &[Job<'_>], features: &str) -> Option<Self> {
         let folder = TempDir::new().expect("a folder for Prometheus");
         let config = folder.path().join("prometheus.yml");
         fs::write(&config, configuration(jobs)).expect("its configuration is written");
@@ -57,7 +68,7 @@ impl Prometheus {
         let address = free_address();
         // It dies with this thread too, so that it goes even where a test is killed.
         let child = Command::new("setpriv")
-            .args(["--pdeathsig", "KILL", "prometheus", "--log.level=warn"])
+            .args(["--pdeathsig", "KILL", program, "--log.level=warn"])
             .arg(format!("--config.file={}", config.display()))
             .arg(format!("--storage.tsdb.path={}", folder.path().join("data").display()))
             .arg(format!("--web.listen-address={address}"))
@@ -117,10 +128,10 @@ impl Prometheus {
         let data = self.api("query", &[("query", query)]).await;
         let found = data["result"].as_array().expect("a query finds a list");
         let mut all = Samples::new();
-        let mut put = |name, labels, value: &Json| {
+        let mut put = |name: String, labels, value: &Json| {
             let value = value.as_str().and_then(|value| value.parse().ok());
-            let before = all.insert((name, labels), value.expect("a sample has a value"));
-            assert_eq!(before, None, "{query} finds something twice");
+            let before = all.insert((name.clone(), labels), value.expect("a sample has a value"));
+            assert_eq!(before, None, "{query} finds {name} twice");
         };
         for sample in found {
             let mut labels = labels(&sample["metric"]);
@@ -167,8 +178,9 @@ pub(crate) fn labels(json: &Json) -> BTreeMap<String, String> {
 fn configuration(jobs: &[Job<'_>]) -> String {
     let mut out = String::from("global: {scrape_interval: 500ms, scrape_timeout: 500ms}\n");
     out += "scrape_configs:\n";
-    for Job { name, address, path } in jobs {
+    for Job { name, address, path, more } in jobs {
         out += &format!("- job_name: {name}\n  metrics_path: {path}\n");
+        out.extend(more.lines().map(|line| format!("  {line}\n")));
         out += &format!("  static_configs: [{{targets: ['{address}']}}]\n");
     }
     out
