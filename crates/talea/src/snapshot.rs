@@ -252,6 +252,9 @@ impl Known {
     }
 }
 
+/// Where a series' label text lies in that of all, and its number.
+type Placed = (Range<usize>, Shown);
+
 /// What a format shows of a series whose first value is a word.
 #[inline]
 fn shown(kind: Kind, number: Number, word: u64) -> Shown {
@@ -313,7 +316,7 @@ impl<'a> FamilySnapshot<'a> {
     pub(crate) fn numbers(
         &self,
         from: usize,
-    ) -> Option<(&'a [u8], impl Iterator<Item = (Range<usize>, Shown)> + use<'a>)> {
+    ) -> Option<(&'a [u8], impl Iterator<Item = Placed> + use<'a>)> {
         let Self { snapshot, raw, kind, .. } = *self;
         let number = raw.number;
         if matches!(kind, Kind::Histogram | Kind::Summary) || !snapshot.is_text {
