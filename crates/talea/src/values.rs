@@ -3,7 +3,7 @@
 
 use crate::error::Refused;
 use crate::family::{Family, Looked};
-use crate::labels::LabelText;
+use crate::labels::{LabelKey, LabelText};
 use crate::metric::Metric;
 use crate::names::is_plain_label;
 use crate::slot::Slot;
@@ -36,7 +36,8 @@ impl<M: Metric> Family<Values, M> {
     pub fn try_with_values(&self, values: &[impl AsRef<str>]) -> Result<Looked<M>, Refused> {
         let Some(bound) = self.bound.get() else { return Ok(Looked::lasting(Slot::late())) };
         check(bound.openings, values)?;
-        bound.try_resolve(|text| write(text, bound.openings, values), None)
+        let tell = |key: &mut LabelKey| values.iter().for_each(|value| key.text(value.as_ref()));
+        bound.try_resolve(tell, |text| write(text, bound.openings, values))
     }
 
     /// Removes a label combination, as [`Family::remove`]; false also where there are more
