@@ -132,7 +132,7 @@ pub struct Memo {
     /// The family's count of removals.
     removals: &'static AtomicU64,
     /// A power of two of them.
-    entries: &'static [Entry],
+    pub(crate) entries: &'static [Entry],
     /// How many entries are in use, less 1; what is the size of all but grows.
     last: AtomicU64,
 }

@@ -15,7 +15,9 @@ use crate::guard::MODEL_THREAD;
 use crate::hash::hash;
 use crate::layout::*;
 use crate::mapping::Mapping;
+use crate::memo::{Key, Memo};
 use crate::region::{Config, Region};
+use crate::series::Looked;
 
 const LEN: u64 = 16 * PAGE;
 
@@ -57,6 +59,36 @@ fn spawn(number: u64, work: impl FnOnce() + 'static) -> thread::JoinHandle<()> {
 
 fn add(family: Family, text: &[u8], n: u64) {
     family.series(text).unwrap().at(0).add(n);
+}
+
+/// A memo of a model, which gives its memory back.
+struct Remembering(Memo);
+
+impl Remembering {
+    fn of(family: Family) -> Self {
+        Self(Memo::of(family).unwrap())
+    }
+
+    /// `a` by its key.
+    fn find(&self) -> Looked {
+        let found = self.0.find(Key::new(0, [1, 0, 0]));
+        found.unwrap_or_else(|unknown| unknown.series(b"a").unwrap())
+    }
+
+    fn add(&self, n: u64) {
+        self.find().at(0).add(n);
+    }
+}
+
+impl Drop for Remembering {
+    fn drop(&mut self) {
+        let entries = self.0.entries;
+        // SAFETY: the entries were leaked from a vector of this length, and this memo
+        // alone has them.
+        unsafe {
+            drop(Vec::from_raw_parts(entries.as_ptr().cast_mut(), entries.len(), entries.len()))
+        };
+    }
 }
 
 fn value(region: &'static Region, text: &[u8]) -> Option<u64> {
@@ -187,6 +219,97 @@ fn what_is_looked_up_is_not_used_for_another_series() {
         add(family, b"a", 1);
         other.join().unwrap();
         assert_eq!(value(region, b"b"), Some(10));
+    });
+}
+
+#[test]
+fn what_a_memo_finds_is_not_used_for_another_series() {
+    check(|region, family| {
+        let memo = Remembering::of(family);
+        memo.add(1);
+        memo.add(1);
+        let other = spawn(1, move || {
+            family.remove(b"a");
+            region.sweep();
+            add(family, b"b", 10);
+        });
+        memo.add(1);
+        other.join().unwrap();
+        assert_eq!(value(region, b"b"), Some(10));
+    });
+}
+
+#[test]
+fn what_a_memo_learns_beside_a_removal_is_not_what_was_removed() {
+    check(|region, family| {
+        let memo = Remembering::of(family);
+        add(family, b"a", 1);
+        let other = spawn(1, move || assert!(family.remove(b"a")));
+        // It may find the series that goes, and must not note that.
+        memo.add(2);
+        other.join().unwrap();
+        let before = value(region, b"a").unwrap_or(0);
+        memo.add(4);
+        memo.add(8);
+        assert_eq!(value(region, b"a"), Some(before + 12));
+    });
+}
+
+#[test]
+fn two_that_remove_take_away_what_a_memo_learns_between_them() {
+    check(|region, family| {
+        let memo = Remembering::of(family);
+        add(family, b"a", 1);
+        let other = spawn(1, move || {
+            family.remove(b"a");
+        });
+        let third = spawn(2, move || {
+            family.remove(b"a");
+        });
+        memo.add(2);
+        other.join().unwrap();
+        third.join().unwrap();
+        let before = value(region, b"a").unwrap_or(0);
+        memo.add(4);
+        assert_eq!(value(region, b"a"), Some(before + 4));
+    });
+}
+
+#[test]
+fn an_add_by_a_memo_beside_an_expiry_is_not_lost() {
+    check(|region, family| {
+        let memo = Remembering::of(family);
+        memo.add(1);
+        memo.add(1);
+        let other = spawn(1, move || {
+            region.sweep();
+            region.sweep();
+        });
+        let looked = memo.find();
+        looked.at(0).add(1);
+        let value = value(region, b"a");
+        assert!(matches!(value, Some(1 | 3)), "{value:?}");
+        drop(looked);
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn two_that_note_and_read_at_once_read_whole_notes() {
+    check(|region, family| {
+        let memo = Arc::new(Remembering::of(family));
+        add(family, b"a", 1);
+        let others = memo.clone();
+        let other = spawn(1, move || {
+            others.add(1);
+            // Both keys are in one block, so the one may take the other's entry.
+            let found = others.0.find(Key::new(1, [1, 0, 0]));
+            found.unwrap_or_else(|unknown| unknown.series(b"b").unwrap()).at(0).add(10);
+        });
+        memo.add(1);
+        memo.add(1);
+        other.join().unwrap();
+        assert_eq!((value(region, b"a"), value(region, b"b")), (Some(4), Some(10)));
     });
 }
 

@@ -18,8 +18,7 @@ impl<M: Metric> Family<Values, M> {
     /// made if it is new. Where there is no room for a new one, or there are more values
     /// than names or fewer, the family's overflow series.
     ///
-    /// Cost: the labels are rendered, hashed once and compared; nothing is allocated
-    /// unless they are longer than 256 bytes.
+    /// Cost: that of [`with`](Self::with) where not all labels are fixed.
     #[inline]
     pub fn with_values(&self, values: &[impl AsRef<str>]) -> Looked<M> {
         self.try_with_values(values).unwrap_or_else(|_| match self.bound.get() {

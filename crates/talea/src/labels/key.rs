@@ -114,3 +114,91 @@ fn words_of(text: &[u8]) -> Option<[u64; Key::WORDS]> {
     let word = |at: usize| Some(u64::from_le_bytes(*text.get(at..)?.first_chunk()?));
     Some([word(0)?, word(last.min(8))?, word(last)?])
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use crate::{LabelValue, StatusClass};
+
+    type Tell<'a> = &'a dyn Fn(&mut LabelKey);
+
+    fn key_of(values: &[Tell<'_>]) -> Option<Key> {
+        let mut key = LabelKey::new();
+        values.iter().for_each(|tell| tell(&mut key));
+        key.done()
+    }
+
+    #[test]
+    fn texts_that_differ_have_keys_that_differ() {
+        let mut texts: Vec<String> = Vec::new();
+        for len in 0..=24 {
+            texts.push("\0".repeat(len));
+            for at in 0..len {
+                texts.extend(["\u{1}", "x"].map(|other| {
+                    let mut text = "\0".repeat(len);
+                    text.replace_range(at..=at, other);
+                    text
+                }));
+            }
+        }
+        let mut seen = HashMap::new();
+        for first in &texts {
+            for second in ["", "\0", "x", "\0\0\0\0\0\0\0\0", "x\0\0\0\0\0\0\0\0"] {
+                for maybe in [None, Some(""), Some("\0"), Some("x")] {
+                    let told: [Tell<'_>; 3] =
+                        [&|key| key.text(first), &|key| key.text(second), &|key| maybe.tell(key)];
+                    let Some(key) = key_of(&told) else { continue };
+                    let words = format!("{key:?}");
+                    let values = (first.clone(), second, maybe);
+                    if let Some(other) = seen.insert(words, values.clone()) {
+                        panic!("{other:?} and {values:?} have one key");
+                    }
+                }
+            }
+        }
+        assert!(seen.len() > 4_000, "{}", seen.len());
+    }
+
+    #[test]
+    fn numbers_and_fixed_values_are_told_apart() {
+        let mut seen = HashMap::new();
+        for class in StatusClass::ALL {
+            for flag in [false, true] {
+                for n in [0, 1, 255, u64::MAX] {
+                    for sign in [-1_i8, 0, 1] {
+                        let told: [Tell<'_>; 4] = [
+                            &|key| class.tell(key),
+                            &|key| n.tell(key),
+                            &|key| flag.tell(key),
+                            &|key| sign.tell(key),
+                        ];
+                        let words = format!("{:?}", key_of(&told).unwrap());
+                        assert_eq!(seen.insert(words, ()), None);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_no_key() {
+        let long = "x".repeat(25);
+        let told: [(&str, Tell<'_>); 6] = [
+            ("a long text", &|key| key.text(&long)),
+            ("texts that are long together", &|key| {
+                (0..2).for_each(|_| key.text("0123456789abcdefg"));
+            }),
+            ("many texts", &|key| (0..4).for_each(|_| key.text(""))),
+            ("many integers", &|key| (0..4).for_each(|n| key.word(n))),
+            ("many combinations", &|key| (0..17).for_each(|_| key.digit(2, 1))),
+            ("a value that displays itself", &|key| crate::Displayed(1).tell(key)),
+        ];
+        for (what, tell) in told {
+            assert!(key_of(&[tell]).is_none(), "{what}");
+        }
+        assert!(key_of(&[&|key| key.text(&long[1..])]).is_some());
+        assert!(key_of(&[&|key| (0..16).for_each(|_| key.digit(2, 1))]).is_some());
+    }
+}
