@@ -67,6 +67,10 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
         true => quote_spanned! {ty.span()=> out.push_displayed::<#ty>(&self.#ident); },
         false => quote!(<#ty as ::talea::LabelValue>::write(&self.#ident, out);),
     });
+    let tells = parts.iter().map(|(_, ident, ty, display)| match display {
+        true => quote!(key.other();),
+        false => quote!(<#ty as ::talea::LabelValue>::tell(&self.#ident, key);),
+    });
     let mut of_digits = digits.iter();
     let writes_nth: Vec<_> = parts
         .iter()
@@ -119,6 +123,10 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
                     #writes
                 )*
                 #closing
+            }
+            #[inline]
+            fn tell(&self, key: &mut ::talea::derived::LabelKey) {
+                #(#tells)*
             }
             fn write_nth(n: usize, out: &mut ::talea::LabelText) {
                 #[allow(unused_mut, unused_variables)]

@@ -63,7 +63,7 @@ pub(crate) fn last_word(text: &[u8]) -> u64 {
 }
 
 #[inline]
-fn fold(a: u64, b: u64) -> u64 {
+pub(crate) fn fold(a: u64, b: u64) -> u64 {
     let wide = u128::from(a) * u128::from(b);
     wide as u64 ^ (wide >> 64) as u64
 }

@@ -24,7 +24,7 @@
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use crate::layout::{FAMILY_LINK, SERIES_LINK, WORD};
-use crate::primitive::AtomicU64;
+use crate::primitive::{AtomicU64, prefetch};
 use crate::region::Region;
 
 /// What a pointer leads to.
@@ -84,14 +84,7 @@ impl Region {
     /// Has the bucket brought near, to be written to.
     #[inline]
     pub(crate) fn prefetch(&self, hash: u64) {
-        #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]
-        {
-            use std::arch::x86_64::{_MM_HINT_ET0, _mm_prefetch};
-            // SAFETY: a hint, which reads nothing whatever the address.
-            unsafe { _mm_prefetch::<_MM_HINT_ET0>(std::ptr::from_ref(self.bucket(hash)).cast()) };
-        }
-        #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri))))]
-        let _ = hash;
+        prefetch(self.bucket(hash));
     }
 
     /// No chain is longer, unless the region is damaged and it is a ring.

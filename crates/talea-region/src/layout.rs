@@ -166,7 +166,9 @@ pub(crate) const FAMILY_LINK: u64 = FAMILY_ALWAYS_USED + WORD;
 /// `hide:1 | sweeps:32`: after how many sweeps an idle series goes, 0 for never;
 /// and whether one that is kept is hidden then.
 pub(crate) const FAMILY_IDLE: u64 = FAMILY_LINK + WORD;
-const _: () = assert!(FAMILY_IDLE + WORD <= FAMILY_LEN);
+/// How many of its series were about to be removed: see `memo.rs`.
+pub(crate) const FAMILY_REMOVALS: u64 = FAMILY_IDLE + WORD;
+const _: () = assert!(FAMILY_REMOVALS + WORD <= FAMILY_LEN);
 
 /// Words of a set of process slots.
 pub(crate) const SLOT_WORDS: u64 = SLOT_COUNT.div_ceil(64);

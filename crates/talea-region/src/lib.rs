@@ -19,7 +19,7 @@
 //! `docs/region-format.md`. All unsafe code of the Rust side is here:
 //! `restartable.rs` (the per-CPU adds), `mapping.rs`, `slots.rs` and `region.rs`
 //! (system calls and what they return), `reader.rs` and `texts.rs` (words seen
-//! as bytes), `planes.rs` (a cell's copy in another plane), `index.rs` (a prefetch) and
+//! as bytes), `planes.rs` (a cell's copy in another plane), `primitive.rs` (a prefetch) and
 //! `models.rs` (a model's region is freed).
 
 #![allow(unsafe_code)]
@@ -36,6 +36,7 @@ mod hash;
 mod index;
 mod layout;
 mod mapping;
+mod memo;
 #[cfg(all(test, loom))]
 mod models;
 mod more;
@@ -63,6 +64,7 @@ pub use families::{Family, FamilySpec, Registered};
 pub use file::Opened;
 pub use guard::Guard;
 pub use layout::{LAYOUT_VERSION, MAX_LEN, MIN_LEN};
+pub use memo::{Key, Memo, Unknown};
 #[cfg(all(target_os = "linux", not(loom)))]
 pub use reader::Reader;
 pub use region::{Config, Part, Region, Usage};

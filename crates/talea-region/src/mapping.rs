@@ -70,6 +70,27 @@ impl Mapping {
     }
 }
 
+/// Words of a cache line.
+pub(crate) const LINE_WORDS: usize = 8;
+
+/// So many zeroed cache lines that no other process sees, never given back; `None`
+/// where there is no memory. On Linux they have pages once they are used.
+pub(crate) fn own_lines(lines: u64) -> Option<&'static [[AtomicU64; LINE_WORDS]]> {
+    let bytes =
+        (lines as usize).checked_mul(size_of::<[u64; LINE_WORDS]>()).filter(|&len| len > 0)?;
+    #[cfg(loom)]
+    return Some(Vec::leak(
+        (0..bytes / 64).map(|_| std::array::from_fn(|_| AtomicU64::new(0))).collect(),
+    ));
+    #[cfg(not(loom))]
+    {
+        let base = own_bytes(bytes)?;
+        // SAFETY: the memory is fresh, zeroed, aligned to a page, as long as these
+        // lines, and never given back; an atomic may hold any bits.
+        Some(unsafe { std::slice::from_raw_parts(base.cast(), lines as usize) })
+    }
+}
+
 #[cfg(all(target_os = "linux", not(loom)))]
 mod linux {
     use super::*;
@@ -295,6 +316,16 @@ mod linux {
         lock
     }
 
+    /// Memory of this process: zeroed pages, which are there once they are touched.
+    pub(crate) fn own_bytes(len: usize) -> Option<*const u8> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a fresh mapping at an address of the kernel's choice touches no
+        // memory of ours.
+        let base = unsafe { libc::mmap(std::ptr::null_mut(), len, access, flags, -1, 0) };
+        (base != libc::MAP_FAILED).then_some(base.cast_const().cast())
+    }
+
     fn map(file: &File, len: u64) -> io::Result<&'static [AtomicU64]> {
         // SAFETY: a fresh shared mapping at an address of the kernel's choice
         // touches no memory of ours.
@@ -320,13 +351,26 @@ mod linux {
 }
 
 #[cfg(all(target_os = "linux", not(loom)))]
+use linux::own_bytes;
+#[cfg(all(target_os = "linux", not(loom)))]
 pub(crate) use linux::{alone_with, is_tmpfs};
+#[cfg(not(any(target_os = "linux", loom)))]
+use portable::own_bytes;
 
 #[cfg(any(test, not(target_os = "linux"), loom))]
 mod portable {
     use super::*;
     #[cfg(not(loom))]
     use std::alloc::{Layout, alloc_zeroed};
+
+    /// Memory of this process: zeroed, from the heap.
+    #[cfg(not(loom))]
+    pub(crate) fn own_bytes(len: usize) -> Option<*const u8> {
+        let layout = Layout::from_size_align(len, 4096).ok().filter(|layout| layout.size() > 0)?;
+        // SAFETY: the layout's size is not zero.
+        let base = unsafe { alloc_zeroed(layout) };
+        (!base.is_null()).then_some(base.cast_const())
+    }
 
     /// Memory of this process alone: all of it is there from the start.
     #[derive(Debug)]
@@ -342,13 +386,7 @@ mod portable {
 
         #[cfg(not(loom))]
         pub(super) fn anonymous(len: u64) -> io::Result<(Self, &'static [AtomicU64])> {
-            let layout = Layout::from_size_align(len as usize, 4096)
-                .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-            // SAFETY: the layout's size is not zero: a region has a least length.
-            let base = unsafe { alloc_zeroed(layout) };
-            if base.is_null() {
-                return Err(io::ErrorKind::OutOfMemory.into());
-            }
+            let base = own_bytes(len as usize).ok_or(io::ErrorKind::OutOfMemory)?;
             // SAFETY: fresh, zeroed, aligned memory of this length that is never
             // freed; an atomic may hold any bits.
             let words = unsafe { std::slice::from_raw_parts(base.cast(), (len / 8) as usize) };

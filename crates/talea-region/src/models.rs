@@ -15,14 +15,30 @@ use crate::guard::MODEL_THREAD;
 use crate::hash::hash;
 use crate::layout::*;
 use crate::mapping::Mapping;
+use crate::memo::{Key, Memo};
+use crate::record::Head;
 use crate::region::{Config, Region};
+use crate::series::Looked;
 
 const LEN: u64 = 16 * PAGE;
 
 /// Runs a model, with a fresh region for every order of events.
 fn check(model: impl Fn(&'static Region, Family) + Send + Sync + 'static) {
-    // Sweeps read a great many words; each read is an event.
+    check_by(loom::model::Builder::new(), model);
+}
+
+/// The same with one interruption at most, where more take many minutes.
+fn check_briefly(model: impl Fn(&'static Region, Family) + Send + Sync + 'static) {
     let mut checker = loom::model::Builder::new();
+    checker.preemption_bound = Some(1);
+    check_by(checker, model);
+}
+
+fn check_by(
+    mut checker: loom::model::Builder,
+    model: impl Fn(&'static Region, Family) + Send + Sync + 'static,
+) {
+    // Sweeps read a great many words; each read is an event.
     checker.max_branches = 20_000;
     let orders = Arc::new(AtomicU64::new(0));
     let counted = orders.clone();
@@ -57,6 +73,36 @@ fn spawn(number: u64, work: impl FnOnce() + 'static) -> thread::JoinHandle<()> {
 
 fn add(family: Family, text: &[u8], n: u64) {
     family.series(text).unwrap().at(0).add(n);
+}
+
+/// A memo of a model, which gives its memory back.
+struct Remembering(Memo);
+
+impl Remembering {
+    fn of(family: Family) -> Self {
+        Self(Memo::of(family).unwrap())
+    }
+
+    /// `a` by its key.
+    fn find(&self) -> Looked {
+        let found = self.0.find(Key::new(0, [1, 0, 0]));
+        found.unwrap_or_else(|unknown| unknown.series(b"a").unwrap())
+    }
+
+    fn add(&self, n: u64) {
+        self.find().at(0).add(n);
+    }
+}
+
+impl Drop for Remembering {
+    fn drop(&mut self) {
+        let entries = self.0.entries;
+        // SAFETY: the entries were leaked from a vector of this length, and this memo
+        // alone has them.
+        unsafe {
+            drop(Vec::from_raw_parts(entries.as_ptr().cast_mut(), entries.len(), entries.len()))
+        };
+    }
 }
 
 fn value(region: &'static Region, text: &[u8]) -> Option<u64> {
@@ -187,6 +233,91 @@ fn what_is_looked_up_is_not_used_for_another_series() {
         add(family, b"a", 1);
         other.join().unwrap();
         assert_eq!(value(region, b"b"), Some(10));
+    });
+}
+
+#[test]
+fn what_a_memo_finds_is_not_used_for_another_series() {
+    check_briefly(|region, family| {
+        let memo = Remembering::of(family);
+        memo.add(1);
+        memo.add(1);
+        let other = spawn(1, move || {
+            family.remove(b"a");
+            region.sweep();
+            add(family, b"b", 10);
+        });
+        memo.add(1);
+        other.join().unwrap();
+        assert_eq!(value(region, b"b"), Some(10));
+    });
+}
+
+#[test]
+fn what_a_memo_learns_beside_a_removal_is_not_what_was_removed() {
+    check_briefly(|region, family| {
+        let memo = Remembering::of(family);
+        add(family, b"a", 1);
+        let other = spawn(1, move || assert!(family.remove(b"a")));
+        // It may find the series that goes, and must not note that.
+        memo.add(2);
+        other.join().unwrap();
+        let before = value(region, b"a").unwrap_or(0);
+        memo.add(4);
+        memo.add(8);
+        assert_eq!(value(region, b"a"), Some(before + 12));
+    });
+}
+
+#[test]
+fn a_series_that_a_killed_remover_left_marked_goes_from_a_memo_with_the_next_removal() {
+    check(|region, family| {
+        let memo = Remembering::of(family);
+        add(family, b"a", 1);
+        let other = spawn(1, move || {
+            // So far the one that is killed got.
+            let marked = Head { going: true, ..Head::unpack(0) }.pack(0);
+            region.series_word(0, SERIES_HEAD).fetch_or(marked, Relaxed);
+            assert!(region.remove(&region.enter(), 0));
+        });
+        memo.add(2);
+        other.join().unwrap();
+        let before = value(region, b"a").unwrap_or(0);
+        memo.add(4);
+        assert_eq!(value(region, b"a"), Some(before + 4));
+    });
+}
+
+#[test]
+fn an_add_by_a_memo_beside_an_expiry_is_not_lost() {
+    check(|region, family| {
+        let memo = Remembering::of(family);
+        memo.add(1);
+        memo.add(1);
+        let other = spawn(1, move || {
+            region.sweep();
+            region.sweep();
+        });
+        let looked = memo.find();
+        looked.at(0).add(1);
+        let value = value(region, b"a");
+        assert!(matches!(value, Some(1 | 3)), "{value:?}");
+        drop(looked);
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn two_that_note_at_once_read_whole_notes() {
+    check_briefly(|region, family| {
+        let memo = Arc::new(Remembering::of(family));
+        add(family, b"a", 1);
+        let others = memo.clone();
+        let other = spawn(1, move || others.add(1));
+        memo.add(1);
+        memo.add(1);
+        other.join().unwrap();
+        assert_eq!(value(region, b"a"), Some(4));
     });
 }
 

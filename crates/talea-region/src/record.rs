@@ -40,13 +40,15 @@ pub(crate) fn state(head: u64) -> u64 {
 }
 
 /// The head of a series that was published, unpacked from
-/// `state:8 | lasting:1 | hidden:1 | 0:6 | looked_up:16 | family:32`.
+/// `state:8 | lasting:1 | hidden:1 | going:1 | 0:5 | looked_up:16 | family:32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     /// It stays as long as its family.
     pub(crate) lasting: bool,
     /// It is left out of snapshots until its value changes.
     pub(crate) hidden: bool,
+    /// Somebody was about to remove it; from then on it is not remembered in memos.
+    pub(crate) going: bool,
     /// The low bits of the number of the sweep during which it was last looked up.
     pub(crate) looked_up: u16,
     pub(crate) family: u32,
@@ -57,6 +59,7 @@ impl Head {
         state
             | u64::from(self.lasting) << 8
             | u64::from(self.hidden) << 9
+            | u64::from(self.going) << 10
             | u64::from(self.looked_up) << 16
             | u64::from(self.family) << 32
     }
@@ -65,6 +68,7 @@ impl Head {
         Self {
             lasting: head >> 8 & 1 == 1,
             hidden: head >> 9 & 1 == 1,
+            going: head >> 10 & 1 == 1,
             looked_up: (head >> 16) as u16,
             family: (head >> 32) as u32,
         }
@@ -251,8 +255,9 @@ mod tests {
 
     #[test]
     fn heads_and_runs_survive_packing() {
-        for (lasting, hidden) in [(true, false), (false, true)] {
-            let head = Head { lasting, hidden, looked_up: 0xABCD, family: u32::MAX - 1 };
+        for n in 0..3 {
+            let [lasting, hidden, going] = [0, 1, 2].map(|bit| bit == n);
+            let head = Head { lasting, hidden, going, looked_up: 0xABCD, family: u32::MAX - 1 };
             let packed = head.pack(PUBLISHED);
             assert_eq!((state(packed), Head::unpack(packed)), (PUBLISHED, head));
         }

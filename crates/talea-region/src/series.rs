@@ -18,8 +18,8 @@ use crate::region::{Region, unix_nanos_about};
 /// them outlive it. To hold on to a series, [`keep`](Self::keep) it.
 #[derive(Debug)]
 pub struct Looked {
-    cells: Cells,
-    guard: Guard,
+    pub(crate) cells: Cells,
+    pub(crate) guard: Guard,
 }
 
 impl Deref for Looked {
@@ -84,7 +84,7 @@ mod expectation {
 }
 
 /// Why a series that was found has no cells.
-enum Missed {
+pub(crate) enum Missed {
     /// It was removed since.
     Removed,
     /// Its record says that they lie where none can.
@@ -118,7 +118,7 @@ impl Family {
     #[inline]
     pub fn series(&self, text: &[u8]) -> Result<Looked, Overflow> {
         let guard = self.region.enter();
-        let (_, cells) = self.find_or_make(&guard, text, Term::Passing)?;
+        let (_, cells) = self.found_or_made(&guard, text)?;
         Ok(Looked { cells, guard })
     }
 
@@ -154,8 +154,8 @@ impl Family {
     pub fn remove(&self, text: &[u8]) -> bool {
         let region = self.region;
         let guard = region.enter();
-        let hash = hash(region.seed, u64::from(self.id), text);
-        let Ok(id) = region.find(Kind::Series, hash, |id| self.is(id, text)) else { return false };
+        let found = region.find(Kind::Series, self.hash(text), |id| self.is(id, text));
+        let Ok(id) = found else { return false };
         let removed = region.remove(&guard, id);
         region.sweep_a_little(&guard, 0);
         removed
@@ -165,13 +165,27 @@ impl Family {
         let guard = self.region.enter();
         loop {
             let (id, cells) = self.find_or_make(&guard, text, term)?;
-            let lasting = Head { lasting: true, hidden: false, looked_up: 0, family: 0 }.pack(0);
+            let lasting = Head { lasting: true, ..Head::unpack(0) }.pack(0);
             let before = self.region.series_word(id, SERIES_HEAD).fetch_or(lasting, AcqRel);
             // Unless somebody removed it in between.
             if record::state(before) == PUBLISHED {
                 return Ok(cells);
             }
         }
+    }
+
+    /// A series that passes, and which it is if it was there already.
+    #[inline]
+    pub(crate) fn found_or_made(
+        &self,
+        guard: &Guard,
+        text: &[u8],
+    ) -> Result<(Option<u32>, Cells), Overflow> {
+        let hash = self.hash(text);
+        if let Some((id, cells)) = self.find(guard, hash, text) {
+            return Ok((Some(id), cells));
+        }
+        self.make(guard, hash, text, Term::Passing).map(|(_, cells)| (None, cells))
     }
 
     #[inline]
@@ -181,18 +195,28 @@ impl Family {
         text: &[u8],
         term: Term,
     ) -> Result<(u32, Cells), Overflow> {
-        let hash = hash(self.region.seed, u64::from(self.id), text);
+        let hash = self.hash(text);
+        match self.find(guard, hash, text) {
+            Some(found) => Ok(found),
+            None => self.make(guard, hash, text, term),
+        }
+    }
+
+    /// A series that is there, unless a new one is expected: then it is not looked for.
+    #[inline]
+    fn find(&self, guard: &Guard, hash: u64, text: &[u8]) -> Option<(u32, Cells)> {
         if expectation::is_new() {
-            return self.make(guard, hash, text, term, true);
+            return None;
         }
-        let found = self.region.find(Kind::Series, hash, |id| self.is(id, text));
-        match found.map(|id| self.look_up(guard, id)) {
-            Ok(Ok(found)) => {
-                expectation::was_new(false);
-                Ok(found)
-            }
-            _ => self.make(guard, hash, text, term, false),
-        }
+        let id = self.region.find(Kind::Series, hash, |id| self.is(id, text)).ok()?;
+        let found = self.look_up(guard, id).ok()?;
+        expectation::was_new(false);
+        Some(found)
+    }
+
+    #[inline]
+    fn hash(&self, text: &[u8]) -> u64 {
+        hash(self.region.seed, u64::from(self.id), text)
     }
 
     #[cold]
@@ -202,9 +226,8 @@ impl Family {
         hash: u64,
         text: &[u8],
         term: Term,
-        prepare: bool,
     ) -> Result<(u32, Cells), Overflow> {
-        let made = self.try_make(guard, hash, text, term, prepare);
+        let made = self.try_make(guard, hash, text, term, expectation::is_new());
         if made.is_err() {
             self.word(FAMILY_DROPPED).fetch_add(1, Relaxed);
         }
@@ -309,7 +332,7 @@ impl Family {
     /// The cells of a series that was found in the index, which is thereby looked
     /// up.
     #[inline]
-    fn look_up(&self, guard: &Guard, id: u32) -> Result<(u32, Cells), Missed> {
+    pub(crate) fn look_up(&self, guard: &Guard, id: u32) -> Result<(u32, Cells), Missed> {
         let word = self.region.series_word(id, SERIES_HEAD);
         let mut seen = word.load(Acquire);
         let sweep = guard.sweep() as u16;
@@ -318,9 +341,7 @@ impl Family {
                 PUBLISHED => Head { looked_up: sweep, ..Head::unpack(seen) },
                 // Whoever finds it says that it is public: its maker may have died
                 // before it could.
-                BUILDING => {
-                    Head { lasting: false, hidden: false, looked_up: sweep, family: self.id }
-                }
+                BUILDING => Head { looked_up: sweep, family: self.id, ..Head::unpack(0) },
                 _ => return Err(Missed::Removed),
             };
             match word.compare_exchange(seen, head.pack(PUBLISHED), AcqRel, Acquire) {

@@ -138,6 +138,7 @@ impl Region {
     }
 
     /// This process's slot; `SLOT_COUNT` where it has none.
+    #[inline]
     pub(crate) fn own_slot(&self) -> u64 {
         self.own.slot.load(Relaxed)
     }

@@ -235,10 +235,15 @@ impl Region {
 
     /// Makes a series a removed one; the head as it is where it is another.
     fn take_out(&self, id: u32, seen: u64) -> Result<(), u64> {
-        let head = Head::unpack(seen);
-        let removed = head.pack(REMOVED);
+        let head = Head { going: true, ..Head::unpack(seen) };
+        let (going, removed) = (head.pack(PUBLISHED), head.pack(REMOVED));
         let word = self.series_word(id, SERIES_HEAD);
-        word.compare_exchange(seen, removed, AcqRel, Acquire)?;
+        if seen != going {
+            word.compare_exchange(seen, going, AcqRel, Acquire)?;
+        }
+        // In this order: `memo.rs` says why.
+        self.family_word(head.family, FAMILY_REMOVALS).fetch_add(1, AcqRel);
+        word.compare_exchange(going, removed, AcqRel, Acquire)?;
         self.mark(M_WAITING).fetch_add(1, Relaxed);
         let count = self.family_word(head.family, FAMILY_SERIES);
         // A process that is killed right here leaves the count one too high.
@@ -306,7 +311,7 @@ impl Region {
         if linked {
             // It was published and its maker could not say so any more.
             let looked_up = self.sweep_number() as u16;
-            let head = Head { lasting: false, hidden: false, looked_up, family };
+            let head = Head { lasting: false, hidden: false, going: false, looked_up, family };
             let word = self.series_word(id, SERIES_HEAD);
             let _ = word.compare_exchange(seen, head.pack(PUBLISHED), AcqRel, Relaxed);
         } else if self.take_alone(id, seen) {

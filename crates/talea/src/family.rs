@@ -5,11 +5,11 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::sync::OnceLock;
 
-use talea_region::Guard;
+use talea_region::{Guard, Memo, Unknown};
 
 use crate::buckets::Grid;
 use crate::error::Refused;
-use crate::labels::{LabelText, Labels, pairs};
+use crate::labels::{LabelKey, LabelText, Labels, pairs};
 use crate::lazy::Lazy;
 use crate::metric::Metric;
 use crate::slot::{self, Slot};
@@ -47,6 +47,8 @@ pub(crate) struct Bound<M: Metric> {
     /// Where the combinations are fixed, a place for each, filled as they are
     /// met; else empty. It lives as long as the region.
     pub(crate) fixed: &'static [OnceLock<M::Bound>],
+    /// Where they are not, what this process remembers of look-ups.
+    pub(crate) memo: Option<&'static Memo>,
     /// What stands before each value, where the labels' names are known at run time.
     pub(crate) openings: &'static [String],
 }
@@ -74,36 +76,73 @@ impl<M: Metric> slot::Bound for Bound<M> {
 }
 
 impl<M: Metric> Bound<M> {
-    /// Finds or makes a series by its label text, and remembers it in its place,
-    /// if it has one. What overflows is not remembered.
+    /// Finds or makes a series, and remembers it in its place, if it has one, or by
+    /// its values. What overflows is not remembered.
     ///
     /// Out of line, so that what is found by arithmetic is found in place.
     #[inline(never)]
     fn resolve(&self, labels: &impl Labels, place: Option<&OnceLock<M::Bound>>) -> Looked<M> {
-        self.try_resolve(|text| labels.write(text), place).unwrap_or_else(|_| self.overflowing())
+        let found = match place {
+            Some(place) => self.fill(place, |text| labels.write(text)),
+            None => self.try_resolve(|key| labels.tell(key), |text| labels.write(text)),
+        };
+        found.unwrap_or_else(|_| self.overflowing())
     }
 
-    /// The same, or why not.
+    /// Finds or makes a series that has a place.
+    fn fill(
+        &self,
+        place: &OnceLock<M::Bound>,
+        write: impl FnOnce(&mut LabelText),
+    ) -> Result<Looked<M>, Refused> {
+        let mut text = LabelText::new();
+        write(&mut text);
+        let cells = self.family.lasting_series(text.as_bytes())?;
+        Ok(Looked::lasting(Slot::Bound(*place.get_or_init(|| M::bind(cells, self.grid)))))
+    }
+
+    /// Finds or makes one that has none: by what it is remembered by, or else by its
+    /// label text.
     #[inline]
     pub(crate) fn try_resolve(
         &self,
+        tell: impl FnOnce(&mut LabelKey),
         write: impl FnOnce(&mut LabelText),
-        place: Option<&OnceLock<M::Bound>>,
+    ) -> Result<Looked<M>, Refused> {
+        let mut key = LabelKey::new();
+        tell(&mut key);
+        let unknown = match (self.memo, key.done()) {
+            (Some(memo), Some(key)) => match memo.find(key) {
+                Ok(found) => return Ok(self.passing(found)),
+                Err(unknown) => Some(unknown),
+            },
+            _ => None,
+        };
+        self.search(unknown, write)
+    }
+
+    /// Out of line, with all the room that label text takes.
+    #[inline(never)]
+    fn search(
+        &self,
+        unknown: Option<Unknown<'_>>,
+        write: impl FnOnce(&mut LabelText),
     ) -> Result<Looked<M>, Refused> {
         // Written in place: moving the text would cost as much as hashing it.
         let mut text = LabelText::new();
         write(&mut text);
-        Ok(match place {
-            Some(place) => {
-                let cells = self.family.lasting_series(text.as_bytes())?;
-                Looked::lasting(Slot::Bound(*place.get_or_init(|| M::bind(cells, self.grid))))
-            }
-            None => {
-                let (cells, guard) = self.family.series(text.as_bytes())?.into_parts();
-                let bound = M::bind(cells, self.grid);
-                Looked { metric: M::holding(Slot::Borrowed(bound)), _guard: Some(guard) }
-            }
-        })
+        let found = match unknown {
+            Some(unknown) => unknown.series(text.as_bytes())?,
+            None => self.family.series(text.as_bytes())?,
+        };
+        Ok(self.passing(found))
+    }
+
+    #[inline]
+    fn passing(&self, found: talea_region::Looked) -> Looked<M> {
+        let (cells, guard) = found.into_parts();
+        let bound = M::bind(cells, self.grid);
+        Looked { metric: M::holding(Slot::Borrowed(bound)), _guard: Some(guard) }
     }
 
     pub(crate) fn overflowing(&self) -> Looked<M> {
@@ -174,11 +213,13 @@ impl<L: 'static, M: Metric> Family<L, M> {
     /// room for a new one, the family's overflow series.
     ///
     /// Cost: where all labels are fixed (enums, bools) and have at most 4,096
-    /// combinations, some arithmetic and a load; else the labels are rendered, hashed
-    /// once and compared, and this thread announces in a word of its own that it looks.
-    /// Nothing is allocated unless they are longer than 256 bytes. [`keep`](Looked::keep)
-    /// the result where the labels are known beforehand: a kept handle costs
-    /// nothing to find.
+    /// combinations, some arithmetic and a load. Else this thread announces in a word of
+    /// its own that it looks; a combination that this process found before is
+    /// remembered, where its texts and integers have 24 bytes together at most, and takes
+    /// a hash and a cache line. (That takes 128 to 256 bytes of the process for each, at
+    /// most 4 MiB.) Others are rendered, hashed and compared. Nothing is allocated unless
+    /// they are longer than 256 bytes. [`keep`](Looked::keep) the result where the labels
+    /// are known beforehand: a kept handle costs nothing to find.
     #[inline]
     pub fn with<Q: Labels<Static = L>>(&self, labels: Q) -> Looked<M> {
         let Some(bound) = self.bound.get() else { return Looked::lasting(Slot::late()) };
@@ -202,7 +243,10 @@ impl<L: 'static, M: Metric> Family<L, M> {
         let place = bound.fixed.get(labels.index());
         match place.and_then(|place| place.get().copied()) {
             Some(found) => Ok(Looked::lasting(Slot::Bound(found))),
-            None => bound.try_resolve(|text| labels.write(text), place),
+            None => match place {
+                Some(place) => bound.fill(place, |text| labels.write(text)),
+                None => bound.try_resolve(|key| labels.tell(key), |text| labels.write(text)),
+            },
         }
     }
 

@@ -140,5 +140,5 @@ pub mod guide {}
 #[doc(hidden)]
 pub mod derived {
     pub use crate::labels::mixed_radix::{pop, product, push};
-    pub use crate::labels::{LabelSet, Member};
+    pub use crate::labels::{LabelKey, LabelSet, Member};
 }

@@ -2,9 +2,10 @@
 
 use std::any::{Any, TypeId};
 use std::collections::HashSet;
+use std::marker::PhantomData;
 use std::sync::{OnceLock, PoisonError};
 
-use talea_region::{Combine, FamilyError, FamilySpec, Registered, Storage};
+use talea_region::{Combine, FamilyError, FamilySpec, Memo, Registered, Storage};
 
 use crate::buckets::Grid;
 use crate::definition::Definition;
@@ -103,14 +104,17 @@ struct Group<'a> {
     cardinality: Option<usize>,
     fault: Option<String>,
     write_nth: fn(usize, &mut LabelText),
-    /// Whose numbers the combinations have.
-    numbered_by: TypeId,
+    /// Whose numbers and keys the combinations have.
+    told_by: TypeId,
 }
+
+/// Tells combinations that have no numbers.
+struct Open<L>(PhantomData<L>);
 
 impl Group<'_> {
     fn of<L: Labels + 'static>() -> Self {
-        let (cardinality, numbered_by) = (L::cardinality(), TypeId::of::<L>());
-        Self { cardinality, numbered_by, ..Self::open::<L>() }
+        let (cardinality, told_by) = (L::cardinality(), TypeId::of::<L>());
+        Self { cardinality, told_by, ..Self::open::<L>() }
     }
 
     /// As if no label's values were fixed: its combinations have no numbers.
@@ -120,7 +124,7 @@ impl Group<'_> {
             cardinality: None,
             fault: L::fault(),
             write_nth: L::write_nth,
-            numbered_by: TypeId::of::<Values>(),
+            told_by: TypeId::of::<Open<L>>(),
         }
     }
 
@@ -175,7 +179,7 @@ impl Registry {
             cardinality: None,
             fault: None,
             write_nth: |_, _| {},
-            numbered_by: TypeId::of::<Values>(),
+            told_by: TypeId::of::<Values>(),
         };
         let family = Family::new();
         bind(&family.bound, self.bound::<M>(&opts, &group)?, &opts)?;
@@ -298,7 +302,7 @@ fn bound_once<M: Metric>(
     group: &Group<'_>,
     definition: &Definition,
 ) -> Result<family::Bound<M>, String> {
-    let key = (family.number(), group.numbered_by, TypeId::of::<M>());
+    let key = (family.number(), group.told_by, TypeId::of::<M>());
     let found = bounds
         .get(&key)
         .and_then(|found: &Box<dyn Any + Send + Sync>| found.downcast_ref::<family::Bound<M>>());
@@ -319,10 +323,17 @@ fn bound_once<M: Metric>(
         grid,
         overflow: M::bind(overflow, grid),
         fixed: Vec::leak((0..places).map(|_| OnceLock::new()).collect()),
+        memo: if places > 0 { None } else { memo(family) },
         openings: Vec::leak(values::openings(group.names)),
     };
     bounds.insert(key, Box::new(bound));
     Ok(bound)
+}
+
+/// What the process will remember of look-ups; where there is no memory for it, each is
+/// by its text.
+fn memo(family: talea_region::Family) -> Option<&'static Memo> {
+    Memo::of(family).map(|memo| &*Box::leak(Box::new(memo)))
 }
 
 /// How many label combinations there are, where that is fixed.

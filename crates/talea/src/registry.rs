@@ -23,8 +23,8 @@ use crate::told;
 pub struct Registry {
     pub(crate) region: &'static Region,
     refresh: Arc<Mutex<Vec<Arc<Refresh>>>>,
-    /// What handles point to, by the family's number, who numbers its label
-    /// combinations, and its metric type.
+    /// What handles point to, by the family's number, who tells its label
+    /// combinations apart, and its metric type.
     pub(crate) bounds: Arc<Mutex<Bounds>>,
     pub(crate) kept: Arc<KeptWindows>,
 }

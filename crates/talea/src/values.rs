@@ -3,7 +3,7 @@
 
 use crate::error::Refused;
 use crate::family::{Family, Looked};
-use crate::labels::LabelText;
+use crate::labels::{LabelKey, LabelText};
 use crate::metric::Metric;
 use crate::names::is_plain_label;
 use crate::slot::Slot;
@@ -18,8 +18,7 @@ impl<M: Metric> Family<Values, M> {
     /// made if it is new. Where there is no room for a new one, or there are more values
     /// than names or fewer, the family's overflow series.
     ///
-    /// Cost: the labels are rendered, hashed once and compared; nothing is allocated
-    /// unless they are longer than 256 bytes.
+    /// Cost: that of [`with`](Self::with) where not all labels are fixed.
     #[inline]
     pub fn with_values(&self, values: &[impl AsRef<str>]) -> Looked<M> {
         self.try_with_values(values).unwrap_or_else(|_| match self.bound.get() {
@@ -36,7 +35,8 @@ impl<M: Metric> Family<Values, M> {
     pub fn try_with_values(&self, values: &[impl AsRef<str>]) -> Result<Looked<M>, Refused> {
         let Some(bound) = self.bound.get() else { return Ok(Looked::lasting(Slot::late())) };
         check(bound.openings, values)?;
-        bound.try_resolve(|text| write(text, bound.openings, values), None)
+        let tell = |key: &mut LabelKey| values.iter().for_each(|value| key.text(value.as_ref()));
+        bound.try_resolve(tell, |text| write(text, bound.openings, values))
     }
 
     /// Removes a label combination, as [`Family::remove`]; false also where there are more

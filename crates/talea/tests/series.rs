@@ -94,3 +94,44 @@ fn more_users_than_the_limit_come_and_go_without_overflow() {
     }
     assert_eq!(calls.dropped(), 0);
 }
+
+#[test]
+fn a_combination_that_is_remembered_is_the_same_for_every_type_of_labels() {
+    #[derive(Labels)]
+    struct Told<'a> {
+        on: bool,
+        user: &'a str,
+    }
+    #[derive(Labels)]
+    struct Texts<'a> {
+        on: &'a str,
+        user: &'a str,
+    }
+    let registry = Registry::for_test().unwrap();
+    let opts = || Opts::new("calls", "Calls.");
+    let told: Family<Told<'static>, Counter> = registry.register(opts()).unwrap();
+    let texts: Family<Texts<'static>, Counter> = registry.register(opts()).unwrap();
+    let values = registry.family::<Counter>(opts(), &["on", "user"]).unwrap();
+    // Often enough that each of them remembers, and between removals.
+    for round in 1..=4 {
+        for _ in 0..4 {
+            for (on, text) in [(false, "false"), (true, "true")] {
+                for user in ["", "a", "\0", "a user of 17 byte", "a user of more than 24 bytes"] {
+                    told.with(Told { on, user }).inc();
+                    texts.with(Texts { on: text, user }).inc();
+                    values.with_values(&[text, user]).inc();
+                }
+            }
+        }
+        let snapshot = registry.snapshot();
+        for (on, user) in [("false", "a"), ("true", ""), ("true", "a user of 17 byte")] {
+            let found = snapshot.value("calls_total", &[("on", on), ("user", user)]);
+            assert_eq!(found, Some(12.0), "round {round}");
+        }
+        assert_eq!(snapshot.total("calls_total", &[]), Some(120.0));
+        match round % 2 {
+            0 => assert!(told.wipe()),
+            _ => assert_eq!(texts.remove_matching(&[]), 10),
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 mod displayed;
 mod http;
+mod key;
 pub(crate) mod mixed_radix;
 mod set;
 mod table;
@@ -10,6 +11,7 @@ mod values;
 
 pub use displayed::Displayed;
 pub use http::{HttpMethod, StatusClass};
+pub use key::LabelKey;
 pub use set::{LabelSet, Member};
 pub use text::LabelText;
 pub(crate) use text::{RawLabel, pairs, raw_labels};
@@ -68,6 +70,11 @@ pub trait Labels {
     }
     /// Writes each label, in order.
     fn write(&self, out: &mut LabelText);
+    /// What a look-up is remembered by.
+    #[doc(hidden)]
+    fn tell(&self, key: &mut LabelKey) {
+        key.other();
+    }
     /// Writes the combination with this [`index`](Self::index), where they are
     /// fixed: the same text as that combination writes itself.
     fn write_nth(n: usize, out: &mut LabelText) {
@@ -85,6 +92,8 @@ impl Labels for () {
     }
     #[inline]
     fn write(&self, _: &mut LabelText) {}
+    #[inline]
+    fn tell(&self, _: &mut LabelKey) {}
 }
 
 /// So that `with(&labels)` works, where the labels are used again.
@@ -105,6 +114,10 @@ impl<T: Labels + ?Sized> Labels for &T {
     #[inline]
     fn write(&self, out: &mut LabelText) {
         (**self).write(out);
+    }
+    #[inline]
+    fn tell(&self, key: &mut LabelKey) {
+        (**self).tell(key);
     }
     #[inline]
     fn write_nth(n: usize, out: &mut LabelText) {
@@ -161,6 +174,15 @@ pub trait LabelValue {
     }
     /// Writes the value; it is escaped on the way.
     fn write(&self, out: &mut LabelText);
+    /// What a look-up is remembered by.
+    #[doc(hidden)]
+    #[inline]
+    fn tell(&self, key: &mut LabelKey) {
+        match Self::cardinality() {
+            Some(values) => key.digit(values, self.index()),
+            None => key.other(),
+        }
+    }
     /// Writes the value with this [`index`](Self::index), where they are fixed.
     fn write_nth(n: usize, out: &mut LabelText) {
         let _ = (n, out);

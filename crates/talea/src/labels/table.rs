@@ -249,7 +249,7 @@ fn fold(a: u64, b: u64) -> u64 {
 /// All of a text of less than 8 bytes, as two parts that overlap or one of three
 /// bytes.
 #[inline]
-fn short(text: &[u8]) -> u64 {
+pub(super) fn short(text: &[u8]) -> u64 {
     if let (Some(first), Some(last)) = (text.first_chunk(), text.last_chunk()) {
         return u64::from(u32::from_le_bytes(*first)) << 32 | u64::from(u32::from_le_bytes(*last));
     }

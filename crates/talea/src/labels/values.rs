@@ -4,12 +4,16 @@ use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::{LabelText, LabelValue};
+use super::{LabelKey, LabelText, LabelValue};
 
 impl LabelValue for str {
     #[inline]
     fn write(&self, out: &mut LabelText) {
         out.push_escaped(self);
+    }
+    #[inline]
+    fn tell(&self, key: &mut LabelKey) {
+        key.text(self);
     }
 }
 
@@ -18,6 +22,10 @@ impl LabelValue for String {
     fn write(&self, out: &mut LabelText) {
         out.push_escaped(self);
     }
+    #[inline]
+    fn tell(&self, key: &mut LabelKey) {
+        key.text(self);
+    }
 }
 
 impl LabelValue for Cow<'_, str> {
@@ -25,12 +33,20 @@ impl LabelValue for Cow<'_, str> {
     fn write(&self, out: &mut LabelText) {
         out.push_escaped(self);
     }
+    #[inline]
+    fn tell(&self, key: &mut LabelKey) {
+        key.text(self);
+    }
 }
 
 impl LabelValue for char {
     #[inline]
     fn write(&self, out: &mut LabelText) {
         out.push_escaped(self.encode_utf8(&mut [0; 4]));
+    }
+    #[inline]
+    fn tell(&self, key: &mut LabelKey) {
+        key.word(u64::from(u32::from(*self)));
     }
 }
 
@@ -73,6 +89,17 @@ impl<T: LabelValue> LabelValue for Option<T> {
         }
     }
     #[inline]
+    fn tell(&self, key: &mut LabelKey) {
+        match (Self::cardinality(), self) {
+            (Some(values), _) => key.digit(values, self.index()),
+            (None, None) => key.digit(2, 0),
+            (None, Some(value)) => {
+                key.digit(2, 1);
+                value.tell(key);
+            }
+        }
+    }
+    #[inline]
     fn write_nth(n: usize, out: &mut LabelText) {
         if let Some(n) = n.checked_sub(1) {
             T::write_nth(n, out);
@@ -99,6 +126,10 @@ macro_rules! pointers {
                 (**self).write(out);
             }
             #[inline]
+            fn tell(&self, key: &mut LabelKey) {
+                (**self).tell(key);
+            }
+            #[inline]
             fn write_nth(n: usize, out: &mut LabelText) {
                 T::write_nth(n, out);
             }
@@ -113,6 +144,15 @@ macro_rules! integers {
             #[inline]
             fn write(&self, out: &mut LabelText) {
                 out.push(itoa::Buffer::new().format(*self).as_bytes());
+            }
+            #[inline]
+            fn tell(&self, key: &mut LabelKey) {
+                // Those of 128 bits are two words. A sign is told by the type's width.
+                let n = *self as i128;
+                key.word(n as u64);
+                if size_of::<$t>() > 8 {
+                    key.word((n >> 64) as u64);
+                }
             }
         }
     )*};

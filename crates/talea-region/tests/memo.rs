@@ -1,0 +1,274 @@
+//! Claims about memos: what a process remembers of its look-ups is never another series
+//! than a look-up by text would find.
+
+#![allow(unsafe_code)]
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use talea_region::{Config, Family, FamilySpec, Key, Looked, Memo, Region};
+
+fn region() -> &'static Region {
+    Region::anonymous(Config { series: 8192, ..Config::with_len(4 << 20) }).unwrap()
+}
+
+fn family(region: &'static Region, name: &str) -> Family {
+    let name = name.as_bytes();
+    let spec = FamilySpec { name, limit: 2000, idle_minutes: 1, ..FamilySpec::default() };
+    region.family(spec).unwrap().family
+}
+
+fn key(n: u64) -> Key {
+    Key::new(n as u32, [n, 0, 0])
+}
+
+fn text(n: u64) -> Vec<u8> {
+    format!("n=\"{n}\"").into_bytes()
+}
+
+fn look_up(memo: &Memo, n: u64) -> Looked {
+    memo.find(key(n)).unwrap_or_else(|unknown| unknown.series(&text(n)).unwrap())
+}
+
+fn add(memo: &Memo, n: u64, amount: u64) {
+    look_up(memo, n).at(0).add(amount);
+}
+
+fn is_remembered(memo: &Memo, n: u64) -> bool {
+    memo.find(key(n)).is_ok()
+}
+
+/// Looks a series up until it is remembered.
+fn remember(memo: &Memo, n: u64) {
+    for _ in 0..3 {
+        add(memo, n, 1);
+    }
+    assert!(is_remembered(memo, n));
+}
+
+fn value(region: &'static Region, family: &str, n: u64) -> Option<u64> {
+    let snapshot = region.snapshot();
+    let family = snapshot.families().iter().find(|f| f.name == family.as_bytes())?;
+    let mut found = snapshot.series(family).filter(|series| series.text == text(n));
+    found.next().map(|series| series.values[0])
+}
+
+#[test]
+fn a_series_is_remembered_once_it_is_found_and_not_when_it_is_made() {
+    let memo = Memo::of(family(region(), "f")).unwrap();
+    add(&memo, 1, 1);
+    assert!(!is_remembered(&memo, 1), "many are made and never looked up again");
+    add(&memo, 2, 1);
+    add(&memo, 1, 1);
+    add(&memo, 1, 1);
+    assert!(is_remembered(&memo, 1));
+    assert_eq!(look_up(&memo, 1).at(0).get(), 3);
+}
+
+#[test]
+fn a_removed_series_is_not_found_by_a_memo() {
+    let region = region();
+    let family = family(region, "f");
+    let memo = Memo::of(family).unwrap();
+    remember(&memo, 1);
+    assert!(family.remove(&text(1)));
+    assert!(!is_remembered(&memo, 1));
+    add(&memo, 1, 7);
+    assert_eq!(value(region, "f", 1), Some(7));
+}
+
+#[test]
+fn others_are_found_again_after_a_removal_by_their_records() {
+    let region = region();
+    let family = family(region, "f");
+    let memo = Memo::of(family).unwrap();
+    remember(&memo, 1);
+    remember(&memo, 2);
+    assert!(family.remove(&text(1)));
+    assert!(is_remembered(&memo, 2));
+    add(&memo, 2, 1);
+    assert_eq!(value(region, "f", 2), Some(4));
+}
+
+#[test]
+fn a_record_that_is_used_again_is_not_taken_for_what_it_was() {
+    let region = region();
+    let family = family(region, "f");
+    let memo = Memo::of(family).unwrap();
+    remember(&memo, 1);
+    assert!(family.remove(&text(1)));
+    region.sweep();
+    assert_eq!(region.usage().records.taken, 0);
+    family.series(&text(2)).unwrap().at(0).add(10);
+    assert!(!is_remembered(&memo, 1));
+    add(&memo, 1, 1);
+    assert_eq!((value(region, "f", 1), value(region, "f", 2)), (Some(1), Some(10)));
+}
+
+#[test]
+fn a_series_that_expired_is_not_found_by_a_memo() {
+    let region = region();
+    let memo = Memo::of(family(region, "f")).unwrap();
+    remember(&memo, 1);
+    for _ in 0..4 {
+        region.sweep();
+    }
+    assert_eq!(value(region, "f", 1), None);
+    assert!(!is_remembered(&memo, 1));
+    add(&memo, 1, 1);
+    assert_eq!(value(region, "f", 1), Some(1));
+}
+
+#[test]
+fn a_series_that_is_only_looked_up_by_a_memo_does_not_expire() {
+    let region = region();
+    let memo = Memo::of(family(region, "f")).unwrap();
+    remember(&memo, 1);
+    for _ in 0..10 {
+        region.sweep();
+        assert!(is_remembered(&memo, 1));
+    }
+    assert_eq!(value(region, "f", 1), Some(3));
+}
+
+#[test]
+fn a_wiped_series_and_one_of_a_family_that_ended_count_anew() {
+    let region = region();
+    let f = family(region, "f");
+    let memo = Memo::of(f).unwrap();
+    remember(&memo, 1);
+    assert!(f.wipe());
+    add(&memo, 1, 5);
+    assert_eq!(value(region, "f", 1), Some(5));
+    remember(&memo, 1);
+    assert_eq!(f.remove_where(|_| true), 1);
+    assert!(!is_remembered(&memo, 1));
+    remember(&memo, 1);
+    assert!(region.end_families(b"f"));
+    add(&memo, 1, 5);
+    assert_eq!(value(region, "f", 1), None, "it goes nowhere");
+    family(region, "f");
+    assert_eq!(value(region, "f", 1).unwrap_or(0), 0, "what came between does not count");
+    add(&memo, 1, 6);
+    assert_eq!(value(region, "f", 1), Some(6));
+}
+
+#[test]
+fn a_series_that_is_kept_is_the_same_after_it_was_removed() {
+    let region = region();
+    let family = family(region, "f");
+    let memo = Memo::of(family).unwrap();
+    remember(&memo, 1);
+    let kept = look_up(&memo, 1).keep().unwrap();
+    assert!(family.remove(&text(1)));
+    add(&memo, 1, 4);
+    kept.at(0).add(1);
+    assert_eq!(kept.at(0).get(), 5);
+    region.sweep();
+    assert_eq!(value(region, "f", 1), Some(5));
+}
+
+#[test]
+fn keys_that_share_places_keep_their_own_series() {
+    let region = region();
+    let memo = Memo::of(family(region, "f")).unwrap();
+    // Until the memo has grown, they are many more than it has places.
+    for round in 0..5 {
+        for n in 0..2000 {
+            add(&memo, n, n + round);
+        }
+    }
+    for n in 0..2000 {
+        assert_eq!(value_of(&memo, n), 5 * n + 10);
+    }
+    let remembered = (0..2000).filter(|&n| is_remembered(&memo, n)).count();
+    assert!(remembered > 1900, "{remembered}");
+}
+
+fn value_of(memo: &Memo, n: u64) -> u64 {
+    look_up(memo, n).at(0).get()
+}
+
+/// Each thread has a label set that nobody else adds to or removes, and uses the memory
+/// that others have just let go.
+#[test]
+fn what_is_told_after_a_removal_is_all_in_the_new_series_whatever_others_remove() {
+    let region = region();
+    let family = family(region, "f");
+    let memo = &Memo::of(family).unwrap();
+    let rounds = if cfg!(miri) { 5 } else { 3_000 };
+    let done = &AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            while !done.load(Relaxed) {
+                region.sweep();
+                std::thread::yield_now();
+            }
+        });
+        // One that nobody removes, and everybody adds to.
+        family.series(&text(0)).unwrap().keep().unwrap();
+        let own: Vec<_> = (1..=4)
+            .map(|n| {
+                scope.spawn(move || {
+                    for round in 1..=rounds {
+                        for _ in 0..round % 7 {
+                            add(memo, n, 1);
+                            add(memo, 0, 1);
+                        }
+                        let expected = round % 7;
+                        let counted = look_up(memo, n).at(0).get();
+                        assert_eq!(counted, expected, "series {n}, round {round}");
+                        assert!(family.remove(&text(n)));
+                    }
+                })
+            })
+            .collect();
+        own.into_iter().for_each(|thread| thread.join().unwrap());
+        done.store(true, Relaxed);
+    });
+    let all: u64 = (1..=rounds).map(|round| round % 7).sum();
+    assert_eq!(value_of(memo, 0), 4 * all);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_child_uses_what_its_parent_remembered_and_sees_what_its_parent_removes() {
+    let region = region();
+    let family = family(region, "f");
+    let memo = Memo::of(family).unwrap();
+    remember(&memo, 1);
+    remember(&memo, 2);
+    let [mut told, mut heard] = [[0; 2]; 2];
+    // SAFETY: both have room for two descriptors.
+    unsafe {
+        assert_eq!((libc::pipe(told.as_mut_ptr()), libc::pipe(heard.as_mut_ptr())), (0, 0));
+    }
+    let mut byte = 0_u8;
+    let byte = (&raw mut byte).cast::<libc::c_void>();
+    // SAFETY: the child adds to cells, reads and writes pipes, and ends.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        let as_expected = is_remembered(&memo, 1);
+        add(&memo, 1, 10);
+        // SAFETY: one byte each, from and to a byte of this function.
+        unsafe {
+            libc::write(heard[1], byte, 1);
+            libc::read(told[0], byte, 1);
+        }
+        let gone = !is_remembered(&memo, 1) && is_remembered(&memo, 2);
+        add(&memo, 1, 100);
+        add(&memo, 2, 100);
+        // SAFETY: it ends the child at once.
+        unsafe { libc::_exit(i32::from(!(as_expected && gone))) };
+    }
+    let mut status = -1;
+    // SAFETY: as above; the child is ours.
+    unsafe {
+        assert_eq!(libc::read(heard[0], byte, 1), 1);
+        assert_eq!(value(region, "f", 1), Some(13));
+        assert!(family.remove(&text(1)));
+        assert_eq!(libc::write(told[1], byte, 1), 1);
+        assert_eq!(libc::waitpid(pid, &mut status, 0), pid);
+    }
+    assert_eq!(status, 0);
+    assert_eq!((value(region, "f", 1), value(region, "f", 2)), (Some(100), Some(103)));
+}

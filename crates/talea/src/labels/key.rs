@@ -1,0 +1,204 @@
+//! What a look-up is remembered by: label values as they are given, before any of them
+//! is written as text.
+
+use talea_region::Key;
+
+use super::table::short;
+
+/// Takes the values of a group of labels, one after the other. Values that differ make
+/// keys that differ: the values that are fixed make a number, each a digit of it, and
+/// what is dynamic is there whole, with its length.
+///
+/// ```text
+///   numbers:  number of the fixed values:16 | lengths of texts:15
+///   words:    texts and integers, at most 24 bytes
+/// ```
+///
+/// What does not fit is no key, and is looked up by its text each time.
+#[derive(Debug)]
+pub struct LabelKey {
+    /// Of how many combinations the number is one.
+    combinations: u32,
+    number: u32,
+    texts: u32,
+    lengths: u32,
+    /// So that a text can be put at any place of the key as three words; what is beyond
+    /// the key is not looked at.
+    words: [u64; 2 * Key::WORDS],
+    used: usize,
+    fits: bool,
+}
+
+impl LabelKey {
+    /// Combinations of fixed values that a key can tell apart.
+    const COMBINATIONS: u32 = 1 << 16;
+    /// Texts that it has room for the lengths of, in five bits each.
+    const TEXTS: u32 = 3;
+
+    /// A key of no values yet.
+    #[inline]
+    pub(crate) fn new() -> Self {
+        let words = [0; 2 * Key::WORDS];
+        Self { combinations: 1, number: 0, texts: 0, lengths: 0, words, used: 0, fits: true }
+    }
+
+    /// The key, if all fits.
+    #[inline]
+    pub(crate) fn done(&self) -> Option<Key> {
+        let words = *self.words.first_chunk()?;
+        self.fits.then(|| Key::new(self.number | self.lengths << 16, words))
+    }
+
+    /// One of some values that are fixed.
+    #[inline]
+    pub fn digit(&mut self, values: usize, digit: usize) {
+        let all =
+            u32::try_from(values).ok().and_then(|values| self.combinations.checked_mul(values));
+        match all {
+            Some(all @ ..=Self::COMBINATIONS) if digit < values => {
+                self.combinations = all;
+                self.number = self.number * values as u32 + digit as u32;
+            }
+            _ => self.fits = false,
+        }
+    }
+
+    /// An integer.
+    #[inline]
+    pub fn word(&mut self, word: u64) {
+        match self.words.get_mut(self.used) {
+            Some(place) => *place = word,
+            None => self.fits = false,
+        }
+        self.take(1);
+    }
+
+    /// A text of at most 24 bytes.
+    #[inline]
+    pub fn text(&mut self, text: &str) {
+        let text = text.as_bytes();
+        let len = text.len();
+        let words = len.div_ceil(8);
+        let place = self.words.get_mut(self.used..).and_then(<[u64]>::first_chunk_mut);
+        let Some(place) = place.filter(|_| words <= Key::WORDS && self.texts < Self::TEXTS) else {
+            self.fits = false;
+            return;
+        };
+        match words_of(text) {
+            Some(words) => *place = words,
+            None => place[0] = short(text),
+        }
+        self.texts += 1;
+        self.lengths = self.lengths << 5 | len as u32;
+        self.take(words);
+    }
+
+    /// A value that only its text tells.
+    #[inline]
+    pub fn other(&mut self) {
+        self.fits = false;
+    }
+
+    #[inline]
+    fn take(&mut self, words: usize) {
+        self.used += words;
+        self.fits &= self.used <= Key::WORDS;
+    }
+}
+
+/// A text of 8 to 24 bytes as three words, over each other where it is shorter: with the
+/// length they say all of it, by the same steps for each length.
+#[inline]
+fn words_of(text: &[u8]) -> Option<[u64; Key::WORDS]> {
+    let last = text.len().checked_sub(8)?;
+    let word = |at: usize| Some(u64::from_le_bytes(*text.get(at..)?.first_chunk()?));
+    Some([word(0)?, word(last.min(8))?, word(last)?])
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use crate::{LabelValue, StatusClass};
+
+    type Tell<'a> = &'a dyn Fn(&mut LabelKey);
+
+    fn key_of(values: &[Tell<'_>]) -> Option<Key> {
+        let mut key = LabelKey::new();
+        values.iter().for_each(|tell| tell(&mut key));
+        key.done()
+    }
+
+    #[test]
+    fn texts_that_differ_have_keys_that_differ() {
+        let mut texts: Vec<String> = Vec::new();
+        for len in 0..=24 {
+            texts.push("\0".repeat(len));
+            for at in 0..len {
+                texts.extend(["\u{1}", "x"].map(|other| {
+                    let mut text = "\0".repeat(len);
+                    text.replace_range(at..=at, other);
+                    text
+                }));
+            }
+        }
+        let mut seen = HashMap::new();
+        for first in &texts {
+            for second in ["", "\0", "x", "\0\0\0\0\0\0\0\0", "x\0\0\0\0\0\0\0\0"] {
+                for maybe in [None, Some(""), Some("\0"), Some("x")] {
+                    let told: [Tell<'_>; 3] =
+                        [&|key| key.text(first), &|key| key.text(second), &|key| maybe.tell(key)];
+                    let Some(key) = key_of(&told) else { continue };
+                    let words = format!("{key:?}");
+                    let values = (first.clone(), second, maybe);
+                    if let Some(other) = seen.insert(words, values.clone()) {
+                        panic!("{other:?} and {values:?} have one key");
+                    }
+                }
+            }
+        }
+        assert!(seen.len() > 4_000, "{}", seen.len());
+    }
+
+    #[test]
+    fn numbers_and_fixed_values_are_told_apart() {
+        let mut seen = HashMap::new();
+        for class in StatusClass::ALL {
+            for flag in [false, true] {
+                for n in [0, 1, 255, u64::MAX] {
+                    for sign in [-1_i8, 0, 1] {
+                        let told: [Tell<'_>; 4] = [
+                            &|key| class.tell(key),
+                            &|key| n.tell(key),
+                            &|key| flag.tell(key),
+                            &|key| sign.tell(key),
+                        ];
+                        let words = format!("{:?}", key_of(&told).unwrap());
+                        assert_eq!(seen.insert(words, ()), None);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_no_key() {
+        let long = "x".repeat(25);
+        let told: [(&str, Tell<'_>); 6] = [
+            ("a long text", &|key| key.text(&long)),
+            ("texts that are long together", &|key| {
+                (0..2).for_each(|_| key.text("0123456789abcdefg"));
+            }),
+            ("many texts", &|key| (0..4).for_each(|_| key.text(""))),
+            ("many integers", &|key| (0..4).for_each(|n| key.word(n))),
+            ("many combinations", &|key| (0..17).for_each(|_| key.digit(2, 1))),
+            ("a value that displays itself", &|key| crate::Displayed(1).tell(key)),
+        ];
+        for (what, tell) in told {
+            assert!(key_of(&[tell]).is_none(), "{what}");
+        }
+        assert!(key_of(&[&|key| key.text(&long[1..])]).is_some());
+        assert!(key_of(&[&|key| (0..16).for_each(|_| key.digit(2, 1))]).is_some());
+    }
+}
