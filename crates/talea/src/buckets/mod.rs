@@ -19,6 +19,7 @@
 //! segment would make more buckets than there may be, those from then on are half as
 //! fine. Those that are there stay as they are, and a reader folds all into the coarsest.
 
+mod cuts;
 mod grid;
 mod native;
 mod octaves;

@@ -1,6 +1,7 @@
 //! Segments: the octaves of a family's values, and the cells of each.
 
 use super::FINEST;
+use super::cuts::Cuts;
 use super::grid::{FLOAT_ZERO, Layout, NativeLayout, Numbers, float};
 use super::native::Level;
 
@@ -14,11 +15,8 @@ pub(crate) struct Octaves {
     most: u32,
     /// The thresholds of positive and of negative values, each by how far from 0.
     thresholds: [Vec<u64>; 2],
-    /// Of whole numbers, those of each octave, and then numbers that are above all; as many
-    /// each.
-    cuts: Vec<u64>,
-    /// How many.
-    width: usize,
+    /// The same of whole numbers, where no octave has many.
+    cuts: Option<Cuts>,
 }
 
 /// Where a value lies among the octaves.
@@ -32,8 +30,6 @@ pub(crate) struct Octave {
 
 /// Octaves of floats that have slots of their own, of either sign.
 const FLOAT_SLOTS: usize = 64;
-/// More thresholds of an octave than this are searched.
-const FEW: usize = 4;
 
 impl Octaves {
     pub(super) fn new(layout: &Layout, native: NativeLayout) -> Self {
@@ -51,24 +47,11 @@ impl Octaves {
                 [positive, negative]
             }
         };
-        let mut octaves = Self {
-            numbers: layout.numbers,
-            levels,
-            most: native.most,
-            thresholds,
-            cuts: Vec::new(),
-            width: 0,
+        let cuts = match layout.numbers {
+            Numbers::Whole => Cuts::new(&layout.thresholds),
+            Numbers::Floats => None,
         };
-        if layout.numbers == Numbers::Whole {
-            let of = |slot| octaves.thresholds_of(Octave { slot, turn: 0 });
-            let width = (0..64).map(|slot| of(slot).len()).max().unwrap_or(0);
-            let padding = || std::iter::repeat(u64::MAX);
-            let cuts =
-                (0..64).flat_map(|slot| of(slot).iter().copied().chain(padding()).take(width));
-            octaves.cuts = cuts.collect();
-            octaves.width = width;
-        }
-        octaves
+        Self { numbers: layout.numbers, levels, most: native.most, thresholds, cuts }
     }
 
     /// Segments that a series may have.
@@ -93,16 +76,23 @@ impl Octaves {
     }
 
     /// The cell of a whole number in the segment of its octave.
-    #[inline]
     pub(crate) fn cell_of_whole(&self, kept: u64, what: u16) -> Option<usize> {
+        let cut = self.thresholds_of(Self::of_whole(kept)).partition_point(|&cut| cut < kept);
+        Some(self.below(kept, what)? + cut)
+    }
+
+    /// The same, if no octave has many thresholds.
+    #[inline]
+    pub(crate) fn cell_among_few(&self, kept: u64, what: u16) -> Option<usize> {
+        let cuts = self.cuts.as_ref()?;
+        Some(self.below(kept, what)? + cuts.within(kept))
+    }
+
+    /// How many native bounds of its octave are below a whole number.
+    #[inline]
+    fn below(&self, kept: u64, what: u16) -> Option<usize> {
         let level = self.levels.get(usize::from(schema_of(what)))?;
-        let octave = Self::of_whole(kept);
-        let below = level.below(kept << (63 - octave.slot));
-        if self.width > FEW {
-            return Some(below + self.thresholds_of(octave).partition_point(|&cut| cut < kept));
-        }
-        let cuts = self.cuts.get(octave.slot * self.width..)?.get(..self.width)?;
-        Some(cuts.iter().fold(below, |cell, &cut| cell + usize::from(cut < kept)))
+        Some(level.below(kept << (63 - Self::of_whole(kept).slot)))
     }
 
     /// The cell of a float in a segment, if that is the one of its octave.
