@@ -7,6 +7,7 @@ use clap::builder::PossibleValuesParser;
 
 use crate::groups;
 use crate::instructions;
+use crate::latencies::Library;
 use crate::process::Task;
 use crate::store_table::{self, Beside};
 use crate::work::Setting;
@@ -38,6 +39,9 @@ pub(crate) struct Arguments {
     /// Measure a line of `store-table` once and print that
     #[arg(long, hide = true)]
     pub(crate) store_table: Option<Beside>,
+    /// Tell of the latencies of one library's histogram and print that
+    #[arg(long, hide = true)]
+    pub(crate) latencies: Option<Library>,
 }
 
 impl Arguments {

@@ -28,7 +28,7 @@ pub(crate) fn run(group: &Group, rounds: u32, setting: &Setting) -> Result<Vec<R
         for contender in &contenders {
             contender.check()?;
         }
-        let talea = contenders.iter().find(|contender| contender.subject.name == "talea");
+        let talea = contenders.iter().find(|contender| contender.subject.is_talea());
         let talea = talea.map(|contender| contender.median().ns);
         rows.extend(contenders.iter().map(|contender| {
             let Cost { ns, allocs, bytes } = contender.median();
@@ -41,6 +41,7 @@ pub(crate) fn run(group: &Group, rounds: u32, setting: &Setting) -> Result<Vec<R
                 bytes_per_op: Some(bytes),
                 ratio_to_talea: talea.map(|talea| ns / talea),
                 instructions: None,
+                latencies: None,
             }
         }));
     }

@@ -3,14 +3,16 @@
 //!
 //! A *group* is one kind of work (`groups/`), a *subject* is a library that does
 //! it. `harness.rs` says how they take turns, `measure.rs` what one measurement
-//! is, `instructions/` what is counted beside that, `store_table/` what Talea alone does,
-//! `report.rs` what comes out.
+//! is, `latencies.rs` what histograms take and tell, `instructions/` what is counted beside
+//! that, `store_table/` what Talea alone does, `report.rs` what comes out.
 
 mod arguments;
 mod base;
 mod groups;
 mod harness;
+mod histograms;
 mod instructions;
+mod latencies;
 mod measure;
 mod memory;
 mod process;
@@ -38,6 +40,9 @@ fn main() -> Result<()> {
     if let Some(beside) = arguments.store_table {
         return store_table::answer(beside);
     }
+    if let Some(library) = arguments.latencies {
+        return latencies::answer(library);
+    }
     if let Some(base) = &arguments.base {
         return base::compare(base, &chosen, arguments.rounds, &setting);
     }
@@ -46,6 +51,11 @@ fn main() -> Result<()> {
         let rows = harness::run(group, arguments.rounds, &setting)?;
         report::print(group, &rows);
         results.add(rows)?;
+        if group.name == latencies::GROUP {
+            let rows = latencies::run()?;
+            report::print_latencies(&rows);
+            results.add(rows)?;
+        }
     }
     if arguments.asks_for(store_table::NAME) {
         let lines = store_table::run(arguments.rounds)?;

@@ -173,6 +173,12 @@ fn cpus() -> Vec<usize> {
     (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).collect()
 }
 
+/// Has this thread stay on a core of its own, by its number.
+pub(crate) fn stay_on_core(thread: usize) {
+    let cpus = cpus();
+    cpus.get(thread % cpus.len().max(1)).copied().into_iter().for_each(stay_on);
+}
+
 fn stay_on(cpu: usize) {
     let mut only = CpuSet::new();
     only.set(cpu);

@@ -43,6 +43,11 @@ impl<T: Copy, const LEN: usize> Sequence<T, LEN> {
         Sequence(Box::new(self.0.map(into)))
     }
 
+    /// All of them, once.
+    pub(crate) fn values(&self) -> impl Iterator<Item = T> {
+        self.0.iter().copied()
+    }
+
     /// Goes through `n` values, over and over, each thread from another one on.
     #[inline]
     pub(crate) fn walk(&self, thread: usize, n: u64, mut with: impl FnMut(T)) {

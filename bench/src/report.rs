@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::Pair;
 use crate::instructions;
+use crate::latencies::{self, QUANTILES, Told};
 use crate::store_table::{self, Line};
 use crate::work::Group;
 
@@ -28,6 +29,9 @@ pub(crate) struct Row {
     /// Where these were counted, and no time was taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) instructions: Option<f64>,
+    /// Where a histogram's memory and its errors are told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) latencies: Option<Told>,
 }
 
 /// The results file.
@@ -97,6 +101,23 @@ pub(crate) fn print_instructions(rows: &[Row]) {
     }
     right(&mut table, [2]);
     println!("{table}\n{}\n", instructions::NOTE);
+}
+
+/// Prints what a series of each histogram takes, and how far off it is.
+pub(crate) fn print_latencies(rows: &[Row]) {
+    let quantiles = QUANTILES.map(|q| format!("p{}", q * 100.0));
+    let mut header = vec!["subject", "bytes", "sum"];
+    header.extend(quantiles.iter().map(String::as_str));
+    let mut table = table(&header);
+    for row in rows {
+        let Some(told) = &row.latencies else { continue };
+        let sum = if told.has_sum { "yes" } else { "no" };
+        let mut cells = vec![row.subject.clone(), figure(told.bytes), sum.to_owned()];
+        cells.extend(told.errors.iter().map(|error| format!("{:.2}", error * 100.0)));
+        table.add_row(cells);
+    }
+    right(&mut table, [1, 3, 4, 5, 6]);
+    println!("{table}\n{}\n", latencies::NOTE);
 }
 
 /// Prints what is done in a store that holds much else.

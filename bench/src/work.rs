@@ -51,6 +51,11 @@ impl Subject {
     pub(crate) const fn talea_atomic(make: fn(&Setting) -> Result<Box<dyn Work>>) -> Self {
         Self { name: "talea-atomic", restartable: false, loses: 0.0, make }
     }
+
+    /// Whether it is Talea as it is by default: what ratios are to.
+    pub(crate) fn is_talea(&self) -> bool {
+        matches!(self.name, "talea" | "talea-dual")
+    }
 }
 
 /// What the command line says about the work.

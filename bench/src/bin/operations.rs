@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use talea::{
-    Counter, Family, FloatCounter, Histogram, LabelValue, Labels, Opts, Registry, Seconds,
+    Bucketing, Counter, Family, FloatCounter, Histogram, LabelValue, Labels, Opts, Registry,
+    Seconds,
 };
 use talea_region::Region;
 
@@ -34,14 +35,20 @@ fn main() -> Result<()> {
                 registry.register(Opts::new("kept_seconds", "Time."))?;
             calls.make(&family.with(Kept { kind: Kind::User }).keep(), &[0.25], float_kept);
         }
-        "histogram-kept" => {
-            let opts = Opts::new("kept_seconds", "Time.").buckets(&THRESHOLDS);
-            let family: Family<Kept, Histogram<Seconds>> = registry.register(opts)?;
-            calls.make(
-                &family.with(Kept { kind: Kind::User }).keep(),
-                &durations(),
-                histogram_kept,
-            );
+        "observe-classic" => {
+            let opts = Opts::new("kept_seconds", "Time.").bucketing(Bucketing::Classic);
+            let family: Family<Kept, Histogram<Seconds>> =
+                registry.register(opts.buckets(&THRESHOLDS))?;
+            calls.make(&family.with(Kept { kind: Kind::User }).keep(), &durations(), observe);
+        }
+        "observe-dual" => {
+            let opts = Opts::new("kept_seconds", "Time.").bucketing(Bucketing::Dual);
+            let family: Family<Kept, Histogram<Seconds>> =
+                registry.register(opts.buckets(&THRESHOLDS))?;
+            let histogram = family.with(Kept { kind: Kind::User }).keep();
+            // The first of an octave makes its buckets.
+            durations().into_iter().for_each(|duration| histogram.observe(duration));
+            calls.make(&histogram, &durations(), observe);
         }
         "counter-enum18" => {
             let family = registry.register(Opts::new("failures", "Failed requests."))?;
@@ -98,7 +105,7 @@ fn float_kept(counter: &FloatCounter, x: f64) {
 }
 
 #[inline(never)]
-fn histogram_kept(histogram: &Histogram<Seconds>, duration: Duration) {
+fn observe(histogram: &Histogram<Seconds>, duration: Duration) {
     histogram.observe(duration);
 }
 

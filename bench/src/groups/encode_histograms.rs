@@ -13,8 +13,8 @@ use prometheus_client::metrics::family::Family as ClientFamily;
 use prometheus_client::metrics::histogram::Histogram as ClientHistogram;
 use talea::{Family, Histogram, Labels, Opts, Registry, Seconds};
 
-use super::histogram_kept::THRESHOLDS;
 use super::texts;
+use crate::histograms::THRESHOLDS;
 use crate::randomness::Key;
 use crate::work::{Group, Place, Setting, Subject, Work};
 

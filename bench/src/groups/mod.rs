@@ -11,11 +11,11 @@ mod encode_histograms;
 mod failures;
 mod failures_by_user;
 mod float_kept;
-mod histogram_fixed18;
-mod histogram_kept;
 mod insert;
+mod observe_fixed18;
+mod observe_kept;
 mod parse;
-mod recorder;
+pub(crate) mod recorder;
 mod snapshot;
 mod texts;
 
@@ -28,10 +28,10 @@ pub(crate) const ALL: &[&Group] = &[
     &counter_kept::GROUP,
     &counter_kept_own::GROUP,
     &float_kept::GROUP,
-    &histogram_kept::GROUP,
+    &observe_kept::GROUP,
     &counter_fixed18::GROUP,
     &counter_enum18::GROUP,
-    &histogram_fixed18::GROUP,
+    &observe_fixed18::GROUP,
     &counter_18000::GROUP,
     &snapshot::GROUP,
     &snapshot::OUTSIDE,

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use anyhow::Result;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
-use super::histogram_kept::THRESHOLDS;
+use crate::histograms::THRESHOLDS;
 
 static RECORDER: LazyLock<PrometheusHandle> = LazyLock::new(|| {
     PrometheusBuilder::new()
@@ -16,7 +16,7 @@ static RECORDER: LazyLock<PrometheusHandle> = LazyLock::new(|| {
 });
 
 /// Installs the recorder, the first time.
-pub(super) fn installed() -> &'static PrometheusHandle {
+pub(crate) fn installed() -> &'static PrometheusHandle {
     &RECORDER
 }
 
@@ -25,7 +25,7 @@ pub(super) fn installed() -> &'static PrometheusHandle {
 /// observations left. What others record at that moment can be lost: metrics-util
 /// 0.20.4 publishes a new block of a list before it links the older ones to it.
 #[inline]
-pub(super) fn keep_up(thread: usize, left: u64) {
+pub(crate) fn keep_up(thread: usize, left: u64) {
     const UPKEEP: u64 = 65_536;
     if thread == 0 && left.is_multiple_of(UPKEEP) {
         installed().run_upkeep();
@@ -33,12 +33,12 @@ pub(super) fn keep_up(thread: usize, left: u64) {
 }
 
 /// The sum over all series of a name, as a scrape shows it.
-pub(super) fn total(name: &str) -> Result<u64> {
+pub(crate) fn total(name: &str) -> Result<u64> {
     sum_of(&installed().render(), name)
 }
 
 /// The same of some text.
-pub(super) fn sum_of(text: &str, name: &str) -> Result<u64> {
+pub(crate) fn sum_of(text: &str, name: &str) -> Result<u64> {
     let samples = talea::parse::text(text)?;
     Ok(samples.iter().filter(|sample| sample.name == name).map(|sample| sample.value as u64).sum())
 }

@@ -91,6 +91,7 @@ pub(crate) fn rows(lines: &[Line]) -> Vec<Row> {
         bytes_per_op: Some(line.costs[n].bytes),
         ratio_to_talea: None,
         instructions: None,
+        latencies: None,
     };
     let rows = |n| lines.iter().map(move |line| row(line, n));
     (0..OPERATIONS.len()).flat_map(rows).collect()

@@ -218,16 +218,36 @@ impl Cell {
     /// [`add`](Self::add)s; else just those.
     #[inline]
     pub fn count(self, other: Self, n: u64) {
-        if let (PLANES, PLANES) = (self.copies.how(), other.copies.how()) {
-            let region = self.copies.region;
-            match restartable::count([self.word, other.word], region.cpu_table(), n) {
-                Done::Both => return,
-                Done::One => return planes::add_slowly(region, other.word, n),
-                Done::Neither => {}
+        let region = self.copies.region;
+        match (self.copies.how(), other.copies.how()) {
+            (PLANES, PLANES) => {
+                match restartable::count([self.word, other.word], region.cpu_table(), n) {
+                    Done::Both => {}
+                    Done::One => planes::add_slowly(region, other.word, n),
+                    Done::Neither => {
+                        Self::count_apart(self.word, self.copies, other.word, other.copies, n)
+                    }
+                }
             }
+            (ONE, ONE) => {
+                self.word.fetch_add(1, Relaxed);
+                other.word.fetch_add(n, Relaxed);
+            }
+            _ => Self::count_apart(self.word, self.copies, other.word, other.copies, n),
         }
-        self.add(1);
-        other.add(n);
+    }
+
+    /// By parts, which are handed over in registers, as cells would not be.
+    #[inline(never)]
+    fn count_apart(
+        word: &'static AtomicU64,
+        copies: Copies,
+        other: &'static AtomicU64,
+        others: Copies,
+        n: u64,
+    ) {
+        Self::new(word, copies).add(1);
+        Self::new(other, others).add(n);
     }
 
     /// The same where the other cell holds a float.

@@ -5,6 +5,7 @@ use crate::layout::*;
 use crate::mapping::Mapping;
 use crate::primitive::AtomicU64;
 use crate::restartable;
+use crate::segments::Span;
 use crate::slots::{self, OwnSlot};
 use crate::snapshot::{self, RECORD_WORDS, Record, Snapshot, Source};
 use std::fmt;
@@ -65,6 +66,9 @@ pub struct Region {
     pub(crate) s: Sections,
     pub(crate) seed: u64,
     table: &'static [AtomicU64],
+    /// The pools that most segments lie in.
+    pub(crate) striped: Span,
+    pub(crate) singles: Span,
     created: u64,
     pub(crate) own: OwnSlot,
 }
@@ -195,8 +199,17 @@ impl Region {
         let get = |at| map.word(at).map_or(0, |word| word.load(Relaxed));
         let (seed, created) = (get(H_HASH_SEED), get(H_CREATED));
         let table = map.words(CPU_TABLE, CPUS).unwrap_or(&[]);
-        let region: &'static Self =
-            Box::leak(Box::new(Self { map, s, seed, table, created, own: OwnSlot::default() }));
+        let [striped, singles] = [&s.striped, &s.singles].map(|pool| Span::of(&map, pool));
+        let region: &'static Self = Box::leak(Box::new(Self {
+            map,
+            s,
+            seed,
+            table,
+            striped,
+            singles,
+            created,
+            own: OwnSlot::default(),
+        }));
         slots::join(region);
         region
     }

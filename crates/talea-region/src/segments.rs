@@ -17,11 +17,13 @@
 //! for anybody. Memory for some segments is backed ahead, when a series is made and when a
 //! snapshot is taken, so that who makes a segment seldom asks the kernel for pages.
 
+use std::num::NonZeroU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use crate::cells::{Cell, Combine, Copies, Storage};
 use crate::families::FamilyHead;
 use crate::layout::*;
+use crate::mapping::Mapping;
 use crate::more::More;
 use crate::primitive::AtomicU64;
 use crate::record::{CellRun, Head};
@@ -51,12 +53,10 @@ impl PartialEq for Segments {
     }
 }
 
-/// One of them.
+/// One of them: its entry, as it was found. An observation takes out of it only what it
+/// needs.
 #[derive(Clone, Copy, Debug)]
-pub struct Segment {
-    pub(crate) run: CellRun,
-    pub(crate) what: u16,
-}
+pub struct Segment(NonZeroU64);
 
 impl Segments {
     /// How many there can be.
@@ -69,7 +69,7 @@ impl Segments {
     /// Segment `n`, if it was made. Cost: a load.
     #[inline]
     pub fn get(&self, n: usize) -> Option<Segment> {
-        Segment::unpack(self.entries.get(n)?.load(Acquire))
+        Segment::of_entry(self.entries.get(n)?.load(Acquire))
     }
 
     /// Segment `n`, made with so many cells, at most 4,095, if it is not there; what
@@ -81,7 +81,7 @@ impl Segments {
     #[cold]
     pub fn make(&self, n: usize, cells: usize, what: u16) -> Option<Segment> {
         let entry = self.entries.get(n)?;
-        if let Some(segment) = Segment::unpack(entry.load(Acquire)) {
+        if let Some(segment) = self.get(n) {
             return Some(segment);
         }
         let cells = cells as u64;
@@ -89,12 +89,12 @@ impl Segments {
             return None;
         }
         let run = self.region.take_cells(self.storage()?, cells)?;
-        let made = Segment { run, what };
-        match entry.compare_exchange(0, made.pack(), AcqRel, Acquire) {
-            Ok(_) => Some(made),
+        let made = Segment::pack(run, what);
+        match entry.compare_exchange(0, made, AcqRel, Acquire) {
+            Ok(_) => Segment::of_entry(made),
             Err(theirs) => {
                 self.region.drop_cells(run);
-                Segment::unpack(theirs)
+                Segment::of_entry(theirs)
             }
         }
     }
@@ -108,32 +108,24 @@ impl Segments {
     /// where no cell can lie there: the region is damaged.
     #[inline]
     pub fn cell(&self, segment: Segment, n: usize) -> Option<Cell> {
-        let CellRun { at, storage, count } = segment.run;
-        let at = at + (n as u64).min(count.wrapping_sub(1)) * WORD;
-        let pool = match storage {
-            Storage::Striped => &self.region.s.striped,
-            Storage::Single => &self.region.s.singles,
-            _ => return self.cell_of_copies(segment, at),
+        let Self { region, series, .. } = *self;
+        let place = segment.place() + (n as u64).min(segment.count().wrapping_sub(1));
+        let run = |storage| CellRun { at: place * WORD, storage, count: segment.count() };
+        let copies = |storage| Copies::of(region, series, run(storage), Combine::Sum);
+        let (word, copies) = match segment.storage() {
+            STRIPED => (region.striped.word(place)?, copies(Storage::Striped)),
+            SINGLE => (region.singles.word(place)?, copies(Storage::Single)),
+            _ => (self.word_of_stripes(segment, place)?, copies(Storage::Stripes)),
         };
-        if at.wrapping_sub(pool.at) >= pool.len {
-            return None;
-        }
-        self.cell_at(segment, at)
+        Some(Cell::new(word, copies))
     }
 
     #[cold]
-    fn cell_of_copies(&self, segment: Segment, at: u64) -> Option<Cell> {
-        if segment.run.storage == Storage::Stripes && self.region.is_in_its_pool(segment.run) {
-            self.cell_at(segment, at)
-        } else {
-            None
-        }
-    }
-
-    #[inline]
-    fn cell_at(&self, segment: Segment, at: u64) -> Option<Cell> {
-        let copies = Copies::of(self.region, self.series, segment.run, Combine::Sum);
-        Some(Cell::new(self.region.map.word(at)?, copies))
+    #[inline(never)]
+    fn word_of_stripes(&self, segment: Segment, place: u64) -> Option<&'static AtomicU64> {
+        let run = segment.run()?;
+        let is_one = run.storage == Storage::Stripes && self.region.is_in_its_pool(run);
+        if is_one { self.region.map.word(place * WORD) } else { None }
     }
 
     /// A number of the series that those above keep; 0 at first.
@@ -155,29 +147,77 @@ impl Segments {
     }
 }
 
+const SINGLE: u64 = Storage::Single as u64;
+const STRIPED: u64 = Storage::Striped as u64;
+
 impl Segment {
+    #[inline]
+    fn of_entry(entry: u64) -> Option<Self> {
+        NonZeroU64::new(entry).map(Self)
+    }
+
     /// What it was made with.
     #[inline]
     pub fn what(&self) -> u16 {
-        self.what
+        self.0.get() as u16 & MOST_WHAT
     }
 
-    fn pack(self) -> u64 {
-        let CellRun { at, storage, count } = self.run;
-        (at / WORD) << 27 | (storage as u64) << 24 | count << 12 | u64::from(self.what)
-    }
-
-    /// `None` of an entry where no segment is.
+    /// Where its first cell lies, in words.
     #[inline]
-    pub(crate) fn unpack(entry: u64) -> Option<Self> {
-        let storage = match entry >> 24 & 7 {
-            0 => Storage::Single,
-            1 => Storage::Striped,
+    fn place(self) -> u64 {
+        self.0.get() >> 27
+    }
+
+    #[inline]
+    fn storage(self) -> u64 {
+        self.0.get() >> 24 & 7
+    }
+
+    #[inline]
+    fn count(self) -> u64 {
+        self.0.get() >> 12 & MOST_CELLS
+    }
+
+    fn pack(run: CellRun, what: u16) -> u64 {
+        let CellRun { at, storage, count } = run;
+        (at / WORD) << 27 | (storage as u64) << 24 | count << 12 | u64::from(what)
+    }
+
+    /// Its cells; `None` where the entry says nothing that can be.
+    fn run(self) -> Option<CellRun> {
+        let storage = match self.storage() {
+            SINGLE => Storage::Single,
+            STRIPED => Storage::Striped,
             3 => Storage::Stripes,
             _ => return None,
         };
-        let run = CellRun { at: (entry >> 27) * WORD, storage, count: entry >> 12 & MOST_CELLS };
-        (entry != 0).then_some(Self { run, what: (entry & u64::from(MOST_WHAT)) as u16 })
+        Some(CellRun { at: self.place() * WORD, storage, count: self.count() })
+    }
+
+    /// The cells of an entry and what is said of them; `None` where no segment is.
+    pub(crate) fn unpack(entry: u64) -> Option<(CellRun, u16)> {
+        let segment = Self::of_entry(entry)?;
+        Some((segment.run()?, segment.what()))
+    }
+}
+
+/// The words of a pool's first copy, by their place in the region.
+#[derive(Clone, Copy)]
+pub(crate) struct Span {
+    first: u64,
+    words: &'static [AtomicU64],
+}
+
+impl Span {
+    pub(crate) fn of(map: &Mapping, pool: &Pool) -> Self {
+        let words = map.words(pool.at, pool.len / WORD).unwrap_or(&[]);
+        Self { first: pool.at / WORD, words }
+    }
+
+    /// `None` where it is no cell of the pool.
+    #[inline]
+    fn word(&self, place: u64) -> Option<&'static AtomicU64> {
+        self.words.get(usize::try_from(place.wrapping_sub(self.first)).ok()?)
     }
 }
 
@@ -210,7 +250,7 @@ impl Region {
     ) -> impl Iterator<Item = (CellRun, usize)> {
         let entries = directory.get(DIRECTORY_ENTRIES as usize..).unwrap_or(&[]).iter();
         entries.enumerate().filter_map(|(n, entry)| {
-            let Segment { run, .. } = Segment::unpack(entry.load(Acquire))?;
+            let (run, _) = Segment::unpack(entry.load(Acquire))?;
             self.is_in_its_pool(run).then_some((run, n))
         })
     }
@@ -260,9 +300,8 @@ mod tests {
     fn a_segment_survives_packing() {
         for storage in [Storage::Single, Storage::Striped, Storage::Stripes] {
             let run = CellRun { at: MAX_LEN - 8, storage, count: MOST_CELLS };
-            let packed = Segment { run, what: MOST_WHAT }.pack();
-            let found = Segment::unpack(packed).unwrap();
-            assert_eq!((found.run, found.what), (run, MOST_WHAT));
+            let packed = Segment::pack(run, MOST_WHAT);
+            assert_eq!(Segment::unpack(packed).unwrap(), (run, MOST_WHAT));
         }
         assert!(Segment::unpack(0).is_none());
         assert!(Segment::unpack((Storage::Owned as u64) << 24 | 1 << 12).is_none());

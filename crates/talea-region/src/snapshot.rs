@@ -666,7 +666,7 @@ impl<S: Source> Taking<'_, S> {
     /// Appends a series' segments, less what they held where `bases`, if not 0, says.
     fn segments(&mut self, entries: &[u64], bases: u64) -> Option<()> {
         for (n, &entry) in entries.iter().enumerate() {
-            let Some(Segment { run, what }) = Segment::unpack(entry) else { continue };
+            let Some((run, what)) = Segment::unpack(entry) else { continue };
             let values = self.out.values.len();
             // Each has cells of its own, so together they fit the region.
             if (values as u64 + run.count) * WORD > self.limit {

@@ -53,6 +53,9 @@ pub trait Unit: Copy + Send + Sync + 'static {
 #[derive(Clone, Copy, Debug)]
 pub enum Seconds {}
 
+/// Seconds from which on nanoseconds may be too many to keep.
+const FOREVER: u64 = u64::MAX / 1_000_000_000;
+
 impl Unit for Seconds {
     type Value = Duration;
     const SUFFIX: &'static str = "_seconds";
@@ -63,11 +66,11 @@ impl Unit for Seconds {
     /// Durations of more than 584 years count as 584 years.
     #[inline]
     fn kept(value: Duration) -> u64 {
-        value
-            .as_secs()
-            .checked_mul(1_000_000_000)
-            .and_then(|n| n.checked_add(u64::from(value.subsec_nanos())))
-            .unwrap_or(u64::MAX)
+        match value.as_secs() {
+            // One comparison, where checks of both steps would be three.
+            secs @ 0..FOREVER => secs * 1_000_000_000 + u64::from(value.subsec_nanos()),
+            _ => u64::MAX,
+        }
     }
 }
 

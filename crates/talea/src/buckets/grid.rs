@@ -1,5 +1,6 @@
 //! A family's base cells, and what its definition says of its buckets.
 
+use super::cuts::Cuts;
 use super::octaves::Octaves;
 use super::{COARSEST, FINEST, bucket_of, upper_bound};
 
@@ -72,6 +73,8 @@ pub struct Grid {
     /// Upper bounds of the base cells after the specials, ascending; one cell more than
     /// bounds.
     pub(super) bounds: Vec<u64>,
+    /// The same of whole numbers that have only these, where no octave has many.
+    cuts: Option<Cuts>,
     pub(super) octaves: Option<Octaves>,
 }
 
@@ -94,7 +97,9 @@ impl Grid {
             bounds.dedup();
         }
         let octaves = layout.native.map(|native| Octaves::new(&layout, native));
-        Self { layout, bounds, octaves }
+        let only_these = layout.numbers == Numbers::Whole && layout.native.is_none();
+        let cuts = if only_these { Cuts::new(&bounds) } else { None };
+        Self { layout, bounds, cuts, octaves }
     }
 
     /// Base cells and the sum.
@@ -133,6 +138,14 @@ impl Grid {
     /// The base cell of a whole number.
     #[inline]
     pub(crate) fn base_of_whole(&self, kept: u64) -> usize {
+        match &self.cuts {
+            Some(cuts) => cuts.below(kept),
+            None => self.searched_base_of_whole(kept),
+        }
+    }
+
+    #[inline(never)]
+    fn searched_base_of_whole(&self, kept: u64) -> usize {
         match &self.octaves {
             Some(_) if kept == 0 => ZERO,
             _ => self.specials() + self.bounds.partition_point(|&bound| bound < kept),

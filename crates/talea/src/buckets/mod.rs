@@ -20,6 +20,7 @@
 //! Those that are there stay as they are, and a reader folds all into the coarsest; and
 //! further, as long as more buckets are in use than may be shown.
 
+mod cuts;
 mod grid;
 mod native;
 mod octaves;

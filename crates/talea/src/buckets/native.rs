@@ -20,13 +20,21 @@ pub(crate) const COARSEST: i8 = -4;
 #[derive(Debug)]
 pub(crate) struct Level {
     schema: u32,
-    /// By the first schema + 1 bits after the first of a value: how many bounds are below
-    /// all values that begin so.
-    starts: Box<[u16]>,
+    /// By the first schema + 1 bits after the first of a value.
+    starts: Box<[Start]>,
     /// The bounds of an octave, ascending; then one that is above all.
     bounds: Box<[u64]>,
     /// The native bucket of the first value of octave 0.
     first: i64,
+}
+
+/// What is known of a value by how it begins.
+#[derive(Debug)]
+struct Start {
+    /// How many bounds are below all values that begin so.
+    below: usize,
+    /// The one after these.
+    next: u64,
 }
 
 impl Level {
@@ -44,10 +52,13 @@ impl Level {
         let bounds: Box<[u64]> = high.chain(low).chain([u64::MAX]).collect();
         let slots = 2 * count as u64;
         let start_of = |slot: u64| (1 << 63) + slot * ((1 << 63) / slots);
-        let below = |slot| bounds[..count].partition_point(|&bound| bound < start_of(slot)) as u16;
+        let start = |slot| {
+            let below = bounds[..count].partition_point(|&bound| bound < start_of(slot));
+            Start { below, next: bounds[below] }
+        };
         Self {
             schema: u32::from(schema),
-            starts: (0..slots).map(below).collect(),
+            starts: (0..slots).map(start).collect(),
             first: longer as i64 - i64::from(exponent) * count as i64,
             bounds,
         }
@@ -58,9 +69,9 @@ impl Level {
     #[inline]
     pub(crate) fn below(&self, shifted: u64) -> usize {
         let slot = (shifted << 1) >> (63 - self.schema);
-        let start = self.starts.get(slot as usize).copied().unwrap_or(0);
-        let next = self.bounds.get(usize::from(start)).copied().unwrap_or(u64::MAX);
-        usize::from(start) + usize::from(next < shifted)
+        self.starts
+            .get(slot as usize)
+            .map_or(0, |start| start.below + usize::from(start.next < shifted))
     }
 
     /// The bounds of an octave, ascending, shifted as values are.

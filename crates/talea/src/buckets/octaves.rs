@@ -1,6 +1,7 @@
 //! Segments: the octaves of a family's values, and the cells of each.
 
 use super::FINEST;
+use super::cuts::Cuts;
 use super::grid::{FLOAT_ZERO, Layout, NativeLayout, Numbers, float};
 use super::native::Level;
 
@@ -17,11 +18,8 @@ pub(crate) struct Octaves {
     per_unit: f64,
     /// The thresholds of positive and of negative values, each by how far from 0.
     thresholds: [Vec<u64>; 2],
-    /// Of whole numbers, those of each octave, and then numbers that are above all; as many
-    /// each.
-    cuts: Vec<u64>,
-    /// How many.
-    width: usize,
+    /// The same of whole numbers, where no octave has many.
+    cuts: Option<Cuts>,
 }
 
 /// An octave, in a slot that its segment may have.
@@ -41,8 +39,6 @@ pub(crate) struct Octave {
 const FLOAT_SLOTS: usize = 64;
 /// How many slots an octave of floats may be in.
 const STEPS: u16 = 8;
-/// More thresholds of an octave than this are searched.
-const FEW: usize = 4;
 /// Cells of a series, by its own schema, for each native bucket that is shown at most: of
 /// an octave only some are used.
 const CELLS: usize = 4;
@@ -63,26 +59,19 @@ impl Octaves {
                 [positive, negative]
             }
         };
-        let mut octaves = Self {
+        let cuts = match layout.numbers {
+            Numbers::Whole => Cuts::new(&layout.thresholds),
+            Numbers::Floats => None,
+        };
+        Self {
             numbers: layout.numbers,
             levels,
             most: native.most,
             widest_zero: native.widest_zero,
             per_unit: layout.per_unit,
             thresholds,
-            cuts: Vec::new(),
-            width: 0,
-        };
-        if layout.numbers == Numbers::Whole {
-            let of = |slot| octaves.thresholds_of(Octave { slot, turn: 0, step: 0 });
-            let width = (0..64).map(|slot| of(slot).len()).max().unwrap_or(0);
-            let padding = || std::iter::repeat(u64::MAX);
-            let cuts =
-                (0..64).flat_map(|slot| of(slot).iter().copied().chain(padding()).take(width));
-            octaves.cuts = cuts.collect();
-            octaves.width = width;
+            cuts,
         }
-        octaves
     }
 
     /// Segments that a series may have.
@@ -112,16 +101,23 @@ impl Octaves {
     }
 
     /// The cell of a whole number in the segment of its octave.
-    #[inline]
     pub(crate) fn cell_of_whole(&self, kept: u64, what: u16) -> Option<usize> {
+        let cut = self.thresholds_of(Self::of_whole(kept)).partition_point(|&cut| cut < kept);
+        Some(self.below(kept, what)? + cut)
+    }
+
+    /// The same, if no octave has many thresholds.
+    #[inline]
+    pub(crate) fn cell_among_few(&self, kept: u64, what: u16) -> Option<usize> {
+        let cuts = self.cuts.as_ref()?;
+        Some(self.below(kept, what)? + cuts.within(kept))
+    }
+
+    /// How many native bounds of its octave are below a whole number.
+    #[inline]
+    fn below(&self, kept: u64, what: u16) -> Option<usize> {
         let level = self.levels.get(usize::from(schema_of(what)))?;
-        let octave = Self::of_whole(kept);
-        let below = level.below(kept << (63 - octave.slot));
-        if self.width > FEW {
-            return Some(below + self.thresholds_of(octave).partition_point(|&cut| cut < kept));
-        }
-        let cuts = self.cuts.get(octave.slot * self.width..)?.get(..self.width)?;
-        Some(cuts.iter().fold(below, |cell, &cut| cell + usize::from(cut < kept)))
+        Some(level.below(kept << (63 - Self::of_whole(kept).slot)))
     }
 
     /// The cell of a float in a segment that may be that of its octave, if it is.

@@ -78,18 +78,37 @@ impl Bound {
     /// Counts a whole number.
     #[inline]
     fn count(&self, kept: u64) {
-        self.cell_of_whole(kept).count(self.cells.last(), kept);
-    }
-
-    #[inline]
-    fn cell_of_whole(&self, kept: u64) -> Cell {
-        match self.octave_cell_of_whole(kept) {
-            Some(cell) => cell,
-            None => self.cells.at(self.grid.base_of_whole(kept)),
+        let ready = match &self.segments {
+            Some(segments) => self.ready_cell_of_whole(segments, kept),
+            None => Some(self.cells.at(self.grid.base_of_whole(kept))),
+        };
+        match ready {
+            Some(cell) => cell.count(self.cells.last(), kept),
+            None => self.count_otherwise(kept),
         }
     }
 
+    /// The cell in a segment that is there, of a family whose thresholds are found without
+    /// a search: nearly all observations take this way, so it calls nothing.
     #[inline]
+    fn ready_cell_of_whole(&self, segments: &Segments, kept: u64) -> Option<Cell> {
+        let segment = segments.get(Octaves::of_whole(kept).slot)?;
+        if kept == 0 {
+            return None;
+        }
+        let octaves = self.grid.octaves()?;
+        segments.cell(segment, octaves.cell_among_few(kept, segment.what())?)
+    }
+
+    #[inline(never)]
+    fn count_otherwise(&self, kept: u64) {
+        let cell = match self.octave_cell_of_whole(kept) {
+            Some(cell) => cell,
+            None => self.cells.at(self.grid.base_of_whole(kept)),
+        };
+        cell.count(self.cells.last(), kept);
+    }
+
     fn octave_cell_of_whole(&self, kept: u64) -> Option<Cell> {
         let (segments, octaves) = (self.segments.as_ref()?, self.grid.octaves()?);
         if kept == 0 {

@@ -1,0 +1,89 @@
+//! Talea's, in one registry: with classic buckets, with native ones, and with both, which
+//! is the default.
+
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use talea::{
+    Bucketing, Config, Family, Histogram, HistogramSnapshot, Labels, Opts, Registry, Seconds,
+};
+
+use super::{Latencies, THRESHOLDS};
+use crate::randomness::Sequence;
+
+/// With room for what `latencies.rs` makes.
+static REGISTRY: LazyLock<Registry> =
+    LazyLock::new(|| Registry::with_config(Config::with_len(256 << 20)).expect("there is memory"));
+
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+#[derive(Labels)]
+struct Nth {
+    n: u64,
+}
+
+pub(crate) struct TaleaClassic(One);
+pub(crate) struct TaleaNative(One);
+pub(crate) struct TaleaDual(One);
+
+struct One {
+    histogram: Histogram<Seconds>,
+    name: &'static str,
+    n: String,
+}
+
+impl One {
+    fn new(name: &'static str, bucketing: Bucketing) -> Result<Self> {
+        // As where the labels are fixed, or there are none.
+        let opts = Opts::new(name, "Time.").bucketing(bucketing).striped(true);
+        let opts = if bucketing == Bucketing::Native { opts } else { opts.buckets(&THRESHOLDS) };
+        let family: Family<Nth, Histogram<Seconds>> = REGISTRY.register(opts)?;
+        let n = NEXT.fetch_add(1, Relaxed);
+        let histogram = family.with(Nth { n }).keep();
+        Ok(Self { histogram, name, n: n.to_string() })
+    }
+
+    fn snapshot(&self) -> Result<HistogramSnapshot> {
+        let snapshot = REGISTRY.snapshot_of(|name| name == self.name);
+        snapshot.histogram(self.name, &[("n", &self.n)]).context("there is no such histogram")
+    }
+}
+
+/// All that differs.
+macro_rules! latencies {
+    ($($histogram:ident $name:literal $seconds:literal $bucketing:ident,)+) => {$(
+        impl Latencies for $histogram {
+            const NAME: &'static str = $name;
+            const HAS_SUM: bool = true;
+            type Value = Duration;
+
+            fn new() -> Result<Self> {
+                Ok(Self(One::new($seconds, Bucketing::$bucketing)?))
+            }
+
+            fn value(latency: Duration) -> Duration {
+                latency
+            }
+
+            fn observe_each<const LEN: usize>(&self, thread: usize, n: u64, values: &Sequence<Duration, LEN>) {
+                values.walk(thread, n, |value| self.0.histogram.observe(value));
+            }
+
+            fn count(&self) -> Result<u64> {
+                Ok(self.0.snapshot()?.count())
+            }
+
+            fn quantile(&self, q: f64) -> Result<Option<f64>> {
+                Ok(self.0.snapshot()?.quantile(q))
+            }
+        }
+    )+};
+}
+
+latencies! {
+    TaleaClassic "talea-classic" "classic_seconds" Classic,
+    TaleaNative "talea-native" "native_seconds" Native,
+    TaleaDual "talea-dual" "dual_seconds" Dual,
+}
