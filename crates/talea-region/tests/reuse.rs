@@ -407,7 +407,9 @@ fn a_reader_outside_never_takes_one_series_for_another() {
 
 #[test]
 fn nothing_is_lost_or_misplaced_while_series_come_and_go_under_many_threads() {
-    let region = small();
+    // Room for what cannot be used again while one of the threads is not let run.
+    let config = Config { series: 32_768, ..Config::with_len(32 << 20) };
+    let region = Region::anonymous(config).unwrap();
     // Texts that never go, and texts that go when they are idle.
     let lasting = region.family(FamilySpec { idle_minutes: 0, ..spec("lasting") }).unwrap().family;
     let passing = region.family(spec("passing")).unwrap().family;
