@@ -32,8 +32,11 @@ fn count(cells: &Cells, n: usize, cell: usize) {
     segments.cell(segment, cell).unwrap().count(cells.last(), 10);
 }
 
+/// A segment: its number, what was said of it, its cells.
+type Shown = (u16, u16, Vec<u64>);
+
 /// Of the only series of each family: its last cell, and its segments.
-fn shown(snapshot: &Snapshot) -> Vec<(u64, Vec<(u16, u16, Vec<u64>)>)> {
+fn shown(snapshot: &Snapshot) -> Vec<(u64, Vec<Shown>)> {
     let one = |SegmentView { n, what, values }| (n, what, values.to_vec());
     let series = snapshot.families().iter().flat_map(|family| snapshot.series(family));
     series.map(|s| (*s.values.last().unwrap(), s.segments().map(one).collect())).collect()

@@ -1,7 +1,10 @@
 //! Native (exponential) buckets: their bounds, and which bucket a value is in.
 //!
 //! With schema *n*, bucket *i* holds (β^(i−1), β^i], β = 2^(2^−n). (Prometheus' native
-//! histograms; OpenTelemetry's exponential ones number them one lower.)
+//! histograms; OpenTelemetry's exponential ones number them one lower.) The bounds here
+//! are the floats nearest to the exact ones; in the tables of Prometheus and its Go client
+//! (1.24) 341 of 511 are up to four units in the last place off, nearly all of them lower, so
+//! what lies in between is in another bucket there.
 //!
 //! Implementation details. Within an octave [2^e, 2^(e+1)) the bounds lie alike, whatever
 //! e: so a value is shifted until its first bit is bit 63, and compared with the octave's
