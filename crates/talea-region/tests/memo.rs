@@ -192,8 +192,12 @@ fn value_of(memo: &Memo, n: u64) -> u64 {
 /// that others have just let go.
 #[test]
 fn what_is_told_after_a_removal_is_all_in_the_new_series_whatever_others_remove() {
-    let region = region();
-    let family = family(region, "f");
+    // Room for all that are ever made: a thread that is not let run may hold up their reuse.
+    let config = Config { series: 16_384, ..Config::with_len(16 << 20) };
+    let region = Region::anonymous(config).unwrap();
+    // None is idle, however seldom its thread is let run.
+    let spec = FamilySpec { name: b"f", ..FamilySpec::default() };
+    let family = region.family(spec).unwrap().family;
     let memo = &Memo::of(family).unwrap();
     let rounds = if cfg!(miri) { 5 } else { 3_000 };
     let done = &AtomicBool::new(false);
@@ -222,8 +226,9 @@ fn what_is_told_after_a_removal_is_all_in_the_new_series_whatever_others_remove(
                 })
             })
             .collect();
-        own.into_iter().for_each(|thread| thread.join().unwrap());
+        let ended: Vec<_> = own.into_iter().map(|thread| thread.join()).collect();
         done.store(true, Relaxed);
+        ended.into_iter().for_each(|ended| ended.unwrap());
     });
     let all: u64 = (1..=rounds).map(|round| round % 7).sum();
     assert_eq!(value_of(memo, 0), 4 * all);
