@@ -19,26 +19,28 @@
 //! }
 //! ```
 //!
-//! # What is recorded
+//! # What is told
 //!
-//! | metric | type | labels |
+//! Once per request, at the route, whatever middleware stands inside: that it is in flight;
+//! its status; the time to its response's head and, apart, to the end of its body; the bytes
+//! of both bodies as they pass; and in exactly one way how it ended, *complete*, *aborted*,
+//! *panicked* or *timed out*. [`Convention`] has the names.
+//!
+//! The number of series depends on the declaration alone, never on what clients send: routes
+//! are told as their templates, and routes, methods, status codes and hosts that nobody
+//! declared have one name each.
+//!
+//! # Where to put the meter
+//!
+//! | service | by | allocations added |
 //! |---|---|---|
-//! | `http_requests_in_flight` | gauge | `method`, `route` |
-//! | `http_requests_total` | counter | `method`, `route`, `status` |
-//! | `http_request_duration_seconds` | histogram, to the response's head | `method`, `route` |
+//! | a new one on axum | [`axum::Router`] in place of axum's own | none |
+//! | an `axum::Router` that exists | [`axum::Layer`], around it from outside with its routes listed | none |
+//! | the same, in less words | [`axum::Layer`] by `Router::layer` | axum's own 3 |
+//! | hyper, or any tower service | [`Endpoints::layer`] | none |
 //!
-//! Once per request, at the route, whatever middleware stands inside.
-//!
-//! - `route` is the template as declared (`/hello/{name}`), or `_unmatched`.
-//! - `method` is the declared one; `HEAD` on a `GET` endpoint counts as `GET`. A
-//!   method that the route does not declare, and any method where no route
-//!   matched, is `_OTHER`.
-//! - `status` is the class, `1xx` to `5xx`, or the code, as
-//!   [`Router::status_label`](axum::Router::status_label) says; `_OTHER` where no status was sent
-//!   because the client went away. A handler that panics counts as a 500.
-//!
-//! So the number of series depends on the declaration alone, never on what
-//! clients send.
+//! These are for bodies that are empty or in memory. With axum's types each body that is
+//! watched as it passes is one more; see [`axum::Router`].
 //!
 //! # Scrapes
 //!
@@ -48,15 +50,32 @@
 //! where it takes that, and send large scrapes piece by piece, so that a slow client costs
 //! a snapshot's memory and no more, and one that stops reading not even that for long.
 
+mod arrival;
 pub mod axum;
-mod endpoint;
+mod body;
+mod case;
+mod convention;
+mod endpoints;
+mod exchange;
 mod exposition;
-mod meter;
+mod families;
+mod layer;
+mod meters;
 mod metrics_server;
+mod opts;
+mod outcome;
+mod routes;
+mod status;
 
-pub use endpoint::StatusLabel;
+pub use body::{RequestBody, ResponseBody};
+pub use convention::Convention;
+pub use endpoints::{Endpoint, Endpoints};
 pub use exposition::{Exposition, ExpositionBody};
+pub use layer::{Layer, Metered, MeteredFuture};
 pub use metrics_server::MetricsServer;
+pub use opts::Opts;
+pub use routes::RouteError;
+pub use status::StatusLabel;
 
 /// The example in the README compiles.
 #[cfg(doctest)]

@@ -12,8 +12,8 @@ use axum::http::{Method, Request, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
 use talea::Registry;
-use talea_http::StatusLabel;
 use talea_http::axum::{Router, get, post};
+use talea_http::{Opts, StatusLabel};
 use tower::{Layer, Service, ServiceExt};
 
 fn registry() -> Registry {
@@ -115,9 +115,7 @@ async fn the_exact_code_is_a_choice_and_as_bounded() {
     let status = async |Path(status): Path<u16>| StatusCode::from_u16(status).unwrap();
     let app = Router::new()
         .route("/status/{status}", get(status))
-        .status_label(StatusLabel::Code)
-        .metered(&registry)
-        .unwrap();
+        .metered_by(&Opts::new().status_label(StatusLabel::Code).register(&registry).unwrap());
     for _ in 0..2 {
         for status in 200..=999 {
             ask(&app, Method::GET, &format!("/status/{status}")).await;
@@ -423,8 +421,8 @@ fn a_metric_of_the_same_name_is_told_when_metering() {
 async fn quantiles_of_the_last_minutes_are_shown_where_they_are_asked_for() {
     let registry = registry();
     let nap = async || tokio::time::sleep(Duration::from_millis(20)).await;
-    let app = Router::new().route("/nap", get(nap)).quantiles([0.5, 0.99]).metered(&registry);
-    let app = app.unwrap();
+    let endpoints = Opts::new().quantiles(&[0.5, 0.99]).register(&registry).unwrap();
+    let app = Router::new().route("/nap", get(nap)).metered_by(&endpoints);
     let median = || {
         let labels = [("method", "GET"), ("route", "/nap"), ("quantile", "0.5")];
         registry.snapshot().value("http_request_duration_recent_seconds", &labels).unwrap()
@@ -432,6 +430,6 @@ async fn quantiles_of_the_last_minutes_are_shown_where_they_are_asked_for() {
     assert!(median().is_nan());
     ask(&app, Method::GET, "/nap").await;
     assert!((0.019..1.0).contains(&median()), "{}", median());
-    let told = Router::<()>::new().quantiles([2.0]).metered(&registry).unwrap_err().to_string();
+    let told = Opts::new().quantiles(&[2.0]).register(&registry).unwrap_err().to_string();
     assert!(told.contains("from 0 to 1"), "{told}");
 }

@@ -2,18 +2,19 @@
 
 use anyhow::Result;
 use talea::{Bucketing, Registry};
+use talea_http::Opts;
 use talea_http::axum::{Router, get};
 
 use crate::{ROUTE, Service, hello};
 
 pub(crate) fn service() -> Result<Service> {
-    serviced(|router| router.bucketing(Bucketing::Classic))
+    serviced(Opts::new().bucketing(Bucketing::Classic))
 }
 
 /// The service, with what it chose of the metrics.
-pub(crate) fn serviced(choose: impl FnOnce(Router) -> Router) -> Result<Service> {
+pub(crate) fn serviced(opts: Opts) -> Result<Service> {
     let registry = Registry::new()?;
-    let app = choose(Router::new().route(ROUTE, get(hello))).metered(&registry)?;
+    let app = Router::new().route(ROUTE, get(hello)).metered_by(&opts.register(&registry)?);
     let counted = move || {
         let labels = [("method", "GET"), ("route", ROUTE), ("status", "2xx")];
         registry.snapshot().value("http_requests_total", &labels).map(|count| count as u64)

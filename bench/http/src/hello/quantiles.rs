@@ -3,9 +3,10 @@
 
 use anyhow::Result;
 use talea::Bucketing;
+use talea_http::Opts;
 
 use crate::{Service, metered};
 
 pub(crate) fn service() -> Result<Service> {
-    metered::serviced(|router| router.bucketing(Bucketing::Dual).quantiles([0.5, 0.9, 0.99]))
+    metered::serviced(Opts::new().bucketing(Bucketing::Dual).quantiles(&[0.5, 0.9, 0.99]))
 }

@@ -6,55 +6,44 @@
 use std::task::{Context, Poll};
 
 use ::axum::extract::Request;
-use ::axum::http::Method;
 use ::axum::response::{IntoResponse, Response};
+use talea::HttpMethod;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use crate::meter::{Endpoint, MeteredResult};
-
-/// The endpoints of one route, by method.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RouteEndpoints {
-    pub(crate) declared: &'static [(&'static str, &'static Endpoint)],
-    /// What answers a method that is not declared.
-    pub(crate) other: &'static Endpoint,
-}
-
-impl RouteEndpoints {
-    pub(crate) fn all(self) -> impl Iterator<Item = &'static Endpoint> {
-        self.declared.iter().map(|(_, endpoint)| *endpoint).chain([self.other])
-    }
-
-    fn of(self, method: &Method) -> &'static Endpoint {
-        let declared = |name| self.declared.iter().find(|(declared, _)| *declared == name);
-        let found = declared(method.as_str())
-            .or_else(|| if method == Method::HEAD { declared("GET") } else { None });
-        found.map_or(self.other, |(_, endpoint)| endpoint)
-    }
-}
+use super::future::OfService;
+use super::site::Sites;
 
 /// A layer with a meter around it.
 #[derive(Clone, Debug)]
-pub(crate) struct MeteredLayer<L> {
-    pub(crate) layer: L,
-    pub(crate) endpoints: RouteEndpoints,
-    pub(crate) level: u32,
+pub(super) struct MeteredLayer<L> {
+    layer: L,
+    sites: &'static Sites,
+    level: u32,
+}
+
+impl<L> MeteredLayer<L> {
+    /// Around a layer that is put around these endpoints.
+    pub(super) fn new(layer: L, sites: &Sites) -> Self {
+        let level = sites.add_level();
+        // They live as long as the program, and so does what finds them.
+        Self { layer, sites: Box::leak(Box::new(sites.clone())), level }
+    }
 }
 
 impl<L: Layer<S>, S> Layer<S> for MeteredLayer<L> {
     type Service = MeteredService<L::Service>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        let Self { ref layer, endpoints, level } = *self;
-        MeteredService { inner: layer.layer(inner), endpoints, level }
+        let Self { ref layer, sites, level } = *self;
+        MeteredService { inner: layer.layer(inner), sites, level }
     }
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct MeteredService<S> {
+pub(super) struct MeteredService<S> {
     inner: S,
-    endpoints: RouteEndpoints,
+    sites: &'static Sites,
     level: u32,
 }
 
@@ -65,7 +54,7 @@ where
 {
     type Response = Response;
     type Error = S::Error;
-    type Future = MeteredResult<S::Future>;
+    type Future = OfService<S::Future>;
 
     #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
@@ -74,7 +63,11 @@ where
 
     #[inline]
     fn call(&mut self, request: Request) -> Self::Future {
-        let in_flight = self.endpoints.of(request.method()).start(self.level);
-        MeteredResult::new(in_flight, self.inner.call(request))
+        let site = self.sites.of(HttpMethod::of(request.method().as_str()));
+        let (exchange, request) = match site {
+            Some(site) => site.start(self.level, request),
+            None => (None, request),
+        };
+        OfService::call(exchange, || self.inner.call(request))
     }
 }

@@ -8,37 +8,47 @@ use ::axum::handler::Handler;
 use ::axum::http::StatusCode;
 use ::axum::response::IntoResponse;
 use ::axum::routing::Route;
-use talea::{Bucketing, Error, Registry};
+use talea::{Error, Registry};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::layer::{MeteredLayer, RouteEndpoints};
-use super::method_router::{MeteredHandler, MethodRouter};
-use crate::endpoint::{Durations, HttpMetrics, OTHER, StatusLabel, UNMATCHED};
-use crate::meter::Endpoint;
+use super::handler::At;
+use super::layer::MeteredLayer;
+use super::method_router::{MethodRouter, any_service};
+use super::site::{Site, Sites};
+use crate::case::Methods;
+use crate::endpoints::{Endpoints, UNMATCHED};
 
 /// Declares routes as `axum::Router` does; [`metered`](Self::metered) turns it
 /// into one in which every endpoint is metered.
 ///
-/// It mirrors `route`, `nest`, `merge`, `layer`, `route_layer`, `fallback` and
-/// `with_state`. A request is observed outside of every layer that is put on
-/// this router, so one that a layer answers (an authentication that refuses, a
-/// timeout) counts too.
+/// It mirrors axum's. A request is told outside of every layer that is put on this router,
+/// so one that a layer answers (an authentication that refuses, a time-out) counts too, and
+/// at its route, whatever stands inside. What a layer puts into the request's extensions
+/// comes too late for [`Opts::request_label`](crate::Opts::request_label): such a layer
+/// stands around the router that comes out.
+///
+/// # Cost
+///
+/// That of a request whose response is in memory: two readings of the time-stamp counter,
+/// about ten adds, and nothing allocated. A request's body that is not empty, and a
+/// response's that is streamed, or known to be longer than 16 KiB, is watched as it passes:
+/// an allocation each, since axum's bodies hide what they are, and a few nanoseconds a frame.
+/// A response's body that is known to be shorter is taken as sent.
 #[must_use = "a router does nothing until it is metered and served"]
 pub struct Router<S = ()> {
     declared: Vec<Declared<S>>,
     /// Answers what no route matches. Never merged while `own_fallback` is false.
     unmatched: Declared<S>,
     own_fallback: bool,
-    status: StatusLabel,
-    durations: Durations,
 }
 
 /// A route, alone in a router of axum's, so that it can be layered, nested and
 /// given its state as axum does it.
 struct Declared<S> {
     route: String,
-    endpoints: RouteEndpoints,
+    sites: Sites,
+    answers_rest: bool,
     router: ::axum::Router<S>,
 }
 
@@ -63,39 +73,41 @@ where
 {
     /// A router without routes; it answers 404.
     pub fn new() -> Self {
-        let not_found = async || StatusCode::NOT_FOUND;
-        Self {
-            declared: Vec::new(),
-            unmatched: Declared::fallback(not_found),
-            own_fallback: false,
-            status: StatusLabel::default(),
-            durations: Durations::default(),
-        }
+        let unmatched = Declared::not_found();
+        Self { declared: Vec::new(), unmatched, own_fallback: false }
     }
 
-    /// Adds a route. Its template, such as `/api/items/{id}`, is the label
-    /// `route`. A method that it does not declare is answered with 405 and the
-    /// methods that there are.
+    /// Adds a route. Its template, such as `/api/items/{id}`, is told as it stands here. A
+    /// method that it does not declare is answered with 405 and the methods that there are.
     ///
     /// # Panics
     ///
     /// The template is not one that axum takes, or a method of it is declared
     /// already.
+    #[track_caller]
     pub fn route(mut self, path: &str, methods: MethodRouter<S>) -> Self {
-        // axum merges what one path is given in several calls, and takes one
-        // fallback.
-        let first = self.declared.iter().all(|declared| declared.route != path);
-        let methods = match methods.other {
-            None if first => methods.fallback(async || StatusCode::METHOD_NOT_ALLOWED),
-            _ => methods,
-        };
-        let other = methods.other.unwrap_or_else(Endpoint::declare);
-        self.declared.push(Declared {
-            route: path.to_owned(),
-            endpoints: RouteEndpoints { declared: Vec::leak(methods.endpoints), other },
-            router: ::axum::Router::new().route(path, methods.inner),
-        });
+        let MethodRouter { inner, mut sites, answers_rest } = methods;
+        if sites.rest.is_empty() {
+            sites.rest.push(Site::declare::<()>(Methods::Rest));
+        }
+        let router = ::axum::Router::new().route(path, inner);
+        self.declared.push(Declared { route: path.to_owned(), sites, answers_rest, router });
         self
+    }
+
+    /// Answers every request to a path with a service.
+    ///
+    /// # Panics
+    ///
+    /// As [`route`](Self::route).
+    #[track_caller]
+    pub fn route_service<T>(self, path: &str, service: T) -> Self
+    where
+        T: Service<Request, Error = Infallible> + Clone + Send + Sync + 'static,
+        T::Response: IntoResponse + 'static,
+        T::Future: Send + 'static,
+    {
+        self.route(path, any_service(service))
     }
 
     /// Puts another router's routes under a prefix, which handlers in it do not
@@ -104,6 +116,7 @@ where
     /// # Panics
     ///
     /// As axum's: the prefix is empty or `/`, or contains a wildcard.
+    #[track_caller]
     pub fn nest(mut self, prefix: &str, other: Self) -> Self {
         let own_fallback = other.own_fallback.then_some(other.unmatched);
         for declared in other.declared.into_iter().chain(own_fallback) {
@@ -113,10 +126,31 @@ where
                     "/" => prefix.to_owned(),
                     route => format!("{}{route}", prefix.trim_end_matches('/')),
                 },
-                endpoints: declared.endpoints,
                 router: ::axum::Router::new().nest(prefix, declared.router),
+                ..declared
             });
         }
+        self
+    }
+
+    /// Answers every request under a prefix with a service; its route is the prefix and
+    /// `/{*rest}`.
+    ///
+    /// # Panics
+    ///
+    /// As [`nest`](Self::nest).
+    #[track_caller]
+    pub fn nest_service<T>(mut self, prefix: &str, service: T) -> Self
+    where
+        T: Service<Request, Error = Infallible> + Clone + Send + Sync + 'static,
+        T::Response: IntoResponse + 'static,
+        T::Future: Send + 'static,
+    {
+        let site = Site::declare::<T>(Methods::Each);
+        let router = ::axum::Router::new().nest_service(prefix, At { inner: service, site });
+        let route = format!("{}/{{*rest}}", prefix.trim_end_matches('/'));
+        let sites = Sites { declared: Vec::new(), rest: vec![site] };
+        self.declared.push(Declared { route, sites, answers_rest: true, router });
         self
     }
 
@@ -125,10 +159,12 @@ where
     /// # Panics
     ///
     /// Both declare a path, or both have a fallback.
+    #[track_caller]
     pub fn merge(mut self, other: Self) -> Self {
         for theirs in &other.declared {
             assert!(
-                self.declared.iter().all(|mine| mine.route != theirs.route),
+                self.declared.iter().all(|mine| mine.route != theirs.route)
+                    || theirs.route == UNMATCHED,
                 "both routers declare {}; declare all methods of a path in one of them",
                 theirs.route
             );
@@ -145,15 +181,57 @@ where
         self
     }
 
-    /// Answers what no route matches; its label `route` is `_unmatched`.
+    /// Answers what no route matches, in a nested router what none of its own does; its
+    /// route is `_unmatched`.
     pub fn fallback<H, T>(mut self, handler: H) -> Self
     where
         H: Handler<T, S>,
         T: 'static,
     {
-        self.unmatched = Declared::fallback(handler);
+        self.unmatched =
+            Declared::unmatched::<H>(|router, site| router.fallback(At { inner: handler, site }));
         self.own_fallback = true;
         self
+    }
+
+    /// The same with a service.
+    pub fn fallback_service<T>(mut self, service: T) -> Self
+    where
+        T: Service<Request, Error = Infallible> + Clone + Send + Sync + 'static,
+        T::Response: IntoResponse + 'static,
+        T::Future: Send + 'static,
+    {
+        self.unmatched = Declared::unmatched::<T>(|router, site| {
+            router.fallback_service(At { inner: service, site })
+        });
+        self.own_fallback = true;
+        self
+    }
+
+    /// Answers the methods that routes do not declare, of all routes so far that have no
+    /// answer of their own; axum adds the header `Allow`. Layers that are on them already
+    /// are not around it.
+    pub fn method_not_allowed_fallback<H, T>(mut self, handler: H) -> Self
+    where
+        H: Handler<T, S>,
+        T: 'static,
+    {
+        for n in self.without_answer() {
+            self.declared[n].answer_rest(handler.clone());
+        }
+        self
+    }
+
+    /// Answers again with 404 what no route matches.
+    pub fn reset_fallback(mut self) -> Self {
+        self.unmatched = Declared::not_found();
+        self.own_fallback = false;
+        self
+    }
+
+    /// Whether there is a route.
+    pub fn has_routes(&self) -> bool {
+        self.declared.iter().any(|declared| declared.route != UNMATCHED)
     }
 
     /// Puts a layer around all routes so far, and around the fallback.
@@ -190,58 +268,53 @@ where
             declared: self.declared.into_iter().map(|d| d.with_state(state.clone())).collect(),
             unmatched: self.unmatched.with_state(state),
             own_fallback: self.own_fallback,
-            status: self.status,
-            durations: self.durations,
         }
     }
 
-    /// What the label `status` holds: the class, which is the default, or the
-    /// code. The choice of the router that is metered counts, not of those nested
-    /// or merged in it.
-    pub fn status_label(mut self, status: StatusLabel) -> Self {
-        self.status = status;
-        self
-    }
-
-    /// Which quantiles of the last ten minutes' durations are shown, from 0 to 1, ascending,
-    /// in `http_request_duration_recent_seconds`. A request costs nothing more for them;
-    /// whoever takes snapshots does the work, see [`Summary`](talea::Summary). Default:
-    /// none. The choice of the router that is metered counts.
-    pub fn quantiles(mut self, quantiles: impl Into<Vec<f64>>) -> Self {
-        self.durations.quantiles = quantiles.into();
-        self
-    }
-
-    /// Which buckets durations are counted in. Default: [`Bucketing::Dual`], both classic
-    /// and native ones. The choice of the router that is metered counts.
-    pub fn bucketing(mut self, bucketing: Bucketing) -> Self {
-        self.durations.bucketing = bucketing;
-        self
-    }
-
-    /// The router that serves what was declared. All series of all endpoints
-    /// exist from now on, at 0.
+    /// The router that serves what was declared, told under the default names. All series of
+    /// all endpoints exist from now on, at 0.
     ///
     /// # Errors
     ///
-    /// A metric's name is taken by another definition, the region is full, or the quantiles
-    /// are not ones.
+    /// A metric's name is taken by another definition, or the region is full.
     ///
     /// # Panics
     ///
     /// Two templates match the same paths, as in axum.
     pub fn metered(self, registry: &Registry) -> Result<::axum::Router<S>, Error> {
-        let metrics = HttpMetrics::register(registry, &self.durations)?;
-        for Declared { route, endpoints, .. } in self.declared.iter().chain([&self.unmatched]) {
-            // A route lives as long as the program, and so do its endpoints.
-            let route: &'static str = route.clone().leak();
-            for (method, endpoint) in endpoints.declared {
-                endpoint.set_meters(metrics.endpoint(method, route, self.status));
+        Ok(self.metered_by(&Endpoints::new(registry)?))
+    }
+
+    /// The same under names of one's choice, by [`Opts::register`](crate::Opts::register).
+    ///
+    /// # Panics
+    ///
+    /// As [`metered`](Self::metered).
+    #[track_caller]
+    pub fn metered_by(mut self, endpoints: &Endpoints) -> ::axum::Router<S> {
+        for n in self.without_answer() {
+            // Where a layer stands around axum's answer, its meter tells of it.
+            if self.declared[n].sites.rest.iter().all(|site| site.level() == 0) {
+                self.declared[n].answer_rest(async || StatusCode::METHOD_NOT_ALLOWED);
             }
-            endpoints.other.set_meters(metrics.endpoint(OTHER, route, self.status));
+        }
+        for Declared { route, sites, .. } in self.declared.iter().chain([&self.unmatched]) {
+            sites.all().for_each(|site| site.meter(endpoints, route));
         }
         let routers = self.declared.into_iter().map(|declared| declared.router);
-        Ok(routers.fold(self.unmatched.router, ::axum::Router::merge))
+        routers.fold(self.unmatched.router, ::axum::Router::merge)
+    }
+
+    /// The routes whose undeclared methods axum answers. Of several that have one path it
+    /// takes the last one's answer, unless one of them has its own.
+    fn without_answer(&self) -> Vec<usize> {
+        let answers = |n: &usize| {
+            let route = &self.declared[*n].route;
+            let mut same = self.declared.iter().filter(|other| other.route == *route);
+            let is_last = !self.declared[n + 1..].iter().any(|other| other.route == *route);
+            is_last && same.all(|other| !other.answers_rest)
+        };
+        (0..self.declared.len()).filter(answers).collect()
     }
 }
 
@@ -249,17 +322,34 @@ impl<S> Declared<S>
 where
     S: Clone + Send + Sync + 'static,
 {
-    fn fallback<H, T>(handler: H) -> Self
+    fn unmatched<H>(
+        answer: impl FnOnce(::axum::Router<S>, &'static Site) -> ::axum::Router<S>,
+    ) -> Self {
+        let site = Site::declare::<H>(Methods::Rest);
+        Self {
+            route: UNMATCHED.to_owned(),
+            sites: Sites { declared: Vec::new(), rest: vec![site] },
+            answers_rest: true,
+            router: answer(::axum::Router::new(), site),
+        }
+    }
+
+    fn not_found() -> Self {
+        let inner = async || StatusCode::NOT_FOUND;
+        Self::unmatched::<()>(|router, site| router.fallback(At { inner, site }))
+    }
+
+    /// Answers what is not declared.
+    fn answer_rest<H, T>(&mut self, handler: H)
     where
         H: Handler<T, S>,
         T: 'static,
     {
-        let other = Endpoint::declare();
-        Self {
-            route: UNMATCHED.to_owned(),
-            endpoints: RouteEndpoints { declared: &[], other },
-            router: ::axum::Router::new().fallback(MeteredHandler { handler, endpoint: other }),
-        }
+        let site = Site::declare::<H>(Methods::Rest);
+        let router = std::mem::take(&mut self.router);
+        self.router = router.method_not_allowed_fallback(At { inner: handler, site });
+        self.sites.rest = vec![site];
+        self.answers_rest = true;
     }
 
     fn layer<L>(mut self, layer: L) -> Self
@@ -270,18 +360,12 @@ where
         <L::Service as Service<Request>>::Error: Into<Infallible> + 'static,
         <L::Service as Service<Request>>::Future: Send + 'static,
     {
-        // All endpoints of a route have the same layers around them.
-        let level = self.endpoints.all().map(Endpoint::add_level).max().unwrap_or(0);
-        let layer = MeteredLayer { layer, endpoints: self.endpoints, level };
-        self.router = self.router.layer(layer);
+        self.router = self.router.layer(MeteredLayer::new(layer, &self.sites));
         self
     }
 
     fn with_state<S2>(self, state: S) -> Declared<S2> {
-        Declared {
-            route: self.route,
-            endpoints: self.endpoints,
-            router: self.router.with_state(state),
-        }
+        let Self { route, sites, answers_rest, router } = self;
+        Declared { route, sites, answers_rest, router: router.with_state(state) }
     }
 }

@@ -1,0 +1,144 @@
+//! Futures that are metered to their response, with axum's bodies.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use ::axum::body::Body;
+use ::axum::extract::Request;
+use ::axum::response::{IntoResponse, Response};
+use http_body::Body as _;
+use pin_project_lite::pin_project;
+
+use super::panics;
+use crate::body::{RequestBody, ResponseBody};
+use crate::exchange::{Exchange, RequestTally, Watch};
+
+/// A body that says its length and is no longer than this is taken as sent. Nearly all of
+/// them lie in memory as a whole, which axum hides; and to watch one costs an allocation,
+/// a part of what it costs to send this much.
+const SENT_AT_MOST: u64 = 16 << 10;
+
+/// Counts a request's body as it passes, if there is one.
+#[inline]
+pub(super) fn with_tally(request: Request, tally: Option<RequestTally>) -> Request {
+    match tally {
+        None => request,
+        tally => request.map(|body| Body::new(RequestBody::new(body, tally))),
+    }
+}
+
+/// A response is there: watches its body, where that is not as good as sent.
+#[inline]
+pub(super) fn answer(response: Response, exchange: Option<Exchange>) -> Response {
+    let Some(mut exchange) = exchange else { return response };
+    let body = response.body();
+    let watch = match body.size_hint().exact() {
+        _ if body.is_end_stream() => Watch::Sent(0),
+        Some(len) if len <= SENT_AT_MOST => Watch::Sent(len),
+        length => Watch::Passing(length),
+    };
+    if exchange.head(response.status(), response.extensions(), watch) {
+        return response.map(|body| Body::new(ResponseBody::new(body, Some(exchange))));
+    }
+    response
+}
+
+pin_project! {
+    /// A handler's future.
+    pub(super) struct OfHandler<F> {
+        // Dropped first: what the handler holds goes while the request is in flight.
+        #[pin]
+        future: F,
+        exchange: Option<Exchange>,
+    }
+}
+
+impl<F> OfHandler<F> {
+    /// Calls a handler.
+    #[inline]
+    pub(super) fn call(exchange: Option<Exchange>, call: impl FnOnce() -> F) -> Self {
+        let mut exchange = exchange;
+        let future = match &mut exchange {
+            // Whatever panics, it is dropped while it is busy.
+            Some(exchange) => {
+                let future = call();
+                exchange.rest();
+                future
+            }
+            None => panics::tell(call),
+        };
+        Self { future, exchange }
+    }
+}
+
+impl<F: Future<Output = Response>> Future for OfHandler<F> {
+    type Output = Response;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Response> {
+        let this = self.project();
+        let Some(exchange) = this.exchange else {
+            return panics::tell(|| this.future.poll(cx));
+        };
+        exchange.work();
+        let polled = this.future.poll(cx);
+        exchange.rest();
+        let response = ready!(polled);
+        Poll::Ready(answer(response, this.exchange.take()))
+    }
+}
+
+pin_project! {
+    /// The future of a service, with what stands inside of it.
+    pub struct OfService<F> {
+        #[pin]
+        future: F,
+        exchange: Option<Exchange>,
+    }
+}
+
+impl<F> OfService<F> {
+    /// Calls a service.
+    #[inline]
+    pub(super) fn call(exchange: Option<Exchange>, call: impl FnOnce() -> F) -> Self {
+        let mut exchange = exchange;
+        let future = match &mut exchange {
+            Some(exchange) => watched(exchange, call),
+            None => panics::tell(call),
+        };
+        Self { future, exchange }
+    }
+}
+
+/// Runs code of others on an exchange's behalf.
+#[inline]
+fn watched<T>(exchange: &mut Exchange, inside: impl FnOnce() -> T) -> T {
+    exchange.work();
+    let (done, panicked) = panics::watch(inside);
+    exchange.rest();
+    if panicked {
+        exchange.panicked_inside();
+    }
+    done
+}
+
+impl<F, R, E> Future for OfService<F>
+where
+    F: Future<Output = Result<R, E>>,
+    R: IntoResponse,
+{
+    type Output = Result<Response, E>;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        let polled = match this.exchange {
+            Some(exchange) => watched(exchange, || this.future.poll(cx)),
+            None => panics::tell(|| this.future.poll(cx)),
+        };
+        // Dropped without a response, it broke off.
+        let (polled, exchange) = (ready!(polled), this.exchange.take());
+        Poll::Ready(polled.map(|response| answer(response.into_response(), exchange)))
+    }
+}

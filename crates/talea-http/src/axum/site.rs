@@ -1,0 +1,144 @@
+//! A declared endpoint, before and after its meters are there.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use ::axum::extract::Request;
+use talea::HttpMethod;
+
+use super::future::with_tally;
+use crate::arrival::Head;
+use crate::case::Methods;
+use crate::endpoints::Endpoints;
+use crate::exchange::Exchange;
+use crate::meters::Meters;
+
+/// A declared endpoint. Its meters come when the whole declaration is known; it lives as
+/// long as the program, as a route does.
+///
+/// It can be met at several levels: around the handler (0), and outside of each layer that
+/// was put around it since (1, 2, …). Only the outermost meters, so a request is told once,
+/// together with all that stands inside.
+#[derive(Debug)]
+pub(super) struct Site {
+    methods: Methods,
+    /// The name of what answers, if it has one.
+    handler: Option<&'static str>,
+    meters: OnceLock<&'static Meters>,
+    outermost: AtomicU32,
+}
+
+impl Site {
+    /// Declares what a handler or a service of type `H` answers.
+    pub(super) fn declare<H>(methods: Methods) -> &'static Self {
+        Box::leak(Box::new(Self {
+            methods,
+            handler: name_of::<H>(),
+            meters: OnceLock::new(),
+            outermost: AtomicU32::new(0),
+        }))
+    }
+
+    pub(super) fn meter(&self, endpoints: &Endpoints, route: &str) {
+        let endpoint = || endpoints.endpoint(self.methods, route, self.handler.unwrap_or(route));
+        // Each has one declaration, which is metered once.
+        self.meters.get_or_init(|| endpoint().meters);
+    }
+
+    /// How many layers are around it.
+    pub(super) fn level(&self) -> u32 {
+        self.outermost.load(Relaxed)
+    }
+
+    /// From now on it is met at this level, or only at those below again.
+    pub(super) fn set_level(&self, level: u32) {
+        self.outermost.store(level, Relaxed);
+    }
+
+    /// Starts to meter a request, if this level is the outermost.
+    #[inline]
+    pub(super) fn start(
+        &'static self,
+        level: u32,
+        request: Request,
+    ) -> (Option<Exchange>, Request) {
+        match self.meters.get() {
+            Some(meters) if self.level() == level => {
+                let (exchange, tally) =
+                    Exchange::start(meters, Head::from(&request), request.body());
+                (Some(exchange), with_tally(request, tally))
+            }
+            _ => (None, request),
+        }
+    }
+}
+
+/// The endpoints of one route, by method.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sites {
+    pub(super) declared: Vec<(HttpMethod, &'static Site)>,
+    /// Those that answer what is not declared. Where routers were merged there may be
+    /// several, of which one answers.
+    pub(super) rest: Vec<&'static Site>,
+}
+
+impl Sites {
+    pub(super) fn all(&self) -> impl Iterator<Item = &'static Site> {
+        self.declared.iter().map(|&(_, site)| site).chain(self.rest.iter().copied())
+    }
+
+    /// Takes in another's.
+    pub(super) fn merge(&mut self, other: Self) {
+        self.declared.extend(other.declared);
+        self.rest.extend(other.rest);
+    }
+
+    /// The endpoint that answers a method.
+    #[inline]
+    pub(super) fn of(&self, method: HttpMethod) -> Option<&'static Site> {
+        let declared = |method| self.declared.iter().find(|(declared, _)| *declared == method);
+        let found = declared(method).or_else(|| match method {
+            HttpMethod::Head => declared(HttpMethod::Get),
+            _ => None,
+        });
+        found.map(|&(_, site)| site).or_else(|| self.rest.first().copied())
+    }
+
+    /// Another layer is around them all; returns the level outside of it.
+    pub(super) fn add_level(&self) -> u32 {
+        let level = self.all().map(Site::level).max().unwrap_or(0) + 1;
+        self.all().for_each(|site| site.set_level(level));
+        level
+    }
+}
+
+/// The last part of a type's path: the name of a function or a struct. A closure has none.
+fn name_of<H>() -> Option<&'static str> {
+    let path = std::any::type_name::<H>();
+    let path = path.split_once('<').map_or(path, |(path, _)| path);
+    let name = path.rsplit("::").next()?;
+    let is_name = name.chars().all(|c| c.is_alphanumeric() || c == '_') && !name.is_empty();
+    is_name.then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn list() {}
+
+    struct Files<T>(T);
+
+    fn name<H>(_: &H) -> Option<&'static str> {
+        name_of::<H>()
+    }
+
+    #[test]
+    fn a_handler_is_called_as_its_function_or_type_is() {
+        assert_eq!(name(&list), Some("list"));
+        assert_eq!(name(&Files(vec![1])), Some("Files"));
+        assert_eq!(name(&async || ""), None);
+        assert_eq!(name(&(|| "")), None);
+        assert_eq!(name(&(list as fn() -> _)), None);
+    }
+}

@@ -1,0 +1,299 @@
+//! One request from its arrival to its end, told once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use fastant::Instant;
+use http::header::CONTENT_LENGTH;
+use http::{Extensions, HeaderMap, Method, StatusCode, Uri, Version};
+use http_body::Body;
+use talea::{Bytes, Histogram};
+
+use crate::arrival::Head;
+use crate::meters::{Answer, Arrival, Meters};
+use crate::outcome::Outcome;
+
+/// A request in flight. It ends once: when all of its response has passed, or, where it is
+/// dropped before, as one that broke off or panicked.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    arrival: &'static Arrival,
+    start: Instant,
+    /// There from the response's head on.
+    answer: Option<&'static Answer>,
+    /// How it ends if all of the response passes.
+    whole: Outcome,
+    request: RequestBytes,
+    /// Bytes of the response's body that have passed, and all that will, where that is known.
+    passed: u64,
+    length: Option<u64>,
+    is_head: bool,
+    /// Whether code of others is running on its behalf: if it is dropped then, that panicked.
+    busy: bool,
+    panicked: bool,
+    open: bool,
+}
+
+/// Who counts the bytes of a request.
+#[derive(Debug)]
+enum RequestBytes {
+    /// Its body, which tells them too.
+    Told,
+    /// They were known when it arrived.
+    Known(u64),
+    /// Its body, for us to tell.
+    Passing(Arc<AtomicU64>),
+}
+
+/// Counts the bytes of a request's body as they pass.
+#[derive(Debug)]
+pub(crate) enum RequestTally {
+    /// Tells them itself, when the body is dropped.
+    Tells { bytes: u64, to: &'static Histogram<Bytes> },
+    /// Shares them with the exchange.
+    Shares(Arc<AtomicU64>),
+}
+
+/// How a response's body is watched.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Watch {
+    /// Not at all: it is as good as sent, and has so many bytes.
+    Sent(u64),
+    /// As it passes. Some know how long it is.
+    Passing(Option<u64>),
+}
+
+impl Exchange {
+    /// A request has arrived. What comes beside it goes with its body, which is counted as
+    /// it passes, if there is anything to count.
+    ///
+    /// It is busy until it is said to [`rest`](Self::rest).
+    #[inline]
+    pub(crate) fn start(
+        meters: &'static Meters,
+        request: Head<'_>,
+        body: &impl Body,
+    ) -> (Self, Option<RequestTally>) {
+        let arrival = meters.arrival(request);
+        arrival.in_flight.inc();
+        let (bytes, tally) = request_bytes(arrival, request, body);
+        let exchange = Self {
+            arrival,
+            start: Instant::now(),
+            answer: None,
+            whole: Outcome::Complete,
+            request: bytes,
+            passed: 0,
+            length: None,
+            is_head: *request.method == Method::HEAD,
+            busy: true,
+            panicked: false,
+            open: true,
+        };
+        (exchange, tally)
+    }
+
+    /// Code of others begins to run.
+    #[inline]
+    pub(crate) fn work(&mut self) {
+        self.busy = true;
+    }
+
+    /// It has returned.
+    #[inline]
+    pub(crate) fn rest(&mut self) {
+        self.busy = false;
+    }
+
+    /// Something inside panicked, and was caught there: whatever the answer is.
+    pub(crate) fn panicked_inside(&mut self) {
+        self.panicked = true;
+    }
+
+    /// The head of the response is there. Whether there is a body to watch; where not, the
+    /// request has ended.
+    #[inline]
+    pub(crate) fn head(
+        &mut self,
+        status: StatusCode,
+        extensions: &Extensions,
+        watch: Watch,
+    ) -> bool {
+        let took = self.start.elapsed();
+        self.answered(Some(status.as_u16()), Some(extensions), took);
+        self.whole = match self.panicked {
+            true => Outcome::Panicked,
+            false => Outcome::of_status(status.as_u16()),
+        };
+        match watch {
+            _ if self.is_head || has_no_body(status) => {}
+            Watch::Sent(bytes) => self.passed = bytes,
+            Watch::Passing(length) => {
+                self.length = length;
+                return true;
+            }
+        }
+        self.finish(self.whole, took);
+        false
+    }
+
+    /// So many bytes of the response's body have passed.
+    #[inline]
+    pub(crate) fn pass(&mut self, bytes: u64) {
+        self.passed += bytes;
+    }
+
+    /// All of the response has passed.
+    #[inline]
+    pub(crate) fn end(&mut self) {
+        if self.open {
+            self.finish(self.whole, self.start.elapsed());
+        }
+    }
+
+    #[cold]
+    fn break_off(&mut self) {
+        let took = self.start.elapsed();
+        let limit = self.arrival.families().timed_out_after;
+        let outcome = if self.busy {
+            Outcome::Panicked
+        } else if self.answer.is_some() && self.length == Some(self.passed) {
+            // Whoever sends it knows the length, and asks for no more.
+            self.whole
+        } else if limit.is_some_and(|limit| took >= limit) {
+            Outcome::TimedOut
+        } else {
+            Outcome::Aborted
+        };
+        if self.answer.is_none() {
+            // Whoever catches a panic answers with a 500.
+            self.answered(self.busy.then_some(500), None, took);
+        }
+        self.finish(outcome, took);
+    }
+
+    #[inline]
+    fn answered(&mut self, status: Option<u16>, extensions: Option<&Extensions>, took: Duration) {
+        let answer = self.arrival.answer(status, extensions);
+        if let Some(requests) = answer.requests {
+            requests.inc();
+        }
+        if let Some(to_head) = answer.to_head {
+            to_head.observe(took);
+        }
+        self.answer = Some(answer);
+    }
+
+    #[inline]
+    fn finish(&mut self, outcome: Outcome, took: Duration) {
+        self.open = false;
+        self.arrival.in_flight.dec();
+        let Some(answer) = self.answer else { return };
+        let end = self.arrival.end(answer, outcome);
+        if let Some(outcomes) = end.outcomes {
+            outcomes.inc();
+        }
+        if let Some(errors) = end.errors {
+            errors.inc();
+        }
+        if let Some(to_end) = end.to_end {
+            to_end.observe(took);
+        }
+        if let Some(response_size) = end.response_size {
+            response_size.observe(self.passed);
+        }
+        let request = match &self.request {
+            RequestBytes::Told => return,
+            RequestBytes::Known(bytes) => *bytes,
+            RequestBytes::Passing(bytes) => bytes.load(Relaxed),
+        };
+        if let Some(request_size) = end.request_size.or(self.arrival.request_size) {
+            request_size.observe(request);
+        }
+    }
+}
+
+impl Drop for Exchange {
+    #[inline]
+    fn drop(&mut self) {
+        if self.open {
+            self.break_off();
+        }
+    }
+}
+
+impl RequestTally {
+    #[inline]
+    pub(crate) fn add(&mut self, passed: u64) {
+        match self {
+            Self::Tells { bytes, .. } => *bytes += passed,
+            Self::Shares(bytes) => {
+                bytes.fetch_add(passed, Relaxed);
+            }
+        }
+    }
+}
+
+impl Drop for RequestTally {
+    fn drop(&mut self) {
+        if let Self::Tells { bytes, to } = self {
+            to.observe(*bytes);
+        }
+    }
+}
+
+/// Who counts a request's bytes.
+#[inline]
+fn request_bytes(
+    arrival: &'static Arrival,
+    request: Head<'_>,
+    body: &impl Body,
+) -> (RequestBytes, Option<RequestTally>) {
+    let families = arrival.families();
+    if families.declared_request_size {
+        (RequestBytes::Known(declared_size(request)), None)
+    } else if families.request_size.is_none() || body.is_end_stream() {
+        (RequestBytes::Known(0), None)
+    } else if let Some(to) = arrival.request_size {
+        (RequestBytes::Told, Some(RequestTally::Tells { bytes: 0, to }))
+    } else {
+        let bytes = Arc::new(AtomicU64::new(0));
+        (RequestBytes::Passing(Arc::clone(&bytes)), Some(RequestTally::Shares(bytes)))
+    }
+}
+
+/// About how large a request is, without its body if that does not say how long it is:
+/// method, target, version, headers, body. So does Prometheus' client for Go reckon it.
+fn declared_size(request: Head<'_>) -> u64 {
+    let Head { method, uri, version, headers, .. } = request;
+    let header = |(name, value): (&http::HeaderName, &http::HeaderValue)| {
+        name.as_str().len() + value.as_bytes().len()
+    };
+    let line = method.as_str().len() + target_len(uri) + version_len(version);
+    let size = line + headers.iter().map(header).sum::<usize>();
+    size as u64 + content_length(headers).unwrap_or(0)
+}
+
+fn target_len(uri: &Uri) -> usize {
+    let path = uri.path_and_query().map_or(0, |path| path.as_str().len());
+    let authority = uri.authority().map_or(0, |authority| authority.as_str().len());
+    path + authority
+}
+
+fn version_len(version: Version) -> usize {
+    match version {
+        Version::HTTP_2 => "HTTP/2.0".len(),
+        Version::HTTP_3 => "HTTP/3.0".len(),
+        _ => "HTTP/1.1".len(),
+    }
+}
+
+fn content_length(headers: &HeaderMap) -> Option<u64> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok()
+}
+
+/// Whether a response of this status is its head alone (RFC 9110, 6.4.1).
+fn has_no_body(status: StatusCode) -> bool {
+    status.is_informational() || matches!(status.as_u16(), 204 | 304)
+}

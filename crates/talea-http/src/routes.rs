@@ -1,0 +1,298 @@
+//! From a matched route, or a path, to the meters of its endpoint.
+
+use std::collections::hash_map::RandomState;
+use std::error::Error;
+use std::fmt;
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+
+use http::Method;
+use talea::HttpMethod;
+
+use crate::endpoints::{Endpoint, Endpoints};
+use crate::meters::Meters;
+use crate::status::OTHER;
+
+/// The endpoints of the routes that were listed or met. Clones share those that are met.
+#[derive(Clone)]
+pub(crate) struct Routes {
+    table: Arc<Table>,
+    /// The templates of the listed ones, by the paths that they match.
+    paths: Arc<matchit::Router<Arc<str>>>,
+}
+
+/// Routes by their template, in an open table that only fills up.
+struct Table {
+    endpoints: Endpoints,
+    places: Box<[OnceLock<Route>]>,
+    used: AtomicUsize,
+    /// By the address of a template: the place where it was found the last time. The text
+    /// there is compared, so an address that is used again costs a search, no more.
+    at: Box<[AtomicU16]>,
+    hashes: RandomState,
+    unmatched: Endpoint,
+    /// What more routes than there is room for are told as.
+    beyond: OnceLock<Route>,
+}
+
+struct Route {
+    template: Box<str>,
+    /// The methods that are listed; none where it was met only.
+    listed: Vec<(HttpMethod, Endpoint)>,
+    rest: Endpoint,
+}
+
+/// A route that cannot be listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouteError {
+    method: String,
+    template: String,
+    reason: String,
+}
+
+impl fmt::Display for RouteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { method, template, reason } = self;
+        write!(f, "cannot list the route {method} {template}: {reason}")
+    }
+}
+
+impl Error for RouteError {}
+
+/// Room for routes, of which half is used at most, so that searches stay short.
+const PLACES: usize = 4096;
+const ADDRESSES: usize = 1024;
+
+impl Routes {
+    pub(crate) fn new(endpoints: Endpoints) -> Self {
+        let table = Table {
+            endpoints,
+            places: (0..PLACES).map(|_| OnceLock::new()).collect(),
+            used: AtomicUsize::new(0),
+            at: (0..ADDRESSES).map(|_| AtomicU16::new(0)).collect(),
+            hashes: RandomState::new(),
+            unmatched: endpoints.unmatched(),
+            beyond: OnceLock::new(),
+        };
+        Self { table: Arc::new(table), paths: Arc::default() }
+    }
+
+    /// Lists routes, before any is met.
+    pub(crate) fn list(&mut self, routes: &[(&str, &str)]) -> Result<(), RouteError> {
+        let mut templates: Vec<&str> = Vec::new();
+        for &(method, template) in routes {
+            let fail = |reason: String| RouteError {
+                method: method.to_owned(),
+                template: template.to_owned(),
+                reason,
+            };
+            if method != ANY && HttpMethod::of(method) == HttpMethod::Other {
+                return Err(fail(format!(
+                    "{method:?} is no known method; write one such as GET, in capitals, or {ANY}"
+                )));
+            }
+            if !templates.contains(&template) {
+                let paths = Arc::make_mut(&mut self.paths);
+                let inserted = paths.insert(template, Arc::from(template));
+                inserted.map_err(|error| fail(format!("{error}; write it as in the router")))?;
+                templates.push(template);
+            }
+        }
+        for template in templates {
+            let methods = routes.iter().filter(|(_, other)| *other == template);
+            let methods: Vec<&str> = methods.map(|(method, _)| *method).collect();
+            self.table
+                .find_or(template, || Route::listed(&self.table.endpoints, template, &methods));
+        }
+        Ok(())
+    }
+
+    /// The meters of a request: by the template that was matched, or else by its path.
+    #[inline]
+    pub(crate) fn meters(
+        &self,
+        matched: Option<&str>,
+        method: &Method,
+        path: &str,
+    ) -> &'static Meters {
+        let route = match matched {
+            Some(template) => Some(self.table.matched(template)),
+            None => {
+                let found = self.paths.at(path).ok();
+                found.map(|found| self.table.matched(found.value))
+            }
+        };
+        route.map_or(self.table.unmatched, |route| route.endpoint(method)).meters
+    }
+}
+
+/// Every method, in a list of routes.
+const ANY: &str = "ANY";
+
+impl Route {
+    fn met(endpoints: &Endpoints, template: &str) -> Self {
+        let rest = endpoints.declare_any(template);
+        Self { template: template.into(), listed: Vec::new(), rest }
+    }
+
+    fn listed(endpoints: &Endpoints, template: &str, methods: &[&str]) -> Self {
+        let named = methods.iter().filter_map(|name| Method::from_bytes(name.as_bytes()).ok());
+        let named = named.filter(|method| HttpMethod::of(method.as_str()) != HttpMethod::Other);
+        let endpoint = |method: Method| {
+            (HttpMethod::of(method.as_str()), endpoints.declare(&method, template))
+        };
+        let rest = match methods.contains(&ANY) {
+            true => endpoints.declare_any(template),
+            false => endpoints.declare_rest(template),
+        };
+        Self { template: template.into(), listed: named.map(endpoint).collect(), rest }
+    }
+
+    #[inline]
+    fn endpoint(&self, method: &Method) -> Endpoint {
+        if self.listed.is_empty() {
+            return self.rest;
+        }
+        let method = HttpMethod::of(method.as_str());
+        let listed = |method| self.listed.iter().find(|(listed, _)| *listed == method);
+        let found = listed(method).or_else(|| match method {
+            HttpMethod::Head => listed(HttpMethod::Get),
+            _ => None,
+        });
+        found.map_or(self.rest, |&(_, endpoint)| endpoint)
+    }
+}
+
+impl Table {
+    /// The route of a template, which lives somewhere for long.
+    #[inline]
+    fn matched(&self, template: &str) -> &Route {
+        // Allocations are 16 bytes apart.
+        let at = &self.at[(template.as_ptr() as usize >> 4) % ADDRESSES];
+        let known = self.places.get(usize::from(at.load(Relaxed))).and_then(OnceLock::get);
+        match known {
+            Some(route) if *route.template == *template => route,
+            _ => self.search(template, at),
+        }
+    }
+
+    #[cold]
+    fn search(&self, template: &str, at: &AtomicU16) -> &Route {
+        let (place, route) = self.find_or(template, || Route::met(&self.endpoints, template));
+        if let Some(place) = place {
+            at.store(place, Relaxed);
+        }
+        route
+    }
+
+    /// The route of a template, made if it is new, and its place.
+    fn find_or(&self, template: &str, make: impl FnOnce() -> Route) -> (Option<u16>, &Route) {
+        let first = self.hashes.hash_one(template) as usize;
+        let mut make = Some(make);
+        for n in 0..PLACES {
+            let place = (first + n) % PLACES;
+            let is_full = || self.used.load(Relaxed) >= PLACES / 2;
+            if self.places[place].get().is_none() && is_full() {
+                break;
+            }
+            // Two threads that meet a route at once agree here; so may two routes on a place.
+            let route = self.places[place].get_or_init(|| {
+                self.used.fetch_add(1, Relaxed);
+                match make.take() {
+                    Some(make) => make(),
+                    None => Route::met(&self.endpoints, template),
+                }
+            });
+            if *route.template == *template {
+                return (Some(place as u16), route);
+            }
+        }
+        (None, self.beyond.get_or_init(|| Route::met(&self.endpoints, OTHER)))
+    }
+}
+
+impl fmt::Debug for Routes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let met = self.table.places.iter().filter_map(OnceLock::get);
+        f.debug_list().entries(met.map(|route| &route.template)).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn routes() -> Routes {
+        let registry = talea::Registry::for_test().unwrap();
+        Routes::new(Endpoints::new(&registry).unwrap())
+    }
+
+    #[test]
+    fn a_route_is_one_wherever_its_text_lies() {
+        let routes = routes();
+        let method = Method::GET;
+        let (one, other) = ("/items/{id}".to_owned(), "/items/{id}".to_owned());
+        let found = routes.meters(Some(&one), &method, "");
+        for template in [&other, &one, &other] {
+            assert!(std::ptr::eq(routes.meters(Some(template), &method, ""), found));
+        }
+        let another = routes.meters(Some("/items"), &method, "");
+        assert!(!std::ptr::eq(another, found));
+    }
+
+    #[test]
+    fn an_address_that_is_used_again_finds_the_new_text() {
+        let routes = routes();
+        let mut text = "/a".to_owned();
+        let a = routes.meters(Some(&text), &Method::GET, "");
+        text.replace_range(1.., "b");
+        let b = routes.meters(Some(&text), &Method::GET, "");
+        assert!(!std::ptr::eq(a, b));
+        text.replace_range(1.., "a");
+        assert!(std::ptr::eq(routes.meters(Some(&text), &Method::GET, ""), a));
+    }
+
+    #[test]
+    fn listed_routes_are_found_by_path() {
+        let mut routes = routes();
+        let list = [("GET", "/items/{id}"), ("DELETE", "/items/{id}"), ("ANY", "/files/{*path}")];
+        routes.list(&list).unwrap();
+        let at = |method, path| routes.meters(None, &method, path) as *const Meters;
+        let get = at(Method::GET, "/items/7");
+        assert_eq!(at(Method::HEAD, "/items/8"), get);
+        assert_ne!(at(Method::DELETE, "/items/8"), get);
+        assert_eq!(at(Method::PUT, "/items/7"), at(Method::POST, "/items/9"), "the rest is one");
+        assert_eq!(at(Method::GET, "/files/a/b"), at(Method::PUT, "/files/c"));
+        assert_eq!(at(Method::GET, "/nowhere"), at(Method::PUT, "/elsewhere"), "unmatched");
+        let matched = routes.meters(Some("/items/{id}"), &Method::GET, "/items/7");
+        assert_eq!(matched as *const Meters, get, "listed and matched are the same");
+    }
+
+    #[test]
+    fn a_route_that_cannot_be_listed_says_why() {
+        for (route, said) in [
+            (("get", "/x"), "cannot list the route get /x: \"get\" is no known method"),
+            (("GET", "/{"), "cannot list the route GET /{: "),
+        ] {
+            let error = routes().list(&[route]).unwrap_err().to_string();
+            assert!(error.starts_with(said), "{error}");
+        }
+        let error = routes().list(&[("GET", "/{a}"), ("GET", "/{b}")]).unwrap_err().to_string();
+        assert!(error.contains("/{b}"), "{error}");
+    }
+
+    #[test]
+    fn more_routes_than_there_is_room_for_have_one_name() {
+        let config = talea::Config::with_len(256 << 20);
+        let registry = talea::Registry::with_config(config).unwrap();
+        let mut opts = crate::Opts::new().convention(crate::Convention::Servant);
+        opts = opts.bucketing(talea::Bucketing::Classic);
+        let routes = Routes::new(opts.register(&registry).unwrap());
+        let at =
+            |n: usize| routes.meters(Some(&format!("/{n}")), &Method::GET, "") as *const Meters;
+        let first: Vec<_> = (0..PLACES / 2).map(at).collect();
+        assert_eq!(at(PLACES), at(PLACES + 1), "what comes then is one");
+        assert!(first.iter().enumerate().all(|(n, &found)| at(n) == found));
+    }
+}
