@@ -25,15 +25,18 @@ pub(crate) struct Exchange {
     /// How it ends if all of the response passes.
     whole: Outcome,
     request: RequestBytes,
-    /// Bytes of the response's body that have passed, and all that will, where that is known.
+    /// Bytes of the response's body that have passed, and how many it has, if it says so.
     passed: u64,
-    length: Option<u64>,
+    length: u64,
     is_head: bool,
     /// Whether code of others is running on its behalf: if it is dropped then, that panicked.
     busy: bool,
     panicked: bool,
     open: bool,
 }
+
+/// The length of a body that does not say it.
+const UNKNOWN: u64 = u64::MAX;
 
 /// Who counts the bytes of a request.
 #[derive(Debug)]
@@ -85,7 +88,7 @@ impl Exchange {
             whole: Outcome::Complete,
             request: bytes,
             passed: 0,
-            length: None,
+            length: UNKNOWN,
             is_head: *request.method == Method::HEAD,
             busy: true,
             panicked: false,
@@ -130,7 +133,7 @@ impl Exchange {
             _ if self.is_head || has_no_body(status) => {}
             Watch::Sent(bytes) => self.passed = bytes,
             Watch::Passing(length) => {
-                self.length = length;
+                self.length = length.unwrap_or(UNKNOWN);
                 return true;
             }
         }
@@ -158,7 +161,7 @@ impl Exchange {
         let limit = self.arrival.families().timed_out_after;
         let outcome = if self.busy {
             Outcome::Panicked
-        } else if self.answer.is_some() && self.length == Some(self.passed) {
+        } else if self.answer.is_some() && self.length == self.passed {
             // Whoever sends it knows the length, and asks for no more.
             self.whole
         } else if limit.is_some_and(|limit| took >= limit) {
@@ -294,6 +297,7 @@ fn content_length(headers: &HeaderMap) -> Option<u64> {
 }
 
 /// Whether a response of this status is its head alone (RFC 9110, 6.4.1).
+#[inline]
 fn has_no_body(status: StatusCode) -> bool {
     status.is_informational() || matches!(status.as_u16(), 204 | 304)
 }

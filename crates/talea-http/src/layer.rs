@@ -101,23 +101,22 @@ where
             exchange.rest();
         }
         // Dropped without a response, it broke off.
-        let (answer, exchange) = (ready!(answer), this.exchange.take());
-        Poll::Ready(answer.map(|response| watched(response, exchange)))
+        Poll::Ready(ready!(answer).map(|response| watched(response, this.exchange)))
     }
 }
 
 #[inline]
 fn watched<R: Body>(
     response: Response<R>,
-    exchange: Option<Exchange>,
+    exchange: &mut Option<Exchange>,
 ) -> Response<ResponseBody<R>> {
     let body = response.body();
     let watch = match body.is_end_stream() {
         true => Watch::Sent(0),
         false => Watch::Passing(body.size_hint().exact()),
     };
-    let exchange = exchange.and_then(|mut exchange| {
-        exchange.head(response.status(), response.extensions(), watch).then_some(exchange)
-    });
+    let (status, extensions) = (response.status(), response.extensions());
+    let has_body = |open: &mut Exchange| open.head(status, extensions, watch);
+    let exchange = exchange.take_if(has_body);
     response.map(|body| ResponseBody::new(body, exchange))
 }

@@ -30,16 +30,17 @@ pub(super) fn with_tally(request: Request, tally: Option<RequestTally>) -> Reque
 
 /// A response is there: watches its body, where that is not as good as sent.
 #[inline]
-pub(super) fn answer(response: Response, exchange: Option<Exchange>) -> Response {
-    let Some(mut exchange) = exchange else { return response };
+fn answer(response: Response, exchange: &mut Option<Exchange>) -> Response {
+    let Some(open) = exchange else { return response };
     let body = response.body();
     let watch = match body.size_hint().exact() {
         _ if body.is_end_stream() => Watch::Sent(0),
         Some(len) if len <= SENT_AT_MOST => Watch::Sent(len),
         length => Watch::Passing(length),
     };
-    if exchange.head(response.status(), response.extensions(), watch) {
-        return response.map(|body| Body::new(ResponseBody::new(body, Some(exchange))));
+    if open.head(response.status(), response.extensions(), watch) {
+        let exchange = exchange.take();
+        return response.map(|body| Body::new(ResponseBody::new(body, exchange)));
     }
     response
 }
@@ -84,8 +85,7 @@ impl<F: Future<Output = Response>> Future for OfHandler<F> {
         exchange.work();
         let polled = this.future.poll(cx);
         exchange.rest();
-        let response = ready!(polled);
-        Poll::Ready(answer(response, this.exchange.take()))
+        Poll::Ready(answer(ready!(polled), this.exchange))
     }
 }
 
@@ -138,7 +138,6 @@ where
             None => panics::tell(|| this.future.poll(cx)),
         };
         // Dropped without a response, it broke off.
-        let (polled, exchange) = (ready!(polled), this.exchange.take());
-        Poll::Ready(polled.map(|response| answer(response.into_response(), exchange)))
+        Poll::Ready(ready!(polled).map(|response| answer(response.into_response(), this.exchange)))
     }
 }

@@ -13,6 +13,7 @@ use tower_service::Service;
 use super::handler::At;
 use super::layer::MeteredLayer;
 use super::site::{Site, Sites};
+use super::sole::Sole;
 use crate::case::Methods;
 
 /// A handler or a service for each of some methods: as axum's, made by [`get`], [`post`] and
@@ -82,7 +83,10 @@ where
     {
         for (method, one) in methods_of(filter) {
             let site = self.declare::<H>(method);
-            self.inner = self.inner.on(one, At { inner: handler.clone(), site });
+            self.inner = match Sole::of(handler.clone(), site) {
+                Ok(sole) => self.inner.on(one, sole),
+                Err(inner) => self.inner.on(one, At { inner, site }),
+            };
         }
         self
     }
@@ -189,7 +193,10 @@ where
 {
     let mut router = MethodRouter::new();
     let site = router.declare_rest::<H>(Methods::Each);
-    router.inner = routing::any(At { inner: handler, site });
+    router.inner = match Sole::of(handler, site) {
+        Ok(sole) => routing::any(sole),
+        Err(inner) => routing::any(At { inner, site }),
+    };
     router
 }
 

@@ -9,6 +9,7 @@ mod method_router;
 mod panics;
 mod router;
 mod site;
+mod sole;
 
 pub use matched::{Layer, Metered};
 pub use method_router::{
