@@ -303,14 +303,15 @@ macro_rules! methods {
         }
     };
 }
+// In the order in which axum tells what is allowed.
 methods! {
     get get_service GET Get "GET"
     head head_service HEAD Head "HEAD"
-    post post_service POST Post "POST"
-    put put_service PUT Put "PUT"
-    patch patch_service PATCH Patch "PATCH"
-    delete delete_service DELETE Delete "DELETE"
-    options options_service OPTIONS Options "OPTIONS"
     trace trace_service TRACE Trace "TRACE"
+    put put_service PUT Put "PUT"
+    post post_service POST Post "POST"
+    patch patch_service PATCH Patch "PATCH"
+    options options_service OPTIONS Options "OPTIONS"
+    delete delete_service DELETE Delete "DELETE"
     connect connect_service CONNECT Connect "CONNECT"
 }

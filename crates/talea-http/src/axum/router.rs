@@ -14,7 +14,7 @@ use tower_service::Service;
 
 use super::handler::At;
 use super::layer::MeteredLayer;
-use super::method_router::{MethodRouter, any_service};
+use super::method_router::MethodRouter;
 use super::site::{Site, Sites};
 use crate::case::Methods;
 use crate::endpoints::{Endpoints, UNMATCHED};
@@ -101,13 +101,16 @@ where
     ///
     /// As [`route`](Self::route).
     #[track_caller]
-    pub fn route_service<T>(self, path: &str, service: T) -> Self
+    pub fn route_service<T>(mut self, path: &str, service: T) -> Self
     where
         T: Service<Request, Error = Infallible> + Clone + Send + Sync + 'static,
         T::Response: IntoResponse + 'static,
         T::Future: Send + 'static,
     {
-        self.route(path, any_service(service))
+        self.declared.push(Declared::service::<T>(path.to_owned(), |router, site| {
+            router.route_service(path, At { inner: service, site })
+        }));
+        self
     }
 
     /// Puts another router's routes under a prefix, which handlers in it do not
@@ -146,11 +149,10 @@ where
         T::Response: IntoResponse + 'static,
         T::Future: Send + 'static,
     {
-        let site = Site::declare::<T>(Methods::Each);
-        let router = ::axum::Router::new().nest_service(prefix, At { inner: service, site });
         let route = format!("{}/{{*rest}}", prefix.trim_end_matches('/'));
-        let sites = Sites { declared: Vec::new(), rest: vec![site] };
-        self.declared.push(Declared { route, sites, answers_rest: true, router });
+        self.declared.push(Declared::service::<T>(route, |router, site| {
+            router.nest_service(prefix, At { inner: service, site })
+        }));
         self
     }
 
@@ -325,13 +327,25 @@ where
     fn unmatched<H>(
         answer: impl FnOnce(::axum::Router<S>, &'static Site) -> ::axum::Router<S>,
     ) -> Self {
-        let site = Site::declare::<H>(Methods::Rest);
-        Self {
-            route: UNMATCHED.to_owned(),
-            sites: Sites { declared: Vec::new(), rest: vec![site] },
-            answers_rest: true,
-            router: answer(::axum::Router::new(), site),
-        }
+        Self::alone::<H>(UNMATCHED.to_owned(), Methods::Rest, answer)
+    }
+
+    fn service<T>(
+        route: String,
+        answer: impl FnOnce(::axum::Router<S>, &'static Site) -> ::axum::Router<S>,
+    ) -> Self {
+        Self::alone::<T>(route, Methods::Each, answer)
+    }
+
+    /// One endpoint that answers whatever comes.
+    fn alone<H>(
+        route: String,
+        methods: Methods,
+        answer: impl FnOnce(::axum::Router<S>, &'static Site) -> ::axum::Router<S>,
+    ) -> Self {
+        let site = Site::declare::<H>(methods);
+        let sites = Sites { declared: Vec::new(), rest: vec![site] };
+        Self { route, sites, answers_rest: true, router: answer(::axum::Router::new(), site) }
     }
 
     fn not_found() -> Self {
