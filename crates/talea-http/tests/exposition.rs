@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::http::{Method, StatusCode};
+use http_body_util::BodyExt;
 use talea::{Counter, Escaping, Format, Gauge, Histogram, Opts, Registry, Seconds};
 use talea_http::{Exposition, MetricsServer};
+use tower::ServiceExt;
 
 use client::{ask, get};
 
@@ -193,4 +195,31 @@ async fn a_panic_before_a_snapshot_fails_that_scrape_alone() {
     assert_eq!(answer.status, StatusCode::INTERNAL_SERVER_ERROR);
     panics.store(false, Ordering::Relaxed);
     assert_eq!(get(server.local_addr(), "/metrics", &[]).await.status, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn it_is_a_handler_too_on_the_services_own_port_and_metered_like_any_other() {
+    let registry = some_metrics();
+    let exposition = Exposition::new(&registry);
+    let app = talea_http::axum::Router::new()
+        .route("/metrics", talea_http::axum::get(exposition))
+        .metered(&registry)
+        .unwrap();
+    let ask = async |method: Method| {
+        let request = axum::extract::Request::builder().method(method).uri("/metrics");
+        let request = request.body(axum::body::Body::empty()).unwrap();
+        let answer = app.clone().oneshot(request).await.unwrap();
+        let (head, body) = answer.into_parts();
+        (head, body.collect().await.unwrap().to_bytes())
+    };
+    let (head, body) = ask(Method::GET).await;
+    assert_eq!(head.status, StatusCode::OK);
+    assert!(String::from_utf8_lossy(&body).contains("calls_total 3\n"));
+    let (head, body) = ask(Method::HEAD).await;
+    assert_eq!((head.status, body.len()), (StatusCode::OK, 0));
+    let (head, _) = ask(Method::POST).await;
+    assert_eq!(head.status, StatusCode::METHOD_NOT_ALLOWED);
+    assert_eq!(head.headers["allow"], "GET,HEAD");
+    let labels = [("method", "GET"), ("route", "/metrics"), ("outcome", "complete")];
+    assert_eq!(registry.snapshot().value("http_request_outcomes_total", &labels), Some(2.0));
 }

@@ -13,6 +13,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use ::axum::handler::Handler;
 use ::http::header::{
     ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, InvalidHeaderValue, RETRY_AFTER, VARY,
 };
@@ -33,14 +34,17 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long it may take for all of it, if it does not say itself.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// A service that answers scrapes of a registry, for a router of your own;
-/// [`MetricsServer`](crate::MetricsServer) serves it on a port of its own.
+/// A service that answers scrapes of a registry, for a router of your own, and a handler of
+/// axum's; [`MetricsServer`](crate::MetricsServer) serves it on a port of its own.
 ///
 /// ```
+/// use axum::{Router, routing::get};
+///
 /// # fn main() -> Result<(), talea::Error> {
 /// # let registry = talea::Registry::for_test()?;
 /// let metrics = talea_http::Exposition::new(&registry);
-/// let app: axum::Router = axum::Router::new().route_service("/metrics", metrics);
+/// let app: Router = Router::new().route_service("/metrics", metrics.clone());
+/// let app: Router = Router::new().route("/metrics", get(metrics)); // or as a handler
 /// # Ok(())
 /// # }
 /// ```
@@ -162,6 +166,17 @@ impl<B> Service<Request<B>> for Exposition {
         let asked = Asked::of(request.method(), request.uri(), request.headers());
         let exposition = self.clone();
         Box::pin(async move { Ok(exposition.answer(asked).await) })
+    }
+}
+
+/// So that it can stand in a method router, as `get(exposition)` does, where other methods
+/// are answered as that router does.
+impl<S> Handler<ExpositionBody, S> for Exposition {
+    type Future = Pin<Box<dyn Future<Output = ::axum::response::Response> + Send>>;
+
+    fn call(self, request: ::axum::extract::Request, _: S) -> Self::Future {
+        let asked = Asked::of(request.method(), request.uri(), request.headers());
+        Box::pin(async move { self.answer(asked).await.map(::axum::body::Body::new) })
     }
 }
 
