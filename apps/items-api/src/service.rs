@@ -37,7 +37,7 @@ pub async fn run(arguments: Arguments) -> Result<()> {
 
     let registry = Registry::new()?;
     talea_collectors::process::register(&registry)?;
-    talea_collectors::tokio::register(&registry, Handle::current())?;
+    talea_collectors::tokio::register(&registry, "main", Handle::current())?;
     let tasks = TaskMeter::register(&registry, "server")?;
 
     let app = items::router(store.clone(), &registry)?;

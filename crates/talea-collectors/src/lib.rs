@@ -8,7 +8,7 @@
 //! # async fn main() -> Result<(), talea::Error> {
 //! let registry = Registry::new()?;
 //! talea_collectors::process::register(&registry)?;
-//! talea_collectors::tokio::register(&registry, tokio::runtime::Handle::current())?;
+//! talea_collectors::tokio::register(&registry, "main", tokio::runtime::Handle::current())?;
 //!
 //! let tasks = TaskMeter::register(&registry, "server")?;
 //! let task = tasks.spawn(async { 42 });

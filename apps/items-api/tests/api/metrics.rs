@@ -114,10 +114,13 @@ fn the_process_the_runtime_and_the_tasks_are_shown() {
     let service = Service::start();
     service.create();
     let samples = service.scrape();
-    for name in ["tokio_workers", "tokio_busy_seconds_total", "server_tasks_alive_peak"] {
-        assert!(value(&samples, name, &[]) > 0.0, "{name}");
+    let main = [("runtime", "main")];
+    for name in ["tokio_workers", "tokio_busy_seconds_total"] {
+        assert!(value(&samples, name, &main) > 0.0, "{name}");
     }
-    for name in ["tokio_alive_tasks", "server_tasks_ready", "server_tasks_ready_peak"] {
+    value(&samples, "tokio_alive_tasks", &main);
+    assert!(value(&samples, "server_tasks_alive_peak", &[]) > 0.0);
+    for name in ["server_tasks_ready", "server_tasks_ready_peak"] {
         value(&samples, name, &[]);
     }
     if cfg!(target_os = "linux") {
