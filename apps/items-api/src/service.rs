@@ -36,6 +36,7 @@ pub async fn run(arguments: Arguments) -> Result<()> {
     let store = Store::open(&database).await?;
 
     let registry = Registry::new()?;
+    talea_collectors::build::register(&registry, talea_collectors::build_info!())?;
     talea_collectors::process::register(&registry)?;
     talea_collectors::tokio::register(&registry, "main", Handle::current())?;
     let tasks = TaskMeter::register(&registry, "server")?;

@@ -19,6 +19,7 @@
 //! # }
 //! ```
 
+pub mod build;
 pub mod process;
 pub mod tasks;
 pub mod tokio;

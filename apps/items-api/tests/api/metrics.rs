@@ -127,3 +127,9 @@ fn the_process_the_runtime_and_the_tasks_are_shown() {
         assert!(value(&samples, "process_cpu_seconds_total", &[]) > 0.0);
     }
 }
+
+#[test]
+fn the_version_that_runs_is_shown() {
+    let version = [("version", env!("CARGO_PKG_VERSION"))];
+    assert_eq!(value(&Service::start().scrape(), "items_api_build_info", &version), 1.0);
+}
