@@ -20,6 +20,8 @@
 //! ```
 
 pub mod build;
+#[cfg(feature = "jemalloc")]
+pub mod jemalloc;
 pub mod process;
 pub mod tasks;
 pub mod tokio;
