@@ -36,7 +36,7 @@ async fn it_has_no_complaint() {
     app.oneshot(request).await.unwrap();
     talea_collectors::process::register(&registry).unwrap();
     let runtime = tokio::runtime::Handle::current();
-    talea_collectors::tokio::register(&registry, runtime).unwrap();
+    talea_collectors::tokio::register(&registry, "main", runtime).unwrap();
     TaskMeter::register(&registry, "server").unwrap().spawn(async {}).await.unwrap();
 
     // What the recorder cannot record, and a family that is full.

@@ -36,8 +36,9 @@ pub async fn run(arguments: Arguments) -> Result<()> {
     let store = Store::open(&database).await?;
 
     let registry = Registry::new()?;
+    talea_collectors::build::register(&registry, talea_collectors::build_info!())?;
     talea_collectors::process::register(&registry)?;
-    talea_collectors::tokio::register(&registry, Handle::current())?;
+    talea_collectors::tokio::register(&registry, "main", Handle::current())?;
     let tasks = TaskMeter::register(&registry, "server")?;
 
     let app = items::router(store.clone(), &registry)?;

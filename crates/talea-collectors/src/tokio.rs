@@ -1,51 +1,115 @@
-//! A tokio runtime: its tasks, its workers and how busy they are.
+//! Tokio runtimes: their tasks, their workers and how busy they are.
+//!
+//! Each metric has the label `runtime`, the name that [`register`] is given.
 //!
 //! | metric | what it says |
 //! |---|---|
-//! | `tokio_alive_tasks` | tasks spawned on the runtime and not yet done, everybody's |
 //! | `tokio_workers` | threads that poll tasks |
+//! | `tokio_alive_tasks` | tasks spawned on the runtime and not yet done, everybody's |
+//! | `tokio_global_queue_depth` | tasks that wait in the queue that all workers share |
 //! | `tokio_busy_seconds_total` | time the workers spent awake, all together |
+//! | `tokio_worker_parks_total` | times that a worker ran out of work and went to sleep |
 //!
-//! This is what stable tokio tells. Its queues are not among it, so tasks that
-//! are ready are counted by [`TaskMeter`](crate::tasks::TaskMeter).
+//! This is what stable tokio tells. A worker adds to its busy time when it goes to sleep,
+//! so one that is held up for long shows it afterwards. The queues of the single workers
+//! are not among it, so tasks that are ready are counted by
+//! [`TaskMeter`](crate::tasks::TaskMeter).
+//!
+//! Where processes share a registry, gauges are sums over those that live, and counters
+//! over all there ever were, by the runtimes' names.
+//!
+//! Cost of a snapshot: for each runtime some loads, two for each of its workers, and a
+//! system call.
 
+mod names;
+mod series;
+#[cfg(target_has_atomic = "64")]
+mod work;
+#[cfg(not(target_has_atomic = "64"))]
+#[path = "tokio/no_work.rs"]
+mod work;
+
+use series::series;
 use talea::{Combine, Error, Gauge, Opts, Registry};
 use tokio::runtime::{Handle, RuntimeMetrics};
+use work::Work;
 
-/// Registers the metrics of the runtime that `runtime` belongs to.
+/// Registers the metrics of the runtime that `runtime` belongs to, with `name` as their
+/// label `runtime`, and reads them for the first time.
 ///
-/// Register one runtime in a registry: the metrics have no label to tell two
-/// apart. Busy time needs 64-bit atomics; a platform without them does not have
-/// that metric.
+/// ```
+/// use talea::Registry;
+/// use tokio::runtime::Builder;
+///
+/// let registry = Registry::for_test()?;
+/// let api = Builder::new_multi_thread().worker_threads(2).build().unwrap();
+/// let jobs = Builder::new_multi_thread().worker_threads(1).build().unwrap();
+/// talea_collectors::tokio::register(&registry, "api", api.handle().clone())?;
+/// talea_collectors::tokio::register(&registry, "jobs", jobs.handle().clone())?;
+/// assert_eq!(registry.snapshot().value("tokio_workers", &[("runtime", "api")]), Some(2.0));
+/// assert_eq!(registry.snapshot().value("tokio_workers", &[("runtime", "jobs")]), Some(1.0));
+/// # Ok::<(), talea::Error>(())
+/// ```
+///
+/// A runtime is shown as long as the registry lives; one that was shut down has no tasks.
+/// It is shown by this process only: a child made by `fork` has none of its threads, and
+/// registers its own runtime, by the same name if it likes.
+///
+/// Busy time and parks need 64-bit atomics; a platform without them does not have these
+/// two.
 ///
 /// # Errors
 ///
-/// A metric cannot be registered: see [`Registry::register`].
-pub fn register(registry: &Registry, runtime: Handle) -> Result<(), Error> {
-    // Of all processes that share the registry.
-    let sum = |name, help| registry.register::<Gauge>(Opts::new(name, help).combine(Combine::Sum));
-    let alive = sum("tokio_alive_tasks", "Tasks of the tokio runtime that are not done yet.")?;
-    let workers = sum("tokio_workers", "Worker threads of the tokio runtime.")?;
-    let metrics = runtime.metrics();
-    register_busy(registry, metrics.clone())?;
-    registry.on_snapshot(move || {
-        alive.set(metrics.num_alive_tasks() as i64);
-        workers.set(metrics.num_workers() as i64);
-    });
+/// This process shows a runtime of that name in this registry already; the name is too
+/// long; or a metric cannot be registered: see [`Registry::register`].
+pub fn register(registry: &Registry, name: &str, runtime: Handle) -> Result<(), Error> {
+    let shown = Shown::new(registry, name, runtime.metrics())?;
+    names::take(name, &shown.workers, || shown.refresh())?;
+    registry.on_snapshot(move || shown.refresh());
     Ok(())
 }
 
-#[cfg(target_has_atomic = "64")]
-fn register_busy(registry: &Registry, metrics: RuntimeMetrics) -> Result<(), Error> {
-    let help = "Time that the workers of the tokio runtime were not parked, in seconds.";
-    registry.observable_counter(Opts::new("tokio_busy_seconds_total", help), move || {
-        let busy =
-            (0..metrics.num_workers()).map(|worker| metrics.worker_total_busy_duration(worker));
-        busy.map(|time| time.as_secs_f64()).sum()
-    })
+/// A runtime, and what shows it.
+struct Shown {
+    metrics: RuntimeMetrics,
+    workers: Gauge,
+    alive_tasks: Gauge,
+    global_queue_depth: Gauge,
+    work: Work,
+    /// Who has the runtime's threads.
+    process: u32,
 }
 
-#[cfg(not(target_has_atomic = "64"))]
-fn register_busy(_: &Registry, _: RuntimeMetrics) -> Result<(), Error> {
-    Ok(())
+impl Shown {
+    fn new(registry: &Registry, name: &str, metrics: RuntimeMetrics) -> Result<Self, Error> {
+        let gauge = |metric, help| {
+            // Of all processes that share the registry.
+            series(registry, Opts::new(metric, help).combine(Combine::Sum), metric, name)
+        };
+        Ok(Self {
+            metrics,
+            workers: gauge("tokio_workers", "Worker threads of the tokio runtime.")?,
+            alive_tasks: gauge(
+                "tokio_alive_tasks",
+                "Tasks of the tokio runtime that are not done yet.",
+            )?,
+            global_queue_depth: gauge(
+                "tokio_global_queue_depth",
+                "Tasks that wait in the queue that all workers of the tokio runtime share.",
+            )?,
+            work: Work::register(registry, name)?,
+            process: std::process::id(),
+        })
+    }
+
+    fn refresh(&self) {
+        // A child made by `fork` sees its parent's runtime as it was.
+        if std::process::id() != self.process {
+            return;
+        }
+        self.workers.set(self.metrics.num_workers() as i64);
+        self.alive_tasks.set(self.metrics.num_alive_tasks() as i64);
+        self.global_queue_depth.set(self.metrics.global_queue_depth() as i64);
+        self.work.follow(&self.metrics);
+    }
 }

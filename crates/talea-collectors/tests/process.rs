@@ -25,6 +25,7 @@ fn every_standard_metric_is_there_and_above_zero() {
         "process_cpu_seconds_total",
         "process_resident_memory_bytes",
         "process_virtual_memory_bytes",
+        "process_virtual_memory_max_bytes",
         "process_open_fds",
         "process_max_fds",
         "process_threads",
@@ -96,4 +97,15 @@ fn the_limit_of_descriptors_is_the_soft_one() {
     let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
     let soft: f64 = line.split_ascii_whitespace().nth(3).unwrap().parse().unwrap();
     assert_eq!(value(&registry().snapshot(), "process_max_fds"), soft);
+}
+
+#[test]
+fn the_limit_of_address_space_is_the_soft_one_and_without_one_that_of_go() {
+    let limits = fs::read_to_string("/proc/self/limits").unwrap();
+    let line = limits.lines().find(|line| line.starts_with("Max address space")).unwrap();
+    let soft = match line.split_ascii_whitespace().nth(3).unwrap() {
+        "unlimited" => 18_446_744_073_709_551_615.0,
+        bytes => bytes.parse().unwrap(),
+    };
+    assert_eq!(value(&registry().snapshot(), "process_virtual_memory_max_bytes"), soft);
 }

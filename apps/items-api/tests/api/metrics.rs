@@ -114,13 +114,22 @@ fn the_process_the_runtime_and_the_tasks_are_shown() {
     let service = Service::start();
     service.create();
     let samples = service.scrape();
-    for name in ["tokio_workers", "tokio_busy_seconds_total", "server_tasks_alive_peak"] {
-        assert!(value(&samples, name, &[]) > 0.0, "{name}");
+    let main = [("runtime", "main")];
+    for name in ["tokio_workers", "tokio_busy_seconds_total"] {
+        assert!(value(&samples, name, &main) > 0.0, "{name}");
     }
-    for name in ["tokio_alive_tasks", "server_tasks_ready", "server_tasks_ready_peak"] {
+    value(&samples, "tokio_alive_tasks", &main);
+    assert!(value(&samples, "server_tasks_alive_peak", &[]) > 0.0);
+    for name in ["server_tasks_ready", "server_tasks_ready_peak"] {
         value(&samples, name, &[]);
     }
     if cfg!(target_os = "linux") {
         assert!(value(&samples, "process_cpu_seconds_total", &[]) > 0.0);
     }
+}
+
+#[test]
+fn the_version_that_runs_is_shown() {
+    let version = [("version", env!("CARGO_PKG_VERSION"))];
+    assert_eq!(value(&Service::start().scrape(), "items_api_build_info", &version), 1.0);
 }

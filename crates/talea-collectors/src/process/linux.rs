@@ -9,6 +9,7 @@ use talea::{Combine, Error, FloatGauge, Gauge, Opts, Registry};
 pub(super) fn register(registry: &Registry) -> Result<(), Error> {
     register_cpu(registry)?;
     register_stat(registry)?;
+    register_address_space(registry)?;
     register_descriptors(registry)
 }
 
@@ -50,6 +51,19 @@ fn register_stat(registry: &Registry) -> Result<(), Error> {
             virtual_memory.set(stat.virtual_bytes);
             threads.set(stat.threads);
         }
+    });
+    Ok(())
+}
+
+fn register_address_space(registry: &Registry) -> Result<(), Error> {
+    let opts = Opts::new(
+        "process_virtual_memory_max_bytes",
+        "Address space that the process may have, in bytes; 2^64 where there is no limit.",
+    );
+    let max: FloatGauge = registry.register(opts.combine(Combine::Sum))?;
+    show(registry, move || {
+        // The kernel's own number for no limit, which is what the Go client shows.
+        max.set(getrlimit(Resource::As).current.unwrap_or(u64::MAX) as f64);
     });
     Ok(())
 }
