@@ -32,6 +32,7 @@ test: setup-test
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked $(ALL) --no-deps
 	$(CARGO) build --locked $(ALL)
 	$(CARGO) test --locked $(ALL)
+	$(CARGO) test --locked -p talea-collectors --all-features
 	$(MODELS) LOOM_MAX_PREEMPTIONS=2 $(MODEL_TEST)
 	scripts/publishable
 
