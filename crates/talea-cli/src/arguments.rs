@@ -8,6 +8,7 @@ use talea::parse::Syntax;
 
 use crate::check::Source;
 use crate::load::Target;
+use crate::load::command::Rate;
 use crate::study::Case;
 
 /// Meter HTTP services, and find out how they behave as clients pile up.
@@ -22,7 +23,7 @@ pub struct Arguments {
 /// One thing that `talea` does.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run N concurrent clients against a collection, and count every request and answer
+    /// Make load on a service, and count every request and answer
     Load(LoadArguments),
     /// Run load cases against the items API, sample its metrics, and write a report
     Study(StudyArguments),
@@ -33,23 +34,61 @@ pub enum Command {
 /// Arguments of `talea load`.
 #[derive(Debug, Args)]
 #[command(
-    long_about = "Run N concurrent clients against a collection, and count every request and answer.\n\n\
-        Each client opens one keep-alive connection and runs M times: create (POST, 201), list \
-        (GET, 200), get (GET /ID, 200), update (PUT /ID, 200), delete (DELETE /ID, 204). It waits \
-        for each answer and reads all of its body. A request that fails, or is answered with \
-        another status, is counted and shown; it is never sent again.",
+    long_about = "Make load on a service, and count every request and answer.\n\n\
+        Closed: --clients N run the scenario M times each (--iterations M), or for a time (--for). \
+        A client keeps one connection, waits for each answer and reads all of its body.\n\n\
+        Open: scenarios begin at a --rate, whatever became of those before, so that a server that \
+        stalls cannot hide it: response times count from when a request was to be made.\n\n\
+        A request that fails, or is answered with another status than the scenario expects, is \
+        counted and shown; it is never sent again.",
     after_help = "Exit status: 0 nothing failed, 1 a request failed, 2 usage or target not there, \
         130 stopped by a signal."
 )]
 pub struct LoadArguments {
-    /// The collection, such as http://127.0.0.1:4000/api/items
+    /// What the scenario's paths stand behind, such as http://127.0.0.1:4000/api/items
     pub url: Target,
-    /// How many clients run at the same time
+    /// A file with a scenario, or the built-in one: crud (create, list, get, update, delete)
+    #[arg(long, value_name = "FILE", default_value = "crud")]
+    pub scenario: String,
+    /// How many clients run at the same time; with --rate at most, 1000 by default
     #[arg(long, short = 'n', value_name = "N", value_parser = at_least_one)]
-    pub clients: u64,
-    /// How many times each client runs the five requests
-    #[arg(long, short = 'm', value_name = "M", value_parser = at_least_one)]
-    pub iterations: u64,
+    pub clients: Option<u64>,
+    /// How many times each client runs the scenario
+    #[arg(long, short = 'm', value_name = "M", value_parser = at_least_one, conflicts_with_all = ["during", "rate"])]
+    pub iterations: Option<u64>,
+    /// For how long
+    #[arg(long = "for", value_name = "TIME", value_parser = patience)]
+    pub during: Option<Duration>,
+    /// How many scenarios begin a second, such as 200; or stages, such as 100:10s,200:10s
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<Rate>,
+    /// At random times (a Poisson process) rather than evenly
+    #[arg(long, requires = "rate")]
+    pub poisson: bool,
+    /// Speak HTTP/2, without TLS by prior knowledge
+    #[arg(long)]
+    pub http2: bool,
+    /// Open a connection for each request
+    #[arg(long, conflicts_with = "http2")]
+    pub no_keep_alive: bool,
+    /// Trust the certificates in a PEM file, rather than those that the system trusts
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// Trust any certificate
+    #[arg(long, conflicts_with = "ca")]
+    pub insecure: bool,
+    /// Make load for a while before, which is not counted
+    #[arg(long, value_name = "TIME", value_parser = patience)]
+    pub warm_up: Option<Duration>,
+    /// How often the whole load is made; from two on with intervals over the rounds
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = at_least_one)]
+    pub rounds: u64,
+    /// What random values and arrivals come from: the same seed gives the same
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+    /// Write a line of CSV for each request
+    #[arg(long, value_name = "FILE")]
+    pub samples: Option<PathBuf>,
     /// How long a client waits for a connection or an answer before the request counts as failed
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = patience)]
     pub timeout: Duration,

@@ -18,5 +18,6 @@ pub mod load;
 pub mod machine;
 pub mod progress;
 pub mod report;
+pub mod scenario;
 pub mod stop;
 pub mod study;

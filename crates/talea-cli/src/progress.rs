@@ -21,8 +21,9 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Shows how many of `total` requests are done, until it ends. Needs a tokio runtime.
-    pub fn begin(label: &str, total: u64, window: Window) -> Self {
+    /// Shows how many of `total` requests are done, if that is known, until it ends. Needs a
+    /// tokio runtime.
+    pub fn begin(label: &str, total: Option<u64>, window: Window) -> Self {
         if std::io::stderr().is_terminal() {
             let bar = bar(label, total);
             let shown = bar.clone();
@@ -33,7 +34,8 @@ impl Progress {
         let task = every(LINE_EVERY, move || {
             let done = whole(window.requests_done());
             let seconds = begun.elapsed().as_secs();
-            eprintln!("{label}: {done} of {} requests after {seconds} s", whole(total));
+            let of = total.map(|total| format!(" of {}", whole(total))).unwrap_or_default();
+            eprintln!("{label}: {done}{of} requests after {seconds} s");
         });
         Self { task, bar: None }
     }
@@ -51,9 +53,14 @@ impl Drop for Progress {
     }
 }
 
-fn bar(label: &str, total: u64) -> ProgressBar {
-    let template = "{prefix}  {bar:32.cyan/dim} {human_pos} of {human_len} requests  \
-                    {rate:.dim}  {eta:.dim}";
+fn bar(label: &str, total: Option<u64>) -> ProgressBar {
+    let template = match total {
+        Some(_) => {
+            "{prefix}  {bar:32.cyan/dim} {human_pos} of {human_len} requests  {rate:.dim}  \
+             {eta:.dim}"
+        }
+        None => "{prefix}  {spinner:.cyan} {human_pos} requests  {rate:.dim}",
+    };
     let style = ProgressStyle::with_template(template)
         .expect("the template is a constant")
         .progress_chars("━━╌")
@@ -61,7 +68,7 @@ fn bar(label: &str, total: u64) -> ProgressBar {
             // A bar that cannot be written to has nobody to tell.
             let _ = write!(out, "{}/s", whole(state.per_sec() as u64));
         });
-    let bar = ProgressBar::new(total).with_style(style);
+    let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new).with_style(style);
     bar.set_prefix(label.to_owned());
     bar
 }

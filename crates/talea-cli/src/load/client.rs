@@ -1,94 +1,192 @@
-//! One client: the sequence over and over, one request at a time.
+//! One client: the scenario over and over, one request at a time.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::Plan;
-use super::crud::{self, ItemPath, SEQUENCE, Step};
+use async_channel::Receiver;
+
+use super::crew::Crew;
 use super::line::{Answer, Line};
 use super::meters::Meters;
+use super::model::Until;
+use super::samples::Sample;
 use super::tally::{Failure, Tally};
+use super::{Plan, Prepared};
+use crate::scenario::{Captured, Step, Values};
 use crate::stop::Stop;
 
 pub(super) struct Client {
-    plan: Arc<Plan>,
+    plan: Arc<Prepared>,
+    /// From 0.
+    number: u64,
     meters: Meters,
     line: Line,
+    values: Values,
     tally: Tally,
+    samples: Option<Vec<Sample>>,
 }
 
 /// A client's end.
 pub(super) struct Ending {
     pub(super) at: Instant,
     pub(super) tally: Tally,
+    pub(super) samples: Vec<Sample>,
 }
 
 impl Client {
-    pub(super) fn new(plan: Arc<Plan>, meters: Meters) -> Self {
-        let line = Line::new(plan.target.clone(), plan.timeout);
-        Self { plan, meters, line, tally: Tally::default() }
+    pub(super) fn new(plan: Arc<Prepared>, number: u64, meters: Meters) -> Self {
+        let Plan { target, timeout, protocol, scenario, seed, .. } = &plan.plan;
+        let line = Line::new(target.clone(), *protocol, *timeout);
+        let values = Values::new(scenario, seed.wrapping_add(number));
+        let samples = plan.plan.samples.then(Vec::new);
+        Self { line, values, samples, tally: Tally::default(), plan, number, meters }
     }
 
-    pub(super) async fn run(mut self, mut stop: Stop) -> Ending {
+    /// Goes on by itself.
+    pub(super) async fn run(mut self, until: Until, mut stop: Stop) -> Ending {
         tokio::select! {
             biased;
             () = stop.requested() => {}
-            () = self.iterate() => {}
+            () = self.iterate(until) => {}
         }
+        self.ended()
+    }
+
+    /// Serves arrivals until there are no more.
+    pub(super) async fn serve(
+        mut self,
+        arrivals: Receiver<Instant>,
+        crew: Arc<Crew>,
+        mut stop: Stop,
+    ) -> Ending {
+        let served = async {
+            while let Ok(intended) = arrivals.recv().await {
+                self.meters.late(intended.elapsed());
+                self.iteration(Some(intended), None).await;
+                crew.done();
+            }
+        };
+        tokio::select! {
+            biased;
+            () = stop.requested() => {}
+            () = served => {}
+        }
+        self.ended()
+    }
+
+    fn ended(mut self) -> Ending {
         let at = Instant::now();
         if self.line.is_waiting() {
             self.tally.sent += 1;
             self.tally.unanswered += 1;
         }
         self.tally.connections = self.line.opened();
-        self.tally.reconnects = self.line.opened().saturating_sub(1);
-        Ending { at, tally: self.tally }
+        if self.plan.plan.protocol.keeps_alive() {
+            self.tally.reconnects = self.line.opened().saturating_sub(1);
+        }
+        Ending { at, tally: self.tally, samples: self.samples.unwrap_or_default() }
     }
 
-    async fn iterate(&mut self) {
-        for _ in 0..self.plan.iterations {
-            let mut item = None;
-            for step in SEQUENCE {
-                let answer = self.step(step, item.as_ref()).await;
-                if let (Step::Create, Some(answer)) = (step, answer) {
-                    item = ItemPath::of_created(&self.plan.target, &answer.body);
-                    if item.is_none() {
-                        self.tally.fail(Failure::NoId);
-                    }
+    async fn iterate(&mut self, until: Until) {
+        match until {
+            Until::Iterations(iterations) => {
+                for _ in 0..iterations {
+                    self.iteration(None, None).await;
                 }
+            }
+            Until::Time(time) => {
+                let end = self.plan.started + time;
+                while Instant::now() < end {
+                    self.iteration(None, Some(end)).await;
+                }
+            }
+        }
+    }
+
+    /// Runs the scenario once: its first request was to be made at an instant, and none is made
+    /// after another.
+    async fn iteration(&mut self, intended: Option<Instant>, end: Option<Instant>) {
+        let plan = Arc::clone(&self.plan);
+        self.values.begin(&plan.plan.scenario);
+        let mut intended = intended;
+        for (n, step) in plan.plan.scenario.steps.iter().enumerate() {
+            if end.is_some_and(|end| Instant::now() >= end) {
+                return;
+            }
+            if let Some(answer) = self.step(n, step, intended.take()).await {
+                self.capture(n, step, &answer);
+            }
+            if let Some(think) = &step.think {
+                let nanos = |time: &Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+                let range = nanos(think.start())..=nanos(think.end());
+                tokio::time::sleep(Duration::from_nanos(self.values.between(range))).await;
             }
         }
     }
 
     /// Does one step and counts it; gives the answer if it is the expected one.
-    async fn step(&mut self, step: Step, item: Option<&ItemPath>) -> Option<Answer> {
-        let Some(request) = crud::request(step, &self.plan.target, item) else {
-            self.tally.not_sent += 1;
-            self.tally.fail(Failure::NoItem(step));
-            self.meters.done();
-            return None;
+    async fn step(&mut self, n: usize, step: &Step, intended: Option<Instant>) -> Option<Answer> {
+        let request = match self.plan.requests.request(n, &self.values) {
+            Ok(request) => request,
+            Err(why) => {
+                self.tally.not_sent += 1;
+                self.tally.fail(Failure::NoRequest(n, why));
+                self.meters.done();
+                return None;
+            }
         };
-        let answer = self.line.send(request, step == Step::Create).await;
+        let begun = Instant::now();
+        let answer = self.line.send(request, !step.captures.is_empty()).await;
         self.meters.done();
-        match answer {
+        let result = match &answer {
             Ok(answer) => {
                 self.tally.sent += 1;
                 self.tally.answer(answer.status);
-                self.meters.observe(answer.took);
-                if answer.status == step.expected() {
-                    return Some(answer);
+                // From when it was to be made: who waits for a client waits too.
+                let took = intended.map_or(answer.took, |intended| answer.at - intended);
+                self.meters.observe(took);
+                match step.expected.includes(answer.status) {
+                    true => Ok(()),
+                    false => Err(Failure::Status(n, answer.status.as_u16())),
                 }
-                self.tally.fail(Failure::Status(step, answer.status.as_u16()));
             }
             Err(trouble) => {
-                if trouble.was_sent() {
-                    self.tally.sent += 1;
-                } else {
-                    self.tally.not_sent += 1;
+                match trouble.was_sent() {
+                    true => self.tally.sent += 1,
+                    false => self.tally.not_sent += 1,
                 }
-                self.tally.fail(Failure::Trouble(step, trouble));
+                Err(Failure::Trouble(n, *trouble))
+            }
+        };
+        if let Some(samples) = &mut self.samples {
+            let status = answer.as_ref().ok().map(|answer| answer.status.as_u16());
+            let took = answer.as_ref().map_or_else(|_| begun.elapsed(), |answer| answer.took);
+            let started = answer.as_ref().map_or(begun, |answer| answer.at - answer.took);
+            samples.push(Sample {
+                client: self.number,
+                step: n,
+                intended: intended.unwrap_or(started) - self.plan.started,
+                started: started - self.plan.started,
+                took,
+                status,
+                failure: result.err(),
+            });
+        }
+        match result {
+            Ok(()) => answer.ok(),
+            Err(failure) => {
+                self.tally.fail(failure);
+                None
             }
         }
-        None
+    }
+
+    fn capture(&mut self, n: usize, step: &Step, answer: &Answer) {
+        for (nth, capture) in step.captures.iter().enumerate() {
+            match Captured::at(&answer.body, &capture.pointer) {
+                Some(value) => self.values.set(capture.variable, value),
+                None => self.tally.fail(Failure::NotCaptured(n, nth)),
+            }
+        }
     }
 }

@@ -1,49 +1,178 @@
 //! `talea load`: checks, runs, prints.
 
 use std::io::ErrorKind;
+use std::sync::Arc;
+use std::time::Duration;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 
-use super::{Meters, Plan, Summary, Target};
+use super::rounds::Rounds;
+use super::{Arrivals, Meters, Model, Outcome, Plan, Protocol, Stage, Summary, Target, Until};
+use super::{samples, tls};
 use crate::arguments::LoadArguments;
 use crate::descriptors;
-use crate::figures::counted;
 use crate::progress::Progress;
+use crate::scenario::Scenario;
 use crate::stop::{Ending, Stop};
 
 /// Runs the load and prints its summary to standard output.
 ///
 /// # Errors
-/// When it cannot begin: too few descriptors, or nothing at the URL.
+/// When it cannot begin: no scenario, too few descriptors, or nothing at the URL.
 pub async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<Ending> {
-    descriptors::ensure(arguments.clients)?;
+    let plan = plan(arguments)?;
+    descriptors::ensure(plan.model.clients())?;
     let reached = tokio::select! {
-        reached = arguments.url.clone().reached(arguments.timeout) => reached,
+        reached = plan.target.clone().reached(arguments.timeout) => reached,
         () = stop.requested() => return Ok(Ending::Interrupted),
     };
-    let plan = Plan {
-        target: reached.map_err(|error| unreachable(&arguments.url, &error))?,
-        clients: arguments.clients,
-        iterations: arguments.iterations,
-        timeout: arguments.timeout,
-    };
-    let window = Meters::new()?.window();
-    let label = counted(plan.clients, "client");
-    let progress = Progress::begin(&label, plan.requests(), window.clone());
-    let outcome = super::run(&plan, &window, stop).await;
-    progress.end();
+    let target = reached.map_err(|error| unreachable(&arguments.url, &error))?;
+    let plan = Plan { target, ..plan };
 
-    let summary = Summary::new(&plan, &outcome);
-    if arguments.json {
-        println!("{}", serde_json::to_string_pretty(&summary)?);
-    } else {
-        println!("{summary}");
+    let meters = Meters::new()?;
+    let warmed_up = match arguments.warm_up {
+        None => 0,
+        Some(time) => warm_up(&plan, time, &meters, &stop).await?,
+    };
+    let mut rounds = Vec::new();
+    let mut kept = Vec::new();
+    for round in 0..arguments.rounds {
+        if stop.is_requested() {
+            break;
+        }
+        // Others in each round, the same in each repetition.
+        let plan = Plan { seed: plan.seed.wrapping_add(round << 32), ..plan.clone() };
+        let mut outcome = one(&plan, &meters, &stop).await?;
+        kept.push(std::mem::take(&mut outcome.samples));
+        let mut summary = Summary::new(&plan, &outcome);
+        summary.requests_of_warm_up = if round == 0 { warmed_up } else { 0 };
+        rounds.push(summary);
     }
-    Ok(match (outcome.interrupted, summary.failed) {
+    if let Some(path) = &arguments.samples {
+        samples::write(path, &plan.scenario, &mut kept)?;
+    }
+    print(arguments, &rounds)?;
+    let interrupted = stop.is_requested() && {
+        let all = rounds.len() as u64 == arguments.rounds;
+        !all || rounds.iter().any(|round| round.interrupted)
+    };
+    Ok(match (interrupted, rounds.iter().all(|round| round.failed == 0)) {
         (true, _) => Ending::Interrupted,
-        (false, 0) => Ending::Clean,
-        (false, _) => Ending::Failures,
+        (false, true) => Ending::Clean,
+        (false, false) => Ending::Failures,
     })
+}
+
+async fn one(plan: &Plan, meters: &Meters, stop: &Stop) -> Result<Outcome> {
+    let window = meters.window();
+    let progress = Progress::begin(&plan.model.to_string(), plan.requests(), window.clone());
+    let outcome = super::run(plan, &window, stop.clone()).await;
+    progress.end();
+    outcome.map_err(|told| anyhow!(told))
+}
+
+/// How many requests it took.
+async fn warm_up(plan: &Plan, time: Duration, meters: &Meters, stop: &Stop) -> Result<u64> {
+    let model = plan.model.only_for(time);
+    let plan = Plan { model, samples: false, seed: !plan.seed, ..plan.clone() };
+    let outcome = one(&plan, meters, stop).await.context("while warming up")?;
+    Ok(outcome.tally.sent)
+}
+
+fn print(arguments: &LoadArguments, rounds: &[Summary]) -> Result<()> {
+    match rounds {
+        [only] if arguments.rounds == 1 && arguments.json => {
+            println!("{}", serde_json::to_string_pretty(only)?);
+        }
+        [only] if arguments.rounds == 1 => println!("{only}"),
+        rounds => {
+            let rounds = Rounds::new(rounds.to_vec());
+            match arguments.json {
+                true => println!("{}", serde_json::to_string_pretty(&rounds)?),
+                false => println!("{rounds}"),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn plan(arguments: &LoadArguments) -> Result<Plan> {
+    let protocol = match (arguments.http2, arguments.no_keep_alive) {
+        (true, _) => Protocol::Http2,
+        (false, closes) => Protocol::Http1 { keep_alive: !closes },
+    };
+    let target = match arguments.url.is_https() {
+        false => arguments.url.clone(),
+        true => {
+            let trust = match (&arguments.ca, arguments.insecure) {
+                (_, true) => tls::Trust::Any,
+                (Some(path), false) => tls::Trust::File(path),
+                (None, false) => tls::Trust::System,
+            };
+            arguments.url.clone().over(tls::config(trust, protocol)?)
+        }
+    };
+    Ok(Plan {
+        target,
+        scenario: Arc::new(Scenario::of(&arguments.scenario)?),
+        model: model(arguments)?,
+        protocol,
+        timeout: arguments.timeout,
+        seed: arguments.seed,
+        samples: arguments.samples.is_some(),
+    })
+}
+
+fn model(arguments: &LoadArguments) -> Result<Model> {
+    let time = arguments.during;
+    if let Some(rate) = &arguments.rate {
+        let stages = rate.stages(time).map_err(|told| anyhow!(told))?;
+        let arrivals = Arrivals { stages, poisson: arguments.poisson };
+        return Ok(Model::Open { arrivals, at_most: arguments.clients.unwrap_or(AT_MOST) });
+    }
+    let clients = arguments.clients.context("how many clients? say --clients N, or --rate R")?;
+    let until = match (arguments.iterations, time) {
+        (Some(iterations), None) => Until::Iterations(iterations),
+        (None, Some(time)) => Until::Time(time),
+        _ => anyhow::bail!("for how long? say --iterations M, or --for TIME"),
+    };
+    Ok(Model::Closed { clients, until })
+}
+
+/// How many may be under way at once in an open model.
+const AT_MOST: u64 = 1000;
+
+/// What `--rate` says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Rate {
+    /// One, for as long as `--for` says.
+    Constant(f64),
+    /// Several, each for its time.
+    Stages(Vec<Stage>),
+}
+
+impl Rate {
+    fn stages(&self, time: Option<Duration>) -> Result<Vec<Stage>, String> {
+        match (self, time) {
+            (Self::Constant(rate), Some(time)) => Ok(vec![Stage { rate: *rate, time }]),
+            (Self::Constant(_), None) => Err("for how long? say --for TIME".to_owned()),
+            (Self::Stages(stages), None) => Ok(stages.clone()),
+            (Self::Stages(_), Some(_)) => {
+                Err("found --for, and --rate has times already; leave one out".to_owned())
+            }
+        }
+    }
+}
+
+impl std::str::FromStr for Rate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if !text.contains([':', ',']) {
+            return super::rate_of(text).map(Self::Constant);
+        }
+        text.split(',').map(str::parse).collect::<Result<_, _>>().map(Self::Stages)
+    }
 }
 
 fn unreachable(url: &Target, error: &std::io::Error) -> anyhow::Error {
@@ -52,6 +181,10 @@ fn unreachable(url: &Target, error: &std::io::Error) -> anyhow::Error {
             "Nothing listens there: start the service, or correct the URL."
         }
         ErrorKind::TimedOut => "No connection in time: is the host up, or a firewall in between?",
+        ErrorKind::InvalidData => {
+            "Is it served over TLS? Name its certificate's issuer with --ca FILE, or take any with \
+             --insecure."
+        }
         _ => "Check the URL's host and port.",
     };
     anyhow!("{url} cannot be reached: {error}.\n{what_to_do}")

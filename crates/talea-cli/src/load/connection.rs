@@ -1,4 +1,4 @@
-//! One HTTP/1.1 connection, driven by the task that uses it.
+//! One connection, driven by the task that uses it.
 //!
 //! hyper hands out a sender and a driver. The driver usually gets a task of its own; here the client
 //! waits for its one answer anyway, so it drives the connection itself and no request crosses
@@ -13,18 +13,79 @@ use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Bytes, Incoming};
-use hyper::client::conn::http1::{self, SendRequest};
-use hyper::{Request, StatusCode};
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
+use hyper::client::conn::{TrySendError, http1, http2};
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 
-type Driver = http1::Connection<TokioIo<TcpStream>, Full<Bytes>>;
+use super::stream::Stream;
+
+/// The protocol that a load speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1.
+    Http1 {
+        /// Whether a connection serves more than one request.
+        keep_alive: bool,
+    },
+    /// HTTP/2, with prior knowledge where there is no TLS to agree on it.
+    Http2,
+}
+
+impl Protocol {
+    /// Whether a connection serves more than one request.
+    pub fn keeps_alive(self) -> bool {
+        self != Self::Http1 { keep_alive: false }
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Http1 { keep_alive: true } => "HTTP/1.1",
+            Self::Http1 { keep_alive: false } => "HTTP/1.1 without keep-alive",
+            Self::Http2 => "HTTP/2",
+        })
+    }
+}
+
+/// What reads and writes, whichever protocol it is.
+type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// An open connection.
 pub(super) struct Connection {
-    sender: SendRequest<Full<Bytes>>,
+    sender: Sender,
     /// None once it has ended, which is when the connection is closed.
-    driver: Option<Pin<Box<Driver>>>,
+    driver: Option<Driver>,
+}
+
+enum Sender {
+    Http1(http1::SendRequest<Full<Bytes>>),
+    Http2(http2::SendRequest<Full<Bytes>>),
+}
+
+type Refused = TrySendError<Request<Full<Bytes>>>;
+
+impl Sender {
+    async fn ready(&mut self) -> Result<(), hyper::Error> {
+        match self {
+            Self::Http1(sender) => sender.ready().await,
+            Self::Http2(sender) => sender.ready().await,
+        }
+    }
+
+    async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Refused> {
+        match self {
+            Self::Http1(sender) => sender.try_send_request(request).await,
+            Self::Http2(sender) => sender.try_send_request(request).await,
+        }
+    }
+
+    fn is_closed(&self) -> bool {
+        match self {
+            Self::Http1(sender) => sender.is_closed(),
+            Self::Http2(sender) => sender.is_closed(),
+        }
+    }
 }
 
 /// An answer that was read to its end.
@@ -36,6 +97,8 @@ pub struct Answer {
     pub body: Bytes,
     /// From the start of the request to the end of the body.
     pub took: Duration,
+    /// When that was.
+    pub at: Instant,
 }
 
 /// Why a request has no answer.
@@ -100,9 +163,22 @@ pub(super) enum NoAnswer {
 }
 
 impl Connection {
-    pub(super) async fn open(stream: TcpStream) -> Result<Self, hyper::Error> {
-        let (sender, driver) = http1::handshake(TokioIo::new(stream)).await?;
-        Ok(Self { sender, driver: Some(Box::pin(driver)) })
+    pub(super) async fn open(stream: Stream, protocol: Protocol) -> Result<Self, hyper::Error> {
+        let io = TokioIo::new(stream);
+        // How a connection ends shows in what it does to its requests.
+        let (sender, driver): (_, Driver) = match protocol {
+            Protocol::Http1 { .. } => {
+                let (sender, driver) = http1::handshake(io).await?;
+                (Sender::Http1(sender), Box::pin(async move { drop(driver.await) }))
+            }
+            Protocol::Http2 => {
+                let mut builder = http2::Builder::new(TokioExecutor::new());
+                builder.timer(TokioTimer::new());
+                let (sender, driver) = builder.handshake(io).await?;
+                (Sender::Http2(sender), Box::pin(async move { drop(driver.await) }))
+            }
+        };
+        Ok(Self { sender, driver: Some(driver) })
     }
 
     /// Whether the connection can take a request: looks whether the server has closed it meanwhile.
@@ -130,7 +206,7 @@ impl Connection {
         }
         let started = Instant::now();
         *waiting = true;
-        let answer = self.sender.try_send_request(request);
+        let answer = self.sender.send(request);
         let (status, body) = match driven(&mut self.driver, answer).await {
             None => return Err(NoAnswer::Sent(Trouble::ClosedBeforeAnswer)),
             Some(Err(mut error)) => {
@@ -148,7 +224,10 @@ impl Connection {
         match read {
             None => Err(NoAnswer::Sent(Trouble::ClosedInBody)),
             Some(Err(error)) => Err(NoAnswer::Sent(trouble(&error, Trouble::ClosedInBody))),
-            Some(Ok(body)) => Ok(Answer { status, body, took: started.elapsed() }),
+            Some(Ok(body)) => {
+                let at = Instant::now();
+                Ok(Answer { status, body, took: at - started, at })
+            }
         }
     }
 }
@@ -165,10 +244,7 @@ async fn read(mut body: Incoming, keep: bool) -> Result<Bytes, hyper::Error> {
 }
 
 /// Waits for the work while driving the connection; none when the connection ends first.
-async fn driven<T>(
-    driver: &mut Option<Pin<Box<Driver>>>,
-    work: impl Future<Output = T>,
-) -> Option<T> {
+async fn driven<T>(driver: &mut Option<Driver>, work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     poll_fn(|context| {
         if let Poll::Ready(done) = work.as_mut().poll(context) {
@@ -190,7 +266,10 @@ async fn driven<T>(
 }
 
 fn trouble(error: &hyper::Error, closed: Trouble) -> Trouble {
-    let io = std::error::Error::source(error).and_then(|source| source.downcast_ref::<io::Error>());
+    let mut sources =
+        std::iter::successors(std::error::Error::source(error), |error| error.source());
+    // That of HTTP/2 stands one deeper.
+    let io = sources.find_map(|source| source.downcast_ref::<io::Error>());
     match io.map(io::Error::kind) {
         Some(io::ErrorKind::UnexpectedEof) => closed,
         Some(kind) => Trouble::Broken(kind),

@@ -1,4 +1,4 @@
-//! A client's line to the server: one keep-alive connection, opened anew when it was closed.
+//! A client's line to the server: one connection, opened anew when it was closed.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use hyper::Request;
 use hyper::body::Bytes;
 
 pub use super::connection::Answer;
-use super::connection::{Connection, NoAnswer, Trouble};
+use super::connection::{Connection, NoAnswer, Protocol, Trouble};
 use super::patience::Patience;
 use super::target::Target;
 
@@ -17,6 +17,7 @@ const ATTEMPTS: usize = 3;
 /// One connection to a target at a time.
 pub struct Line {
     target: Target,
+    protocol: Protocol,
     patience: Patience,
     connection: Option<Connection>,
     opened: u64,
@@ -27,9 +28,10 @@ pub struct Line {
 impl Line {
     /// A line that connects with its first request, and waits `timeout` for a connection and an
     /// answer together. Needs a tokio runtime.
-    pub fn new(target: Target, timeout: Duration) -> Self {
+    pub fn new(target: Target, protocol: Protocol, timeout: Duration) -> Self {
         Self {
             target,
+            protocol,
             patience: Patience::new(timeout),
             connection: None,
             opened: 0,
@@ -59,12 +61,12 @@ impl Line {
         request: Request<Full<Bytes>>,
         keep_body: bool,
     ) -> Result<Answer, Trouble> {
-        let Self { target, patience, connection, opened, waiting } = self;
-        let sending = send(target, connection, opened, waiting, request, keep_body);
+        let Self { target, protocol, patience, connection, opened, waiting } = self;
+        let sending = send(target, *protocol, connection, opened, waiting, request, keep_body);
         let answer = patience.wait(sending).await;
         let answer = answer.unwrap_or(Err(Trouble::TimedOut { sent: self.waiting }));
         self.waiting = false;
-        if answer.is_err() {
+        if answer.is_err() || !self.protocol.keeps_alive() {
             // What is left of it could be the answer to this request.
             self.connection = None;
         }
@@ -74,6 +76,7 @@ impl Line {
 
 async fn send(
     target: &Target,
+    protocol: Protocol,
     line: &mut Option<Connection>,
     opened: &mut u64,
     waiting: &mut bool,
@@ -90,7 +93,7 @@ async fn send(
             _ => {
                 let stream = target.connect().await;
                 let stream = stream.map_err(|error| Trouble::NotConnected(error.kind()))?;
-                let fresh = Connection::open(stream).await;
+                let fresh = Connection::open(stream, protocol).await;
                 let fresh = fresh.map_err(|_| Trouble::ClosedBeforeRequest)?;
                 *opened += 1;
                 line.insert(fresh)

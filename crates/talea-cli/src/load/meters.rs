@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 use talea::{Bucketing, Counter, Histogram, HistogramSnapshot, Opts, Registry, Seconds};
 
 const RESPONSE_TIME: &str = "load_response_seconds";
+const LATE: &str = "load_late_seconds";
 const DONE: &str = "load_requests_done_total";
 
 /// The metrics of this process's loads, one load at a time; clones share them.
@@ -13,6 +14,7 @@ const DONE: &str = "load_requests_done_total";
 pub struct Meters {
     registry: Registry,
     response_time: Histogram<Seconds>,
+    late: Histogram<Seconds>,
     done: Counter,
 }
 
@@ -21,6 +23,7 @@ pub struct Meters {
 pub struct Window {
     meters: Meters,
     response_times_before: HistogramSnapshot,
+    late_before: HistogramSnapshot,
     done_before: u64,
 }
 
@@ -31,22 +34,25 @@ impl Meters {
     /// When the region cannot be made.
     pub fn new() -> Result<Self> {
         let registry = Registry::new().context("no memory for the load's own metrics")?;
-        let response_time = registry.register(
-            // Quantiles within 1.08 %, from a microsecond to a minute and beyond.
-            Opts::new(RESPONSE_TIME, "Time from the start of a request to the end of the answer.")
-                .bucketing(Bucketing::Native)
-                .schema(5)
-                .max_buckets(1024),
-        )?;
+        // Quantiles within 1.08 %, from a microsecond to a minute and beyond.
+        let times = |name, help| {
+            let opts = Opts::new(name, help).bucketing(Bucketing::Native);
+            registry.register(opts.schema(5).max_buckets(1024))
+        };
+        let response_time =
+            times(RESPONSE_TIME, "Time from the start of a request to the end of the answer.")?;
+        let late =
+            times(LATE, "Time from when a request was to be made to when a client took it.")?;
         let done = registry
             .register(Opts::new(DONE, "Requests answered, failed, or not possible to send."))?;
-        Ok(Self { registry, response_time, done })
+        Ok(Self { registry, response_time, late, done })
     }
 
     /// Begins a window. Observations only ever add, so a load's own are the difference.
     pub fn window(&self) -> Window {
         Window {
-            response_times_before: self.response_times(),
+            response_times_before: self.times(RESPONSE_TIME),
+            late_before: self.times(LATE),
             done_before: self.done.get(),
             meters: self.clone(),
         }
@@ -56,13 +62,17 @@ impl Meters {
         self.response_time.observe(took);
     }
 
+    pub(super) fn late(&self, by: Duration) {
+        self.late.observe(by);
+    }
+
     pub(super) fn done(&self) {
         self.done.inc();
     }
 
-    fn response_times(&self) -> HistogramSnapshot {
+    fn times(&self, name: &str) -> HistogramSnapshot {
         let snapshot = self.registry.snapshot();
-        snapshot.histogram(RESPONSE_TIME, &[]).expect("the histogram was registered by new()")
+        snapshot.histogram(name, &[]).expect("the histogram was registered by new()")
     }
 }
 
@@ -74,7 +84,12 @@ impl Window {
 
     /// The response times so far.
     pub fn response_times(&self) -> HistogramSnapshot {
-        self.meters.response_times().diff(&self.response_times_before)
+        self.meters.times(RESPONSE_TIME).diff(&self.response_times_before)
+    }
+
+    /// How late clients took what arrived, in an open model.
+    pub fn late(&self) -> HistogramSnapshot {
+        self.meters.times(LATE).diff(&self.late_before)
     }
 
     pub(super) fn meters(&self) -> &Meters {

@@ -1,61 +1,88 @@
-//! Load: N concurrent clients, each M times the same sequence of requests, counted exactly.
+//! Load: clients that run a scenario, counted exactly.
 //!
 //! A client keeps one connection (`line`), sends one request at a time, waits for the
 //! answer, and reads all of its body. What it sent and what became of it goes into a [`Tally`] of
 //! its own, so that no counter is shared between clients; the tallies are merged at the end. Response
 //! times go into one Talea histogram that all clients share.
+//!
+//! Who decides when a request is made is the [`Model`]: the clients themselves (closed), or a
+//! schedule that knows nothing of the answers (open), which a `crew` of clients serves.
 
 mod client;
 pub mod command;
 mod connection;
-mod crud;
+mod crew;
+mod health;
 mod line;
 mod meters;
+mod model;
 mod patience;
+mod request;
+mod rounds;
+pub mod samples;
+mod stream;
 mod summary;
 mod tally;
 mod target;
+pub mod tls;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use talea::HistogramSnapshot;
-use tokio::task::JoinSet;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 
-pub use self::connection::Trouble;
-pub use self::crud::Step;
+pub use self::connection::{Protocol, Trouble};
+pub use self::health::Health;
 pub use self::line::{Answer, Line};
 pub use self::meters::{Meters, Window};
+pub use self::model::{Arrivals, Model, Stage, Until, rate_of};
+pub use self::request::NoRequest;
+pub use self::samples::Sample;
 pub use self::summary::{KindOfFailure, Summary, kinds_of_failure};
 pub use self::tally::{Failure, Tally};
 pub use self::target::Target;
 
-use self::client::Client;
+use self::client::{Client, Ending};
+use self::crew::Dispatch;
+use self::request::Requests;
+use crate::scenario::Scenario;
 use crate::stop::Stop;
 
 /// What load to make.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The collection that the clients work on.
+    /// The URL that the scenario's paths stand behind.
     pub target: Target,
-    /// How many clients run at the same time.
-    pub clients: u64,
-    /// How many times each client runs the sequence.
-    pub iterations: u64,
+    /// What is requested.
+    pub scenario: Arc<Scenario>,
+    /// When.
+    pub model: Model,
+    /// How.
+    pub protocol: Protocol,
     /// How long a client waits for a connection or an answer.
     pub timeout: Duration,
+    /// What random values, and random arrivals, come from: the same seed gives the same.
+    pub seed: u64,
+    /// Whether a sample of each request is kept.
+    pub samples: bool,
 }
 
 impl Plan {
-    /// How many requests the plan makes where every one of them can be sent.
-    pub fn requests(&self) -> u64 {
-        requests(self.clients, self.iterations)
+    /// How many requests the plan makes where every one of them can be sent, if that is known
+    /// beforehand.
+    pub fn requests(&self) -> Option<u64> {
+        let iterations = self.model.iterations()?;
+        Some(iterations.saturating_mul(self.scenario.steps.len() as u64))
     }
 }
 
-/// How many requests clients make that run the sequence so many times each: N · M · 5.
-pub fn requests(clients: u64, iterations: u64) -> u64 {
-    clients.saturating_mul(iterations).saturating_mul(crud::SEQUENCE.len() as u64)
+/// A plan that is under way.
+struct Prepared {
+    plan: Plan,
+    requests: Requests,
+    started: Instant,
 }
 
 /// What became of a load.
@@ -66,10 +93,16 @@ pub struct Outcome {
     /// From the start of the first client to the end of the last, connecting included.
     pub elapsed: Duration,
     /// Time from the start of a request to the end of its answer's body, of every answer that was
-    /// read to its end, whatever its status. Connecting is not part of it.
+    /// read to its end, whatever its status. Connecting is not part of it. In an open model the
+    /// scenario's first request counts from when it was to be made, so that waiting for a client
+    /// or a connection is part of it.
     pub response_times: HistogramSnapshot,
     /// Whether a signal stopped the clients before they were done.
     pub interrupted: bool,
+    /// How the generator itself fared.
+    pub health: Health,
+    /// A sample of each request, if the plan asks for them.
+    pub samples: Vec<Sample>,
 }
 
 impl Outcome {
@@ -89,33 +122,79 @@ impl Outcome {
 /// before, and no other load may run meanwhile.
 ///
 /// A stop leaves the requests that are under way unanswered; they are in
-/// [`Tally::unanswered`]. Dropping the future stops the clients too.
-pub async fn run(plan: &Plan, window: &Window, stop: Stop) -> Outcome {
-    let plan = Arc::new(plan.clone());
+/// [`Tally::unanswered`].
+///
+/// # Errors
+/// When a path of the scenario, behind that of the target, is none.
+pub async fn run(plan: &Plan, window: &Window, stop: Stop) -> Result<Outcome, String> {
+    let requests = Requests::new(&plan.scenario, &plan.target, plan.protocol)?;
+    let cpu = health::cpu_time();
     let started = Instant::now();
-    let mut clients = JoinSet::new();
-    for _ in 0..plan.clients {
-        let client = Client::new(plan.clone(), window.meters().clone());
-        clients.spawn(client.run(stop.clone()));
-    }
+    let prepared = Arc::new(Prepared { plan: plan.clone(), requests, started });
+    let (clients, starved) = begin(&prepared, window.meters(), &stop).await;
 
     let mut tally = Tally::default();
     let mut ended = started;
-    while let Some(client) = clients.join_next().await {
-        match client {
+    let mut samples = Vec::new();
+    for mut client in clients {
+        match (&mut client.0).await {
             Ok(ending) => {
                 ended = ended.max(ending.at);
                 tally.merge(ending.tally);
+                samples.extend(ending.samples);
             }
             // A panic in a client is a fault of this program: it must not pass for a result.
             Err(error) => std::panic::resume_unwind(error.into_panic()),
         }
     }
-    Outcome {
-        interrupted: stop.is_requested()
-            && (tally.requests() < plan.requests() || tally.unanswered > 0),
+    let elapsed = ended - started;
+    let planned = plan.requests().is_none_or(|planned| tally.requests() >= planned);
+    Ok(Outcome {
+        interrupted: stop.is_requested() && (!planned || tally.unanswered > 0),
+        health: Health::new(window.late(), starved, health::cpu_time() - cpu, elapsed),
+        elapsed,
         tally,
-        elapsed: ended - started,
         response_times: window.response_times(),
+        samples,
+    })
+}
+
+/// Begins the load. Of an open one all have arrived when it returns; also how many of them found
+/// no client.
+async fn begin(plan: &Arc<Prepared>, meters: &Meters, stop: &Stop) -> (Vec<Running>, u64) {
+    match &plan.plan.model {
+        Model::Closed { clients, until } => {
+            let client = |n| {
+                let client = Client::new(plan.clone(), n, meters.clone());
+                Running(tokio::spawn(client.run(*until, stop.clone())))
+            };
+            ((0..*clients).map(client).collect(), 0)
+        }
+        Model::Open { arrivals, at_most } => {
+            // While somebody waits for it.
+            let waiting = Arc::new(());
+            let dispatch = Dispatch {
+                plan: plan.clone(),
+                arrivals: arrivals.clone(),
+                at_most: *at_most,
+                meters: meters.clone(),
+                stop: stop.clone(),
+                waiting: Arc::downgrade(&waiting),
+                runtime: Handle::current(),
+            };
+            match tokio::task::spawn_blocking(move || dispatch.run()).await {
+                Ok(hired) => (hired.clients, hired.starved),
+                Err(error) => std::panic::resume_unwind(error.into_panic()),
+            }
+        }
+    }
+}
+
+/// A client's task, which ends when nobody waits for it any more.
+struct Running(JoinHandle<Ending>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }

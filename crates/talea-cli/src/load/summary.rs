@@ -6,19 +6,30 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::{Outcome, Plan};
-use crate::figures::{counted, measured_or_none, whole};
+use crate::figures::{measured, measured_or_none, whole};
+use crate::scenario::Scenario;
 
 /// What `talea load` prints; as JSON with `--json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
-    /// The collection.
+    /// The URL that the scenario's paths stand behind.
     pub url: String,
-    /// Concurrent clients.
+    /// The scenario.
+    pub scenario: String,
+    /// When requests were made, in words.
+    pub model: String,
+    /// The protocol.
+    pub protocol: String,
+    /// What random values came from.
+    pub seed: u64,
+    /// Clients at most.
     pub clients: u64,
-    /// Runs of the sequence by each client.
-    pub iterations: u64,
-    /// Requests that the plan makes.
-    pub requests_planned: u64,
+    /// Runs of the scenario by all clients, where that is known beforehand.
+    pub iterations: Option<u64>,
+    /// Requests that the plan makes, where that is known beforehand.
+    pub requests_planned: Option<u64>,
+    /// Requests that were made before, to warm up, and are not counted here.
+    pub requests_of_warm_up: u64,
     /// Requests that were sent.
     pub requests_sent: u64,
     /// Requests that could not be sent.
@@ -47,8 +58,22 @@ pub struct Summary {
     pub client_mean_ms: Option<f64>,
     /// Median response time.
     pub client_p50_ms: Option<f64>,
+    /// 90th percentile of the response time.
+    pub client_p90_ms: Option<f64>,
     /// 99th percentile of the response time.
     pub client_p99_ms: Option<f64>,
+    /// 99.9th percentile of the response time.
+    pub client_p999_ms: Option<f64>,
+    /// 99.99th percentile of the response time.
+    pub client_p9999_ms: Option<f64>,
+    /// 99th percentile of how late a client took what arrived; in an open model.
+    pub late_p99_ms: Option<f64>,
+    /// Arrivals that found all clients busy; in an open model.
+    pub starved: u64,
+    /// The generator's processor time a second; 1 is one core.
+    pub generator_cores: f64,
+    /// Why the generator, and not the server, may have been the limit.
+    pub limits: Vec<String>,
 }
 
 /// How many requests failed in one way.
@@ -66,15 +91,20 @@ impl Summary {
         let tally = &outcome.tally;
         Self {
             url: plan.target.to_string(),
-            clients: plan.clients,
-            iterations: plan.iterations,
+            scenario: plan.scenario.name.clone(),
+            model: plan.model.to_string(),
+            protocol: plan.protocol.to_string(),
+            seed: plan.seed,
+            clients: plan.model.clients(),
+            iterations: plan.model.iterations(),
             requests_planned: plan.requests(),
+            requests_of_warm_up: 0,
             requests_sent: tally.sent,
             requests_not_sent: tally.not_sent,
             answers: tally.answered(),
             answers_by_status: tally.answers.clone(),
             failed: tally.failed(),
-            failures: kinds_of_failure(outcome),
+            failures: kinds_of_failure(&plan.scenario, outcome),
             unanswered: tally.unanswered,
             interrupted: outcome.interrupted,
             connections: tally.connections,
@@ -83,15 +113,22 @@ impl Summary {
             mean_rate: outcome.mean_rate(),
             client_mean_ms: outcome.response_times.mean().map(|seconds| seconds * 1e3),
             client_p50_ms: outcome.quantile_ms(0.5),
+            client_p90_ms: outcome.quantile_ms(0.9),
             client_p99_ms: outcome.quantile_ms(0.99),
+            client_p999_ms: outcome.quantile_ms(0.999),
+            client_p9999_ms: outcome.quantile_ms(0.9999),
+            late_p99_ms: outcome.health.late_ms(0.99),
+            starved: outcome.health.starved,
+            generator_cores: outcome.health.cores(),
+            limits: outcome.health.limits(),
         }
     }
 }
 
 /// Every kind of failure of an outcome with its count.
-pub fn kinds_of_failure(outcome: &Outcome) -> Vec<KindOfFailure> {
+pub fn kinds_of_failure(scenario: &Scenario, outcome: &Outcome) -> Vec<KindOfFailure> {
     let kind = |(failure, count): (&super::Failure, &u64)| KindOfFailure {
-        kind: failure.to_string(),
+        kind: failure.told(scenario),
         count: *count,
     };
     outcome.tally.failures.iter().map(kind).collect()
@@ -99,19 +136,14 @@ pub fn kinds_of_failure(outcome: &Outcome) -> Vec<KindOfFailure> {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "{}: {} × {} of create, list, get, update, delete\n",
-            self.url,
-            counted(self.clients, "client"),
-            counted(self.iterations, "iteration"),
-        )?;
-        writeln!(
-            f,
-            "  requests sent  {} of {}",
-            whole(self.requests_sent),
-            whole(self.requests_planned)
-        )?;
+        writeln!(f, "{}: {}, {}, {}\n", self.url, self.scenario, self.model, self.protocol)?;
+        let of = self.requests_planned.map(|planned| format!(" of {}", whole(planned)));
+        let warm_up = match self.requests_of_warm_up {
+            0 => String::new(),
+            warm_up => format!(", and {} before to warm up", whole(warm_up)),
+        };
+        let sent = whole(self.requests_sent);
+        writeln!(f, "  requests sent  {sent}{}{warm_up}", of.unwrap_or_default())?;
         writeln!(f, "  answered       {}{}", whole(self.answers), self.by_status())?;
         writeln!(f, "  failed         {}", whole(self.failed))?;
         for failure in &self.failures {
@@ -128,17 +160,28 @@ impl fmt::Display for Summary {
         )?;
         writeln!(
             f,
-            "  response time  mean {} ms, p50 {} ms, p99 {} ms",
+            "  response time  mean {} ms, p50 {}, p90 {}, p99 {}, p99.9 {}, p99.99 {}",
             measured_or_none(self.client_mean_ms),
             measured_or_none(self.client_p50_ms),
+            measured_or_none(self.client_p90_ms),
             measured_or_none(self.client_p99_ms),
+            measured_or_none(self.client_p999_ms),
+            measured_or_none(self.client_p9999_ms),
         )?;
-        write!(
+        writeln!(
             f,
             "  connections    {}, of which {} to replace one that was closed",
             whole(self.connections),
             whole(self.reconnects)
-        )
+        )?;
+        write!(f, "  generator      {} cores", measured_or_none(Some(self.generator_cores)))?;
+        if let Some(late) = self.late_p99_ms {
+            write!(f, ", 99 % of the arrivals taken within {} ms", measured(late))?;
+        }
+        for limit in &self.limits {
+            write!(f, "\n  beware         {limit}")?;
+        }
+        Ok(())
     }
 }
 

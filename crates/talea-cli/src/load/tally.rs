@@ -1,12 +1,12 @@
 //! What was sent and what became of it.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use hyper::StatusCode;
 
 use super::connection::Trouble;
-use super::crud::Step;
+use super::request::NoRequest;
+use crate::scenario::Scenario;
 
 /// Exact counts of one client, or of all.
 ///
@@ -16,7 +16,7 @@ use super::crud::Step;
 pub struct Tally {
     /// Requests handed to a connection that took them.
     pub sent: u64,
-    /// Requests that could not be sent: no connection, or no item to get, update or delete.
+    /// Requests that could not be sent: no connection, or nothing captured that they need.
     pub not_sent: u64,
     /// Requests that were under way when a signal stopped the load.
     pub unanswered: u64,
@@ -30,17 +30,17 @@ pub struct Tally {
     pub reconnects: u64,
 }
 
-/// How a request failed.
+/// How a request failed; steps and variables are told by their places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Failure {
     /// Answered with another status than the step's.
-    Status(Step, u16),
-    /// Created, but the answer names no id.
-    NoId,
+    Status(usize, u16),
+    /// Answered as expected, but there was nothing to capture: the step and which of its captures.
+    NotCaptured(usize, usize),
     /// No answer.
-    Trouble(Step, Trouble),
-    /// Needs the item of a create that failed.
-    NoItem(Step),
+    Trouble(usize, Trouble),
+    /// Not sent.
+    NoRequest(usize, NoRequest),
 }
 
 impl Tally {
@@ -82,16 +82,30 @@ impl Tally {
     }
 }
 
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Failure {
+    /// What happened, in words.
+    pub fn told(self, scenario: &Scenario) -> String {
+        let step = |step: usize| &scenario.steps[step];
+        let variable = |place: usize| &scenario.variables[place].name;
         match self {
-            Failure::Status(step, found) => {
-                let found = StatusCode::from_u16(*found).map_err(|_| fmt::Error)?;
-                write!(f, "{step}: {found}, expected {}", step.expected())
+            Self::Status(n, found) => {
+                let known = StatusCode::from_u16(found);
+                let found = known.map_or_else(|_| found.to_string(), |status| status.to_string());
+                format!("{}: {found}, expected {}", step(n).name, step(n).expected)
             }
-            Failure::NoId => write!(f, "{}: no id at data.id of the answer", Step::Create),
-            Failure::Trouble(step, trouble) => write!(f, "{step}: {trouble}"),
-            Failure::NoItem(step) => write!(f, "{step}: not sent: its create failed"),
+            Self::NotCaptured(n, capture) => {
+                let step = step(n);
+                let capture = &step.captures[capture];
+                let (name, pointer) = (variable(capture.variable), &capture.pointer);
+                format!("{}: nothing at {pointer} of the answer for {{{name}}}", step.name)
+            }
+            Self::Trouble(n, trouble) => format!("{}: {trouble}", step(n).name),
+            Self::NoRequest(n, NoRequest::Unfilled(place)) => {
+                format!("{}: not sent: there is no {{{}}}", step(n).name, variable(place))
+            }
+            Self::NoRequest(n, NoRequest::Malformed) => {
+                format!("{}: not sent: with its values it is no request", step(n).name)
+            }
         }
     }
 }

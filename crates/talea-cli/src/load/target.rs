@@ -4,13 +4,19 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::Uri;
 use hyper::header::HeaderValue;
 use tokio::net::{TcpStream, lookup_host};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::pki_types::ServerName;
 
-/// An `http://` URL, taken apart once.
+use super::stream::Stream;
+
+/// An `http://` or `https://` URL, taken apart once.
 #[derive(Clone, Debug)]
 pub struct Target {
     url: String,
@@ -20,9 +26,30 @@ pub struct Target {
     host_header: HeaderValue,
     /// The address that answered, once [`Target::reached`] has found it.
     address: Option<SocketAddr>,
+    is_https: bool,
+    /// What `https` is opened with, once [`Target::over`] has said it.
+    tls: Option<Arc<ClientConfig>>,
 }
 
 impl Target {
+    /// Whether its connections are encrypted.
+    pub fn is_https(&self) -> bool {
+        self.is_https
+    }
+
+    /// The same target, whose connections are opened with this configuration of TLS.
+    #[must_use]
+    pub fn over(mut self, tls: Arc<ClientConfig>) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// Scheme and authority: `http://127.0.0.1:4000`.
+    pub fn origin(&self) -> String {
+        let scheme = if self.is_https { "https" } else { "http" };
+        format!("{scheme}://{}", self.authority())
+    }
+
     /// The path of the collection, without a slash at its end.
     pub fn path(&self) -> &Uri {
         &self.path
@@ -38,8 +65,9 @@ impl Target {
     /// # Errors
     /// When the path is not one.
     pub fn with_path(&self, path: &'static str) -> Result<Self, String> {
-        format!("http://{}{path}", self.authority()).parse().map(|mut target: Self| {
+        format!("{}{path}", self.origin()).parse().map(|mut target: Self| {
             target.address = self.address;
+            target.tls = self.tls.clone();
             target
         })
     }
@@ -60,8 +88,16 @@ impl Target {
     /// Opens a connection that sends small requests at once (TCP_NODELAY).
     ///
     /// # Errors
-    /// When the name is unknown or nothing accepts a connection.
-    pub async fn connect(&self) -> io::Result<TcpStream> {
+    /// When the name is unknown or nothing accepts a connection, or none over TLS.
+    pub async fn connect(&self) -> io::Result<Stream> {
+        let stream = self.connect_tcp().await?;
+        let Some(tls) = &self.tls else { return Ok(Stream::Plain(stream)) };
+        let name = ServerName::try_from(self.host.clone());
+        let name = name.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        Ok(Stream::Tls(Box::new(TlsConnector::from(tls.clone()).connect(name, stream).await?)))
+    }
+
+    async fn connect_tcp(&self) -> io::Result<TcpStream> {
         let stream = match self.address {
             Some(address) => TcpStream::connect(address).await?,
             None => self.connect_by_name().await?,
@@ -103,9 +139,9 @@ impl FromStr for Target {
         const EXPECTED: &str = "expected a collection such as http://127.0.0.1:4000/api/items";
         let uri: Uri = text.parse().map_err(|error| format!("{error}; {EXPECTED}"))?;
         match uri.scheme_str() {
-            Some("http") => {}
+            Some("http" | "https") => {}
             Some(other) => {
-                return Err(format!("found scheme {other}, only http is spoken; {EXPECTED}"));
+                return Err(format!("found scheme {other}, http and https are spoken; {EXPECTED}"));
             }
             None => return Err(format!("no http:// in front; {EXPECTED}")),
         }
@@ -116,6 +152,7 @@ impl FromStr for Target {
         if authority.as_str().contains('@') {
             return Err(format!("found a user name, which is not sent; {EXPECTED}"));
         }
+        let is_https = uri.scheme_str() == Some("https");
         let header = HeaderValue::from_str(authority.as_str());
         let path = match uri.path().trim_end_matches('/') {
             "" => "/",
@@ -124,10 +161,12 @@ impl FromStr for Target {
         Ok(Self {
             url: text.to_owned(),
             host: authority.host().trim_matches(['[', ']']).to_owned(),
-            port: authority.port_u16().unwrap_or(80),
+            port: authority.port_u16().unwrap_or(if is_https { 443 } else { 80 }),
             path: path.parse().map_err(|error| format!("{error}; {EXPECTED}"))?,
             host_header: header.map_err(|error| format!("{error}; {EXPECTED}"))?,
             address: None,
+            is_https,
+            tls: None,
         })
     }
 }
@@ -143,13 +182,16 @@ mod tests {
         assert_eq!(target.path(), "/api/items");
         let six: Target = "http://[::1]/items".parse().unwrap();
         assert_eq!((six.host.as_str(), six.port), ("::1", 80));
+        assert_eq!(six.origin(), "http://[::1]:80");
+        let tls: Target = "https://shop.example/".parse().unwrap();
+        assert_eq!((tls.port, tls.is_https()), (443, true));
         assert_eq!(six.with_path("/study/reset").unwrap().path(), "/study/reset");
     }
 
     #[test]
     fn what_cannot_be_loaded_is_refused_with_an_example() {
         for text in
-            ["", "localhost:4000/api", "https://x/items", "http://x/items?a=1", "http://u@x/i"]
+            ["", "localhost:4000/api", "ftp://x/items", "http://x/items?a=1", "http://u@x/i"]
         {
             let error = text.parse::<Target>().unwrap_err();
             assert!(error.contains("http://127.0.0.1:4000/api/items"), "{text}: {error}");

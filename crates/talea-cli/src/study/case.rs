@@ -5,8 +5,6 @@ use std::str::FromStr;
 
 use anyhow::{Result, bail};
 
-use crate::load;
-
 /// One load case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
@@ -22,10 +20,13 @@ pub struct Case {
 pub const KNOWN: [(&str, u64, u64); 5] =
     [("A", 10, 20), ("B", 100, 20), ("C", 1000, 20), ("D", 20, 100), ("E", 20, 1000)];
 
+/// How many requests the built-in scenario has.
+const REQUESTS_OF_CRUD: u64 = 5;
+
 impl Case {
     /// How many requests the case makes where every one of them can be sent.
     pub fn requests(&self) -> u64 {
-        load::requests(self.clients, self.iterations)
+        self.clients.saturating_mul(self.iterations).saturating_mul(REQUESTS_OF_CRUD)
     }
 
     /// Makes sure that no case is asked for twice.
@@ -84,6 +85,13 @@ fn known() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scenario::Scenario;
+
+    #[test]
+    fn a_case_makes_all_requests_of_the_scenario() {
+        assert_eq!(Scenario::crud().steps.len() as u64, REQUESTS_OF_CRUD);
+        assert_eq!("A".parse::<Case>().unwrap().requests(), 1000);
+    }
 
     fn case(text: &str) -> Result<Case, String> {
         text.parse()

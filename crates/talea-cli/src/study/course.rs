@@ -1,9 +1,10 @@
 //! The course of a study: case after case, and how far it got.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 
 use super::Design;
 use super::case::Case;
@@ -13,13 +14,15 @@ use super::sampler::Sampler;
 use super::scraper::Scraper;
 use super::subject::{Addresses, Subject};
 use crate::figures::{counted, measured, whole};
-use crate::load::{self, Meters, Window};
+use crate::load::{self, Meters, Model, Protocol, Until, Window};
 use crate::progress::Progress;
+use crate::scenario::Scenario;
 use crate::stop::Stop;
 
 /// A study on its way. What it found stays when it is stopped.
 pub(super) struct Course<'a> {
     design: &'a Design,
+    scenario: Arc<Scenario>,
     meters: Meters,
     findings: Vec<Finding>,
     scrapes: u64,
@@ -48,6 +51,7 @@ impl<'a> Course<'a> {
     pub(super) fn new(design: &'a Design) -> Result<Self> {
         Ok(Self {
             design,
+            scenario: Arc::new(Scenario::crud()),
             meters: Meters::new()?,
             findings: Vec::new(),
             scrapes: 0,
@@ -112,9 +116,15 @@ impl<'a> Course<'a> {
     ) -> Result<Finding> {
         let plan = load::Plan {
             target: served.addresses.items.clone(),
-            clients: case.clients,
-            iterations: case.iterations,
+            scenario: self.scenario.clone(),
+            model: Model::Closed {
+                clients: case.clients,
+                until: Until::Iterations(case.iterations),
+            },
+            protocol: Protocol::Http1 { keep_alive: true },
             timeout: self.design.timeout,
+            seed: 1,
+            samples: false,
         };
         served.settle().await?;
         served.scraper.reset().await?;
@@ -123,11 +133,12 @@ impl<'a> Course<'a> {
         let progress = Progress::begin(&case.to_string(), plan.requests(), window.clone());
         let sampler = Sampler::begin(served.addresses.metrics.clone(), baseline)?;
         let outcome = load::run(&plan, window, Stop::never()).await;
+        let outcome = outcome.map_err(|told| anyhow!(told))?;
         let samples = sampler.end().await?;
         progress.end();
 
         self.scrapes += samples.scrapes;
-        Ok(Finding::new(case, &outcome, &samples))
+        Ok(Finding::new(case, &self.scenario, &outcome, &samples))
     }
 }
 

@@ -7,6 +7,7 @@ use super::sampler::Samples;
 use super::series::{Series, mean_response_ms};
 use crate::figures::{counted, whole};
 use crate::load::{KindOfFailure, Outcome, kinds_of_failure};
+use crate::scenario::Scenario;
 
 /// The numbers of one case. Client numbers come from the clients, server numbers from the server's
 /// metrics; none is reckoned from what the other side should have seen.
@@ -58,7 +59,12 @@ pub struct Finding {
 
 impl Finding {
     /// Sets a load's outcome and the server's samples side by side.
-    pub(super) fn new(case: &Case, outcome: &Outcome, samples: &Samples) -> Self {
+    pub(super) fn new(
+        case: &Case,
+        scenario: &Scenario,
+        outcome: &Outcome,
+        samples: &Samples,
+    ) -> Self {
         let series = Series::of(&samples.samples);
         let (before, after) = match samples.samples.as_slice() {
             [first, .., last] => (first.reading, last.reading),
@@ -74,7 +80,7 @@ impl Finding {
             requests_sent: tally.sent,
             requests_received: received,
             failed: tally.failed(),
-            failures: kinds_of_failure(outcome),
+            failures: kinds_of_failure(scenario, outcome),
             disagreement: disagreement(tally.sent, received),
             client_seconds: outcome.elapsed.as_secs_f64(),
             mean_rate: outcome.mean_rate(),

@@ -8,7 +8,9 @@ use hyper::header::HOST;
 use hyper::{Method, Request, StatusCode};
 
 use super::reading::Reading;
-use crate::load::{Answer, Line, Target};
+use crate::load::{Answer, Line, Protocol, Target};
+
+const HTTP1: Protocol = Protocol::Http1 { keep_alive: true };
 
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
@@ -22,7 +24,7 @@ pub(super) struct Scraper {
 impl Scraper {
     /// Needs a tokio runtime.
     pub(super) fn new(target: Target) -> Self {
-        Self { line: Line::new(target.clone(), ANSWERS_WITHIN), target, scrapes: 0 }
+        Self { line: Line::new(target.clone(), HTTP1, ANSWERS_WITHIN), target, scrapes: 0 }
     }
 
     /// How many scrapes were sent.

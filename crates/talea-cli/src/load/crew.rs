@@ -1,0 +1,99 @@
+//! The clients of an open load: as many as it takes, hired as requests arrive.
+//!
+//! A thread of its own keeps the time, since the runtime's timers step by a millisecond.
+
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Release},
+};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+
+use super::client::Client;
+use super::meters::Meters;
+use super::model::Arrivals;
+use super::{Prepared, Running};
+use crate::stop::Stop;
+
+/// How many arrivals have been served.
+#[derive(Debug, Default)]
+pub(super) struct Crew {
+    done: AtomicU64,
+}
+
+/// An open load that is to be dispatched.
+pub(super) struct Dispatch {
+    pub(super) plan: Arc<Prepared>,
+    pub(super) arrivals: Arrivals,
+    pub(super) at_most: u64,
+    pub(super) meters: Meters,
+    pub(super) stop: Stop,
+    /// Gone when nobody waits for the load any more.
+    pub(super) waiting: Weak<()>,
+    pub(super) runtime: Handle,
+}
+
+/// Those that were hired, and how it went.
+pub(super) struct Hired {
+    pub(super) clients: Vec<Running>,
+    /// Arrivals that found all busy, and no more could be hired.
+    pub(super) starved: u64,
+}
+
+/// How often it is looked whether to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
+impl Crew {
+    /// An arrival has been served.
+    pub(super) fn done(&self) {
+        self.done.fetch_add(1, Release);
+    }
+}
+
+impl Dispatch {
+    /// Sends arrivals to clients at their time, and hires one where all are busy. Blocks until the
+    /// last has arrived, or a stop is requested.
+    pub(super) fn run(self) -> Hired {
+        let crew = Arc::new(Crew::default());
+        let (sender, receiver) = async_channel::unbounded();
+        let mut hired = Hired { clients: Vec::new(), starved: 0 };
+        let mut sent = 0;
+        for offset in self.arrivals.offsets(self.plan.plan.seed) {
+            let intended = self.plan.started + offset;
+            if !self.wait_until(intended) {
+                break;
+            }
+            let clients = hired.clients.len() as u64;
+            // All that were hired are busy, or will be with what waits for them.
+            if sent - crew.done.load(Acquire) >= clients {
+                if clients == self.at_most {
+                    hired.starved += 1;
+                } else {
+                    let client = Client::new(self.plan.clone(), clients, self.meters.clone());
+                    let served = client.serve(receiver.clone(), crew.clone(), self.stop.clone());
+                    hired.clients.push(Running(self.runtime.spawn(served)));
+                }
+            }
+            // It is never full, and open as long as there is a receiver, which is here.
+            let _ = sender.try_send(intended);
+            sent += 1;
+        }
+        hired
+    }
+
+    /// False if a stop is requested before.
+    fn wait_until(&self, instant: Instant) -> bool {
+        loop {
+            if self.stop.is_requested() || self.waiting.strong_count() == 0 {
+                return false;
+            }
+            let left = instant.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            std::thread::sleep(left.min(LOOK));
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! How the generator itself fared: whether it, and not the server, was the limit.
+
+use std::time::Duration;
+
+use talea::HistogramSnapshot;
+
+use crate::figures::{measured, whole};
+
+/// How a load's generator fared.
+#[derive(Clone, Debug)]
+pub struct Health {
+    /// How late clients took what arrived, in an open model; empty in a closed one.
+    pub late: HistogramSnapshot,
+    /// Arrivals that had to wait because as many as may be were under way.
+    pub starved: u64,
+    /// Processor time of this process; 0 where the system does not tell.
+    pub cpu: Duration,
+    /// How long the load took.
+    pub elapsed: Duration,
+}
+
+/// How late is late: what is later than that may not be told from the server's time.
+const LATE: f64 = 0.01;
+/// Of how much of the processors' time it is told that there was none left.
+const BUSY: f64 = 0.9;
+
+impl Health {
+    pub(super) fn new(
+        late: HistogramSnapshot,
+        starved: u64,
+        cpu: Duration,
+        elapsed: Duration,
+    ) -> Self {
+        Self { late, starved, cpu, elapsed }
+    }
+
+    /// A quantile of how late clients took what arrived, in milliseconds.
+    pub fn late_ms(&self, quantile: f64) -> Option<f64> {
+        self.late.quantile(quantile).map(|seconds| seconds * 1e3)
+    }
+
+    /// Processor time a second; 1 is one core.
+    pub fn cores(&self) -> f64 {
+        self.cpu.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
+    }
+
+    /// Why the generator, and not the server, may have been the limit, with the numbers.
+    pub fn limits(&self) -> Vec<String> {
+        let mut limits = Vec::new();
+        let there = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+        if self.cores() > BUSY * there as f64 {
+            limits.push(format!(
+                "the generator used {} of {there} cores; the server may be faster than it seems",
+                measured(self.cores()),
+            ));
+        }
+        if self.starved > 0 {
+            limits.push(format!(
+                "{} found all clients busy and waited for one; allow more of them",
+                match self.starved {
+                    1 => "1 arrival".to_owned(),
+                    more => format!("{} arrivals", whole(more)),
+                }
+            ));
+        } else if let Some(late) = self.late.quantile(0.99).filter(|late| *late > LATE) {
+            limits.push(format!(
+                "1 % of the arrivals were taken more than {} ms late; that is the generator's time",
+                measured(late * 1e3),
+            ));
+        }
+        limits
+    }
+}
+
+/// Processor time of this process so far.
+#[cfg(unix)]
+pub(super) fn cpu_time() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+
+    let spent = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(spent.tv_sec.try_into().unwrap_or(0), spent.tv_nsec.try_into().unwrap_or(0))
+}
+
+/// Processor time of this process so far: not told.
+#[cfg(not(unix))]
+pub(super) fn cpu_time() -> Duration {
+    Duration::ZERO
+}

@@ -1,0 +1,202 @@
+//! Load models: who decides when a request is made.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use fastrand::Rng;
+
+use crate::figures::{counted, measured};
+
+/// When requests are made.
+#[derive(Clone, Debug)]
+pub enum Model {
+    /// Some clients each make their next request when the last one is answered: a server that
+    /// is slow is asked less.
+    Closed {
+        /// How many clients run at the same time.
+        clients: u64,
+        /// How long each goes on.
+        until: Until,
+    },
+    /// Requests arrive whatever became of those before. Each arrival runs the scenario once.
+    Open {
+        /// When they arrive.
+        arrivals: Arrivals,
+        /// How many may be under way at once. One that arrives beyond waits, and its wait counts.
+        at_most: u64,
+    },
+}
+
+/// How long a client goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// It has run the scenario so often.
+    Iterations(u64),
+    /// So much time has passed. What is under way then is finished, nothing new is begun.
+    Time(Duration),
+}
+
+/// When requests arrive: stages, one after the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arrivals {
+    /// The stages.
+    pub stages: Vec<Stage>,
+    /// Whether they arrive at random (a Poisson process), or evenly.
+    pub poisson: bool,
+}
+
+/// A time of one rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stage {
+    /// Arrivals a second.
+    pub rate: f64,
+    /// For how long.
+    pub time: Duration,
+}
+
+impl Model {
+    /// How many clients there are at most.
+    pub fn clients(&self) -> u64 {
+        match self {
+            Self::Closed { clients, .. } => *clients,
+            Self::Open { at_most, .. } => *at_most,
+        }
+    }
+
+    /// How often the scenario is run where every request can be sent, if that is known
+    /// beforehand.
+    pub fn iterations(&self) -> Option<u64> {
+        match self {
+            Self::Closed { clients, until: Until::Iterations(each) } => {
+                Some(clients.saturating_mul(*each))
+            }
+            Self::Closed { until: Until::Time(_), .. } => None,
+            Self::Open { arrivals: Arrivals { poisson: true, .. }, .. } => None,
+            Self::Open { arrivals, .. } => Some(arrivals.offsets(0).count() as u64),
+        }
+    }
+
+    /// The same for a time only, to warm up.
+    #[must_use]
+    pub fn only_for(&self, time: Duration) -> Self {
+        let mut model = self.clone();
+        match &mut model {
+            Self::Closed { until, .. } => *until = Until::Time(time),
+            Self::Open { arrivals, .. } => {
+                let rate = arrivals.stages.first().map_or(0.0, |stage| stage.rate);
+                arrivals.stages = vec![Stage { rate, time }];
+            }
+        }
+        model
+    }
+}
+
+impl Arrivals {
+    /// When they arrive, from the start on. The same seed gives the same.
+    pub fn offsets(&self, seed: u64) -> impl Iterator<Item = Duration> + Send + 'static {
+        let Self { stages, poisson } = self.clone();
+        let mut random = Rng::with_seed(seed);
+        let mut begun = 0.0;
+        stages.into_iter().flat_map(move |Stage { rate, time }| {
+            let (start, length) = (begun, time.as_secs_f64());
+            begun += length;
+            let mut next = random.fork();
+            let mut at = 0.0;
+            let mut nth = 0u64;
+            std::iter::from_fn(move || {
+                // Evenly: the n-th at n gaps, so that no rounding adds up.
+                at = match poisson {
+                    true => at - (1.0 - next.f64()).ln() / rate,
+                    false => nth as f64 / rate,
+                };
+                nth += 1;
+                (at < length).then(|| Duration::from_secs_f64(start + at))
+            })
+        })
+    }
+}
+
+/// `200:10s,400:10s`.
+impl FromStr for Stage {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const EXPECTED: &str = "expected RATE:TIME such as 200:10s, arrivals a second and how long";
+        let (rate, time) =
+            text.split_once(':').ok_or_else(|| format!("found {text:?}, {EXPECTED}"))?;
+        let rate = rate_of(rate)?;
+        let time =
+            humantime::parse_duration(time).map_err(|error| format!("{error}; {EXPECTED}"))?;
+        Ok(Self { rate, time })
+    }
+}
+
+/// Arrivals a second.
+pub fn rate_of(text: &str) -> Result<f64, String> {
+    let found = text.parse().ok().filter(|rate: &f64| (1e-3..=1e6).contains(rate));
+    found.ok_or_else(|| format!("found the rate {text:?}, expected 0.001 to 1000000 a second"))
+}
+
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = |time: &Duration| format!("{} s", measured(time.as_secs_f64()));
+        match self {
+            Self::Closed { clients, until: Until::Iterations(each) } => {
+                write!(f, "{} × {}", counted(*clients, "client"), counted(*each, "iteration"))
+            }
+            Self::Closed { clients, until: Until::Time(time) } => {
+                write!(f, "{} for {}", counted(*clients, "client"), seconds(time))
+            }
+            Self::Open { arrivals: Arrivals { stages, poisson }, .. } => {
+                let told = |stage: &Stage| {
+                    format!("{} a second for {}", measured(stage.rate), seconds(&stage.time))
+                };
+                let told: Vec<String> = stages.iter().map(told).collect();
+                let how = if *poisson { " at random" } else { "" };
+                write!(f, "arrivals{how}: {}", told.join(", then "))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offsets(stages: &[&str], poisson: bool, seed: u64) -> Vec<f64> {
+        let stages = stages.iter().map(|stage| stage.parse().unwrap()).collect();
+        let arrivals = Arrivals { stages, poisson };
+        arrivals.offsets(seed).map(|offset| offset.as_secs_f64()).collect()
+    }
+
+    #[test]
+    fn even_arrivals_are_as_many_as_the_rate_says() {
+        let even = offsets(&["100:2s", "10:1s"], false, 0);
+        assert_eq!(even.len(), 210);
+        assert_eq!(&even[..2], [0.0, 0.01]);
+        assert!((even[200] - 2.0).abs() < 1e-9 && (even[209] - 2.9).abs() < 1e-9);
+        assert!(even.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+
+    #[test]
+    fn random_arrivals_have_exponential_gaps_of_that_mean() {
+        let random = offsets(&["1000:60s"], true, 7);
+        assert_eq!(random, offsets(&["1000:60s"], true, 7));
+        assert_ne!(random, offsets(&["1000:60s"], true, 8));
+        // Within four standard deviations.
+        assert!((random.len() as f64 - 60_000.0).abs() < 4.0 * 60_000f64.sqrt());
+        let gaps: Vec<f64> = random.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        // Of an exponential distribution e⁻¹ is longer than the mean.
+        let longer = gaps.iter().filter(|gap| **gap > 1e-3).count() as f64 / gaps.len() as f64;
+        assert!((longer - (-1f64).exp()).abs() < 0.01, "{longer}");
+    }
+
+    #[test]
+    fn a_stage_says_what_it_should_be() {
+        assert_eq!("2.5:1m".parse(), Ok(Stage { rate: 2.5, time: Duration::from_secs(60) }));
+        for text in ["", "100", "x:1s", "0:1s", "-1:1s", "NaN:1s", "1:1"] {
+            assert!(text.parse::<Stage>().unwrap_err().contains("expected"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Whom a client trusts.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use tokio_rustls::rustls::client::danger::{
+    HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier,
+};
+use tokio_rustls::rustls::crypto::{
+    CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature,
+};
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio_rustls::rustls::{
+    ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
+};
+
+use super::connection::Protocol;
+
+/// Which certificates are taken.
+#[derive(Clone, Copy, Debug)]
+pub enum Trust<'a> {
+    /// Those that the system trusts.
+    System,
+    /// Those that are signed by one in a PEM file.
+    File(&'a Path),
+    /// Any: the server may be anybody.
+    Any,
+}
+
+/// What TLS connections are opened with.
+///
+/// # Errors
+/// When the file has no certificate, or the system none.
+pub fn config(trust: Trust<'_>, protocol: Protocol) -> Result<Arc<ClientConfig>> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()?;
+    let mut config = match trust {
+        Trust::Any => builder
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Anybody(provider)))
+            .with_no_client_auth(),
+        Trust::System => builder.with_root_certificates(system()?).with_no_client_auth(),
+        Trust::File(path) => builder.with_root_certificates(file(path)?).with_no_client_auth(),
+    };
+    config.alpn_protocols = match protocol {
+        Protocol::Http1 { .. } => vec![b"http/1.1".to_vec()],
+        Protocol::Http2 => vec![b"h2".to_vec()],
+    };
+    Ok(Arc::new(config))
+}
+
+fn file(path: &Path) -> Result<RootCertStore> {
+    let told = || format!("the certificates in {} cannot be read", path.display());
+    let mut store = RootCertStore::empty();
+    for certificate in CertificateDer::pem_file_iter(path).with_context(told)? {
+        store.add(certificate.with_context(told)?).with_context(told)?;
+    }
+    if store.is_empty() {
+        bail!("{} has no certificate, expected some in PEM", path.display());
+    }
+    Ok(store)
+}
+
+fn system() -> Result<RootCertStore> {
+    let mut store = RootCertStore::empty();
+    store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if store.is_empty() {
+        bail!(
+            "the system has no trusted certificates; name a file with --ca, or take any with --insecure"
+        );
+    }
+    Ok(store)
+}
+
+/// Takes any certificate, as long as the server has its key.
+#[derive(Debug)]
+struct Anybody(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        let algorithms = &self.0.signature_verification_algorithms;
+        verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

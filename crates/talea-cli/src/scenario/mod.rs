@@ -1,0 +1,154 @@
+//! Scenarios: the requests that a client makes, in their order.
+//!
+//! A scenario is read from a file (`file`) once. Each of its texts is a [`Template`] whose
+//! variables have places, so that a client fills in values without looking names up.
+
+mod file;
+mod template;
+mod value;
+
+use std::ops::RangeInclusive;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use hyper::header::{HeaderMap, HeaderName};
+use hyper::{Method, StatusCode};
+
+pub use self::file::ScenarioError;
+pub use self::template::{Template, Unfilled};
+pub use self::value::{Captured, Values};
+
+/// The requests of one iteration.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// What it is called.
+    pub name: String,
+    /// The variables, by their places.
+    pub variables: Vec<Variable>,
+    /// The requests, in their order.
+    pub steps: Vec<Step>,
+}
+
+/// A variable.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    /// Its name, which stands in braces where its value is to stand.
+    pub name: String,
+    /// Where its value comes from.
+    pub source: Source,
+}
+
+/// Where a variable's value comes from.
+#[derive(Clone, Debug)]
+pub enum Source {
+    /// Always the same.
+    Fixed(String),
+    /// A whole number from the one to the other, anew for each iteration.
+    Random(RangeInclusive<i64>),
+    /// One of some texts, anew for each iteration.
+    Choice(Vec<String>),
+    /// An answer of this iteration, once it is there.
+    Captured,
+}
+
+/// A request.
+#[derive(Clone, Debug)]
+pub struct Step {
+    /// What it is called.
+    pub name: String,
+    /// Its method.
+    pub method: Method,
+    /// Its path and query, behind those of the target.
+    pub path: Template,
+    /// Headers that are the same each time.
+    pub headers: HeaderMap,
+    /// Headers with variables.
+    pub filled_headers: Vec<(HeaderName, Template)>,
+    /// Its body, if it has one.
+    pub body: Option<Template>,
+    /// The statuses that say that it was done.
+    pub expected: Expected,
+    /// What is taken out of its answer.
+    pub captures: Vec<Capture>,
+    /// How long the client thinks after the answer, at least and at most.
+    pub think: Option<RangeInclusive<Duration>>,
+}
+
+/// What is taken out of an answer.
+#[derive(Clone, Debug)]
+pub struct Capture {
+    /// The variable's place.
+    pub variable: usize,
+    /// Where it stands in the answer's JSON, as a JSON pointer (RFC 6901).
+    pub pointer: String,
+}
+
+/// The statuses that say that a step was done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Expected {
+    /// 200 to 299.
+    AnySuccess,
+    /// One of these.
+    OneOf(Vec<StatusCode>),
+}
+
+impl Expected {
+    /// Whether a status is among them.
+    pub fn includes(&self, status: StatusCode) -> bool {
+        match self {
+            Self::AnySuccess => status.is_success(),
+            Self::OneOf(statuses) => statuses.contains(&status),
+        }
+    }
+}
+
+impl std::fmt::Display for Expected {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::AnySuccess => f.write_str("200 to 299"),
+            Self::OneOf(statuses) => {
+                let texts: Vec<String> = statuses.iter().map(StatusCode::to_string).collect();
+                f.write_str(&texts.join(" or "))
+            }
+        }
+    }
+}
+
+impl Scenario {
+    /// The built-in one: create, list, get, update and delete an item of a collection.
+    pub fn crud() -> Self {
+        match file::read("crud", include_str!("crud.toml")) {
+            Ok(scenario) => scenario,
+            Err(error) => unreachable!("the built-in scenario is tested: {error}"),
+        }
+    }
+
+    /// Reads one from a text; errors call it by a name.
+    ///
+    /// # Errors
+    /// When the text is no scenario: the error has the line, what was found and what was
+    /// expected.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
+        file::read(name, text)
+    }
+
+    /// The built-in one of this name, or the one in a file.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is no scenario.
+    pub fn of(name_or_path: &str) -> Result<Self> {
+        if name_or_path == "crud" {
+            return Ok(Self::crud());
+        }
+        let text = std::fs::read_to_string(Path::new(name_or_path)).with_context(|| {
+            format!("the scenario {name_or_path} cannot be read (built in is: crud)")
+        })?;
+        Ok(file::read(name_or_path, &text)?)
+    }
+
+    /// The names of its steps: `create, list, get, update, delete`.
+    pub fn told(&self) -> String {
+        self.steps.iter().map(|step| step.name.as_str()).collect::<Vec<_>>().join(", ")
+    }
+}
