@@ -2,13 +2,21 @@
 //! them, and the programs that do.
 
 mod client;
+mod dashboard;
 mod hard;
+mod load;
 mod prometheus;
+mod promql;
 mod python;
 mod samples;
+mod service;
 
 pub use client::get;
+pub use dashboard::{Area, Dashboard, Panel, Variable};
 pub use hard::{hard_metrics, hard_texts};
+pub use load::Load;
 pub use prometheus::{Job, Prometheus};
+pub use promql::{grouped_by, guide_queries, reads};
 pub use python::{Parser, read};
 pub use samples::{Key, Samples, assert_same, escaped_by_underscores, samples};
+pub use service::Service;

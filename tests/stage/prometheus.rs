@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -51,19 +52,34 @@ impl Prometheus {
     ///
     /// It does not start.
     pub async fn start_as(program: &str, jobs: &[Job<'_>], features: &str) -> Self {
+        Self::start_with(program, jobs, features, &[]).await
+    }
+
+    /// The same with rules, which it evaluates twice a second too.
+    ///
+    /// # Panics
+    ///
+    /// It does not start.
+    pub async fn start_with(
+        program: &str,
+        jobs: &[Job<'_>],
+        features: &str,
+        rules: &[&Path],
+    ) -> Self {
+        let configuration = configuration(jobs, rules);
         for _ in 0..5 {
             // Another program may take the port before it does.
-            if let Some(started) = Self::try_start(program, jobs, features).await {
+            if let Some(started) = Self::try_start(program, &configuration, features).await {
                 return started;
             }
         }
         panic!("prometheus finds no free port");
     }
 
-    async fn try_start(program: &str, jobs: &[Job<'_>], features: &str) -> Option<Self> {
+    async fn try_start(program: &str, configuration: &str, features: &str) -> Option<Self> {
         let folder = TempDir::new().expect("a folder for Prometheus");
         let config = folder.path().join("prometheus.yml");
-        fs::write(&config, configuration(jobs)).expect("its configuration is written");
+        fs::write(&config, configuration).expect("its configuration is written");
         let log = File::create(folder.path().join("log")).expect("its log is made");
         let address = free_address();
         // It dies with this thread too, so that it goes even where a test is killed.
@@ -175,8 +191,11 @@ pub(crate) fn labels(json: &Json) -> BTreeMap<String, String> {
     all.map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned())).collect()
 }
 
-fn configuration(jobs: &[Job<'_>]) -> String {
-    let mut out = String::from("global: {scrape_interval: 500ms, scrape_timeout: 500ms}\n");
+fn configuration(jobs: &[Job<'_>], rules: &[&Path]) -> String {
+    let mut out = String::from("global:\n");
+    out += "  {scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 500ms}\n";
+    out += "rule_files:\n";
+    out.extend(rules.iter().map(|rules| format!("- {}\n", rules.display())));
     out += "scrape_configs:\n";
     for Job { name, address, path, more } in jobs {
         out += &format!("- job_name: {name}\n  metrics_path: {path}\n");
@@ -186,7 +205,8 @@ fn configuration(jobs: &[Job<'_>]) -> String {
     out
 }
 
-fn free_address() -> SocketAddr {
+/// Where nobody listens, for the moment.
+pub(crate) fn free_address() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
     listener.local_addr().expect("a listener has an address")
 }

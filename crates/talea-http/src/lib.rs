@@ -81,3 +81,8 @@ pub use status::StatusLabel;
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
+
+/// The examples in the guide compile.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/http.md")]
+struct Guide;

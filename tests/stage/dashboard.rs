@@ -1,0 +1,177 @@
+//! A dashboard of Grafana's, and what Grafana makes of its queries.
+
+use std::path::Path;
+
+use serde_json::Value as Json;
+
+/// A dashboard.
+#[derive(Debug)]
+pub struct Dashboard {
+    json: Json,
+}
+
+/// A panel that is not just a row's title.
+#[derive(Debug)]
+pub struct Panel<'a> {
+    json: &'a Json,
+}
+
+/// A variable whose values are asked for.
+#[derive(Debug)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// The label whose values it has.
+    pub label: String,
+    /// The series among which they are, as a query.
+    pub of: String,
+}
+
+/// Where a panel stands.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)]
+pub struct Area {
+    pub left: u64,
+    pub top: u64,
+    pub right: u64,
+    pub bottom: u64,
+}
+
+impl Area {
+    /// Whether they share a place.
+    pub fn overlaps(&self, other: &Self) -> bool {
+        self.left < other.right
+            && other.left < self.right
+            && self.top < other.bottom
+            && other.top < self.bottom
+    }
+}
+
+impl Dashboard {
+    /// Reads one.
+    ///
+    /// # Panics
+    ///
+    /// It is not there, or no JSON.
+    pub fn read(path: &Path) -> Self {
+        let text = std::fs::read(path).expect("the dashboard is there");
+        Self { json: serde_json::from_slice(&text).expect("it is JSON") }
+    }
+
+    /// Its panels and the titles of its rows, in order.
+    pub fn all(&self) -> impl Iterator<Item = Panel<'_>> {
+        list(&self.json["panels"]).map(|json| Panel { json })
+    }
+
+    /// Its panels.
+    pub fn panels(&self) -> impl Iterator<Item = Panel<'_>> {
+        self.all().filter(|panel| panel.json["type"] != "row")
+    }
+
+    /// Its variables whose values are asked for.
+    ///
+    /// # Panics
+    ///
+    /// One asks for something else than the values of a label.
+    pub fn variables(&self) -> Vec<Variable> {
+        let all = list(&self.json["templating"]["list"]).filter(|json| json["type"] == "query");
+        let variable = |json: &Json| {
+            let query = text(&json["query"]["query"]);
+            let inner = query.strip_prefix("label_values(").and_then(|q| q.strip_suffix(')'));
+            let (of, label) = inner.and_then(|q| q.rsplit_once(", ")).expect("label_values");
+            Variable { name: text(&json["name"]), label: label.to_owned(), of: of.to_owned() }
+        };
+        all.map(variable).collect()
+    }
+
+    /// A query as Grafana sends it, of what was chosen of some variables and of all of the
+    /// others.
+    ///
+    /// # Panics
+    ///
+    /// It has a variable that the dashboard has not.
+    pub fn filled(&self, query: &str, chosen: &[(&str, &str)]) -> String {
+        // What Grafana makes of two scrapes a second, and of the time that is shown.
+        let mut query = query.replace("$__rate_interval", "5s").replace("$__range", "1h");
+        for json in list(&self.json["templating"]["list"]) {
+            let name = text(&json["name"]);
+            let pick = chosen.iter().find(|(chosen, _)| *chosen == name);
+            let value = match (json["type"].as_str(), pick) {
+                (Some("query"), Some((_, value))) => escaped(value),
+                (Some("query"), None) => text(&json["allValue"]),
+                _ => text(json["current"].get("value").unwrap_or(&Json::from(""))),
+            };
+            query = query.replace(&format!("${name}"), &value);
+        }
+        assert!(!query.contains('$'), "{query}");
+        query
+    }
+}
+
+impl Panel<'_> {
+    /// What it is called.
+    pub fn title(&self) -> String {
+        text(&self.json["title"])
+    }
+
+    /// Its kind, `row` if it is just a title.
+    pub fn kind(&self) -> String {
+        text(&self.json["type"])
+    }
+
+    /// What it says of itself.
+    pub fn description(&self) -> &str {
+        self.json["description"].as_str().unwrap_or_default()
+    }
+
+    /// The unit of what it shows.
+    pub fn unit(&self) -> &str {
+        self.json["fieldConfig"]["defaults"]["unit"].as_str().unwrap_or_default()
+    }
+
+    /// By which it is known.
+    pub fn id(&self) -> Option<u64> {
+        self.json["id"].as_u64()
+    }
+
+    /// Where it stands.
+    ///
+    /// # Panics
+    ///
+    /// It does not say.
+    pub fn area(&self) -> Area {
+        let at = |key| self.json["gridPos"][key].as_u64().expect("it says where it stands");
+        Area { left: at("x"), top: at("y"), right: at("x") + at("w"), bottom: at("y") + at("h") }
+    }
+
+    /// Its queries, with variables, and the labels that the legends name.
+    pub fn queries(&self) -> impl Iterator<Item = (&str, Vec<&str>)> {
+        list(&self.json["targets"]).map(|target| {
+            let legend = target["legendFormat"].as_str().unwrap_or_default();
+            let names = legend.split("{{").skip(1).map(|rest| rest.split_once("}}"));
+            let names = names.map(|parts| parts.expect("a name ends").0).collect();
+            (target["expr"].as_str().expect("a query"), names)
+        })
+    }
+}
+
+fn list(json: &Json) -> impl Iterator<Item = &Json> {
+    json.as_array().into_iter().flatten()
+}
+
+fn text(json: &Json) -> String {
+    json.as_str().unwrap_or_else(|| panic!("{json} is no text")).to_owned()
+}
+
+/// A value in a regular expression, in a string of PromQL.
+fn escaped(value: &str) -> String {
+    let mut out = String::new();
+    for c in value.chars() {
+        match c {
+            '\\' => out += "\\\\\\\\",
+            _ if "$^*{}[]'+?.()|".contains(c) => out.extend(["\\\\", c.encode_utf8(&mut [0; 4])]),
+            _ => out.push(c),
+        }
+    }
+    out
+}
