@@ -149,6 +149,8 @@ struct SeriesCopy {
     text: u64,
     values: usize,
     created: u64,
+    /// Which of the families it is of; then, where they are not in their order, which of
+    /// all series it is to be.
     family: u32,
     /// Which of the owners it has, or, with the first bit set, which of the details.
     beside: u32,
@@ -565,15 +567,36 @@ impl<S: Source> Taking<'_, S> {
         self.count(&mut walk);
         let in_order = walk.in_order;
         self.scratch.chosen = chosen;
-        // Within a family the order of the records stays, which that of the values is.
-        if !in_order {
-            self.out.series.sort_unstable_by_key(|series| (series.family, series.values));
-        }
+        self.place_series(in_order);
+    }
+
+    /// Brings the series of each family together, of which so far only the number is known.
+    /// Within a family they stay in the order of their records.
+    fn place_series(&mut self, are_in_order: bool) {
+        let Snapshot { families, series, .. } = &mut *self.out;
         let mut from = 0;
-        for family in &mut self.out.families {
-            let end = from + family.series.end;
+        for family in families.iter_mut() {
+            let count = family.series.len();
+            let end = if are_in_order { from + count } else { from };
             family.series = from..end;
-            from = end;
+            from += count;
+        }
+        if are_in_order {
+            return;
+        }
+        for one in series.iter_mut() {
+            let end = &mut families[one.family as usize].series.end;
+            one.family = *end as u32;
+            *end += 1;
+        }
+        // Each exchange has one more where it belongs.
+        for n in 0..series.len() {
+            let mut one = series[n];
+            while one.family as usize != n {
+                let place = one.family as usize;
+                std::mem::swap(&mut one, &mut series[place]);
+            }
+            series[n] = one;
         }
     }
 
