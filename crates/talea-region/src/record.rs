@@ -54,11 +54,14 @@ pub(crate) struct Head {
     pub(crate) family: u32,
 }
 
+/// The bit of a head that says `hidden`.
+pub(crate) const HIDDEN: u64 = 1 << 9;
+
 impl Head {
     pub(crate) fn pack(self, state: u64) -> u64 {
         state
             | u64::from(self.lasting) << 8
-            | u64::from(self.hidden) << 9
+            | if self.hidden { HIDDEN } else { 0 }
             | u64::from(self.going) << 10
             | u64::from(self.looked_up) << 16
             | u64::from(self.family) << 32
@@ -67,7 +70,7 @@ impl Head {
     pub(crate) fn unpack(head: u64) -> Self {
         Self {
             lasting: head >> 8 & 1 == 1,
-            hidden: head >> 9 & 1 == 1,
+            hidden: head & HIDDEN != 0,
             going: head >> 10 & 1 == 1,
             looked_up: (head >> 16) as u16,
             family: (head >> 32) as u32,

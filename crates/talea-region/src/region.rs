@@ -346,10 +346,20 @@ impl Source for Region {
     }
 
     #[inline(always)]
-    fn record(&self, at: u64) -> Record {
-        let words = self.map.words(at, RECORD_WORDS as u64);
-        let Some([a, b, c, d, e, f, g, h]) = words else { return [0; RECORD_WORDS] };
-        [a, b, c, d, e, f, g, h].map(|word| word.load(Acquire))
+    fn block<const N: usize>(&self, at: u64, count: u64) -> Option<[u64; N]> {
+        let words = self.map.words(at, count)?;
+        let last = words.len().checked_sub(1)?;
+        Some(std::array::from_fn(|n| words[n.min(last)].load(Acquire)))
+    }
+
+    #[inline(always)]
+    fn records(&self, at: u64, count: u64) -> Option<impl Iterator<Item = Record>> {
+        let words = self.map.words(at, count * RECORD_WORDS as u64)?;
+        Some(
+            words
+                .chunks_exact(RECORD_WORDS)
+                .map(|record| std::array::from_fn(|n| record[n].load(Acquire))),
+        )
     }
 
     fn stands(&self, _: u64) -> bool {

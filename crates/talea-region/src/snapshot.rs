@@ -8,9 +8,12 @@
 //! does not fit is left out, and what is claimed twice is bounded by the
 //! region's own length.
 
+mod plain;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use self::plain::Batch;
 use crate::cells::{self, Combine, Number, Storage};
 use crate::exemplars::{self, Exemplar};
 use crate::families::{self, FamilyHead};
@@ -36,14 +39,29 @@ pub(crate) trait Source {
     /// that what was read for it meanwhile is its own.
     fn stands(&self, record: u64) -> bool;
 
-    /// A series record's words; 0 where they are not there.
+    /// From 1 to `N` words from an offset on, and the last of them again as often as it
+    /// takes: with a fixed length they are copied faster. `None` where they are not there.
     #[inline]
+    fn block<const N: usize>(&self, at: u64, count: u64) -> Option<[u64; N]> {
+        let mut words = self.words(at, count)?;
+        let mut last = words.next()?;
+        Some(std::array::from_fn(|n| {
+            if n > 0 {
+                last = words.next().unwrap_or(last);
+            }
+            last
+        }))
+    }
+
+    /// A series record's words; 0 where they are not there.
+    #[inline(always)]
     fn record(&self, at: u64) -> Record {
-        let mut record = [0; RECORD_WORDS];
-        if let Some(words) = self.words(at, RECORD_WORDS as u64) {
-            record.iter_mut().zip(words).for_each(|(word, found)| *word = found);
-        }
-        record
+        self.block(at, RECORD_WORDS as u64).unwrap_or([0; RECORD_WORDS])
+    }
+
+    /// The words of series records in a row.
+    fn records(&self, at: u64, count: u64) -> Option<impl Iterator<Item = Record>> {
+        Some((0..count).map(move |n| self.record(at + n * RECORD_LEN)))
     }
 
     /// The seed of the region's hashes.
@@ -131,6 +149,8 @@ struct SeriesCopy {
     text: u64,
     values: usize,
     created: u64,
+    /// Which of the families it is of; then, where they are not in their order, which of
+    /// all series it is to be.
     family: u32,
     /// Which of the owners it has, or, with the first bit set, which of the details.
     beside: u32,
@@ -436,6 +456,29 @@ pub(crate) fn living(source: &impl Source) -> impl Iterator<Item = Block> {
     })
 }
 
+/// A walk through the records, and what it knows of the family that it is at. Of a family's
+/// series there are mostly many in a row.
+struct Walk<'a> {
+    chosen: &'a Chosen,
+    id: u64,
+    /// Which of the chosen it is.
+    place: u32,
+    /// Whether it may have plain series.
+    may_be_plain: bool,
+    /// How many series of it are copied that it does not know of.
+    count: usize,
+    /// Whether the families came in their order so far.
+    in_order: bool,
+}
+
+impl<'a> Walk<'a> {
+    fn new(chosen: &'a Chosen) -> Self {
+        // No family has that number.
+        let id = u64::MAX;
+        Self { chosen, id, place: 0, may_be_plain: false, count: 0, in_order: true }
+    }
+}
+
 struct Taking<'a, S> {
     source: &'a S,
     s: Sections,
@@ -508,76 +551,108 @@ impl<S: Source> Taking<'_, S> {
         let used = self.source.word(M_RECORDS + USED).min(backed).min(self.s.records.len);
         let mut chosen = std::mem::take(&mut self.scratch.chosen);
         chosen.choose(&self.s, self.out.families.iter().map(|family| family.id));
-        for group in groups::groups_of(self.source, &chosen, used) {
-            for n in group {
-                let at = self.s.records.at + n * RECORD_LEN;
-                let record = self.source.record(at);
-                let head = record[HEAD];
-                if record::state(head) != PUBLISHED {
-                    continue;
-                }
-                let head = Head::unpack(head);
-                let Some(family) = chosen.place(head.family) else { continue };
-                let series = self.out.series.len();
-                let (texts, values) = (self.out.texts.len(), self.out.values.len());
-                let segments = self.out.segments.len();
-                let shown = match self.plain_series(&record, family, head) {
-                    None => self.one_series(&record, family, head),
-                    shown => shown,
-                };
-                if shown.is_none() || !self.source.stands(at) {
-                    self.out.series.truncate(series);
-                    self.out.texts.truncate(texts);
-                    self.out.values.truncate(values);
-                    self.out.segments.truncate(segments);
+        let mut walk = Walk::new(&chosen);
+        let mut batch = Batch::default();
+        for mut rest in groups::groups_of(self.source, &chosen, used) {
+            while !rest.is_empty() {
+                rest.start = self.plain_series(rest.clone(), &mut walk, &mut batch);
+                for n in rest.by_ref() {
+                    self.any_series(n, &mut walk);
+                    if walk.may_be_plain {
+                        break;
+                    }
                 }
             }
         }
+        self.count(&mut walk);
+        let in_order = walk.in_order;
         self.scratch.chosen = chosen;
-        // Within a family the order of the records stays, which that of the values is.
-        let order = |series: &SeriesCopy| (series.family, series.values);
-        if !self.out.series.is_sorted_by_key(order) {
-            self.out.series.sort_unstable_by_key(order);
-        }
+        self.place_series(in_order);
+    }
+
+    /// Brings the series of each family together, of which so far only the number is known.
+    /// Within a family they stay in the order of their records.
+    fn place_series(&mut self, are_in_order: bool) {
+        let Snapshot { families, series, .. } = &mut *self.out;
         let mut from = 0;
-        for (n, family) in self.out.families.iter_mut().enumerate() {
-            let rest = self.out.series[from..].iter();
-            let count = rest.take_while(|series| series.family == n as u32).count();
-            family.series = from..from + count;
+        for family in families.iter_mut() {
+            let count = family.series.len();
+            let end = if are_in_order { from + count } else { from };
+            family.series = from..end;
             from += count;
         }
-    }
-
-    /// A series of one single cell that has nothing else, as most are: a way of its own
-    /// for speed alone, `None` where it is not such a one.
-    #[inline(always)]
-    fn plain_series(&mut self, record: &Record, family: u32, head: Head) -> Option<()> {
-        /// One cell, `Storage::Single`.
-        const PLAIN: u64 = 1;
-        let of = self.out.families.get(family as usize)?;
-        let span = Span::unpack(record[TEXT]);
-        let is_plain = record[CELLS] & 0xFF_FFFF == PLAIN
-            && record[MORE] == 0
-            && !head.hidden
-            && (of.cells, of.segments) == (1, 0)
-            && !of.combine.knows_silence();
-        let values = self.out.values.len();
-        if !is_plain
-            || (values as u64 + 1) * WORD > self.limit
-            || self.out.texts.len() + span.len > self.limit
-        {
-            return None;
+        if are_in_order {
+            return;
         }
-        let words = text_words(self.source, &self.s, span)?;
-        let value = self.source.words(record[CELLS] >> 24, 1)?.next()?;
-        let text = self.out.texts.push_words(words, span.len);
-        self.out.values.push(value);
-        let created = record[CREATED];
-        self.out.series.push(SeriesCopy { text, values, created, family, beside: NOTHING });
-        Some(())
+        for one in series.iter_mut() {
+            let end = &mut families[one.family as usize].series.end;
+            one.family = *end as u32;
+            *end += 1;
+        }
+        // Each exchange has one more where it belongs.
+        for n in 0..series.len() {
+            let mut one = series[n];
+            while one.family as usize != n {
+                let place = one.family as usize;
+                std::mem::swap(&mut one, &mut series[place]);
+            }
+            series[n] = one;
+        }
     }
 
+    /// Has a walk come to a family; false where that is not wanted.
     #[inline(never)]
+    fn come_to(&mut self, id: u32, walk: &mut Walk<'_>) -> bool {
+        let Some(place) = walk.chosen.place(id) else { return false };
+        self.count(walk);
+        walk.in_order &= walk.place <= place;
+        walk.may_be_plain = self.out.families.get(place as usize).is_some_and(|family| {
+            (family.cells, family.segments) == (1, 0) && !family.combine.knows_silence()
+        });
+        (walk.id, walk.place) = (u64::from(id), place);
+        true
+    }
+
+    /// Notes how many series of its family a walk has met.
+    fn count(&mut self, walk: &mut Walk<'_>) {
+        let count = std::mem::take(&mut walk.count);
+        if let Some(family) = self.out.families.get_mut(walk.place as usize) {
+            family.series.end += count;
+        }
+    }
+
+    /// Copies the series of a record, if there is one that is wanted.
+    #[inline(never)]
+    fn any_series(&mut self, n: u64, walk: &mut Walk<'_>) {
+        let at = self.s.records.at + n * RECORD_LEN;
+        let record = self.source.record(at);
+        let head = record[HEAD];
+        if record::state(head) != PUBLISHED {
+            return;
+        }
+        let head = Head::unpack(head);
+        if u64::from(head.family) != walk.id && !self.come_to(head.family, walk) {
+            return;
+        }
+        let series = self.out.series.len();
+        let (texts, values) = (self.out.texts.len(), self.out.values.len());
+        let segments = self.out.segments.len();
+        let copied = self.one_series(&record, walk.place, head);
+        if copied.is_none() || !self.source.stands(at) {
+            self.out.series.truncate(series);
+            self.out.texts.truncate(texts);
+            self.out.values.truncate(values);
+            self.out.segments.truncate(segments);
+        }
+        walk.count += self.out.series.len() - series;
+    }
+
+    /// Appends the text of a series; where it lies now, packed.
+    fn push_text(&mut self, span: Span) -> Option<u64> {
+        let (at, count) = text_place(&self.s, span)?;
+        Some(self.out.texts.push_words(self.source.words(at, count)?, span.len))
+    }
+
     fn one_series(&mut self, record: &Record, family: u32, head: Head) -> Option<()> {
         let FamilyCopy { cells, segments, number, combine, .. } =
             self.out.families[family as usize];
@@ -595,8 +670,7 @@ impl<S: Source> Taking<'_, S> {
         {
             return None;
         }
-        let words = text_words(self.source, &self.s, span)?;
-        let text = self.out.texts.push_words(words, span.len);
+        let text = self.push_text(span)?;
         let created = record[CREATED];
         let mut series = SeriesCopy { text, values, created, family, beside: NOTHING };
         if run.storage == Storage::Owned && combine.knows_silence() {
@@ -773,7 +847,8 @@ impl<S: Source> Taking<'_, S> {
     /// Appends the text at `span`.
     fn text(&self, span: Span, out: &mut Vec<u8>) -> Option<()> {
         let end = out.len() + span.len as usize;
-        out.extend(text_words(self.source, &self.s, span)?.flat_map(u64::to_le_bytes));
+        let (at, count) = text_place(&self.s, span)?;
+        out.extend(self.source.words(at, count)?.flat_map(u64::to_le_bytes));
         out.truncate(end);
         Some(())
     }
@@ -787,15 +862,11 @@ fn take_away(number: Number, values: &mut [u64], base: &[u64]) {
     }
 }
 
-/// The words of the text at `span`.
-#[inline]
-fn text_words<S: Source>(
-    source: &S,
-    s: &Sections,
-    span: Span,
-) -> Option<impl Iterator<Item = u64>> {
+/// Where the text at `span` begins, and how many words it has.
+#[inline(always)]
+fn text_place(s: &Sections, span: Span) -> Option<(u64, u64)> {
     if span.at.checked_add(span.len)? > s.arena.len {
         return None;
     }
-    source.words(s.arena.at + span.at, span.len.div_ceil(WORD))
+    Some((s.arena.at + span.at, span.len.div_ceil(WORD)))
 }

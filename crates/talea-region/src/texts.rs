@@ -32,6 +32,11 @@ impl Texts {
         Span { at, len }.pack()
     }
 
+    /// Appends texts that lie behind each other in this way.
+    pub(crate) fn push_whole(&mut self, words: &[u64]) {
+        self.words.extend_from_slice(words);
+    }
+
     /// Appends text; where it lies now, packed. What is longer than a span can name is
     /// cut: no label text of ours is.
     pub(crate) fn push(&mut self, text: &[u8]) -> u64 {

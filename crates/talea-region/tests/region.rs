@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use talea_region::{
-    Cells, Config, Family, FamilyError, FamilySpec, Number, Overflow, Region, Storage,
+    Cells, Config, Family, FamilyError, FamilySpec, Number, Overflow, Region, Snapshot, Storage,
 };
 
 /// Sizes of tests: Miri runs code a thousand times slower.
@@ -201,4 +201,37 @@ fn label_text_of_any_bytes_and_length_comes_back_as_it_was() {
     let seen: Vec<Vec<u8>> =
         snapshot.series(&snapshot.families()[0]).map(|s| s.text.to_vec()).collect();
     assert_eq!(seen, texts);
+}
+
+/// A text of so many bytes, that tells how many.
+fn text_of(len: usize) -> Vec<u8> {
+    format!("{len}-").bytes().chain((b'a'..=b'z').cycle()).take(len).collect()
+}
+
+#[test]
+fn families_are_whole_and_in_order_whether_their_series_take_turns_or_come_in_a_row() {
+    const EACH: usize = sized(100, 20) as usize;
+    let region = Region::anonymous(Config::with_len(4 << 20)).unwrap();
+    let of = [("a", 1), ("b", 2), ("c", 1), ("d", 1)].map(|(name, cells)| {
+        let spec = FamilySpec { storage: Storage::Single, cells, ..spec(name) };
+        region.family(spec).unwrap().family
+    });
+    let mut expected: [Vec<(Vec<u8>, u64)>; 4] = Default::default();
+    for n in 0..5 * EACH {
+        // Some texts are so long that they are not copied together with others.
+        let text = text_of(if n % 70 == 69 { 20 * n } else { n });
+        let to = if n < EACH { n % 4 } else { n / EACH - 1 };
+        of[to].lasting_series(&text).unwrap().at(0).add(n as u64);
+        expected[to].push((text, n as u64));
+    }
+    let mut snapshot = Snapshot::default();
+    for round in 0..3 {
+        region.snapshot_into(&mut snapshot, &|name| round < 2 || name != b"c");
+        let found = snapshot.families().iter().map(|family| {
+            let series = snapshot.series(family);
+            (family.name[0], series.map(|s| (s.text.to_vec(), s.values[0])).collect::<Vec<_>>())
+        });
+        let all = (b'a'..=b'd').zip(&expected).filter(|(name, _)| round < 2 || *name != b'c');
+        assert!(found.eq(all.map(|(name, series)| (name, series.clone()))), "{round}");
+    }
 }

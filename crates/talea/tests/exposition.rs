@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use stage::protobuf::{self, MetricFamily, Time};
 use talea::{
     Combine, Counter, Escaping, Family, FloatGauge, Format, Gauge, Histogram, Info, LabelValue,
-    Labels, Opts, Registry, Seconds, StateSet, Values,
+    Labels, Opts, Registry, Seconds, StateSet, UpDownCounter, Values,
 };
 
 const FORMATS: [Format; 4] =
@@ -172,6 +172,32 @@ fn names_that_a_scraper_does_not_take_are_shown_as_it_asks() {
     let snapshot = registry.snapshot();
     let series = snapshot.select("http.requests_total", &[]).next().unwrap();
     assert_eq!(series.label("http.route").as_deref(), Some("/a\"b"));
+}
+
+/// A label value of so many bytes, that tells how many.
+fn value_of(len: usize) -> String {
+    format!("{len}-").chars().chain("abcdefghij".chars().cycle()).take(len).collect()
+}
+
+#[test]
+fn lines_of_any_length_are_whole() {
+    let registry = Registry::for_test().unwrap();
+    let mut expected = String::new();
+    for len in [1, 10, 30, 31, 32, 33, 100, 126, 127, 128, 129, 200] {
+        let name: &str = format!("{:c<len$}", "a").leak();
+        let family = registry.family::<UpDownCounter>(Opts::new(name, "Some."), &["l"]).unwrap();
+        for n in 0..200 {
+            let number = (-3_i64).wrapping_pow(n as u32 % 40);
+            let value = value_of(n);
+            family.with_values(&[&value]).add(number);
+            expected += &format!("{name}{{l=\"{value}\"}} {number}\n");
+        }
+    }
+    let text = text_of(&registry, Format::Text);
+    let samples = text.lines().filter(|line| !line.starts_with('#'));
+    let mut expected: Vec<&str> = expected.lines().collect();
+    expected.sort_by_key(|line| line.split('{').next());
+    assert!(samples.eq(expected));
 }
 
 #[test]

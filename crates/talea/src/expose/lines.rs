@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::Escaping;
 use super::escaping::is_plain;
+use super::{Escaping, Shown};
 use crate::labels::{LabelText, pairs};
 use crate::metric::Kind;
 use crate::names::is_plain_label;
@@ -19,6 +19,8 @@ pub(crate) struct Lines {
     /// How the names of labels are shown, where they are shown otherwise than the
     /// region has them.
     renames: Option<Escaping>,
+    /// Lines on their way to what is written.
+    lines: Vec<u8>,
 }
 
 /// Whether a label text needs a look: it is not whole, or of a series that takes what
@@ -110,41 +112,42 @@ impl Lines {
     /// Writes the lines of numbers with labels, from one on, until one is long or `out` is;
     /// where it stopped. Most lines are such, and there may be a million: each is put
     /// together from pieces of a fixed length, which the processor copies at once, and
-    /// what is too much of them is written over.
+    /// what is too much of them is written over. Many lines go to `out` together, so that
+    /// none is read again while it is still on its way to the cache.
     pub(crate) fn easy(
-        &self,
+        &mut self,
         out: &mut Vec<u8>,
         family: &FamilySnapshot<'_>,
         from: usize,
         enough: usize,
     ) -> usize {
-        const PIECE: usize = 128;
-        let name = self.name.as_bytes();
+        let Self { name, quoted, renames, lines } = self;
         let Some((texts, numbers)) = family.numbers(from) else { return from };
-        if self.quoted || self.renames.is_some() || name.len() >= PIECE {
+        if *quoted || renames.is_some() || name.len() >= LONG {
             return from;
         }
-        let mut begin = [0; PIECE];
-        begin[..name.len()].copy_from_slice(name);
-        begin[name.len()] = b'{';
-        let mut line = [0; 3 * PIECE];
-        line[..PIECE].copy_from_slice(&begin);
         let labels_at = name.len() + 1;
-        let mut n = from;
+        let mut begin = [0; LONG];
+        begin[..name.len()].copy_from_slice(name.as_bytes());
+        begin[name.len()] = b'{';
+        lines.resize(LINES, 0);
+        let (mut n, mut end) = (from, 0);
         for (text, number) in numbers {
-            let len = text.end - text.start;
-            let Some(piece) = texts.get(text.start..text.start + PIECE) else { return n };
-            if len == 0 || len > PIECE || out.len() >= enough || is_odd(&piece[..len]) {
-                return n;
+            let (len, text) = (text.end - text.start, texts.get(text.start..).unwrap_or_default());
+            let whole = text.get(..len).unwrap_or_default();
+            if whole.is_empty() || is_odd(whole) || out.len() + end >= enough {
+                break;
             }
-            line[labels_at..labels_at + PIECE].copy_from_slice(piece);
-            let end = labels_at + len;
-            line[end..end + 2].copy_from_slice(b"} ");
-            let Some(end) = number.put(&mut line, end + 2) else { return n };
-            line[end] = b'\n';
-            out.extend_from_slice(&line[..=end]);
+            if end > LINES - LINE {
+                out.extend_from_slice(&lines[..end]);
+                end = 0;
+            }
+            let Some(line) = lines[end..].first_chunk_mut::<LINE>() else { break };
+            let Some(len) = put_line(line, &begin, labels_at, text, len, number) else { break };
+            end += len;
             n += 1;
         }
+        out.extend_from_slice(&lines[..end]);
         n
     }
 
@@ -177,6 +180,46 @@ impl Lines {
         write_last(out, any, last);
         push(out, &["} "]);
     }
+}
+
+/// The lengths of the pieces that lines are put together from.
+const SHORT: usize = 32;
+const LONG: usize = 128;
+/// Room for a line: its name, its labels and its number.
+const LINE: usize = 3 * LONG;
+/// Room for many.
+const LINES: usize = 4096;
+
+/// Puts a line together; its length. `None` where it is too long for that.
+#[inline(always)]
+fn put_line(
+    line: &mut [u8; LINE],
+    begin: &[u8; LONG],
+    labels_at: usize,
+    text: &[u8],
+    len: usize,
+    number: Shown,
+) -> Option<usize> {
+    put_piece(line, 0, begin, labels_at)?;
+    put_piece(line, labels_at, text, len)?;
+    let end = labels_at + len;
+    *line.get_mut(end..)?.first_chunk_mut()? = *b"} ";
+    let end = number.put(line, end + 2)?;
+    *line.get_mut(end)? = b'\n';
+    Some(end + 1)
+}
+
+/// Puts the first bytes of `from` into a line, and some that come after them.
+#[inline(always)]
+fn put_piece(line: &mut [u8; LINE], at: usize, from: &[u8], len: usize) -> Option<()> {
+    let to = line.get_mut(at..)?;
+    if len <= SHORT {
+        *to.first_chunk_mut::<SHORT>()? = *from.first_chunk()?;
+    } else {
+        // What is longer goes the usual way.
+        *to.first_chunk_mut::<LONG>().filter(|_| len <= LONG)? = *from.first_chunk()?;
+    }
+    Some(())
 }
 
 #[inline]

@@ -14,7 +14,7 @@ pub use format::Format;
 pub(crate) use number::write_float;
 pub use text::CONTENT_TYPE as TEXT_CONTENT_TYPE;
 
-use number::write_integer;
+use number::{put_digits, write_integer};
 use openmetrics::OpenMetrics;
 use protobuf::Protobuf;
 use text::Text;
@@ -68,16 +68,16 @@ impl Shown {
 
     /// Puts a whole number into a line, if it is one; where it ends.
     #[inline(always)]
-    fn put<const N: usize>(self, line: &mut [u8; N], at: usize) -> Option<usize> {
-        let mut buffer = itoa::Buffer::new();
-        let digits = match self {
-            Self::Unsigned(n) => buffer.format(n),
-            Self::Signed(n) => buffer.format(n),
-            _ => return None,
-        };
-        let end = at + digits.len();
-        line.get_mut(at..end)?.copy_from_slice(digits.as_bytes());
-        Some(end)
+    fn put(self, line: &mut [u8], at: usize) -> Option<usize> {
+        match self {
+            Self::Unsigned(n) => put_digits(line, at, n),
+            Self::Signed(n) if n < 0 => {
+                *line.get_mut(at)? = b'-';
+                put_digits(line, at + 1, n.unsigned_abs())
+            }
+            Self::Signed(n) => put_digits(line, at, n.unsigned_abs()),
+            _ => None,
+        }
     }
 
     /// Writes a number.

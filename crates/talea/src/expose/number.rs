@@ -6,6 +6,21 @@ pub(crate) fn write_integer(out: &mut Vec<u8>, n: impl itoa::Integer) {
     out.extend_from_slice(itoa::Buffer::new().format(n).as_bytes());
 }
 
+/// Puts the digits of a number into a line, where there is room; where they end.
+#[inline(always)]
+pub(crate) fn put_digits(line: &mut [u8], at: usize, n: u64) -> Option<usize> {
+    // Many counts are small. And where this branch is foreseen, the next line can begin
+    // before the number of digits is known.
+    if n < 10 {
+        *line.get_mut(at)? = b'0' + n as u8;
+        return Some(at + 1);
+    }
+    let mut buffer = itoa::Buffer::new();
+    let digits = buffer.format(n).as_bytes();
+    line.get_mut(at..at + digits.len())?.copy_from_slice(digits);
+    Some(at + digits.len())
+}
+
 /// A float in the fewest digits that are read back as the same: `10` rather than
 /// `10.0`, as Prometheus itself writes it.
 pub(crate) fn write_float(out: &mut Vec<u8>, x: f64) {
@@ -100,6 +115,19 @@ mod tests {
         for x in [0.1, 1.0 / 3.0, f64::MAX, f64::MIN_POSITIVE, 123_456_789.125, 2f64.powi(60)] {
             assert_eq!(text(|out| write_float(out, x)).parse::<f64>().unwrap(), x);
         }
+    }
+
+    #[test]
+    fn digits_are_put_as_they_are_written() {
+        let powers = (0..20).map(|power| 10_u64.pow(power));
+        let all = powers.flat_map(|n| [n - 1, n, n + 1]).chain([u64::MAX]);
+        for n in all {
+            let mut line = [b'x'; 30];
+            let end = put_digits(&mut line, 3, n).unwrap();
+            assert_eq!(line[3..end], *n.to_string().as_bytes());
+        }
+        assert_eq!(put_digits(&mut [0; 10], 30, 1), None);
+        assert_eq!(put_digits(&mut [0; 20], 3, u64::MAX), None);
     }
 
     #[test]

@@ -1,0 +1,184 @@
+//! Plain series: of one single cell, and nothing else. Most are, and there may be a
+//! million, so they have a way of their own, for speed alone: what is copied of those of
+//! a group of records goes into a batch of a fixed size, and from there to the snapshot
+//! at once.
+
+use std::ops::Range;
+
+use super::{
+    CELLS, CREATED, HEAD, MORE, NOTHING, Record, SeriesCopy, Source, TEXT, Taking, Walk, text_place,
+};
+use crate::layout::*;
+use crate::record::{self, HIDDEN, PUBLISHED};
+
+/// Series that are copied together: those of a group of records.
+const SERIES: usize = GROUP as usize;
+/// Words of their texts.
+const TEXTS: usize = 8 * SERIES;
+/// Words of a text that are copied at a time.
+const BLOCK: usize = 4;
+
+/// What was copied of some series.
+pub(super) struct Batch {
+    series: [SeriesCopy; SERIES],
+    values: [u64; SERIES],
+    texts: [u64; TEXTS],
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        let none = SeriesCopy { text: 0, values: 0, created: 0, family: 0, beside: NOTHING };
+        Self { series: [none; SERIES], values: [0; SERIES], texts: [0; TEXTS] }
+    }
+}
+
+impl<S: Source> Taking<'_, S> {
+    /// Copies the series of records, up to the first that is not plain, or that there is
+    /// no room for; which that is.
+    #[inline(never)]
+    pub(super) fn plain_series(
+        &mut self,
+        records: Range<u64>,
+        walk: &mut Walk<'_>,
+        batch: &mut Batch,
+    ) -> u64 {
+        let (values, texts) = (self.out.values.len(), self.out.texts.len());
+        // Where a batch as full as it gets fits the region, no series of it need be checked.
+        if (values + SERIES) as u64 * WORD > self.limit || texts + TEXTS as u64 * WORD > self.limit
+        {
+            return records.start;
+        }
+        let at = self.s.records.at + records.start * RECORD_LEN;
+        let Some(all) = self.source.records(at, records.end - records.start) else {
+            return records.start;
+        };
+        let (mut next, mut count, mut words) = (records.start, 0, 0);
+        for record in all.take(SERIES) {
+            let head = record[HEAD];
+            let is_wanted = record::state(head) == PUBLISHED
+                && (head >> 32 == walk.id || self.come_to((head >> 32) as u32, walk))
+                && self.source.stands(self.s.records.at + next * RECORD_LEN);
+            if is_wanted {
+                if !walk.may_be_plain || !is_plain(&record) {
+                    break;
+                }
+                let Some([value]) = self.source.block(record[CELLS] >> 24, 1) else { break };
+                let span = Span::unpack(record[TEXT]);
+                let Some(end) = self.put_text(span, &mut batch.texts, words) else { break };
+                // Below the length of a batch anyway, which the compiler does not see.
+                batch.values[count % SERIES] = value;
+                batch.series[count % SERIES] = SeriesCopy {
+                    text: Span { at: texts + words as u64 * WORD, len: span.len }.pack(),
+                    values: values + count,
+                    created: record[CREATED],
+                    family: walk.place,
+                    beside: NOTHING,
+                };
+                (count, words) = (count + 1, end);
+                walk.count += 1;
+            }
+            next += 1;
+        }
+        self.out.series.extend_from_slice(&batch.series[..count]);
+        self.out.values.extend_from_slice(&batch.values[..count]);
+        self.out.texts.push_whole(&batch.texts[..words]);
+        next
+    }
+
+    /// Puts the text at `span` behind what is there; where it ends. Never a word beyond it
+    /// is read, which may lie in a page that has no memory behind it.
+    #[inline(always)]
+    fn put_text(&self, span: Span, texts: &mut [u64; TEXTS], from: usize) -> Option<usize> {
+        let (mut at, mut left) = text_place(&self.s, span)?;
+        let mut end = from;
+        while left > 0 {
+            let count = left.min(BLOCK as u64);
+            let block: [u64; BLOCK] = self.source.block(at, count)?;
+            *texts.get_mut(end..)?.first_chunk_mut()? = block.map(u64::to_le);
+            at += count * WORD;
+            left -= count;
+            end += count as usize;
+        }
+        Some(end)
+    }
+}
+
+#[inline(always)]
+fn is_plain(record: &Record) -> bool {
+    /// One cell, `Storage::Single`.
+    const PLAIN: u64 = 1;
+    record[CELLS] & 0xFF_FFFF == PLAIN && record[MORE] | record[HEAD] & HIDDEN == 0
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use crate::families::FamilySpec;
+    use crate::layout::*;
+    use crate::region::{Config, Region};
+    use crate::snapshot::{Snapshot, Source, take};
+
+    /// A source that has no shorter ways of its own, and of whose records every third has
+    /// changed since it was read.
+    struct Plainly(&'static Region);
+
+    impl Source for Plainly {
+        fn sections(&self) -> &Sections {
+            self.0.sections()
+        }
+
+        fn words(&self, at: u64, count: u64) -> Option<impl Iterator<Item = u64>> {
+            self.0.words(at, count)
+        }
+
+        fn lives(&self, slot: u64) -> bool {
+            self.0.lives(slot)
+        }
+
+        fn stands(&self, record: u64) -> bool {
+            (record - self.0.s.records.at) / RECORD_LEN % 3 != 0
+        }
+    }
+
+    #[test]
+    fn a_block_is_what_was_asked_for_and_nothing_beyond_it() {
+        fn assert_all(source: &impl Source, from: u64, end: u64) {
+            assert_eq!(source.block(from, 1), Some([1]));
+            assert_eq!(source.block(from, 1), Some([1; 4]));
+            assert_eq!(source.block(from + WORD, 2), Some([2, 3, 3, 3]));
+            assert_eq!(source.block::<4>(from, 0), None);
+            assert_eq!(source.block(end - WORD, 1), Some([0; 4]));
+            for (at, count) in [(end - WORD, 2), (from + 1, 1), (u64::MAX - 7, 1)] {
+                assert_eq!(source.block::<4>(at, count), None, "{at} {count}");
+            }
+        }
+        let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
+        let from = region.s.arena.at;
+        (0..3).for_each(|n| region.map.word(from + n * WORD).unwrap().store(n + 1, Relaxed));
+        assert_all(region, from, region.map.len());
+        assert_all(&Plainly(region), from, region.map.len());
+    }
+
+    #[test]
+    fn a_series_whose_record_changed_meanwhile_is_left_out() {
+        let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
+        for cells in [1, 2] {
+            let spec = FamilySpec { name: &[cells as u8], cells, ..FamilySpec::default() };
+            let family = region.family(spec).unwrap().family;
+            for n in 0..120_u64 {
+                family.lasting_series(n.to_string().as_bytes()).unwrap().at(0).add(n);
+            }
+        }
+        let mut snapshot = Snapshot::default();
+        take(&Plainly(region), &|_| true, &mut snapshot);
+        for family in snapshot.families() {
+            let texts = snapshot.series(family).map(|series| series.text.to_vec());
+            let values = snapshot.series(family).map(|series| series.values[0]);
+            let standing = || (0..120).filter(|n| n % 3 != 0);
+            assert!(values.eq(standing()));
+            assert!(texts.eq(standing().map(|n| n.to_string().into_bytes())));
+        }
+        assert_eq!(snapshot.families().len(), 2);
+    }
+}
