@@ -6,6 +6,7 @@ use clap::Parser;
 use clap::builder::PossibleValuesParser;
 
 use crate::groups;
+use crate::http_layer::{self, Case};
 use crate::instructions;
 use crate::latencies::Library;
 use crate::process::Task;
@@ -39,6 +40,9 @@ pub(crate) struct Arguments {
     /// Measure a line of `store-table` once and print that
     #[arg(long, hide = true)]
     pub(crate) store_table: Option<Beside>,
+    /// Measure a case of `http-layer` once and print that
+    #[arg(long, hide = true)]
+    pub(crate) http_layer: Option<Case>,
     /// Tell of the latencies of one library's histogram and print that
     #[arg(long, hide = true)]
     pub(crate) latencies: Option<Library>,
@@ -57,5 +61,5 @@ impl Arguments {
 
 /// What `--only` knows: the groups, and what is done beside them.
 fn names() -> Vec<&'static str> {
-    [groups::names(), vec![store_table::NAME, instructions::NAME]].concat()
+    [groups::names(), vec![store_table::NAME, http_layer::NAME, instructions::NAME]].concat()
 }

@@ -42,6 +42,7 @@ pub(crate) fn run(group: &Group, rounds: u32, setting: &Setting) -> Result<Vec<R
                 ratio_to_talea: talea.map(|talea| ns / talea),
                 instructions: None,
                 latencies: None,
+                more: None,
             }
         }));
     }

@@ -113,6 +113,7 @@ fn row(library: &Library, told: Told) -> Row {
         ratio_to_talea: None,
         instructions: None,
         latencies: Some(told),
+        more: None,
     }
 }
 

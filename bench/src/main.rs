@@ -4,13 +4,15 @@
 //! A *group* is one kind of work (`groups/`), a *subject* is a library that does
 //! it. `harness.rs` says how they take turns, `measure.rs` what one measurement
 //! is, `latencies.rs` what histograms take and tell, `instructions/` what is counted beside
-//! that, `store_table/` what Talea alone does, `report.rs` what comes out.
+//! that, `store_table/` what Talea alone does, `http_layer/` what a request costs more,
+//! `report.rs` what comes out.
 
 mod arguments;
 mod base;
 mod groups;
 mod harness;
 mod histograms;
+mod http_layer;
 mod instructions;
 mod latencies;
 mod measure;
@@ -40,6 +42,9 @@ fn main() -> Result<()> {
     if let Some(beside) = arguments.store_table {
         return store_table::answer(beside);
     }
+    if let Some(case) = arguments.http_layer {
+        return http_layer::answer(case);
+    }
     if let Some(library) = arguments.latencies {
         return latencies::answer(library);
     }
@@ -61,6 +66,11 @@ fn main() -> Result<()> {
         let lines = store_table::run(arguments.rounds)?;
         report::print_store_table(&lines);
         results.add(store_table::rows(&lines))?;
+    }
+    if arguments.asks_for(http_layer::NAME) {
+        let rows = http_layer::run(arguments.rounds)?;
+        report::print_http_layer(&rows, &http_layer::judge(&rows));
+        results.add(rows)?;
     }
     if arguments.asks_for(instructions::NAME) {
         let rows = instructions::count();

@@ -10,6 +10,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde::{Deserialize, Serialize};
 
 use crate::base::Pair;
+use crate::http_layer::{self, More, Verdict};
 use crate::instructions;
 use crate::latencies::{self, QUANTILES, Told};
 use crate::store_table::{self, Line};
@@ -32,6 +33,9 @@ pub(crate) struct Row {
     /// Where a histogram's memory and its errors are told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) latencies: Option<Told>,
+    /// Where it is told what a request costs more than one that nobody meters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) more: Option<More>,
 }
 
 /// The results file.
@@ -135,6 +139,35 @@ pub(crate) fn print_store_table(lines: &[Line]) {
     println!("{table}\n{}\n", store_table::NOTE);
 }
 
+/// Prints what requests cost, by who meters them.
+pub(crate) fn print_http_layer(rows: &[Row], verdicts: &[Verdict]) {
+    let mut costs =
+        table(&["bench", "subject", "ns", "more", "rounds", "clock reads", "allocs", "more"]);
+    for row in rows {
+        let more = |part: fn(&More) -> String| row.more.as_ref().map_or_else(String::new, part);
+        costs.add_row([
+            row.bench.clone(),
+            row.subject.clone(),
+            row.ns.map_or_else(String::new, figure),
+            more(|more| figure(more.ns)),
+            more(|more| format!("{} to {}", figure(more.lowest), figure(more.highest))),
+            more(|more| format!("{:.2}", more.clock_reads)),
+            row.allocs_per_op.map_or_else(String::new, figure),
+            more(|more| figure(more.allocs)),
+        ]);
+    }
+    right(&mut costs, [2, 3, 4, 5, 6, 7]);
+    println!("{costs}\n{}\n", http_layer::NOTE);
+    let mut budgets = table(&["what talea adds", "found", "at most", ""]);
+    for verdict in verdicts {
+        let Verdict { budget, found, limit } = *verdict;
+        let met = if verdict.is_met() { "met" } else { "missed" };
+        budgets.add_row([budget.to_owned(), figure(found), figure(limit), met.to_owned()]);
+    }
+    right(&mut budgets, [1, 2]);
+    println!("{budgets}\n");
+}
+
 /// Prints this build beside a base.
 pub(crate) fn print_pairs(pairs: &[Pair]) {
     let mut table = table(&["bench", "threads", "subject", "ns", "base ns", "now to base"]);
@@ -168,7 +201,10 @@ fn right<const N: usize>(table: &mut Table, columns: [usize; N]) {
 
 /// Three digits or so, with the thousands apart.
 fn figure(x: f64) -> String {
-    match x.abs() {
+    if x < 0.0 {
+        return format!("-{}", figure(-x));
+    }
+    match x {
         x if x < 0.0005 => "0".to_owned(),
         x if x < 10.0 => format!("{x:.2}"),
         x if x < 100.0 => format!("{x:.1}"),
@@ -192,9 +228,14 @@ mod tests {
 
     #[test]
     fn figures_are_short() {
-        for (x, text) in
-            [(0.0, "0"), (0.9, "0.90"), (12.34, "12.3"), (999.5, "1,000"), (1234567.0, "1,234,567")]
-        {
+        for (x, text) in [
+            (0.0, "0"),
+            (0.9, "0.90"),
+            (12.34, "12.3"),
+            (999.5, "1,000"),
+            (1234567.0, "1,234,567"),
+            (-1234.0, "-1,234"),
+        ] {
             assert_eq!(figure(x), text);
         }
     }

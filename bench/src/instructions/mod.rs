@@ -116,6 +116,7 @@ fn row(operation: &Operation, subject: &str, instructions: f64) -> Row {
         ratio_to_talea: None,
         instructions: Some(instructions),
         latencies: None,
+        more: None,
     }
 }
 

@@ -92,6 +92,7 @@ pub(crate) fn rows(lines: &[Line]) -> Vec<Row> {
         ratio_to_talea: None,
         instructions: None,
         latencies: None,
+        more: None,
     };
     let rows = |n| lines.iter().map(move |line| row(line, n));
     (0..OPERATIONS.len()).flat_map(rows).collect()

@@ -1,0 +1,87 @@
+//! What Talea may cost a request.
+
+use super::{NAME, TALEA};
+use crate::report::Row;
+
+/// Whether a budget is met.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Verdict {
+    pub(crate) budget: &'static str,
+    pub(crate) found: f64,
+    /// What may be found at most.
+    pub(crate) limit: f64,
+}
+
+impl Verdict {
+    pub(crate) fn is_met(&self) -> bool {
+        self.found <= self.limit
+    }
+}
+
+/// The budgets beside what was found.
+pub(crate) fn judge(rows: &[Row]) -> Vec<Verdict> {
+    let more = |case: &str| {
+        let bench = format!("{NAME}/{case}");
+        let row = rows.iter().find(|row| row.bench == bench && row.subject == TALEA);
+        row.and_then(|row| row.more.as_ref())
+    };
+    let [Some(one), Some(five), Some(twenty), Some(streamed)] =
+        ["1", "5", "20", "1-streamed"].map(more)
+    else {
+        return Vec::new();
+    };
+    let in_memory = [one, five, twenty].map(|more| more.allocs);
+    let verdict = |budget, found, limit| Verdict { budget, found, limit };
+    vec![
+        verdict("1 layer, in two-clock-reads", one.clock_reads, 5.0),
+        verdict("5 layers", five.clock_reads, 5.0),
+        verdict("20 layers", twenty.clock_reads, 5.0),
+        verdict("ns of 20 layers to those of 1", twenty.ns / one.ns, 1.5),
+        verdict("allocations", in_memory.into_iter().fold(0.0, f64::max), 0.0),
+        verdict("allocations, streamed", streamed.allocs, 1.0),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http_layer::More;
+
+    fn row(case: &str, ns: f64, allocs: f64) -> Row {
+        Row {
+            bench: format!("{NAME}/{case}"),
+            threads: 1,
+            subject: TALEA.to_owned(),
+            ns: Some(1000.0 + ns),
+            allocs_per_op: Some(20.0 + allocs),
+            bytes_per_op: None,
+            ratio_to_talea: None,
+            instructions: None,
+            latencies: None,
+            more: Some(More { ns, lowest: ns, highest: ns, clock_reads: ns / 20.0, allocs }),
+        }
+    }
+
+    #[test]
+    fn each_budget_is_judged_by_its_own_case() {
+        let missed = |rows: &[Row]| {
+            let missed = |(n, verdict): (usize, &Verdict)| (!verdict.is_met()).then_some(n);
+            judge(rows).iter().enumerate().filter_map(missed).collect::<Vec<_>>()
+        };
+        let [one, five] = [row("1", 80.0, 0.0), row("5", 90.0, 0.0)];
+        let [twenty, streamed] = [row("20", 100.0, 0.0), row("1-streamed", 150.0, 1.0)];
+        let rows = [one, five, twenty, streamed];
+        assert_eq!(missed(&rows), [0; 0]);
+        let changed = |place: usize, changed: Row| {
+            let mut rows = rows.clone();
+            rows[place] = changed;
+            missed(&rows)
+        };
+        assert_eq!(changed(0, row("1", 101.0, 0.0)), [0]);
+        assert_eq!(changed(1, row("5", 101.0, 0.0)), [1]);
+        assert_eq!(changed(2, row("20", 125.0, 0.0)), [2, 3]);
+        assert_eq!(changed(2, row("20", 80.0, 1.0)), [4]);
+        assert_eq!(changed(3, row("1-streamed", 150.0, 2.0)), [5]);
+        assert!(judge(&rows[1..]).is_empty());
+    }
+}

@@ -1,0 +1,68 @@
+//! Talea, by default options.
+
+use anyhow::Result;
+use axum::Router;
+use talea::{Registry, Value};
+use talea_http::axum::{self as metered, Layer, get};
+use tower_layer::{Layer as _, layer_fn};
+
+use crate::http_layer::service::{
+    Called, HELLO, Passing, ROUTE, handled, requests, router, streamed,
+};
+use crate::http_layer::{Answer, Case};
+use crate::work::Work;
+
+/// Declared by Talea's router, which the layers are put on.
+pub(super) fn declared(case: Case) -> Result<Box<dyn Work>> {
+    let registry = Registry::new()?;
+    // These two handlers are declared nowhere else, and once in a process: a function that
+    // is declared again has to carry its endpoint along, which costs axum an allocation.
+    let handler = match case.answer {
+        Answer::InMemory => get(async || HELLO),
+        Answer::Streamed => get(async || streamed()),
+    };
+    let router = metered::Router::new().route(ROUTE, handler);
+    let router = (0..case.layers).fold(router, |router, _| router.layer(layer_fn(Passing)));
+    counted(router.metered(&registry)?.with_state(()), case, registry, 1)
+}
+
+/// Around axum's router, with its route listed.
+pub(super) fn outside(case: Case) -> Result<Box<dyn Work>> {
+    let registry = Registry::new()?;
+    let layer = Layer::new(&registry)?.routes(&[("GET", ROUTE)])?;
+    counted(layer.layer(router(case).with_state(())), case, registry, 1)
+}
+
+/// The last layer of axum's router.
+pub(super) fn existing(case: Case) -> Result<Box<dyn Work>> {
+    let registry = Registry::new()?;
+    let router = router(case).layer(Layer::new(&registry)?);
+    counted(router.with_state(()), case, registry, 1)
+}
+
+/// Around each of the layers, so that each request is told by each: what not to do.
+pub(super) fn per_layer(case: Case) -> Result<Box<dyn Work>> {
+    let registry = Registry::new()?;
+    let layer = Layer::new(&registry)?;
+    let metered = |router: Router, _| router.layer(layer_fn(Passing)).layer(layer.clone());
+    let router = (0..case.layers).fold(handled(case), metered);
+    counted(router.with_state(()), case, registry, case.layers as u64)
+}
+
+/// Where each request is told so many times.
+fn counted(
+    service: impl Called,
+    case: Case,
+    registry: Registry,
+    times: u64,
+) -> Result<Box<dyn Work>> {
+    requests(service, case, move || {
+        let snapshot = registry.snapshot();
+        let series = snapshot.select("http_requests_total", &[]);
+        let count = series.map(|series| match series.value() {
+            Value::Unsigned(count) => count,
+            _ => 0,
+        });
+        Ok(count.sum::<u64>() / times)
+    })
+}

@@ -1,0 +1,41 @@
+//! Who meters the service.
+
+mod by_axum_prometheus;
+mod by_measured;
+mod by_opentelemetry;
+mod by_prometheus_client;
+mod by_talea;
+mod clock;
+
+use anyhow::Result;
+
+use super::service::{router, uncounted};
+use super::{CLOCK, Case};
+use crate::work::Work;
+
+/// A way to meter requests.
+#[derive(Debug)]
+pub(super) struct Subject {
+    pub(super) name: &'static str,
+    pub(super) make: fn(Case) -> Result<Box<dyn Work>>,
+}
+
+/// What all are compared with.
+pub(super) const NOTHING: Subject = Subject { name: "nothing", make: nothing };
+
+pub(super) const ALL: &[Subject] = &[
+    NOTHING,
+    Subject { name: super::TALEA, make: by_talea::declared },
+    Subject { name: "talea-outside", make: by_talea::outside },
+    Subject { name: "talea-existing", make: by_talea::existing },
+    Subject { name: "talea-per-layer", make: by_talea::per_layer },
+    Subject { name: "axum-prometheus", make: by_axum_prometheus::metered },
+    Subject { name: "axum-otel-metrics", make: by_opentelemetry::metered },
+    Subject { name: "measured", make: by_measured::metered },
+    Subject { name: "prometheus-client", make: by_prometheus_client::metered },
+    Subject { name: CLOCK, make: clock::two_reads },
+];
+
+fn nothing(case: Case) -> Result<Box<dyn Work>> {
+    uncounted(router(case).with_state(()), case)
+}
