@@ -7,7 +7,7 @@ use bytes::Buf;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
-use crate::exchange::{Exchange, RequestTally};
+use crate::exchange::{Passing, RequestTally};
 
 pin_project! {
     /// A request's body whose bytes are counted as they are read, whoever reads it.
@@ -62,14 +62,14 @@ pin_project! {
         // Dropped first: what it holds goes while the request is in flight.
         #[pin]
         inner: B,
-        exchange: Option<Exchange>,
+        passing: Option<Passing>,
     }
 }
 
 impl<B> ResponseBody<B> {
     #[inline]
-    pub(crate) fn new(inner: B, exchange: Option<Exchange>) -> Self {
-        Self { inner, exchange }
+    pub(crate) fn new(inner: B, passing: Option<Passing>) -> Self {
+        Self { inner, passing }
     }
 }
 
@@ -83,21 +83,22 @@ impl<B: Body> Body for ResponseBody<B> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         let mut this = self.project();
-        let Some(exchange) = this.exchange else { return this.inner.poll_frame(cx) };
-        exchange.work();
+        let Some(passing) = this.passing else { return this.inner.poll_frame(cx) };
+        passing.work();
         let polled = this.inner.as_mut().poll_frame(cx);
-        exchange.rest();
+        passing.rest();
         let polled = ready!(polled);
         if let Some(Ok(frame)) = &polled {
-            exchange.pass(data_len(frame));
+            passing.pass(data_len(frame));
         }
         match polled {
             Some(Ok(_)) if !this.inner.is_end_stream() => {}
             // Dropped, it broke off.
-            Some(Err(_)) => *this.exchange = None,
+            Some(Err(_)) => *this.passing = None,
             _ => {
-                exchange.end();
-                *this.exchange = None;
+                if let Some(passing) = this.passing.take() {
+                    passing.end();
+                }
             }
         }
         Poll::Ready(polled)

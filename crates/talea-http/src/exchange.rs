@@ -14,29 +14,33 @@ use crate::arrival::Head;
 use crate::meters::{Answer, Arrival, Meters};
 use crate::outcome::Outcome;
 
-/// A request in flight. It ends once: when all of its response has passed, or, where it is
-/// dropped before, as one that broke off or panicked.
+/// A request in flight, until the head of its response is there. It ends once: with that
+/// head, or with the body that comes behind it, or, where it is dropped before, as one that
+/// broke off or panicked. It is moved with the future that carries it, so it is small.
 #[derive(Debug)]
 pub(crate) struct Exchange {
     arrival: &'static Arrival,
     start: Instant,
-    /// There from the response's head on.
-    answer: Option<&'static Answer>,
-    /// How it ends if all of the response passes.
-    whole: Outcome,
     request: RequestBytes,
-    /// Bytes of the response's body that have passed, and how many it has, if it says so.
-    passed: u64,
-    length: u64,
     is_head: bool,
     /// Whether code of others is running on its behalf: if it is dropped then, that panicked.
     busy: bool,
+    /// Whether something inside panicked, and was caught there.
     panicked: bool,
     open: bool,
 }
 
-/// The length of a body that does not say it.
-const UNKNOWN: u64 = u64::MAX;
+/// The same while the response's body passes.
+#[derive(Debug)]
+pub(crate) struct Passing {
+    exchange: Exchange,
+    answer: &'static Answer,
+    /// How it ends if all of the body passes.
+    whole: Outcome,
+    /// Bytes that have passed, and how many there are, if the body says so.
+    passed: u64,
+    length: Option<u64>,
+}
 
 /// Who counts the bytes of a request.
 #[derive(Debug)]
@@ -84,11 +88,7 @@ impl Exchange {
         let exchange = Self {
             arrival,
             start: Instant::now(),
-            answer: None,
-            whole: Outcome::Complete,
             request: bytes,
-            passed: 0,
-            length: UNKNOWN,
             is_head: *request.method == Method::HEAD,
             busy: true,
             panicked: false,
@@ -114,70 +114,57 @@ impl Exchange {
         self.panicked = true;
     }
 
-    /// The head of the response is there. Whether there is a body to watch; where not, the
-    /// request has ended.
+    /// The head of the response is there. If there is a body to watch, what does so is made
+    /// of this by [`Ahead::pass`]; if not, the request has ended.
     #[inline]
     pub(crate) fn head(
         &mut self,
         status: StatusCode,
         extensions: &Extensions,
         watch: Watch,
-    ) -> bool {
+    ) -> Option<Ahead> {
         let took = self.start.elapsed();
-        self.answered(Some(status.as_u16()), Some(extensions), took);
-        self.whole = match self.panicked {
+        let answer = self.answered(Some(status.as_u16()), Some(extensions), took);
+        let whole = match self.panicked {
             true => Outcome::Panicked,
             false => Outcome::of_status(status.as_u16()),
         };
-        match watch {
-            _ if self.is_head || has_no_body(status) => {}
-            Watch::Sent(bytes) => self.passed = bytes,
-            Watch::Passing(length) => {
-                self.length = length.unwrap_or(UNKNOWN);
-                return true;
-            }
-        }
-        self.finish(self.whole, took);
-        false
-    }
-
-    /// So many bytes of the response's body have passed.
-    #[inline]
-    pub(crate) fn pass(&mut self, bytes: u64) {
-        self.passed += bytes;
-    }
-
-    /// All of the response has passed.
-    #[inline]
-    pub(crate) fn end(&mut self) {
-        if self.open {
-            self.finish(self.whole, self.start.elapsed());
-        }
+        let passed = match watch {
+            _ if self.is_head || has_no_body(status) => 0,
+            Watch::Sent(bytes) => bytes,
+            Watch::Passing(length) => return Some(Ahead { answer, whole, length }),
+        };
+        self.finish(answer, whole, took, passed);
+        None
     }
 
     #[cold]
     fn break_off(&mut self) {
         let took = self.start.elapsed();
+        // Whoever catches a panic answers with a 500.
+        let answer = self.answered(self.busy.then_some(500), None, took);
+        self.finish(answer, self.broken(took), took, 0);
+    }
+
+    /// How it broke off.
+    fn broken(&self, took: Duration) -> Outcome {
         let limit = self.arrival.families().timed_out_after;
-        let outcome = if self.busy {
+        if self.busy {
             Outcome::Panicked
-        } else if self.answer.is_some() && self.length == self.passed {
-            // Whoever sends it knows the length, and asks for no more.
-            self.whole
         } else if limit.is_some_and(|limit| took >= limit) {
             Outcome::TimedOut
         } else {
             Outcome::Aborted
-        };
-        if self.answer.is_none() {
-            // Whoever catches a panic answers with a 500.
-            self.answered(self.busy.then_some(500), None, took);
         }
-        self.finish(outcome, took);
     }
 
     #[inline]
-    fn answered(&mut self, status: Option<u16>, extensions: Option<&Extensions>, took: Duration) {
+    fn answered(
+        &self,
+        status: Option<u16>,
+        extensions: Option<&Extensions>,
+        took: Duration,
+    ) -> &'static Answer {
         let answer = self.arrival.answer(status, extensions);
         if let Some(requests) = answer.requests {
             requests.inc();
@@ -185,14 +172,13 @@ impl Exchange {
         if let Some(to_head) = answer.to_head {
             to_head.observe(took);
         }
-        self.answer = Some(answer);
+        answer
     }
 
     #[inline]
-    fn finish(&mut self, outcome: Outcome, took: Duration) {
+    fn finish(&mut self, answer: &'static Answer, outcome: Outcome, took: Duration, response: u64) {
         self.open = false;
         self.arrival.in_flight.dec();
-        let Some(answer) = self.answer else { return };
         let end = self.arrival.end(answer, outcome);
         if let Some(outcomes) = end.outcomes {
             outcomes.inc();
@@ -204,7 +190,7 @@ impl Exchange {
             to_end.observe(took);
         }
         if let Some(response_size) = end.response_size {
-            response_size.observe(self.passed);
+            response_size.observe(response);
         }
         let request = match &self.request {
             RequestBytes::Told => return,
@@ -223,6 +209,67 @@ impl Drop for Exchange {
         if self.open {
             self.break_off();
         }
+    }
+}
+
+/// What is known of a body that is to be watched.
+#[derive(Debug)]
+pub(crate) struct Ahead {
+    answer: &'static Answer,
+    whole: Outcome,
+    length: Option<u64>,
+}
+
+impl Ahead {
+    /// The body begins to pass.
+    #[inline]
+    pub(crate) fn pass(self, exchange: Exchange) -> Passing {
+        let Self { answer, whole, length } = self;
+        Passing { exchange, answer, whole, passed: 0, length }
+    }
+}
+
+impl Passing {
+    /// Code of others begins to run.
+    #[inline]
+    pub(crate) fn work(&mut self) {
+        self.exchange.work();
+    }
+
+    /// It has returned.
+    #[inline]
+    pub(crate) fn rest(&mut self) {
+        self.exchange.rest();
+    }
+
+    /// So many bytes of the body have passed.
+    #[inline]
+    pub(crate) fn pass(&mut self, bytes: u64) {
+        self.passed += bytes;
+    }
+
+    /// All of the body has passed.
+    #[inline]
+    pub(crate) fn end(mut self) {
+        self.close(self.whole, self.exchange.start.elapsed());
+    }
+
+    fn close(&mut self, outcome: Outcome, took: Duration) {
+        let Self { exchange, answer, passed, .. } = self;
+        exchange.finish(answer, outcome, took, *passed);
+    }
+}
+
+impl Drop for Passing {
+    fn drop(&mut self) {
+        if !self.exchange.open {
+            return;
+        }
+        let took = self.exchange.start.elapsed();
+        // Whoever sends it knows the length, and asks for no more.
+        let is_whole = !self.exchange.busy && self.length == Some(self.passed);
+        let outcome = if is_whole { self.whole } else { self.exchange.broken(took) };
+        self.close(outcome, took);
     }
 }
 

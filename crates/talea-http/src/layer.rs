@@ -111,12 +111,13 @@ fn watched<R: Body>(
     exchange: &mut Option<Exchange>,
 ) -> Response<ResponseBody<R>> {
     let body = response.body();
-    let watch = match body.is_end_stream() {
-        true => Watch::Sent(0),
-        false => Watch::Passing(body.size_hint().exact()),
+    let watch = match body.size_hint().exact() {
+        Some(0) => Watch::Sent(0),
+        None if body.is_end_stream() => Watch::Sent(0),
+        length => Watch::Passing(length),
     };
     let (status, extensions) = (response.status(), response.extensions());
-    let has_body = |open: &mut Exchange| open.head(status, extensions, watch);
-    let exchange = exchange.take_if(has_body);
-    response.map(|body| ResponseBody::new(body, exchange))
+    let ahead = exchange.as_mut().and_then(|open| open.head(status, extensions, watch));
+    let passing = ahead.and_then(|ahead| exchange.take().map(|exchange| ahead.pass(exchange)));
+    response.map(|body| ResponseBody::new(body, passing))
 }

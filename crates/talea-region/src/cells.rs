@@ -265,6 +265,18 @@ impl Cell {
         other.add_float(x);
     }
 
+    /// Adds to a cell that is likely one of this process's own: as [`add`](Self::add), but in
+    /// place.
+    #[inline]
+    pub fn add_own(self, n: u64) {
+        match self.copies.how() {
+            BLOCKS => {
+                self.copies.region.own_copy(self.word).fetch_add(n, Relaxed);
+            }
+            _ => self.add(n),
+        }
+    }
+
     /// Out of line, so that the adds that there are most of stay small.
     #[inline(never)]
     fn add_to_own(self, n: u64) {

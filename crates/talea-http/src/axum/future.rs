@@ -34,15 +34,15 @@ fn answer(response: Response, exchange: &mut Option<Exchange>) -> Response {
     let Some(open) = exchange else { return response };
     let body = response.body();
     let watch = match body.size_hint().exact() {
-        _ if body.is_end_stream() => Watch::Sent(0),
         Some(len) if len <= SENT_AT_MOST => Watch::Sent(len),
+        None if body.is_end_stream() => Watch::Sent(0),
         length => Watch::Passing(length),
     };
-    if open.head(response.status(), response.extensions(), watch) {
-        let exchange = exchange.take();
-        return response.map(|body| Body::new(ResponseBody::new(body, exchange)));
+    let ahead = open.head(response.status(), response.extensions(), watch);
+    match ahead.and_then(|ahead| exchange.take().map(|exchange| ahead.pass(exchange))) {
+        None => response,
+        passing => response.map(|body| Body::new(ResponseBody::new(body, passing))),
     }
-    response
 }
 
 pin_project! {

@@ -14,20 +14,32 @@ use tower_service::Service;
 use super::future::OfService;
 use super::site::Sites;
 
-/// A layer with a meter around it.
-#[derive(Clone, Debug)]
-pub(super) struct MeteredLayer<L> {
-    layer: L,
+/// A meter around some endpoints, at the level outside of all that are there.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Meter {
     sites: &'static Sites,
     level: u32,
 }
 
-impl<L> MeteredLayer<L> {
-    /// Around a layer that is put around these endpoints.
-    pub(super) fn new(layer: L, sites: &Sites) -> Self {
+impl Meter {
+    /// From now on they are met here.
+    pub(super) fn around(sites: &Sites) -> Self {
         let level = sites.add_level();
         // They live as long as the program, and so does what finds them.
-        Self { layer, sites: Box::leak(Box::new(sites.clone())), level }
+        Self { sites: Box::leak(Box::new(sites.clone())), level }
+    }
+}
+
+/// A layer with a meter around it.
+#[derive(Clone, Debug)]
+pub(super) struct MeteredLayer<L> {
+    layer: L,
+    meter: Meter,
+}
+
+impl<L> MeteredLayer<L> {
+    pub(super) fn new(layer: L, meter: Meter) -> Self {
+        Self { layer, meter }
     }
 }
 
@@ -35,16 +47,15 @@ impl<L: Layer<S>, S> Layer<S> for MeteredLayer<L> {
     type Service = MeteredService<L::Service>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        let Self { ref layer, sites, level } = *self;
-        MeteredService { inner: layer.layer(inner), sites, level }
+        let Self { ref layer, meter } = *self;
+        MeteredService { inner: layer.layer(inner), meter }
     }
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct MeteredService<S> {
     inner: S,
-    sites: &'static Sites,
-    level: u32,
+    meter: Meter,
 }
 
 impl<S> Service<Request> for MeteredService<S>
@@ -63,9 +74,10 @@ where
 
     #[inline]
     fn call(&mut self, request: Request) -> Self::Future {
-        let site = self.sites.of(HttpMethod::of(request.method().as_str()));
+        let Meter { sites, level } = self.meter;
+        let site = sites.of(HttpMethod::of(request.method().as_str()));
         let (exchange, request) = match site {
-            Some(site) => site.start(self.level, request),
+            Some(site) => site.start(level, request),
             None => (None, request),
         };
         OfService::call(exchange, || self.inner.call(request))

@@ -11,7 +11,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use super::handler::At;
-use super::layer::MeteredLayer;
+use super::layer::{Meter, MeteredLayer};
 use super::site::{Site, Sites};
 use super::sole::Sole;
 use crate::case::Methods;
@@ -147,7 +147,7 @@ where
             // axum's own answer to what is not declared, inside of the layer.
             self.sites.rest.push(Site::declare::<()>(Methods::Rest));
         }
-        self.inner = self.inner.layer(MeteredLayer::new(layer, &self.sites));
+        self.inner = self.inner.layer(MeteredLayer::new(layer, Meter::around(&self.sites)));
         self
     }
 
@@ -165,7 +165,7 @@ where
         <L::Service as Service<Request>>::Future: Send + 'static,
     {
         let declared = Sites { declared: self.sites.declared.clone(), rest: Vec::new() };
-        self.inner = self.inner.route_layer(MeteredLayer::new(layer, &declared));
+        self.inner = self.inner.route_layer(MeteredLayer::new(layer, Meter::around(&declared)));
         self
     }
 

@@ -13,7 +13,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use super::handler::At;
-use super::layer::MeteredLayer;
+use super::layer::{Meter, MeteredLayer};
 use super::method_router::MethodRouter;
 use super::site::{Site, Sites};
 use crate::case::Methods;
@@ -49,8 +49,14 @@ struct Declared<S> {
     route: String,
     sites: Sites,
     answers_rest: bool,
-    router: ::axum::Router<S>,
+    /// Whether a layer is around it.
+    layered: bool,
+    /// Makes the router. The meter is joined to the layer that is put on last, which shows
+    /// when nothing comes any more.
+    build: Build<S>,
 }
+
+type Build<S> = Box<dyn FnOnce(Option<Meter>) -> ::axum::Router<S> + Send + Sync>;
 
 impl<S> Default for Router<S>
 where
@@ -90,8 +96,17 @@ where
         if sites.rest.is_empty() {
             sites.rest.push(Site::declare::<()>(Methods::Rest));
         }
-        let router = ::axum::Router::new().route(path, inner);
-        self.declared.push(Declared { route: path.to_owned(), sites, answers_rest, router });
+        // A template that axum does not take is told here.
+        let _ = ::axum::Router::<S>::new().route(path, ::axum::routing::MethodRouter::new());
+        let route = path.to_owned();
+        let build = move |_| ::axum::Router::new().route(&route, inner);
+        self.declared.push(Declared {
+            route: path.to_owned(),
+            sites,
+            answers_rest,
+            layered: false,
+            build: Box::new(build),
+        });
         self
     }
 
@@ -107,8 +122,9 @@ where
         T::Response: IntoResponse + 'static,
         T::Future: Send + 'static,
     {
-        self.declared.push(Declared::service::<T>(path.to_owned(), |router, site| {
-            router.route_service(path, At { inner: service, site })
+        let route = path.to_owned();
+        self.declared.push(Declared::service::<T>(path.to_owned(), move |router, site| {
+            router.route_service(&route, At { inner: service, site })
         }));
         self
     }
@@ -121,6 +137,8 @@ where
     /// As axum's: the prefix is empty or `/`, or contains a wildcard.
     #[track_caller]
     pub fn nest(mut self, prefix: &str, other: Self) -> Self {
+        // A prefix that axum does not take is told here.
+        let _ = ::axum::Router::<S>::new().nest(prefix, ::axum::Router::new());
         let own_fallback = other.own_fallback.then_some(other.unmatched);
         for declared in other.declared.into_iter().chain(own_fallback) {
             self.declared.push(Declared {
@@ -129,7 +147,7 @@ where
                     "/" => prefix.to_owned(),
                     route => format!("{}{route}", prefix.trim_end_matches('/')),
                 },
-                router: ::axum::Router::new().nest(prefix, declared.router),
+                build: nested(prefix.to_owned(), declared.build),
                 ..declared
             });
         }
@@ -150,8 +168,9 @@ where
         T::Future: Send + 'static,
     {
         let route = format!("{}/{{*rest}}", prefix.trim_end_matches('/'));
-        self.declared.push(Declared::service::<T>(route, |router, site| {
-            router.nest_service(prefix, At { inner: service, site })
+        let prefix = prefix.to_owned();
+        self.declared.push(Declared::service::<T>(route, move |router, site| {
+            router.nest_service(&prefix, At { inner: service, site })
         }));
         self
     }
@@ -203,7 +222,7 @@ where
         T::Response: IntoResponse + 'static,
         T::Future: Send + 'static,
     {
-        self.unmatched = Declared::unmatched::<T>(|router, site| {
+        self.unmatched = Declared::unmatched::<T>(move |router, site| {
             router.fallback_service(At { inner: service, site })
         });
         self.own_fallback = true;
@@ -295,16 +314,18 @@ where
     #[track_caller]
     pub fn metered_by(mut self, endpoints: &Endpoints) -> ::axum::Router<S> {
         for n in self.without_answer() {
+            let declared = &mut self.declared[n];
             // Where a layer stands around axum's answer, its meter tells of it.
-            if self.declared[n].sites.rest.iter().all(|site| site.level() == 0) {
-                self.declared[n].answer_rest(async || StatusCode::METHOD_NOT_ALLOWED);
+            if !declared.layered && declared.sites.rest.iter().all(|site| site.level() == 0) {
+                declared.answer_rest(async || StatusCode::METHOD_NOT_ALLOWED);
             }
         }
         for Declared { route, sites, .. } in self.declared.iter().chain([&self.unmatched]) {
             sites.all().for_each(|site| site.meter(endpoints, route));
         }
-        let routers = self.declared.into_iter().map(|declared| declared.router);
-        routers.fold(self.unmatched.router, ::axum::Router::merge)
+        let routers = self.declared.into_iter().map(Declared::built);
+        let unmatched = self.unmatched.built();
+        routers.fold(unmatched, ::axum::Router::merge)
     }
 
     /// The routes whose undeclared methods axum answers. Of several that have one path it
@@ -324,49 +345,55 @@ impl<S> Declared<S>
 where
     S: Clone + Send + Sync + 'static,
 {
-    fn unmatched<H>(
-        answer: impl FnOnce(::axum::Router<S>, &'static Site) -> ::axum::Router<S>,
-    ) -> Self {
+    fn unmatched<H>(answer: impl Answer<S>) -> Self {
         Self::alone::<H>(UNMATCHED.to_owned(), Methods::Rest, answer)
     }
 
-    fn service<T>(
-        route: String,
-        answer: impl FnOnce(::axum::Router<S>, &'static Site) -> ::axum::Router<S>,
-    ) -> Self {
+    fn service<T>(route: String, answer: impl Answer<S>) -> Self {
         Self::alone::<T>(route, Methods::Each, answer)
     }
 
     /// One endpoint that answers whatever comes.
-    fn alone<H>(
-        route: String,
-        methods: Methods,
-        answer: impl FnOnce(::axum::Router<S>, &'static Site) -> ::axum::Router<S>,
-    ) -> Self {
+    fn alone<H>(route: String, methods: Methods, answer: impl Answer<S>) -> Self {
         let site = Site::declare::<H>(methods);
-        let sites = Sites { declared: Vec::new(), rest: vec![site] };
-        Self { route, sites, answers_rest: true, router: answer(::axum::Router::new(), site) }
+        Self {
+            route,
+            sites: Sites { declared: Vec::new(), rest: vec![site] },
+            answers_rest: true,
+            layered: false,
+            build: Box::new(move |_| answer(::axum::Router::new(), site)),
+        }
     }
 
     fn not_found() -> Self {
         let inner = async || StatusCode::NOT_FOUND;
-        Self::unmatched::<()>(|router, site| router.fallback(At { inner, site }))
+        Self::unmatched::<()>(move |router, site| router.fallback(At { inner, site }))
     }
 
-    /// Answers what is not declared.
+    /// The router, metered where it is met first.
+    fn built(self) -> ::axum::Router<S> {
+        (self.build)(self.layered.then(|| Meter::around(&self.sites)))
+    }
+
+    /// Answers what is not declared, outside of the layers so far.
     fn answer_rest<H, T>(&mut self, handler: H)
     where
         H: Handler<T, S>,
         T: 'static,
     {
         let site = Site::declare::<H>(Methods::Rest);
-        let router = std::mem::take(&mut self.router);
-        self.router = router.method_not_allowed_fallback(At { inner: handler, site });
+        let build = std::mem::replace(&mut self.build, Box::new(|_| ::axum::Router::new()));
+        // Those that are inside of the layers have a meter of their own from here on.
+        let around = self.layered.then(|| Meter::around(&self.sites));
+        self.build = Box::new(move |_| {
+            build(around).method_not_allowed_fallback(At { inner: handler, site })
+        });
+        self.layered = false;
         self.sites.rest = vec![site];
         self.answers_rest = true;
     }
 
-    fn layer<L>(mut self, layer: L) -> Self
+    fn layer<L>(self, layer: L) -> Self
     where
         L: Layer<Route> + Clone + Send + Sync + 'static,
         L::Service: Service<Request> + Clone + Send + Sync + 'static,
@@ -374,12 +401,38 @@ where
         <L::Service as Service<Request>>::Error: Into<Infallible> + 'static,
         <L::Service as Service<Request>>::Future: Send + 'static,
     {
-        self.router = self.router.layer(MeteredLayer::new(layer, &self.sites));
-        self
+        let Self { build, .. } = self;
+        let build = move |meter| {
+            let inner = build(None);
+            match meter {
+                None => inner.layer(layer),
+                Some(meter) => inner.layer(MeteredLayer::new(layer, meter)),
+            }
+        };
+        Self { build: Box::new(build), layered: true, ..self }
     }
 
     fn with_state<S2>(self, state: S) -> Declared<S2> {
-        let Self { route, sites, answers_rest, router } = self;
-        Declared { route, sites, answers_rest, router: router.with_state(state) }
+        let Self { route, sites, answers_rest, layered, build } = self;
+        let build: Build<S2> = Box::new(move |meter| build(meter).with_state(state));
+        Declared { route, sites, answers_rest, layered, build }
     }
+}
+
+fn nested<S>(prefix: String, build: Build<S>) -> Build<S>
+where
+    S: Clone + Send + Sync + 'static,
+{
+    Box::new(move |meter| ::axum::Router::new().nest(&prefix, build(meter)))
+}
+
+/// Gives a router the one answer that it has.
+trait Answer<S>:
+    FnOnce(::axum::Router<S>, &'static Site) -> ::axum::Router<S> + Send + Sync + 'static
+{
+}
+
+impl<S, F> Answer<S> for F where
+    F: FnOnce(::axum::Router<S>, &'static Site) -> ::axum::Router<S> + Send + Sync + 'static
+{
 }

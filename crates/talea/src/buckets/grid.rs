@@ -80,7 +80,7 @@ pub struct Grid {
 
 /// The base cells that come first, of whole numbers the first alone, and that where there
 /// are native buckets.
-pub(super) const ZERO: usize = 0;
+pub(crate) const ZERO: usize = 0;
 pub(super) const NAN: usize = 1;
 pub(super) const MINUS_INFINITY: usize = 2;
 pub(super) const INFINITY: usize = 3;

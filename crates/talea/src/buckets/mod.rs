@@ -26,7 +26,7 @@ mod native;
 mod octaves;
 mod read;
 
-pub(crate) use grid::{Grid, Layout, NativeLayout, Numbers, order};
+pub(crate) use grid::{Grid, Layout, NativeLayout, Numbers, ZERO, order};
 pub(crate) use native::{COARSEST, FINEST, bucket_of, coarser, upper_bound};
 pub(crate) use octaves::{Octave, Octaves};
 pub(crate) use read::joined;

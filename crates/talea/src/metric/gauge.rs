@@ -162,7 +162,7 @@ impl UpDownCounter {
     #[inline]
     pub fn add(&self, n: i64) {
         if let Some(cell) = self.cell.get() {
-            cell.add(n as u64);
+            cell.add_own(n as u64);
         }
     }
 

@@ -8,7 +8,7 @@ use talea_region::{Cell, Cells, Combine, Number, Segment, Segments};
 
 use super::{Kind, Metric, Sealed, Shape};
 use crate::buckets::{
-    COARSEST, FINEST, Grid, Layout, NativeLayout, Numbers, Octave, Octaves, order,
+    COARSEST, FINEST, Grid, Layout, NativeLayout, Numbers, Octave, Octaves, ZERO, order,
 };
 use crate::definition::Recent;
 use crate::exemplar::{self, ExemplarRefused};
@@ -79,6 +79,8 @@ impl Bound {
     #[inline]
     fn count(&self, kept: u64) {
         let ready = match &self.segments {
+            // Often, of sizes, and in no octave.
+            Some(_) if kept == 0 => Some(self.cells.at(ZERO)),
             Some(segments) => self.ready_cell_of_whole(segments, kept),
             None => Some(self.cells.at(self.grid.base_of_whole(kept))),
         };
