@@ -5,7 +5,6 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use ::axum::body::Body;
-use ::axum::extract::Request;
 use ::axum::response::{IntoResponse, Response};
 use http_body::Body as _;
 use pin_project_lite::pin_project;
@@ -19,19 +18,19 @@ use crate::exchange::{Exchange, RequestTally, Watch};
 /// a part of what it costs to send this much.
 const SENT_AT_MOST: u64 = 16 << 10;
 
-/// Counts a request's body as it passes, if there is one.
+/// Counts a request's body as it passes, if there is one. In place, since a request is large
+/// to move.
 #[inline]
-pub(super) fn with_tally(request: Request, tally: Option<RequestTally>) -> Request {
-    match tally {
-        None => request,
-        tally => request.map(|body| Body::new(RequestBody::new(body, tally))),
+pub(super) fn count(body: &mut Body, tally: Option<RequestTally>) {
+    if tally.is_some() {
+        *body = Body::new(RequestBody::new(std::mem::take(body), tally));
     }
 }
 
 /// A response is there: watches its body, where that is not as good as sent.
 #[inline]
-fn answer(response: Response, exchange: &mut Option<Exchange>) -> Response {
-    let Some(open) = exchange else { return response };
+fn answer(response: &mut Response, exchange: &mut Option<Exchange>) {
+    let Some(open) = exchange else { return };
     let body = response.body();
     let watch = match body.size_hint().exact() {
         Some(len) if len <= SENT_AT_MOST => Watch::Sent(len),
@@ -39,9 +38,10 @@ fn answer(response: Response, exchange: &mut Option<Exchange>) -> Response {
         length => Watch::Passing(length),
     };
     let ahead = open.head(response.status(), response.extensions(), watch);
-    match ahead.and_then(|ahead| exchange.take().map(|exchange| ahead.pass(exchange))) {
-        None => response,
-        passing => response.map(|body| Body::new(ResponseBody::new(body, passing))),
+    let passing = ahead.and_then(|ahead| exchange.take().map(|exchange| ahead.pass(exchange)));
+    if passing.is_some() {
+        let body = response.body_mut();
+        *body = Body::new(ResponseBody::new(std::mem::take(body), passing));
     }
 }
 
@@ -85,7 +85,9 @@ impl<F: Future<Output = Response>> Future for OfHandler<F> {
         exchange.work();
         let polled = this.future.poll(cx);
         exchange.rest();
-        Poll::Ready(answer(ready!(polled), this.exchange))
+        let mut response = ready!(polled);
+        answer(&mut response, this.exchange);
+        Poll::Ready(response)
     }
 }
 
@@ -138,6 +140,10 @@ where
             None => panics::tell(|| this.future.poll(cx)),
         };
         // Dropped without a response, it broke off.
-        Poll::Ready(ready!(polled).map(|response| answer(response.into_response(), this.exchange)))
+        Poll::Ready(ready!(polled).map(|response| {
+            let mut response = response.into_response();
+            answer(&mut response, this.exchange);
+            response
+        }))
     }
 }

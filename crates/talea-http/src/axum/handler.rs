@@ -27,8 +27,8 @@ where
     type Future = OfHandler<H::Future>;
 
     #[inline]
-    fn call(self, request: Request, state: S) -> Self::Future {
-        let (exchange, request) = self.site.start(0, request);
+    fn call(self, mut request: Request, state: S) -> Self::Future {
+        let exchange = self.site.start(0, &mut request);
         OfHandler::call(exchange, || self.inner.call(request, state))
     }
 }
@@ -48,8 +48,8 @@ where
     }
 
     #[inline]
-    fn call(&mut self, request: Request) -> Self::Future {
-        let (exchange, request) = self.site.start(0, request);
+    fn call(&mut self, mut request: Request) -> Self::Future {
+        let exchange = self.site.start(0, &mut request);
         OfService::call(exchange, || self.inner.call(request))
     }
 }

@@ -73,13 +73,10 @@ where
     }
 
     #[inline]
-    fn call(&mut self, request: Request) -> Self::Future {
+    fn call(&mut self, mut request: Request) -> Self::Future {
         let Meter { sites, level } = self.meter;
         let site = sites.of(HttpMethod::of(request.method().as_str()));
-        let (exchange, request) = match site {
-            Some(site) => site.start(level, request),
-            None => (None, request),
-        };
+        let exchange = site.and_then(|site| site.start(level, &mut request));
         OfService::call(exchange, || self.inner.call(request))
     }
 }

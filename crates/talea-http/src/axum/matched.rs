@@ -7,10 +7,9 @@ use ::axum::response::{IntoResponse, Response};
 use talea::{Error, Registry};
 use tower_service::Service;
 
-use super::future::{OfService, with_tally};
-use crate::arrival::Head;
+use super::future::OfService;
+use super::site::start;
 use crate::endpoints::Endpoints;
-use crate::exchange::Exchange;
 use crate::routes::{RouteError, Routes};
 
 /// Meters an `axum::Router` that exists already, told by the routes that it matches.
@@ -122,11 +121,10 @@ where
     }
 
     #[inline]
-    fn call(&mut self, request: Request) -> Self::Future {
+    fn call(&mut self, mut request: Request) -> Self::Future {
         let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
         let meters = self.routes.meters(matched, request.method(), request.uri().path());
-        let (exchange, tally) = Exchange::start(meters, Head::from(&request), request.body());
-        let request = with_tally(request, tally);
+        let exchange = start(meters, &mut request);
         OfService::call(Some(exchange), || self.inner.call(request))
     }
 }

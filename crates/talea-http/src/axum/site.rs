@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use ::axum::extract::Request;
 use talea::HttpMethod;
 
-use super::future::with_tally;
+use super::future::count;
 use crate::arrival::Head;
 use crate::case::Methods;
 use crate::endpoints::Endpoints;
@@ -57,20 +57,18 @@ impl Site {
 
     /// Starts to meter a request, if this level is the outermost.
     #[inline]
-    pub(super) fn start(
-        &'static self,
-        level: u32,
-        request: Request,
-    ) -> (Option<Exchange>, Request) {
-        match self.meters.get() {
-            Some(meters) if self.level() == level => {
-                let (exchange, tally) =
-                    Exchange::start(meters, Head::from(&request), request.body());
-                (Some(exchange), with_tally(request, tally))
-            }
-            _ => (None, request),
-        }
+    pub(super) fn start(&'static self, level: u32, request: &mut Request) -> Option<Exchange> {
+        let meters = self.meters.get().filter(|_| self.level() == level)?;
+        Some(start(meters, request))
     }
+}
+
+/// Starts to meter a request.
+#[inline]
+pub(super) fn start(meters: &'static Meters, request: &mut Request) -> Exchange {
+    let (exchange, tally) = Exchange::start(meters, Head::from(&*request), request.body());
+    count(request.body_mut(), tally);
+    exchange
 }
 
 /// The endpoints of one route, by method.

@@ -42,11 +42,9 @@ where
     type Future = OfHandler<H::Future>;
 
     #[inline]
-    fn call(self, request: Request, state: S) -> Self::Future {
-        let (exchange, request) = match SITES.find(TypeId::of::<H>()) {
-            Some(site) => site.start(0, request),
-            None => (None, request),
-        };
+    fn call(self, mut request: Request, state: S) -> Self::Future {
+        let site = SITES.find(TypeId::of::<H>());
+        let exchange = site.and_then(|site| site.start(0, &mut request));
         OfHandler::call(exchange, || self.handler.call(request, state))
     }
 }
