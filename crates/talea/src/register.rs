@@ -316,7 +316,7 @@ fn bound_once<M: Metric>(
         error.to_string()
     })?;
     // Nothing that could fail comes after: who tries again in a full region leaks nothing.
-    let grid: &'static Grid = Box::leak(Box::new(Grid::new(definition.layout.clone())));
+    let grid = Grid::shared(&definition.layout);
     let places = group.cardinality.filter(|&n| n <= FIXED_AT_MOST).unwrap_or(0);
     let bound = family::Bound {
         family,

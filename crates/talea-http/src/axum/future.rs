@@ -58,17 +58,12 @@ pin_project! {
 impl<F> OfHandler<F> {
     /// Calls a handler.
     #[inline]
-    pub(super) fn call(exchange: Option<Exchange>, call: impl FnOnce() -> F) -> Self {
-        let mut exchange = exchange;
-        let future = match &mut exchange {
-            // Whatever panics, it is dropped while it is busy.
-            Some(exchange) => {
-                let future = call();
-                exchange.rest();
-                future
-            }
-            None => panics::tell(call),
-        };
+    pub(super) fn call(mut exchange: Option<Exchange>, call: impl FnOnce() -> F) -> Self {
+        // Whatever panics, the exchange is dropped while it is busy.
+        let future = call();
+        if let Some(exchange) = &mut exchange {
+            exchange.rest();
+        }
         Self { future, exchange }
     }
 }
@@ -79,12 +74,13 @@ impl<F: Future<Output = Response>> Future for OfHandler<F> {
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Response> {
         let this = self.project();
-        let Some(exchange) = this.exchange else {
-            return panics::tell(|| this.future.poll(cx));
-        };
-        exchange.work();
+        if let Some(exchange) = this.exchange {
+            exchange.work();
+        }
         let polled = this.future.poll(cx);
-        exchange.rest();
+        if let Some(exchange) = this.exchange {
+            exchange.rest();
+        }
         let mut response = ready!(polled);
         answer(&mut response, this.exchange);
         Poll::Ready(response)
@@ -103,19 +99,16 @@ pin_project! {
 impl<F> OfService<F> {
     /// Calls a service.
     #[inline]
-    pub(super) fn call(exchange: Option<Exchange>, call: impl FnOnce() -> F) -> Self {
-        let mut exchange = exchange;
-        let future = match &mut exchange {
-            Some(exchange) => watched(exchange, call),
-            None => panics::tell(call),
-        };
+    pub(super) fn call(mut exchange: Option<Exchange>, call: impl FnOnce() -> F) -> Self {
+        let future = watched(&mut exchange, call);
         Self { future, exchange }
     }
 }
 
 /// Runs code of others on an exchange's behalf.
 #[inline]
-fn watched<T>(exchange: &mut Exchange, inside: impl FnOnce() -> T) -> T {
+fn watched<T>(exchange: &mut Option<Exchange>, inside: impl FnOnce() -> T) -> T {
+    let Some(exchange) = exchange else { return inside() };
     exchange.work();
     let (done, panicked) = panics::watch(inside);
     exchange.rest();
@@ -135,15 +128,37 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let polled = match this.exchange {
-            Some(exchange) => watched(exchange, || this.future.poll(cx)),
-            None => panics::tell(|| this.future.poll(cx)),
-        };
+        let polled = watched(this.exchange, || this.future.poll(cx));
         // Dropped without a response, it broke off.
         Poll::Ready(ready!(polled).map(|response| {
             let mut response = response.into_response();
             answer(&mut response, this.exchange);
             response
         }))
+    }
+}
+
+pin_project! {
+    /// A future whose meter stands further out, and is told when it panics.
+    pub(super) struct Watched<F> {
+        #[pin]
+        future: F,
+    }
+}
+
+impl<F> Watched<F> {
+    #[inline]
+    pub(super) fn new(future: F) -> Self {
+        Self { future }
+    }
+}
+
+impl<F: Future> Future for Watched<F> {
+    type Output = F::Output;
+
+    #[inline]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        panics::tell(|| this.future.poll(cx))
     }
 }

@@ -1,4 +1,5 @@
-//! Handlers and services that are metered before axum boxes them.
+//! Handlers and services, wrapped before axum boxes them: with a meter, or with nothing but an
+//! eye on panics where the meter stands further out.
 
 use std::convert::Infallible;
 use std::task::{Context, Poll};
@@ -8,7 +9,8 @@ use ::axum::handler::Handler;
 use ::axum::response::{IntoResponse, Response};
 use tower_service::Service;
 
-use super::future::{OfHandler, OfService};
+use super::future::{OfHandler, OfService, Watched};
+use super::panics;
 use super::site::Site;
 
 /// A handler or a service, and the endpoint that it answers.
@@ -17,6 +19,10 @@ pub(super) struct At<H> {
     pub(super) inner: H,
     pub(super) site: &'static Site,
 }
+
+/// One whose meter stands further out.
+#[derive(Clone, Debug)]
+pub(super) struct Inside<H>(pub(super) H);
 
 impl<H, T, S> Handler<T, S> for At<H>
 where
@@ -28,7 +34,7 @@ where
 
     #[inline]
     fn call(self, mut request: Request, state: S) -> Self::Future {
-        let exchange = self.site.start(0, &mut request);
+        let exchange = self.site.start(&mut request);
         OfHandler::call(exchange, || self.inner.call(request, state))
     }
 }
@@ -49,7 +55,40 @@ where
 
     #[inline]
     fn call(&mut self, mut request: Request) -> Self::Future {
-        let exchange = self.site.start(0, &mut request);
+        let exchange = self.site.start(&mut request);
         OfService::call(exchange, || self.inner.call(request))
+    }
+}
+
+impl<H, T, S> Handler<T, S> for Inside<H>
+where
+    H: Handler<T, S>,
+    T: 'static,
+    S: Send + 'static,
+{
+    type Future = Watched<H::Future>;
+
+    #[inline]
+    fn call(self, request: Request, state: S) -> Self::Future {
+        Watched::new(panics::tell(|| self.0.call(request, state)))
+    }
+}
+
+impl<S> Service<Request> for Inside<S>
+where
+    S: Service<Request, Error = Infallible>,
+{
+    type Response = S::Response;
+    type Error = Infallible;
+    type Future = Watched<S::Future>;
+
+    #[inline]
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        self.0.poll_ready(cx)
+    }
+
+    #[inline]
+    fn call(&mut self, request: Request) -> Self::Future {
+        Watched::new(panics::tell(|| self.0.call(request)))
     }
 }

@@ -14,32 +14,18 @@ use tower_service::Service;
 use super::future::OfService;
 use super::site::Sites;
 
-/// A meter around some endpoints, at the level outside of all that are there.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Meter {
-    sites: &'static Sites,
-    level: u32,
-}
-
-impl Meter {
-    /// From now on they are met here.
-    pub(super) fn around(sites: &Sites) -> Self {
-        let level = sites.add_level();
-        // They live as long as the program, and so does what finds them.
-        Self { sites: Box::leak(Box::new(sites.clone())), level }
-    }
-}
-
 /// A layer with a meter around it.
 #[derive(Clone, Debug)]
 pub(super) struct MeteredLayer<L> {
     layer: L,
-    meter: Meter,
+    sites: &'static Sites,
 }
 
 impl<L> MeteredLayer<L> {
-    pub(super) fn new(layer: L, meter: Meter) -> Self {
-        Self { layer, meter }
+    /// Around a layer that is put around these endpoints.
+    pub(super) fn new(layer: L, sites: Sites) -> Self {
+        // They live as long as the program, and so does what finds them.
+        Self { layer, sites: Box::leak(Box::new(sites)) }
     }
 }
 
@@ -47,15 +33,14 @@ impl<L: Layer<S>, S> Layer<S> for MeteredLayer<L> {
     type Service = MeteredService<L::Service>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        let Self { ref layer, meter } = *self;
-        MeteredService { inner: layer.layer(inner), meter }
+        MeteredService { inner: self.layer.layer(inner), sites: self.sites }
     }
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct MeteredService<S> {
     inner: S,
-    meter: Meter,
+    sites: &'static Sites,
 }
 
 impl<S> Service<Request> for MeteredService<S>
@@ -74,9 +59,8 @@ where
 
     #[inline]
     fn call(&mut self, mut request: Request) -> Self::Future {
-        let Meter { sites, level } = self.meter;
-        let site = sites.of(HttpMethod::of(request.method().as_str()));
-        let exchange = site.and_then(|site| site.start(level, &mut request));
+        let site = self.sites.of(HttpMethod::of(request.method().as_str()));
+        let exchange = site.and_then(|site| site.start(&mut request));
         OfService::call(exchange, || self.inner.call(request))
     }
 }

@@ -1,6 +1,7 @@
 //! Handlers by method, each metered before axum boxes it.
 
 use std::convert::Infallible;
+use std::fmt;
 
 use ::axum::extract::Request;
 use ::axum::handler::Handler;
@@ -10,8 +11,8 @@ use talea::HttpMethod;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::handler::At;
-use super::layer::{Meter, MeteredLayer};
+use super::handler::{At, Inside};
+use super::layer::MeteredLayer;
 use super::site::{Site, Sites};
 use super::sole::Sole;
 use crate::case::Methods;
@@ -19,17 +20,43 @@ use crate::case::Methods;
 /// A handler or a service for each of some methods: as axum's, made by [`get`], [`post`] and
 /// so on and chained. It can be used for one route.
 #[must_use = "a method router does nothing until it is given a route"]
-#[derive(Debug)]
 pub struct MethodRouter<S = ()> {
-    pub(super) inner: routing::MethodRouter<S>,
     pub(super) sites: Sites,
     /// Whether what is not declared has an answer of its own; 405 otherwise.
     pub(super) answers_rest: bool,
+    /// Whether a layer is around what answers it, whatever that is.
+    pub(super) layers_rest: bool,
+    pub(super) build: Build<S>,
+}
+
+/// Makes axum's router. What is outermost shows when nothing comes any more, and that alone
+/// is metered.
+type Build<S> = Box<dyn FnOnce(Meters) -> routing::MethodRouter<S> + Send + Sync>;
+
+/// Which parts of a method router are to meter themselves, because nothing outside does.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Meters {
+    pub(super) declared: bool,
+    pub(super) rest: bool,
+}
+
+impl Meters {
+    const NONE: Self = Self { declared: false, rest: false };
+
+    pub(super) fn all(metered: bool) -> Self {
+        Self { declared: metered, rest: metered }
+    }
+}
+
+impl<S> fmt::Debug for MethodRouter<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.sites.declared.iter().map(|(method, _)| method)).finish()
+    }
 }
 
 impl<S> Default for MethodRouter<S>
 where
-    S: Clone,
+    S: Clone + Send + Sync + 'static,
 {
     fn default() -> Self {
         Self::new()
@@ -38,18 +65,23 @@ where
 
 impl<S> MethodRouter<S>
 where
-    S: Clone,
+    S: Clone + Send + Sync + 'static,
 {
     /// One without handlers.
     pub fn new() -> Self {
-        let sites = Sites::default();
-        Self { inner: routing::MethodRouter::new(), sites, answers_rest: false }
+        Self {
+            sites: Sites::default(),
+            answers_rest: false,
+            layers_rest: false,
+            build: Box::new(|_| routing::MethodRouter::new()),
+        }
     }
 
     /// Gives the handlers their state.
-    pub fn with_state<S2>(self, state: S) -> MethodRouter<S2> {
-        let Self { inner, sites, answers_rest } = self;
-        MethodRouter { inner: inner.with_state(state), sites, answers_rest }
+    pub fn with_state<S2: 'static>(self, state: S) -> MethodRouter<S2> {
+        let Self { sites, answers_rest, layers_rest, build } = self;
+        let build: Build<S2> = Box::new(move |meters| build(meters).with_state(state));
+        MethodRouter { sites, answers_rest, layers_rest, build }
     }
 
     /// Adds another's handlers.
@@ -59,17 +91,24 @@ where
     /// Both have a handler for a method, or both have a fallback.
     #[track_caller]
     pub fn merge(mut self, other: Self) -> Self {
-        self.inner = self.inner.merge(other.inner);
+        for (method, _) in &other.sites.declared {
+            self.assert_free(*method);
+        }
+        assert!(
+            !(self.answers_rest && other.answers_rest),
+            "both method routers have a fallback; give one of them"
+        );
         self.sites.merge(other.sites);
         self.answers_rest |= other.answers_rest;
-        self
+        // axum takes the one that is given, or else the other's default.
+        self.layers_rest = match (self.answers_rest, other.answers_rest) {
+            (true, false) => self.layers_rest,
+            _ => other.layers_rest,
+        };
+        let theirs = other.build;
+        self.built(move |inner, meters| inner.merge(theirs(meters)))
     }
-}
 
-impl<S> MethodRouter<S>
-where
-    S: Clone + Send + Sync + 'static,
-{
     /// Answers the methods of a filter with the handler.
     ///
     /// # Panics
@@ -82,11 +121,14 @@ where
         T: 'static,
     {
         for (method, one) in methods_of(filter) {
-            let site = self.declare::<H>(method);
-            self.inner = match Sole::of(handler.clone(), site) {
-                Ok(sole) => self.inner.on(one, sole),
-                Err(inner) => self.inner.on(one, At { inner, site }),
-            };
+            let (site, handler) = (self.declare::<H>(method), handler.clone());
+            self = self.built(move |inner, meters| match meters.declared {
+                false => inner.on(one, Inside(handler)),
+                true => match Sole::of(handler, site) {
+                    Ok(sole) => inner.on(one, sole),
+                    Err(handler) => inner.on(one, At { inner: handler, site }),
+                },
+            });
         }
         self
     }
@@ -104,34 +146,39 @@ where
         T::Future: Send + 'static,
     {
         for (method, one) in methods_of(filter) {
-            let site = self.declare::<T>(method);
-            self.inner = self.inner.on_service(one, At { inner: service.clone(), site });
+            let (site, service) = (self.declare::<T>(method), service.clone());
+            self = self.built(move |inner, meters| match meters.declared {
+                false => inner.on_service(one, Inside(service)),
+                true => inner.on_service(one, At { inner: service, site }),
+            });
         }
         self
     }
 
     /// Answers the methods that have no handler; axum adds the header `Allow`.
     /// Default: 405 with an empty body.
-    pub fn fallback<H, T>(mut self, handler: H) -> Self
+    pub fn fallback<H, T>(self, handler: H) -> Self
     where
         H: Handler<T, S>,
         T: 'static,
     {
-        let site = self.declare_rest::<H>(Methods::Rest);
-        self.inner = self.inner.fallback(At { inner: handler, site });
-        self
+        self.answered::<H>(Methods::Rest, move |inner, site| match site {
+            None => inner.fallback(Inside(handler)),
+            Some(site) => inner.fallback(At { inner: handler, site }),
+        })
     }
 
     /// The same with a service.
-    pub fn fallback_service<T>(mut self, service: T) -> Self
+    pub fn fallback_service<T>(self, service: T) -> Self
     where
         T: Service<Request, Error = Infallible> + Clone + Send + Sync + 'static,
         T::Response: IntoResponse + 'static,
         T::Future: Send + 'static,
     {
-        let site = self.declare_rest::<T>(Methods::Rest);
-        self.inner = self.inner.fallback_service(At { inner: service, site });
-        self
+        self.answered::<T>(Methods::Rest, move |inner, site| match site {
+            None => inner.fallback_service(Inside(service)),
+            Some(site) => inner.fallback_service(At { inner: service, site }),
+        })
     }
 
     /// Puts a layer around all handlers so far, and around the fallback.
@@ -147,8 +194,23 @@ where
             // axum's own answer to what is not declared, inside of the layer.
             self.sites.rest.push(Site::declare::<()>(Methods::Rest));
         }
-        self.inner = self.inner.layer(MeteredLayer::new(layer, Meter::around(&self.sites)));
-        self
+        self.layers_rest = true;
+        let Self { sites, build, .. } = self;
+        let around = sites.clone();
+        let build: Build<S> = Box::new(move |meters| {
+            let inner = build(Meters::NONE);
+            match meters {
+                Meters { declared: false, rest: false } => inner.layer(layer),
+                Meters { declared, rest } => inner.layer(MeteredLayer::new(
+                    layer,
+                    Sites {
+                        declared: if declared { around.declared } else { Vec::new() },
+                        rest: if rest { around.rest } else { Vec::new() },
+                    },
+                )),
+            }
+        });
+        Self { sites, build, ..self }
     }
 
     /// Puts a layer around all handlers so far, and not around the fallback.
@@ -157,30 +219,71 @@ where
     ///
     /// There is no handler yet, as in axum.
     #[track_caller]
-    pub fn route_layer<L>(mut self, layer: L) -> Self
+    pub fn route_layer<L>(self, layer: L) -> Self
     where
         L: Layer<Route> + Clone + Send + Sync + 'static,
         L::Service: Service<Request, Error = Infallible> + Clone + Send + Sync + 'static,
         <L::Service as Service<Request>>::Response: IntoResponse + 'static,
         <L::Service as Service<Request>>::Future: Send + 'static,
     {
-        let declared = Sites { declared: self.sites.declared.clone(), rest: Vec::new() };
-        self.inner = self.inner.route_layer(MeteredLayer::new(layer, Meter::around(&declared)));
-        self
+        assert!(
+            !self.sites.declared.is_empty(),
+            "there is no handler that a route layer could be put around; add it after the handlers"
+        );
+        let Self { sites, build, .. } = self;
+        let around = Sites { declared: sites.declared.clone(), rest: Vec::new() };
+        let build: Build<S> = Box::new(move |Meters { declared, rest }| {
+            let inner = build(Meters { declared: false, rest });
+            match declared {
+                false => inner.route_layer(layer),
+                true => inner.route_layer(MeteredLayer::new(layer, around)),
+            }
+        });
+        Self { sites, build, ..self }
     }
 
+    /// With what answers the rest from now on, given its endpoint if it is to meter itself.
+    fn answered<H>(
+        mut self,
+        methods: Methods,
+        answer: impl FnOnce(routing::MethodRouter<S>, Option<&'static Site>) -> routing::MethodRouter<S>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        let site = Site::declare::<H>(methods);
+        self.sites.rest = vec![site];
+        self.answers_rest = true;
+        self.layers_rest = false;
+        self.built(move |inner, meters| answer(inner, meters.rest.then_some(site)))
+    }
+
+    fn built(
+        self,
+        more: impl FnOnce(routing::MethodRouter<S>, Meters) -> routing::MethodRouter<S>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        let build = self.build;
+        Self { build: Box::new(move |meters| more(build(meters), meters)), ..self }
+    }
+
+    #[track_caller]
     fn declare<H>(&mut self, method: HttpMethod) -> &'static Site {
+        self.assert_free(method);
         let site = Site::declare::<H>(Methods::One(method));
         self.sites.declared.push((method, site));
         site
     }
 
-    /// What answers the rest from now on.
-    fn declare_rest<H>(&mut self, methods: Methods) -> &'static Site {
-        let site = Site::declare::<H>(methods);
-        self.sites.rest = vec![site];
-        self.answers_rest = true;
-        site
+    #[track_caller]
+    fn assert_free(&self, method: HttpMethod) {
+        assert!(
+            self.sites.declared.iter().all(|(declared, _)| *declared != method),
+            "there are two handlers for {}; give one of them",
+            method.as_str()
+        );
     }
 }
 
@@ -191,13 +294,13 @@ where
     T: 'static,
     S: Clone + Send + Sync + 'static,
 {
-    let mut router = MethodRouter::new();
-    let site = router.declare_rest::<H>(Methods::Each);
-    router.inner = match Sole::of(handler, site) {
-        Ok(sole) => routing::any(sole),
-        Err(inner) => routing::any(At { inner, site }),
-    };
-    router
+    MethodRouter::new().answered::<H>(Methods::Each, move |_, site| match site {
+        None => routing::any(Inside(handler)),
+        Some(site) => match Sole::of(handler, site) {
+            Ok(sole) => routing::any(sole),
+            Err(handler) => routing::any(At { inner: handler, site }),
+        },
+    })
 }
 
 /// Answers every method with a service.
@@ -208,10 +311,10 @@ where
     T::Future: Send + 'static,
     S: Clone + Send + Sync + 'static,
 {
-    let mut router = MethodRouter::new();
-    let site = router.declare_rest::<T>(Methods::Each);
-    router.inner = routing::any_service(At { inner: service, site });
-    router
+    MethodRouter::new().answered::<T>(Methods::Each, move |_, site| match site {
+        None => routing::any_service(Inside(service)),
+        Some(site) => routing::any_service(At { inner: service, site }),
+    })
 }
 
 /// Answers the methods of a filter with the handler.

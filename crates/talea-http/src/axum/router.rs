@@ -12,9 +12,9 @@ use talea::{Error, Registry};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::handler::At;
-use super::layer::{Meter, MeteredLayer};
-use super::method_router::MethodRouter;
+use super::handler::{At, Inside};
+use super::layer::MeteredLayer;
+use super::method_router::{Meters, MethodRouter};
 use super::site::{Site, Sites};
 use crate::case::Methods;
 use crate::endpoints::{Endpoints, UNMATCHED};
@@ -49,14 +49,14 @@ struct Declared<S> {
     route: String,
     sites: Sites,
     answers_rest: bool,
-    /// Whether a layer is around it.
-    layered: bool,
-    /// Makes the router. The meter is joined to the layer that is put on last, which shows
-    /// when nothing comes any more.
+    /// Whether a layer is around what answers methods that are not declared.
+    layers_rest: bool,
     build: Build<S>,
 }
 
-type Build<S> = Box<dyn FnOnce(Option<Meter>) -> ::axum::Router<S> + Send + Sync>;
+/// Makes the router, which is to meter itself or not. What is outermost shows when nothing
+/// comes any more, and that alone is metered.
+type Build<S> = Box<dyn FnOnce(bool) -> ::axum::Router<S> + Send + Sync>;
 
 impl<S> Default for Router<S>
 where
@@ -92,21 +92,18 @@ where
     /// already.
     #[track_caller]
     pub fn route(mut self, path: &str, methods: MethodRouter<S>) -> Self {
-        let MethodRouter { inner, mut sites, answers_rest } = methods;
+        let MethodRouter { mut sites, answers_rest, layers_rest, build: methods } = methods;
         if sites.rest.is_empty() {
             sites.rest.push(Site::declare::<()>(Methods::Rest));
         }
         // A template that axum does not take is told here.
         let _ = ::axum::Router::<S>::new().route(path, ::axum::routing::MethodRouter::new());
         let route = path.to_owned();
-        let build = move |_| ::axum::Router::new().route(&route, inner);
-        self.declared.push(Declared {
-            route: path.to_owned(),
-            sites,
-            answers_rest,
-            layered: false,
-            build: Box::new(build),
+        let build: Build<S> = Box::new(move |metered| {
+            ::axum::Router::new().route(&route, methods(Meters::all(metered)))
         });
+        let route = path.to_owned();
+        self.declared.push(Declared { route, sites, answers_rest, layers_rest, build });
         self
     }
 
@@ -123,9 +120,13 @@ where
         T::Future: Send + 'static,
     {
         let route = path.to_owned();
-        self.declared.push(Declared::service::<T>(path.to_owned(), move |router, site| {
-            router.route_service(&route, At { inner: service, site })
-        }));
+        self.declared.push(Declared::service::<T>(
+            path.to_owned(),
+            move |router, site| match site {
+                None => router.route_service(&route, Inside(service)),
+                Some(site) => router.route_service(&route, At { inner: service, site }),
+            },
+        ));
         self
     }
 
@@ -169,8 +170,9 @@ where
     {
         let route = format!("{}/{{*rest}}", prefix.trim_end_matches('/'));
         let prefix = prefix.to_owned();
-        self.declared.push(Declared::service::<T>(route, move |router, site| {
-            router.nest_service(&prefix, At { inner: service, site })
+        self.declared.push(Declared::service::<T>(route, move |router, site| match site {
+            None => router.nest_service(&prefix, Inside(service)),
+            Some(site) => router.nest_service(&prefix, At { inner: service, site }),
         }));
         self
     }
@@ -209,8 +211,10 @@ where
         H: Handler<T, S>,
         T: 'static,
     {
-        self.unmatched =
-            Declared::unmatched::<H>(|router, site| router.fallback(At { inner: handler, site }));
+        self.unmatched = Declared::unmatched::<H>(move |router, site| match site {
+            None => router.fallback(Inside(handler)),
+            Some(site) => router.fallback(At { inner: handler, site }),
+        });
         self.own_fallback = true;
         self
     }
@@ -222,8 +226,9 @@ where
         T::Response: IntoResponse + 'static,
         T::Future: Send + 'static,
     {
-        self.unmatched = Declared::unmatched::<T>(move |router, site| {
-            router.fallback_service(At { inner: service, site })
+        self.unmatched = Declared::unmatched::<T>(move |router, site| match site {
+            None => router.fallback_service(Inside(service)),
+            Some(site) => router.fallback_service(At { inner: service, site }),
         });
         self.own_fallback = true;
         self
@@ -284,7 +289,7 @@ where
     }
 
     /// Gives the handlers their state.
-    pub fn with_state<S2>(self, state: S) -> Router<S2> {
+    pub fn with_state<S2: 'static>(self, state: S) -> Router<S2> {
         Router {
             declared: self.declared.into_iter().map(|d| d.with_state(state.clone())).collect(),
             unmatched: self.unmatched.with_state(state),
@@ -316,15 +321,15 @@ where
         for n in self.without_answer() {
             let declared = &mut self.declared[n];
             // Where a layer stands around axum's answer, its meter tells of it.
-            if !declared.layered && declared.sites.rest.iter().all(|site| site.level() == 0) {
+            if !declared.layers_rest {
                 declared.answer_rest(async || StatusCode::METHOD_NOT_ALLOWED);
             }
         }
         for Declared { route, sites, .. } in self.declared.iter().chain([&self.unmatched]) {
             sites.all().for_each(|site| site.meter(endpoints, route));
         }
-        let routers = self.declared.into_iter().map(Declared::built);
-        let unmatched = self.unmatched.built();
+        let routers = self.declared.into_iter().map(|declared| (declared.build)(true));
+        let unmatched = (self.unmatched.build)(true);
         routers.fold(unmatched, ::axum::Router::merge)
     }
 
@@ -360,19 +365,17 @@ where
             route,
             sites: Sites { declared: Vec::new(), rest: vec![site] },
             answers_rest: true,
-            layered: false,
-            build: Box::new(move |_| answer(::axum::Router::new(), site)),
+            layers_rest: false,
+            build: Box::new(move |metered| answer(::axum::Router::new(), metered.then_some(site))),
         }
     }
 
     fn not_found() -> Self {
         let inner = async || StatusCode::NOT_FOUND;
-        Self::unmatched::<()>(move |router, site| router.fallback(At { inner, site }))
-    }
-
-    /// The router, metered where it is met first.
-    fn built(self) -> ::axum::Router<S> {
-        (self.build)(self.layered.then(|| Meter::around(&self.sites)))
+        Self::unmatched::<()>(move |router, site| match site {
+            None => router.fallback(Inside(inner)),
+            Some(site) => router.fallback(At { inner, site }),
+        })
     }
 
     /// Answers what is not declared, outside of the layers so far.
@@ -383,14 +386,16 @@ where
     {
         let site = Site::declare::<H>(Methods::Rest);
         let build = std::mem::replace(&mut self.build, Box::new(|_| ::axum::Router::new()));
-        // Those that are inside of the layers have a meter of their own from here on.
-        let around = self.layered.then(|| Meter::around(&self.sites));
-        self.build = Box::new(move |_| {
-            build(around).method_not_allowed_fallback(At { inner: handler, site })
+        self.build = Box::new(move |metered| {
+            let router = build(metered);
+            match metered {
+                false => router.method_not_allowed_fallback(Inside(handler)),
+                true => router.method_not_allowed_fallback(At { inner: handler, site }),
+            }
         });
-        self.layered = false;
         self.sites.rest = vec![site];
         self.answers_rest = true;
+        self.layers_rest = false;
     }
 
     fn layer<L>(self, layer: L) -> Self
@@ -401,21 +406,19 @@ where
         <L::Service as Service<Request>>::Error: Into<Infallible> + 'static,
         <L::Service as Service<Request>>::Future: Send + 'static,
     {
-        let Self { build, .. } = self;
-        let build = move |meter| {
-            let inner = build(None);
-            match meter {
-                None => inner.layer(layer),
-                Some(meter) => inner.layer(MeteredLayer::new(layer, meter)),
-            }
-        };
-        Self { build: Box::new(build), layered: true, ..self }
+        let Self { build, sites, .. } = self;
+        let around = sites.clone();
+        let build: Build<S> = Box::new(move |metered| match metered {
+            false => build(false).layer(layer),
+            true => build(false).layer(MeteredLayer::new(layer, around)),
+        });
+        Self { build, sites, layers_rest: true, ..self }
     }
 
-    fn with_state<S2>(self, state: S) -> Declared<S2> {
-        let Self { route, sites, answers_rest, layered, build } = self;
-        let build: Build<S2> = Box::new(move |meter| build(meter).with_state(state));
-        Declared { route, sites, answers_rest, layered, build }
+    fn with_state<S2: 'static>(self, state: S) -> Declared<S2> {
+        let Self { route, sites, answers_rest, layers_rest, build } = self;
+        let build: Build<S2> = Box::new(move |metered| build(metered).with_state(state));
+        Declared { route, sites, answers_rest, layers_rest, build }
     }
 }
 
@@ -423,16 +426,19 @@ fn nested<S>(prefix: String, build: Build<S>) -> Build<S>
 where
     S: Clone + Send + Sync + 'static,
 {
-    Box::new(move |meter| ::axum::Router::new().nest(&prefix, build(meter)))
+    Box::new(move |metered| ::axum::Router::new().nest(&prefix, build(metered)))
 }
 
-/// Gives a router the one answer that it has.
+/// Gives a router the one answer that it has, with its endpoint if it is to meter itself.
 trait Answer<S>:
-    FnOnce(::axum::Router<S>, &'static Site) -> ::axum::Router<S> + Send + Sync + 'static
+    FnOnce(::axum::Router<S>, Option<&'static Site>) -> ::axum::Router<S> + Send + Sync + 'static
 {
 }
 
 impl<S, F> Answer<S> for F where
-    F: FnOnce(::axum::Router<S>, &'static Site) -> ::axum::Router<S> + Send + Sync + 'static
+    F: FnOnce(::axum::Router<S>, Option<&'static Site>) -> ::axum::Router<S>
+        + Send
+        + Sync
+        + 'static
 {
 }

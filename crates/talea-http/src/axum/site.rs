@@ -1,7 +1,6 @@
 //! A declared endpoint, before and after its meters are there.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use ::axum::extract::Request;
 use talea::HttpMethod;
@@ -15,28 +14,19 @@ use crate::meters::Meters;
 
 /// A declared endpoint. Its meters come when the whole declaration is known; it lives as
 /// long as the program, as a route does.
-///
-/// It can be met at several levels: around the handler (0), and outside of each layer that
-/// was put around it since (1, 2, …). Only the outermost meters, so a request is told once,
-/// together with all that stands inside.
 #[derive(Debug)]
 pub(super) struct Site {
     methods: Methods,
     /// The name of what answers, if it has one.
     handler: Option<&'static str>,
     meters: OnceLock<&'static Meters>,
-    outermost: AtomicU32,
 }
 
 impl Site {
     /// Declares what a handler or a service of type `H` answers.
     pub(super) fn declare<H>(methods: Methods) -> &'static Self {
-        Box::leak(Box::new(Self {
-            methods,
-            handler: name_of::<H>(),
-            meters: OnceLock::new(),
-            outermost: AtomicU32::new(0),
-        }))
+        let handler = name_of::<H>();
+        Box::leak(Box::new(Self { methods, handler, meters: OnceLock::new() }))
     }
 
     pub(super) fn meter(&self, endpoints: &Endpoints, route: &str) {
@@ -45,21 +35,10 @@ impl Site {
         self.meters.get_or_init(|| endpoint().meters);
     }
 
-    /// How many layers are around it.
-    pub(super) fn level(&self) -> u32 {
-        self.outermost.load(Relaxed)
-    }
-
-    /// From now on it is met at this level, or only at those below again.
-    pub(super) fn set_level(&self, level: u32) {
-        self.outermost.store(level, Relaxed);
-    }
-
-    /// Starts to meter a request, if this level is the outermost.
+    /// Starts to meter a request; not before the declaration is metered.
     #[inline]
-    pub(super) fn start(&'static self, level: u32, request: &mut Request) -> Option<Exchange> {
-        let meters = self.meters.get().filter(|_| self.level() == level)?;
-        Some(start(meters, request))
+    pub(super) fn start(&'static self, request: &mut Request) -> Option<Exchange> {
+        Some(start(self.meters.get()?, request))
     }
 }
 
@@ -100,13 +79,6 @@ impl Sites {
             _ => None,
         });
         found.map(|&(_, site)| site).or_else(|| self.rest.first().copied())
-    }
-
-    /// Another layer is around them all; returns the level outside of it.
-    pub(super) fn add_level(&self) -> u32 {
-        let level = self.all().map(Site::level).max().unwrap_or(0) + 1;
-        self.all().for_each(|site| site.set_level(level));
-        level
     }
 }
 

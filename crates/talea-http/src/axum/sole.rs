@@ -44,7 +44,7 @@ where
     #[inline]
     fn call(self, mut request: Request, state: S) -> Self::Future {
         let site = SITES.find(TypeId::of::<H>());
-        let exchange = site.and_then(|site| site.start(0, &mut request));
+        let exchange = site.and_then(|site| site.start(&mut request));
         OfHandler::call(exchange, || self.handler.call(request, state))
     }
 }

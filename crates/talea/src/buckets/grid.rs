@@ -1,5 +1,7 @@
 //! A family's base cells, and what its definition says of its buckets.
 
+use std::sync::{Mutex, PoisonError};
+
 use super::cuts::Cuts;
 use super::octaves::Octaves;
 use super::{COARSEST, FINEST, bucket_of, upper_bound};
@@ -89,6 +91,19 @@ pub(super) const INFINITY: usize = 3;
 pub(super) const FLOAT_ZERO: f64 = f64::from_bits((1023 - 128) << 52);
 
 impl Grid {
+    /// The one of this layout, which lives as long as the program: families that count alike
+    /// share it, and the caches that it takes.
+    pub(crate) fn shared(layout: &Layout) -> &'static Self {
+        static GRIDS: Mutex<Vec<&'static Grid>> = Mutex::new(Vec::new());
+        let mut grids = GRIDS.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(grid) = grids.iter().find(|grid| grid.layout == *layout) {
+            return grid;
+        }
+        let grid = &*Box::leak(Box::new(Self::new(layout.clone())));
+        grids.push(grid);
+        grid
+    }
+
     pub(crate) fn new(layout: Layout) -> Self {
         let mut bounds = layout.thresholds.clone();
         if layout.native.is_some() {
