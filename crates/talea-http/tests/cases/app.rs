@@ -14,7 +14,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
-use crate::answer::{Answer, BoxError, Ends, PIECE, Pieces, boxed, empty, pieces, whole};
+use crate::answer::{Answer, BoxError, Ends, PIECE, Pieces, boxed, empty, panics, pieces, whole};
 use crate::routes::Does;
 use crate::witness::Record;
 
@@ -61,7 +61,7 @@ where
             let _held = request;
             pending().await
         }
-        Does::Panics => panic!("on purpose"),
+        Does::Panics => panics(),
         Does::BodyPanics => Response::new(pieces(Pieces::new(BROKEN / PIECE, Ends::Panics))),
         Does::BodyFails => Response::new(pieces(Pieces::new(BROKEN / PIECE, Ends::Fails))),
         Does::Upgrades => upgrade(request),
@@ -110,4 +110,3 @@ fn upgrade<B: Send + 'static>(mut request: Request<B>) -> Response<Answer> {
     headers.insert(header::SEC_WEBSOCKET_ACCEPT, accept.parse().unwrap());
     response
 }
-

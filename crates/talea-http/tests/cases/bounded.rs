@@ -87,9 +87,8 @@ fn a_scanner_at_a_socket_makes_no_series() {
                 let (mut sends, drives) = http1::handshake(io).await.unwrap();
                 tokio::spawn(drives);
                 let is_sent = |request: &Asked| *request.method() != Method::CONNECT;
-                let is_sent = |request: &Asked| {
-                    is_sent(request) && request.version() == Version::HTTP_11
-                };
+                let is_sent =
+                    |request: &Asked| is_sent(request) && request.version() == Version::HTTP_11;
                 let mut before = BTreeSet::new();
                 let mut random = Random(way as u64 + 1);
                 let random = std::iter::repeat_with(|| random.request()).filter(is_sent);

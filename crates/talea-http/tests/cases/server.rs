@@ -208,7 +208,6 @@ where
 fn differences(expected: &Series, shown: &Series) -> Vec<String> {
     let keys = expected.keys().chain(shown.keys().filter(|key| !expected.contains_key(*key)));
     let differing = keys.filter(|key| expected.get(*key) != shown.get(*key));
-    let line =
-        |key: &String| format!("{key}: {:?}, not {:?}", shown.get(key), expected.get(key));
+    let line = |key: &String| format!("{key}: {:?}, not {:?}", shown.get(key), expected.get(key));
     differing.map(line).collect()
 }

@@ -15,7 +15,7 @@ use tower::util::BoxCloneService;
 use tower::{Layer, ServiceExt, service_fn};
 use tower_http::catch_panic::CatchPanicLayer;
 
-use crate::answer::{Answer, BoxError, empty};
+use crate::answer::{Answer, BoxError, empty, panics};
 use crate::app::{respond, status};
 use crate::inside::{answer, cors, time_limit};
 use crate::routes::{Does, Inside, ROUTES, Route, of_path};
@@ -111,7 +111,7 @@ pub(crate) async fn memory(request: Request<Body>) -> impl IntoResponse {
 }
 
 fn panics_at_once(_: Request<Body>) -> std::future::Ready<StatusCode> {
-    panic!("on purpose, at once")
+    panics()
 }
 
 async fn upgrades(socket: WebSocketUpgrade) -> impl IntoResponse {
@@ -132,7 +132,7 @@ where
 {
     let route = of_path(request.uri().path());
     if route.is_some_and(|route| route.does == Does::PanicsAtOnce) {
-        panic!("on purpose, at once");
+        panics();
     }
     async move {
         let Some(route) = route else { return Ok(status(StatusCode::NOT_FOUND)) };
@@ -153,9 +153,7 @@ where
 }
 
 /// Finds the endpoint of a request to [`typed`].
-fn finder<B>(
-    endpoints: &Endpoints,
-) -> impl Fn(&Request<B>) -> Endpoint + Clone + Send + 'static {
+fn finder<B>(endpoints: &Endpoints) -> impl Fn(&Request<B>) -> Endpoint + Clone + Send + 'static {
     let declare = |route: &'static Route| {
         let method: Method = route.method.parse().unwrap();
         let of_method = endpoints.declare(&method, route.template);

@@ -44,8 +44,7 @@ impl Connection {
                 Self { sends: Sender::Http1(sends), drives }
             }
             Protocol::Http2 => {
-                let (sends, drives) =
-                    http2::handshake(TokioExecutor::new(), io).await.unwrap();
+                let (sends, drives) = http2::handshake(TokioExecutor::new(), io).await.unwrap();
                 let drives = tokio::spawn(drives).abort_handle();
                 Self { sends: Sender::Http2(sends), drives }
             }

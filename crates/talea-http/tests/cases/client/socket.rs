@@ -56,9 +56,8 @@ pub(super) async fn speaks(case: &Case, server: &Server) {
             assert_eq!(answers.matches('x').count() as u64, times as u64 * MEMORY);
         }
         Client::Expects(bytes) => {
-            let extra = format!(
-                "content-length: {bytes}\r\nexpect: 100-continue\r\nconnection: close\r\n"
-            );
+            let extra =
+                format!("content-length: {bytes}\r\nexpect: 100-continue\r\nconnection: close\r\n");
             socket.sends(case, server, &extra).await;
             if case.told(server.way).request == Some(bytes) {
                 socket.reads_until(|read| read.starts_with(b"HTTP/1.1 100 Continue\r\n")).await;
