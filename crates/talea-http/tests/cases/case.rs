@@ -22,11 +22,15 @@ pub(crate) enum Client {
     ResetsWhileItWaits,
     /// Resets when some of the response is there.
     ResetsInResponse,
+    /// Resets a connection of HTTP/2 when some of the response is there.
+    ResetsConnection,
     /// Closes in order when the handler runs.
     Closes,
     /// Asks so many times on one connection, each after the other's answer, or at once.
     Keeps(usize),
     Pipelines(usize),
+    /// The same at once, each in a stream of HTTP/2.
+    Multiplexes(usize),
     /// Sends so much when the server says that it will read it.
     Expects(u64),
     /// Speaks HTTP/1.0.

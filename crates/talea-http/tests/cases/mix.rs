@@ -19,7 +19,7 @@ use crate::way::WAYS;
 const REQUESTS: u64 = 20_000;
 const CLIENTS: u64 = 1_000;
 /// A machine that is too slow for that makes less of them.
-const LONGEST: Duration = Duration::from_secs(25);
+const LONGEST: Duration = Duration::from_secs(20);
 
 #[test]
 fn whatever_comes_at_once_each_request_is_told_once() {

@@ -104,5 +104,6 @@ pub(crate) const ROUTES: &[Route] = &[
     get("/upgrades", Does::Upgrades),
     get("/limited", Does::Never).inside(Inside::TimeLimit),
     get("/caught", Does::Panics).inside(Inside::CatchesPanics),
+    get("/layered", Does::Never).inside(Inside::Cors),
     get("/cors", Does::Memory).inside(Inside::Cors),
 ];

@@ -180,6 +180,21 @@ pub(crate) fn in_flight(snapshot: &Snapshot) -> f64 {
     names.iter().filter_map(|name| snapshot.total(name, &[])).sum()
 }
 
+/// The sums of the times to heads and to ends; 0 where heads have none.
+pub(crate) fn durations(convention: Convention, snapshot: &Snapshot) -> (f64, f64) {
+    let sum = |name| snapshot.histogram(name, &[]).map_or(0.0, |histogram| histogram.sum());
+    match convention {
+        Convention::Prometheus => {
+            (sum("http_request_duration_seconds"), sum("http_exchange_duration_seconds"))
+        }
+        Convention::Caddy => (
+            sum("caddy_http_response_duration_seconds"),
+            sum("caddy_http_request_duration_seconds"),
+        ),
+        _ => (0.0, 0.0),
+    }
+}
+
 /// How many requests have ended, by every metric that counts them all.
 pub(crate) fn ended(convention: Convention, snapshot: &Snapshot) -> Vec<(&'static str, f64)> {
     let (counters, histograms): (&[&str], &[&str]) = match convention {

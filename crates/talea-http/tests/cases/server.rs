@@ -21,7 +21,7 @@ use tower::{ServiceExt, service_fn};
 
 use crate::app::status;
 use crate::case::{Case, Protocol, Told};
-use crate::series::{Made, Series, ended, in_flight, shown, tell};
+use crate::series::{Made, Series, durations, ended, in_flight, shown, tell};
 use crate::way::{Serves, Way};
 use crate::witness::{Record, Witness};
 
@@ -110,6 +110,12 @@ impl Server {
         until(&format!("a request by {:?} {:?}", self.way, self.convention), seen).await
     }
 
+    /// Sees that a request is in flight while it is.
+    pub(crate) fn has_some_in_flight(&self) {
+        let in_flight = in_flight(&self.registry.snapshot());
+        assert!(in_flight >= 1.0, "{in_flight}, {:?} {:?}", self.way, self.convention);
+    }
+
     /// Waits until nobody works on a request, and sees that each is told as it went.
     pub(crate) async fn settles(&self, what: &str) {
         let (way, convention) = (self.way, self.convention);
@@ -124,6 +130,9 @@ impl Server {
         for (name, ended) in ended(convention, &snapshot) {
             assert_eq!(ended, asked.len() as f64, "{name}: {what}, {way:?}, {convention:?}");
         }
+        let (to_head, to_end) = durations(convention, &snapshot);
+        // Sums of floats depend on their order.
+        assert!(to_head <= to_end + 1e-6, "{to_head} to the head, {to_end} to the end: {what}");
         let mut expected = Series::new();
         for &(name, told) in asked.iter() {
             let record = self.witness.record(name).unwrap();

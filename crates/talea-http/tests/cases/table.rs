@@ -67,8 +67,10 @@ cases! {
         get("/streams-for-ever").by(ResetsInResponse).is(200).sends(None).ends(Aborted);
     a_reset_in_the_middle_of_a_response_of_known_length_is_aborted:
         get("/streams-for-long").by(ResetsInResponse).is(200).sends(None).ends(Aborted);
-    a_reset_while_a_layer_limits_the_time_is_aborted:
-        get("/never").by(ResetsWhileItWaits).ends(Aborted);
+    a_reset_inside_of_a_layer_is_aborted:
+        get("/layered").by(ResetsWhileItWaits).ends(Aborted);
+    a_connection_of_http_2_that_is_reset_aborts_its_streams:
+        get("/streams-for-ever").by(ResetsConnection).http2().is(200).sends(None).ends(Aborted);
 
     a_panic_before_the_head_is_a_500: get("/panics").is(500).ends(Panicked);
     a_panic_before_anything_is_a_500: get("/panics-at-once").is(500).ends(Panicked);
@@ -86,6 +88,8 @@ cases! {
     a_connection_that_is_kept_tells_each: get("/memory").by(Keeps(10)).is(200).sends(Some(MEMORY));
     a_connection_that_is_kept_tells_each_stream:
         get("/streams").by(Keeps(5)).is(200).sends(Some(STREAMED));
+    streams_of_a_connection_are_told_each:
+        get("/memory").by(Multiplexes(20)).http2().is(200).sends(Some(MEMORY));
     requests_in_a_pipeline_are_told_each:
         get("/memory").by(Pipelines(10)).http1().is(200).sends(Some(MEMORY));
     a_request_of_http_1_0_is_told: get("/memory").by(IsOld).http1().is(200).sends(Some(MEMORY));

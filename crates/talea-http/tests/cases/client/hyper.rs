@@ -1,6 +1,7 @@
 //! hyper's client, which reads all that comes.
 
 use axum::http::{Request, Response, Uri};
+use futures_util::future::join_all;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
@@ -13,19 +14,31 @@ use crate::server::Server;
 use crate::witness::NAME;
 
 pub(super) async fn asks(case: &Case, server: &Server, protocol: Protocol, sends: Sends) {
-    Connection::open(server, protocol).await.ask(case, server, sends).await;
+    Connection::open(server, protocol).await.sender.ask(case, server, sends).await;
 }
 
 /// Asks so many times on one connection.
 pub(super) async fn keeps(case: &Case, server: &Server, protocol: Protocol, times: usize) {
     let mut connection = Connection::open(server, protocol).await;
     for _ in 0..times {
-        connection.ask(case, server, Sends::Nothing).await;
+        connection.sender.ask(case, server, Sends::Nothing).await;
     }
 }
 
+/// Asks so many times at once on one connection of HTTP/2.
+pub(super) async fn multiplexes(case: &Case, server: &Server, times: usize) {
+    let connection = Connection::open(server, Protocol::Http2).await;
+    let ask = async |_| match &connection.sender {
+        Sender::Http1(_) => unreachable!("it is of HTTP/2"),
+        Sender::Http2(sends) => {
+            Sender::Http2(sends.clone()).ask(case, server, Sends::Nothing).await;
+        }
+    };
+    join_all((0..times).map(ask)).await;
+}
+
 struct Connection {
-    sends: Sender,
+    sender: Sender,
     drives: AbortHandle,
 }
 
@@ -41,16 +54,24 @@ impl Connection {
             Protocol::Http1 => {
                 let (sends, drives) = http1::handshake(io).await.unwrap();
                 let drives = tokio::spawn(drives).abort_handle();
-                Self { sends: Sender::Http1(sends), drives }
+                Self { sender: Sender::Http1(sends), drives }
             }
             Protocol::Http2 => {
                 let (sends, drives) = http2::handshake(TokioExecutor::new(), io).await.unwrap();
                 let drives = tokio::spawn(drives).abort_handle();
-                Self { sends: Sender::Http2(sends), drives }
+                Self { sender: Sender::Http2(sends), drives }
             }
         }
     }
+}
 
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.drives.abort();
+    }
+}
+
+impl Sender {
     async fn ask(&mut self, case: &Case, server: &Server, sends: Sends) {
         let told = case.told(server.way);
         let name = server.name(case);
@@ -63,14 +84,14 @@ impl Connection {
         request.headers_mut().insert(NAME, name.into());
         request.headers_mut().insert("origin", "http://example.org".parse().unwrap());
         request.headers_mut().insert("access-control-request-method", "PUT".parse().unwrap());
-        let answer = match &mut self.sends {
-            Sender::Http1(sends) => {
+        let answer = match self {
+            Self::Http1(sends) => {
                 *request.uri_mut() = case.path.parse().unwrap();
                 request.headers_mut().insert("host", "shop.example".parse().unwrap());
                 sends.ready().await.unwrap();
                 sends.send_request(request).await
             }
-            Sender::Http2(sends) => {
+            Self::Http2(sends) => {
                 let uri: Uri = format!("http://shop.example{}", case.path).parse().unwrap();
                 *request.uri_mut() = uri;
                 sends.ready().await.unwrap();
@@ -92,12 +113,6 @@ impl Connection {
                 server.sees(name, |record| record.is_over()).await;
             }
         }
-    }
-}
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        self.drives.abort();
     }
 }
 

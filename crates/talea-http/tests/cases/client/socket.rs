@@ -26,17 +26,17 @@ pub(super) async fn speaks(case: &Case, server: &Server) {
             let name = socket.sends(case, server, &format!("content-length: {MORE}\r\n")).await;
             socket.sends_bytes(SOME).await;
             server.sees(name, |record| record.request() >= SOME).await;
-            socket.resets();
+            socket.resets(server);
         }
         Client::ResetsWhileItWaits => {
             let name = socket.sends(case, server, "").await;
             server.sees(name, |record| record.is_running()).await;
-            socket.resets();
+            socket.resets(server);
         }
         Client::ResetsInResponse => {
             socket.sends(case, server, "").await;
             socket.reads_until(|read| read.len() as u64 >= SOME).await;
-            socket.resets();
+            socket.resets(server);
         }
         Client::Closes => {
             let name = socket.sends(case, server, "").await;
@@ -124,7 +124,8 @@ impl Socket {
         String::from_utf8_lossy(&self.read).into_owned()
     }
 
-    fn resets(self) {
+    fn resets(self, server: &Server) {
+        server.has_some_in_flight();
         self.stream.set_zero_linger().unwrap();
     }
 }
