@@ -1,7 +1,7 @@
 //! A case: what a client does, and what must be told of it.
 
 use crate::server::Setup;
-use crate::way::Way;
+use crate::way::{WAYS, Way};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
@@ -74,8 +74,8 @@ pub(crate) struct Case {
     pub(crate) client: Client,
     pub(crate) path: &'static str,
     pub(crate) protocols: &'static [Protocol],
-    /// The only way in which it can be, if there is one.
-    only: Option<Way>,
+    /// The ways in which it can be.
+    ways: &'static [Way],
     pub(crate) setup: Setup,
     told: Told,
     told_where_declared: Option<Outcome>,
@@ -87,7 +87,7 @@ pub(crate) const fn ask(method: &'static str, path: &'static str) -> Case {
         client: Client::Asks(Sends::Nothing),
         path,
         protocols: &[Http1, Http2],
-        only: None,
+        ways: &WAYS,
         setup: Setup { limited: false, hosts: &[] },
         told: Told {
             method,
@@ -128,8 +128,8 @@ impl Case {
         Self { protocols: &[Http2], ..self }
     }
 
-    pub(crate) const fn only(self, way: Way) -> Self {
-        Self { only: Some(way), ..self }
+    pub(crate) const fn only(self, ways: &'static [Way]) -> Self {
+        Self { ways, ..self }
     }
 
     /// The time is limited outside of the meter too.
@@ -169,7 +169,7 @@ impl Case {
     }
 
     pub(crate) fn is_of(&self, way: Way) -> bool {
-        self.only.is_none_or(|only| way == only)
+        self.ways.contains(&way)
     }
 
     pub(crate) fn told(&self, way: Way) -> Told {

@@ -83,7 +83,7 @@ cases! {
     a_limit_of_time_inside_is_timed_out: get("/limited").is(408).ends(TimedOut);
     a_limit_of_time_outside_is_timed_out: get("/never").limited().ends(TimedOut);
     a_body_that_fails_is_aborted: get("/body-fails").is(200).sends(Some(BROKEN)).ends(Aborted);
-    a_service_that_fails_is_aborted: get("/errs").only(Way::Typed).ends(Aborted);
+    a_service_that_fails_is_aborted: get("/errs").only(&[Way::Outside, Way::Typed]).ends(Aborted);
 
     a_connection_that_is_kept_tells_each: get("/memory").by(Keeps(10)).is(200).sends(Some(MEMORY));
     a_connection_that_is_kept_tells_each_stream:

@@ -59,7 +59,7 @@ impl Way {
                 let listed: Vec<_> =
                     ROUTES.iter().map(|route| (route.method, route.template)).collect();
                 let layer = talea_http::axum::Layer::by(endpoints).routes(&listed).unwrap();
-                let inner = layer.layer(plain()).map_request(axum);
+                let inner = layer.layer(fallible(plain())).map_request(axum);
                 Witnessed { inner, witness }.boxed_clone()
             }
             Self::Typed => {
@@ -104,6 +104,20 @@ fn declared(endpoints: &Endpoints) -> axum::Router {
 
 fn plain() -> axum::Router {
     router!(axum::Router, axum::routing::on)
+}
+
+/// A service that has errors, as routers have none.
+fn fallible(router: axum::Router) -> BoxCloneService<Request<Body>, Response<Body>, io::Error> {
+    service_fn(move |request: Request<Body>| {
+        let router = router.clone();
+        async move {
+            match of_path(request.uri().path()) {
+                Some(Route { does: Does::Errs, .. }) => Err(io::Error::other("on purpose")),
+                _ => router.oneshot(request).await.map_err(|never| match never {}),
+            }
+        }
+    })
+    .boxed_clone()
 }
 
 pub(crate) async fn memory(request: Request<Body>) -> impl IntoResponse {
