@@ -83,34 +83,34 @@ fn a_scanner_at_a_socket_makes_no_series() {
         for convention in CONVENTIONS {
             for way in WAYS {
                 let server = Server::start(way, convention, SETUP).await;
-                let io = TokioIo::new(server.connect(Protocol::Http1).await);
-                let (mut sends, drives) = http1::handshake(io).await.unwrap();
-                tokio::spawn(drives);
-                let is_sent = |request: &Asked| *request.method() != Method::CONNECT;
-                let is_sent =
-                    |request: &Asked| is_sent(request) && request.version() == Version::HTTP_11;
-                let mut before = BTreeSet::new();
+                let can_be_sent = |request: &Asked| {
+                    request.version() == Version::HTTP_11 && request.method() != Method::CONNECT
+                };
+                sends_all(&server, each_kind().filter(can_be_sent)).await;
+                let before = all(&server.registry.snapshot());
                 let mut random = Random(way as u64 + 1);
-                let random = std::iter::repeat_with(|| random.request()).filter(is_sent);
-                let warm = each_kind().filter(is_sent).map(Some);
-                let all_there_are =
-                    warm.chain([None]).chain(random.take(BY_SOCKETS / WAYS.len()).map(Some));
-                for request in all_there_are {
-                    let Some(request) = request else {
-                        before = all(&server.registry.snapshot());
-                        continue;
-                    };
-                    sends.ready().await.unwrap();
-                    let answer = sends.send_request(request).await.unwrap();
-                    answer.into_body().collect().await.unwrap();
-                }
-                let ends = async || (in_flight(&server.registry.snapshot()) == 0.0).then_some(());
-                until("the last request ends", ends).await;
+                let random = std::iter::repeat_with(|| random.request()).filter(can_be_sent);
+                sends_all(&server, random.take(BY_SOCKETS / WAYS.len())).await;
                 assert_eq!(all(&server.registry.snapshot()), before, "{way:?} {convention:?}");
                 told_all(convention, &server.registry.snapshot(), server.witness.calls());
             }
         }
     });
+}
+
+/// Sends requests by one connection, until the last one has ended.
+async fn sends_all(server: &Server, requests: impl Iterator<Item = Asked>) {
+    let io = TokioIo::new(server.connect(Protocol::Http1).await);
+    let (mut sends, drives) = http1::handshake(io).await.unwrap();
+    let drives = tokio::spawn(drives);
+    for request in requests {
+        sends.ready().await.unwrap();
+        let answer = sends.send_request(request).await.unwrap();
+        answer.into_body().collect().await.unwrap();
+    }
+    drives.abort();
+    let ends = async || (in_flight(&server.registry.snapshot()) == 0.0).then_some(());
+    until("the last request ends", ends).await;
 }
 
 async fn asks(service: &Serves<Empty<Bytes>>, request: Asked) {

@@ -1,6 +1,5 @@
 //! A server on loopback, what was asked of it, and whether all of that is told.
 
-use std::future::Future;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};

@@ -1,7 +1,6 @@
 //! What really happened, seen by a service outside of the meter.
 
 use std::collections::HashMap;
-use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};

@@ -110,6 +110,9 @@ impl Sender {
             }
             // The answer may be an error, and its body not come whole.
             _ => {
+                if let (Ok((status, _)), Some(told)) = (read, told.status) {
+                    assert_eq!(status, told);
+                }
                 server.sees(name, |record| record.is_over()).await;
             }
         }
