@@ -1,6 +1,6 @@
 //! What clients send makes no series.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use axum::body::Bytes;
@@ -8,7 +8,7 @@ use axum::http::{Method, Request, Version};
 use http_body_util::{BodyExt, Empty};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use talea::{Registry, Snapshot};
+use talea::{Config, Registry, Snapshot};
 use talea_http::Convention;
 use tower::ServiceExt;
 
@@ -30,6 +30,8 @@ const METHODS: [&str; 12] = [
 ];
 const PATHS: [&str; 6] = ["/memory", "/empty", "/files/x", "/reads", "/cors", "/nowhere"];
 const HOSTS: [&str; 3] = ["shop.example", "WWW.example:80", "evil.example"];
+/// What stands before a path, mostly nothing.
+const ORIGINS: [&str; 3] = ["", "http://www.example", "https://evil.example"];
 const VERSIONS: [Version; 4] =
     [Version::HTTP_10, Version::HTTP_11, Version::HTTP_2, Version::HTTP_3];
 
@@ -59,19 +61,27 @@ fn scan(convention: Convention) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         for way in WAYS {
-            let (registry, witness) = (Registry::for_test().unwrap(), Arc::<Witness>::default());
+            // Where there is no room for another series, that none is made says nothing.
+            let registry = Registry::with_config(Config::with_len(128 << 20)).unwrap();
+            let witness = Arc::<Witness>::default();
             let endpoints = SETUP.opts(convention).register(&registry).unwrap();
             let service = way.service(&endpoints, Arc::clone(&witness));
+            let mut by_host = ByHost::new();
             for request in each_kind() {
+                *by_host.entry(host(&request)).or_default() += 1;
                 asks(&service, request).await;
             }
             let before = all(&registry.snapshot());
             let mut random = Random(way as u64 + 1);
             for _ in 0..IN_PROCESS / WAYS.len() {
-                asks(&service, random.request()).await;
+                let request = random.request();
+                *by_host.entry(host(&request)).or_default() += 1;
+                asks(&service, request).await;
             }
-            assert_eq!(all(&registry.snapshot()), before, "{way:?}");
-            told_all(convention, &registry.snapshot(), witness.calls());
+            let made = all(&registry.snapshot());
+            assert_eq!(made.difference(&before).next(), None, "{way:?}");
+            assert_eq!(by_host.values().sum::<u64>(), witness.calls());
+            told_all(convention, &registry.snapshot(), &by_host);
         }
     });
 }
@@ -86,24 +96,29 @@ fn a_scanner_at_a_socket_makes_no_series() {
                 let can_be_sent = |request: &Asked| {
                     request.version() == Version::HTTP_11 && request.method() != Method::CONNECT
                 };
-                sends_all(&server, each_kind().filter(can_be_sent)).await;
+                let mut by_host = ByHost::new();
+                sends_all(&server, each_kind().filter(can_be_sent), &mut by_host).await;
                 let before = all(&server.registry.snapshot());
                 let mut random = Random(way as u64 + 1);
                 let random = std::iter::repeat_with(|| random.request()).filter(can_be_sent);
-                sends_all(&server, random.take(BY_SOCKETS / WAYS.len())).await;
-                assert_eq!(all(&server.registry.snapshot()), before, "{way:?} {convention:?}");
-                told_all(convention, &server.registry.snapshot(), server.witness.calls());
+                let random = random.take(BY_SOCKETS / WAYS.len());
+                sends_all(&server, random, &mut by_host).await;
+                let made = all(&server.registry.snapshot());
+                assert_eq!(made.difference(&before).next(), None, "{way:?} {convention:?}");
+                assert_eq!(by_host.values().sum::<u64>(), server.witness.calls());
+                told_all(convention, &server.registry.snapshot(), &by_host);
             }
         }
     });
 }
 
 /// Sends requests by one connection, until the last one has ended.
-async fn sends_all(server: &Server, requests: impl Iterator<Item = Asked>) {
+async fn sends_all(server: &Server, requests: impl Iterator<Item = Asked>, by_host: &mut ByHost) {
     let io = TokioIo::new(server.connect(Protocol::Http1).await);
     let (mut sends, drives) = http1::handshake(io).await.unwrap();
     let drives = tokio::spawn(drives);
     for request in requests {
+        *by_host.entry(host(&request)).or_default() += 1;
         sends.ready().await.unwrap();
         let answer = sends.send_request(request).await.unwrap();
         answer.into_body().collect().await.unwrap();
@@ -123,12 +138,15 @@ fn each_kind() -> impl Iterator<Item = Asked> {
     let methods = METHODS.into_iter();
     let lines = methods.flat_map(|method| PATHS.into_iter().map(move |path| (method, path)));
     let hosts = lines.flat_map(|line| HOSTS.into_iter().map(move |host| (line, host)));
-    let all = hosts.flat_map(|all| VERSIONS.into_iter().map(move |version| (all, version)));
-    all.map(|(((method, path), host), version)| request(method, path, host, version))
+    let origins = hosts.flat_map(|all| ORIGINS.into_iter().map(move |origin| (all, origin)));
+    let all = origins.flat_map(|all| VERSIONS.into_iter().map(move |version| (all, version)));
+    all.map(|((((method, path), host), origin), version)| {
+        request(method, &format!("{origin}{path}"), host, version)
+    })
 }
 
-fn request(method: &str, path: &str, host: &str, version: Version) -> Asked {
-    let request = Request::builder().method(method).uri(path).header("host", host);
+fn request(method: &str, uri: &str, host: &str, version: Version) -> Asked {
+    let request = Request::builder().method(method).uri(uri).header("host", host);
     request.version(version).body(Empty::new()).unwrap()
 }
 
@@ -141,9 +159,31 @@ fn all(snapshot: &Snapshot) -> BTreeSet<String> {
     all
 }
 
-fn told_all(convention: Convention, snapshot: &Snapshot, made: u64) {
-    for (name, ended) in ended(convention, snapshot) {
-        assert_eq!(ended, made as f64, "{name}");
+/// How many requests named a host, by what that is told as.
+type ByHost = BTreeMap<&'static str, u64>;
+
+fn host(request: &Asked) -> &'static str {
+    let header = request.headers()["host"].to_str().unwrap();
+    match request.uri().host().unwrap_or(header) {
+        "shop.example" => "shop.example",
+        "www.example" | "WWW.example:80" => "www.example",
+        _ => "_other",
+    }
+}
+
+fn told_all(convention: Convention, snapshot: &Snapshot, by_host: &ByHost) {
+    let label = match convention {
+        Convention::OpenTelemetry => "server_address",
+        _ => "host",
+    };
+    for (host, &made) in by_host {
+        for (name, ended) in ended(convention, snapshot, &[(label, host)]) {
+            assert_eq!(ended, made as f64, "{name} of {host}");
+        }
+    }
+    let all: u64 = by_host.values().sum();
+    for (name, ended) in ended(convention, snapshot, &[]) {
+        assert_eq!(ended, all as f64, "{name}");
     }
     assert_eq!(in_flight(snapshot), 0.0);
 }
@@ -180,6 +220,7 @@ impl Random {
             _ => format!("[::{:x}]", n % 65_536),
         });
         let version = VERSIONS[self.next() as usize % VERSIONS.len()];
-        request(&method, &path, &host, version)
+        let origin = ORIGINS.get(self.next() as usize % 12).unwrap_or(&"");
+        request(&method, &format!("{origin}{path}"), &host, version)
     }
 }

@@ -195,8 +195,12 @@ pub(crate) fn durations(convention: Convention, snapshot: &Snapshot) -> (f64, f6
     }
 }
 
-/// How many requests have ended, by every metric that counts them all.
-pub(crate) fn ended(convention: Convention, snapshot: &Snapshot) -> Vec<(&'static str, f64)> {
+/// How many requests with these labels have ended, by every metric that counts them all.
+pub(crate) fn ended(
+    convention: Convention,
+    snapshot: &Snapshot,
+    labels: &[(&str, &str)],
+) -> Vec<(&'static str, f64)> {
     let (counters, histograms): (&[&str], &[&str]) = match convention {
         Convention::Prometheus => (
             &["http_requests_total", "http_request_outcomes_total"],
@@ -227,9 +231,9 @@ pub(crate) fn ended(convention: Convention, snapshot: &Snapshot) -> Vec<(&'stati
         ),
         _ => unreachable!("there are four"),
     };
-    let totals = counters.iter().map(|&name| (name, snapshot.total(name, &[]).unwrap_or(0.0)));
+    let totals = counters.iter().map(|&name| (name, snapshot.total(name, labels).unwrap_or(0.0)));
     let counts = histograms.iter().map(|&name| {
-        (name, snapshot.histogram(name, &[]).map_or(0.0, |histogram| histogram.count() as f64))
+        (name, snapshot.histogram(name, labels).map_or(0.0, |histogram| histogram.count() as f64))
     });
     totals.chain(counts).collect()
 }

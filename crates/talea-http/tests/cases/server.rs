@@ -126,7 +126,7 @@ impl Server {
         let snapshot = self.registry.snapshot();
         let asked = self.asked.lock().unwrap();
         assert_eq!(self.witness.calls(), asked.len() as u64, "{what}, {way:?}, {convention:?}");
-        for (name, ended) in ended(convention, &snapshot) {
+        for (name, ended) in ended(convention, &snapshot, &[]) {
             assert_eq!(ended, asked.len() as f64, "{name}: {what}, {way:?}, {convention:?}");
         }
         let (to_head, to_end) = durations(convention, &snapshot);
