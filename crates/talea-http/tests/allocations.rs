@@ -1,0 +1,247 @@
+//! What metering takes from the heap, beside what the service takes without it.
+
+use std::convert::Infallible;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+
+use axum::body::{Body, Bytes};
+use axum::extract::Request;
+use densa_alloc::{CountingAllocator, thread_stats};
+use http_body::{Body as HttpBody, Frame};
+use http_body_util::BodyExt;
+use hyper::{Method, Response};
+use talea::Registry;
+use talea_http::axum::{Layer, Router, get, post};
+use talea_http::{Convention, Endpoints, Opts, RequestBody};
+use tower::util::MapRequestLayer;
+use tower::{Layer as _, Service, ServiceExt, service_fn};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator::system();
+
+const CONVENTIONS: [Convention; 4] =
+    [Convention::Prometheus, Convention::OpenTelemetry, Convention::Servant, Convention::Caddy];
+const TIMES: u64 = 100;
+
+fn endpoints(convention: Convention) -> Endpoints {
+    let registry = Registry::for_test().unwrap();
+    Opts::new().convention(convention).register(&registry).unwrap()
+}
+
+/// A handler of a type of its own for each number: the first declaration of a type is
+/// another case than those after it.
+async fn hello<const N: u8>() -> &'static str {
+    "hello"
+}
+
+async fn streams<const N: u8>() -> Body {
+    Body::new(Pieces(3))
+}
+
+async fn reads<const N: u8>(body: Body) -> &'static str {
+    drain(body).await;
+    "read"
+}
+
+/// A body that comes piece by piece, and takes nothing from the heap itself.
+struct Pieces(u32);
+
+impl HttpBody for Pieces {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        Poll::Ready(match self.0 {
+            0 => None,
+            _ => {
+                self.0 -= 1;
+                Some(Ok(Frame::data(Bytes::from_static(b"piece"))))
+            }
+        })
+    }
+}
+
+async fn drain<B: HttpBody>(body: B) -> usize {
+    let mut body = pin!(body);
+    let mut frames = 0;
+    while let Some(Ok(_)) = body.frame().await {
+        frames += 1;
+    }
+    frames
+}
+
+/// How often each request allocates on its way through a service, to the end of the response.
+fn allocations<S, B, R>(service: S, request: impl Fn() -> hyper::Request<B>) -> u64
+where
+    S: Service<hyper::Request<B>, Response = Response<R>, Error = Infallible> + Clone,
+    R: HttpBody,
+{
+    assert!(densa_alloc::is_active());
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut spends = |request| {
+        let before = thread_stats();
+        // As hyper's services are called, a clone for each request.
+        let answered = pin!(async {
+            let answer = service.clone().oneshot(request).await.unwrap();
+            assert!(answer.status().is_success());
+            drain(answer.into_body()).await
+        });
+        assert!(answered.poll(&mut cx).is_ready());
+        let spent = thread_stats().since(before);
+        spent.allocs + spent.reallocs
+    };
+    for _ in 0..10 {
+        spends(request());
+    }
+    let spent: u64 = (0..TIMES).map(|_| spends(request())).sum();
+    assert_eq!(spent % TIMES, 0, "each takes as much");
+    spent / TIMES
+}
+
+fn asks(path: &'static str) -> impl Fn() -> Request {
+    move || Request::builder().uri(path).body(Body::empty()).unwrap()
+}
+
+fn sends(path: &'static str) -> impl Fn() -> Request {
+    move || Request::builder().method("POST").uri(path).body(Body::new(Pieces(3))).unwrap()
+}
+
+fn bare_get<H, T>(handler: H) -> u64
+where
+    H: axum::handler::Handler<T, ()>,
+    T: 'static,
+{
+    let bare = axum::Router::new().route("/x", axum::routing::get(handler)).with_state(());
+    allocations(bare, asks("/x"))
+}
+
+/// The first declaration of a handler, in a router of its own that is metered.
+fn declared_get<H, T>(convention: Convention, handler: H) -> u64
+where
+    H: axum::handler::Handler<T, ()>,
+    T: 'static,
+{
+    let router = Router::new().route("/x", get(handler));
+    allocations(router.metered_by(&endpoints(convention)).with_state(()), asks("/x"))
+}
+
+#[test]
+fn a_declared_function_allocates_nothing() {
+    let bare = bare_get(hello::<0>);
+    assert_eq!(declared_get(Convention::Prometheus, hello::<1>), bare);
+    assert_eq!(declared_get(Convention::OpenTelemetry, hello::<2>), bare);
+    assert_eq!(declared_get(Convention::Servant, hello::<3>), bare);
+    assert_eq!(declared_get(Convention::Caddy, hello::<4>), bare);
+}
+
+#[test]
+fn a_function_that_is_declared_again_allocates_once() {
+    let bare = bare_get(hello::<10>);
+    assert_eq!(declared_get(Convention::Prometheus, hello::<11>), bare);
+    assert_eq!(declared_get(Convention::Prometheus, hello::<11>), bare + 1);
+    // As a closure with a size does, which axum clones into an allocation anyway.
+    let text = "hello".to_owned();
+    let closure = move || std::future::ready(text.len().to_string());
+    let bare = bare_get(closure.clone());
+    assert_eq!(declared_get(Convention::Prometheus, closure), bare);
+}
+
+#[test]
+fn a_streamed_response_of_a_declared_router_allocates_once() {
+    let bare = bare_get(streams::<0>);
+    assert_eq!(declared_get(Convention::Prometheus, streams::<1>), bare + 1);
+    assert_eq!(declared_get(Convention::OpenTelemetry, streams::<2>), bare + 1);
+    assert_eq!(declared_get(Convention::Servant, streams::<3>), bare + 1);
+    assert_eq!(declared_get(Convention::Caddy, streams::<4>), bare + 1);
+}
+
+#[test]
+fn a_request_with_a_body_allocates_where_its_bytes_are_counted() {
+    fn declared<const N: u8>(convention: Convention) -> u64 {
+        let router = Router::new().route("/x", post(reads::<N>));
+        allocations(router.metered_by(&endpoints(convention)).with_state(()), sends("/x"))
+    }
+    let bare = axum::Router::new().route("/x", axum::routing::post(reads::<0>)).with_state(());
+    let bare = allocations(bare, sends("/x"));
+    assert_eq!(declared::<1>(Convention::Prometheus), bare + 1);
+    // Its bytes are told with what is known only at the end, so both bodies share them.
+    assert_eq!(declared::<2>(Convention::OpenTelemetry), bare + 2);
+    assert_eq!(declared::<3>(Convention::Servant), bare);
+    assert_eq!(declared::<4>(Convention::Caddy), bare);
+}
+
+#[test]
+fn a_layer_around_a_router_allocates_nothing() {
+    let plain = || axum::Router::new().route("/items/{id}", axum::routing::get(hello::<20>));
+    let bare = allocations(plain().with_state(()), asks("/items/7"));
+    for convention in CONVENTIONS {
+        let layer = Layer::by(&endpoints(convention)).routes(&[("GET", "/items/{id}")]).unwrap();
+        let metered = layer.layer(plain().with_state(()));
+        assert_eq!(allocations(metered, asks("/items/7")), bare, "{convention:?}");
+    }
+}
+
+#[test]
+fn a_layer_by_the_routers_own_method_costs_what_axum_takes_for_any() {
+    fn costs<H, T>(handler: H, expected: u64)
+    where
+        H: axum::handler::Handler<T, ()>,
+        T: 'static,
+    {
+        let plain = || axum::Router::new().route("/x", axum::routing::get(handler.clone()));
+        let bare = bare_get(handler.clone());
+        let nothing = MapRequestLayer::new(|request: Request| request);
+        let by_axum = allocations(plain().layer(nothing).with_state(()), asks("/x")) - bare;
+        assert_eq!(by_axum, expected);
+        for convention in CONVENTIONS {
+            let layer = Layer::by(&endpoints(convention));
+            let by_meter = allocations(plain().layer(layer).with_state(()), asks("/x")) - bare;
+            assert_eq!(by_meter, by_axum, "{convention:?}");
+        }
+    }
+    costs(hello::<30>, 2);
+    let carried = 7_u64;
+    costs(move || std::future::ready(carried.to_string()), 3);
+}
+
+/// A service with bodies of static types allocates nothing at all.
+async fn typed<B: HttpBody>(request: hyper::Request<B>) -> Result<Response<Pieces>, Infallible> {
+    drain(request.into_body()).await;
+    Ok(Response::new(Pieces(3)))
+}
+
+#[test]
+fn a_layer_around_a_service_allocates_nothing_even_for_streams() {
+    let asks = || hyper::Request::new(Pieces(3));
+    assert_eq!(allocations(service_fn(typed::<Pieces>), asks), 0);
+    for (convention, expected) in [
+        (Convention::Prometheus, 0),
+        // A request's bytes are told with what is known only at the end.
+        (Convention::OpenTelemetry, 1),
+        (Convention::Servant, 0),
+        (Convention::Caddy, 0),
+    ] {
+        let endpoints = endpoints(convention);
+        let endpoint = endpoints.declare(&Method::GET, "/");
+        let layer = endpoints.layer(move |_: &hyper::Request<Pieces>| endpoint);
+        let metered = layer.layer(service_fn(typed::<RequestBody<Pieces>>));
+        assert_eq!(allocations(metered, asks), expected, "{convention:?}");
+    }
+}
+
+#[test]
+fn a_layer_around_a_service_allocates_nothing_for_bodies_in_memory() {
+    type Full = http_body_util::Full<Bytes>;
+    let asks = || hyper::Request::new(http_body_util::Empty::<Bytes>::new());
+    for convention in CONVENTIONS {
+        let endpoints = endpoints(convention);
+        let endpoint = endpoints.declare(&Method::GET, "/");
+        let layer = endpoints.layer(move |_: &hyper::Request<_>| endpoint);
+        let metered = layer
+            .layer(service_fn(async |_| Ok::<_, Infallible>(Response::new(Full::from("hello")))));
+        assert_eq!(allocations(metered, asks), 0, "{convention:?}");
+    }
+}
