@@ -7,6 +7,7 @@ use bytes::Buf;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
+use crate::broken;
 use crate::exchange::{Passing, RequestTally};
 
 pin_project! {
@@ -37,8 +38,10 @@ impl<B: Body> Body for RequestBody<B> {
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         let this = self.project();
         let polled = ready!(this.inner.poll_frame(cx));
-        if let (Some(tally), Some(Ok(frame))) = (this.tally, &polled) {
-            tally.add(data_len(frame));
+        match (this.tally, &polled) {
+            (Some(tally), Some(Ok(frame))) => tally.add(data_len(frame)),
+            (_, Some(Err(_))) => broken::tell(),
+            _ => {}
         }
         Poll::Ready(polled)
     }

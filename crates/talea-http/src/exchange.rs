@@ -11,6 +11,7 @@ use http_body::Body;
 use talea::{Bytes, Histogram};
 
 use crate::arrival::Head;
+use crate::broken;
 use crate::meters::{Answer, Arrival, Meters};
 use crate::outcome::Outcome;
 
@@ -27,6 +28,9 @@ pub(crate) struct Exchange {
     busy: bool,
     /// Whether something inside panicked, and was caught there.
     panicked: bool,
+    /// Whether the request has a body, and whether that broke off.
+    has_body: bool,
+    broke_off: bool,
     open: bool,
 }
 
@@ -53,13 +57,16 @@ enum RequestBytes {
     Passing(Arc<AtomicU64>),
 }
 
-/// Counts the bytes of a request's body as they pass.
+/// What goes with a request's body: counts its bytes as they pass.
 #[derive(Debug)]
 pub(crate) enum RequestTally {
     /// Tells them itself, when the body is dropped.
     Tells { bytes: u64, to: &'static Histogram<Bytes> },
     /// Shares them with the exchange.
     Shares(Arc<AtomicU64>),
+    /// Counts nothing: nobody tells them, or they were known when the request arrived. The
+    /// body may break off all the same.
+    Nothing,
 }
 
 /// How a response's body is watched.
@@ -85,6 +92,9 @@ impl Exchange {
         let arrival = meters.arrival(request);
         arrival.in_flight.inc();
         let (bytes, tally) = request_bytes(arrival, request, body);
+        if tally.is_some() {
+            broken::watch();
+        }
         let exchange = Self {
             arrival,
             start: Instant::now(),
@@ -92,6 +102,8 @@ impl Exchange {
             is_head: *request.method == Method::HEAD,
             busy: true,
             panicked: false,
+            has_body: tally.is_some(),
+            broke_off: false,
             open: true,
         };
         (exchange, tally)
@@ -101,12 +113,18 @@ impl Exchange {
     #[inline]
     pub(crate) fn work(&mut self) {
         self.busy = true;
+        if self.has_body {
+            broken::watch();
+        }
     }
 
     /// It has returned.
     #[inline]
     pub(crate) fn rest(&mut self) {
         self.busy = false;
+        if self.has_body && broken::is_told() {
+            self.broke_off = true;
+        }
     }
 
     /// Something inside panicked, and was caught there: whatever the answer is.
@@ -125,9 +143,11 @@ impl Exchange {
     ) -> Option<Ahead> {
         let took = self.start.elapsed();
         let answer = self.answered(Some(status.as_u16()), Some(extensions), took);
-        let whole = match self.panicked {
-            true => Outcome::Panicked,
-            false => Outcome::of_status(status.as_u16()),
+        let whole = match Outcome::of_status(status.as_u16()) {
+            _ if self.panicked => Outcome::Panicked,
+            // Whoever answers, nobody hears it.
+            Outcome::Complete if self.broke_off => Outcome::Aborted,
+            outcome => outcome,
         };
         let passed = match watch {
             _ if self.is_head || has_no_body(status) => 0,
@@ -281,6 +301,7 @@ impl RequestTally {
             Self::Shares(bytes) => {
                 bytes.fetch_add(passed, Relaxed);
             }
+            Self::Nothing => {}
         }
     }
 }
@@ -301,10 +322,14 @@ fn request_bytes(
     body: &impl Body,
 ) -> (RequestBytes, Option<RequestTally>) {
     let families = arrival.families();
+    let has_body = !body.is_end_stream();
     if families.declared_request_size {
-        (RequestBytes::Known(declared_size(request)), None)
-    } else if families.request_size.is_none() || body.is_end_stream() {
+        let tally = has_body.then_some(RequestTally::Nothing);
+        (RequestBytes::Known(declared_size(request)), tally)
+    } else if !has_body {
         (RequestBytes::Known(0), None)
+    } else if families.request_size.is_none() {
+        (RequestBytes::Told, Some(RequestTally::Nothing))
     } else if let Some(to) = arrival.request_size {
         (RequestBytes::Told, Some(RequestTally::Tells { bytes: 0, to }))
     } else {

@@ -36,11 +36,12 @@
 //! |---|---|---|
 //! | a new one on axum | [`axum::Router`] in place of axum's own | none |
 //! | an `axum::Router` that exists | [`axum::Layer`], around it from outside with its routes listed | none |
-//! | the same, in less words | [`axum::Layer`] by `Router::layer` | axum's own 3 |
+//! | the same, in fewer words | [`axum::Layer`] by `Router::layer` | axum's own 2 or 3 |
 //! | hyper, or any tower service | [`Endpoints::layer`] | none |
 //!
-//! These are for bodies that are empty or in memory. With axum's types each body that is
-//! watched as it passes is one more; see [`axum::Router`].
+//! These are for requests without a body, and responses whose body is in memory. With axum's
+//! types each body that is watched as it passes is one more, see [`axum::Router`]; a request's
+//! body one by [`Convention::OpenTelemetry`], whose sizes are told by the status.
 //!
 //! # Scrapes
 //!
@@ -53,6 +54,7 @@
 mod arrival;
 pub mod axum;
 mod body;
+mod broken;
 mod case;
 mod convention;
 mod endpoints;

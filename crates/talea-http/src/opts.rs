@@ -157,7 +157,8 @@ impl Opts {
     }
 
     /// After how long somebody outside gives requests up: one that is dropped no sooner than
-    /// that counts as timed out, one that is dropped sooner as aborted. Default: never. A
+    /// that counts as timed out, one that is dropped sooner as aborted. Say clearly less than
+    /// the limit itself, a tenth less, since the meter's clock starts later. Default: never. A
     /// time-out that stands inside of the meter, as one that is
     /// [layered](crate::axum::Router::layer) does, need not be told here: it answers, and
     /// responses of status 408 and 504 count as timed out.

@@ -56,8 +56,8 @@ cases! {
 
     a_reset_in_the_middle_of_a_request_is_aborted:
         post("/reads-on").by(ResetsInRequest).http2().reads(None).ends(Aborted);
-    an_answer_to_a_request_that_broke_off_is_told_as_it_is:
-        post("/reads").by(ResetsInRequest).reads(None).is(400);
+    an_answer_to_a_request_that_broke_off_is_aborted:
+        post("/reads").by(ResetsInRequest).reads(None).is(400).ends(Aborted);
     a_reset_in_the_middle_of_both_bodies_is_aborted:
         post("/echoes").by(ResetsInRequest).reads(None).is(200).sends(None).ends(Aborted);
     a_reset_while_the_handler_runs_is_aborted: get("/never").by(ResetsWhileItWaits).ends(Aborted);
