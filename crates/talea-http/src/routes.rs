@@ -4,8 +4,8 @@ use std::collections::hash_map::RandomState;
 use std::error::Error;
 use std::fmt;
 use std::hash::BuildHasher;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, OnceLock};
 
 use http::Method;
 use talea::HttpMethod;
@@ -14,13 +14,16 @@ use crate::endpoints::{Endpoint, Endpoints};
 use crate::meters::Meters;
 use crate::status::OTHER;
 
-/// The endpoints of the routes that were listed or met. Clones share those that are met.
-#[derive(Clone)]
+/// The endpoints of the routes that were listed or met. It is two pointers, since services are
+/// cloned for each request; what they point to lives as long as the program, as endpoints do.
+#[derive(Clone, Copy)]
 pub(crate) struct Routes {
-    table: Arc<Table>,
+    table: &'static Table,
     /// The templates of the listed ones, by the paths that they match.
-    paths: Arc<matchit::Router<Arc<str>>>,
+    paths: &'static Paths,
 }
+
+type Paths = matchit::Router<&'static str>;
 
 /// Routes by their template, in an open table that only fills up.
 struct Table {
@@ -75,11 +78,12 @@ impl Routes {
             unmatched: endpoints.unmatched(),
             beyond: OnceLock::new(),
         };
-        Self { table: Arc::new(table), paths: Arc::default() }
+        Self { table: Box::leak(Box::new(table)), paths: Box::leak(Box::default()) }
     }
 
     /// Lists routes, before any is met.
     pub(crate) fn list(&mut self, routes: &[(&str, &str)]) -> Result<(), RouteError> {
+        let mut paths = self.paths.clone();
         let mut templates: Vec<&str> = Vec::new();
         for &(method, template) in routes {
             let fail = |reason: String| RouteError {
@@ -93,12 +97,13 @@ impl Routes {
                 )));
             }
             if !templates.contains(&template) {
-                let paths = Arc::make_mut(&mut self.paths);
-                let inserted = paths.insert(template, Arc::from(template));
+                let lasting: &'static str = template.to_owned().leak();
+                let inserted = paths.insert(template, lasting);
                 inserted.map_err(|error| fail(format!("{error}; write it as in the router")))?;
                 templates.push(template);
             }
         }
+        self.paths = Box::leak(Box::new(paths));
         for template in templates {
             let methods = routes.iter().filter(|(_, other)| *other == template);
             let methods: Vec<&str> = methods.map(|(method, _)| *method).collect();

@@ -7,25 +7,24 @@ use std::task::{Context, Poll};
 
 use ::axum::extract::Request;
 use ::axum::response::{IntoResponse, Response};
-use talea::HttpMethod;
 use tower_layer::Layer;
 use tower_service::Service;
 
 use super::future::OfService;
-use super::site::Sites;
+use super::site::{ByMethod, Sites};
 
 /// A layer with a meter around it.
 #[derive(Clone, Debug)]
 pub(super) struct MeteredLayer<L> {
     layer: L,
-    sites: &'static Sites,
+    sites: &'static ByMethod,
 }
 
 impl<L> MeteredLayer<L> {
     /// Around a layer that is put around these endpoints.
-    pub(super) fn new(layer: L, sites: Sites) -> Self {
+    pub(super) fn new(layer: L, sites: &Sites) -> Self {
         // They live as long as the program, and so does what finds them.
-        Self { layer, sites: Box::leak(Box::new(sites)) }
+        Self { layer, sites: Box::leak(Box::new(sites.by_method())) }
     }
 }
 
@@ -40,7 +39,7 @@ impl<L: Layer<S>, S> Layer<S> for MeteredLayer<L> {
 #[derive(Clone, Debug)]
 pub(super) struct MeteredService<S> {
     inner: S,
-    sites: &'static Sites,
+    sites: &'static ByMethod,
 }
 
 impl<S> Service<Request> for MeteredService<S>
@@ -59,7 +58,7 @@ where
 
     #[inline]
     fn call(&mut self, mut request: Request) -> Self::Future {
-        let site = self.sites.of(HttpMethod::of(request.method().as_str()));
+        let site = self.sites.of(request.method());
         let exchange = site.and_then(|site| site.start(&mut request));
         OfService::call(exchange, || self.inner.call(request))
     }

@@ -54,13 +54,13 @@ use crate::routes::{RouteError, Routes};
 ///
 /// The layer itself finds the route by its address, not by its text, and costs what
 /// [`Router`](super::Router) says.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Layer {
     routes: Routes,
 }
 
 /// A metered service, by a [`Layer`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Metered<S> {
     inner: S,
     routes: Routes,
@@ -102,7 +102,7 @@ impl<S> tower_layer::Layer<S> for Layer {
     type Service = Metered<S>;
 
     fn layer(&self, inner: S) -> Metered<S> {
-        Metered { inner, routes: self.routes.clone() }
+        Metered { inner, routes: self.routes }
     }
 }
 

@@ -203,7 +203,7 @@ where
                 Meters { declared: false, rest: false } => inner.layer(layer),
                 Meters { declared, rest } => inner.layer(MeteredLayer::new(
                     layer,
-                    Sites {
+                    &Sites {
                         declared: if declared { around.declared } else { Vec::new() },
                         rest: if rest { around.rest } else { Vec::new() },
                     },
@@ -236,7 +236,7 @@ where
             let inner = build(Meters { declared: false, rest });
             match declared {
                 false => inner.route_layer(layer),
-                true => inner.route_layer(MeteredLayer::new(layer, around)),
+                true => inner.route_layer(MeteredLayer::new(layer, &around)),
             }
         });
         Self { sites, build, ..self }

@@ -410,7 +410,7 @@ where
         let around = sites.clone();
         let build: Build<S> = Box::new(move |metered| match metered {
             false => build(false).layer(layer),
-            true => build(false).layer(MeteredLayer::new(layer, around)),
+            true => build(false).layer(MeteredLayer::new(layer, &around)),
         });
         Self { build, sites, layers_rest: true, ..self }
     }

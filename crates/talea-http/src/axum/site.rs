@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use ::axum::extract::Request;
+use ::axum::http::Method;
 use talea::HttpMethod;
 
 use super::future::count;
@@ -70,15 +71,34 @@ impl Sites {
         self.rest.extend(other.rest);
     }
 
-    /// The endpoint that answers a method.
-    #[inline]
-    pub(super) fn of(&self, method: HttpMethod) -> Option<&'static Site> {
+    /// The endpoint that answers each method.
+    pub(super) fn by_method(&self) -> ByMethod {
         let declared = |method| self.declared.iter().find(|(declared, _)| *declared == method);
-        let found = declared(method).or_else(|| match method {
-            HttpMethod::Head => declared(HttpMethod::Get),
-            _ => None,
-        });
-        found.map(|&(_, site)| site).or_else(|| self.rest.first().copied())
+        ByMethod(std::array::from_fn(|n| {
+            let method = HttpMethod::ALL[n];
+            let found = declared(method).or_else(|| match method {
+                HttpMethod::Head => declared(HttpMethod::Get),
+                _ => None,
+            });
+            found.map(|&(_, site)| site).or_else(|| self.rest.first().copied())
+        }))
+    }
+}
+
+/// Endpoints in the order of [`HttpMethod::ALL`].
+#[derive(Clone, Debug)]
+pub(super) struct ByMethod([Option<&'static Site>; HttpMethod::ALL.len()]);
+
+impl ByMethod {
+    /// The one that answers a method.
+    #[inline]
+    pub(super) fn of(&self, method: &Method) -> Option<&'static Site> {
+        // Most requests are.
+        let method = match *method == Method::GET {
+            true => HttpMethod::Get,
+            false => HttpMethod::of(method.as_str()),
+        };
+        self.0[method as usize]
     }
 }
 
