@@ -44,7 +44,7 @@ test-long: test
 	TALEA_KILLS=300 $(CARGO) test --release --locked -p talea -p talea-tests \
 		--test killed_observers --test native
 	TALEA_PROMETHEUS=$$(scripts/prometheus) $(CARGO) test --release --locked -p talea-tests \
-		--test current
+		--test current --test dashboard
 	$(MODELS) LOOM_MAX_PREEMPTIONS=3 $(MODEL_TEST)
 	scripts/miri
 	scripts/fuzz 30

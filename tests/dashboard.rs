@@ -100,11 +100,7 @@ impl Asked {
 
     /// It finds a number, and one that is not zero if the load makes it so.
     async fn finds(&self, what: &str, query: &str, legend: &[&str], more_than_zero: bool) {
-        // What tokio tells need not have it.
-        let labels: Vec<&str> = grouped_by(query)
-            .chain(legend.iter().copied())
-            .filter(|label| *label != "runtime")
-            .collect();
+        let labels: Vec<&str> = grouped_by(query).chain(legend.iter().copied()).collect();
         let began = Instant::now();
         let good = |x: &f64| x.is_finite() && (*x != 0.0 || !more_than_zero);
         loop {

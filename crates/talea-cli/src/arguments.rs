@@ -24,7 +24,7 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Make load on a service, and count every request and answer
-    Load(LoadArguments),
+    Load(Box<LoadArguments>),
     /// Run load cases against the items API, sample its metrics, and write a report
     Study(StudyArguments),
     /// Check a text of metrics against its format, and say what to write instead

@@ -45,7 +45,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("http://{}/metrics", metrics.local_addr());
     loop {
         let (stream, _) = listener.accept().await?;
-        let service = TowerToHyperService::new(service.clone());
+        let service = TowerToHyperService::new(service);
         tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
     }
 }

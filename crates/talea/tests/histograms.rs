@@ -199,6 +199,9 @@ fn those_that_have_other_buckets_are_not_merged() {
     }
 }
 
+/// The format's default zero threshold, 2^−128, below all whole numbers but 0.
+const NONE: f64 = f64::from_bits((1023 - 128) << 52);
+
 #[test]
 fn zero_widens_where_there_are_too_many_buckets_and_only_then() {
     let registry = Registry::for_test().unwrap();
@@ -210,7 +213,7 @@ fn zero_widens_where_there_are_too_many_buckets_and_only_then() {
     observe(1);
     observe(300);
     let native = told();
-    assert_eq!((native.zero_threshold(), native.zero_count(), native.schema()), (0.0, 0, 3));
+    assert_eq!((native.zero_threshold(), native.zero_count(), native.schema()), (NONE, 0, 3));
 
     // More and more octaves below the widest zero: those above stay as fine as they are.
     (0..13).for_each(|bit| (8..16).for_each(|n| observe((n << bit) >> 3)));
@@ -235,7 +238,7 @@ fn without_a_wide_zero_nothing_but_zero_is_zero() {
     things.observe(0);
     let shown = shown(&registry, "x");
     let native = shown.native().unwrap();
-    assert_eq!((native.zero_threshold(), native.zero_count(), native.count()), (0.0, 1, 65));
+    assert_eq!((native.zero_threshold(), native.zero_count(), native.count()), (NONE, 1, 65));
 }
 
 #[test]

@@ -95,7 +95,9 @@ fn an_empty_native_histogram_is_one_by_a_span_of_nothing() {
         let things: Histogram<Things> = registry.register(opts(bucketing)).unwrap();
         let found = || protobuf::histogram(&registry.snapshot(), "x");
         assert_eq!(found().positive_span, [span(0, 0)]);
-        assert_eq!((found().schema, found().zero_threshold, found().count), (Some(3), 0.0, 0));
+        assert_eq!((found().schema, found().count), (Some(3), 0));
+        // By this too, for scrapers that look for it.
+        assert_eq!(found().zero_threshold, 2f64.powi(-128));
         things.observe(0);
         assert_eq!(found().positive_span, [span(0, 0)], "zero is in no bucket");
         assert_eq!((found().zero_count, found().count), (1, 1));

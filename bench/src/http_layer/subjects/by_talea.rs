@@ -44,7 +44,7 @@ pub(super) fn existing(case: Case) -> Result<Box<dyn Work>> {
 pub(super) fn per_layer(case: Case) -> Result<Box<dyn Work>> {
     let registry = Registry::new()?;
     let layer = Layer::new(&registry)?;
-    let metered = |router: Router, _| router.layer(layer_fn(Passing)).layer(layer.clone());
+    let metered = |router: Router, _| router.layer(layer_fn(Passing)).layer(layer);
     let router = (0..case.layers).fold(handled(case), metered);
     counted(router.with_state(()), case, registry, case.layers as u64)
 }

@@ -59,8 +59,7 @@ impl Dispatch {
         let crew = Arc::new(Crew::default());
         let (sender, receiver) = async_channel::unbounded();
         let mut hired = Hired { clients: Vec::new(), starved: 0 };
-        let mut sent = 0;
-        for offset in self.arrivals.offsets(self.plan.plan.seed) {
+        for (sent, offset) in (0..).zip(self.arrivals.offsets(self.plan.plan.seed)) {
             let intended = self.plan.started + offset;
             if !self.wait_until(intended) {
                 break;
@@ -78,7 +77,6 @@ impl Dispatch {
             }
             // It is never full, and open as long as there is a receiver, which is here.
             let _ = sender.try_send(intended);
-            sent += 1;
         }
         hired
     }

@@ -373,6 +373,16 @@ mod tests {
     }
 
     #[test]
+    fn the_one_in_the_docs_is_one() {
+        let docs = include_str!("../../../../docs/load.md");
+        let text = docs.split("```toml").nth(1).and_then(|rest| rest.split("```").next());
+        let scenario = Scenario::parse("docs/load.md", text.unwrap()).unwrap();
+        assert_eq!(scenario.told(), "order, GET /orders/{order}, PUT /notes/{order}");
+        let body = scenario.steps[2].body.as_ref().and_then(Template::constant);
+        assert_eq!(body, Some("as text, {not a variable}"));
+    }
+
+    #[test]
     fn a_step_has_all_that_a_request_can_have() {
         let text = r#"
             name = "shop"

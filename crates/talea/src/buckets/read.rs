@@ -41,10 +41,9 @@ impl Grid {
         });
         let mut native = NativeBuckets {
             schema,
-            zero_threshold: match self.layout.numbers {
-                Numbers::Whole => 0.0,
-                Numbers::Floats => FLOAT_ZERO,
-            },
+            // The format's default, which holds no whole number but 0. Some scrapers tell by it
+            // that there are native buckets.
+            zero_threshold: FLOAT_ZERO,
             ..NativeBuckets::default()
         };
         for (place, count) in found {
