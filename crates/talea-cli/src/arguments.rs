@@ -71,12 +71,9 @@ pub struct LoadArguments {
     /// Open a connection for each request
     #[arg(long, conflicts_with = "http2")]
     pub no_keep_alive: bool,
-    /// Trust the certificates in a PEM file, rather than those that the system trusts
-    #[arg(long, value_name = "FILE")]
-    pub ca: Option<PathBuf>,
-    /// Trust any certificate
-    #[arg(long, conflicts_with = "ca")]
-    pub insecure: bool,
+    /// Whose certificates are trusted.
+    #[command(flatten)]
+    pub tls: Tls,
     /// Make load for a while before, which is not counted
     #[arg(long, value_name = "TIME", value_parser = patience)]
     pub warm_up: Option<Duration>,
@@ -95,6 +92,17 @@ pub struct LoadArguments {
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Whose certificates are trusted, where a URL is `https`.
+#[derive(Debug, Args)]
+pub struct Tls {
+    /// Trust the certificates in a PEM file, rather than those that the system trusts
+    #[arg(long, value_name = "FILE")]
+    pub ca: Option<PathBuf>,
+    /// Trust any certificate
+    #[arg(long, conflicts_with = "ca")]
+    pub insecure: bool,
 }
 
 /// Arguments of `talea study`.
@@ -141,6 +149,9 @@ pub struct CheckArguments {
     /// has a line # EOF
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<CheckedFormat>,
+    /// Whose certificates are trusted.
+    #[command(flatten)]
+    pub tls: Tls,
     /// Fail on advice too
     #[arg(long)]
     pub strict: bool,

@@ -12,6 +12,7 @@
 
 pub mod arguments;
 pub mod check;
+pub mod connect;
 pub mod descriptors;
 pub mod figures;
 pub mod load;

@@ -1,5 +1,7 @@
 //! `talea check`: the real program on files, standard input and URLs.
 
+mod server;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -108,9 +110,9 @@ fn what_cannot_be_read_is_told_with_its_reason() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("line 2 is not UTF-8"), "{output:?}");
 
-    let https = check("", &["https://localhost/metrics"]);
-    assert_eq!(https.status.code(), Some(2));
-    assert!(stderr(&https).contains("only http"), "{https:?}");
+    let ftp = check("", &["ftp://localhost/metrics"]);
+    assert_eq!(ftp.status.code(), Some(2));
+    assert!(stderr(&ftp).contains("http and https are spoken"), "{ftp:?}");
 }
 
 /// Serves one answer, and gives its URL and the head of the request.
@@ -166,4 +168,26 @@ fn a_url_is_checked_as_what_it_says_it_is() {
     let output = check("", &["http://127.0.0.1:1/metrics"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("cannot be reached"), "{output:?}");
+}
+
+#[test]
+fn a_url_may_be_served_over_tls() {
+    let certificate = server::Certificate::new();
+    let server = server::Server::start(Some(&certificate), async |_| {
+        let mut answer = server::text("# HELP a A.\n# TYPE a gauge\na 1\n");
+        let text = hyper::header::HeaderValue::from_static("text/plain; version=0.0.4");
+        answer.headers_mut().insert("content-type", text);
+        answer
+    });
+    let url = format!("https://{}/metrics", server.address);
+    let ca = certificate.pem.to_str().unwrap();
+    for arguments in [vec![url.as_str(), "--ca", ca], vec![url.as_str(), "--insecure"]] {
+        let output = check("", &arguments);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+    }
+    let other = server::Certificate::new();
+    let output = check("", &[&url, "--ca", other.pem.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("--insecure"), "{output:?}");
+    assert_eq!(server.requests(), 2);
 }

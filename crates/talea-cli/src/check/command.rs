@@ -19,7 +19,7 @@ pub async fn run(arguments: &CheckArguments, mut stop: Stop) -> Result<Ending> {
     let source = &arguments.source;
     let wanted = arguments.format.map(Syntax::from);
     let read = tokio::select! {
-        read = source.read(wanted) => read?,
+        read = source.read(wanted, &arguments.tls) => read?,
         () = stop.requested() => return Ok(Ending::Interrupted),
     };
     let syntax = wanted.or(read.syntax).unwrap_or_else(|| Syntax::of_text(&read.text));

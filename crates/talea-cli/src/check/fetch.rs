@@ -7,25 +7,33 @@ use http_body_util::{BodyExt, Empty};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
+use hyper::http::uri::{Authority, Scheme};
 use hyper::{Request, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use talea::parse::Syntax;
 use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::ServerName;
+
+use crate::arguments::Tls;
+use crate::connect::{self, Stream, Trust};
 
 /// How long connecting and answering may take together.
 const WITHIN: Duration = Duration::from_secs(30);
 
 /// What a URL answers, and the format that it says this is.
-pub(super) async fn fetch(url: &Uri, wanted: Option<Syntax>) -> Result<(Vec<u8>, Option<Syntax>)> {
-    let answer = tokio::time::timeout(WITHIN, get(url, wanted)).await;
+pub(super) async fn fetch(
+    url: &Uri,
+    wanted: Option<Syntax>,
+    tls: &Tls,
+) -> Result<(Vec<u8>, Option<Syntax>)> {
+    let answer = tokio::time::timeout(WITHIN, get(url, wanted, tls)).await;
     answer.context("no answer in 30 s")?
 }
 
-async fn get(url: &Uri, wanted: Option<Syntax>) -> Result<(Vec<u8>, Option<Syntax>)> {
+async fn get(url: &Uri, wanted: Option<Syntax>, tls: &Tls) -> Result<(Vec<u8>, Option<Syntax>)> {
     let authority = url.authority().context("no host")?;
-    let host = authority.host().trim_matches(['[', ']']);
-    let stream = TcpStream::connect((host, authority.port_u16().unwrap_or(80))).await;
-    let stream = stream.context("cannot be reached: is the service up, and the URL right?")?;
+    let stream = connect(url, authority, tls).await?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     // It ends with the answer; what went wrong is told there too.
     tokio::spawn(connection);
@@ -47,6 +55,24 @@ async fn get(url: &Uri, wanted: Option<Syntax>) -> Result<(Vec<u8>, Option<Synta
     }
     let body = answer.into_body().collect().await.context("the answer ends too early")?;
     Ok((body.to_bytes().into(), syntax))
+}
+
+async fn connect(url: &Uri, authority: &Authority, tls: &Tls) -> Result<Stream> {
+    let is_https = url.scheme() == Some(&Scheme::HTTPS);
+    let host = authority.host().trim_matches(['[', ']']);
+    let port = authority.port_u16().unwrap_or(if is_https { 443 } else { 80 });
+    let stream = TcpStream::connect((host, port)).await;
+    let stream = stream.context("cannot be reached: is the service up, and the URL right?")?;
+    if !is_https {
+        return Ok(Stream::Plain(stream));
+    }
+    let config = connect::config(Trust::of(tls.ca.as_deref(), tls.insecure), "http/1.1")?;
+    let name = ServerName::try_from(host.to_owned()).context("the host has no name for TLS")?;
+    let stream = TlsConnector::from(config).connect(name, stream).await;
+    let stream = stream.context(
+        "no TLS: name its certificate's issuer with --ca FILE, or take any with --insecure",
+    )?;
+    Ok(Stream::Tls(Box::new(stream)))
 }
 
 /// As Prometheus has it: OpenMetrics first, where both will do.

@@ -10,13 +10,14 @@ use hyper::Uri;
 use talea::parse::Syntax;
 
 use super::fetch::fetch;
+use crate::arguments::Tls;
 
 /// A file, a URL or standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// Standard input, `-`.
     Input,
-    /// An `http://` URL.
+    /// An `http://` or `https://` URL.
     Url(Uri),
     /// A file.
     File(PathBuf),
@@ -30,9 +31,9 @@ pub(super) struct Text {
 
 impl Source {
     /// Reads all of it. `wanted` is the only format to ask for, if there is one.
-    pub(super) async fn read(&self, wanted: Option<Syntax>) -> Result<Text> {
+    pub(super) async fn read(&self, wanted: Option<Syntax>, tls: &Tls) -> Result<Text> {
         let (bytes, syntax) = match self {
-            Self::Url(url) => fetch(url, wanted).await.with_context(|| self.to_string())?,
+            Self::Url(url) => fetch(url, wanted, tls).await.with_context(|| self.to_string())?,
             Self::File(path) => (std::fs::read(path).with_context(|| self.to_string())?, None),
             Self::Input => (input().await?, None),
         };
@@ -70,8 +71,8 @@ impl FromStr for Source {
             return Ok(Self::File(text.into()));
         };
         const EXPECTED: &str = "expected a file, or a URL such as http://127.0.0.1:9100/metrics";
-        if scheme != "http" {
-            return Err(format!("found scheme {scheme}, only http is spoken; {EXPECTED}"));
+        if !["http", "https"].contains(&scheme) {
+            return Err(format!("found scheme {scheme}, http and https are spoken; {EXPECTED}"));
         }
         let url: Uri = text.parse().map_err(|error| format!("{error}; {EXPECTED}"))?;
         match url.authority() {

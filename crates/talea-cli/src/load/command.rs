@@ -7,9 +7,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 
 use super::rounds::Rounds;
+use super::samples;
 use super::{Arrivals, Meters, Model, Outcome, Plan, Protocol, Stage, Summary, Target, Until};
-use super::{samples, tls};
-use crate::arguments::LoadArguments;
+use crate::arguments::{LoadArguments, Tls};
+use crate::connect::{self, Trust};
 use crate::descriptors;
 use crate::progress::Progress;
 use crate::scenario::Scenario;
@@ -104,12 +105,9 @@ fn plan(arguments: &LoadArguments) -> Result<Plan> {
     let target = match arguments.url.is_https() {
         false => arguments.url.clone(),
         true => {
-            let trust = match (&arguments.ca, arguments.insecure) {
-                (_, true) => tls::Trust::Any,
-                (Some(path), false) => tls::Trust::File(path),
-                (None, false) => tls::Trust::System,
-            };
-            arguments.url.clone().over(tls::config(trust, protocol)?)
+            let Tls { ca, insecure } = &arguments.tls;
+            let trust = Trust::of(ca.as_deref(), *insecure);
+            arguments.url.clone().over(connect::config(trust, protocol.alpn())?)
         }
     };
     Ok(Plan {

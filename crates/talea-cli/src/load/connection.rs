@@ -17,7 +17,7 @@ use hyper::client::conn::{TrySendError, http1, http2};
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 
-use super::stream::Stream;
+use crate::connect::Stream;
 
 /// The protocol that a load speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,14 @@ impl Protocol {
     /// Whether a connection serves more than one request.
     pub fn keeps_alive(self) -> bool {
         self != Self::Http1 { keep_alive: false }
+    }
+
+    /// What TLS calls it (RFC 7301).
+    pub fn alpn(self) -> &'static str {
+        match self {
+            Self::Http1 { .. } => "http/1.1",
+            Self::Http2 => "h2",
+        }
     }
 }
 

@@ -20,11 +20,9 @@ mod patience;
 mod request;
 mod rounds;
 pub mod samples;
-mod stream;
 mod summary;
 mod tally;
 mod target;
-pub mod tls;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

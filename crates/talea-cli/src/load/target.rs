@@ -14,7 +14,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use super::stream::Stream;
+use crate::connect::Stream;
 
 /// An `http://` or `https://` URL, taken apart once.
 #[derive(Clone, Debug)]

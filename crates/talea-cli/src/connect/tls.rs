@@ -1,4 +1,4 @@
-//! Whom a client trusts.
+//! TLS: whom a client trusts.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,8 +16,6 @@ use tokio_rustls::rustls::{
     ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
 
-use super::connection::Protocol;
-
 /// Which certificates are taken.
 #[derive(Clone, Copy, Debug)]
 pub enum Trust<'a> {
@@ -29,11 +27,22 @@ pub enum Trust<'a> {
     Any,
 }
 
-/// What TLS connections are opened with.
+impl<'a> Trust<'a> {
+    /// What the command line says.
+    pub fn of(ca: Option<&'a Path>, insecure: bool) -> Self {
+        match (ca, insecure) {
+            (_, true) => Self::Any,
+            (Some(path), false) => Self::File(path),
+            (None, false) => Self::System,
+        }
+    }
+}
+
+/// What TLS connections are opened with that speak one protocol, such as `http/1.1` or `h2`.
 ///
 /// # Errors
 /// When the file has no certificate, or the system none.
-pub fn config(trust: Trust<'_>, protocol: Protocol) -> Result<Arc<ClientConfig>> {
+pub fn config(trust: Trust<'_>, protocol: &str) -> Result<Arc<ClientConfig>> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()?;
@@ -45,10 +54,7 @@ pub fn config(trust: Trust<'_>, protocol: Protocol) -> Result<Arc<ClientConfig>>
         Trust::System => builder.with_root_certificates(system()?).with_no_client_auth(),
         Trust::File(path) => builder.with_root_certificates(file(path)?).with_no_client_auth(),
     };
-    config.alpn_protocols = match protocol {
-        Protocol::Http1 { .. } => vec![b"http/1.1".to_vec()],
-        Protocol::Http2 => vec![b"h2".to_vec()],
-    };
+    config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
     Ok(Arc::new(config))
 }
 
