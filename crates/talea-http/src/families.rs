@@ -124,6 +124,12 @@ impl Registering<'_> {
         let Opts { hosts, of_request, of_response, constants, .. } = self.opts;
         let host = (!hosts.is_empty()).then_some((self.set.host, Source::Host));
         let mut labels = told.labels.to_vec();
+        let mut durations = [self.set.to_head, self.set.to_end].into_iter().flatten();
+        let is_duration = durations.any(|duration| duration.name == told.name);
+        let has_status = labels.iter().any(|(_, source)| *source == Source::Status);
+        if self.opts.durations_by_status && is_duration && !has_status {
+            labels.push(("status", Source::Status));
+        }
         labels.extend(host);
         let names = of_request.iter().enumerate();
         labels.extend(names.map(|(n, label)| (label.name.as_str(), Source::Request(n))));

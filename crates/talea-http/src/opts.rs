@@ -37,6 +37,7 @@ pub struct Opts {
     pub(crate) prefix: String,
     pub(crate) server: Option<String>,
     pub(crate) status: StatusLabel,
+    pub(crate) durations_by_status: bool,
     pub(crate) durations: Option<Vec<f64>>,
     pub(crate) sizes: Option<Vec<f64>>,
     pub(crate) bucketing: Bucketing,
@@ -78,6 +79,14 @@ impl Opts {
     /// [`StatusLabel::Class`]. Other conventions have a way of their own.
     pub fn status_label(mut self, status: StatusLabel) -> Self {
         self.status = status;
+        self
+    }
+
+    /// Whether durations are told by the status too, so that an objective can be of successes
+    /// alone: a histogram for each endpoint and status. Default: no, by
+    /// [`Convention::Prometheus`] and [`Convention::Servant`]; others always do.
+    pub fn durations_by_status(mut self, by_status: bool) -> Self {
+        self.durations_by_status = by_status;
         self
     }
 

@@ -315,6 +315,20 @@ async fn labels_of_ones_own_are_on_every_metric() {
     }
 }
 
+#[tokio::test]
+async fn durations_are_told_by_the_status_where_that_is_asked_for() {
+    let registry = Registry::for_test().unwrap();
+    let app = app(&registry, Opts::new().durations_by_status(true));
+    ask_all(&app).await;
+    let snapshot = registry.snapshot();
+    for duration in ["http_request_duration_seconds", "http_exchange_duration_seconds"] {
+        for (status, expected) in [("2xx", 3), ("4xx", 2), ("5xx", 2), ("3xx", 0)] {
+            let found = snapshot.histogram(duration, &[("status", status)]).unwrap();
+            assert_eq!(found.count(), expected, "{duration} {status}");
+        }
+    }
+}
+
 #[test]
 fn a_label_without_fixed_values_is_refused_with_the_remedy() {
     let registry = Registry::for_test().unwrap();
