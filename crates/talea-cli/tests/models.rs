@@ -1,5 +1,6 @@
 //! `talea load`: models, protocols and scenarios, against a real server that counts.
 
+mod samples;
 mod server;
 
 use std::io::Write;
@@ -237,34 +238,13 @@ fn what_is_missing_on_the_command_line_is_named() {
     }
 }
 
-/// A request in a sample file, in seconds.
-struct Sample {
-    intended: f64,
-    started: f64,
-    took: f64,
-}
-
-fn samples(path: &Path) -> Vec<Sample> {
-    let text = std::fs::read_to_string(path).unwrap();
-    let mut lines = text.lines();
-    let header = "round,client,step,intended_us,started_us,took_us,status,failure";
-    assert_eq!(lines.next(), Some(header));
-    let sample = |line: &str| {
-        let fields: Vec<&str> = line.split(',').collect();
-        assert_eq!((fields[0], fields[2], fields[6], fields[7]), ("1", "hello", "200", ""));
-        let seconds = |n: usize| fields[n].parse::<f64>().unwrap() / 1e6;
-        Sample { intended: seconds(3), started: seconds(4), took: seconds(5) }
-    };
-    lines.map(sample).collect()
-}
-
 #[test]
 fn samples_are_as_many_as_requests() {
     let hello = Hello::new(None);
     let path = hello.folder.path().join("samples.csv");
     let arguments = ["--rate", "100", "--for", "1s", "--samples", path.to_str().unwrap()];
     let summary = hello.loaded(&arguments);
-    let samples = samples(&path);
+    let samples = samples::read(&path);
     assert_eq!(samples.len() as u64, summary["requests_sent"].as_u64().unwrap());
     for (n, sample) in samples.iter().enumerate() {
         assert!((sample.intended - n as f64 * 0.01).abs() < 1e-4);

@@ -1,6 +1,7 @@
 //! Queues: response times of `talea load` against a server whose queue is known. The tests take
 //! turns, so that none disturbs another's times.
 
+mod samples;
 mod server;
 
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use std::process::{Command, Output};
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
+use samples::Sample;
 use serde_json::Value;
 use server::{Server, text};
 use tokio::sync::oneshot;
@@ -34,27 +36,6 @@ fn load(server: &Server, folder: &Path, arguments: &[&str]) -> Output {
 
 fn summary(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
-}
-
-/// A request in a sample file, in seconds.
-struct Sample {
-    intended: f64,
-    started: f64,
-    took: f64,
-}
-
-fn samples(path: &Path) -> Vec<Sample> {
-    let text = std::fs::read_to_string(path).unwrap();
-    let mut lines = text.lines();
-    let header = "round,client,step,intended_us,started_us,took_us,status,failure";
-    assert_eq!(lines.next(), Some(header));
-    let sample = |line: &str| {
-        let fields: Vec<&str> = line.split(',').collect();
-        assert_eq!((fields[0], fields[2], fields[6], fields[7]), ("1", "hello", "200", ""));
-        let seconds = |n: usize| fields[n].parse::<f64>().unwrap() / 1e6;
-        Sample { intended: seconds(3), started: seconds(4), took: seconds(5) }
-    };
-    lines.map(sample).collect()
 }
 
 /// A server with one worker, which takes 10 ms for each request, one after the other: what
@@ -131,7 +112,7 @@ fn agrees_with_lindley(arguments: &[&str], of: fn(&Sample) -> (f64, f64)) {
         let output = load(&server, folder.path(), &[&files, arguments].concat());
         let summary = summary(&output);
         assert_eq!(summary["answers"].as_u64(), Some(server.requests()));
-        let quantiles = against_lindley(&mut samples(&csv), of);
+        let quantiles = against_lindley(&mut samples::read(&csv), of);
         let off = |(measured, expected): &(f64, f64)| (measured / expected - 1.0).abs();
         if quantiles.iter().all(|quantile| off(quantile) < 0.03) {
             return;
