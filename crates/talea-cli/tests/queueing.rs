@@ -94,7 +94,8 @@ fn against_lindley(samples: &mut [Sample], of: fn(&Sample) -> (f64, f64)) -> Vec
     let at = |times: &[f64], quantile: f64| {
         times[((times.len() as f64 * quantile) as usize).min(times.len() - 1)]
     };
-    let way = at(&ways, 0.5);
+    // In a closed model all wait but the first, and that may have been overtaken.
+    let way = if ways.len() < 20 { 0.0 } else { at(&ways, 0.5) };
     assert!(way < 0.005, "{way} s on the way");
     let expected = |quantile| at(&waits, quantile) + service + way;
     [0.5, 0.9, 0.99].map(|quantile| (at(&measured, quantile), expected(quantile))).to_vec()

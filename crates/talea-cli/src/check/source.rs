@@ -103,7 +103,8 @@ mod tests {
         assert_eq!(of("-"), Ok(Source::Input));
         assert_eq!(of("metrics.txt"), Ok(Source::File("metrics.txt".into())));
         assert!(matches!(of("http://[::1]:9100/metrics?a=b"), Ok(Source::Url(_))));
-        for text in ["https://x/metrics", "http://", "http://u@x/metrics", "ftp://x"] {
+        assert!(matches!(of("https://x/metrics"), Ok(Source::Url(_))));
+        for text in ["http://", "http://u@x/metrics", "https://u@x/metrics", "ftp://x"] {
             let error = of(text).unwrap_err();
             assert!(error.contains("http://127.0.0.1:9100/metrics"), "{text}: {error}");
         }
