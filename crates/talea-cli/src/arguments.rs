@@ -7,8 +7,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use talea::parse::Syntax;
 
 use crate::check::Source;
-use crate::load::Target;
+use crate::connect::{self, Trust};
 use crate::load::command::Rate;
+use crate::load::{Protocol, Target};
 use crate::study::Case;
 
 /// Meter HTTP services, and find out how they behave as clients pile up.
@@ -25,8 +26,8 @@ pub struct Arguments {
 pub enum Command {
     /// Make load on a service, and count every request and answer
     Load(Box<LoadArguments>),
-    /// Run load cases against the items API, sample its metrics, and write a report
-    Study(StudyArguments),
+    /// Run load cases against a service, sample its metrics, and write a report
+    Study(Box<StudyArguments>),
     /// Check a text of metrics against its format, and say what to write instead
     Check(CheckArguments),
 }
@@ -65,15 +66,9 @@ pub struct LoadArguments {
     /// At random times (a Poisson process) rather than evenly
     #[arg(long, requires = "rate")]
     pub poisson: bool,
-    /// Speak HTTP/2, without TLS by prior knowledge
-    #[arg(long)]
-    pub http2: bool,
-    /// Open a connection for each request
-    #[arg(long, conflicts_with = "http2")]
-    pub no_keep_alive: bool,
-    /// Whose certificates are trusted.
+    /// How connections are made.
     #[command(flatten)]
-    pub tls: Tls,
+    pub connection: Connection,
     /// Make load for a while before, which is not counted
     #[arg(long, value_name = "TIME", value_parser = patience)]
     pub warm_up: Option<Duration>,
@@ -86,12 +81,49 @@ pub struct LoadArguments {
     /// Write a line of CSV for each request
     #[arg(long, value_name = "FILE")]
     pub samples: Option<PathBuf>,
-    /// How long a client waits for a connection or an answer before the request counts as failed
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = patience)]
-    pub timeout: Duration,
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// How clients connect to a service.
+#[derive(Debug, Args)]
+pub struct Connection {
+    /// Speak HTTP/2, without TLS by prior knowledge
+    #[arg(long)]
+    pub http2: bool,
+    /// Open a connection for each request
+    #[arg(long, conflicts_with = "http2")]
+    pub no_keep_alive: bool,
+    /// Whose certificates are trusted.
+    #[command(flatten)]
+    pub tls: Tls,
+    /// How long a client waits for a connection or an answer before the request counts as failed
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = patience)]
+    pub timeout: Duration,
+}
+
+impl Connection {
+    /// What is spoken.
+    pub fn protocol(&self) -> Protocol {
+        match (self.http2, self.no_keep_alive) {
+            (true, _) => Protocol::Http2,
+            (false, closes) => Protocol::Http1 { keep_alive: !closes },
+        }
+    }
+
+    /// The same target, ready for TLS where its URL asks for it.
+    ///
+    /// # Errors
+    /// When the certificates cannot be read.
+    pub fn to(&self, target: &Target, alpn: &str) -> anyhow::Result<Target> {
+        if !target.is_https() {
+            return Ok(target.clone());
+        }
+        let Tls { ca, insecure } = &self.tls;
+        let trust = Trust::of(ca.as_deref(), *insecure);
+        Ok(target.clone().over(connect::config(trust, alpn)?))
+    }
 }
 
 /// Whose certificates are trusted, where a URL is `https`.
@@ -108,27 +140,52 @@ pub struct Tls {
 /// Arguments of `talea study`.
 #[derive(Debug, Args)]
 #[command(
-    long_about = "Run load cases against the items API, sample its metrics, and write a report.\n\n\
-        The API runs in a child process on free ports. Before each case its database is emptied; \
-        while a case runs its metrics are sampled every 100 ms. Server numbers come from the \
-        server's metrics, client numbers from the clients.",
-    after_help = "Exit status: 0 nothing failed and both sides agree, 1 a request failed or they \
-        disagree, 2 the study could not be done, 130 stopped by a signal (no report is written)."
+    long_about = "Run load cases against a service, sample its metrics, and write a report.\n\n\
+        Without --url the service is the items API, in a child process on free ports, and before \
+        each case its database is emptied. While a case runs, the service's metrics are sampled \
+        every 100 ms. Server numbers come from the server's metrics, client numbers from the \
+        clients.",
+    after_help = "Exit status: 0 nothing failed and both sides agree, 1 a request failed, they \
+        disagree or --fail-if holds, 2 the study could not be done, 130 stopped by a signal (no \
+        report is written)."
 )]
 pub struct StudyArguments {
-    /// Cases to run, in this order: A (10x20), B (100x20), C (1000x20), D (20x100), E (20x1000), or
-    /// clients x iterations, such as 10x20,500x5
+    /// Cases to run, in this order: A (10x20), B (100x20), C (1000x20), D (20x100), E (20x1000);
+    /// clients x iterations, such as 500x5; clients for a time, such as 500x10s; or arrivals, such
+    /// as 200/s:10s
     #[arg(long, value_name = "CASES", value_delimiter = ',', default_value = "A,B,C,D,E")]
     pub cases: Vec<Case>,
     /// Folder for report.html and report.json
     #[arg(long, value_name = "DIR", default_value = "target/study")]
     pub out: PathBuf,
+    /// A service that runs already: what the scenario's paths stand behind
+    #[arg(long, value_name = "URL", conflicts_with = "api")]
+    pub url: Option<Target>,
+    /// Where that service has its metrics, in the Prometheus text format
+    #[arg(long, value_name = "URL", requires = "url")]
+    pub metrics_url: Option<Target>,
+    /// What its metrics are called: talea, phoenix (on Cowboy) or opentelemetry; otherwise as the
+    /// scenario's [metrics] says, or talea
+    #[arg(long, value_name = "NAMES")]
+    pub names: Option<String>,
+    /// A command for the shell before each case, such as one that empties the database
+    #[arg(long, value_name = "COMMAND")]
+    pub before_case: Option<String>,
     /// The items-api program; by default the one beside this program
     #[arg(long, value_name = "PATH")]
     pub api: Option<PathBuf>,
-    /// How long a client waits for a connection or an answer before the request counts as failed
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = patience)]
-    pub timeout: Duration,
+    /// A file with a scenario, or the built-in one: crud (create, list, get, update, delete)
+    #[arg(long, value_name = "FILE", default_value = "crud")]
+    pub scenario: String,
+    /// How connections are made.
+    #[command(flatten)]
+    pub connection: Connection,
+    /// How often all cases are run; from two on with intervals over the rounds
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = at_least_one)]
+    pub rounds: u64,
+    /// What random values come from: the same seed gives the same
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
 }
 
 /// Arguments of `talea check`.

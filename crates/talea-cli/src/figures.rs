@@ -39,6 +39,11 @@ pub fn measured_or_none(number: Option<f64>) -> String {
     number.map_or_else(|| NONE.to_owned(), measured)
 }
 
+/// [`whole`], or a dash where there is no number.
+pub fn whole_or_none(number: Option<u64>) -> String {
+    number.map_or_else(|| NONE.to_owned(), whole)
+}
+
 /// A number of bytes in binary units: `23.5 GiB`.
 pub fn bytes(number: u64) -> String {
     const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];

@@ -20,5 +20,6 @@ pub mod machine;
 pub mod progress;
 pub mod report;
 pub mod scenario;
+pub mod statistics;
 pub mod stop;
 pub mod study;

@@ -42,19 +42,25 @@ fn what_is_sent_is_what_the_service_counts() {
     let cases = report["cases"].as_array().unwrap();
     assert_eq!(cases.len(), 2);
     for (case, (clients, requests)) in cases.iter().zip([(3, 60), (10, 100)]) {
-        assert_eq!(case["requests_sent"], requests);
-        assert_eq!(case["requests_received"], requests);
-        assert_eq!(case["failed"], 0);
+        let (client, server) = (&case["client"], &case["server"]);
+        assert_eq!(client["requests_sent"], requests);
+        assert_eq!(server["requests_received"], requests);
+        assert_eq!(client["failed"], 0);
         assert!(case["disagreement"].is_null());
         // One task a connection at least.
-        assert!(case["peak_additional_tasks"].as_u64().unwrap() >= clients, "{case}");
-        assert!(case["mean_response_ms"].as_f64().unwrap() > 0.0);
-        assert!(case["server_cpu_seconds"].as_f64().unwrap() > 0.0);
-        let length = case["series"]["seconds"].as_array().unwrap().len();
+        assert!(server["peak_additional_tasks"].as_u64().unwrap() >= clients, "{case}");
+        assert!(server["mean_response_ms"].as_f64().unwrap() > 0.0);
+        assert!(server["cpu_seconds"].as_f64().unwrap() > 0.0);
+        assert!(server["peak_memory_bytes"].as_u64().unwrap() > 1_000_000);
+        let series = &server["series"];
+        let length = series["seconds"].as_array().unwrap().len();
         assert!(length >= 2);
         for column in ["requests_received", "rate_2s", "mean_response_ms_2s", "ready_tasks"] {
-            assert_eq!(case["series"][column].as_array().unwrap().len(), length, "{column}");
+            assert_eq!(series[column].as_array().unwrap().len(), length, "{column}");
         }
+        let heat = client["times"]["heat"]["counts"].as_array().unwrap();
+        let bands = heat.iter().flat_map(|slice| slice.as_array().unwrap());
+        assert_eq!(bands.map(|count| count.as_u64().unwrap()).sum::<u64>(), requests);
     }
 }
 

@@ -25,11 +25,11 @@ struct Tells {
     surplus: u64,
     /// Whether it answers requests at all.
     answers: bool,
-    /// The name of the metric of ready tasks.
-    ready: &'static str,
+    /// The name of the metric of requests.
+    requests: &'static str,
 }
 
-const TRUTH: Tells = Tells { surplus: 0, answers: true, ready: "server_tasks_ready" };
+const TRUTH: Tells = Tells { surplus: 0, answers: true, requests: "http_requests_total" };
 
 fn service(tells: Tells) -> StandIn {
     let received = Arc::new(AtomicU64::new(0));
@@ -47,14 +47,14 @@ fn service(tells: Tells) -> StandIn {
 fn metrics(received: u64, tells: Tells) -> String {
     let requests = if received == 0 { 0 } else { received + tells.surplus };
     format!(
-        "http_requests_total{{status=\"2xx\"}} {requests}\n\
+        "{name}{{status=\"2xx\"}} {requests}\n\
          http_request_duration_seconds_sum {}\n\
          http_request_duration_seconds_count {received}\n\
          server_tasks_alive 4\nserver_tasks_alive_peak 9\n\
-         {ready} 0\n{ready}_peak 3\nprocess_cpu_seconds_total {}\n",
+         server_tasks_ready 0\nserver_tasks_ready_peak 3\nprocess_cpu_seconds_total {}\n",
         received as f64 * 0.004,
         received as f64 * 0.001,
-        ready = tells.ready,
+        name = tells.requests,
     )
 }
 
@@ -126,19 +126,18 @@ fn both_sides_are_counted_and_reported() {
 
     let report = scene.report();
     for (case, requests) in [(0, 60), (1, 100)] {
-        let case = &report["cases"][case];
-        assert_eq!(case["requests_sent"], requests);
-        assert_eq!(case["requests_received"], requests);
-        assert_eq!(case["failed"], 0);
-        assert_eq!(case["peak_additional_tasks"], 5);
-        assert_eq!(case["peak_ready_tasks"], 3);
-        let close = |name: &str, expected: f64| {
-            assert!((case[name].as_f64().unwrap() - expected).abs() < 1e-6, "{name}: {case}");
+        let (client, server) = (&report["cases"][case]["client"], &report["cases"][case]["server"]);
+        assert_eq!(client["requests_sent"], requests);
+        assert_eq!(server["requests_received"], requests);
+        assert_eq!(client["failed"], 0);
+        assert_eq!(server["peak_additional_tasks"], 5);
+        assert_eq!(server["peak_ready_tasks"], 3);
+        let close = |side: &Value, name: &str, expected: f64| {
+            assert!((side[name].as_f64().unwrap() - expected).abs() < 1e-6, "{name}: {side}");
         };
-        close("mean_response_ms", 4.0);
-        close("server_cpu_seconds", requests as f64 * 0.001);
-        let rate = requests as f64 / case["client_seconds"].as_f64().unwrap();
-        close("mean_rate", rate);
+        close(server, "mean_response_ms", 4.0);
+        close(server, "cpu_seconds", requests as f64 * 0.001);
+        close(client, "mean_rate", requests as f64 / client["seconds"].as_f64().unwrap());
     }
     // Idle once; for each case a look for leftovers, a baseline and a last reading at least.
     assert!(report["scrapes"].as_u64().unwrap() >= 7, "{}", report["scrapes"]);
@@ -174,11 +173,12 @@ fn sides_that_disagree_are_told_in_words_and_not_hidden() {
 
 #[test]
 fn a_metric_that_is_missing_is_named() {
-    let service = service(Tells { ready: "runnable", ..TRUTH });
+    let service = service(Tells { requests: "hits_total", ..TRUTH });
     let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
     let output = scene.command("1x1").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output).1.contains("no metric server_tasks_ready"), "{}", text(&output).1);
+    let (_, stderr) = text(&output);
+    assert!(stderr.contains("no metric http_requests_total, also after a request"), "{stderr}");
     assert!(scene.child_is_gone());
 }
 

@@ -8,9 +8,8 @@ use anyhow::{Context, Result, anyhow};
 
 use super::rounds::Rounds;
 use super::samples;
-use super::{Arrivals, Meters, Model, Outcome, Plan, Protocol, Stage, Summary, Target, Until};
-use crate::arguments::{LoadArguments, Tls};
-use crate::connect::{self, Trust};
+use super::{Arrivals, Meters, Model, Outcome, Plan, Stage, Summary, Target, Until};
+use crate::arguments::LoadArguments;
 use crate::descriptors;
 use crate::progress::Progress;
 use crate::scenario::Scenario;
@@ -24,7 +23,7 @@ pub async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<Ending> {
     let plan = plan(arguments)?;
     descriptors::ensure(plan.model.clients())?;
     let reached = tokio::select! {
-        reached = plan.target.clone().reached(arguments.timeout) => reached,
+        reached = plan.target.clone().reached(arguments.connection.timeout) => reached,
         () = stop.requested() => return Ok(Ending::Interrupted),
     };
     let target = reached.map_err(|error| unreachable(&arguments.url, &error))?;
@@ -98,24 +97,14 @@ fn print(arguments: &LoadArguments, rounds: &[Summary]) -> Result<()> {
 }
 
 fn plan(arguments: &LoadArguments) -> Result<Plan> {
-    let protocol = match (arguments.http2, arguments.no_keep_alive) {
-        (true, _) => Protocol::Http2,
-        (false, closes) => Protocol::Http1 { keep_alive: !closes },
-    };
-    let target = match arguments.url.is_https() {
-        false => arguments.url.clone(),
-        true => {
-            let Tls { ca, insecure } = &arguments.tls;
-            let trust = Trust::of(ca.as_deref(), *insecure);
-            arguments.url.clone().over(connect::config(trust, protocol.alpn())?)
-        }
-    };
+    let protocol = arguments.connection.protocol();
+    let target = arguments.connection.to(&arguments.url, protocol.alpn())?;
     Ok(Plan {
         target,
         scenario: Arc::new(Scenario::of(&arguments.scenario)?),
         model: model(arguments)?,
         protocol,
-        timeout: arguments.timeout,
+        timeout: arguments.connection.timeout,
         seed: arguments.seed,
         samples: arguments.samples.is_some(),
     })

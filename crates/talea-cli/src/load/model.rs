@@ -9,7 +9,7 @@ use fastrand::Rng;
 use crate::figures::{counted, measured};
 
 /// When requests are made.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Model {
     /// Some clients each make their next request when the last one is answered: a server that
     /// is slow is asked less.

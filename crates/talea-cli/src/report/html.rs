@@ -5,8 +5,9 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::metrics::{self, Key, Metric};
 use super::pairs::{self, Pair};
+use super::seen;
 use super::table::in_words;
-use crate::figures::{NONE, bytes, counted, measured, measured_or_none, whole};
+use crate::figures::{NONE, bytes, counted, measured, measured_or_none, whole, whole_or_none};
 use crate::study::{Finding, Study};
 
 /// The whole report as one HTML file.
@@ -50,7 +51,7 @@ pub fn page(study: &Study) -> String {
 }
 
 fn opening(study: &Study) -> Markup {
-    let total: u64 = study.cases.iter().map(|finding| finding.requests_sent).sum();
+    let total: u64 = study.cases.iter().map(|finding| finding.client.requests_sent).sum();
     let wrong: Vec<String> = study.cases.iter().flat_map(in_words).collect();
     html! {
         header {
@@ -120,21 +121,21 @@ fn table(findings: &[Finding]) -> Markup {
                         tr {
                             th scope="row" { a href=(format!("#{}", anchor(finding))) { (finding.id) } }
                             td.first { (whole(finding.clients)) }
-                            td { (whole(finding.iterations)) }
-                            td.first { (whole(finding.requests_sent)) }
+                            td { (whole_or_none(finding.iterations)) }
+                            td.first { (whole(finding.client.requests_sent)) }
                             td.wrong[finding.disagreement.is_some()] {
-                                (whole(finding.requests_received))
+                                (whole_or_none(seen(finding).requests_received))
                             }
-                            td.wrong[finding.failed > 0] { (whole(finding.failed)) }
-                            td.first { (measured(finding.client_seconds)) }
-                            td { (measured(finding.server_cpu_seconds)) }
-                            td.first { (measured_or_none(finding.mean_rate)) }
-                            td { (measured_or_none(finding.peak_rate_2s)) }
-                            td.first { (measured_or_none(finding.mean_response_ms)) }
-                            td { (measured_or_none(finding.client_p50_ms)) }
-                            td { (measured_or_none(finding.client_p99_ms)) }
-                            td.first { (whole(finding.peak_additional_tasks)) }
-                            td { (whole(finding.peak_ready_tasks)) }
+                            td.wrong[finding.client.failed > 0] { (whole(finding.client.failed)) }
+                            td.first { (measured(finding.client.seconds)) }
+                            td { (measured_or_none(seen(finding).cpu_seconds)) }
+                            td.first { (measured_or_none(finding.client.mean_rate)) }
+                            td { (measured_or_none(seen(finding).peak_rate_2s)) }
+                            td.first { (measured_or_none(seen(finding).mean_response_ms)) }
+                            td { (measured_or_none(finding.client.p50_ms)) }
+                            td { (measured_or_none(finding.client.p99_ms)) }
+                            td.first { (whole_or_none(seen(finding).peak_additional_tasks)) }
+                            td { (whole_or_none(seen(finding).peak_ready_tasks)) }
                         }
                     }
                 }
@@ -166,11 +167,11 @@ fn pair_table(pair: &Pair<'_>) -> Markup {
             table.pair {
                 thead {
                     tr {
-                        th scope="col" { (counted(many.requests_sent, "request")) }
+                        th scope="col" { (counted(many.client.requests_sent, "request")) }
                         @for finding in [many, few] {
                             th scope="col" {
                                 (finding.id)
-                                span.sizes { (whole(finding.clients)) " × " (whole(finding.iterations)) }
+                                span.sizes { (whole(finding.clients)) " × " (whole_or_none(finding.iterations)) }
                             }
                         }
                         th scope="col" { (many.id) " ÷ " (few.id) }
@@ -196,12 +197,12 @@ fn case(finding: &Finding) -> Markup {
         section.case id=(anchor(finding)) {
             h2 {
                 span.badge { (finding.id) }
-                (counted(finding.clients, "client")) " × " (counted(finding.iterations, "iteration"))
+                (finding.model)
             }
             @for line in in_words(finding) { p.wrong { (line) } }
             div.grid {
                 (facts(finding))
-                @for metric in metrics::of(finding) { (figure(&metric)) }
+                @for metric in metrics::of(finding, &seen(finding)) { (figure(&metric)) }
             }
         }
     }
@@ -210,20 +211,20 @@ fn case(finding: &Finding) -> Markup {
 fn facts(finding: &Finding) -> Markup {
     let milliseconds = |number| format!("{} ms", measured_or_none(number));
     let facts = [
-        ("Requests sent", whole(finding.requests_sent)),
-        ("Requests received", whole(finding.requests_received)),
-        ("Failed", whole(finding.failed)),
-        ("Client time", format!("{} s", measured(finding.client_seconds))),
-        ("Mean rate", format!("{} req/s", measured_or_none(finding.mean_rate))),
+        ("Requests sent", whole(finding.client.requests_sent)),
+        ("Requests received", whole_or_none(seen(finding).requests_received)),
+        ("Failed", whole(finding.client.failed)),
+        ("Client time", format!("{} s", measured(finding.client.seconds))),
+        ("Mean rate", format!("{} req/s", measured_or_none(finding.client.mean_rate))),
         (
             "p50, p99 at the clients",
             format!(
                 "{}, {}",
-                measured_or_none(finding.client_p50_ms),
-                milliseconds(finding.client_p99_ms)
+                measured_or_none(finding.client.p50_ms),
+                milliseconds(finding.client.p99_ms)
             ),
         ),
-        ("Server CPU", format!("{} s", measured(finding.server_cpu_seconds))),
+        ("Server CPU", format!("{} s", measured_or_none(seen(finding).cpu_seconds))),
     ];
     html! {
         dl.card.facts {

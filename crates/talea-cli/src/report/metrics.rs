@@ -1,8 +1,8 @@
 //! The five metrics of a case, each as a titled chart.
 
 use super::chart::Chart;
-use crate::figures::{measured_or_none, whole};
-use crate::study::{Finding, WINDOW};
+use crate::figures::{measured_or_none, whole_or_none};
+use crate::study::{Finding, Server, WINDOW};
 
 /// A chart with its words.
 pub(super) struct Metric<'a> {
@@ -26,16 +26,18 @@ pub(super) enum Key {
     ShorterAlone,
 }
 
-/// The five metrics of a case.
-pub(super) fn of(finding: &Finding) -> [Metric<'_>; 5] {
-    let series = &finding.series;
-    let (additional, ready) = (finding.peak_additional_tasks, finding.peak_ready_tasks);
-    let metric = |title, unit, headline: String, values, key, peaks| {
+/// The metrics of a case that the server tells.
+pub(super) fn of<'a>(finding: &Finding, server: &'a Server) -> Vec<Metric<'a>> {
+    let series = &server.series;
+    let (additional, ready) = (server.peak_additional_tasks, server.peak_ready_tasks);
+    let metric = |title, unit, headline: String, values: &[Option<f64>], key, peaks: &[_]| {
         let label = format!("Case {}: {title} over time. {headline}.", finding.id);
         let full_from = match key {
             Some(Key::FullAndShorter | Key::ShorterAlone) => WINDOW.as_secs_f64(),
             Some(Key::NowAndPeak) | None => 0.0,
         };
+        let peaks = (!peaks.is_empty()).then(|| known(peaks));
+        let values = values.to_vec();
         let chart = Chart { seconds: &series.seconds, values, peaks, full_from, label };
         Metric { title, unit, headline, chart, key }
     };
@@ -44,54 +46,52 @@ pub(super) fn of(finding: &Finding) -> [Metric<'_>; 5] {
         true => Key::ShorterAlone,
         false => Key::FullAndShorter,
     };
-    [
+    let all = [
         metric(
             "Requests received",
             "since the case began",
-            whole(finding.requests_received),
-            known(&series.requests_received),
+            whole_or_none(server.requests_received),
+            &series.requests_received,
             None,
-            None,
+            &[],
         ),
         metric(
             "Requests received a second",
             "req/s, over the last 2 s",
-            format!("peak {}", measured_or_none(finding.peak_rate_2s)),
-            series.rate_2s.clone(),
+            format!("peak {}", measured_or_none(server.peak_rate_2s)),
+            &series.rate_2s,
             Some(window),
-            None,
+            &[],
         ),
         metric(
             "Mean response time",
             "ms, over the last 2 s",
-            format!("whole case {}", measured_or_none(finding.mean_response_ms)),
-            series.mean_response_ms_2s.clone(),
+            format!("whole case {}", measured_or_none(server.mean_response_ms)),
+            &series.mean_response_ms_2s,
             Some(window),
-            None,
+            &[],
         ),
         metric(
             "Additional server tasks",
             "tasks beyond the baseline",
-            format!("peak {}", whole(additional)),
-            known(&series.additional_tasks),
+            format!("peak {}", whole_or_none(additional)),
+            &series.additional_tasks,
             Some(Key::NowAndPeak),
-            Some(floats(&series.additional_tasks_peak)),
+            &series.additional_tasks_peak,
         ),
         metric(
             "Ready tasks",
             "woken, not yet polled",
-            format!("peak {}", whole(ready)),
-            known(&series.ready_tasks),
+            format!("peak {}", whole_or_none(ready)),
+            &series.ready_tasks,
             Some(Key::NowAndPeak),
-            Some(floats(&series.ready_tasks_peak)),
+            &series.ready_tasks_peak,
         ),
-    ]
+    ];
+    all.into_iter().filter(|metric| !metric.chart.values.is_empty()).collect()
 }
 
-fn known(numbers: &[u64]) -> Vec<Option<f64>> {
-    numbers.iter().map(|number| Some(*number as f64)).collect()
-}
-
-fn floats(numbers: &[u64]) -> Vec<f64> {
-    numbers.iter().map(|number| *number as f64).collect()
+/// A high-water mark; where there is none yet, it is 0.
+fn known(numbers: &[Option<f64>]) -> Vec<f64> {
+    numbers.iter().map(|number| number.unwrap_or_default()).collect()
 }

@@ -11,3 +11,10 @@ mod table;
 pub use self::folder::{Folder, Written};
 pub use self::html::page;
 pub use self::table::table;
+
+use crate::study::{Finding, Server};
+
+/// What is known of the server in a case; nothing where it has no metrics.
+fn seen(finding: &Finding) -> Server {
+    finding.seen().cloned().unwrap_or_default()
+}

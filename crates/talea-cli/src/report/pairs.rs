@@ -1,6 +1,7 @@
 //! Cases that make the same number of requests with clients and iterations distributed otherwise.
 
-use crate::figures::{NONE, measured, measured_or_none, whole};
+use super::seen;
+use crate::figures::{NONE, measured, measured_or_none};
 use crate::study::Finding;
 
 /// Two cases of one T; the one with more clients first.
@@ -11,11 +12,11 @@ pub(super) struct Pair<'a> {
 
 /// All pairs, by the order of their first case.
 pub(super) fn of(findings: &[Finding]) -> Vec<Pair<'_>> {
-    let total = |finding: &Finding| finding.clients.checked_mul(finding.iterations);
+    let total = |finding: &Finding| finding.clients.checked_mul(finding.iterations?);
     let mut pairs = Vec::new();
     for (at, one) in findings.iter().enumerate() {
         for other in &findings[at + 1..] {
-            if total(one) == total(other) && one.clients != other.clients {
+            if total(one).is_some() && total(one) == total(other) && one.clients != other.clients {
                 let (many, few) =
                     if one.clients > other.clients { (one, other) } else { (other, one) };
                 pairs.push(Pair { many, few });
@@ -38,38 +39,35 @@ impl Pair<'_> {
     /// What the two cases are compared by.
     pub(super) fn rows(&self) -> [Row; 6] {
         let Self { many, few } = self;
+        let (by_many, by_few) = (seen(many), seen(few));
+        let counts = |one: Option<u64>| one.map(|count| count as f64);
         [
-            Row::measured("Client time, s", Some(many.client_seconds), Some(few.client_seconds)),
-            Row::measured("Mean response time, ms", many.mean_response_ms, few.mean_response_ms),
-            Row::measured("p99 response time, ms", many.client_p99_ms, few.client_p99_ms),
-            Row::measured(
-                "Server CPU, s",
-                Some(many.server_cpu_seconds),
-                Some(few.server_cpu_seconds),
-            ),
-            Row::counted(
+            Row::of("Client time, s", Some(many.client.seconds), Some(few.client.seconds)),
+            Row::of("Mean response time, ms", by_many.mean_response_ms, by_few.mean_response_ms),
+            Row::of("p99 response time, ms", many.client.p99_ms, few.client.p99_ms),
+            Row::of("Server CPU, s", by_many.cpu_seconds, by_few.cpu_seconds),
+            Row::of(
                 "Additional tasks, peak",
-                many.peak_additional_tasks,
-                few.peak_additional_tasks,
+                counts(by_many.peak_additional_tasks),
+                counts(by_few.peak_additional_tasks),
             ),
-            Row::counted("Ready tasks, peak", many.peak_ready_tasks, few.peak_ready_tasks),
+            Row::of(
+                "Ready tasks, peak",
+                counts(by_many.peak_ready_tasks),
+                counts(by_few.peak_ready_tasks),
+            ),
         ]
     }
 }
 
 impl Row {
-    fn measured(name: &'static str, many: Option<f64>, few: Option<f64>) -> Self {
+    fn of(name: &'static str, many: Option<f64>, few: Option<f64>) -> Self {
         Self {
             name,
             many: measured_or_none(many),
             few: measured_or_none(few),
             times: times(many, few),
         }
-    }
-
-    fn counted(name: &'static str, many: u64, few: u64) -> Self {
-        let times = times(Some(many as f64), Some(few as f64));
-        Self { name, many: whole(many), few: whole(few), times }
     }
 }
 

@@ -3,7 +3,8 @@
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
 
-use crate::figures::{measured, measured_or_none, whole};
+use super::seen;
+use crate::figures::{measured, measured_or_none, whole, whole_or_none};
 use crate::study::Finding;
 
 const HEADINGS: [&str; 15] = [
@@ -52,49 +53,48 @@ fn row(finding: &Finding) -> [String; 15] {
     [
         finding.id.clone(),
         whole(finding.clients),
-        whole(finding.iterations),
-        whole(finding.requests_sent),
-        whole(finding.requests_received),
-        whole(finding.failed),
-        measured(finding.client_seconds),
-        measured_or_none(finding.mean_rate),
-        measured_or_none(finding.peak_rate_2s),
-        measured_or_none(finding.mean_response_ms),
-        measured_or_none(finding.client_p50_ms),
-        measured_or_none(finding.client_p99_ms),
-        whole(finding.peak_additional_tasks),
-        whole(finding.peak_ready_tasks),
-        measured(finding.server_cpu_seconds),
+        whole_or_none(finding.iterations),
+        whole(finding.client.requests_sent),
+        whole_or_none(seen(finding).requests_received),
+        whole(finding.client.failed),
+        measured(finding.client.seconds),
+        measured_or_none(finding.client.mean_rate),
+        measured_or_none(seen(finding).peak_rate_2s),
+        measured_or_none(seen(finding).mean_response_ms),
+        measured_or_none(finding.client.p50_ms),
+        measured_or_none(finding.client.p99_ms),
+        whole_or_none(seen(finding).peak_additional_tasks),
+        whole_or_none(seen(finding).peak_ready_tasks),
+        measured_or_none(seen(finding).cpu_seconds),
     ]
 }
 
 /// What is wrong with a case, in words: nothing where all is well.
 pub(super) fn in_words(finding: &Finding) -> Vec<String> {
     let id = &finding.id;
-    let failures = finding.failures.iter();
+    let failures = finding.client.failures.iter();
     let failures = failures
         .map(|failure| format!("Case {id}: {} failed: {}.", whole(failure.count), failure.kind));
     let disagreement = finding.disagreement.iter().map(|words| format!("Case {id}: {words}"));
-    let missed = (finding.missed_samples > 0).then(|| {
-        format!("Case {id}: {} samples could not be taken.", whole(finding.missed_samples))
-    });
+    let missed = finding.server.as_ref().map_or(0, |server| server.missed_samples);
+    let missed =
+        (missed > 0).then(|| format!("Case {id}: {} samples could not be taken.", whole(missed)));
     disagreement.chain(failures).chain(missed).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::disagreement;
+    use crate::study::Server;
 
     fn finding(sent: u64, received: u64) -> Finding {
+        let disagreement = Server { requests_received: Some(received), ..Server::default() };
         serde_json::from_value(serde_json::json!({
-            "id": "A", "clients": 10, "iterations": 20, "requests_sent": sent,
-            "requests_received": received, "failed": 0, "failures": [],
-            "disagreement": disagreement(sent, received), "client_seconds": 0.5,
-            "mean_rate": 2000.0, "peak_rate_2s": null, "mean_response_ms": 4.2,
-            "client_p50_ms": 4.0, "client_p99_ms": 9.0, "peak_additional_tasks": 10,
-            "peak_ready_tasks": 3, "server_cpu_seconds": 0.25, "connections": 10, "reconnects": 0,
-            "missed_samples": 0, "series": {}
+            "id": "A", "model": "10 clients × 20 iterations", "clients": 10, "iterations": 20,
+            "client": { "requests_sent": sent, "seconds": 0.5, "mean_rate": 2000.0 },
+            "server": { "requests_received": received },
+            "disagreement": disagreement.disagreement(sent), "queries": [], "differences": [],
+            "rounds": []
         }))
         .unwrap()
     }

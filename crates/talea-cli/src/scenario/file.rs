@@ -11,7 +11,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::template::{Form, Template};
-use super::{Capture, Expected, Scenario, Source, Step, Variable};
+use super::{Capture, Expected, Metrics, Names, Scenario, Source, Step, Variable};
 
 /// Why a text is no scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +40,8 @@ struct File {
     variables: BTreeMap<String, Spanned<VariableText>>,
     #[serde(default)]
     step: Vec<Spanned<StepText>>,
+    #[serde(default)]
+    metrics: BTreeMap<Spanned<String>, Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -139,9 +141,29 @@ fn scenario(name: &str, file: File) -> Result<Scenario, Fault> {
             }
         }
     }
+    let metrics = metrics(&file.metrics)?;
     let steps = file.step.into_iter().map(|text| step(text, &variables));
     let steps = steps.collect::<Result<Vec<_>, _>>()?;
-    Ok(Scenario { name: file.name.unwrap_or_else(|| name.to_owned()), variables, steps })
+    Ok(Scenario { name: file.name.unwrap_or_else(|| name.to_owned()), variables, steps, metrics })
+}
+
+/// What the service calls its metrics.
+fn metrics(text: &BTreeMap<Spanned<String>, Spanned<String>>) -> Result<Metrics, Fault> {
+    let mut metrics = Metrics::default();
+    for (key, value) in text {
+        match key.as_ref().as_str() {
+            "names" => metrics.base = value.as_ref().clone(),
+            other => metrics.said.push((other.to_owned(), value.as_ref().clone())),
+        }
+    }
+    // Whether the names are good is seen one by one, so that the error has its line.
+    let base = text.iter().find(|(key, _)| key.as_ref() == "names");
+    let at = base.map_or(0..0, |(_, value)| value.span());
+    let mut names = Names::built_in(&metrics.base).map_err(|told| (at, told))?;
+    for (key, value) in text.iter().filter(|(key, _)| key.as_ref() != "names") {
+        names.set(key.as_ref(), value.as_ref()).map_err(|told| (key.span(), told))?;
+    }
+    Ok(metrics)
 }
 
 fn check_name(name: &str) -> Result<(), String> {
@@ -486,6 +508,9 @@ mod tests {
                 5,
                 "capture another name",
             ),
+            ("[[step]]\nmethod = \"GET\"\n[metrics]\nnames = \"x\"", 4, "expected one of talea"),
+            ("[[step]]\nmethod = \"GET\"\n[metrics]\nrequets = \"x\"", 4, "one of requests"),
+            ("[[step]]\nmethod = \"GET\"\n[metrics]\ntasks = \"a b\"", 4, "expected a name"),
         ] {
             let error = Scenario::parse("x.toml", text).unwrap_err();
             assert_eq!(error.line, line, "{text}: {error}");

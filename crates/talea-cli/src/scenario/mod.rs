@@ -4,6 +4,7 @@
 //! variables have places, so that a client fills in values without looking names up.
 
 mod file;
+mod names;
 mod template;
 mod value;
 
@@ -16,6 +17,7 @@ use hyper::header::{HeaderMap, HeaderName};
 use hyper::{Method, StatusCode};
 
 pub use self::file::ScenarioError;
+pub use self::names::{Names, Quantity, Selector};
 pub use self::template::{Template, Unfilled};
 pub use self::value::{Captured, Values};
 
@@ -28,6 +30,37 @@ pub struct Scenario {
     pub variables: Vec<Variable>,
     /// The requests, in their order.
     pub steps: Vec<Step>,
+    /// What the service calls its metrics.
+    pub metrics: Metrics,
+}
+
+/// What a scenario says of the names of the service's metrics.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Metrics {
+    /// The built-in names that they begin with.
+    pub base: String,
+    /// What is called otherwise: keys and metrics.
+    pub said: Vec<(String, String)>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self { base: "talea".to_owned(), said: Vec::new() }
+    }
+}
+
+impl Metrics {
+    /// The names, which begin with those of another base if one is given.
+    ///
+    /// # Errors
+    /// When there is no such base.
+    pub fn names(&self, base: Option<&str>) -> Result<Names, String> {
+        let mut names = Names::built_in(base.unwrap_or(&self.base))?;
+        for (key, metric) in &self.said {
+            names.set(key, metric)?;
+        }
+        Ok(names)
+    }
 }
 
 /// A variable.

@@ -1,32 +1,36 @@
-//! Load cases: how many clients, how many iterations each.
+//! Load cases: how many clients, how many iterations each; or how long; or how many arrivals.
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 
+use crate::load::{Arrivals, Model, Stage, Until};
+
 /// One load case.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// A letter of [`KNOWN`], or clients x iterations as in `500x5`.
+    /// A letter of [`KNOWN`], or what was typed, as in `500x5`.
     pub id: String,
-    /// Concurrent clients.
-    pub clients: u64,
-    /// Runs of the sequence by each client.
-    pub iterations: u64,
+    /// When its requests are made.
+    pub model: Model,
 }
 
 /// The cases that have a letter: clients and iterations.
 pub const KNOWN: [(&str, u64, u64); 5] =
     [("A", 10, 20), ("B", 100, 20), ("C", 1000, 20), ("D", 20, 100), ("E", 20, 1000)];
 
-/// How many requests the built-in scenario has.
-const REQUESTS_OF_CRUD: u64 = 5;
+/// How many may be under way at once where requests arrive at a rate.
+const AT_MOST: u64 = 1000;
 
 impl Case {
-    /// How many requests the case makes where every one of them can be sent.
-    pub fn requests(&self) -> u64 {
-        self.clients.saturating_mul(self.iterations).saturating_mul(REQUESTS_OF_CRUD)
+    /// How often each client runs the scenario, where that is decided beforehand.
+    pub fn iterations(&self) -> Option<u64> {
+        match self.model {
+            Model::Closed { until: Until::Iterations(iterations), .. } => Some(iterations),
+            _ => None,
+        }
     }
 
     /// Makes sure that no case is asked for twice.
@@ -48,88 +52,141 @@ impl FromStr for Case {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        if let Some((id, clients, iterations)) =
-            KNOWN.iter().find(|(id, ..)| id.eq_ignore_ascii_case(text))
-        {
-            return Ok(Self { id: (*id).to_owned(), clients: *clients, iterations: *iterations });
+        let known = KNOWN.iter().find(|(id, ..)| id.eq_ignore_ascii_case(text));
+        if let Some((id, clients, iterations)) = known {
+            let until = Until::Iterations(*iterations);
+            let model = Model::Closed { clients: *clients, until };
+            return Ok(Self { id: (*id).to_owned(), model });
         }
-        let Some((clients, iterations)) = text.split_once(['x', '×']) else {
-            return Err(format!("unknown case {text:?}; {}", known()));
-        };
-        let number = |what: &str, text: &str| match text.trim().parse() {
-            Ok(0) => Err(format!("found 0 {what}, expected at least 1")),
-            Ok(number) => Ok(number),
-            Err(_) => Err(format!("found {text:?} {what}, expected a whole number; {}", known())),
+        if text.contains("/s:") {
+            return open(text);
+        }
+        let Some((clients, until)) = text.split_once(['x', '×']) else {
+            return Err(format!("unknown case {text:?}; {}", known_cases()));
         };
         let clients = number("clients", clients)?;
-        let iterations = number("iterations", iterations)?;
-        Ok(Self { id: format!("{clients}x{iterations}"), clients, iterations })
+        let until = until.trim();
+        let until = match until.parse::<u64>() {
+            Err(_) if until.ends_with(|c: char| c.is_ascii_alphabetic()) => {
+                Until::Time(time(until)?)
+            }
+            _ => Until::Iterations(number("iterations", until)?),
+        };
+        let id = match until {
+            Until::Iterations(iterations) => format!("{clients}x{iterations}"),
+            Until::Time(time) => {
+                format!("{clients}x{}", humantime::format_duration(time)).replace(' ', "")
+            }
+        };
+        Ok(Self { id, model: Model::Closed { clients, until } })
+    }
+}
+
+/// `200/s:30s`.
+fn open(text: &str) -> Result<Case, String> {
+    let stage: Stage = text.replacen("/s:", ":", 1).parse()?;
+    let time = humantime::format_duration(stage.time);
+    let id = format!("{}/s:{time}", stage.rate).replace(' ', "");
+    let arrivals = Arrivals { stages: vec![stage], poisson: false };
+    Ok(Case { id, model: Model::Open { arrivals, at_most: AT_MOST } })
+}
+
+fn number(what: &str, text: &str) -> Result<u64, String> {
+    match text.trim().parse() {
+        Ok(0) => Err(format!("found 0 {what}, expected at least 1")),
+        Ok(number) => Ok(number),
+        Err(_) => Err(format!("found {text:?} {what}, expected a whole number; {}", known_cases())),
+    }
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(Duration::ZERO) | Err(_) => {
+            Err(format!("found the time {text:?}, expected one such as 10s; {}", known_cases()))
+        }
+        Ok(time) => Ok(time),
     }
 }
 
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sizes = format!("{}x{}", self.clients, self.iterations);
-        match self.id == sizes {
-            true => write!(f, "case {sizes}"),
-            false => write!(f, "case {} ({sizes})", self.id),
+        write!(f, "case {}", self.id)?;
+        match (&self.model, KNOWN.iter().any(|(id, ..)| *id == self.id)) {
+            (Model::Closed { clients, until: Until::Iterations(iterations) }, true) => {
+                write!(f, " ({clients}x{iterations})")
+            }
+            _ => Ok(()),
         }
     }
 }
 
-fn known() -> String {
+fn known_cases() -> String {
     let known = KNOWN.map(|(id, clients, iterations)| format!("{id} ({clients}x{iterations})"));
-    format!("known are {}, or clients x iterations such as 500x5", known.join(", "))
+    format!(
+        "known are {}; clients x iterations such as 500x5; clients for a time such as 500x10s; \
+         arrivals such as 200/s:10s",
+        known.join(", ")
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::Scenario;
 
-    #[test]
-    fn a_case_makes_all_requests_of_the_scenario() {
-        assert_eq!(Scenario::crud().steps.len() as u64, REQUESTS_OF_CRUD);
-        assert_eq!("A".parse::<Case>().unwrap().requests(), 1000);
-    }
-
-    fn case(text: &str) -> Result<Case, String> {
-        text.parse()
+    fn case(text: &str) -> Case {
+        text.parse().unwrap()
     }
 
     #[test]
-    fn a_letter_is_a_case_of_the_reference() {
-        let c = case("C").unwrap();
-        assert_eq!((c.id.as_str(), c.clients, c.iterations), ("C", 1000, 20));
-        assert_eq!(case(" e ").unwrap().iterations, 1000);
+    fn a_letter_is_a_case() {
+        for (id, clients, iterations) in KNOWN {
+            let known = case(&id.to_lowercase());
+            assert_eq!((known.id.as_str(), known.model.clients()), (id, clients));
+            assert_eq!(known.iterations(), Some(iterations));
+            assert_eq!(known.to_string(), format!("case {id} ({clients}x{iterations})"));
+        }
     }
 
     #[test]
-    fn a_custom_case_is_named_by_its_sizes() {
-        let custom = case("500x5").unwrap();
-        assert_eq!((custom.id.as_str(), custom.clients, custom.iterations), ("500x5", 500, 5));
-        assert_eq!(case("0500×5").unwrap().id, "500x5");
+    fn clients_and_iterations_are_a_case() {
+        let (own, known) = (case(" 500 x 5 "), case("10x20"));
+        assert_eq!((own.id.as_str(), own.iterations()), ("500x5", Some(5)));
+        assert_eq!(own.to_string(), "case 500x5");
+        assert_eq!(known.id, "10x20");
     }
 
     #[test]
-    fn an_unknown_case_is_named_and_the_known_are_listed() {
-        let error = case("Z").unwrap_err();
-        assert!(error.contains("\"Z\"") && error.contains("C (1000x20)"), "{error}");
-        assert!(case("").is_err());
-        assert!(case("10x").unwrap_err().contains("iterations"));
-        assert!(case("-1x5").unwrap_err().contains("clients"));
+    fn clients_for_a_time_are_a_case() {
+        let timed = case("50x1m30s");
+        assert_eq!((timed.id.as_str(), timed.iterations()), ("50x1m30s", None));
+        let until = Until::Time(Duration::from_secs(90));
+        assert_eq!(timed.model, Model::Closed { clients: 50, until });
     }
 
     #[test]
-    fn a_case_without_clients_or_iterations_is_refused() {
-        assert!(case("0x5").unwrap_err().contains("0 clients"));
-        assert!(case("5x0").unwrap_err().contains("0 iterations"));
+    fn arrivals_are_a_case() {
+        let open = case("200/s:500ms");
+        assert_eq!(open.id, "200/s:500ms");
+        assert_eq!(open.model.iterations(), Some(100));
+        assert_eq!(open.model.clients(), AT_MOST);
     }
 
     #[test]
-    fn a_case_may_not_be_asked_for_twice() {
-        let cases = ["A", "10x20", "a"].map(|text| case(text).unwrap());
-        assert!(Case::all_distinct(&cases[..2]).is_ok());
-        assert!(Case::all_distinct(&cases).unwrap_err().to_string().contains("case A"));
+    fn what_is_no_case_is_refused_with_what_is_known() {
+        for text in ["", "Z", "10", "10x", "x5", "10xA", "10x5parsecs", "0x5", "10x0", "-1x5"] {
+            let error = text.parse::<Case>().unwrap_err();
+            assert!(
+                error.contains("known are A (10x20)") || error.contains("at least 1"),
+                "{error}"
+            );
+        }
+        assert!("0/s:1s".parse::<Case>().unwrap_err().contains("0.001 to 1000000"));
+    }
+
+    #[test]
+    fn a_case_that_is_there_twice_is_named() {
+        let twice = [case("A"), case("B"), case("A")];
+        assert!(Case::all_distinct(&twice).unwrap_err().to_string().contains("case A"));
+        assert!(Case::all_distinct(&twice[..2]).is_ok());
     }
 }

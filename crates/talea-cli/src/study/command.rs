@@ -2,42 +2,82 @@
 
 use std::env::consts::EXE_SUFFIX;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
-use super::{Case, Design, Ended};
+use super::design::STUDY_ARGUMENTS;
+use super::{Addresses, Case, Design, Finding, Program, Service, Told};
+use super::{Ended, rounds};
 use crate::arguments::StudyArguments;
 use crate::descriptors;
 use crate::report::{self, Folder};
+use crate::scenario::Scenario;
 use crate::stop::{Ending, Stop};
 
 /// Runs the study, prints its table to standard output, and writes its report.
 ///
 /// # Errors
-/// When it cannot begin (a case twice, too few descriptors, no program, no folder) or cannot end.
+/// When it cannot begin (a case twice, too few descriptors, no service, no folder) or cannot end.
 pub async fn run(arguments: &StudyArguments, stop: Stop) -> Result<Ending> {
     Case::all_distinct(&arguments.cases)?;
-    let most = arguments.cases.iter().map(|case| case.clients).max().unwrap_or(0);
+    let most = arguments.cases.iter().map(|case| case.model.clients()).max().unwrap_or(0);
     descriptors::ensure(most)?;
+    let design = design(arguments, service(arguments)?)?;
     let folder = Folder::prepare(&arguments.out)?;
-    let design = Design {
-        cases: arguments.cases.clone(),
-        api: api(arguments.api.as_deref())?,
-        timeout: arguments.timeout,
-    };
 
-    let study = match super::run(&design, stop).await? {
-        Ended::Done(study) => study,
+    let studies = match rounds::run(&[design], arguments.rounds, stop).await? {
+        Ended::Done(studies) => studies,
         Ended::Stopped(unfinished) => {
             eprintln!("stopped; {unfinished}. No report was written.");
             return Ok(Ending::Interrupted);
         }
     };
-    println!("{}", report::table(&study.cases));
-    let written = folder.write(&study)?;
-    println!("\nReport: {}\nThe same as JSON: {}", written.html.display(), written.json.display());
-    let clean = study.cases.iter().all(super::Finding::is_clean);
+    let mut clean = true;
+    for study in studies {
+        println!("{}", report::table(&study.cases));
+        let written = folder.write(&study)?;
+        let (html, json) = (written.html.display(), written.json.display());
+        println!("\nReport: {html}\nThe same as JSON: {json}");
+        clean &= study.cases.iter().all(Finding::is_clean);
+    }
     Ok(if clean { Ending::Clean } else { Ending::Failures })
+}
+
+/// What is studied by these arguments, of one service.
+fn design(arguments: &StudyArguments, service: Service) -> Result<Design> {
+    let scenario = Scenario::of(&arguments.scenario)?;
+    let names = scenario.metrics.names(arguments.names.as_deref());
+    let names = names.map_err(|told| anyhow!("--names: {told}"))?;
+    Ok(Design {
+        service,
+        cases: arguments.cases.clone(),
+        scenario: Arc::new(scenario),
+        names,
+        protocol: arguments.connection.protocol(),
+        timeout: arguments.connection.timeout,
+        seed: arguments.seed,
+        before_case: arguments.before_case.clone(),
+        prometheus: None,
+    })
+}
+
+/// The service that the arguments name.
+fn service(arguments: &StudyArguments) -> Result<Service> {
+    let Some(url) = &arguments.url else {
+        return Ok(Service::Program(Program {
+            path: api(arguments.api.as_deref())?,
+            arguments: STUDY_ARGUMENTS.map(str::to_owned).to_vec(),
+            environment: Vec::new(),
+            addresses: Told::ByItself,
+        }));
+    };
+    let connection = &arguments.connection;
+    let metrics = arguments.metrics_url.as_ref();
+    Ok(Service::Running(Addresses {
+        items: connection.to(url, connection.protocol().alpn())?,
+        metrics: metrics.map(|metrics| connection.to(metrics, "http/1.1")).transpose()?,
+    }))
 }
 
 /// The program to study: the one that was named, else the one beside this program.
@@ -52,8 +92,8 @@ fn api(named: Option<&Path>) -> Result<PathBuf> {
     let beside = this.with_file_name(format!("items-api{EXE_SUFFIX}"));
     if !beside.is_file() {
         bail!(
-            "no items-api at {}: build it (`cargo build --release -p items-api`) or name it with \
-             --api PATH",
+            "no items-api at {}: build it (`cargo build --release -p items-api`), name it with \
+             --api PATH, or name a service that runs with --url URL",
             beside.display()
         );
     }

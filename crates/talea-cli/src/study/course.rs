@@ -1,39 +1,41 @@
 //! The course of a study: case after case, and how far it got.
 
 use std::fmt;
+use std::process::Stdio;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
+use tokio::process::Command;
 
-use super::Design;
 use super::case::Case;
+use super::clients::Clients;
+use super::design::{Addresses, Design};
 use super::finding::Finding;
 use super::reading::Reading;
-use super::sampler::Sampler;
+use super::sampler::{Sampler, Samples};
 use super::scraper::Scraper;
-use super::subject::{Addresses, Subject};
+use super::server::Server;
 use crate::figures::{counted, measured, whole};
-use crate::load::{self, Meters, Model, Protocol, Until, Window};
+use crate::load::{self, Meters, Model, Plan, Until, Window};
 use crate::progress::Progress;
-use crate::scenario::Scenario;
+use crate::scenario::Quantity;
 use crate::stop::Stop;
 
 /// A study on its way. What it found stays when it is stopped.
 pub(super) struct Course<'a> {
     design: &'a Design,
-    scenario: Arc<Scenario>,
-    meters: Meters,
+    meters: &'a Meters,
     findings: Vec<Finding>,
     scrapes: u64,
+    untold: Vec<String>,
     under_way: Option<(&'a Case, Window)>,
 }
 
 /// The subject once it serves: where, how it is read, and how it was before any client came.
 struct Served {
     addresses: Addresses,
-    scraper: Scraper,
-    idle: Reading,
+    metrics: Option<(Scraper, Reading)>,
 }
 
 /// How far a study got that was stopped.
@@ -41,30 +43,22 @@ struct Served {
 pub struct Unfinished {
     /// The cases that were finished.
     pub finished: Vec<String>,
-    /// The case that was under way, how many of its requests were done, and of how many.
-    pub stopped_in: Option<(String, u64, u64)>,
+    /// The case that was under way, how many of its requests were done, and of how many
+    /// where that is known.
+    pub stopped_in: Option<(String, u64, Option<u64>)>,
     /// The cases that had not begun.
     pub not_begun: Vec<String>,
 }
 
 impl<'a> Course<'a> {
-    pub(super) fn new(design: &'a Design) -> Result<Self> {
-        Ok(Self {
+    pub(super) fn new(design: &'a Design, meters: &'a Meters) -> Self {
+        Self {
             design,
-            scenario: Arc::new(Scenario::crud()),
-            meters: Meters::new()?,
+            meters,
             findings: Vec::new(),
             scrapes: 0,
+            untold: Vec::new(),
             under_way: None,
-        })
-    }
-
-    /// Runs all cases, unless the subject dies.
-    pub(super) async fn run(&mut self, subject: &mut Subject) -> Result<()> {
-        let addresses = subject.ready().await?;
-        tokio::select! {
-            ran = self.run_cases(addresses) => ran,
-            death = subject.died() => Err(death),
         }
     }
 
@@ -77,6 +71,11 @@ impl<'a> Course<'a> {
         self.scrapes
     }
 
+    /// Metrics that the service does not have.
+    pub(super) fn untold(&self) -> &[String] {
+        &self.untold
+    }
+
     pub(super) fn unfinished(&self) -> Unfinished {
         let ids = |cases: &[Case]| cases.iter().map(|case| case.id.clone()).collect();
         let cases = &self.design.cases;
@@ -85,16 +84,18 @@ impl<'a> Course<'a> {
         let stopped_in = self.under_way.as_ref();
         Unfinished {
             finished: ids(&cases[..finished]),
-            stopped_in: stopped_in
-                .map(|(case, window)| (case.id.clone(), window.requests_done(), case.requests())),
+            stopped_in: stopped_in.map(|(case, window)| {
+                let runs = case.model.iterations();
+                let steps = self.design.scenario.steps.len() as u64;
+                (case.id.clone(), window.requests_done(), runs.map(|runs| runs * steps))
+            }),
             not_begun: ids(&cases[begun..]),
         }
     }
 
-    async fn run_cases(&mut self, addresses: Addresses) -> Result<()> {
-        let mut scraper = Scraper::new(addresses.metrics.clone());
-        let (_, idle) = scraper.scrape().await?;
-        let mut served = Served { addresses, scraper, idle };
+    /// Runs all cases.
+    pub(super) async fn run(&mut self, addresses: Addresses) -> Result<()> {
+        let mut served = self.served(addresses).await?;
         for case in &self.design.cases {
             let window = self.meters.window();
             self.under_way = Some((case, window.clone()));
@@ -104,8 +105,55 @@ impl<'a> Course<'a> {
             self.under_way = None;
             self.findings.push(finding);
         }
-        self.scrapes += served.scraper.scrapes();
+        self.scrapes += served.metrics.map_or(0, |(scraper, _)| scraper.scrapes());
         Ok(())
+    }
+
+    /// Reads the service's metrics for the first time.
+    async fn served(&mut self, addresses: Addresses) -> Result<Served> {
+        let Some(target) = addresses.metrics.clone() else {
+            return Ok(Served { addresses, metrics: None });
+        };
+        let mut scraper = Scraper::new(target, Arc::new(self.design.names.clone()));
+        let (_, mut idle) = scraper.scrape().await?;
+        if idle.get(Quantity::Requests).is_none() {
+            // Some services have a metric only once they have something to count.
+            self.once(&addresses).await?;
+            idle = scraper.scrape().await?.1;
+        }
+        let names = &self.design.names;
+        if let (None, Some(requests)) =
+            (idle.get(Quantity::Requests), names.get(Quantity::Requests))
+        {
+            bail!(
+                "{} has no metric {requests}, also after a request: name it in the scenario's \
+                 [metrics], or say what names the service uses with --names (now {})",
+                addresses.metrics.as_ref().map_or(String::new(), ToString::to_string),
+                names.base,
+            );
+        }
+        self.untold = idle.missing(names);
+        Ok(Served { addresses, metrics: Some((scraper, idle)) })
+    }
+
+    /// Runs the scenario once, uncounted.
+    async fn once(&self, addresses: &Addresses) -> Result<()> {
+        let model = Model::Closed { clients: 1, until: Until::Iterations(1) };
+        let plan = self.plan(addresses, model);
+        let outcome = load::run(&plan, &self.meters.window(), Stop::never()).await;
+        outcome.map(drop).map_err(|told| anyhow!(told))
+    }
+
+    fn plan(&self, addresses: &Addresses, model: Model) -> Plan {
+        Plan {
+            target: addresses.items.clone(),
+            scenario: Arc::clone(&self.design.scenario),
+            model,
+            protocol: self.design.protocol,
+            timeout: self.design.timeout,
+            seed: self.design.seed,
+            samples: false,
+        }
     }
 
     async fn run_case(
@@ -114,32 +162,53 @@ impl<'a> Course<'a> {
         window: &Window,
         served: &mut Served,
     ) -> Result<Finding> {
-        let plan = load::Plan {
-            target: served.addresses.items.clone(),
-            scenario: self.scenario.clone(),
-            model: Model::Closed {
-                clients: case.clients,
-                until: Until::Iterations(case.iterations),
-            },
-            protocol: Protocol::Http1 { keep_alive: true },
-            timeout: self.design.timeout,
-            seed: 1,
-            samples: false,
-        };
+        let plan = self.plan(&served.addresses, case.model.clone());
         served.settle().await?;
-        served.scraper.reset().await?;
-        let baseline = served.scraper.scrape().await?;
+        if let Some(command) = &self.design.before_case {
+            prepare(command).await?;
+        }
+        if let (true, Some((scraper, _))) = (self.design.service.resets(), &mut served.metrics) {
+            scraper.reset().await?;
+        }
+        let (begun, baseline) = served.baseline().await?;
 
         let progress = Progress::begin(&case.to_string(), plan.requests(), window.clone());
-        let sampler = Sampler::begin(served.addresses.metrics.clone(), baseline)?;
+        let sampler = Sampler::begin(begun, baseline, window.clone())?;
         let outcome = load::run(&plan, window, Stop::never()).await;
         let outcome = outcome.map_err(|told| anyhow!(told))?;
         let samples = sampler.end().await?;
         progress.end();
 
         self.scrapes += samples.scrapes;
-        Ok(Finding::new(case, &self.scenario, &outcome, &samples))
+        let client = Clients::new(&plan, &outcome, &samples.pulse);
+        let server =
+            served.metrics.is_some().then(|| server(&samples, self.design.service.resets()));
+        Ok(Finding::new(case, client, server, None))
     }
+}
+
+/// What the server's metrics say. Without a reading after the last answer it is not known how many
+/// requests there were.
+fn server(samples: &Samples, reset: bool) -> Server {
+    let mut server = Server::of(&samples.samples, samples.missed, reset);
+    if let Some(error) = &samples.unread {
+        server.requests_received = None;
+        server.unread = Some(format!("{error:#}"));
+    }
+    server
+}
+
+/// Runs what is to be run before a case.
+async fn prepare(command: &str) -> Result<()> {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).stdin(Stdio::null()).stdout(Stdio::null()).kill_on_drop(true);
+    let output = shell.stderr(Stdio::piped()).output().await;
+    let output = output.with_context(|| format!("--before-case {command:?} cannot be run"))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("--before-case {command:?} failed ({}): {}", output.status, said.trim());
+    }
+    Ok(())
 }
 
 impl Served {
@@ -148,24 +217,38 @@ impl Served {
     async fn settle(&mut self) -> Result<()> {
         const TRIES: u32 = 100;
         const EVERY: Duration = Duration::from_millis(50);
+        let Some((scraper, idle)) = &mut self.metrics else { return Ok(()) };
+        let busy = |reading: &Reading| {
+            let more = |of| reading.get(of).zip(idle.get(of)).is_some_and(|(now, then)| now > then);
+            more(Quantity::Tasks) || more(Quantity::InFlight)
+        };
         for _ in 0..TRIES {
-            let (_, reading) = self.scraper.scrape().await?;
-            if reading.tasks_alive <= self.idle.tasks_alive {
+            if !busy(&scraper.scrape().await?.1) {
                 break;
             }
             tokio::time::sleep(EVERY).await;
         }
         Ok(())
     }
+
+    /// When the case begins, and what was read then.
+    async fn baseline(&mut self) -> Result<(Instant, Option<(Scraper, Reading)>)> {
+        let Some((scraper, _)) = &mut self.metrics else { return Ok((Instant::now(), None)) };
+        let (at, reading) = scraper.scrape().await?;
+        Ok((at, Some((scraper.another(), reading))))
+    }
 }
 
 fn told(case: &Case, finding: &Finding) -> String {
+    let client = &finding.client;
+    let received = finding.seen().and_then(|server| server.requests_received);
+    let received = received.map(|received| format!(", received {}", whole(received)));
     format!(
-        "{case}: sent {}, received {}, failed {} in {} s",
-        counted(finding.requests_sent, "request"),
-        whole(finding.requests_received),
-        whole(finding.failed),
-        measured(finding.client_seconds),
+        "{case}: sent {}{}, failed {} in {} s",
+        counted(client.requests_sent, "request"),
+        received.unwrap_or_default(),
+        whole(client.failed),
+        measured(client.seconds),
     )
 }
 
@@ -177,8 +260,9 @@ impl fmt::Display for Unfinished {
         };
         write!(f, "finished: {}", list(&self.finished))?;
         if let Some((case, requests, of)) = &self.stopped_in {
-            let (requests, of) = (whole(*requests), whole(*of));
-            write!(f, "; stopped in {case} after {requests} of {of} requests")?;
+            write!(f, "; stopped in {case} after {}", whole(*requests))?;
+            let of = of.map(|of| format!(" of {}", whole(of)));
+            write!(f, "{} requests", of.unwrap_or_default())?;
         }
         write!(f, "; not begun: {}", list(&self.not_begun))
     }
@@ -186,21 +270,35 @@ impl fmt::Display for Unfinished {
 
 #[cfg(test)]
 mod tests {
+    use super::super::design::Service;
     use super::*;
+    use crate::load::Protocol;
+    use crate::scenario::Scenario;
 
     #[test]
     fn a_stopped_study_says_what_is_finished_and_what_is_not() {
+        let scenario = Scenario::crud();
+        let items = "http://127.0.0.1:1/items".parse().unwrap();
         let design = Design {
-            cases: ["A", "B", "C"].map(|case| case.parse().unwrap()).to_vec(),
-            api: "items-api".into(),
+            service: Service::Running(Addresses { items, metrics: None }),
+            cases: ["A", "B", "5x1s"].map(|case| case.parse().unwrap()).to_vec(),
+            names: scenario.metrics.names(None).unwrap(),
+            scenario: Arc::new(scenario),
+            protocol: Protocol::Http1 { keep_alive: true },
             timeout: Duration::from_secs(1),
+            seed: 1,
+            before_case: None,
+            prometheus: None,
         };
-        let mut course = Course::new(&design).unwrap();
-        assert_eq!(course.unfinished().to_string(), "finished: none; not begun: A, B, C");
-        course.under_way = Some((&design.cases[0], course.meters.window()));
+        let meters = Meters::new().unwrap();
+        let mut course = Course::new(&design, &meters);
+        assert_eq!(course.unfinished().to_string(), "finished: none; not begun: A, B, 5x1s");
+        course.under_way = Some((&design.cases[0], meters.window()));
         assert_eq!(
             course.unfinished().to_string(),
-            "finished: none; stopped in A after 0 of 1,000 requests; not begun: B, C"
+            "finished: none; stopped in A after 0 of 1,000 requests; not begun: B, 5x1s"
         );
+        course.under_way = Some((&design.cases[2], meters.window()));
+        assert!(course.unfinished().to_string().contains("stopped in 5x1s after 0 requests"));
     }
 }

@@ -3,11 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::case::Case;
-use super::sampler::Samples;
-use super::series::{Series, mean_response_ms};
-use crate::figures::{counted, whole};
-use crate::load::{KindOfFailure, Outcome, kinds_of_failure};
-use crate::scenario::Scenario;
+use super::clients::Clients;
+use super::measure::{Measure, Measures};
+use super::server::Server;
 
 /// The numbers of one case. Client numbers come from the clients, server numbers from the server's
 /// metrics; none is reckoned from what the other side should have seen.
@@ -15,128 +13,112 @@ use crate::scenario::Scenario;
 pub struct Finding {
     /// The case's name.
     pub id: String,
-    /// Concurrent clients.
+    /// When its requests were made, in words.
+    pub model: String,
+    /// Concurrent clients; at most, where requests arrive at a rate.
     pub clients: u64,
-    /// Runs of the sequence by each client.
-    pub iterations: u64,
-    /// Requests that the clients sent.
-    pub requests_sent: u64,
-    /// Requests that the server counted.
-    pub requests_received: u64,
-    /// Requests that failed, those that could not be sent among them.
-    pub failed: u64,
-    /// The same by kind.
-    pub failures: Vec<KindOfFailure>,
+    /// Runs of the scenario by each client, where that is decided beforehand.
+    pub iterations: Option<u64>,
+    /// What the clients did and saw.
+    pub client: Clients,
+    /// What the server's metrics say; none where it has none.
+    pub server: Option<Server>,
+    /// The same by a Prometheus, where one took part.
+    pub prometheus: Option<Server>,
+    /// What the queries of the reference find there.
+    pub queries: Vec<Query>,
     /// What is wrong, where sent and received are not the same number.
     pub disagreement: Option<String>,
-    /// From the start of the first client to the end of the last, connecting included.
-    pub client_seconds: f64,
-    /// Requests sent a second, over the whole case.
-    pub mean_rate: Option<f64>,
-    /// Requests received a second, in the best 2 s.
-    pub peak_rate_2s: Option<f64>,
-    /// Mean response time by the server's clock, over the whole case.
-    pub mean_response_ms: Option<f64>,
-    /// Median response time by the clients' clock.
-    pub client_p50_ms: Option<f64>,
-    /// 99th percentile of the response time by the clients' clock.
-    pub client_p99_ms: Option<f64>,
-    /// The most server tasks at once beyond those before the case.
-    pub peak_additional_tasks: u64,
-    /// The most server tasks at once that were woken and not yet polled.
-    pub peak_ready_tasks: u64,
-    /// CPU time of the server's process.
-    pub server_cpu_seconds: f64,
-    /// Connections that the clients opened.
-    pub connections: u64,
-    /// Connections that were opened to replace another.
-    pub reconnects: u64,
-    /// Samples that are missing because a scrape failed.
-    pub missed_samples: u64,
-    /// The five metrics over time.
-    pub series: Series,
+    /// How the two ways of reading the server's metrics differ, in words.
+    pub differences: Vec<String>,
+    /// Each round's numbers; the rest is of the round whose client time is the middle one.
+    pub rounds: Vec<Measures>,
+}
+
+/// A query of PromQL and what it finds, beside what the samples of the built-in scraper say.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Query {
+    /// What it asks for.
+    pub title: String,
+    /// The query.
+    pub query: String,
+    /// The unit of both numbers; empty where they have none.
+    pub unit: String,
+    /// What it finds; none where it finds nothing.
+    pub found: Option<f64>,
+    /// What the built-in scraper found.
+    pub sampled: Option<f64>,
 }
 
 impl Finding {
-    /// Sets a load's outcome and the server's samples side by side.
+    /// Sets both sides together.
     pub(super) fn new(
         case: &Case,
-        scenario: &Scenario,
-        outcome: &Outcome,
-        samples: &Samples,
+        client: Clients,
+        server: Option<Server>,
+        prometheus: Option<Server>,
     ) -> Self {
-        let series = Series::of(&samples.samples);
-        let (before, after) = match samples.samples.as_slice() {
-            [first, .., last] => (first.reading, last.reading),
-            [only] => (only.reading, only.reading),
-            [] => Default::default(),
-        };
-        let tally = &outcome.tally;
-        let received = after.requests.saturating_sub(before.requests);
-        Self {
+        let seen = server.as_ref().or(prometheus.as_ref());
+        let mut finding = Self {
             id: case.id.clone(),
-            clients: case.clients,
-            iterations: case.iterations,
-            requests_sent: tally.sent,
-            requests_received: received,
-            failed: tally.failed(),
-            failures: kinds_of_failure(scenario, outcome),
-            disagreement: disagreement(tally.sent, received),
-            client_seconds: outcome.elapsed.as_secs_f64(),
-            mean_rate: outcome.mean_rate(),
-            peak_rate_2s: series.peak_rate(),
-            mean_response_ms: mean_response_ms(&before, &after),
-            client_p50_ms: outcome.quantile_ms(0.5),
-            client_p99_ms: outcome.quantile_ms(0.99),
-            peak_additional_tasks: after.tasks_alive_peak.saturating_sub(before.tasks_alive),
-            peak_ready_tasks: after.tasks_ready_peak,
-            server_cpu_seconds: (after.cpu_seconds - before.cpu_seconds).max(0.0),
-            connections: tally.connections,
-            reconnects: tally.reconnects,
-            missed_samples: samples.missed,
-            series,
-        }
+            model: case.model.to_string(),
+            clients: case.model.clients(),
+            iterations: case.iterations(),
+            disagreement: seen.and_then(|server| server.disagreement(client.requests_sent)),
+            queries: Vec::new(),
+            differences: Vec::new(),
+            rounds: Vec::new(),
+            client,
+            server,
+            prometheus,
+        };
+        finding.rounds = vec![Measure::all_of(&finding)];
+        finding
+    }
+
+    /// What is said of the server: by its metrics, or by Prometheus alone.
+    pub fn seen(&self) -> Option<&Server> {
+        self.server.as_ref().or(self.prometheus.as_ref())
     }
 
     /// Whether nothing failed and both sides agree.
     pub fn is_clean(&self) -> bool {
-        self.failed == 0 && self.disagreement.is_none()
+        self.client.failed == 0 && self.disagreement.is_none()
     }
-}
 
-/// Says in words how the two sides disagree; none where they agree.
-pub fn disagreement(sent: u64, received: u64) -> Option<String> {
-    let difference = sent.abs_diff(received);
-    let direction = match received.cmp(&sent) {
-        std::cmp::Ordering::Equal => return None,
-        std::cmp::Ordering::Greater => "more than were sent",
-        std::cmp::Ordering::Less => "fewer than were sent",
-    };
-    let sent = counted(sent, "request");
-    let (received, difference) = (whole(received), whole(difference));
-    Some(format!(
-        "The clients sent {sent}, the server counted {received}: {difference} {direction}."
-    ))
+    /// Puts the rounds of one case together: the one whose client time is the middle one, or the
+    /// first that is not clean, with the numbers of all. None of none.
+    pub(super) fn of_rounds(rounds: Vec<Finding>) -> Option<Self> {
+        let measures: Vec<Measures> =
+            rounds.iter().flat_map(|round| round.rounds.iter().cloned()).collect();
+        let mut sorted = rounds;
+        sorted.sort_by(|one, other| one.client.seconds.total_cmp(&other.client.seconds));
+        let shown = sorted.iter().position(|round| !round.is_clean()).unwrap_or(sorted.len() / 2);
+        (!sorted.is_empty()).then(|| Self { rounds: measures, ..sorted.swap_remove(shown) })
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn sides_that_agree_need_no_words() {
-        assert_eq!(disagreement(1000, 1000), None);
+    fn round(seconds: f64, failed: u64) -> Finding {
+        let client = Clients { seconds, failed, ..Clients::default() };
+        Finding::new(&"A".parse().unwrap(), client, None, None)
     }
 
     #[test]
-    fn a_disagreement_names_both_numbers_and_the_difference() {
-        assert_eq!(
-            disagreement(1000, 1266).unwrap(),
-            "The clients sent 1,000 requests, the server counted 1,266: 266 more than were sent."
-        );
-        assert_eq!(
-            disagreement(1, 0).unwrap(),
-            "The clients sent 1 request, the server counted 0: 1 fewer than were sent."
-        );
+    fn the_round_in_the_middle_is_shown_with_the_numbers_of_all() {
+        let all = Finding::of_rounds(vec![round(9.0, 0), round(1.0, 0), round(3.0, 0)]).unwrap();
+        assert_eq!(all.client.seconds, 3.0);
+        let times: Vec<f64> = all.rounds.iter().map(|round| round[&Measure::Time]).collect();
+        assert_eq!(times, [9.0, 1.0, 3.0]);
+        assert!(Finding::of_rounds(Vec::new()).is_none());
+    }
+
+    #[test]
+    fn a_round_that_failed_is_not_hidden_behind_a_better_one() {
+        let all = Finding::of_rounds(vec![round(1.0, 0), round(2.0, 0), round(9.0, 3)]).unwrap();
+        assert_eq!(all.client.failed, 3);
     }
 }

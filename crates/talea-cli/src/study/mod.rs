@@ -1,56 +1,66 @@
-//! The study: load cases against a service that runs in a child process, with the service's own
-//! metrics sampled while each case runs.
+//! The study: load cases against a service, with the service's own metrics sampled while each case
+//! runs.
 //!
-//! For each case: the database is emptied and the task peaks are reset; a baseline is read; the
-//! clients run while a `sampler` reads the metrics every 100 ms; a last reading is
-//! taken after the last answer. Server numbers are differences of readings or high-water marks that
-//! the server keeps, client numbers come from the load alone, and where the two disagree the finding
-//! says so.
+//! For each case: the database is emptied and the task peaks are reset, where the service is one
+//! that can; a baseline is read; the clients run while a `sampler` reads the metrics every 100 ms; a
+//! last reading is taken after the last answer. Server numbers are differences of readings or
+//! high-water marks that the server keeps, client numbers come from the load alone, and where the
+//! two disagree the finding says so.
 
 mod case;
+mod clients;
 pub mod command;
 mod course;
+mod design;
 mod finding;
+mod measure;
 mod reading;
+mod rounds;
 mod sampler;
 mod scraper;
 mod series;
+mod server;
 mod subject;
 
-use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
 pub use self::case::{Case, KNOWN};
+pub use self::clients::{Clients, Heat, Times};
 pub use self::course::Unfinished;
-pub use self::finding::{Finding, disagreement};
-pub use self::reading::Reading;
+pub use self::design::{Addresses, Design, Program, Service, Told, Witness};
+pub use self::finding::{Finding, Query};
+pub use self::measure::{Measure, Measures};
+pub use self::reading::{Durations, Reading};
 pub use self::sampler::SAMPLE_EVERY;
 pub use self::series::{Sample, Series, WINDOW};
+pub use self::server::Server;
 
 use self::course::Course;
 use self::subject::Subject;
+use crate::load::Meters;
 use crate::machine::Machine;
 use crate::stop::Stop;
-
-/// What to study.
-#[derive(Clone, Debug)]
-pub struct Design {
-    /// The cases in their order.
-    pub cases: Vec<Case>,
-    /// The program that is the subject.
-    pub api: PathBuf,
-    /// How long a client waits for a connection or an answer.
-    pub timeout: Duration,
-}
 
 /// A study that is done: all that a report says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Study {
     /// What was found, case by case.
     pub cases: Vec<Finding>,
+    /// Where the service was, in words.
+    pub subject: String,
+    /// What each client requested: the scenario's name.
+    pub scenario: String,
+    /// The names of its steps.
+    pub steps: Vec<String>,
+    /// How, such as HTTP/1.1.
+    pub protocol: String,
+    /// Whether the service's database was emptied before each case.
+    pub emptied: bool,
+    /// Metrics that the service was said to have and did not tell.
+    pub untold: Vec<String>,
     /// Where.
     pub machine: Machine,
     /// Of what.
@@ -76,11 +86,11 @@ pub struct Versions {
     pub build: String,
 }
 
-/// How a study ended.
+/// How what was asked for ended.
 #[derive(Debug)]
-pub enum Ended {
+pub enum Ended<T> {
     /// All cases are done.
-    Done(Box<Study>),
+    Done(T),
     /// A signal stopped it.
     Stopped(Unfinished),
 }
@@ -90,38 +100,73 @@ pub enum Ended {
 /// A stop ends the clients first, then the subject, and waits for it.
 ///
 /// # Errors
-/// When the subject cannot be started, dies, or its metrics lack what is needed.
-pub async fn run(design: &Design, mut stop: Stop) -> Result<Ended> {
+/// When the subject cannot be started or reached, dies, or its metrics cannot be read.
+pub async fn run(design: &Design, meters: &Meters, mut stop: Stop) -> Result<Ended<Study>> {
     let begun = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
-    let versions = Versions {
-        talea: env!("CARGO_PKG_VERSION").to_owned(),
-        subject: subject::version(&design.api).await,
-        build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
+    let version = match &design.service {
+        Service::Program(program) => subject::version(program).await,
+        Service::Running(_) => "not told".to_owned(),
     };
-    let mut course = Course::new(design)?;
-    let mut subject = Subject::start(&design.api)?;
-    let ran = tokio::select! {
-        ran = course.run(&mut subject) => Some(ran),
-        () = stop.requested() => None,
+    let mut course = Course::new(design, meters);
+    let ran = match &design.service {
+        Service::Program(program) => {
+            let mut subject = Subject::start(program)?;
+            let ran = tokio::select! {
+                ran = with(&mut subject, &mut course) => Some(ran),
+                () = stop.requested() => None,
+            };
+            // A subject that died takes its clients down with it: its death is the reason, not
+            // theirs.
+            let ran = match ran {
+                Some(Err(error)) => Some(Err(subject.cause_of_death().await.unwrap_or(error))),
+                ran => ran,
+            };
+            subject.stop().await;
+            ran
+        }
+        Service::Running(addresses) => tokio::select! {
+            ran = against(addresses, design, &mut course) => Some(ran),
+            () = stop.requested() => None,
+        },
     };
-    // A subject that died takes its clients down with it: its death is the reason, not theirs.
-    let ran = match ran {
-        Some(Err(error)) => Some(Err(subject.cause_of_death().await.unwrap_or(error))),
-        ran => ran,
-    };
-    subject.stop().await;
 
     match ran {
         None => Ok(Ended::Stopped(course.unfinished())),
         Some(Err(error)) => Err(error.context(course.unfinished().to_string())),
-        Some(Ok(())) => Ok(Ended::Done(Box::new(Study {
+        Some(Ok(())) => Ok(Ended::Done(Study {
             scrapes: course.scrapes(),
+            untold: course.untold().to_vec(),
             cases: course.into_findings(),
+            subject: design.service.to_string(),
+            scenario: design.scenario.name.clone(),
+            steps: design.scenario.steps.iter().map(|step| step.name.clone()).collect(),
+            protocol: design.protocol.to_string(),
+            emptied: design.service.resets() || design.before_case.is_some(),
             machine: Machine::this(),
-            versions,
+            versions: Versions {
+                talea: env!("CARGO_PKG_VERSION").to_owned(),
+                subject: version,
+                build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
+            },
             command: command::as_typed(std::env::args()),
             begun,
             sampled_every_ms: SAMPLE_EVERY.as_millis() as u64,
-        }))),
+        })),
     }
+}
+
+/// Runs all cases against a child process, unless it dies.
+async fn with(subject: &mut Subject, course: &mut Course<'_>) -> Result<()> {
+    let addresses = subject.ready().await?;
+    tokio::select! {
+        ran = course.run(addresses) => ran,
+        death = subject.died() => Err(death),
+    }
+}
+
+/// Runs all cases against a service that runs already.
+async fn against(addresses: &Addresses, design: &Design, course: &mut Course<'_>) -> Result<()> {
+    let items = addresses.items.clone().reached(design.timeout).await;
+    let items = items.with_context(|| format!("{} cannot be reached", addresses.items))?;
+    course.run(Addresses { items, metrics: addresses.metrics.clone() }).await
 }

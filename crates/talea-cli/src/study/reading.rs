@@ -3,72 +3,133 @@
 use anyhow::{Context, Result};
 use talea::parse::{self, Sample};
 
-const REQUESTS: &str = "http_requests_total";
-const DURATION_SUM: &str = "http_request_duration_seconds_sum";
-const DURATION_COUNT: &str = "http_request_duration_seconds_count";
-const TASKS_ALIVE: &str = "server_tasks_alive";
-const TASKS_ALIVE_PEAK: &str = "server_tasks_alive_peak";
-const TASKS_READY: &str = "server_tasks_ready";
-const TASKS_READY_PEAK: &str = "server_tasks_ready_peak";
-const CPU_SECONDS: &str = "process_cpu_seconds_total";
+use crate::scenario::{Names, Quantity, Selector};
 
 /// The service's numbers at one instant.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
-    /// Requests counted since the service started, of all routes and statuses.
-    pub requests: u64,
-    /// Seconds spent on all measured requests.
-    pub duration_sum: f64,
-    /// How many requests were measured.
-    pub duration_count: u64,
-    /// Server tasks that exist.
-    pub tasks_alive: u64,
-    /// The most that existed at once since the last reset.
-    pub tasks_alive_peak: u64,
-    /// Server tasks that are woken and not yet polled.
-    pub tasks_ready: u64,
-    /// The most that were ready at once since the last reset.
-    pub tasks_ready_peak: u64,
-    /// CPU time of the service's process.
-    pub cpu_seconds: f64,
+    /// By [`Quantity::ALL`]; none where the service says nothing. Of the durations the count.
+    values: [Option<f64>; Quantity::ALL.len()],
+    /// Requests by how long they took.
+    pub durations: Durations,
+}
+
+/// A histogram of durations, in seconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Durations {
+    /// Of all requests together.
+    pub sum: f64,
+    /// How many there were.
+    pub count: f64,
+    /// Thresholds in their order, each with the requests that took at most that long.
+    pub below: Vec<(f64, f64)>,
 }
 
 impl Reading {
-    /// Reads the text exposition format.
+    /// Reads the text exposition format; a quantity is the sum over all series that its name means.
     ///
     /// # Errors
-    /// When the text cannot be parsed, or names the first metric that is missing.
-    pub fn from_text(text: &str) -> Result<Self> {
+    /// When the text cannot be parsed.
+    pub fn from_text(text: &str, names: &Names) -> Result<Self> {
         let samples = parse::text(text).context("the metrics are not in the text format")?;
-        let sum = |name| sum(&samples, name);
-        Ok(Self {
-            requests: whole(sum(REQUESTS)?),
-            duration_sum: sum(DURATION_SUM)?,
-            duration_count: whole(sum(DURATION_COUNT)?),
-            tasks_alive: whole(sum(TASKS_ALIVE)?),
-            tasks_alive_peak: whole(sum(TASKS_ALIVE_PEAK)?),
-            tasks_ready: whole(sum(TASKS_READY)?),
-            tasks_ready_peak: whole(sum(TASKS_READY_PEAK)?),
-            cpu_seconds: sum(CPU_SECONDS)?,
-        })
+        let mut reading = Self::default();
+        for (quantity, selector) in names.all() {
+            let value = match quantity {
+                Quantity::Duration => {
+                    reading.durations = Durations::read(&samples, selector, names.seconds());
+                    sum(&samples, &selector.ending("_count"))
+                }
+                _ => sum(&samples, selector),
+            };
+            reading.set(quantity, value);
+        }
+        Ok(reading)
+    }
+
+    /// A quantity, if the service tells it.
+    pub fn get(&self, quantity: Quantity) -> Option<f64> {
+        self.values[quantity as usize]
+    }
+
+    /// Says what a quantity is.
+    pub fn set(&mut self, quantity: Quantity, value: Option<f64>) {
+        self.values[quantity as usize] = value;
+    }
+
+    /// Which metrics the service is said to have and has not.
+    pub fn missing(&self, names: &Names) -> Vec<String> {
+        let missing = names.all().filter(|(quantity, _)| self.get(*quantity).is_none());
+        missing.map(|(_, selector)| selector.to_string()).collect()
     }
 }
 
-/// The sum of a metric over all its series.
-fn sum(samples: &[Sample], name: &str) -> Result<f64> {
-    let mut series = samples.iter().filter(|sample| sample.name == name).peekable();
-    series.peek().with_context(|| {
-        format!(
-            "no metric {name} among {} samples: is the service metered by Talea?",
-            samples.len()
-        )
-    })?;
-    Ok(series.map(|sample| sample.value).sum())
+impl Durations {
+    fn read(samples: &[Sample], selector: &Selector, seconds: f64) -> Self {
+        let buckets = selector.ending("_bucket");
+        let mut below: Vec<(f64, f64)> = Vec::new();
+        for sample in samples.iter().filter(|it| buckets.selects(&it.name, &it.labels)) {
+            let label = sample.labels.iter().find(|(name, _)| name == "le");
+            let threshold = label.and_then(|(_, text)| text.parse::<f64>().ok());
+            let Some(threshold) = threshold.map(|threshold| threshold * seconds) else { continue };
+            match below.iter_mut().find(|(known, _)| *known == threshold) {
+                Some((_, count)) => *count += sample.value,
+                None => below.push((threshold, sample.value)),
+            }
+        }
+        below.sort_by(|one, other| one.0.total_cmp(&other.0));
+        Self {
+            sum: sum(samples, &selector.ending("_sum")).unwrap_or_default() * seconds,
+            count: sum(samples, &selector.ending("_count")).unwrap_or_default(),
+            below,
+        }
+    }
+
+    /// Adds what was observed between two readings of one process.
+    pub(super) fn add_increase(&mut self, from: &Self, to: &Self) {
+        self.sum += to.sum - from.sum;
+        self.count += to.count - from.count;
+        for (threshold, count) in &to.below {
+            let before = from.below.iter().find(|(known, _)| known == threshold);
+            let increase = count - before.map_or(0.0, |(_, count)| *count);
+            match self.below.iter_mut().find(|(known, _)| known == threshold) {
+                Some((_, count)) => *count += increase,
+                None => self.below.push((*threshold, increase)),
+            }
+        }
+        self.below.sort_by(|one, other| one.0.total_cmp(&other.0));
+    }
+
+    /// Their mean in milliseconds; none where there were none.
+    pub fn mean_ms(&self) -> Option<f64> {
+        (self.count > 0.0).then(|| self.sum / self.count * 1e3)
+    }
+
+    /// A quantile in milliseconds, interpolated within its bucket as Prometheus'
+    /// `histogram_quantile` does; none where nothing was observed. What is above the last
+    /// threshold counts as that.
+    pub fn quantile_ms(&self, quantile: f64) -> Option<f64> {
+        let total = self.below.last().map(|(_, count)| *count).filter(|total| *total > 0.0)?;
+        let rank = quantile * total;
+        let (mut lower, mut before) = (0.0, 0.0);
+        for (threshold, count) in &self.below {
+            if *count >= rank && *count > before {
+                let share = (rank - before) / (count - before);
+                let seconds = match threshold.is_finite() {
+                    true => lower + (threshold - lower) * share,
+                    false => lower,
+                };
+                return Some(seconds * 1e3);
+            }
+            (lower, before) = (*threshold, *count);
+        }
+        None
+    }
 }
 
-/// A count that was printed as a float. Below zero there is none.
-fn whole(value: f64) -> u64 {
-    value.round() as u64
+/// The sum over all series that a selector means; none where there is none.
+fn sum(samples: &[Sample], selector: &Selector) -> Option<f64> {
+    let meant = samples.iter().filter(|sample| selector.selects(&sample.name, &sample.labels));
+    meant.map(|sample| sample.value).reduce(|sum, value| sum + value)
 }
 
 #[cfg(test)]
@@ -78,33 +139,68 @@ mod tests {
     const TEXT: &str = r#"# TYPE http_requests_total counter
 http_requests_total{method="GET",route="/api/items",status="2xx"} 40
 http_requests_total{method="GET",route="/api/items",status="5xx"} 2
-http_request_duration_seconds_sum{method="GET",route="/api/items"} 1.5
-http_request_duration_seconds_count{method="GET",route="/api/items"} 42
+http_request_duration_seconds_bucket{route="/a",le="0.1"} 10
+http_request_duration_seconds_bucket{route="/a",le="1"} 20
+http_request_duration_seconds_bucket{route="/a",le="+Inf"} 21
+http_request_duration_seconds_bucket{route="/b",le="0.1"} 11
+http_request_duration_seconds_bucket{route="/b",le="1"} 21
+http_request_duration_seconds_bucket{route="/b",le="+Inf"} 21
+http_request_duration_seconds_sum{route="/a"} 1.5
+http_request_duration_seconds_count{route="/a"} 21
+http_request_duration_seconds_count{route="/b"} 21
 server_tasks_alive 7
 server_tasks_alive_peak 12
-server_tasks_ready 0
-server_tasks_ready_peak 5
 process_cpu_seconds_total 0.25
 "#;
 
-    #[test]
-    fn requests_are_summed_over_routes_and_statuses() {
-        let reading = Reading::from_text(TEXT).unwrap();
-        assert_eq!(reading.requests, 42);
-        assert_eq!((reading.duration_sum, reading.duration_count), (1.5, 42));
-        assert_eq!((reading.tasks_alive_peak, reading.tasks_ready_peak), (12, 5));
-        assert_eq!(reading.cpu_seconds, 0.25);
+    fn talea() -> Names {
+        Names::built_in("talea").unwrap()
     }
 
     #[test]
-    fn a_missing_metric_is_named() {
-        let text = TEXT.replace("server_tasks_ready_peak 5\n", "");
-        let error = Reading::from_text(&text).unwrap_err().to_string();
-        assert!(error.contains("server_tasks_ready_peak"), "{error}");
+    fn requests_are_summed_over_routes_and_statuses() {
+        let reading = Reading::from_text(TEXT, &talea()).unwrap();
+        assert_eq!(reading.get(Quantity::Requests), Some(42.0));
+        assert_eq!((reading.durations.sum, reading.durations.count), (1.5, 42.0));
+        assert_eq!(reading.durations.below, [(0.1, 21.0), (1.0, 41.0), (f64::INFINITY, 42.0)]);
+        assert_eq!(reading.get(Quantity::TasksPeak), Some(12.0));
+        assert_eq!(reading.get(Quantity::CpuSeconds), Some(0.25));
+    }
+
+    #[test]
+    fn what_the_service_does_not_tell_is_missing_rather_than_0() {
+        let reading = Reading::from_text(TEXT, &talea()).unwrap();
+        assert_eq!(reading.get(Quantity::Ready), None);
+        let missing = reading.missing(&talea());
+        assert!(missing.contains(&"server_tasks_ready".to_owned()), "{missing:?}");
+        assert!(!missing.contains(&"http_requests_total".to_owned()), "{missing:?}");
+    }
+
+    #[test]
+    fn milliseconds_are_told_by_the_name() {
+        let text = "cowboy_request_duration_milliseconds_count 2\n\
+                    cowboy_request_duration_milliseconds_sum 500\n\
+                    cowboy_request_duration_milliseconds_bucket{le=\"100\"} 1\n\
+                    cowboy_request_duration_milliseconds_bucket{le=\"+Inf\"} 2\n";
+        let reading = Reading::from_text(text, &Names::built_in("phoenix").unwrap()).unwrap();
+        assert_eq!(reading.get(Quantity::Requests), Some(2.0));
+        assert_eq!(reading.durations.mean_ms(), Some(250.0));
+        assert_eq!(reading.durations.below[0], (0.1, 1.0));
+    }
+
+    #[test]
+    fn a_quantile_is_prometheus_one() {
+        let reading = Reading::from_text(TEXT, &talea()).unwrap();
+        // Half of 42 is the 21st, the end of the first bucket; the 31.5th is half-way in the second.
+        assert!((reading.durations.quantile_ms(0.5).unwrap() - 100.0).abs() < 1e-9);
+        let expected = 100.0 + 900.0 * (31.5 - 21.0) / 20.0;
+        assert!((reading.durations.quantile_ms(0.75).unwrap() - expected).abs() < 1e-9);
+        assert_eq!(reading.durations.quantile_ms(1.0), Some(1000.0));
+        assert_eq!(Durations::default().quantile_ms(0.5), None);
     }
 
     #[test]
     fn what_is_not_metrics_is_refused() {
-        assert!(Reading::from_text("<html>").is_err());
+        assert!(Reading::from_text("<html>", &talea()).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Samples of the service's metrics while a case runs.
+//! Samples of the service's metrics, and of the clients', while a case runs.
 //!
 //! The sampler has a thread of its own, so that a thousand clients that are ready to run do not
 //! make it late. A sample that comes late all the same is stamped with its own time.
@@ -10,38 +10,53 @@ use anyhow::{Context, Result};
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval_at};
 
+use super::clients::Pulse;
 use super::reading::Reading;
 use super::scraper::Scraper;
 use super::series::Sample;
-use crate::load::Target;
+use crate::load::Window;
 
 /// The time between two samples, as aimed at.
 pub const SAMPLE_EVERY: Duration = Duration::from_millis(100);
+/// How often the last sample is tried, so that a service that starts anew can be read.
+const TRIES: u32 = 20;
 
 /// A running sampler. It ends when it is dropped.
 pub(super) struct Sampler {
     end: oneshot::Sender<()>,
-    thread: JoinHandle<Result<Samples>>,
+    thread: JoinHandle<Samples>,
 }
 
 /// The samples of a case.
+#[derive(Default)]
 pub(super) struct Samples {
-    /// The baseline first, the reading after the last answer at the end.
+    /// The baseline first, the reading after the last answer at the end; nothing where the service
+    /// has no metrics.
     pub(super) samples: Vec<Sample>,
+    /// What the clients saw meanwhile.
+    pub(super) pulse: Pulse,
     /// Scrapes that were tried, the baseline not among them.
     pub(super) scrapes: u64,
     /// Scrapes in between that failed, each with a sample missing.
     pub(super) missed: u64,
+    /// Why there is no reading after the last answer.
+    pub(super) unread: Option<anyhow::Error>,
 }
 
 impl Sampler {
-    /// Starts to sample every [`SAMPLE_EVERY`] from the baseline on.
-    pub(super) fn begin(metrics: Target, baseline: (Instant, Reading)) -> Result<Self> {
+    /// Starts to sample every [`SAMPLE_EVERY`] from an instant on. The scraper, with the baseline
+    /// that was read then, is there where the service has metrics.
+    pub(super) fn begin(
+        begun: Instant,
+        service: Option<(Scraper, Reading)>,
+        clients: Window,
+    ) -> Result<Self> {
         let (end, ended) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let thread = std::thread::Builder::new()
             .name("sampler".to_owned())
-            .spawn(move || runtime.block_on(sample(metrics, baseline, ended)))?;
+            .spawn(move || runtime.block_on(sample(begun, service, clients, ended)))
+            .context("no thread for the sampler")?;
         Ok(Self { end, thread })
     }
 
@@ -51,18 +66,22 @@ impl Sampler {
         // It fails only when the thread is gone, which the join tells.
         let _ = end.send(());
         let joined = tokio::task::spawn_blocking(move || thread.join()).await?;
-        joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        Ok(joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     }
 }
 
 async fn sample(
-    metrics: Target,
-    (begun, baseline): (Instant, Reading),
+    begun: Instant,
+    service: Option<(Scraper, Reading)>,
+    clients: Window,
     mut ended: oneshot::Receiver<()>,
-) -> Result<Samples> {
-    let mut scraper = Scraper::new(metrics);
-    let mut samples = vec![Sample { at: Duration::ZERO, reading: baseline }];
-    let mut missed = 0;
+) -> Samples {
+    let mut all = Samples::default();
+    let mut scraper = service.map(|(scraper, reading)| {
+        all.samples.push(Sample { at: Duration::ZERO, reading });
+        // Its connection is to be driven by this thread too.
+        scraper.another()
+    });
     let mut ticks = interval_at((begun + SAMPLE_EVERY).into(), SAMPLE_EVERY);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
     loop {
@@ -71,13 +90,20 @@ async fn sample(
             _ = &mut ended => true,
             _ = ticks.tick() => false,
         };
-        match scraper.scrape().await {
-            Ok((at, reading)) => samples.push(Sample { at: at - begun, reading }),
-            Err(error) if last => return Err(error).context("no reading at the end of the case"),
-            Err(_) => missed += 1,
+        match last {
+            false => all.pulse.beat(begun.elapsed(), || clients.response_times()),
+            true => all.pulse.end(begun.elapsed(), clients.response_times()),
+        }
+        if let Some(scraper) = &mut scraper {
+            match scraper.scrape_up_to(if last { TRIES } else { 1 }).await {
+                Ok((at, reading)) => all.samples.push(Sample { at: at - begun, reading }),
+                Err(error) if last => all.unread = Some(error),
+                Err(_) => all.missed += 1,
+            }
+            all.scrapes = scraper.scrapes();
         }
         if last {
-            return Ok(Samples { samples, scrapes: scraper.scrapes(), missed });
+            return all;
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Reading the service's metrics over HTTP, one scrape after another on one connection.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -9,22 +10,32 @@ use hyper::{Method, Request, StatusCode};
 
 use super::reading::Reading;
 use crate::load::{Answer, Line, Protocol, Target};
+use crate::scenario::Names;
 
 const HTTP1: Protocol = Protocol::Http1 { keep_alive: true };
 
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
+/// How long it waits before a scrape that failed is tried again.
+const TRY_AGAIN_AFTER: Duration = Duration::from_millis(250);
+
 /// A line to a service's metrics port.
 pub(super) struct Scraper {
     target: Target,
+    names: Arc<Names>,
     line: Line,
     scrapes: u64,
 }
 
 impl Scraper {
     /// Needs a tokio runtime.
-    pub(super) fn new(target: Target) -> Self {
-        Self { line: Line::new(target.clone(), HTTP1, ANSWERS_WITHIN), target, scrapes: 0 }
+    pub(super) fn new(target: Target, names: Arc<Names>) -> Self {
+        Self { line: Line::new(target.clone(), HTTP1, ANSWERS_WITHIN), target, names, scrapes: 0 }
+    }
+
+    /// The same with a connection of its own.
+    pub(super) fn another(&self) -> Self {
+        Self::new(self.target.clone(), Arc::clone(&self.names))
     }
 
     /// How many scrapes were sent.
@@ -40,8 +51,21 @@ impl Scraper {
         let at = asked + asked.elapsed() / 2;
         let text = std::str::from_utf8(&answer.body)
             .with_context(|| format!("{} answered what is not UTF-8", self.target))?;
-        let reading = Reading::from_text(text).with_context(|| self.target.to_string())?;
+        let reading =
+            Reading::from_text(text, &self.names).with_context(|| self.target.to_string())?;
         Ok((at, reading))
+    }
+
+    /// Scrapes once, and some times more where it fails.
+    pub(super) async fn scrape_up_to(&mut self, times: u32) -> Result<(Instant, Reading)> {
+        let mut failed = 0;
+        loop {
+            match self.scrape().await {
+                Err(_) if failed + 1 < times => failed += 1,
+                done => return done,
+            }
+            tokio::time::sleep(TRY_AGAIN_AFTER).await;
+        }
     }
 
     /// Empties the service's database and resets its task peaks.

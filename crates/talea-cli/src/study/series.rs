@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::reading::Reading;
+use super::reading::{Durations, Reading};
+use crate::scenario::Quantity;
 
 /// The window of rates and means over time.
 pub const WINDOW: Duration = Duration::from_secs(2);
 
 /// A reading and when it was taken.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Sample {
     /// Since the baseline, which is taken just before the first client starts.
     pub at: Duration,
@@ -18,7 +19,8 @@ pub struct Sample {
     pub reading: Reading,
 }
 
-/// The five metrics over time, column by column; all columns are of one length.
+/// The server's metrics over time, column by column. A column is as long as `seconds`, or empty
+/// where the service does not tell what it holds.
 ///
 /// A rate or mean covers the last 2 s, or the time since the case began where that is less. It is
 /// none where that window holds fewer than two samples; a mean also where no request ended in it.
@@ -28,40 +30,121 @@ pub struct Series {
     /// When each sample was taken, since the baseline.
     pub seconds: Vec<f64>,
     /// Requests received so far.
-    pub requests_received: Vec<u64>,
+    pub requests_received: Vec<Option<f64>>,
     /// Requests received a second, over the window.
     pub rate_2s: Vec<Option<f64>>,
     /// Mean response time, over the window.
     pub mean_response_ms_2s: Vec<Option<f64>>,
+    /// Requests under way.
+    pub in_flight: Vec<Option<f64>>,
     /// Server tasks beyond those of the baseline.
-    pub additional_tasks: Vec<u64>,
+    pub additional_tasks: Vec<Option<f64>>,
     /// The most that there were so far, by the server's high-water mark.
-    pub additional_tasks_peak: Vec<u64>,
+    pub additional_tasks_peak: Vec<Option<f64>>,
     /// Server tasks woken and not yet polled.
-    pub ready_tasks: Vec<u64>,
+    pub ready_tasks: Vec<Option<f64>>,
     /// The most that there were so far, by the server's high-water mark.
-    pub ready_tasks_peak: Vec<u64>,
+    pub ready_tasks_peak: Vec<Option<f64>>,
+    /// Processor time a second, over the window; 1 is one core.
+    pub cpu_cores_2s: Vec<Option<f64>>,
+    /// Memory of the service.
+    pub memory_bytes: Vec<Option<f64>>,
+    /// Database connections in use.
+    pub pool_used: Vec<Option<f64>>,
+    /// Requests that wait for a database connection.
+    pub pool_pending: Vec<Option<f64>>,
+}
+
+/// Counters over a case: what was counted since its baseline, also across restarts of the service.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Counted {
+    pub(super) at: Duration,
+    pub(super) requests: Option<f64>,
+    pub(super) cpu_seconds: Option<f64>,
+    pub(super) durations: Durations,
+    /// How often the service seems to have started anew.
+    pub(super) restarts: u64,
+}
+
+/// What each sample has counted since the first.
+pub(super) fn counted(samples: &[Sample]) -> Vec<Counted> {
+    let mut all: Vec<Counted> = Vec::with_capacity(samples.len());
+    for (n, sample) in samples.iter().enumerate() {
+        let Some(before) = n.checked_sub(1).map(|before| &samples[before].reading) else {
+            let known = |quantity| sample.reading.get(quantity).map(|_| 0.0);
+            all.push(Counted {
+                at: sample.at,
+                requests: known(Quantity::Requests),
+                cpu_seconds: known(Quantity::CpuSeconds),
+                ..Counted::default()
+            });
+            continue;
+        };
+        let mut next = all[n - 1].clone();
+        let now = &sample.reading;
+        let fell = |quantity| match (before.get(quantity), now.get(quantity)) {
+            (Some(before), Some(now)) => now < before,
+            _ => false,
+        };
+        let started = |reading: &Reading| reading.get(Quantity::StartTime);
+        let other_process = match (started(before), started(now)) {
+            (Some(before), Some(now)) => (now - before).abs() > 0.5,
+            _ => false,
+        };
+        next.at = sample.at;
+        next.restarts += u64::from(other_process || fell(Quantity::Requests));
+        next.requests = grown(next.requests, before, now, Quantity::Requests);
+        next.cpu_seconds = grown(next.cpu_seconds, before, now, Quantity::CpuSeconds);
+        let anew = fell(Quantity::Duration);
+        let from = if anew { Durations::default() } else { before.durations.clone() };
+        next.durations.add_increase(&from, &now.durations);
+        all.push(next);
+    }
+    all
+}
+
+/// A counter's total with what it grew by. One that fell began at 0 again; one that was not there
+/// yet was 0.
+fn grown(total: Option<f64>, before: &Reading, now: &Reading, of: Quantity) -> Option<f64> {
+    let Some(now) = now.get(of) else { return total };
+    let before = before.get(of).unwrap_or(0.0);
+    let grew = if now < before { now } else { now - before };
+    Some(total.unwrap_or(0.0) + grew)
 }
 
 impl Series {
     /// Reckons the series of a case; the first sample is its baseline.
     pub fn of(samples: &[Sample]) -> Self {
+        let counted = counted(samples);
         let mut series = Self::default();
-        let Some(baseline) = samples.first().map(|sample| sample.reading) else { return series };
+        let Some(baseline) = samples.first().map(|sample| &sample.reading) else { return series };
+        let tasks = baseline.get(Quantity::Tasks);
         for (last, sample) in samples.iter().enumerate() {
-            let now = sample.reading;
-            let over = first_in_window(samples, last).map(|first| (&samples[first], sample));
-            series.seconds.push(rounded(sample.at.as_secs_f64(), 1e3));
-            series.requests_received.push(now.requests.saturating_sub(baseline.requests));
-            series.rate_2s.push(over.and_then(rate).map(|rate| rounded(rate, 1e2)));
-            series.mean_response_ms_2s.push(over.and_then(mean_ms).map(|mean| rounded(mean, 1e4)));
-            let additional = |tasks: u64| tasks.saturating_sub(baseline.tasks_alive);
-            series.additional_tasks.push(additional(now.tasks_alive));
-            series.additional_tasks_peak.push(additional(now.tasks_alive_peak));
-            series.ready_tasks.push(now.tasks_ready);
-            series.ready_tasks_peak.push(now.tasks_ready_peak);
+            let now = |quantity| sample.reading.get(quantity);
+            let additional = |of| Some((now(of)? - tasks?).max(0.0));
+            let over = first_in_window(samples, last);
+            let over = over.map(|first| (&counted[first], &counted[last]));
+            let rounded_to = |scale: f64| move |number: f64| (number * scale).round() / scale;
+            series.seconds.push(rounded_to(1e3)(sample.at.as_secs_f64()));
+            series.requests_received.push(counted[last].requests);
+            series.rate_2s.push(
+                over.and_then(|(from, to)| rate(from, to, |at| at.requests)).map(rounded_to(1e2)),
+            );
+            series.mean_response_ms_2s.push(over.and_then(mean_ms).map(rounded_to(1e4)));
+            series.in_flight.push(now(Quantity::InFlight));
+            series.additional_tasks.push(additional(Quantity::Tasks));
+            series.additional_tasks_peak.push(additional(Quantity::TasksPeak));
+            series.ready_tasks.push(now(Quantity::Ready));
+            series.ready_tasks_peak.push(now(Quantity::ReadyPeak));
+            series.cpu_cores_2s.push(
+                over.and_then(|(from, to)| rate(from, to, |at| at.cpu_seconds))
+                    .map(rounded_to(1e3)),
+            );
+            series.memory_bytes.push(now(Quantity::MemoryBytes));
+            series.pool_used.push(now(Quantity::PoolUsed));
+            series.pool_pending.push(now(Quantity::PoolPending));
         }
-        series
+        series.without_empty_columns()
     }
 
     /// The highest rate over a full window; over the whole case where that is shorter than one. None
@@ -74,12 +157,34 @@ impl Series {
         let rates = self.seconds.iter().zip(&self.rate_2s);
         rates.filter(|(seconds, _)| full(**seconds)).filter_map(|(_, rate)| *rate).reduce(f64::max)
     }
+
+    /// What the service never told has no column.
+    pub(super) fn without_empty_columns(mut self) -> Self {
+        for column in [
+            &mut self.requests_received,
+            &mut self.rate_2s,
+            &mut self.mean_response_ms_2s,
+            &mut self.in_flight,
+            &mut self.additional_tasks,
+            &mut self.additional_tasks_peak,
+            &mut self.ready_tasks,
+            &mut self.ready_tasks_peak,
+            &mut self.cpu_cores_2s,
+            &mut self.memory_bytes,
+            &mut self.pool_used,
+            &mut self.pool_pending,
+        ] {
+            if column.iter().all(Option::is_none) {
+                column.clear();
+            }
+        }
+        self
+    }
 }
 
-/// The mean response time between two readings in milliseconds; none where no request ended.
-pub(super) fn mean_response_ms(from: &Reading, to: &Reading) -> Option<f64> {
-    let count = to.duration_count.saturating_sub(from.duration_count);
-    (count > 0).then(|| (to.duration_sum - from.duration_sum) / count as f64 * 1e3)
+/// The largest of a column.
+pub(super) fn most(column: &[Option<f64>]) -> Option<f64> {
+    column.iter().flatten().copied().reduce(f64::max)
 }
 
 /// The first sample inside the window that ends with the sample at `last`; none where that is the
@@ -90,19 +195,14 @@ fn first_in_window(samples: &[Sample], last: usize) -> Option<usize> {
     (first < last).then_some(first)
 }
 
-fn rate((from, to): (&Sample, &Sample)) -> Option<f64> {
-    let seconds = (to.at.checked_sub(from.at)?).as_secs_f64();
-    let received = to.reading.requests.saturating_sub(from.reading.requests);
-    (seconds > 0.0).then(|| received as f64 / seconds)
+fn rate(from: &Counted, to: &Counted, of: impl Fn(&Counted) -> Option<f64>) -> Option<f64> {
+    let seconds = to.at.checked_sub(from.at)?.as_secs_f64();
+    (seconds > 0.0).then(|| Some((of(to)? - of(from).unwrap_or(0.0)) / seconds)).flatten()
 }
 
-fn mean_ms((from, to): (&Sample, &Sample)) -> Option<f64> {
-    mean_response_ms(&from.reading, &to.reading)
-}
-
-/// Keeps what a plot can show, so that the report stays small.
-fn rounded(number: f64, scale: f64) -> f64 {
-    (number * scale).round() / scale
+fn mean_ms((from, to): (&Counted, &Counted)) -> Option<f64> {
+    let count = to.durations.count - from.durations.count;
+    (count > 0.0).then(|| (to.durations.sum - from.durations.sum) / count * 1e3)
 }
 
 #[cfg(test)]
@@ -110,20 +210,24 @@ mod tests {
     use super::*;
 
     fn sample(millis: u64, requests: u64) -> Sample {
-        let reading = Reading {
-            requests: requests + 1000,
-            duration_count: requests,
-            duration_sum: requests as f64 * 0.004,
-            ..Reading::default()
-        };
+        let mut reading = Reading::default();
+        reading.set(Quantity::Requests, Some((requests + 1000) as f64));
+        reading.set(Quantity::Duration, Some(requests as f64));
+        reading.durations.count = requests as f64;
+        reading.durations.sum = requests as f64 * 0.004;
         Sample { at: Duration::from_millis(millis), reading }
+    }
+
+    fn started_at(mut sample: Sample, seconds: f64, requests: f64) -> Sample {
+        sample.reading.set(Quantity::StartTime, Some(seconds));
+        sample.reading.set(Quantity::Requests, Some(requests));
+        sample
     }
 
     #[test]
     fn a_single_sample_has_no_rate() {
         let series = Series::of(&[sample(0, 0)]);
-        assert_eq!(series.rate_2s, [None]);
-        assert_eq!(series.mean_response_ms_2s, [None]);
+        assert!(series.rate_2s.is_empty() && series.mean_response_ms_2s.is_empty());
         assert_eq!(series.peak_rate(), None);
         assert_eq!(Series::of(&[]).peak_rate(), None);
     }
@@ -133,7 +237,7 @@ mod tests {
         let series = Series::of(&[sample(0, 0), sample(100, 50), sample(200, 150)]);
         assert_eq!(series.rate_2s, [None, Some(500.0), Some(750.0)]);
         assert_eq!(series.mean_response_ms_2s, [None, Some(4.0), Some(4.0)]);
-        assert_eq!(series.requests_received, [0, 50, 150]);
+        assert_eq!(series.requests_received, [Some(0.0), Some(50.0), Some(150.0)]);
         assert_eq!(series.peak_rate(), Some(750.0));
     }
 
@@ -157,6 +261,34 @@ mod tests {
     fn a_window_without_requests_has_a_rate_of_zero_and_no_mean() {
         let series = Series::of(&[sample(0, 0), sample(100, 0)]);
         assert_eq!(series.rate_2s[1], Some(0.0));
-        assert_eq!(series.mean_response_ms_2s[1], None);
+        assert!(series.mean_response_ms_2s.is_empty());
+    }
+
+    #[test]
+    fn what_the_service_does_not_tell_has_no_column() {
+        let series = Series::of(&[sample(0, 0), sample(100, 5)]);
+        assert!(series.ready_tasks.is_empty() && series.pool_used.is_empty());
+        assert_eq!(series.requests_received.len(), 2);
+    }
+
+    #[test]
+    fn a_service_that_starts_anew_counts_on_from_0() {
+        let samples = [
+            started_at(sample(0, 0), 10.0, 500.0),
+            started_at(sample(100, 0), 10.0, 530.0),
+            started_at(sample(200, 0), 20.0, 7.0),
+            started_at(sample(300, 0), 20.0, 9.0),
+        ];
+        let counted = counted(&samples);
+        assert_eq!(counted[3].requests, Some(39.0));
+        assert_eq!(counted[3].restarts, 1);
+    }
+
+    #[test]
+    fn a_metric_that_comes_with_the_first_request_began_at_0() {
+        let mut first = sample(0, 0);
+        first.reading.set(Quantity::Requests, None);
+        let series = Series::of(&[first, sample(100, 0)]);
+        assert_eq!(series.requests_received, [None, Some(1000.0)]);
     }
 }

@@ -1,6 +1,5 @@
-//! The service under study, in a child process of its own.
+//! A service that the study starts itself, in a child process.
 
-use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,11 +10,12 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use super::design::{Addresses, Program, Told};
 use crate::load::Target;
 
-/// How long the subject may take from its start to its two lines.
+/// How long the subject may take from its start until it accepts requests.
 const STARTS_WITHIN: Duration = Duration::from_secs(60);
-/// How long it may take to finish once its standard input is closed.
+/// How long it may take to finish once it was told to.
 const ENDS_WITHIN: Duration = Duration::from_secs(12);
 /// How much of its last words is kept.
 const LAST_WORDS: usize = 4096;
@@ -23,6 +23,7 @@ const LAST_WORDS: usize = 4096;
 /// The running subject. It ends when its standard input closes, so also when this process dies.
 pub(super) struct Subject {
     child: Child,
+    addresses: Told,
     /// Open as long as the subject is to run. Kept apart: waiting for a child closes what it holds.
     input: Option<ChildStdin>,
     output: Option<Lines<BufReader<ChildStdout>>>,
@@ -31,19 +32,13 @@ pub(super) struct Subject {
     reader: Option<JoinHandle<()>>,
 }
 
-/// Where the subject serves.
-#[derive(Clone, Debug)]
-pub(super) struct Addresses {
-    pub(super) items: Target,
-    pub(super) metrics: Target,
-}
-
 impl Subject {
-    /// Starts the program on free ports of the loopback.
-    pub(super) fn start(program: &Path) -> Result<Self> {
-        let mut command = Command::new(program);
+    /// Starts the program.
+    pub(super) fn start(program: &Program) -> Result<Self> {
+        let mut command = Command::new(&program.path);
         command
-            .args(["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", "--study"])
+            .args(&program.arguments)
+            .envs(program.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -51,14 +46,15 @@ impl Subject {
         // A Ctrl-C on the terminal is for the study, which ends the subject in good order.
         #[cfg(unix)]
         command.process_group(0);
-        let mut child =
-            command.spawn().with_context(|| format!("{} cannot be started", program.display()))?;
+        let path = program.path.display();
+        let mut child = command.spawn().with_context(|| format!("{path} cannot be started"))?;
         let input = child.stdin.take();
         let output = child.stdout.take().context("the subject has no standard output")?;
         let errors = child.stderr.take().context("the subject has no standard error")?;
         let kept = Arc::new(Mutex::new(Vec::new()));
         Ok(Self {
             child,
+            addresses: program.addresses.clone(),
             input,
             output: Some(BufReader::new(output).lines()),
             reader: Some(tokio::spawn(keep_last_words(errors, kept.clone()))),
@@ -69,17 +65,27 @@ impl Subject {
     /// Waits until the subject says that it accepts requests, and where.
     pub(super) async fn ready(&mut self) -> Result<Addresses> {
         let mut lines = self.output.take().context("the subject was ready before")?;
-        let told = timeout(STARTS_WITHIN, async {
-            let items = address(&mut lines, "items on ").await?;
-            let metrics = address(&mut lines, "metrics on ").await?;
-            anyhow::Ok(Addresses { items, metrics })
+        let addresses = self.addresses.clone();
+        let ready = timeout(STARTS_WITHIN, async {
+            match addresses {
+                Told::ByItself => {
+                    let items = address(&mut lines, "items on ").await?;
+                    let metrics = address(&mut lines, "metrics on ").await?;
+                    Ok(Addresses { items, metrics: Some(metrics) })
+                }
+                Told::Beforehand(addresses) => {
+                    accepts(&addresses.items).await;
+                    Ok(*addresses)
+                }
+            }
         });
-        let addresses = told.await.map_err(|_| {
-            anyhow!("the subject did not accept requests within {} s", STARTS_WITHIN.as_secs())
-        })??;
+        let addresses: Result<_> = ready.await.unwrap_or_else(|_| {
+            let seconds = STARTS_WITHIN.as_secs();
+            Err(anyhow!("the subject did not accept requests within {seconds} s"))
+        });
         // What else it prints must not fill the pipe and stop it.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-        Ok(addresses)
+        addresses
     }
 
     /// Waits until the subject ends, which it should not, and says how it did.
@@ -98,6 +104,9 @@ impl Subject {
     /// Ends the subject in good order, or by force where it does not heed.
     pub(super) async fn stop(mut self) {
         drop(self.input.take());
+        if matches!(self.addresses, Told::Beforehand(_)) {
+            terminate(&self.child);
+        }
         if timeout(ENDS_WITHIN, self.child.wait()).await.is_err() {
             let seconds = ENDS_WITHIN.as_secs();
             eprintln!("warning: the subject did not end within {seconds} s and is killed");
@@ -120,9 +129,29 @@ impl Subject {
     }
 }
 
+/// Asks a program that knows nothing of studies to end.
+#[cfg(unix)]
+fn terminate(child: &Child) {
+    use rustix::process::{Pid, Signal, kill_process};
+
+    let pid = child.id().and_then(|pid| Pid::from_raw(pid.try_into().ok()?));
+    // One that has ended already is as it should be.
+    let _ = pid.map(|pid| kill_process(pid, Signal::TERM));
+}
+
+#[cfg(not(unix))]
+fn terminate(_: &Child) {}
+
+/// Waits until connections are accepted.
+async fn accepts(target: &Target) {
+    while target.connect().await.is_err() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 /// What the program answers to `--version`.
-pub(super) async fn version(program: &Path) -> String {
-    let mut command = Command::new(program);
+pub(super) async fn version(program: &Program) -> String {
+    let mut command = Command::new(&program.path);
     command.arg("--version").stdin(Stdio::null()).kill_on_drop(true);
     let answer = timeout(Duration::from_secs(5), command.output()).await;
     match answer {

@@ -1,0 +1,129 @@
+//! What is studied, and how.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::case::Case;
+use crate::load::{Protocol, Target};
+use crate::scenario::{Names, Scenario};
+
+/// What to study.
+#[derive(Clone, Debug)]
+pub struct Design {
+    /// The service.
+    pub service: Service,
+    /// The cases in their order.
+    pub cases: Vec<Case>,
+    /// What is requested.
+    pub scenario: Arc<Scenario>,
+    /// What the service calls its metrics.
+    pub names: Names,
+    /// How requests are made.
+    pub protocol: Protocol,
+    /// How long a client waits for a connection or an answer.
+    pub timeout: Duration,
+    /// What random values come from.
+    pub seed: u64,
+    /// A command line for the shell that is run before each case.
+    pub before_case: Option<String>,
+    /// Whether a Prometheus takes part.
+    pub prometheus: Option<Witness>,
+}
+
+/// The service under study.
+#[derive(Clone, Debug)]
+pub enum Service {
+    /// A program that the study starts and ends.
+    Program(Program),
+    /// One that runs already.
+    Running(Addresses),
+}
+
+/// A program that the study starts and ends.
+#[derive(Clone, Debug)]
+pub struct Program {
+    /// The program.
+    pub path: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<String>,
+    /// Environment variables beyond those of this process.
+    pub environment: Vec<(String, String)>,
+    /// How it is known where it serves.
+    pub addresses: Told,
+}
+
+/// How it is known where a program serves.
+#[derive(Clone, Debug)]
+pub enum Told {
+    /// It prints `items on URL` and `metrics on URL`, empties its database at `POST /study/reset`
+    /// beside its metrics, and ends when its standard input does: the items API with `--study`.
+    ByItself,
+    /// It serves there once it accepts connections, and ends at SIGTERM.
+    Beforehand(Box<Addresses>),
+}
+
+/// Where a service serves.
+#[derive(Clone, Debug)]
+pub struct Addresses {
+    /// The URL that the scenario's paths stand behind.
+    pub items: Target,
+    /// Its metrics, if it has any.
+    pub metrics: Option<Target>,
+}
+
+/// A Prometheus that scrapes the service too.
+#[derive(Clone, Debug)]
+pub enum Witness {
+    /// One that runs already, and the labels of the service's series there, such as
+    /// `job="server"`; empty where only that service has such metrics.
+    At(Box<Target>, String),
+    /// One that the study starts, by the program's name.
+    Started(PathBuf),
+}
+
+/// As it would be typed, without what the study itself adds.
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, value) in &self.environment {
+            write!(f, "{name}={value} ")?;
+        }
+        let path = self.path.file_name().unwrap_or(self.path.as_os_str());
+        f.write_str(&path.to_string_lossy())?;
+        let added = |argument: &&String| !STUDY_ARGUMENTS.contains(&argument.as_str());
+        for argument in self.arguments.iter().filter(added) {
+            write!(f, " {argument}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What a program that tells its addresses itself is started with: free ports of the loopback.
+pub(super) const STUDY_ARGUMENTS: [&str; 5] =
+    ["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", "--study"];
+
+impl fmt::Display for Addresses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.metrics {
+            Some(metrics) => write!(f, "{}, metrics at {metrics}", self.items),
+            None => write!(f, "{}, without metrics", self.items),
+        }
+    }
+}
+
+impl fmt::Display for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Program(program) => program.fmt(f),
+            Self::Running(addresses) => addresses.fmt(f),
+        }
+    }
+}
+
+impl Service {
+    /// Whether the study may ask it to empty its database.
+    pub(super) fn resets(&self) -> bool {
+        matches!(self, Self::Program(Program { addresses: Told::ByItself, .. }))
+    }
+}

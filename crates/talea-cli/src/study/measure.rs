@@ -1,0 +1,134 @@
+//! What cases are compared by: a number for each round.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::Finding;
+
+/// Something that a round of a case has a number of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// Requests sent a second.
+    Rate,
+    /// The clients' time, in seconds.
+    Time,
+    /// Mean response time at the clients, in milliseconds.
+    Mean,
+    /// Median response time at the clients.
+    P50,
+    /// 90th percentile of the response time at the clients.
+    P90,
+    /// 99th percentile.
+    P99,
+    /// 99.9th percentile.
+    P999,
+    /// 99.99th percentile.
+    P9999,
+    /// The server's processor time a request, in microseconds.
+    Cpu,
+    /// The most memory that the server had, in bytes.
+    Memory,
+    /// Requests that failed.
+    Failed,
+}
+
+/// A round's numbers.
+pub type Measures = BTreeMap<Measure, f64>;
+
+impl Measure {
+    /// All of them, with their names, what they are called in a report, and their units.
+    pub const ALL: [(Self, &'static str, &'static str, &'static str); 11] = [
+        (Self::Rate, "rate", "Requests a second", ""),
+        (Self::Time, "time", "Client time", "s"),
+        (Self::Mean, "mean", "Mean response time", "ms"),
+        (Self::P50, "p50", "p50", "ms"),
+        (Self::P90, "p90", "p90", "ms"),
+        (Self::P99, "p99", "p99", "ms"),
+        (Self::P999, "p99.9", "p99.9", "ms"),
+        (Self::P9999, "p99.99", "p99.99", "ms"),
+        (Self::Cpu, "cpu", "Server CPU a request", "µs"),
+        (Self::Memory, "memory", "Server memory, peak", "bytes"),
+        (Self::Failed, "failed", "Failed requests", ""),
+    ];
+
+    fn told(self) -> (&'static str, &'static str, &'static str) {
+        let (_, name, title, unit) = Self::ALL[self as usize];
+        (name, title, unit)
+    }
+
+    /// What it is called in a report.
+    pub fn title(self) -> &'static str {
+        self.told().1
+    }
+
+    /// Its unit; empty where it has none.
+    pub fn unit(self) -> &'static str {
+        self.told().2
+    }
+
+    /// Whether more of it is better.
+    pub fn more_is_better(self) -> bool {
+        self == Self::Rate
+    }
+
+    /// What one case has of each; what is not known is left out.
+    pub fn all_of(finding: &Finding) -> Measures {
+        let (client, server) = (&finding.client, finding.server.as_ref());
+        let cpu = server.and_then(|server| server.cpu_seconds);
+        let memory = server.and_then(|server| server.peak_memory_bytes);
+        let of = |measure| match measure {
+            Self::Rate => client.mean_rate,
+            Self::Time => Some(client.seconds),
+            Self::Mean => client.mean_ms,
+            Self::P50 => client.p50_ms,
+            Self::P90 => client.p90_ms,
+            Self::P99 => client.p99_ms,
+            Self::P999 => client.p999_ms,
+            Self::P9999 => client.p9999_ms,
+            Self::Cpu => cpu
+                .filter(|_| client.requests_sent > 0)
+                .map(|seconds| seconds / client.requests_sent as f64 * 1e6),
+            Self::Memory => memory.map(|bytes| bytes as f64),
+            Self::Failed => Some(client.failed as f64),
+        };
+        let known = Self::ALL.into_iter().filter_map(|(measure, ..)| Some((measure, of(measure)?)));
+        known.collect()
+    }
+}
+
+impl fmt::Display for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.told().0)
+    }
+}
+
+impl FromStr for Measure {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|(_, name, ..)| *name == text);
+        found.map(|(measure, ..)| measure).ok_or_else(|| {
+            let known = Self::ALL.map(|(_, name, ..)| name).join(", ");
+            format!("found {text:?}, expected one of {known}")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_measure_is_known_by_its_name() {
+        for (n, (measure, name, ..)) in Measure::ALL.into_iter().enumerate() {
+            assert_eq!(measure as usize, n, "told() looks it up by its place");
+            assert_eq!(name.parse(), Ok(measure));
+            assert_eq!(measure.to_string(), name);
+        }
+        assert!("p98".parse::<Measure>().unwrap_err().contains("p99.9"));
+    }
+}

@@ -1,0 +1,192 @@
+//! The server's numbers of one case, from samples of its metrics.
+
+use serde::{Deserialize, Serialize};
+
+use super::series::{Sample, Series, counted, most};
+use crate::figures::{counted as counted_in_words, whole};
+use crate::scenario::Quantity;
+
+/// What a server's metrics say of one case; none where they do not say it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Server {
+    /// Requests that the server counted.
+    pub requests_received: Option<u64>,
+    /// Requests received a second, in the best 2 s.
+    pub peak_rate_2s: Option<f64>,
+    /// Mean response time by the server's clock, over the whole case.
+    pub mean_response_ms: Option<f64>,
+    /// Median response time by the server's clock, interpolated within a bucket of its histogram.
+    pub p50_ms: Option<f64>,
+    /// The same of the 99th percentile.
+    pub p99_ms: Option<f64>,
+    /// The most server tasks at once beyond those before the case.
+    pub peak_additional_tasks: Option<u64>,
+    /// The most server tasks at once that were woken and not yet polled.
+    pub peak_ready_tasks: Option<u64>,
+    /// The most requests under way in any sample.
+    pub peak_in_flight: Option<u64>,
+    /// CPU time of the service's process.
+    pub cpu_seconds: Option<f64>,
+    /// The most memory in any sample.
+    pub peak_memory_bytes: Option<u64>,
+    /// Database connections that there may be.
+    pub pool_max: Option<u64>,
+    /// The most database connections in use in any sample.
+    pub peak_pool_used: Option<u64>,
+    /// The most requests at once that waited for a database connection.
+    pub peak_pool_pending: Option<u64>,
+    /// How often the service seems to have started anew during the case.
+    pub restarts: u64,
+    /// Samples that are missing because a scrape failed.
+    pub missed_samples: u64,
+    /// Why the metrics could not be read after the last answer; then it is not known how many
+    /// requests were received.
+    pub unread: Option<String>,
+    /// The metrics over time.
+    pub series: Series,
+}
+
+impl Server {
+    /// What samples say; the first is the baseline, the last was taken after the last answer.
+    /// Whether high-water marks were reset before the first.
+    pub fn of(samples: &[Sample], missed_samples: u64, reset: bool) -> Self {
+        let series = Series::of(samples);
+        let totals = counted(samples).pop().unwrap_or_default();
+        let whole_of = |value: Option<f64>| value.map(|value| value.max(0.0).round() as u64);
+        let peak = |now, mark| peak(samples, now, mark, reset);
+        let additional = peak(Quantity::Tasks, Quantity::TasksPeak);
+        let tasks = samples.first().and_then(|sample| sample.reading.get(Quantity::Tasks));
+        let pending = peak(Quantity::PoolPending, Quantity::PoolPendingPeak);
+        Self {
+            requests_received: whole_of(totals.requests),
+            peak_rate_2s: series.peak_rate(),
+            mean_response_ms: totals.durations.mean_ms(),
+            p50_ms: totals.durations.quantile_ms(0.5),
+            p99_ms: totals.durations.quantile_ms(0.99),
+            peak_additional_tasks: whole_of(additional.zip(tasks).map(|(most, idle)| most - idle)),
+            peak_ready_tasks: whole_of(peak(Quantity::Ready, Quantity::ReadyPeak)),
+            peak_in_flight: whole_of(most(&series.in_flight)),
+            cpu_seconds: totals.cpu_seconds,
+            peak_memory_bytes: whole_of(most(&series.memory_bytes)),
+            pool_max: whole_of(largest(samples, Quantity::PoolMax)),
+            peak_pool_used: whole_of(most(&series.pool_used)),
+            peak_pool_pending: whole_of(pending),
+            restarts: totals.restarts,
+            missed_samples,
+            unread: None,
+            series,
+        }
+    }
+
+    /// Says in words how what the clients sent and what the server counted disagree; none where they
+    /// agree, or where the server does not count.
+    pub fn disagreement(&self, sent: u64) -> Option<String> {
+        if let Some(why) = &self.unread {
+            return Some(format!(
+                "The server's metrics could not be read after the last answer, so it is not known \
+                 how many requests it received: {why}."
+            ));
+        }
+        let mut words = disagreement(sent, self.requests_received?)?;
+        if self.restarts > 0 {
+            let times = counted_in_words(self.restarts, "time");
+            words += &format!(
+                " It started anew {times} meanwhile: what it counted after the last sample before \
+                 that is lost with it."
+            );
+        }
+        Some(words)
+    }
+}
+
+/// The most at once: by the server's high-water mark where it was reset, rose during the case or was
+/// level with the count when it began; else the largest sample, since the mark is older than the
+/// case.
+fn peak(samples: &[Sample], now: Quantity, mark: Quantity, reset: bool) -> Option<f64> {
+    let at = |n: usize, quantity| samples.get(n).and_then(|sample| sample.reading.get(quantity));
+    let last = samples.len().checked_sub(1)?;
+    match (at(0, mark), at(last, mark), at(0, now)) {
+        (Some(before), Some(after), level) if reset || after > before || level == Some(before) => {
+            largest(samples, mark)
+        }
+        _ => largest(samples, now),
+    }
+}
+
+fn largest(samples: &[Sample], quantity: Quantity) -> Option<f64> {
+    samples.iter().filter_map(|sample| sample.reading.get(quantity)).reduce(f64::max)
+}
+
+/// Says in words how two counts disagree; none where they agree.
+fn disagreement(sent: u64, received: u64) -> Option<String> {
+    let difference = sent.abs_diff(received);
+    let direction = match received.cmp(&sent) {
+        std::cmp::Ordering::Equal => return None,
+        std::cmp::Ordering::Greater => "more than were sent",
+        std::cmp::Ordering::Less => "fewer than were sent",
+    };
+    let sent = counted_in_words(sent, "request");
+    let (received, difference) = (whole(received), whole(difference));
+    Some(format!(
+        "The clients sent {sent}, the server counted {received}: {difference} {direction}."
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::super::reading::Reading;
+    use super::*;
+
+    fn sample(tenths: u64, values: &[(Quantity, f64)]) -> Sample {
+        let mut reading = Reading::default();
+        for (quantity, value) in values {
+            reading.set(*quantity, Some(*value));
+        }
+        Sample { at: Duration::from_millis(tenths * 100), reading }
+    }
+
+    #[test]
+    fn sides_that_agree_need_no_words() {
+        assert_eq!(disagreement(1000, 1000), None);
+        assert_eq!(Server::default().disagreement(1000), None, "the server does not count");
+    }
+
+    #[test]
+    fn a_disagreement_names_both_numbers_and_the_difference() {
+        assert_eq!(
+            disagreement(1000, 1266).unwrap(),
+            "The clients sent 1,000 requests, the server counted 1,266: 266 more than were sent."
+        );
+        let fewer = "The clients sent 1 request, the server counted 0: 1 fewer than were sent.";
+        assert_eq!(disagreement(1, 0).unwrap(), fewer);
+        let server = Server { requests_received: Some(0), restarts: 1, ..Server::default() };
+        assert!(server.disagreement(1).unwrap().contains("started anew 1 time meanwhile"));
+    }
+
+    #[test]
+    fn a_high_water_mark_is_believed_where_it_is_of_this_case() {
+        use Quantity::{Tasks, TasksPeak};
+        let of = |marks: [f64; 2], reset| {
+            let samples = [
+                sample(0, &[(Tasks, 4.0), (TasksPeak, marks[0])]),
+                sample(1, &[(Tasks, 6.0), (TasksPeak, marks[1])]),
+            ];
+            Server::of(&samples, 0, reset).peak_additional_tasks
+        };
+        assert_eq!(of([4.0, 9.0], false), Some(5), "it was level");
+        assert_eq!(of([7.0, 9.0], false), Some(5), "it rose");
+        assert_eq!(of([9.0, 9.0], false), Some(2), "it is of an earlier case");
+        assert_eq!(of([9.0, 9.0], true), Some(5), "it was reset before");
+    }
+
+    #[test]
+    fn nothing_is_known_of_a_server_that_tells_nothing() {
+        let server = Server::of(&[sample(0, &[]), sample(1, &[])], 0, false);
+        assert_eq!(server.requests_received, None);
+        assert_eq!(server.peak_additional_tasks, None);
+        assert_eq!(server.cpu_seconds, None);
+    }
+}
