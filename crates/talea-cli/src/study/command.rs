@@ -74,10 +74,10 @@ fn service(arguments: &StudyArguments) -> Result<Service> {
     };
     let connection = &arguments.connection;
     let metrics = arguments.metrics_url.as_ref();
-    Ok(Service::Running(Addresses {
+    Ok(Service::Running(Box::new(Addresses {
         items: connection.to(url, connection.protocol().alpn())?,
         metrics: metrics.map(|metrics| connection.to(metrics, "http/1.1")).transpose()?,
-    }))
+    })))
 }
 
 /// The program to study: the one that was named, else the one beside this program.

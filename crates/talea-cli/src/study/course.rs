@@ -280,7 +280,7 @@ mod tests {
         let scenario = Scenario::crud();
         let items = "http://127.0.0.1:1/items".parse().unwrap();
         let design = Design {
-            service: Service::Running(Addresses { items, metrics: None }),
+            service: Service::Running(Box::new(Addresses { items, metrics: None })),
             cases: ["A", "B", "5x1s"].map(|case| case.parse().unwrap()).to_vec(),
             names: scenario.metrics.names(None).unwrap(),
             scenario: Arc::new(scenario),

@@ -38,7 +38,7 @@ pub enum Service {
     /// A program that the study starts and ends.
     Program(Program),
     /// One that runs already.
-    Running(Addresses),
+    Running(Box<Addresses>),
 }
 
 /// A program that the study starts and ends.
