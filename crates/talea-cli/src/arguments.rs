@@ -168,6 +168,22 @@ pub struct StudyArguments {
     /// scenario's [metrics] says, or talea
     #[arg(long, value_name = "NAMES")]
     pub names: Option<String>,
+    /// A Prometheus that scrapes the service, to be asked too
+    #[arg(long, value_name = "URL")]
+    pub prometheus: Option<Target>,
+    /// Labels of the service's series there, such as job="server", where it is not alone
+    #[arg(long, value_name = "LABELS", requires = "prometheus", default_value = "")]
+    pub prometheus_labels: String,
+    /// Start a Prometheus that scrapes the service once a second, and ask it too
+    #[arg(
+        long,
+        value_name = "PROGRAM",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "prometheus",
+        conflicts_with = "prometheus"
+    )]
+    pub with_prometheus: Option<PathBuf>,
     /// A command for the shell before each case, such as one that empties the database
     #[arg(long, value_name = "COMMAND")]
     pub before_case: Option<String>,

@@ -102,3 +102,68 @@ fn ctrl_c_stops_the_service_too() {
     assert!(!alive());
     assert_eq!(fs::read_dir(&out).unwrap().count(), 0);
 }
+
+/// Numbers that a study's two ways of reading the server's metrics must agree on.
+fn same_by_both_ways(case: &Value) {
+    let (sampled, scraped) = (&case["server"], &case["prometheus"]);
+    for exact in ["requests_received", "peak_additional_tasks", "peak_ready_tasks"] {
+        assert!(sampled[exact].is_u64(), "{exact}: {case}");
+        assert_eq!(sampled[exact], scraped[exact], "{exact}: {}", case["differences"]);
+    }
+    let number = |way: &Value, name: &str| way[name].as_f64().unwrap();
+    let mean = number(sampled, "mean_response_ms") / number(scraped, "mean_response_ms");
+    assert!((mean - 1.0).abs() < 1e-6, "{mean}");
+    assert_eq!(case["differences"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn a_prometheus_that_is_started_says_the_same() {
+    items_api();
+    let out = tempfile::tempdir().unwrap();
+    let output = Command::new(TALEA)
+        .args(["study", "--cases", "5x20,4x3s", "--with-prometheus", "--out"])
+        .arg(out.path())
+        .env("TMPDIR", out.path())
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    let report: Value =
+        serde_json::from_slice(&fs::read(out.path().join("report.json")).unwrap()).unwrap();
+    for case in report["cases"].as_array().unwrap() {
+        same_by_both_ways(case);
+        let sent = case["client"]["requests_sent"].as_u64().unwrap();
+        assert_eq!(case["server"]["requests_received"], sent);
+    }
+    // In a case that is longer than its windows every query of the appendix finds something.
+    let queries = report["cases"][1]["queries"].as_array().unwrap();
+    assert_eq!(queries.len(), 6);
+    assert!(queries.iter().all(|query| query["found"].is_f64()), "{queries:?}");
+    let rate = &queries[1];
+    assert_eq!(rate["query"], "sum(rate(http_requests_total[2s]))");
+    let ratio = rate["found"].as_f64().unwrap() / rate["sampled"].as_f64().unwrap();
+    assert!((0.3..=1.05).contains(&ratio), "{rate}");
+    // It is gone, and so is its folder.
+    let left = fs::read_dir(out.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    let left: Vec<_> = left.filter(|name| name != "report.html" && name != "report.json").collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_prometheus_that_is_not_there_is_named() {
+    items_api();
+    let out = tempfile::tempdir().unwrap();
+    for (argument, told) in [
+        ("--with-prometheus=/nowhere/prometheus", "apt-get install prometheus"),
+        ("--prometheus=http://127.0.0.1:9/", "http://127.0.0.1:9/"),
+    ] {
+        let output = Command::new(TALEA)
+            .args(["study", "--cases", "1x1", argument, "--out"])
+            .arg(out.path())
+            .output()
+            .unwrap();
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(told), "{stderr}");
+    }
+}

@@ -16,5 +16,5 @@ use crate::study::{Finding, Server};
 
 /// What is known of the server in a case; nothing where it has no metrics.
 fn seen(finding: &Finding) -> Server {
-    finding.seen().cloned().unwrap_or_default()
+    finding.server.clone().unwrap_or_default()
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 
 use super::design::STUDY_ARGUMENTS;
-use super::{Addresses, Case, Design, Finding, Program, Service, Told};
+use super::{Addresses, Case, Design, Finding, Program, Service, Told, Witness};
 use super::{Ended, rounds};
 use crate::arguments::StudyArguments;
 use crate::descriptors;
@@ -58,8 +58,17 @@ fn design(arguments: &StudyArguments, service: Service) -> Result<Design> {
         timeout: arguments.connection.timeout,
         seed: arguments.seed,
         before_case: arguments.before_case.clone(),
-        prometheus: None,
+        prometheus: witness(arguments)?,
     })
+}
+
+/// The Prometheus that the arguments name.
+fn witness(arguments: &StudyArguments) -> Result<Option<Witness>> {
+    if let Some(url) = &arguments.prometheus {
+        let target = arguments.connection.to(url, "http/1.1")?;
+        return Ok(Some(Witness::At(Box::new(target), arguments.prometheus_labels.clone())));
+    }
+    Ok(arguments.with_prometheus.clone().map(Witness::Started))
 }
 
 /// The service that the arguments name.

@@ -12,6 +12,7 @@ use super::case::Case;
 use super::clients::Clients;
 use super::design::{Addresses, Design};
 use super::finding::Finding;
+use super::prometheus::{Prometheus, Testimony, differences};
 use super::reading::Reading;
 use super::sampler::{Sampler, Samples};
 use super::scraper::Scraper;
@@ -29,6 +30,7 @@ pub(super) struct Course<'a> {
     findings: Vec<Finding>,
     scrapes: u64,
     untold: Vec<String>,
+    prometheus: Option<Prometheus>,
     under_way: Option<(&'a Case, Window)>,
 }
 
@@ -58,6 +60,7 @@ impl<'a> Course<'a> {
             findings: Vec::new(),
             scrapes: 0,
             untold: Vec::new(),
+            prometheus: None,
             under_way: None,
         }
     }
@@ -69,6 +72,13 @@ impl<'a> Course<'a> {
     /// How many scrapes were sent.
     pub(super) fn scrapes(&self) -> u64 {
         self.scrapes
+    }
+
+    /// Puts away what the study started beside its subject.
+    pub(super) async fn end(&mut self) {
+        if let Some(prometheus) = self.prometheus.take() {
+            prometheus.stop().await;
+        }
     }
 
     /// Metrics that the service does not have.
@@ -112,16 +122,19 @@ impl<'a> Course<'a> {
     /// Reads the service's metrics for the first time.
     async fn served(&mut self, addresses: Addresses) -> Result<Served> {
         let Some(target) = addresses.metrics.clone() else {
+            if self.design.prometheus.is_some() {
+                bail!("a Prometheus has nothing to scrape: name the metrics with --metrics-url");
+            }
             return Ok(Served { addresses, metrics: None });
         };
-        let mut scraper = Scraper::new(target, Arc::new(self.design.names.clone()));
+        let names = Arc::new(self.design.names.clone());
+        let mut scraper = Scraper::new(target, Arc::clone(&names));
         let (_, mut idle) = scraper.scrape().await?;
         if idle.get(Quantity::Requests).is_none() {
             // Some services have a metric only once they have something to count.
             self.once(&addresses).await?;
             idle = scraper.scrape().await?.1;
         }
-        let names = &self.design.names;
         if let (None, Some(requests)) =
             (idle.get(Quantity::Requests), names.get(Quantity::Requests))
         {
@@ -132,7 +145,10 @@ impl<'a> Course<'a> {
                 names.base,
             );
         }
-        self.untold = idle.missing(names);
+        self.untold = idle.missing(&names);
+        if let Some(witness) = &self.design.prometheus {
+            self.prometheus = Some(Prometheus::of(witness, &addresses, names, &idle).await?);
+        }
         Ok(Served { addresses, metrics: Some((scraper, idle)) })
     }
 
@@ -170,6 +186,11 @@ impl<'a> Course<'a> {
         if let (true, Some((scraper, _))) = (self.design.service.resets(), &mut served.metrics) {
             scraper.reset().await?;
         }
+        let resets = self.design.service.resets();
+        let scraped_before = match &mut self.prometheus {
+            Some(prometheus) => Some(prometheus.scraped().await?),
+            None => None,
+        };
         let (begun, baseline) = served.baseline().await?;
 
         let progress = Progress::begin(&case.to_string(), plan.requests(), window.clone());
@@ -181,9 +202,19 @@ impl<'a> Course<'a> {
 
         self.scrapes += samples.scrapes;
         let client = Clients::new(&plan, &outcome, &samples.pulse);
-        let server =
-            served.metrics.is_some().then(|| server(&samples, self.design.service.resets()));
-        Ok(Finding::new(case, client, server, None))
+        let server = served.metrics.is_some().then(|| server(&samples, resets));
+        let mut finding = Finding::new(case, client, server);
+        if let (Some(prometheus), Some(from)) = (&mut self.prometheus, scraped_before) {
+            let to = prometheus.scraped().await?;
+            let sampled =
+                finding.server.as_ref().context("a service with Prometheus has metrics")?;
+            let Testimony { server, queries } =
+                prometheus.testify(from, to, resets, sampled).await?;
+            finding.differences = differences(sampled, &server);
+            finding.queries = queries;
+            finding.prometheus = Some(server);
+        }
+        Ok(finding)
     }
 }
 
@@ -241,7 +272,7 @@ impl Served {
 
 fn told(case: &Case, finding: &Finding) -> String {
     let client = &finding.client;
-    let received = finding.seen().and_then(|server| server.requests_received);
+    let received = finding.server.as_ref().and_then(|server| server.requests_received);
     let received = received.map(|received| format!(", received {}", whole(received)));
     format!(
         "{case}: sent {}{}, failed {} in {} s",

@@ -52,33 +52,24 @@ pub struct Query {
 
 impl Finding {
     /// Sets both sides together.
-    pub(super) fn new(
-        case: &Case,
-        client: Clients,
-        server: Option<Server>,
-        prometheus: Option<Server>,
-    ) -> Self {
-        let seen = server.as_ref().or(prometheus.as_ref());
+    pub(super) fn new(case: &Case, client: Clients, server: Option<Server>) -> Self {
         let mut finding = Self {
             id: case.id.clone(),
             model: case.model.to_string(),
             clients: case.model.clients(),
             iterations: case.iterations(),
-            disagreement: seen.and_then(|server| server.disagreement(client.requests_sent)),
+            disagreement: server
+                .as_ref()
+                .and_then(|server| server.disagreement(client.requests_sent)),
             queries: Vec::new(),
             differences: Vec::new(),
             rounds: Vec::new(),
             client,
             server,
-            prometheus,
+            prometheus: None,
         };
         finding.rounds = vec![Measure::all_of(&finding)];
         finding
-    }
-
-    /// What is said of the server: by its metrics, or by Prometheus alone.
-    pub fn seen(&self) -> Option<&Server> {
-        self.server.as_ref().or(self.prometheus.as_ref())
     }
 
     /// Whether nothing failed and both sides agree.
@@ -104,7 +95,7 @@ mod tests {
 
     fn round(seconds: f64, failed: u64) -> Finding {
         let client = Clients { seconds, failed, ..Clients::default() };
-        Finding::new(&"A".parse().unwrap(), client, None, None)
+        Finding::new(&"A".parse().unwrap(), client, None)
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod course;
 mod design;
 mod finding;
 mod measure;
+mod prometheus;
 mod reading;
 mod rounds;
 mod sampler;
@@ -129,6 +130,8 @@ pub async fn run(design: &Design, meters: &Meters, mut stop: Stop) -> Result<End
             () = stop.requested() => None,
         },
     };
+
+    course.end().await;
 
     match ran {
         None => Ok(Ended::Stopped(course.unfinished())),

@@ -66,21 +66,26 @@ impl Reading {
 impl Durations {
     fn read(samples: &[Sample], selector: &Selector, seconds: f64) -> Self {
         let buckets = selector.ending("_bucket");
-        let mut below: Vec<(f64, f64)> = Vec::new();
+        let mut durations = Self {
+            sum: sum(samples, &selector.ending("_sum")).unwrap_or_default() * seconds,
+            count: sum(samples, &selector.ending("_count")).unwrap_or_default(),
+            below: Vec::new(),
+        };
         for sample in samples.iter().filter(|it| buckets.selects(&it.name, &it.labels)) {
             let label = sample.labels.iter().find(|(name, _)| name == "le");
             let threshold = label.and_then(|(_, text)| text.parse::<f64>().ok());
             let Some(threshold) = threshold.map(|threshold| threshold * seconds) else { continue };
-            match below.iter_mut().find(|(known, _)| *known == threshold) {
-                Some((_, count)) => *count += sample.value,
-                None => below.push((threshold, sample.value)),
-            }
+            durations.add(threshold, sample.value);
         }
-        below.sort_by(|one, other| one.0.total_cmp(&other.0));
-        Self {
-            sum: sum(samples, &selector.ending("_sum")).unwrap_or_default() * seconds,
-            count: sum(samples, &selector.ending("_count")).unwrap_or_default(),
-            below,
+        durations
+    }
+
+    /// Adds to those that took at most so long.
+    pub(super) fn add(&mut self, threshold: f64, count: f64) {
+        let at = self.below.partition_point(|(known, _)| *known < threshold);
+        match self.below.get_mut(at).filter(|(known, _)| *known == threshold) {
+            Some((_, known)) => *known += count,
+            None => self.below.insert(at, (threshold, count)),
         }
     }
 
@@ -90,13 +95,8 @@ impl Durations {
         self.count += to.count - from.count;
         for (threshold, count) in &to.below {
             let before = from.below.iter().find(|(known, _)| known == threshold);
-            let increase = count - before.map_or(0.0, |(_, count)| *count);
-            match self.below.iter_mut().find(|(known, _)| known == threshold) {
-                Some((_, count)) => *count += increase,
-                None => self.below.push((*threshold, increase)),
-            }
+            self.add(*threshold, count - before.map_or(0.0, |(_, count)| *count));
         }
-        self.below.sort_by(|one, other| one.0.total_cmp(&other.0));
     }
 
     /// Their mean in milliseconds; none where there were none.

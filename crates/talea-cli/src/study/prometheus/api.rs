@@ -1,0 +1,123 @@
+//! Prometheus' HTTP API, as far as a study asks it. Source of the format: "HTTP API" in the
+//! Prometheus documentation.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use form_urlencoded::Serializer;
+use http_body_util::Full;
+use hyper::Request;
+use hyper::body::Bytes;
+use hyper::header::{CONTENT_TYPE, HOST};
+use serde::Deserialize;
+
+use crate::load::{Line, Protocol, Target};
+
+const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
+
+/// A line to a Prometheus.
+pub(super) struct Api {
+    target: Target,
+    line: Line,
+}
+
+/// A series with its samples: milliseconds since 1970, and values.
+pub(super) struct Series {
+    labels: BTreeMap<String, String>,
+    pub(super) values: Vec<(i64, f64)>,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    data: Option<Data>,
+    error: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Data {
+    result: Vec<Found>,
+}
+
+#[derive(Deserialize)]
+struct Found {
+    #[serde(default)]
+    metric: BTreeMap<String, String>,
+    value: Option<(f64, String)>,
+    #[serde(default)]
+    values: Vec<(f64, String)>,
+}
+
+impl Series {
+    pub(super) fn label(&self, name: &str) -> Option<&str> {
+        self.labels.get(name).map(String::as_str)
+    }
+}
+
+impl Api {
+    /// Needs a tokio runtime.
+    pub(super) fn new(target: Target) -> Self {
+        let protocol = Protocol::Http1 { keep_alive: true };
+        Self { line: Line::new(target.clone(), protocol, ANSWERS_WITHIN), target }
+    }
+
+    pub(super) fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// The one number that a query finds at an instant; none where it finds none, or not a number.
+    pub(super) async fn number(&mut self, query: &str, at: f64) -> Result<Option<f64>> {
+        let found = self.ask("query", &[("query", query), ("time", &at.to_string())]).await?;
+        let value = found.first().and_then(|found| found.value.as_ref());
+        let number = value.map(|(_, text)| text.parse::<f64>()).transpose()?;
+        Ok(number.filter(|number| number.is_finite()))
+    }
+
+    /// The most that a query finds at any second from the one instant to the other.
+    pub(super) async fn most(&mut self, query: &str, from: f64, to: f64) -> Result<Option<f64>> {
+        let (from, to) = (from.to_string(), to.to_string());
+        let parameters = [("query", query), ("start", &from), ("end", &to), ("step", "1")];
+        let found = self.ask("query_range", &parameters).await?;
+        let values = found.iter().flat_map(|found| &found.values);
+        let numbers = values.filter_map(|(_, text)| text.parse::<f64>().ok());
+        Ok(numbers.filter(|number| number.is_finite()).reduce(f64::max))
+    }
+
+    /// The samples of all series that a selector means, from the one instant to the other.
+    pub(super) async fn raw(&mut self, selector: &str, from: f64, to: f64) -> Result<Vec<Series>> {
+        // A little longer: newer versions leave out what lies on the edge.
+        let range = ((to - from) * 1e3).ceil() as i64 + 5;
+        let query = format!("{selector}[{range}ms]");
+        let at = (to + 0.001).to_string();
+        let found = self.ask("query", &[("query", &query), ("time", &at)]).await?;
+        let series = |found: Found| {
+            let value =
+                |(at, text): (f64, String)| Ok(((at * 1e3).round() as i64, text.parse::<f64>()?));
+            let values = found.values.into_iter().map(value).collect::<Result<_>>()?;
+            Ok(Series { labels: found.metric, values })
+        };
+        found.into_iter().map(series).collect()
+    }
+
+    async fn ask(&mut self, what: &str, parameters: &[(&str, &str)]) -> Result<Vec<Found>> {
+        let form = Serializer::new(String::new()).extend_pairs(parameters).finish();
+        let base = self.target.path().path().trim_end_matches('/');
+        let request = Request::post(format!("{base}/api/v1/{what}"))
+            .header(HOST, self.target.host_header())
+            .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
+            .body(Full::new(Bytes::from(form)))?;
+        let target = &self.target;
+        let answer = self.line.send(request, true).await;
+        let answer = answer.map_err(|trouble| anyhow!("Prometheus at {target}: {trouble}"))?;
+        let query = parameters.first().map_or("", |(_, query)| query);
+        let read: Answer = serde_json::from_slice(&answer.body).with_context(|| {
+            format!("{target} answered {query} with {}, and not as Prometheus does", answer.status)
+        })?;
+        match (read.data, read.error) {
+            (Some(data), None) => Ok(data.result),
+            (_, error) => {
+                bail!("{target} refused {query}: {}", error.unwrap_or_else(|| "no data".into()))
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Where a Prometheus and the study's own samples say different things.
+
+use super::super::series::WINDOW;
+use super::super::server::Server;
+use crate::figures::{measured, whole};
+
+/// What a mean or a sum of the same counters may differ by: they are read at other instants.
+const SLIGHT: f64 = 0.01;
+/// Processor time that the service may use between the two ways' last readings, in seconds: a
+/// second's idling.
+const IDLING: f64 = 0.1;
+/// How long the best window of 2 s may seem to Prometheus, which scrapes at its own seconds: it may
+/// begin a second too early and end a second too late.
+const LENGTHENED: f64 = 2.0;
+
+/// Says in words how the two differ by more than the second between two scrapes explains.
+pub(crate) fn differences(sampled: &Server, scraped: &Server) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut say = |what: &str, ours: String, theirs: String| {
+        words.push(format!("{what}: {ours} by the study's samples, {theirs} by Prometheus."));
+    };
+    let counts = [
+        ("Requests received", sampled.requests_received, scraped.requests_received),
+        ("Additional tasks, peak", sampled.peak_additional_tasks, scraped.peak_additional_tasks),
+        ("Ready tasks, peak", sampled.peak_ready_tasks, scraped.peak_ready_tasks),
+    ];
+    for (what, ours, theirs) in counts {
+        if let (Some(ours), Some(theirs)) = (ours, theirs) {
+            if ours != theirs {
+                say(what, whole(ours), whole(theirs));
+            }
+        }
+    }
+    let means = [
+        ("Mean response time, ms", sampled.mean_response_ms, scraped.mean_response_ms, 0.0),
+        ("Server CPU, s", sampled.cpu_seconds, scraped.cpu_seconds, IDLING),
+    ];
+    for (what, ours, theirs, slack) in means {
+        if let (Some(ours), Some(theirs)) = (ours, theirs) {
+            if (ours - theirs).abs() > ours.abs() * SLIGHT + slack {
+                say(what, measured(ours), measured(theirs));
+            }
+        }
+    }
+    if let (Some(ours), Some(theirs)) = (sampled.peak_rate_2s, scraped.peak_rate_2s) {
+        let window = sampled.series.seconds.last().copied().unwrap_or_default();
+        let window = window.min(WINDOW.as_secs_f64());
+        let least = ours * window / (window + LENGTHENED);
+        if theirs < least || theirs > ours * (1.0 + SLIGHT) {
+            say("Requests received a second, at most", measured(ours), measured(theirs));
+        }
+    }
+    let one_sided = [
+        ("Requests received", sampled.requests_received, scraped.requests_received),
+        ("Additional tasks, peak", sampled.peak_additional_tasks, scraped.peak_additional_tasks),
+    ];
+    for (what, ours, theirs) in one_sided {
+        if let (Some(ours), None) = (ours, theirs) {
+            say(what, whole(ours), "nothing".to_owned());
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::series::Series;
+    use super::*;
+
+    fn server(received: u64, mean: f64, cpu: f64, peak: f64) -> Server {
+        Server {
+            requests_received: Some(received),
+            mean_response_ms: Some(mean),
+            cpu_seconds: Some(cpu),
+            peak_rate_2s: Some(peak),
+            series: Series { seconds: vec![0.0, 5.0], ..Series::default() },
+            ..Server::default()
+        }
+    }
+
+    #[test]
+    fn what_a_scrapes_second_explains_is_no_difference() {
+        let same = differences(&server(1000, 4.0, 1.0, 500.0), &server(1000, 4.01, 1.05, 300.0));
+        assert!(same.is_empty(), "{same:?}");
+    }
+
+    #[test]
+    fn a_count_must_be_the_same() {
+        let words = differences(&server(1000, 4.0, 1.0, 500.0), &server(999, 4.0, 1.0, 500.0));
+        let expected = "Requests received: 1,000 by the study's samples, 999 by Prometheus.";
+        assert_eq!(words, [expected]);
+    }
+
+    #[test]
+    fn more_than_that_is_told_with_both_numbers() {
+        let words = differences(&server(1000, 4.0, 1.0, 500.0), &server(1000, 5.0, 2.0, 200.0));
+        assert_eq!(words.len(), 3, "{words:?}");
+        assert!(words[0].contains("4.00") && words[0].contains("5.00"), "{words:?}");
+        let nothing = differences(&server(1000, 4.0, 1.0, 500.0), &Server::default());
+        assert!(nothing[0].contains("nothing by Prometheus"), "{nothing:?}");
+    }
+}
