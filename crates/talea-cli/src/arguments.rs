@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use talea::parse::Syntax;
 
 use crate::check::Source;
+use crate::compare::Condition;
 use crate::connect::{self, Trust};
 use crate::load::command::Rate;
 use crate::load::{Protocol, Target};
@@ -147,7 +148,9 @@ pub struct Tls {
         clients.",
     after_help = "Exit status: 0 nothing failed and both sides agree, 1 a request failed, they \
         disagree or --fail-if holds, 2 the study could not be done, 130 stopped by a signal (no \
-        report is written)."
+        report is written).",
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
 )]
 pub struct StudyArguments {
     /// Cases to run, in this order: A (10x20), B (100x20), C (1000x20), D (20x100), E (20x1000);
@@ -196,12 +199,48 @@ pub struct StudyArguments {
     /// How connections are made.
     #[command(flatten)]
     pub connection: Connection,
-    /// How often all cases are run; from two on with intervals over the rounds
-    #[arg(long, value_name = "K", default_value_t = 1, value_parser = at_least_one)]
-    pub rounds: u64,
+    /// How often all cases are run; from two on with intervals over the rounds [default: 1, with
+    /// --ab 5]
+    #[arg(long, value_name = "K", value_parser = at_least_one)]
+    pub rounds: Option<u64>,
+    /// Variants to run side by side, round by round, the first being what the others are compared
+    /// with: environment and arguments of the items API ('ITEMS_METRICS=off', '--pool 5'), command
+    /// lines, or URLs of services, each with its metrics' ('http://… http://…')
+    #[arg(long, value_name = "VARIANT", num_args = 2.., conflicts_with = "metrics_url")]
+    pub ab: Vec<String>,
+    /// Fail where this holds of a case: 'p99 > 1.1x' of the first variant's, 'p99 > 50ms', 'C:
+    /// failed > 0'; with an interval, where all of it lies beyond. Known are rate, time, mean, p50,
+    /// p90, p99, p99.9, p99.99, cpu (a request), memory, failed
+    #[arg(long, value_name = "CONDITION")]
+    pub fail_if: Vec<Condition>,
     /// What random values come from: the same seed gives the same
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
+    /// What else a study can be asked for.
+    #[command(subcommand)]
+    pub then: Option<StudyCommand>,
+}
+
+/// What is done with studies that were made before.
+#[derive(Debug, Subcommand)]
+pub enum StudyCommand {
+    /// Set reports beside each other, the first being what the others are compared with
+    Compare(CompareArguments),
+}
+
+/// Arguments of `talea study compare`.
+#[derive(Debug, Args)]
+#[command(after_help = "Exit status: 0 done, 1 --fail-if holds, 2 a report cannot be read.")]
+pub struct CompareArguments {
+    /// report.json of each study
+    #[arg(value_name = "REPORT", num_args = 2.., required = true)]
+    pub reports: Vec<PathBuf>,
+    /// Fail where this holds of a case, such as 'p99 > 1.1x' of the first report's
+    #[arg(long, value_name = "CONDITION")]
+    pub fail_if: Vec<Condition>,
+    /// Print the comparison as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `talea check`.

@@ -3,6 +3,7 @@
 //! - [`load`]: concurrent clients that run the same requests over and over, counted exactly.
 //! - [`study`]: the load cases against a service in a child process, with the service's own
 //!   metrics sampled while each case runs.
+//! - [`compare`]: two or more variants of a service beside each other, as ratios with intervals.
 //! - [`report`]: what a study found, as a table, as JSON and as one HTML page.
 //! - [`check`]: a text of metrics, held against its format.
 //!
@@ -12,6 +13,7 @@
 
 pub mod arguments;
 pub mod check;
+pub mod compare;
 pub mod connect;
 pub mod descriptors;
 pub mod figures;
@@ -23,3 +25,4 @@ pub mod scenario;
 pub mod statistics;
 pub mod stop;
 pub mod study;
+pub mod study_command;

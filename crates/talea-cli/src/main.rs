@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use talea_cli::arguments::{Arguments, Command};
-use talea_cli::{check, load, stop::Stop, study};
+use talea_cli::{check, load, stop::Stop, study_command};
 
 /// It could not be done: wrong usage, no target, no subject, no place for the report.
 const COULD_NOT: u8 = 2;
@@ -26,7 +26,7 @@ fn run(command: Command) -> anyhow::Result<talea_cli::stop::Ending> {
         let stop = Stop::on_signals()?;
         match command {
             Command::Load(arguments) => load::command::run(&arguments, stop).await,
-            Command::Study(arguments) => study::command::run(&arguments, stop).await,
+            Command::Study(arguments) => study_command::run(&arguments, stop).await,
             Command::Check(arguments) => check::command::run(&arguments, stop).await,
         }
     })

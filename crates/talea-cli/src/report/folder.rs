@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use tempfile::{Builder, NamedTempFile};
 
+use super::comparison::comparison_page;
 use super::html;
+use crate::compare::Comparison;
 use crate::study::Study;
 
 /// A folder that can be written to.
@@ -46,13 +48,26 @@ impl Folder {
     /// # Errors
     /// Names the folder. What was there before is still there then.
     pub fn write(&self, study: &Study) -> Result<Written> {
+        self.write_both("report", serde_json::to_vec(study)?, &html::page(study))
+    }
+
+    /// Writes `comparison.html` and `comparison.json`.
+    ///
+    /// # Errors
+    /// Names the folder. What was there before is still there then.
+    pub fn write_comparison(&self, comparison: &Comparison, command: &str) -> Result<Written> {
+        let json = serde_json::to_vec_pretty(comparison)?;
+        self.write_both("comparison", json, &comparison_page(comparison, command))
+    }
+
+    /// The one file appears when the other is complete too.
+    fn write_both(&self, name: &str, mut json: Vec<u8>, html: &str) -> Result<Written> {
         let cannot = || format!("the report cannot be written to {}", self.0.display());
-        let mut json = serde_json::to_vec(study).with_context(cannot)?;
         json.push(b'\n');
         let json = self.complete(&json).with_context(cannot)?;
-        let html = self.complete(html::page(study).as_bytes()).with_context(cannot)?;
-        let written =
-            Written { html: self.0.join("report.html"), json: self.0.join("report.json") };
+        let html = self.complete(html.as_bytes()).with_context(cannot)?;
+        let path = |ending| self.0.join(format!("{name}.{ending}"));
+        let written = Written { html: path("html"), json: path("json") };
         json.persist(&written.json).with_context(cannot)?;
         html.persist(&written.html).with_context(cannot)?;
         Ok(written)

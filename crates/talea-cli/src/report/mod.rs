@@ -2,12 +2,14 @@
 //! `report.html`, which is one file that needs no network and no script.
 
 mod chart;
+mod comparison;
 mod folder;
 mod html;
 mod metrics;
 mod pairs;
 mod table;
 
+pub use self::comparison::comparison_page;
 pub use self::folder::{Folder, Written};
 pub use self::html::page;
 pub use self::table::table;

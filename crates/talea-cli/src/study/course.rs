@@ -130,14 +130,13 @@ impl<'a> Course<'a> {
         let names = Arc::new(self.design.names.clone());
         let mut scraper = Scraper::new(target, Arc::clone(&names));
         let (_, mut idle) = scraper.scrape().await?;
-        if idle.get(Quantity::Requests).is_none() {
+        if idle.get(Quantity::Requests).is_none() && self.design.must_count {
             // Some services have a metric only once they have something to count.
             self.once(&addresses).await?;
             idle = scraper.scrape().await?.1;
         }
-        if let (None, Some(requests)) =
-            (idle.get(Quantity::Requests), names.get(Quantity::Requests))
-        {
+        let counts = idle.get(Quantity::Requests).is_some() || !self.design.must_count;
+        if let (false, Some(requests)) = (counts, names.get(Quantity::Requests)) {
             bail!(
                 "{} has no metric {requests}, also after a request: name it in the scenario's \
                  [metrics], or say what names the service uses with --names (now {})",
@@ -320,6 +319,8 @@ mod tests {
             seed: 1,
             before_case: None,
             prometheus: None,
+            must_count: true,
+            command: "talea study".to_owned(),
         };
         let meters = Meters::new().unwrap();
         let mut course = Course::new(&design, &meters);

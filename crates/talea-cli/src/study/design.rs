@@ -30,6 +30,10 @@ pub struct Design {
     pub before_case: Option<String>,
     /// Whether a Prometheus takes part.
     pub prometheus: Option<Witness>,
+    /// Whether the service must count its requests. One variant among others may go without.
+    pub must_count: bool,
+    /// The command line that does it again.
+    pub command: String,
 }
 
 /// The service under study.
@@ -100,7 +104,7 @@ impl fmt::Display for Program {
 }
 
 /// What a program that tells its addresses itself is started with: free ports of the loopback.
-pub(super) const STUDY_ARGUMENTS: [&str; 5] =
+pub const STUDY_ARGUMENTS: [&str; 5] =
     ["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", "--study"];
 
 impl fmt::Display for Addresses {

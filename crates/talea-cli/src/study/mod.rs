@@ -9,14 +9,13 @@
 
 mod case;
 mod clients;
-pub mod command;
 mod course;
 mod design;
 mod finding;
 mod measure;
 mod prometheus;
 mod reading;
-mod rounds;
+pub mod rounds;
 mod sampler;
 mod scraper;
 mod series;
@@ -31,7 +30,7 @@ use serde::{Deserialize, Serialize};
 pub use self::case::{Case, KNOWN};
 pub use self::clients::{Clients, Heat, Times};
 pub use self::course::Unfinished;
-pub use self::design::{Addresses, Design, Program, Service, Told, Witness};
+pub use self::design::{Addresses, Design, Program, STUDY_ARGUMENTS, Service, Told, Witness};
 pub use self::finding::{Finding, Query};
 pub use self::measure::{Measure, Measures};
 pub use self::reading::{Durations, Reading};
@@ -151,7 +150,7 @@ pub async fn run(design: &Design, meters: &Meters, mut stop: Stop) -> Result<End
                 subject: version,
                 build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
             },
-            command: command::as_typed(std::env::args()),
+            command: design.command.clone(),
             begun,
             sampled_every_ms: SAMPLE_EVERY.as_millis() as u64,
         })),

@@ -11,7 +11,7 @@ use crate::stop::Stop;
 ///
 /// # Errors
 /// When one of them cannot be run; see [`super::run`].
-pub(super) async fn run(designs: &[Design], rounds: u64, stop: Stop) -> Result<Ended<Vec<Study>>> {
+pub async fn run(designs: &[Design], rounds: u64, stop: Stop) -> Result<Ended<Vec<Study>>> {
     let meters = Meters::new()?;
     let mut done: Vec<Vec<Study>> = designs.iter().map(|_| Vec::new()).collect();
     for round in 0..rounds {

@@ -1,4 +1,4 @@
-//! `talea study`: checks, runs, prints, writes the report.
+//! From arguments to what is studied.
 
 use std::env::consts::EXE_SUFFIX;
 use std::path::{Path, PathBuf};
@@ -6,46 +6,14 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use super::design::STUDY_ARGUMENTS;
-use super::{Addresses, Case, Design, Finding, Program, Service, Told, Witness};
-use super::{Ended, rounds};
+use super::variant::Variant;
 use crate::arguments::StudyArguments;
-use crate::descriptors;
-use crate::report::{self, Folder};
+use crate::load::Target;
 use crate::scenario::Scenario;
-use crate::stop::{Ending, Stop};
-
-/// Runs the study, prints its table to standard output, and writes its report.
-///
-/// # Errors
-/// When it cannot begin (a case twice, too few descriptors, no service, no folder) or cannot end.
-pub async fn run(arguments: &StudyArguments, stop: Stop) -> Result<Ending> {
-    Case::all_distinct(&arguments.cases)?;
-    let most = arguments.cases.iter().map(|case| case.model.clients()).max().unwrap_or(0);
-    descriptors::ensure(most)?;
-    let design = design(arguments, service(arguments)?)?;
-    let folder = Folder::prepare(&arguments.out)?;
-
-    let studies = match rounds::run(&[design], arguments.rounds, stop).await? {
-        Ended::Done(studies) => studies,
-        Ended::Stopped(unfinished) => {
-            eprintln!("stopped; {unfinished}. No report was written.");
-            return Ok(Ending::Interrupted);
-        }
-    };
-    let mut clean = true;
-    for study in studies {
-        println!("{}", report::table(&study.cases));
-        let written = folder.write(&study)?;
-        let (html, json) = (written.html.display(), written.json.display());
-        println!("\nReport: {html}\nThe same as JSON: {json}");
-        clean &= study.cases.iter().all(Finding::is_clean);
-    }
-    Ok(if clean { Ending::Clean } else { Ending::Failures })
-}
+use crate::study::{Addresses, Design, Program, STUDY_ARGUMENTS, Service, Told, Witness};
 
 /// What is studied by these arguments, of one service.
-fn design(arguments: &StudyArguments, service: Service) -> Result<Design> {
+pub(super) fn design(arguments: &StudyArguments, service: Service) -> Result<Design> {
     let scenario = Scenario::of(&arguments.scenario)?;
     let names = scenario.metrics.names(arguments.names.as_deref());
     let names = names.map_err(|told| anyhow!("--names: {told}"))?;
@@ -59,6 +27,8 @@ fn design(arguments: &StudyArguments, service: Service) -> Result<Design> {
         seed: arguments.seed,
         before_case: arguments.before_case.clone(),
         prometheus: witness(arguments)?,
+        must_count: arguments.ab.is_empty(),
+        command: as_typed(std::env::args()),
     })
 }
 
@@ -72,7 +42,7 @@ fn witness(arguments: &StudyArguments) -> Result<Option<Witness>> {
 }
 
 /// The service that the arguments name.
-fn service(arguments: &StudyArguments) -> Result<Service> {
+pub(super) fn service(arguments: &StudyArguments) -> Result<Service> {
     let Some(url) = &arguments.url else {
         return Ok(Service::Program(Program {
             path: api(arguments.api.as_deref())?,
@@ -87,6 +57,39 @@ fn service(arguments: &StudyArguments) -> Result<Service> {
         items: connection.to(url, connection.protocol().alpn())?,
         metrics: metrics.map(|metrics| connection.to(metrics, "http/1.1")).transpose()?,
     })))
+}
+
+/// The service as a variant has it.
+pub(super) fn variant(arguments: &StudyArguments, text: &str) -> Result<Service> {
+    match (Variant::parse(text)?, service(arguments)?) {
+        (Variant::Urls(items, metrics), _) => {
+            let connection = &arguments.connection;
+            let target = |url: &str, alpn| -> Result<Target> {
+                let target: Result<Target, String> = url.parse();
+                connection.to(&target.map_err(|told| anyhow!("--ab {url:?}: {told}"))?, alpn)
+            };
+            Ok(Service::Running(Box::new(Addresses {
+                items: target(&items, connection.protocol().alpn())?,
+                metrics: metrics.map(|url| target(&url, "http/1.1")).transpose()?,
+            })))
+        }
+        (Variant::Started { environment, program, arguments }, Service::Program(usual)) => {
+            let mut all = usual.arguments;
+            all.extend(arguments);
+            let path = program.unwrap_or(usual.path);
+            Ok(Service::Program(Program { path, arguments: all, environment, ..usual }))
+        }
+        (Variant::Started { environment, program, arguments }, Service::Running(addresses)) => {
+            let path = program.with_context(|| {
+                format!(
+                    "--ab {text:?} names no program; with --url a variant is a command line, \
+                     which the study starts and which serves at that URL"
+                )
+            })?;
+            let addresses = Told::Beforehand(addresses);
+            Ok(Service::Program(Program { path, arguments, environment, addresses }))
+        }
+    }
 }
 
 /// The program to study: the one that was named, else the one beside this program.

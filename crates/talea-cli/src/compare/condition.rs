@@ -1,0 +1,236 @@
+//! Conditions under which a study counts as failed: `--fail-if 'p99 > 1.1x'`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::words::value;
+use super::{Comparison, Line};
+use crate::statistics::Mean;
+use crate::study::{Finding, Measure};
+
+/// A measure and a limit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Condition {
+    text: String,
+    /// The one case that it is about; all, where there is none.
+    case: Option<String>,
+    measure: Measure,
+    above: bool,
+    limit: Limit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Limit {
+    /// So many times the first variant's.
+    Times(f64),
+    /// In the measure's own unit.
+    Value(f64),
+}
+
+/// What is found of a condition in one case.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgement {
+    /// Whether it holds: the number lies beyond the limit, with all of its interval if it has one.
+    pub holds: bool,
+    /// The same in words.
+    pub words: String,
+}
+
+impl Condition {
+    /// Whether it compares variants, rather than looking at one.
+    pub fn compares(&self) -> bool {
+        matches!(self.limit, Limit::Times(_))
+    }
+
+    /// Judges all variants but the first.
+    pub fn judge_comparison(&self, comparison: &Comparison) -> Vec<Judgement> {
+        let Limit::Times(limit) = self.limit else { return Vec::new() };
+        let mut judgements = Vec::new();
+        for other in &comparison.others {
+            for case in other.cases.iter().filter(|case| self.is_about(&case.id)) {
+                let lines = case.lines.iter().filter(|line| line.measure == self.measure);
+                let judged = lines.filter_map(|line| self.judge_line(line, limit));
+                judgements.extend(judged.map(|(holds, words)| Judgement {
+                    holds,
+                    words: format!("{}, case {}: {words}", other.name, case.id),
+                }));
+            }
+        }
+        judgements
+    }
+
+    fn judge_line(&self, line: &Line, limit: f64) -> Option<(bool, String)> {
+        let Some(ratio) = line.ratio else {
+            // From nothing to something is more than any number of times.
+            let holds = self.above && line.base == 0.0 && line.other > 0.0;
+            let (base, other) = (value(self.measure, line.base), value(self.measure, line.other));
+            return Some((holds, self.told(holds, &format!("{other} after {base}"))));
+        };
+        let (low, high) = ratio.interval.unwrap_or((ratio.ratio, ratio.ratio));
+        let holds = self.is_beyond(low, high, limit);
+        Some((holds, self.told(holds, &format!("{ratio} times"))))
+    }
+
+    /// Judges one variant's cases.
+    pub fn judge(&self, cases: &[Finding]) -> Vec<Judgement> {
+        let Limit::Value(limit) = self.limit else { return Vec::new() };
+        let mut judgements = Vec::new();
+        for case in cases.iter().filter(|case| self.is_about(&case.id)) {
+            let rounds = case.rounds.iter().map(|round| round.get(&self.measure).copied());
+            let Some(rounds) = rounds.collect::<Option<Vec<f64>>>().filter(|all| !all.is_empty())
+            else {
+                continue;
+            };
+            let mean = rounds.iter().sum::<f64>() / rounds.len() as f64;
+            let interval = Mean::of(&rounds).map(|mean| (mean.low, mean.high));
+            let (low, high) = interval.unwrap_or((mean, mean));
+            let holds = self.is_beyond(low, high, limit);
+            let show = |number| value(self.measure, number);
+            let number = match interval {
+                Some((low, high)) => format!("{} ({} to {})", show(mean), show(low), show(high)),
+                None => show(mean),
+            };
+            let words = format!("case {}: {}", case.id, self.told(holds, &number));
+            judgements.push(Judgement { holds, words });
+        }
+        judgements
+    }
+
+    fn is_about(&self, case: &str) -> bool {
+        self.case.as_ref().is_none_or(|only| only == case)
+    }
+
+    /// Whether all of an interval lies beyond the limit.
+    fn is_beyond(&self, low: f64, high: f64, limit: f64) -> bool {
+        if self.above { low > limit } else { high < limit }
+    }
+
+    fn told(&self, holds: bool, number: &str) -> String {
+        let found = if holds { "holds" } else { "is not shown" };
+        format!("{self} {found}: {number}")
+    }
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl FromStr for Condition {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const EXPECTED: &str = "expected a measure, > or <, and a limit: 'p99 > 1.1x' of the first \
+                                variant's, 'p99 > 50ms', or of one case, 'C: failed > 0'";
+        let (case, rest) = match text.rsplit_once(": ") {
+            Some((case, rest)) => (Some(case.trim().to_owned()), rest),
+            None => (None, text),
+        };
+        let at = rest.find(['<', '>']).ok_or_else(|| format!("found {text:?}, {EXPECTED}"))?;
+        let measure: Measure =
+            rest[..at].trim().parse().map_err(|told| format!("{told}; {EXPECTED}"))?;
+        let limit = limit(rest[at + 1..].trim(), measure);
+        Ok(Self {
+            text: text.trim().to_owned(),
+            case,
+            measure,
+            above: rest[at..].starts_with('>'),
+            limit: limit.ok_or_else(|| format!("found {text:?}, {EXPECTED}"))?,
+        })
+    }
+}
+
+/// `1.1x`, or a number with a unit of the measure's kind.
+fn limit(text: &str, measure: Measure) -> Option<Limit> {
+    let ends = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number: f64 = text[..ends].parse().ok()?;
+    let unit = text[ends..].trim();
+    if matches!(unit, "x" | "×") {
+        return Some(Limit::Times(number));
+    }
+    let seconds = match unit {
+        "µs" | "us" => Some(1e-6),
+        "ms" => Some(1e-3),
+        "s" => Some(1.0),
+        _ => None,
+    };
+    let scale = match (measure.unit(), unit) {
+        ("bytes", "" | "bytes") | ("", "") => 1.0,
+        ("", "/s") if measure == Measure::Rate => 1.0,
+        ("bytes", "KiB") => 1024.0,
+        ("bytes", "MiB") => 1024.0 * 1024.0,
+        ("bytes", "GiB") => 1024.0 * 1024.0 * 1024.0,
+        ("s", _) => seconds?,
+        ("ms", _) => seconds? * 1e3,
+        ("µs", _) => seconds? * 1e6,
+        _ => return None,
+    };
+    Some(Limit::Value(number * scale))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{of, study};
+    use super::*;
+
+    fn condition(text: &str) -> Condition {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn limits_are_times_or_have_the_measures_unit() {
+        for (text, limit) in [
+            ("p99 > 1.1x", Limit::Times(1.1)),
+            ("p99.9>50ms", Limit::Value(50.0)),
+            ("p50 > 0.05s", Limit::Value(50.0)),
+            ("rate < 1000", Limit::Value(1000.0)),
+            ("memory > 64MiB", Limit::Value(67_108_864.0)),
+            ("cpu > 100us", Limit::Value(100.0)),
+            ("failed > 0", Limit::Value(0.0)),
+        ] {
+            let found = condition(text);
+            let (Limit::Times(close) | Limit::Value(close)) = found.limit;
+            let (Limit::Times(expected) | Limit::Value(expected)) = limit;
+            assert!((close / expected - 1.0).abs() < 1e-9 || close == expected, "{text}");
+            assert_eq!(found.compares(), matches!(limit, Limit::Times(_)), "{text}");
+            assert_eq!(found.above, !text.contains('<'));
+        }
+        assert_eq!(condition("C: p99 > 1x").case.as_deref(), Some("C"));
+        assert_eq!(condition("200/s:10s: p99 > 1x").case.as_deref(), Some("200/s:10s"));
+        for text in
+            ["", "p99", "p98 > 1x", "p99 > x", "p99 > 5", "p99 = 5ms", "rate > 5ms", "p99 > 1y"]
+        {
+            assert!(text.parse::<Condition>().unwrap_err().contains("expected"), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_to_be_slower_fails_and_noise_does_not() {
+        let judged = |base: &[f64], other: &[f64]| {
+            let comparison = of(Measure::P99, base, other, true);
+            condition("p99 > 1.1x").judge_comparison(&comparison).remove(0)
+        };
+        let slower = judged(&[1.0, 1.1, 0.9], &[1.5, 1.66, 1.34]);
+        assert!(slower.holds && slower.words.contains("p99 > 1.1x holds: 1.49"), "{slower:?}");
+        let noisy = judged(&[1.0, 1.1, 0.9], &[0.8, 2.5, 1.0]);
+        assert!(!noisy.holds && noisy.words.contains("is not shown"), "{noisy:?}");
+        assert!(judged(&[1.0], &[1.2]).holds, "without an interval the ratio itself decides");
+    }
+
+    #[test]
+    fn failures_from_none_to_some_are_more_than_any_number_of_times() {
+        let comparison = of(Measure::Failed, &[0.0, 0.0], &[0.0, 1.0], true);
+        assert!(condition("failed > 2x").judge_comparison(&comparison)[0].holds);
+    }
+
+    #[test]
+    fn a_limit_of_its_own_needs_no_other_variant() {
+        let cases = study(Measure::P99, &[49.0, 50.0, 51.0]).cases;
+        assert!(condition("p99 > 40ms").judge(&cases)[0].holds);
+        assert!(!condition("p99 > 50ms").judge(&cases)[0].holds, "50 lies in the interval");
+        assert!(condition("p99 < 60ms").judge(&cases)[0].holds);
+        assert!(condition("B: p99 > 40ms").judge(&cases).is_empty());
+        assert!(condition("p50 > 40ms").judge(&cases).is_empty(), "there is no such number");
+    }
+}

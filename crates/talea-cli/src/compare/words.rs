@@ -1,0 +1,187 @@
+//! A comparison as text: a table for each case, and what it says in words.
+
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
+
+use super::{Comparison, Line, Other, Verdict};
+use crate::figures::{NONE, bytes, counted, measured, whole};
+use crate::study::Measure;
+
+/// The whole comparison for a screen.
+pub fn text(comparison: &Comparison) -> String {
+    let mut text = String::new();
+    for other in &comparison.others {
+        text += &format!("{} beside {}\n", other.name, comparison.base);
+        text += &table(other);
+        text += "\n\n";
+    }
+    for line in in_words(comparison) {
+        text += &line;
+        text += "\n";
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+fn table(other: &Other) -> String {
+    let mut table = Table::new();
+    table
+        .load_preset(UTF8_HORIZONTAL_ONLY)
+        .remove_style(TableComponent::HorizontalLines)
+        .remove_style(TableComponent::MiddleIntersections)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header(["case", "", "first", "this", "ratio", "95 % interval", ""]);
+    for column in [2, 3, 4, 5] {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    for case in &other.cases {
+        for (n, line) in case.lines.iter().enumerate() {
+            let id = if n == 0 { case.id.as_str() } else { "" };
+            let row = [
+                id.to_owned(),
+                titled(line.measure),
+                value(line.measure, line.base),
+                value(line.measure, line.other),
+                ratio(line),
+                interval(line),
+                verdict(line).to_owned(),
+            ];
+            table.add_row(row);
+        }
+    }
+    table.to_string()
+}
+
+/// What the comparison says in words, what to beware of at the end.
+pub(crate) fn in_words(comparison: &Comparison) -> Vec<String> {
+    let base = &comparison.base;
+    let mut words = Vec::new();
+    for other in &comparison.others {
+        for case in &other.cases {
+            let name = &other.name;
+            let shown = case.lines.iter().filter_map(sentence);
+            let shown: Vec<String> = shown.collect();
+            let unknown = case.lines.iter().all(|line| line.verdict == Verdict::NotKnown);
+            words.push(match (shown.is_empty(), unknown) {
+                (false, _) => format!("Case {}: {name} is {} than {base}.", case.id, shown.join("; ")),
+                (true, true) => format!(
+                    "Case {}: a single round says nothing of how sure the ratios are; use --rounds.",
+                    case.id
+                ),
+                (true, false) => {
+                    format!("Case {}: no difference between {name} and {base} is shown.", case.id)
+                }
+            });
+        }
+    }
+    let rounds = counted(comparison.rounds, "round");
+    if comparison.rounds > 1 {
+        words.push(format!(
+            "Ratios are geometric means over {rounds}{}; of 20 intervals about one leaves the true \
+             ratio out by chance.",
+            if comparison.paired { ", pair by pair" } else { ", run apart" }
+        ));
+    }
+    words.extend(comparison.caveats.iter().map(|caveat| format!("Beware: {caveat}")));
+    words
+}
+
+/// `slower at p99 (1.12 times, 1.05 to 1.20)`; none where no difference is shown.
+fn sentence(line: &Line) -> Option<String> {
+    let ratio = line.ratio?;
+    let (low, high) = ratio.interval?;
+    let better = match line.verdict {
+        Verdict::Better => true,
+        Verdict::Worse => false,
+        Verdict::NoDifferenceShown | Verdict::NotKnown => return None,
+    };
+    let how = match (line.measure, better) {
+        (Measure::Rate, true) => "faster in requests a second".to_owned(),
+        (Measure::Rate, false) => "slower in requests a second".to_owned(),
+        (Measure::Cpu, true) => "cheaper in server CPU a request".to_owned(),
+        (Measure::Cpu, false) => "dearer in server CPU a request".to_owned(),
+        (Measure::Memory, true) => "smaller in memory".to_owned(),
+        (Measure::Memory, false) => "larger in memory".to_owned(),
+        (Measure::Failed, true) => "less often failing".to_owned(),
+        (Measure::Failed, false) => "more often failing".to_owned(),
+        (Measure::Time, true) => "faster in time".to_owned(),
+        (Measure::Time, false) => "slower in time".to_owned(),
+        (Measure::Mean, true) => "faster at the mean".to_owned(),
+        (Measure::Mean, false) => "slower at the mean".to_owned(),
+        (quantile, true) => format!("faster at {quantile}"),
+        (quantile, false) => format!("slower at {quantile}"),
+    };
+    Some(format!("{how} ({:.3} times, {low:.3} to {high:.3})", ratio.ratio))
+}
+
+/// What a line is called, with its unit.
+pub(crate) fn titled(measure: Measure) -> String {
+    match (measure, measure.unit()) {
+        (Measure::Memory, _) | (_, "") => measure.title().to_owned(),
+        (_, unit) => format!("{}, {unit}", measure.title()),
+    }
+}
+
+/// A number of a measure as it is read.
+pub(crate) fn value(measure: Measure, number: f64) -> String {
+    match measure {
+        Measure::Memory => bytes(number as u64),
+        Measure::Failed if number.fract() == 0.0 => whole(number as u64),
+        _ => measured(number),
+    }
+}
+
+/// `1.123×`.
+pub(crate) fn ratio(line: &Line) -> String {
+    line.ratio.map_or_else(|| NONE.to_owned(), |ratio| format!("{:.3}×", ratio.ratio))
+}
+
+/// `1.050 to 1.200`.
+pub(crate) fn interval(line: &Line) -> String {
+    let interval = line.ratio.and_then(|ratio| ratio.interval);
+    interval.map_or_else(|| NONE.to_owned(), |(low, high)| format!("{low:.3} to {high:.3}"))
+}
+
+/// The verdict in a word or three.
+pub(crate) fn verdict(line: &Line) -> &'static str {
+    let speed = !matches!(line.measure, Measure::Cpu | Measure::Memory | Measure::Failed);
+    match (line.verdict, speed) {
+        (Verdict::Better, true) => "faster",
+        (Verdict::Worse, true) => "slower",
+        (Verdict::Better, false) => "less",
+        (Verdict::Worse, false) => "more",
+        (Verdict::NoDifferenceShown, _) => "no difference shown",
+        (Verdict::NotKnown, _) => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::of;
+    use super::*;
+
+    #[test]
+    fn a_difference_is_told_with_its_numbers() {
+        let text = text(&of(Measure::P99, &[1.0, 1.1, 0.9], &[2.0, 2.2, 1.8], true));
+        assert!(
+            text.contains("Case A: b is slower at p99 (2.000 times, 2.000 to 2.000) than a."),
+            "{text}"
+        );
+        assert!(text.contains("3 rounds, pair by pair"), "{text}");
+    }
+
+    #[test]
+    fn no_difference_is_said_too() {
+        let text = text(&of(Measure::Rate, &[1.0, 1.1, 0.9], &[1.1, 0.9, 1.0], true));
+        assert!(text.contains("no difference between b and a is shown"), "{text}");
+    }
+
+    #[test]
+    fn a_single_round_claims_nothing() {
+        let text = text(&of(Measure::Rate, &[1.0], &[2.0], false));
+        assert!(text.contains("2.000×") && text.contains("use --rounds"), "{text}");
+        assert!(!text.contains("faster"), "{text}");
+    }
+}

@@ -1,0 +1,125 @@
+//! The page of a comparison.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use crate::compare::{Comparison, Line, Other, Verdict};
+use crate::compare::{in_words, interval, ratio, titled, value, verdict};
+use crate::figures::counted;
+
+/// The whole comparison as one HTML file.
+pub fn comparison_page(comparison: &Comparison, command: &str) -> String {
+    let rounds = counted(comparison.rounds, "round");
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { "Load study: variants beside " (comparison.base) }
+                style { (PreEscaped(include_str!("style.css"))) }
+            }
+            body {
+                main {
+                    header {
+                        p.eyebrow { "Talea load study" }
+                        h1 { "Variants beside " code { (comparison.base) } }
+                        p.lead {
+                            @if comparison.paired {
+                                "Each variant ran in each of " (rounds) ", in turns, so that what \
+                                 changes with time changes for all of them. "
+                            }
+                            "A ratio is how many times the first variant's number the other's is, \
+                             with the interval that holds the true one in 95 of 100 such \
+                             experiments. Where the interval holds 1, no difference is shown."
+                        }
+                        div.card.words { @for line in in_words(comparison) { p { (line) } } }
+                    }
+                    @for other in &comparison.others { (table(comparison, other)) }
+                    section {
+                        h2 { "Again" }
+                        p { code { (command) } }
+                    }
+                }
+            }
+        }
+    }
+    .into_string()
+}
+
+fn table(comparison: &Comparison, other: &Other) -> Markup {
+    html! {
+        section {
+            h2 { code { (other.name) } }
+            div.scroll tabindex="0" role="region" aria-label=(other.name) {
+                table.cases.compared {
+                    thead {
+                        tr {
+                            th scope="col" { "Case" }
+                            th.first scope="col" { "" }
+                            th scope="col" { (comparison.base) }
+                            th scope="col" { (other.name) }
+                            th scope="col" { "ratio" }
+                            th scope="col" { "95 % interval" }
+                            th scope="col" { "half … twice" }
+                            th.first scope="col" { "" }
+                        }
+                    }
+                    tbody {
+                        @for case in &other.cases {
+                            @for (n, line) in case.lines.iter().enumerate() {
+                                tr {
+                                    th scope="row" { @if n == 0 { (case.id) } }
+                                    td.first { (titled(line.measure)) }
+                                    td { (value(line.measure, line.base)) }
+                                    td { (value(line.measure, line.other)) }
+                                    td { (ratio(line)) }
+                                    td { (interval(line)) }
+                                    td { (whiskers(line)) }
+                                    td.first.good[line.verdict == Verdict::Better]
+                                        .wrong[line.verdict == Verdict::Worse] { (verdict(line)) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The interval from half to twice as much, on a logarithmic scale, with the ratio as a dot.
+fn whiskers(line: &Line) -> Markup {
+    const WIDTH: f64 = 120.0;
+    let at = |ratio: f64| ((ratio.log2() + 1.0) / 2.0).clamp(0.0, 1.0) * WIDTH;
+    html! {
+        @if let Some(ratio) = line.ratio {
+            svg.whiskers width=(WIDTH) height="14" viewBox=(format!("-4 0 {} 14", WIDTH + 8.0))
+                aria-hidden="true" {
+                line.one x1=(at(1.0)) x2=(at(1.0)) y1="0" y2="14";
+                @if let Some((low, high)) = ratio.interval {
+                    line.spread x1=(at(low)) x2=(at(high)) y1="7" y2="7";
+                }
+                circle cx=(at(ratio.ratio)) cy="7" r="3";
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::tests::of;
+    use crate::study::Measure;
+
+    #[test]
+    fn the_page_says_what_the_text_says_and_escapes_it() {
+        let mut comparison = of(Measure::P99, &[1.0, 1.1, 0.9], &[2.0, 2.2, 1.8], true);
+        comparison.base = "A='<b>'".to_owned();
+        let page = comparison_page(&comparison, "talea study --ab '<x>'");
+        assert!(page.contains("slower at p99 (2.000 times"), "{page}");
+        assert!(page.contains("A='&lt;b&gt;'") && page.contains("'&lt;x&gt;'"), "{page}");
+        assert!(!page.contains("<b>'"), "{page}");
+        assert_eq!(page.matches("<svg").count(), 1);
+    }
+}

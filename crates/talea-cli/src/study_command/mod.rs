@@ -1,0 +1,148 @@
+//! `talea study`: checks, runs, prints, writes reports; of one service, of variants side by side, or
+//! of studies that were made before.
+
+mod design;
+mod variant;
+
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, bail};
+
+use crate::arguments::{CompareArguments, StudyArguments, StudyCommand};
+use crate::compare::{self, Comparison, Condition, Judgement};
+use crate::descriptors;
+use crate::report::{self, Folder};
+use crate::stop::{Ending, Stop};
+use crate::study::{Case, Ended, Finding, Study, rounds};
+
+/// How often variants are run side by side, where it is not said.
+const ROUNDS_OF_VARIANTS: u64 = 5;
+
+/// Does what the arguments ask for; results go to standard output and to the report's folder.
+///
+/// # Errors
+/// When it cannot begin (a case twice, too few descriptors, no service, no folder) or cannot end.
+pub async fn run(arguments: &StudyArguments, stop: Stop) -> Result<Ending> {
+    if let Some(StudyCommand::Compare(arguments)) = &arguments.then {
+        return compare(arguments);
+    }
+    Case::all_distinct(&arguments.cases)?;
+    let most = arguments.cases.iter().map(|case| case.model.clients()).max().unwrap_or(0);
+    descriptors::ensure(most)?;
+    match arguments.ab.is_empty() {
+        true => one(arguments, stop).await,
+        false => side_by_side(arguments, stop).await,
+    }
+}
+
+/// One service.
+async fn one(arguments: &StudyArguments, stop: Stop) -> Result<Ending> {
+    if let Some(condition) = arguments.fail_if.iter().find(|condition| condition.compares()) {
+        bail!("--fail-if {condition} compares, and there is nothing to compare with: use --ab");
+    }
+    let design = design::design(arguments, design::service(arguments)?)?;
+    let folder = Folder::prepare(&arguments.out)?;
+    let rounds = arguments.rounds.unwrap_or(1);
+    let Some(studies) = finished(rounds::run(&[design], rounds, stop).await?) else {
+        return Ok(Ending::Interrupted);
+    };
+    let study = studies.first().context("a study was asked for")?;
+    println!("{}", report::table(&study.cases));
+    let written = folder.write(study)?;
+    let (html, json) = (written.html.display(), written.json.display());
+    println!("\nReport: {html}\nThe same as JSON: {json}");
+    let judged = arguments.fail_if.iter().flat_map(|condition| condition.judge(&study.cases));
+    Ok(ending(told(judged.collect(), &arguments.fail_if)?, &studies))
+}
+
+/// Variants of a service, or services, in turns.
+async fn side_by_side(arguments: &StudyArguments, stop: Stop) -> Result<Ending> {
+    let designs = arguments.ab.iter().map(|variant| {
+        let service = design::variant(arguments, variant)?;
+        design::design(arguments, service)
+    });
+    let designs = designs.collect::<Result<Vec<_>>>()?;
+    let folder = Folder::prepare(&arguments.out)?;
+    let of_each = (1..=designs.len()).map(|n| Folder::prepare(&arguments.out.join(n.to_string())));
+    let of_each = of_each.collect::<Result<Vec<_>>>()?;
+    let rounds = arguments.rounds.unwrap_or(ROUNDS_OF_VARIANTS);
+    let Some(studies) = finished(rounds::run(&designs, rounds, stop).await?) else {
+        return Ok(Ending::Interrupted);
+    };
+    for (folder, study) in of_each.iter().zip(&studies) {
+        folder.write(study)?;
+    }
+    let named: Vec<_> = arguments.ab.iter().cloned().zip(studies.iter().cloned()).collect();
+    let comparison = Comparison::side_by_side(&named).context("variants were asked for")?;
+    println!("{}", compare::text(&comparison));
+    let command = designs.first().map_or("", |design| &design.command);
+    let written = folder.write_comparison(&comparison, command)?;
+    println!(
+        "\nReport: {}\nThe same as JSON: {}\nEach variant's own: {} …",
+        written.html.display(),
+        written.json.display(),
+        arguments.out.join("1/report.html").display(),
+    );
+    let judged = arguments.fail_if.iter().flat_map(|condition| {
+        let mut judgements = condition.judge_comparison(&comparison);
+        judgements.extend(studies.iter().flat_map(|study| condition.judge(&study.cases)));
+        judgements
+    });
+    Ok(ending(told(judged.collect(), &arguments.fail_if)?, &studies))
+}
+
+/// Studies that were made before.
+fn compare(arguments: &CompareArguments) -> Result<Ending> {
+    let studies =
+        arguments.reports.iter().map(|path| Ok((path.display().to_string(), read(path)?)));
+    let studies = studies.collect::<Result<Vec<(String, Study)>>>()?;
+    let comparison = Comparison::apart(&studies).context("reports were asked for")?;
+    match arguments.json {
+        true => println!("{}", serde_json::to_string_pretty(&comparison)?),
+        false => println!("{}", compare::text(&comparison)),
+    }
+    let judged = arguments.fail_if.iter().flat_map(|condition| {
+        let mut judgements = condition.judge_comparison(&comparison);
+        judgements
+            .extend(studies.iter().skip(1).flat_map(|(_, study)| condition.judge(&study.cases)));
+        judgements
+    });
+    let holds = told(judged.collect(), &arguments.fail_if)?;
+    Ok(if holds { Ending::Failures } else { Ending::Clean })
+}
+
+fn read(path: &Path) -> Result<Study> {
+    let text = std::fs::read_to_string(path);
+    let text = text.with_context(|| format!("{} cannot be read", path.display()))?;
+    let study = serde_json::from_str(&text);
+    study.map_err(|error| {
+        anyhow!("{}: {error}; expected the report.json of a study", path.display())
+    })
+}
+
+/// What was done; none where it was stopped, which is told.
+fn finished(ended: Ended<Vec<Study>>) -> Option<Vec<Study>> {
+    match ended {
+        Ended::Done(studies) => Some(studies),
+        Ended::Stopped(unfinished) => {
+            eprintln!("stopped; {unfinished}. No report was written.");
+            None
+        }
+    }
+}
+
+/// Tells what became of the conditions, and whether one holds.
+fn told(judgements: Vec<Judgement>, conditions: &[Condition]) -> Result<bool> {
+    if judgements.is_empty() && !conditions.is_empty() {
+        bail!("--fail-if is about nothing that there is: no such case, or no number of it");
+    }
+    for judgement in &judgements {
+        eprintln!("{}{}", if judgement.holds { "FAILED: " } else { "" }, judgement.words);
+    }
+    Ok(judgements.iter().any(|judgement| judgement.holds))
+}
+
+fn ending(holds: bool, studies: &[Study]) -> Ending {
+    let clean = studies.iter().flat_map(|study| &study.cases).all(Finding::is_clean);
+    if clean && !holds { Ending::Clean } else { Ending::Failures }
+}
