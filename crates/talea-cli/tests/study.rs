@@ -167,3 +167,43 @@ fn a_prometheus_that_is_not_there_is_named() {
         assert!(stderr.contains(told), "{stderr}");
     }
 }
+
+#[test]
+fn ctrl_c_ends_the_prometheus_and_the_variant_that_run() {
+    items_api();
+    let folder = tempfile::tempdir().unwrap();
+    let mut study = Command::new(TALEA)
+        .args(["study", "--cases", "2x50s", "--with-prometheus", "--ab", "V=1", "V=2", "--out"])
+        .arg(folder.path().join("out"))
+        .env("TMPDIR", folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // What belongs to this study has its folder in the command line or the environment.
+    let mark = folder.path().display().to_string();
+    let ours = || {
+        let has = |pid: &Path, file: &str| {
+            let text = fs::read(pid.join(file)).unwrap_or_default();
+            String::from_utf8_lossy(&text).contains(&mark)
+        };
+        let all = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
+        let mut alive =
+            all.filter(|pid| has(pid, "environ") && fs::read_link(pid.join("exe")).is_ok());
+        alive.by_ref().count()
+    };
+    let mut told = BufReader::new(study.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(told.any(|line| line.contains("case 2x50s: ")), "a line of progress");
+    assert!(ours() >= 3, "the study, the service and a Prometheus");
+    let killed = Command::new("kill").args(["-INT", &study.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let stderr = told.collect::<Vec<_>>().join("\n");
+    assert_eq!(study.wait().unwrap().code(), Some(130), "{stderr}");
+    assert!(stderr.contains("stopped in 2x50s after"), "{stderr}");
+    assert_eq!(ours(), 0);
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().path()).collect();
+    assert_eq!(left, [folder.path().join("out")], "its folders are gone");
+    for n in ["1", "2"] {
+        assert_eq!(fs::read_dir(folder.path().join("out").join(n)).unwrap().count(), 0);
+    }
+}

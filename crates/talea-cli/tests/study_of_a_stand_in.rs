@@ -271,3 +271,77 @@ fn a_folder_that_cannot_be_written_to_is_named_before_anything_is_started() {
     assert!(text(&output).1.contains("--out DIR"), "{}", text(&output).1);
     assert!(!scene.path("pid").exists());
 }
+
+#[test]
+fn a_full_disk_is_told_and_leaves_no_half_of_a_report() {
+    let service = service(TRUTH);
+    let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
+    fs::create_dir(scene.path("out")).unwrap();
+    let out = scene.path("out").display().to_string();
+    let study = scene.command("2x2");
+    let words = std::iter::once(study.get_program()).chain(study.get_args());
+    let quoted: Vec<String> = words.map(|word| format!("'{}'", word.to_str().unwrap())).collect();
+    // Room for a file, and not for a report.
+    let script = format!(
+        "mount -t tmpfs -o size=16k none '{out}' && {{ {}; status=$?; echo left: $(ls -A '{out}'); \
+         exit $status; }}",
+        quoted.join(" ")
+    );
+    let mut unshare = Command::new("unshare");
+    if Command::new("id").arg("-u").output().unwrap().stdout != b"0\n" {
+        unshare.arg("--map-root-user");
+    }
+    let output = unshare.args(["--mount", "sh", "-c", &script]).output().unwrap();
+    let (stdout, stderr) = text(&output);
+    assert_eq!(output.status.code(), Some(2), "{stdout}{stderr}");
+    assert!(stderr.contains("the report cannot be written to"), "{stderr}");
+    assert!(stderr.contains("No space left on device"), "{stderr}");
+    assert!(stdout.contains(" 2x2 "), "what was found is still shown: {stdout}");
+    assert!(stdout.ends_with("left:\n"), "{stdout}");
+    assert!(scene.child_is_gone());
+}
+
+#[test]
+fn a_scenario_with_an_unknown_variable_is_refused_before_anything_is_started() {
+    let service = service(TRUTH);
+    let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
+    let scenario = scene.path("shop.toml");
+    fs::write(&scenario, "[[step]]\nmethod = \"GET\"\npath = \"/{order}\"\n").unwrap();
+    let output = scene.command("1x1").arg("--scenario").arg(&scenario).output().unwrap();
+    let (_, stderr) = text(&output);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr.contains("shop.toml:3: found {order}, which is no variable"), "{stderr}");
+    assert!(!scene.path("pid").exists());
+    assert_eq!(scene.files_in_out(), 0);
+}
+
+#[test]
+fn names_of_metrics_come_with_the_scenario() {
+    let service = service(Tells { requests: "hits_total", ..TRUTH });
+    let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
+    let scenario = scene.path("hits.toml");
+    let steps = "[[step]]\nmethod = \"GET\"\n";
+    let metrics = "[metrics]\nrequests = 'hits_total{status=\"2xx\"}'\ntasks = \"\"\n";
+    fs::write(&scenario, format!("{steps}{metrics}")).unwrap();
+    let output = scene.command("2x3").arg("--scenario").arg(&scenario).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output).1);
+    let server = &scene.report()["cases"][0]["server"];
+    assert_eq!(server["requests_received"], 6);
+    assert!(server["peak_additional_tasks"].is_null(), "it was said to have none");
+    assert_eq!(server["peak_ready_tasks"], 3);
+}
+
+#[test]
+fn what_is_to_run_before_a_case_runs_before_each() {
+    let service = service(TRUTH);
+    let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
+    let log = scene.path("log");
+    let command = format!("echo emptied >> '{}'", log.display());
+    let output = scene.command("1x1,2x1").args(["--before-case", &command]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output).1);
+    assert_eq!(fs::read_to_string(log).unwrap(), "emptied\nemptied\n");
+    let failing = ["--before-case", "echo no luck >&2; exit 3"];
+    let output = scene.command("1x1").args(failing).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output).1.contains("no luck"), "{}", text(&output).1);
+}
