@@ -10,12 +10,17 @@ RUST := $(shell rustc --version 2>/dev/null | cut -d' ' -f2)
 OLDER := $(shell printf '%s\n' $(BENCH_RUST) $(RUST) | sort -V | head -n 1)
 ALL := --workspace $(if $(filter $(BENCH_RUST),$(OLDER)),,--exclude talea-bench)
 
-.PHONY: demo test test-long bench bench-http setup setup-test build
+.PHONY: demo study-overhead test test-long bench bench-http setup setup-test build
 
 # Builds, runs the study on the embedded default, prints the table, says where
 # the report is.
 demo: build
 	@$(CARGO) run --release --locked --quiet -p talea-cli -- study
+
+# What its metrics cost the items API: without, with, with quantiles, in turns.
+study-overhead: build
+	@$(CARGO) run --release --locked --quiet -p talea-cli -- study --cases 50x200 --rounds $(or $(ROUNDS),10) \
+		--out target/study-overhead --ab ITEMS_METRICS=off ITEMS_METRICS=on ITEMS_METRICS=quantiles
 
 build: setup
 	@$(CARGO) build --release --locked -p talea-cli -p items-api
