@@ -10,12 +10,16 @@ RUST := $(shell rustc --version 2>/dev/null | cut -d' ' -f2)
 OLDER := $(shell printf '%s\n' $(BENCH_RUST) $(RUST) | sort -V | head -n 1)
 ALL := --workspace $(if $(filter $(BENCH_RUST),$(OLDER)),,--exclude talea-bench)
 
-.PHONY: demo test test-long bench bench-http setup setup-test build
+.PHONY: demo study-postgres test test-long bench bench-http setup setup-test build
 
 # Builds, runs the study on the embedded default, prints the table, says where
 # the report is.
 demo: build
 	@$(CARGO) run --release --locked --quiet -p talea-cli -- study
+
+# The same on a PostgreSQL of its own.
+study-postgres: build
+	scripts/postgres target/release/talea study --out target/study-postgres
 
 build: setup
 	@$(CARGO) build --release --locked -p talea-cli -p items-api
