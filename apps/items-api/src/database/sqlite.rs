@@ -1,4 +1,4 @@
-//! Where the items are kept: a temporary file, or the one that a URL names.
+//! A file for the items: a temporary one, or the one that a URL names.
 
 use anyhow::{Context, Result, bail};
 use sqlx::sqlite::SqliteConnectOptions;
@@ -6,24 +6,24 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use tempfile::TempDir;
 
-/// A place for the items.
+/// A file of SQLite's.
 ///
 /// A temporary one is removed when this is dropped, so keep it while the
 /// database is in use.
 #[derive(Debug)]
-pub struct Database {
+pub struct SqliteFile {
     options: SqliteConnectOptions,
     path: PathBuf,
     _folder: Option<TempDir>,
 }
 
-impl Database {
+impl SqliteFile {
     /// A new file in a new folder among the system's temporary files.
     ///
     /// # Errors
     ///
     /// Fails when the folder cannot be made, and names it.
-    pub fn temporary() -> Result<Database> {
+    pub(super) fn temporary() -> Result<SqliteFile> {
         let folder =
             tempfile::Builder::new().prefix("items-api-").tempdir().with_context(|| {
                 format!(
@@ -33,7 +33,7 @@ impl Database {
                 )
             })?;
         let path = folder.path().join("items.sqlite");
-        Ok(Database {
+        Ok(SqliteFile {
             options: SqliteConnectOptions::new().filename(&path).create_if_missing(true),
             path,
             _folder: Some(folder),
@@ -45,16 +45,10 @@ impl Database {
     ///
     /// # Errors
     ///
-    /// Fails when the URL has another scheme, an option that SQLite does not
-    /// know, or asks for a database in memory or for reading only.
-    pub fn at(url: &str) -> Result<Database> {
-        let Some(("sqlite", place)) = url.split_once(':') else {
-            let scheme = url.split_once(':').map_or("no scheme", |(scheme, _)| scheme);
-            bail!(
-                "DATABASE_URL has {scheme}, expected sqlite: name a file as sqlite:PATH, or \
-                 leave DATABASE_URL out for a temporary database"
-            );
-        };
+    /// Fails when the URL has an option that SQLite does not know, or asks for a
+    /// database in memory or for reading only.
+    pub(super) fn at(url: &str) -> Result<SqliteFile> {
+        let place = url.strip_prefix("sqlite:").unwrap_or(url);
         let place = place.strip_prefix("//").unwrap_or(place);
         let (path, parameters) = place.split_once('?').unwrap_or((place, ""));
         let modes: Vec<_> =
@@ -75,7 +69,7 @@ impl Database {
             format!("DATABASE_URL={url} is not understood, expected sqlite:PATH")
         })?;
         let path = options.get_filename().to_owned();
-        Ok(Database {
+        Ok(SqliteFile {
             options: if modes.is_empty() { options.create_if_missing(true) } else { options },
             path,
             _folder: None,
@@ -98,7 +92,7 @@ mod tests {
     use super::*;
 
     fn refused(url: &str) -> String {
-        format!("{:#}", Database::at(url).unwrap_err())
+        format!("{:#}", SqliteFile::at(url).unwrap_err())
     }
 
     #[test]
@@ -110,17 +104,8 @@ mod tests {
             ("sqlite:/var/items.db?mode=rwc", "/var/items.db"),
             ("sqlite:a%20b.db", "a b.db"),
         ] {
-            assert_eq!(Database::at(url).unwrap().path(), Path::new(path), "{url}");
+            assert_eq!(SqliteFile::at(url).unwrap().path(), Path::new(path), "{url}");
         }
-    }
-
-    #[test]
-    fn another_scheme_is_refused_by_name_and_without_the_password() {
-        let said = refused("postgres://me:secret@host/items");
-        assert!(said.contains("postgres") && said.contains("sqlite:PATH"), "{said}");
-        assert!(!said.contains("secret"), "{said}");
-        assert!(refused("items.db").contains("no scheme"));
-        assert!(refused("mysql://host/items").contains("mysql"));
     }
 
     #[test]
@@ -144,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_temporary_database_leaves_nothing() {
-        let database = Database::temporary().unwrap();
+        let database = SqliteFile::temporary().unwrap();
         let folder = database.path().parent().unwrap().to_owned();
         assert!(folder.is_dir());
         drop(database);

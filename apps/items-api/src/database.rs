@@ -1,0 +1,71 @@
+//! Where the items are kept, by the scheme of a URL.
+
+mod postgres;
+mod sqlite;
+
+pub use postgres::PostgresServer;
+pub use sqlite::SqliteFile;
+
+use anyhow::{Result, bail};
+
+/// A place for the items.
+#[derive(Debug)]
+pub enum Database {
+    /// A file on this machine.
+    Sqlite(SqliteFile),
+    /// A server.
+    Postgres(PostgresServer),
+}
+
+impl Database {
+    /// The one that `url` names; without a URL, or when it is empty, a temporary file.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the URL's scheme is not known, or the place of its scheme cannot be
+    /// used. No error repeats a password.
+    pub fn of(url: Option<&str>) -> Result<Database> {
+        let Some(url) = url.filter(|url| !url.is_empty()) else {
+            return Ok(Database::Sqlite(SqliteFile::temporary()?));
+        };
+        let scheme = url.split_once(':').map(|(scheme, _)| scheme);
+        match scheme {
+            Some("sqlite") => Ok(Database::Sqlite(SqliteFile::at(url)?)),
+            Some("postgres" | "postgresql") => Ok(Database::Postgres(PostgresServer::at(url)?)),
+            _ => bail!(
+                "DATABASE_URL has {}, expected sqlite or postgres: name a file as sqlite:PATH \
+                 or a server as postgres://USER:PASSWORD@HOST:PORT/DATABASE, or leave \
+                 DATABASE_URL out for a temporary file",
+                scheme.unwrap_or("no scheme")
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scheme_says_what_it_is() {
+        assert!(matches!(Database::of(Some("sqlite:items.db")), Ok(Database::Sqlite(_))));
+        for scheme in ["postgres", "postgresql"] {
+            let url = format!("{scheme}://me@host/items");
+            assert!(matches!(Database::of(Some(&url)), Ok(Database::Postgres(_))), "{url}");
+        }
+        for url in [None, Some("")] {
+            assert!(matches!(Database::of(url), Ok(Database::Sqlite(_))), "{url:?}");
+        }
+    }
+
+    #[test]
+    fn another_scheme_is_refused_by_name_and_without_the_password() {
+        let refused = |url| format!("{:#}", Database::of(Some(url)).unwrap_err());
+        let said = refused("mysql://me:secret@host/items");
+        for part in ["mysql", "sqlite:PATH", "postgres://"] {
+            assert!(said.contains(part), "{said}");
+        }
+        assert!(!said.contains("secret"), "{said}");
+        assert!(refused("items.db").contains("no scheme"));
+    }
+}
