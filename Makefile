@@ -19,7 +19,7 @@ demo: build
 
 # The same on a PostgreSQL of its own.
 study-postgres: build
-	scripts/postgres target/release/talea study --out target/study-postgres
+	@scripts/postgres $(CARGO) run --release --locked --quiet -p talea-cli -- study --out target/study-postgres
 
 build: setup
 	@$(CARGO) build --release --locked -p talea-cli -p items-api
