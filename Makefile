@@ -10,12 +10,16 @@ RUST := $(shell rustc --version 2>/dev/null | cut -d' ' -f2)
 OLDER := $(shell printf '%s\n' $(BENCH_RUST) $(RUST) | sort -V | head -n 1)
 ALL := --workspace $(if $(filter $(BENCH_RUST),$(OLDER)),,--exclude talea-bench)
 
-.PHONY: demo study-overhead test test-long bench bench-http setup setup-test build
+.PHONY: demo study-postgres study-overhead test test-long bench bench-http setup setup-test build
 
 # Builds, runs the study on the embedded default, prints the table, says where
 # the report is.
 demo: build
 	@$(CARGO) run --release --locked --quiet -p talea-cli -- study
+
+# The same on a PostgreSQL of its own.
+study-postgres: build
+	@scripts/postgres $(CARGO) run --release --locked --quiet -p talea-cli -- study --out target/study-postgres
 
 # What its metrics cost the items API: without, with, with quantiles, in turns.
 study-overhead: build

@@ -16,6 +16,7 @@ use axum::http::StatusCode;
 use axum::routing::get;
 use hyper::body::{Bytes, Frame};
 use items_api::arguments::Arguments;
+use items_api::metering::Metering;
 use talea::{Counter, Family, Opts, Registry, Values};
 use talea_http::MetricsServer;
 use talea_http::axum::Layer;
@@ -54,6 +55,8 @@ impl Service {
             listen: items,
             metrics_listen: items_metrics,
             database_url: None,
+            pool: 10,
+            metrics: Metering::On,
             study: false,
         };
         running.spawn(async {

@@ -1,95 +1,44 @@
-//! Where the items are kept: a temporary file, or the one that a URL names.
+//! Where the items are kept, by the scheme of a URL.
 
-use anyhow::{Context, Result, bail};
-use sqlx::sqlite::SqliteConnectOptions;
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
-use tempfile::TempDir;
+mod postgres;
+mod sqlite;
+
+pub use postgres::PostgresServer;
+pub use sqlite::SqliteFile;
+
+use anyhow::{Result, bail};
 
 /// A place for the items.
-///
-/// A temporary one is removed when this is dropped, so keep it while the
-/// database is in use.
 #[derive(Debug)]
-pub struct Database {
-    options: SqliteConnectOptions,
-    path: PathBuf,
-    _folder: Option<TempDir>,
+pub enum Database {
+    /// A file on this machine.
+    Sqlite(SqliteFile),
+    /// A server.
+    Postgres(PostgresServer),
 }
 
 impl Database {
-    /// A new file in a new folder among the system's temporary files.
+    /// The one that `url` names; without a URL, or when it is empty, a temporary file.
     ///
     /// # Errors
     ///
-    /// Fails when the folder cannot be made, and names it.
-    pub fn temporary() -> Result<Database> {
-        let folder =
-            tempfile::Builder::new().prefix("items-api-").tempdir().with_context(|| {
-                format!(
-                    "cannot make a folder for the database in {}: free some space there, \
-                     set TMPDIR to another place, or name a database with DATABASE_URL",
-                    std::env::temp_dir().display()
-                )
-            })?;
-        let path = folder.path().join("items.sqlite");
-        Ok(Database {
-            options: SqliteConnectOptions::new().filename(&path).create_if_missing(true),
-            path,
-            _folder: Some(folder),
-        })
-    }
-
-    /// The file that `url` names: `sqlite:PATH` or `sqlite://PATH`. It is made
-    /// when it is not there, unless the URL says `?mode=rw`.
-    ///
-    /// # Errors
-    ///
-    /// Fails when the URL has another scheme, an option that SQLite does not
-    /// know, or asks for a database in memory or for reading only.
-    pub fn at(url: &str) -> Result<Database> {
-        let Some(("sqlite", place)) = url.split_once(':') else {
-            let scheme = url.split_once(':').map_or("no scheme", |(scheme, _)| scheme);
-            bail!(
-                "DATABASE_URL has {scheme}, expected sqlite: name a file as sqlite:PATH, or \
-                 leave DATABASE_URL out for a temporary database"
-            );
+    /// Fails when the URL's scheme is not known, or the place of its scheme cannot be
+    /// used. No error repeats a password.
+    pub fn of(url: Option<&str>) -> Result<Database> {
+        let Some(url) = url.filter(|url| !url.is_empty()) else {
+            return Ok(Database::Sqlite(SqliteFile::temporary()?));
         };
-        let place = place.strip_prefix("//").unwrap_or(place);
-        let (path, parameters) = place.split_once('?').unwrap_or((place, ""));
-        let modes: Vec<_> =
-            parameters.split('&').filter_map(|parameter| parameter.strip_prefix("mode=")).collect();
-        if path.is_empty() || path == ":memory:" || modes.contains(&"memory") {
-            bail!(
-                "DATABASE_URL={url} names no file, and the service needs one that several \
-                 connections share: name it as sqlite:PATH, or leave DATABASE_URL out for a \
-                 temporary database"
-            );
+        let scheme = url.split_once(':').map(|(scheme, _)| scheme);
+        match scheme {
+            Some("sqlite") => Ok(Database::Sqlite(SqliteFile::at(url)?)),
+            Some("postgres" | "postgresql") => Ok(Database::Postgres(PostgresServer::at(url)?)),
+            _ => bail!(
+                "DATABASE_URL has {}, expected sqlite or postgres: name a file as sqlite:PATH \
+                 or a server as postgres://USER:PASSWORD@HOST:PORT/DATABASE, or leave \
+                 DATABASE_URL out for a temporary file",
+                scheme.unwrap_or("no scheme")
+            ),
         }
-        if modes.contains(&"ro") || parameters.contains("immutable=") {
-            bail!(
-                "DATABASE_URL={url} asks for reading only, and the service writes: leave that out"
-            );
-        }
-        let options = SqliteConnectOptions::from_str(url).with_context(|| {
-            format!("DATABASE_URL={url} is not understood, expected sqlite:PATH")
-        })?;
-        let path = options.get_filename().to_owned();
-        Ok(Database {
-            options: if modes.is_empty() { options.create_if_missing(true) } else { options },
-            path,
-            _folder: None,
-        })
-    }
-
-    /// How to connect.
-    pub(crate) fn options(&self) -> SqliteConnectOptions {
-        self.options.clone()
-    }
-
-    /// The file.
-    pub fn path(&self) -> &Path {
-        &self.path
     }
 }
 
@@ -97,57 +46,26 @@ impl Database {
 mod tests {
     use super::*;
 
-    fn refused(url: &str) -> String {
-        format!("{:#}", Database::at(url).unwrap_err())
-    }
-
     #[test]
-    fn a_url_names_a_file_with_or_without_slashes() {
-        for (url, path) in [
-            ("sqlite:items.db", "items.db"),
-            ("sqlite://items.db", "items.db"),
-            ("sqlite:///var/items.db", "/var/items.db"),
-            ("sqlite:/var/items.db?mode=rwc", "/var/items.db"),
-            ("sqlite:a%20b.db", "a b.db"),
-        ] {
-            assert_eq!(Database::at(url).unwrap().path(), Path::new(path), "{url}");
+    fn the_scheme_says_what_it_is() {
+        assert!(matches!(Database::of(Some("sqlite:items.db")), Ok(Database::Sqlite(_))));
+        for scheme in ["postgres", "postgresql"] {
+            let url = format!("{scheme}://me@host/items");
+            assert!(matches!(Database::of(Some(&url)), Ok(Database::Postgres(_))), "{url}");
+        }
+        for url in [None, Some("")] {
+            assert!(matches!(Database::of(url), Ok(Database::Sqlite(_))), "{url:?}");
         }
     }
 
     #[test]
     fn another_scheme_is_refused_by_name_and_without_the_password() {
-        let said = refused("postgres://me:secret@host/items");
-        assert!(said.contains("postgres") && said.contains("sqlite:PATH"), "{said}");
+        let refused = |url| format!("{:#}", Database::of(Some(url)).unwrap_err());
+        let said = refused("mysql://me:secret@host/items");
+        for part in ["mysql", "sqlite:PATH", "postgres://"] {
+            assert!(said.contains(part), "{said}");
+        }
         assert!(!said.contains("secret"), "{said}");
         assert!(refused("items.db").contains("no scheme"));
-        assert!(refused("mysql://host/items").contains("mysql"));
-    }
-
-    #[test]
-    fn a_database_that_connections_cannot_share_is_refused() {
-        for url in ["sqlite::memory:", "sqlite://:memory:", "sqlite:", "sqlite:x?mode=memory"] {
-            assert!(refused(url).contains("names no file"), "{url}");
-        }
-    }
-
-    #[test]
-    fn a_database_for_reading_only_is_refused() {
-        for url in ["sqlite:x?mode=ro", "sqlite:x?immutable=true"] {
-            assert!(refused(url).contains("reading only"), "{url}");
-        }
-    }
-
-    #[test]
-    fn an_unknown_option_is_refused_by_name() {
-        assert!(refused("sqlite:x?colour=red").contains("colour"));
-    }
-
-    #[test]
-    fn a_temporary_database_leaves_nothing() {
-        let database = Database::temporary().unwrap();
-        let folder = database.path().parent().unwrap().to_owned();
-        assert!(folder.is_dir());
-        drop(database);
-        assert!(!folder.exists());
     }
 }

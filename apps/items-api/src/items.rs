@@ -7,24 +7,29 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{StatusCode, Uri, header};
 use axum::response::IntoResponse;
-use talea::Registry;
-use talea_http::axum::{Router, get};
+use talea_http::Endpoints;
 
 type Answer<T> = Result<T, Refusal>;
 
-/// The service over `store`, each endpoint metered in `registry`.
-///
-/// # Errors
-///
-/// A metric cannot be registered.
-pub fn router(store: Store, registry: &Registry) -> Result<axum::Router, talea::Error> {
-    let item = get(show).put(update).patch(update).delete(remove);
-    Router::new()
-        .route("/api/items", get(list).post(create).fallback(no_such_method))
-        .route("/api/items/{id}", item.fallback(no_such_method))
-        .fallback(no_such_path)
-        .with_state(store)
-        .metered(registry)
+/// The routes, in a router of axum's or in one that meters what it declares.
+macro_rules! routes {
+    ($router:ty, $get:path) => {{
+        let item = $get(show).put(update).patch(update).delete(remove);
+        <$router>::new()
+            .route("/api/items", $get(list).post(create).fallback(no_such_method))
+            .route("/api/items/{id}", item.fallback(no_such_method))
+            .fallback(no_such_path)
+    }};
+}
+
+/// The service over `store`, each endpoint metered by `endpoints`, or none.
+pub fn router(store: Store, endpoints: Option<&Endpoints>) -> axum::Router {
+    match endpoints {
+        Some(endpoints) => routes!(talea_http::axum::Router<_>, talea_http::axum::get)
+            .with_state(store)
+            .metered_by(endpoints),
+        None => routes!(axum::Router<_>, axum::routing::get).with_state(store),
+    }
 }
 
 async fn list(State(store): State<Store>) -> Answer<impl IntoResponse> {

@@ -20,13 +20,17 @@
 //!
 //! From the arguments down: [`service`] puts the parts together, [`server`]
 //! accepts connections, [`items`] answers requests, [`store`] keeps the items in
-//! the [`database`].
+//! the [`database`], to which requests share the connections of a pool. [`metering`]
+//! says what of this the metrics show.
 
 pub mod answer;
 pub mod arguments;
 pub mod database;
 pub mod descriptors;
 pub mod items;
+pub mod metering;
+mod pool;
+mod pool_metrics;
 mod request;
 pub mod server;
 pub mod service;

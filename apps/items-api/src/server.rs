@@ -1,4 +1,4 @@
-//! Accepts connections and serves each in a metered task.
+//! Accepts connections and serves each in a task.
 
 use crate::stop::Stop;
 use anyhow::{Result, anyhow};
@@ -62,11 +62,11 @@ pub(crate) fn refused(address: SocketAddr, option: &str, error: &io::Error) -> a
 }
 
 /// Serves `app` until `stop` says so, then finishes what is in flight: for
-/// [`DRAIN_LIMIT`] at most, or until `stop` says so again.
-pub async fn serve(listener: TcpListener, app: Router, tasks: TaskMeter, mut stop: Stop) {
+/// [`DRAIN_LIMIT`] at most, or until `stop` says so again. `tasks` meters the tasks.
+pub async fn serve(listener: TcpListener, app: Router, tasks: Option<TaskMeter>, mut stop: Stop) {
     let connections = GracefulShutdown::new();
     tokio::select! {
-        () = accept(&listener, &app, &tasks, &connections) => {}
+        () = accept(&listener, &app, tasks.as_ref(), &connections) => {}
         () = stop.next() => {}
     }
     drop(listener);
@@ -77,14 +77,18 @@ pub async fn serve(listener: TcpListener, app: Router, tasks: TaskMeter, mut sto
 async fn accept(
     listener: &TcpListener,
     app: &Router,
-    tasks: &TaskMeter,
+    tasks: Option<&TaskMeter>,
     connections: &GracefulShutdown,
 ) {
     let mut told = false;
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                tasks.spawn(connection(stream, app, connections));
+                let serving = connection(stream, app, connections);
+                match tasks {
+                    Some(tasks) => tasks.spawn(serving),
+                    None => tokio::spawn(serving),
+                };
             }
             Err(error) if is_of_the_client(&error) => {}
             Err(error) => {

@@ -2,6 +2,7 @@
 
 use crate::arguments::Arguments;
 use crate::database::Database;
+use crate::metering::Meters;
 use crate::stop::Stop;
 use crate::store::Store;
 use crate::{descriptors, items, server, study};
@@ -10,9 +11,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::time::Duration;
 use talea::Registry;
-use talea_collectors::tasks::TaskMeter;
 use talea_http::MetricsServer;
-use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 /// How long the database may take to close; what it was told is safe anyway.
@@ -28,20 +27,12 @@ pub async fn run(arguments: Arguments) -> Result<()> {
     let stop = Stop::listen(arguments.study)?;
 
     let listener = server::bind(arguments.listen)?;
-    let url = arguments.database_url.filter(|url| !url.is_empty());
-    let database = match url {
-        Some(url) => Database::at(&url)?,
-        None => Database::temporary()?,
-    };
-    let store = Store::open(&database).await?;
-
     let registry = Registry::new()?;
-    talea_collectors::build::register(&registry, talea_collectors::build_info!())?;
-    talea_collectors::process::register(&registry)?;
-    talea_collectors::tokio::register(&registry, "main", Handle::current())?;
-    let tasks = TaskMeter::register(&registry, "server")?;
+    let Meters { endpoints, tasks, pools } = Meters::register(arguments.metrics, &registry)?;
+    let database = Database::of(arguments.database_url.as_deref())?;
+    let store = Store::open(&database, arguments.pool, pools.as_ref()).await?;
 
-    let app = items::router(store.clone(), &registry)?;
+    let app = items::router(store.clone(), endpoints.as_ref());
     let extra = match arguments.study {
         true => study::router(store.clone(), tasks.clone()),
         false => axum::Router::new(),

@@ -8,14 +8,19 @@ use axum::http::StatusCode;
 use axum::routing::post;
 use talea_collectors::tasks::TaskMeter;
 
-/// `POST /study/reset`: removes all items and sets the task peaks to the counts
-/// of this moment.
-pub(crate) fn router(store: Store, tasks: TaskMeter) -> Router {
+/// `POST /study/reset`: removes all items and sets the peaks, of tasks and of requests
+/// that wait for a connection, to the counts of this moment.
+pub(crate) fn router(store: Store, tasks: Option<TaskMeter>) -> Router {
     Router::new().route("/study/reset", post(reset)).with_state((store, tasks))
 }
 
-async fn reset(State((store, tasks)): State<(Store, TaskMeter)>) -> Result<StatusCode, Refusal> {
+async fn reset(
+    State((store, tasks)): State<(Store, Option<TaskMeter>)>,
+) -> Result<StatusCode, Refusal> {
     store.clear().await?;
-    tasks.reset_peaks();
+    store.reset_peaks();
+    if let Some(tasks) = tasks {
+        tasks.reset_peaks();
+    }
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,5 +1,6 @@
 //! Many clients at once.
 
+use crate::postgres::Postgres;
 use crate::service::{Service, program};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
@@ -7,7 +8,7 @@ use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
@@ -16,8 +17,18 @@ const ROUNDS: usize = 3;
 
 #[test]
 fn no_client_of_a_crowd_is_refused_or_loses_a_write() {
-    items_api::descriptors::raise_limit();
+    serves_a_crowd(program());
+}
+
+#[test]
+fn nor_is_one_where_postgres_has_the_items() {
     let mut command = program();
+    command.env("DATABASE_URL", Postgres::shared().new_database());
+    serves_a_crowd(command);
+}
+
+fn serves_a_crowd(mut command: Command) {
+    items_api::descriptors::raise_limit();
     command.stderr(Stdio::inherit());
     let service = Service::run(command);
     let items = service.items;

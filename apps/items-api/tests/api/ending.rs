@@ -29,7 +29,8 @@ fn begin_request(service: &Service) -> TcpStream {
     stream
 }
 
-fn until(mut done: impl FnMut() -> bool) {
+/// Waits until something is so.
+pub(crate) fn until(mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
         assert!(start.elapsed() < Duration::from_secs(10), "it did not come to pass in 10 s");

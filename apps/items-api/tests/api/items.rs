@@ -1,4 +1,4 @@
-//! The rules of the endpoints.
+//! The rules of the endpoints, the same whatever keeps the items, metered or not.
 
 use crate::client::send;
 use crate::service::Service;
@@ -7,9 +7,41 @@ use serde_json::{Value, json};
 const TRUE: &str = r#"{"item":{"value":true}}"#;
 const FALSE: &str = r#"{"item":{"value":false}}"#;
 
-#[test]
-fn a_created_item_has_a_location_and_is_shown_there() {
-    let service = Service::start();
+/// Each claim about a service on SQLite, on PostgreSQL, and on one without meters.
+macro_rules! claims {
+    ($($claim:ident,)*) => {
+        mod on_sqlite {
+            $(#[test] fn $claim() { super::$claim(&crate::service::Service::start()) })*
+        }
+        mod on_postgres {
+            $(#[test] fn $claim() { super::$claim(&crate::service::Service::on_postgres()) })*
+        }
+        mod unmetered {
+            $(#[test] fn $claim() { super::$claim(&crate::service::Service::unmetered()) })*
+        }
+    };
+}
+
+claims! {
+    a_created_item_has_a_location_and_is_shown_there,
+    a_new_item_without_a_value_is_false,
+    the_list_is_empty_at_first_and_then_ordered_by_id,
+    put_and_patch_change_an_item,
+    a_change_without_a_value_leaves_the_item_as_it_is,
+    a_deleted_item_is_gone_and_its_id_is_not_given_again,
+    a_missing_item_is_404_and_the_answer_names_it,
+    an_id_that_is_not_an_integer_is_404,
+    a_malformed_body_is_422_and_the_answer_says_what_is_wrong,
+    another_content_type_is_422,
+    a_content_type_with_parameters_is_json_too,
+    fields_that_are_not_known_are_left_alone,
+    a_body_above_two_megabytes_is_413,
+    an_unknown_method_is_405_and_allow_names_the_known_ones,
+    a_path_that_is_not_there_is_404_and_says_where_the_items_are,
+    what_one_request_wrote_the_next_one_reads,
+}
+
+fn a_created_item_has_a_location_and_is_shown_there(service: &Service) {
     let created = service.send_json("POST /api/items", TRUE);
     assert_eq!(created.status, 201);
     assert_eq!(created.json(), json!({ "data": { "id": 1, "value": true } }));
@@ -19,17 +51,13 @@ fn a_created_item_has_a_location_and_is_shown_there() {
     assert_eq!(shown.body, r#"{"data":{"id":1,"value":true}}"#);
 }
 
-#[test]
-fn a_new_item_without_a_value_is_false() {
-    let service = Service::start();
+fn a_new_item_without_a_value_is_false(service: &Service) {
     let created = service.send_json("POST /api/items", r#"{"item":{}}"#);
     assert_eq!(created.status, 201);
     assert_eq!(created.json()["data"]["value"], Value::Bool(false));
 }
 
-#[test]
-fn the_list_is_empty_at_first_and_then_ordered_by_id() {
-    let service = Service::start();
+fn the_list_is_empty_at_first_and_then_ordered_by_id(service: &Service) {
     let empty = service.send("GET /api/items");
     assert_eq!((empty.status, empty.json()), (200, json!({ "data": [] })));
     for body in [TRUE, FALSE, TRUE] {
@@ -47,9 +75,7 @@ fn the_list_is_empty_at_first_and_then_ordered_by_id() {
     );
 }
 
-#[test]
-fn put_and_patch_change_an_item() {
-    let service = Service::start();
+fn put_and_patch_change_an_item(service: &Service) {
     let id = service.create();
     for (method, body, value) in [("PUT", FALSE, false), ("PATCH", TRUE, true)] {
         let line = format!("{method} /api/items/{id}");
@@ -61,9 +87,7 @@ fn put_and_patch_change_an_item() {
     }
 }
 
-#[test]
-fn a_change_without_a_value_leaves_the_item_as_it_is() {
-    let service = Service::start();
+fn a_change_without_a_value_leaves_the_item_as_it_is(service: &Service) {
     let id = service.create();
     for method in ["PUT", "PATCH"] {
         let kept = service.send_json(&format!("{method} /api/items/{id}"), r#"{"item":{}}"#);
@@ -72,9 +96,7 @@ fn a_change_without_a_value_leaves_the_item_as_it_is() {
     }
 }
 
-#[test]
-fn a_deleted_item_is_gone_and_its_id_is_not_given_again() {
-    let service = Service::start();
+fn a_deleted_item_is_gone_and_its_id_is_not_given_again(service: &Service) {
     let id = service.create();
     let deleted = service.send(&format!("DELETE /api/items/{id}"));
     assert_eq!((deleted.status, deleted.body.as_str()), (204, ""));
@@ -82,9 +104,7 @@ fn a_deleted_item_is_gone_and_its_id_is_not_given_again() {
     assert_eq!(service.create(), id + 1);
 }
 
-#[test]
-fn a_missing_item_is_404_and_the_answer_names_it() {
-    let service = Service::start();
+fn a_missing_item_is_404_and_the_answer_names_it(service: &Service) {
     for method in ["GET", "DELETE"] {
         let answer = service.send(&format!("{method} /api/items/77"));
         assert_eq!(answer.status, 404, "{method}");
@@ -97,9 +117,7 @@ fn a_missing_item_is_404_and_the_answer_names_it() {
     }
 }
 
-#[test]
-fn an_id_that_is_not_an_integer_is_404() {
-    let service = Service::start();
+fn an_id_that_is_not_an_integer_is_404(service: &Service) {
     service.create();
     for id in ["one", "1.0", "1e0", "99999999999999999999", "%31x", "%ff", "-"] {
         for method in ["GET", "DELETE"] {
@@ -112,9 +130,7 @@ fn an_id_that_is_not_an_integer_is_404() {
     }
 }
 
-#[test]
-fn a_malformed_body_is_422_and_the_answer_says_what_is_wrong() {
-    let service = Service::start();
+fn a_malformed_body_is_422_and_the_answer_says_what_is_wrong(service: &Service) {
     let id = service.create();
     let cases = [
         ("", "EOF"),
@@ -145,9 +161,7 @@ fn a_malformed_body_is_422_and_the_answer_says_what_is_wrong() {
     );
 }
 
-#[test]
-fn another_content_type_is_422() {
-    let service = Service::start();
+fn another_content_type_is_422(service: &Service) {
     for content_type in ["text/plain", "application/x-www-form-urlencoded", "nonsense"] {
         let answer = send(service.items, "POST /api/items", Some((content_type, TRUE)));
         assert_eq!(answer.status, 422, "{content_type}");
@@ -158,25 +172,19 @@ fn another_content_type_is_422() {
     assert!(without.error().contains("application/json"));
 }
 
-#[test]
-fn a_content_type_with_parameters_is_json_too() {
-    let service = Service::start();
+fn a_content_type_with_parameters_is_json_too(service: &Service) {
     for content_type in ["application/json; charset=utf-8", "application/vnd.items+json"] {
         let answer = send(service.items, "POST /api/items", Some((content_type, TRUE)));
         assert_eq!(answer.status, 201, "{content_type}");
     }
 }
 
-#[test]
-fn fields_that_are_not_known_are_left_alone() {
-    let service = Service::start();
+fn fields_that_are_not_known_are_left_alone(service: &Service) {
     let body = r#"{"item":{"value":true,"colour":"red"},"extra":1}"#;
     assert_eq!(service.send_json("POST /api/items", body).status, 201);
 }
 
-#[test]
-fn a_body_above_two_megabytes_is_413() {
-    let service = Service::start();
+fn a_body_above_two_megabytes_is_413(service: &Service) {
     let fits = format!(r#"{{"item":{{"value":true}},"pad":"{}"}}"#, "x".repeat(1_000_000));
     assert_eq!(service.send_json("POST /api/items", &fits).status, 201);
     let too_large = format!(r#"{{"item":{{"value":true}},"pad":"{}"}}"#, "x".repeat(2_100_000));
@@ -185,9 +193,7 @@ fn a_body_above_two_megabytes_is_413() {
     answer.error();
 }
 
-#[test]
-fn an_unknown_method_is_405_and_allow_names_the_known_ones() {
-    let service = Service::start();
+fn an_unknown_method_is_405_and_allow_names_the_known_ones(service: &Service) {
     let id = service.create();
     let item = format!("/api/items/{id}");
     for (method, path, allowed) in [
@@ -208,9 +214,7 @@ fn an_unknown_method_is_405_and_allow_names_the_known_ones() {
     }
 }
 
-#[test]
-fn a_path_that_is_not_there_is_404_and_says_where_the_items_are() {
-    let service = Service::start();
+fn a_path_that_is_not_there_is_404_and_says_where_the_items_are(service: &Service) {
     for path in ["/", "/api", "/api/items/", "/api/items/1/more", "/metrics", "/study/reset"] {
         let answer = service.send(&format!("GET {path}"));
         assert_eq!(answer.status, 404, "{path}");
@@ -218,9 +222,7 @@ fn a_path_that_is_not_there_is_404_and_says_where_the_items_are() {
     }
 }
 
-#[test]
-fn what_one_request_wrote_the_next_one_reads() {
-    let service = Service::start();
+fn what_one_request_wrote_the_next_one_reads(service: &Service) {
     for _ in 0..50 {
         let id = service.create();
         let path = format!("/api/items/{id}");

@@ -1,6 +1,7 @@
 //! What the metrics port shows of the requests.
 
-use crate::service::Service;
+use crate::client::send;
+use crate::service::{Service, program};
 use std::io::Write;
 use std::process::{Command, Stdio};
 use talea::parse::Sample;
@@ -24,7 +25,7 @@ fn find<'a>(samples: &'a [Sample], name: &str, labels: &[(&str, &str)]) -> Optio
     })
 }
 
-fn value(samples: &[Sample], name: &str, labels: &[(&str, &str)]) -> f64 {
+pub(crate) fn value(samples: &[Sample], name: &str, labels: &[(&str, &str)]) -> f64 {
     find(samples, name, labels).unwrap_or_else(|| panic!("there is no {name} {labels:?}")).value
 }
 
@@ -132,4 +133,39 @@ fn the_process_the_runtime_and_the_tasks_are_shown() {
 fn the_version_that_runs_is_shown() {
     let version = [("version", env!("CARGO_PKG_VERSION"))];
     assert_eq!(value(&Service::start().scrape(), "items_api_build_info", &version), 1.0);
+}
+
+#[test]
+fn without_meters_the_build_and_the_process_are_shown() {
+    let service = Service::unmetered();
+    service.create();
+    for sample in service.scrape() {
+        let name = &sample.name;
+        assert!(name == "items_api_build_info" || name.starts_with("process_"), "{name}");
+    }
+    value(&service.scrape(), "items_api_build_info", &[]);
+}
+
+#[test]
+fn without_meters_a_reset_is_a_reset() {
+    let mut command = program();
+    command.env("ITEMS_METRICS", "off");
+    let service = Service::study(command);
+    service.create();
+    assert_eq!(send(service.metrics, "POST /study/reset", None).status, 204);
+    assert_eq!(service.send("GET /api/items").body, r#"{"data":[]}"#);
+}
+
+#[test]
+fn quantiles_are_shown_where_they_are_asked_for() {
+    let mut command = program();
+    command.args(["--metrics", "quantiles"]);
+    let (with, without) = (Service::run(command), Service::start());
+    let name = "http_request_duration_recent_seconds";
+    let labels = [("method", "POST"), ("route", "/api/items"), ("quantile", "0.99")];
+    for service in [&with, &without] {
+        service.create();
+    }
+    assert!(value(&with.scrape(), name, &labels) > 0.0);
+    assert!(find(&without.scrape(), name, &[]).is_none());
 }

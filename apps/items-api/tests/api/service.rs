@@ -1,6 +1,7 @@
 //! The program under test.
 
 use crate::client::{Answer, send};
+use crate::postgres::Postgres;
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
@@ -27,6 +28,8 @@ fn from_outside(mut command: Command) -> Command {
     command
         .args(["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"])
         .env_remove("DATABASE_URL")
+        .env_remove("DATABASE_POOL")
+        .env_remove("ITEMS_METRICS")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
@@ -49,9 +52,27 @@ impl Service {
         Service::run(program())
     }
 
+    /// On an empty database of a PostgreSQL that all tests share.
+    pub(crate) fn on_postgres() -> Service {
+        let mut command = program();
+        command.env("DATABASE_URL", Postgres::shared().new_database()).args(["--pool", "3"]);
+        Service::run(command)
+    }
+
+    /// Without meters.
+    pub(crate) fn unmetered() -> Service {
+        let mut command = program();
+        command.args(["--metrics", "off"]);
+        Service::run(command)
+    }
+
     /// With `--study`, and a standard input that stays open.
     pub(crate) fn start_study() -> Service {
-        let mut command = program();
+        Service::study(program())
+    }
+
+    /// The same of `command`.
+    pub(crate) fn study(mut command: Command) -> Service {
         command.arg("--study").stdin(Stdio::piped());
         Service::run(command)
     }

@@ -1,10 +1,12 @@
 //! What can go wrong at the start, and what is said about it.
 
 use crate::client::send;
+use crate::postgres::Postgres;
 use crate::service::{Service, program, program_after};
 use std::fs;
 use std::net::TcpListener;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 /// Runs a program that must fail at the start, with one line about it.
 fn failure(command: &mut Command) -> String {
@@ -75,9 +77,56 @@ fn a_file_that_is_no_database_is_named_and_left_alone() {
 
 #[test]
 fn a_database_of_another_kind_is_refused_by_name() {
-    let told = failure(program().env("DATABASE_URL", "postgres://me:secret@localhost/items"));
-    assert!(told.contains("postgres") && told.contains("sqlite:"), "{told}");
+    for url in ["mysql://me:secret@localhost/items", "items.db"] {
+        let told = failure(program().env("DATABASE_URL", url));
+        assert!(told.contains("sqlite:") && told.contains("postgres://"), "{told}");
+        assert!(!told.contains("secret"), "{told}");
+    }
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named_at_once_and_without_the_password() {
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().unwrap();
+    let began = Instant::now();
+    let url = format!("postgres://me:secret@{free}/shop");
+    let told = failure(program().env("DATABASE_URL", url));
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+    for part in ["shop at 127.0.0.1", &free.port().to_string(), "DATABASE_URL"] {
+        assert!(told.contains(part), "{told}");
+    }
     assert!(!told.contains("secret"), "{told}");
+}
+
+#[test]
+fn a_password_that_is_wrong_is_told_without_it() {
+    let url = Postgres::shared().new_database();
+    let (user, rest) = (url.find("items:").unwrap(), url.find('@').unwrap());
+    let url = format!("{}items:sesame{}", &url[..user], &url[rest..]);
+    let told = failure(program().env("DATABASE_URL", url));
+    assert!(told.contains("password authentication failed"), "{told}");
+    assert!(!told.contains("sesame"), "{told}");
+}
+
+#[test]
+fn more_connections_than_the_server_has_are_refused_with_what_to_do() {
+    let url = Postgres::shared().new_database();
+    let told = failure(program().env("DATABASE_URL", url).args(["--pool", "2000"]));
+    assert!(told.contains("2000 connections") && told.contains("--pool"), "{told}");
+}
+
+#[test]
+fn a_server_keeps_its_items() {
+    let url = Postgres::shared().new_database();
+    let mut ids = Vec::new();
+    for url in [url.clone(), url.replacen("postgres:", "postgresql:", 1)] {
+        let mut command = program();
+        command.env("DATABASE_URL", url).args(["--pool", "1"]);
+        let mut service = Service::run(command);
+        ids.push(service.create());
+        service.signal(rustix::process::Signal::TERM);
+        assert_eq!(service.wait(Duration::from_secs(5)).0.code(), Some(0));
+    }
+    assert_eq!(ids, [1, 2]);
 }
 
 #[test]
@@ -93,7 +142,7 @@ fn a_named_database_is_made_and_keeps_its_items() {
         let list = service.send("GET /api/items").json();
         assert_eq!(list["data"].as_array().unwrap().len(), ids.len());
         service.signal(rustix::process::Signal::TERM);
-        assert!(service.wait(std::time::Duration::from_secs(5)).0.success());
+        assert!(service.wait(Duration::from_secs(5)).0.success());
     }
     assert_eq!(ids, [1, 2]);
 }

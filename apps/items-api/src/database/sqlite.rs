@@ -1,0 +1,138 @@
+//! A file for the items: a temporary one, or the one that a URL names.
+
+use anyhow::{Context, Result, bail};
+use sqlx::sqlite::SqliteConnectOptions;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use tempfile::TempDir;
+
+/// A file of SQLite's.
+///
+/// A temporary one is removed when this is dropped, so keep it while the
+/// database is in use.
+#[derive(Debug)]
+pub struct SqliteFile {
+    options: SqliteConnectOptions,
+    path: PathBuf,
+    _folder: Option<TempDir>,
+}
+
+impl SqliteFile {
+    /// A new file in a new folder among the system's temporary files.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the folder cannot be made, and names it.
+    pub(super) fn temporary() -> Result<SqliteFile> {
+        let folder =
+            tempfile::Builder::new().prefix("items-api-").tempdir().with_context(|| {
+                format!(
+                    "cannot make a folder for the database in {}: free some space there, \
+                     set TMPDIR to another place, or name a database with DATABASE_URL",
+                    std::env::temp_dir().display()
+                )
+            })?;
+        let path = folder.path().join("items.sqlite");
+        Ok(SqliteFile {
+            options: SqliteConnectOptions::new().filename(&path).create_if_missing(true),
+            path,
+            _folder: Some(folder),
+        })
+    }
+
+    /// The file that `url` names: `sqlite:PATH` or `sqlite://PATH`. It is made
+    /// when it is not there, unless the URL says `?mode=rw`.
+    ///
+    /// # Errors
+    ///
+    /// Fails when the URL has an option that SQLite does not know, or asks for a
+    /// database in memory or for reading only.
+    pub(super) fn at(url: &str) -> Result<SqliteFile> {
+        let place = url.strip_prefix("sqlite:").unwrap_or(url);
+        let place = place.strip_prefix("//").unwrap_or(place);
+        let (path, parameters) = place.split_once('?').unwrap_or((place, ""));
+        let modes: Vec<_> =
+            parameters.split('&').filter_map(|parameter| parameter.strip_prefix("mode=")).collect();
+        if path.is_empty() || path == ":memory:" || modes.contains(&"memory") {
+            bail!(
+                "DATABASE_URL={url} names no file, and the service needs one that several \
+                 connections share: name it as sqlite:PATH, or leave DATABASE_URL out for a \
+                 temporary database"
+            );
+        }
+        if modes.contains(&"ro") || parameters.contains("immutable=") {
+            bail!(
+                "DATABASE_URL={url} asks for reading only, and the service writes: leave that out"
+            );
+        }
+        let options = SqliteConnectOptions::from_str(url).with_context(|| {
+            format!("DATABASE_URL={url} is not understood, expected sqlite:PATH")
+        })?;
+        let path = options.get_filename().to_owned();
+        Ok(SqliteFile {
+            options: if modes.is_empty() { options.create_if_missing(true) } else { options },
+            path,
+            _folder: None,
+        })
+    }
+
+    /// How to connect.
+    pub(crate) fn options(&self) -> SqliteConnectOptions {
+        self.options.clone()
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(url: &str) -> String {
+        format!("{:#}", SqliteFile::at(url).unwrap_err())
+    }
+
+    #[test]
+    fn a_url_names_a_file_with_or_without_slashes() {
+        for (url, path) in [
+            ("sqlite:items.db", "items.db"),
+            ("sqlite://items.db", "items.db"),
+            ("sqlite:///var/items.db", "/var/items.db"),
+            ("sqlite:/var/items.db?mode=rwc", "/var/items.db"),
+            ("sqlite:a%20b.db", "a b.db"),
+        ] {
+            assert_eq!(SqliteFile::at(url).unwrap().path(), Path::new(path), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_database_that_connections_cannot_share_is_refused() {
+        for url in ["sqlite::memory:", "sqlite://:memory:", "sqlite:", "sqlite:x?mode=memory"] {
+            assert!(refused(url).contains("names no file"), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_database_for_reading_only_is_refused() {
+        for url in ["sqlite:x?mode=ro", "sqlite:x?immutable=true"] {
+            assert!(refused(url).contains("reading only"), "{url}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_option_is_refused_by_name() {
+        assert!(refused("sqlite:x?colour=red").contains("colour"));
+    }
+
+    #[test]
+    fn a_temporary_database_leaves_nothing() {
+        let database = SqliteFile::temporary().unwrap();
+        let folder = database.path().parent().unwrap().to_owned();
+        assert!(folder.is_dir());
+        drop(database);
+        assert!(!folder.exists());
+    }
+}

@@ -1,0 +1,64 @@
+//! How much of the service is metered, for measuring what metering costs.
+
+use crate::pool_metrics::PoolMetrics;
+use clap::ValueEnum;
+use talea::{Error, Registry};
+use talea_collectors::tasks::TaskMeter;
+use talea_http::{Endpoints, Opts};
+use tokio::runtime::Handle;
+
+/// Of the last ten minutes' requests, where they are asked for.
+const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
+
+/// Thresholds of durations in seconds: the usual ones, and some below for a service that answers
+/// within a millisecond.
+const DURATIONS: [f64; 15] =
+    [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+
+/// What is metered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Metering {
+    /// The process alone: no request, task or connection meets a meter
+    Off,
+    /// Requests, tasks, connections and the runtime
+    #[default]
+    On,
+    /// The same, and quantiles of the last ten minutes' requests are shown
+    Quantiles,
+}
+
+/// What meters the parts of the service; nothing where they are not metered.
+#[derive(Debug, Default)]
+pub(crate) struct Meters {
+    pub(crate) endpoints: Option<Endpoints>,
+    pub(crate) tasks: Option<TaskMeter>,
+    pub(crate) pools: Option<PoolMetrics>,
+}
+
+impl Meters {
+    /// Makes those that `metering` asks for.
+    ///
+    /// # Errors
+    ///
+    /// A metric cannot be registered.
+    ///
+    /// # Panics
+    ///
+    /// Panics when called outside a tokio runtime.
+    pub(crate) fn register(metering: Metering, registry: &Registry) -> Result<Meters, Error> {
+        talea_collectors::build::register(registry, talea_collectors::build_info!())?;
+        talea_collectors::process::register(registry)?;
+        let opts = Opts::new().durations(&DURATIONS);
+        let opts = match metering {
+            Metering::Off => return Ok(Meters::default()),
+            Metering::On => opts,
+            Metering::Quantiles => opts.quantiles(&QUANTILES),
+        };
+        talea_collectors::tokio::register(registry, "main", Handle::current())?;
+        Ok(Meters {
+            endpoints: Some(opts.register(registry)?),
+            tasks: Some(TaskMeter::register(registry, "server")?),
+            pools: Some(PoolMetrics::register(registry)?),
+        })
+    }
+}

@@ -1,0 +1,120 @@
+//! The items in PostgreSQL.
+
+use super::Item;
+use crate::database::PostgresServer;
+use crate::pool::{Plan, Pool};
+use crate::pool_metrics::{PoolMetrics, PoolName};
+use anyhow::{Result, anyhow};
+use sqlx::migrate::Migrator;
+use sqlx::{ConnectOptions, Connection, Postgres};
+use std::time::Duration;
+
+static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
+
+/// Byte for byte what SQLite makes of the same items; json_agg would add spaces, and
+/// take longer.
+const LIST: &str = r#"
+    SELECT '[' || coalesce(
+        string_agg('{"id":' || id || ',"value":' || value || '}', ',' ORDER BY id),
+        ''
+    ) || ']'
+    FROM items
+"#;
+
+/// How long a request tries to connect to a server that is gone. Longer than a busy one
+/// takes to accept.
+const CONNECT_LIMIT: Duration = Duration::from_secs(3);
+
+/// Items on a server.
+#[derive(Debug)]
+pub struct PostgresItems {
+    pool: Pool<Postgres>,
+}
+
+impl PostgresItems {
+    pub(super) async fn open(
+        server: &PostgresServer,
+        connections: u32,
+        metrics: Option<&PoolMetrics>,
+    ) -> Result<Self> {
+        // The pool would try again and again.
+        reach(server).await.map_err(|error| {
+            anyhow!(
+                "cannot reach the database {server}: {error}; see that PostgreSQL runs there and \
+                 that DATABASE_URL names its user, password and database, or leave DATABASE_URL \
+                 out for a temporary file"
+            )
+        })?;
+        let plan = Plan {
+            name: PoolName::Postgres,
+            connections,
+            connect_limit: CONNECT_LIMIT,
+            remote: true,
+            options: server.options(),
+        };
+        let pool = Pool::open(plan, metrics).await.map_err(|error| {
+            anyhow!(
+                "cannot open {connections} connections to the database {server}: {error}; see \
+                 that its max_connections allows so many, or choose fewer with --pool"
+            )
+        })?;
+        pool.migrate(&MIGRATIONS).await.map_err(|error| {
+            anyhow!(
+                "cannot make the tables in the database {server}: {error}; see that those that \
+                 are there are this program's and that its user may change them"
+            )
+        })?;
+        Ok(PostgresItems { pool })
+    }
+
+    pub(super) async fn list(&self) -> sqlx::Result<String> {
+        sqlx::query_scalar(LIST).fetch_one(&mut *self.pool.take().await?).await
+    }
+
+    pub(super) async fn find(&self, id: i64) -> sqlx::Result<Option<Item>> {
+        sqlx::query_as("SELECT id, value FROM items WHERE id = $1")
+            .bind(id)
+            .fetch_optional(&mut *self.pool.take().await?)
+            .await
+    }
+
+    pub(super) async fn create(&self, value: bool) -> sqlx::Result<Item> {
+        sqlx::query_as("INSERT INTO items (value) VALUES ($1) RETURNING id, value")
+            .bind(value)
+            .fetch_one(&mut *self.pool.take().await?)
+            .await
+    }
+
+    pub(super) async fn update(&self, id: i64, value: bool) -> sqlx::Result<Option<Item>> {
+        sqlx::query_as("UPDATE items SET value = $1 WHERE id = $2 RETURNING id, value")
+            .bind(value)
+            .bind(id)
+            .fetch_optional(&mut *self.pool.take().await?)
+            .await
+    }
+
+    pub(super) async fn delete(&self, id: i64) -> sqlx::Result<bool> {
+        let deleted = sqlx::query("DELETE FROM items WHERE id = $1")
+            .bind(id)
+            .execute(&mut *self.pool.take().await?)
+            .await?;
+        Ok(deleted.rows_affected() > 0)
+    }
+
+    pub(super) async fn clear(&self) -> sqlx::Result<()> {
+        sqlx::query("TRUNCATE items").execute(&mut *self.pool.take().await?).await?;
+        Ok(())
+    }
+
+    pub(super) fn reset_peaks(&self) {
+        self.pool.reset_peak();
+    }
+
+    pub(super) async fn close(&self) {
+        self.pool.close().await;
+    }
+}
+
+async fn reach(server: &PostgresServer) -> sqlx::Result<()> {
+    server.options().connect().await?.close().await
+}
