@@ -57,6 +57,15 @@ impl Quantity {
         (Self::PoolPendingPeak, "pool_pending_peak"),
     ];
 
+    /// What several series of it come to: their sum, or of high-water marks the largest, since those
+    /// need not be of the same instant.
+    pub fn together(self, one: f64, other: f64) -> f64 {
+        match self {
+            Self::TasksPeak | Self::ReadyPeak | Self::PoolPendingPeak => one.max(other),
+            _ => one + other,
+        }
+    }
+
     fn of_key(key: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, known)| *known == key).map(|(quantity, _)| *quantity)
     }

@@ -26,7 +26,8 @@ pub struct Durations {
 }
 
 impl Reading {
-    /// Reads the text exposition format; a quantity is the sum over all series that its name means.
+    /// Reads the text exposition format; a quantity is the sum over all series that its name means,
+    /// a high-water mark the largest of them.
     ///
     /// # Errors
     /// When the text cannot be parsed.
@@ -39,7 +40,7 @@ impl Reading {
                     reading.durations = Durations::read(&samples, selector, names.seconds());
                     sum(&samples, &selector.ending("_count"))
                 }
-                _ => sum(&samples, selector),
+                _ => all(&samples, selector, |one, other| quantity.together(one, other)),
             };
             reading.set(quantity, value);
         }
@@ -128,8 +129,12 @@ impl Durations {
 
 /// The sum over all series that a selector means; none where there is none.
 fn sum(samples: &[Sample], selector: &Selector) -> Option<f64> {
+    all(samples, selector, |sum, value| sum + value)
+}
+
+fn all(samples: &[Sample], selector: &Selector, together: impl Fn(f64, f64) -> f64) -> Option<f64> {
     let meant = samples.iter().filter(|sample| selector.selects(&sample.name, &sample.labels));
-    meant.map(|sample| sample.value).reduce(|sum, value| sum + value)
+    meant.map(|sample| sample.value).reduce(together)
 }
 
 #[cfg(test)]
@@ -165,6 +170,18 @@ process_cpu_seconds_total 0.25
         assert_eq!(reading.durations.below, [(0.1, 21.0), (1.0, 41.0), (f64::INFINITY, 42.0)]);
         assert_eq!(reading.get(Quantity::TasksPeak), Some(12.0));
         assert_eq!(reading.get(Quantity::CpuSeconds), Some(0.25));
+    }
+
+    #[test]
+    fn high_water_marks_are_not_added_up() {
+        let text = r#"db_client_connection_pending_requests{pool_name="a"} 3
+db_client_connection_pending_requests{pool_name="b"} 4
+db_client_connection_pending_requests_peak{pool_name="a"} 30
+db_client_connection_pending_requests_peak{pool_name="b"} 40
+"#;
+        let reading = Reading::from_text(text, &talea()).unwrap();
+        assert_eq!(reading.get(Quantity::PoolPending), Some(7.0));
+        assert_eq!(reading.get(Quantity::PoolPendingPeak), Some(40.0));
     }
 
     #[test]

@@ -132,20 +132,23 @@ impl Prometheus {
     /// All that it scraped from the one instant to the other, as the study's own samples are.
     async fn samples(&mut self, from: f64, to: f64) -> Result<Vec<Sample>> {
         let mut readings: BTreeMap<i64, Reading> = BTreeMap::new();
+        let (time, sum) = ((from, to), |one: f64, other: f64| one + other);
         let names = Arc::clone(&self.names);
         for (quantity, selector) in names.all() {
             if quantity != Quantity::Duration {
-                for (at, value) in self.raw(selector, from, to).await? {
+                for (at, value) in
+                    self.raw(selector, |one, other| quantity.together(one, other), time).await?
+                {
                     readings.entry(at).or_default().set(quantity, Some(value));
                 }
                 continue;
             }
-            for (at, value) in self.raw(&selector.ending("_count"), from, to).await? {
+            for (at, value) in self.raw(&selector.ending("_count"), sum, time).await? {
                 let reading = readings.entry(at).or_default();
                 reading.set(quantity, Some(value));
                 reading.durations.count = value;
             }
-            for (at, value) in self.raw(&selector.ending("_sum"), from, to).await? {
+            for (at, value) in self.raw(&selector.ending("_sum"), sum, time).await? {
                 readings.entry(at).or_default().durations.sum = value * names.seconds();
             }
             let buckets = self.selected(&selector.ending("_bucket"));
@@ -165,15 +168,20 @@ impl Prometheus {
         Ok(readings.into_iter().map(sample).collect())
     }
 
-    /// The sum over a selector's series at each scrape.
-    async fn raw(&mut self, selector: &Selector, from: f64, to: f64) -> Result<Vec<(i64, f64)>> {
-        let mut sums: BTreeMap<i64, f64> = BTreeMap::new();
+    /// What a selector's series come to at each scrape.
+    async fn raw(
+        &mut self,
+        selector: &Selector,
+        together: impl Fn(f64, f64) -> f64,
+        (from, to): (f64, f64),
+    ) -> Result<Vec<(i64, f64)>> {
+        let mut all: BTreeMap<i64, f64> = BTreeMap::new();
         for series in self.api.raw(&self.selected(selector), from, to).await? {
             for (at, value) in series.values {
-                *sums.entry(at).or_default() += value;
+                all.entry(at).and_modify(|it| *it = together(*it, value)).or_insert(value);
             }
         }
-        Ok(sums.into_iter().collect())
+        Ok(all.into_iter().collect())
     }
 
     /// A selector with the labels that the service's series have there.
