@@ -80,12 +80,13 @@ async fn send(
     line: &mut Option<Connection>,
     opened: &mut u64,
     waiting: &mut bool,
-    mut request: Request<Full<Bytes>>,
+    request: Request<Full<Bytes>>,
     keep_body: bool,
 ) -> Result<Answer, Trouble> {
+    let mut request = Some(request);
     for _ in 0..ATTEMPTS {
         let open = match line {
-            Some(connection) => connection.is_open().await,
+            Some(connection) => connection.is_open(),
             None => false,
         };
         let connection = match line {
@@ -99,13 +100,10 @@ async fn send(
                 line.insert(fresh)
             }
         };
-        match connection.exchange(request, keep_body, waiting).await {
+        match connection.exchange(&mut request, keep_body, waiting).await {
             Ok(answer) => return Ok(answer),
             Err(NoAnswer::Sent(trouble)) => return Err(trouble),
-            Err(NoAnswer::Unsent(unsent)) => {
-                *line = None;
-                request = *unsent;
-            }
+            Err(NoAnswer::Unsent) => *line = None,
         }
     }
     Err(Trouble::ClosedBeforeRequest)

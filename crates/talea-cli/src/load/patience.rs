@@ -14,27 +14,29 @@ use tokio::time::{Instant, Sleep, sleep_until};
 /// One limit for a sequence of waits.
 pub(super) struct Patience {
     limit: Duration,
-    timer: Pin<Box<Sleep>>,
+    /// None before the first wait, so that it is one of the runtime that waits.
+    timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl Patience {
     pub(super) fn new(limit: Duration) -> Self {
-        Self { limit, timer: Box::pin(sleep_until(Instant::now() + limit)) }
+        Self { limit, timer: None }
     }
 
     /// Waits for the work; none when it takes longer than the limit. The work is dropped then.
     pub(super) async fn wait<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         let deadline = Instant::now() + self.limit;
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
         let mut work = pin!(work);
         poll_fn(|context| {
             if let Poll::Ready(done) = work.as_mut().poll(context) {
                 return Poll::Ready(Some(done));
             }
-            while self.timer.as_mut().poll(context).is_ready() {
+            while timer.as_mut().poll(context).is_ready() {
                 if Instant::now() >= deadline {
                     return Poll::Ready(None);
                 }
-                self.timer.as_mut().reset(deadline);
+                timer.as_mut().reset(deadline);
             }
             Poll::Pending
         })
