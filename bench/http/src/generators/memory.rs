@@ -14,7 +14,7 @@ const FEW: u64 = 100;
 /// Descriptors that a process needs beside its connections.
 const BESIDE: u64 = 64;
 /// Many connections take a while until all are open.
-const AT_LEAST: u32 = 5;
+const AT_LEAST: u32 = 15;
 
 /// What was found, by generator.
 #[derive(Debug, Serialize)]

@@ -215,13 +215,13 @@ impl Connection {
         waiting: &mut bool,
     ) -> Result<Answer, NoAnswer> {
         let Self { sender, driver } = self;
-        if driver.drive(sender.ready()).await.is_none_or(|ready| ready.is_err()) {
+        if driver.drive(pin!(sender.ready())).await.is_none_or(|ready| ready.is_err()) {
             return Err(NoAnswer::Unsent);
         }
         let Some(going) = request.take() else { return Err(NoAnswer::Unsent) };
         let started = Instant::now();
         *waiting = true;
-        let (status, body) = match driver.drive(sender.send(going)).await {
+        let (status, body) = match driver.drive(pin!(sender.send(going))).await {
             None => return Err(NoAnswer::Sent(Trouble::ClosedBeforeAnswer)),
             Some(Err(mut error)) => {
                 *request = error.take_message();
@@ -235,7 +235,7 @@ impl Connection {
             }
             Some(Ok(answer)) => (answer.status(), answer.into_body()),
         };
-        match driver.drive(read(body, keep_body)).await {
+        match driver.drive(pin!(read(body, keep_body))).await {
             None => Err(NoAnswer::Sent(Trouble::ClosedInBody)),
             Some(Err(error)) => Err(NoAnswer::Sent(trouble(&error, Trouble::ClosedInBody))),
             Some(Ok(body)) => {
@@ -259,8 +259,7 @@ async fn read(mut body: Incoming, keep: bool) -> Result<Bytes, hyper::Error> {
 
 impl Driver {
     /// Waits for the work while driving the connection; none when the connection ends first.
-    async fn drive<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
-        let mut work = pin!(work);
+    async fn drive<T>(&mut self, mut work: Pin<&mut impl Future<Output = T>>) -> Option<T> {
         poll_fn(|context| {
             let bell = match &self.bell {
                 Some(bell) if bell.is_of(context.waker()) => bell.clone(),

@@ -150,7 +150,13 @@ pub async fn run(plan: &Plan, window: &Window, stop: Stop) -> Result<Outcome, St
     let planned = plan.requests().is_none_or(|planned| tally.requests() >= planned);
     Ok(Outcome {
         interrupted: stop.is_requested() && (!planned || tally.unanswered > 0),
-        health: Health::new(window.late(), starved, health::cpu_time() - cpu, elapsed),
+        health: Health {
+            late: window.late(),
+            starved,
+            threads: threads.count(),
+            cpu: health::cpu_time() - cpu,
+            elapsed,
+        },
         elapsed,
         tally,
         response_times: window.response_times(),

@@ -16,6 +16,10 @@ use tokio::task::JoinHandle;
 use super::request::Requests;
 use super::{Plan, Prepared};
 
+/// Of so many clients a thread mostly finds several that have an answer. One that has fewer sleeps
+/// between answers, and waking it costs a good part of what a request does.
+const ENOUGH: u64 = 100;
+
 /// Threads that end, with whatever still runs on them, when this is dropped.
 pub(super) struct Threads(Vec<Thread>);
 
@@ -28,14 +32,16 @@ struct Thread {
 }
 
 impl Threads {
-    /// As many as there are cores, but no more than clients. The load starts when all are there.
+    /// As many as there are cores, but no more than have clients enough. The load starts when all
+    /// are there.
     ///
     /// # Errors
     /// When a path of the scenario, behind that of the target, is none, or the system allows no
     /// more threads or descriptors.
     pub(super) fn start(plan: &Plan) -> Result<Self, String> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
-        let runtimes = (0..cores.min(plan.model.clients())).map(|_| begin());
+        let threads = plan.model.clients().div_ceil(ENOUGH).clamp(1, cores);
+        let runtimes = (0..threads).map(|_| begin());
         let runtimes = runtimes
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| format!("no thread for clients can be started: {error}"))?;
@@ -46,6 +52,11 @@ impl Threads {
             Ok(Thread { runtime, plan, _ending: ending })
         });
         Ok(Self(threads.collect::<Result<_, String>>()?))
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
     }
 
     /// When the load started.
