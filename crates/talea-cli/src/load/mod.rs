@@ -4,6 +4,7 @@
 //! answer, and reads all of its body. What it sent and what became of it goes into a [`Tally`] of
 //! its own, so that no counter is shared between clients; the tallies are merged at the end. Response
 //! times go into one Talea histogram that all clients share.
+//! Clients run on threads of their own (`threads`), beside whatever else this process does.
 //!
 //! Who decides when a request is made is the [`Model`]: the clients themselves (closed), or a
 //! schedule that knows nothing of the answers (open), which a `crew` of clients serves.
