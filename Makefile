@@ -10,7 +10,7 @@ RUST := $(shell rustc --version 2>/dev/null | cut -d' ' -f2)
 OLDER := $(shell printf '%s\n' $(BENCH_RUST) $(RUST) | sort -V | head -n 1)
 ALL := --workspace $(if $(filter $(BENCH_RUST),$(OLDER)),,--exclude talea-bench)
 
-.PHONY: demo study-postgres study-overhead test test-long bench bench-http setup setup-test build
+.PHONY: demo study-postgres study-overhead test test-long bench bench-http bench-load setup setup-test build
 
 # Builds, runs the study on the embedded default, prints the table, says where
 # the report is.
@@ -74,7 +74,13 @@ bench: setup
 bench-http: setup
 	@scripts/setup --bench-http
 	@$(CARGO) build --release --locked --quiet -p talea-bench-http
-	$(CARGO) run --release --locked --quiet -p talea-bench-http -- $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(REFERENCE_ROUNDS),--reference-rounds $(REFERENCE_ROUNDS))
+	$(CARGO) run --release --locked --quiet -p talea-bench-http -- metering $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(REFERENCE_ROUNDS),--reference-rounds $(REFERENCE_ROUNDS))
+
+# What making load costs, beside wrk. ROUNDS=2 SECONDS=1 is a short look.
+bench-load: setup
+	@scripts/setup --bench-http
+	@$(CARGO) build --release --locked --quiet -p talea-bench-http -p talea-cli
+	$(CARGO) run --release --locked --quiet -p talea-bench-http -- generators $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS))
 
 # What building needs.
 setup:

@@ -82,11 +82,16 @@ fn nanoseconds(schedstat: &str) -> Result<u64> {
     Ok(first.context("schedstat is empty")?.parse()?)
 }
 
-/// The 14th and the 15th figure of a process's `stat`. Its name, the second, is in
-/// parentheses and may hold anything.
+/// A process's own: the 14th and the 15th figure of its `stat`.
 fn ticks(stat: &str) -> Result<(u64, u64)> {
+    two_ticks(stat, 14)
+}
+
+/// A figure of a process's `stat`, and the next. Its name, the second, is in parentheses and
+/// may hold anything.
+fn two_ticks(stat: &str, first: usize) -> Result<(u64, u64)> {
     let (_, after_name) = stat.rsplit_once(')').context("stat has no name")?;
-    let mut figures = after_name.split_whitespace().skip(11);
+    let mut figures = after_name.split_whitespace().skip(first - 3);
     let mut next = || anyhow::Ok(figures.next().context("stat is short")?.parse()?);
     Ok((next()?, next()?))
 }
@@ -114,13 +119,45 @@ fn busy_ticks(stat: &str, cores: &[usize]) -> Result<u64> {
     Ok(busy)
 }
 
-/// Seconds that children of this process had which ended and were waited for.
-pub(crate) fn of_ended_children() -> Result<f64> {
-    let stat = fs::read_to_string("/proc/self/stat").context("reading /proc/self/stat")?;
-    let (_, after_name) = stat.rsplit_once(')').context("stat has no name")?;
-    let ticks = after_name.split_whitespace().skip(13).take(2).map(str::parse::<u64>);
-    let ticks = ticks.sum::<Result<u64, _>>()?;
-    Ok(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
+/// Seconds of children of this process that ended and were waited for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ended {
+    pub(crate) user: f64,
+    pub(crate) system: f64,
+}
+
+impl Ended {
+    pub(crate) fn by_now() -> Result<Self> {
+        let stat = fs::read_to_string("/proc/self/stat").context("reading /proc/self/stat")?;
+        let (user, system) = two_ticks(&stat, 16)?;
+        let seconds = |ticks| ticks as f64 / rustix::param::clock_ticks_per_second() as f64;
+        Ok(Self { user: seconds(user), system: seconds(system) })
+    }
+
+    pub(crate) fn both(&self) -> f64 {
+        self.user + self.system
+    }
+}
+
+impl Sub for Ended {
+    type Output = Self;
+
+    fn sub(self, earlier: Self) -> Self {
+        Self { user: self.user - earlier.user, system: self.system - earlier.system }
+    }
+}
+
+/// Bytes of memory that a process has had at most so far, shared ones among them.
+pub(crate) fn most_memory(id: u32) -> Result<u64> {
+    let path = format!("/proc/{id}/status");
+    let status = fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
+    peak(&status).with_context(|| format!("{path} has no VmHWM"))
+}
+
+fn peak(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kilobytes: u64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
+    Some(kilobytes * 1024)
 }
 
 #[cfg(test)]
@@ -133,6 +170,7 @@ mod tests {
     #[test]
     fn a_process_may_have_any_name() {
         assert_eq!(ticks(STAT).unwrap(), (71, 182));
+        assert_eq!(two_ticks(STAT, 16).unwrap(), (3, 4));
         assert!(ticks("3611 (short) R 1 2 3").is_err());
     }
 
@@ -172,6 +210,13 @@ mod tests {
         while !threads.iter().all(std::thread::JoinHandle::is_finished) {
             CpuTime::of_process(std::process::id()).unwrap();
         }
+    }
+
+    #[test]
+    fn the_most_memory_is_known_while_a_process_runs() {
+        assert_eq!(peak("VmPeak:\t 9 kB\nVmHWM:\t    5296 kB\nVmRSS:\t 1 kB\n"), Some(5296 * 1024));
+        assert_eq!(peak("VmHWM:\n"), None);
+        assert!(most_memory(std::process::id()).unwrap() > 1 << 20);
     }
 
     #[test]

@@ -3,15 +3,58 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::Parser;
+use clap::{Args, Parser, Subcommand};
 
 use crate::cores;
 use crate::experiment::Setup;
 
-/// What metering costs an HTTP service under load. Tables go to standard output.
+/// HTTP services under load. Tables go to standard output.
 #[derive(Debug, Parser)]
 #[command(version)]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) experiment: Experiment,
+}
+
+/// What is measured.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Experiment {
+    /// What metering costs a service
+    Metering(Metering),
+    /// What making load costs: `talea load` beside wrk
+    Generators(Generators),
+}
+
+/// Arguments of the experiment with generators.
+#[derive(Debug, Args)]
+pub(crate) struct Generators {
+    /// Rounds; each generator makes load once in each round
+    #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rounds: u32,
+    /// Seconds that each makes load in a round
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=600))]
+    pub(crate) seconds: u32,
+    /// Connections, one number after the other
+    #[arg(long, value_delimiter = ',', default_value = "50,500", value_parser = clap::value_parser!(u64).range(1..=20_000))]
+    pub(crate) connections: Vec<u64>,
+    /// Connections with which memory is measured; 0 leaves that out
+    #[arg(long, default_value_t = 10_000, value_parser = open)]
+    pub(crate) open: u64,
+    /// Where the results are written, as JSON
+    #[arg(long, value_name = "FILE", default_value = "bench/results/load.json")]
+    pub(crate) results: PathBuf,
+}
+
+fn open(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(found @ (0 | 1000..=20_000)) => Ok(found),
+        _ => Err("expected 0, or 1000 to 20000".to_owned()),
+    }
+}
+
+/// Arguments of the experiment with metering.
+#[derive(Debug, Args)]
+pub(crate) struct Metering {
     /// Rounds with the server and wrk pinned to a core each; each variant is loaded once in
     /// each round
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -27,7 +70,7 @@ pub(crate) struct Arguments {
     pub(crate) results: PathBuf,
 }
 
-impl Arguments {
+impl Metering {
     /// The setups that are asked for; the budgets are about the first.
     pub(crate) fn setups(&self) -> Result<Vec<Setup>> {
         let pinned = Setup {

@@ -13,7 +13,7 @@ const METERING: f64 = 0.15;
 /// Whether a budget is met, by what was found.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Verdict {
-    pub(crate) budget: &'static str,
+    pub(crate) budget: String,
     pub(crate) found: Estimate,
     /// What may be found at most; not known where there is one round only.
     pub(crate) limit: Option<f64>,
@@ -21,6 +21,12 @@ pub(crate) struct Verdict {
 }
 
 impl Verdict {
+    /// What was found may be so much at most, if that is known.
+    pub(crate) fn new(budget: impl Into<String>, found: Estimate, limit: Option<f64>) -> Self {
+        let met = limit.map(|limit| found.value <= limit);
+        Self { budget: budget.into(), found, limit, met }
+    }
+
     /// Whether all of the interval says the same as what was found.
     pub(crate) fn is_sure(&self) -> bool {
         let within = |bound: Option<f64>| Some(bound? <= self.limit?);
@@ -38,16 +44,10 @@ pub(crate) fn judge(course: &Course) -> Vec<Verdict> {
 }
 
 fn verdicts(metering: Estimate, quantiles: Estimate, control: Estimate) -> [Verdict; 2] {
-    let verdict = |budget, found: Estimate, limit: Option<f64>| Verdict {
-        budget,
-        found,
-        limit,
-        met: limit.map(|limit| found.value <= limit),
-    };
     [
-        verdict("(b) - (a): metering", metering, Some(METERING)),
+        Verdict::new("(b) - (a): metering", metering, Some(METERING)),
         // What the same service may differ from itself by is no difference.
-        verdict("(c) - (b): quantiles", quantiles, control.farthest()),
+        Verdict::new("(c) - (b): quantiles", quantiles, control.farthest()),
     ]
 }
 

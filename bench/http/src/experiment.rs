@@ -39,15 +39,16 @@ pub(crate) async fn run(setup: Setup) -> Result<Course> {
     let mut found: [Vec<Found>; variants::ALL.len()] = Default::default();
     for round in 0..setup.rounds as usize {
         eprintln!("{}, round {} of {}", setup.name, round + 1, setup.rounds);
-        for variant in order(round) {
+        for variant in order::<{ variants::ALL.len() }>(round) {
             found[variant].push(round::measure(&variants::ALL[variant], &setup).await?);
         }
     }
     Ok(Course { setup, found })
 }
 
-fn order(round: usize) -> [usize; variants::ALL.len()] {
-    let mut order = std::array::from_fn(|turn| (turn + round / 2) % variants::ALL.len());
+/// Who of so many comes when in a round.
+pub(crate) fn order<const ALL: usize>(round: usize) -> [usize; ALL] {
+    let mut order = std::array::from_fn(|turn| (turn + round / 2) % ALL);
     if round % 2 == 1 {
         order.reverse();
     }
@@ -60,21 +61,21 @@ mod tests {
 
     #[test]
     fn everybody_goes_first_equally_often() {
-        let all = variants::ALL.len();
-        let mut first = vec![0; all];
-        for round in 0..2 * all {
-            let mut order = order(round);
+        const ALL: usize = variants::ALL.len();
+        let mut first = [0; ALL];
+        for round in 0..2 * ALL {
+            let mut order = order::<ALL>(round);
             first[order[0]] += 1;
             order.sort_unstable();
-            assert!(order.into_iter().eq(0..all));
+            assert!(order.into_iter().eq(0..ALL));
         }
-        assert_eq!(first, vec![2; all]);
+        assert_eq!(first, [2; ALL]);
     }
 
     #[test]
     fn neighbours_go_before_and_after_each_other() {
         let before = |round| {
-            let order = order(round);
+            let order = order::<{ variants::ALL.len() }>(round);
             order.iter().position(|&variant| variant == variants::METERED)
                 < order.iter().position(|&variant| variant == variants::QUANTILES)
         };

@@ -1,5 +1,6 @@
 //! What metering costs an HTTP service under load: the experiment of
-//! servant-prometheus, with the same service in several variants that take turns.
+//! servant-prometheus, with the same service in several variants that take turns. And what
+//! making that load costs (`generators/`).
 //!
 //! `talea-hello` (`hello/`) is the service. `experiment.rs` says how the variants take
 //! turns, `round.rs` what one measurement is, `accounting.rs` where CPU times come from,
@@ -11,6 +12,7 @@ mod arguments;
 mod budget;
 mod cores;
 mod experiment;
+mod generators;
 mod report;
 mod round;
 mod server;
@@ -22,7 +24,7 @@ use anyhow::{Result, bail};
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::arguments::Arguments;
+use crate::arguments::{Arguments, Experiment, Metering};
 
 // One thread: children inherit the cores of the thread that starts them.
 #[tokio::main(flavor = "current_thread")]
@@ -31,14 +33,20 @@ async fn main() -> Result<()> {
     let (mut interrupt, mut terminate) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     // Whichever way this ends, children that still run are dropped and so killed.
+    let run = async {
+        match &arguments.experiment {
+            Experiment::Metering(arguments) => meter(arguments).await,
+            Experiment::Generators(arguments) => generators::run(arguments).await,
+        }
+    };
     tokio::select! {
-        done = run(&arguments) => done,
+        done = run => done,
         _ = interrupt.recv() => bail!("interrupted"),
         _ = terminate.recv() => bail!("terminated"),
     }
 }
 
-async fn run(arguments: &Arguments) -> Result<()> {
+async fn meter(arguments: &Metering) -> Result<()> {
     let mut courses = Vec::new();
     for setup in arguments.setups()? {
         let course = experiment::run(setup).await?;

@@ -114,11 +114,16 @@ pub(crate) fn print(course: &Course) {
         cpu.add_row(cells);
     }
     println!("{load}\n\n{cpu}");
+    println!("Requests and latency as wrk saw them; the server's CPU time is for one request.");
     let others: Vec<_> = (0..ALL.len()).flat_map(|n| course.of(n, |found| found.others)).collect();
-    let (share, most) = (mean(&others), others.iter().copied().fold(0.0, f64::max));
+    say_others(&others);
+}
+
+/// Says what share of the cores other programs had, by measurement.
+pub(crate) fn say_others(others: &[f64]) {
+    let (share, most) = (mean(others), others.iter().copied().fold(0.0, f64::max));
     println!(
-        "Requests and latency as wrk saw them; the server's CPU time is for one request. Other \
-         programs had {:.1} % of the cores, {:.1} % at most.",
+        "Other programs had {:.1} % of the cores, {:.1} % at most.",
         share * 100.0,
         most * 100.0
     );
@@ -130,10 +135,16 @@ pub(crate) fn print(course: &Course) {
 
 /// Prints the budgets.
 pub(crate) fn print_verdicts(verdicts: &[Verdict]) {
-    let mut table = table(&["budget, user µs a request", "found", "95 %", "at most", ""]);
+    let table = self::verdicts("budget, user µs a request", verdicts);
+    println!("{table}\nQuantiles may differ by as much as (a) may from itself.\n");
+}
+
+/// A table of budgets.
+pub(crate) fn verdicts(about: &str, verdicts: &[Verdict]) -> Table {
+    let mut table = table(&[about, "found", "95 %", "at most", ""]);
     for verdict in verdicts {
         table.add_row([
-            verdict.budget.to_owned(),
+            verdict.budget.clone(),
             format!("{:+.3}", verdict.found.value),
             interval(&verdict.found),
             verdict.limit.map_or_else(String::new, |limit| format!("{limit:.3}")),
@@ -147,29 +158,38 @@ pub(crate) fn print_verdicts(verdicts: &[Verdict]) {
             .to_owned(),
         ]);
     }
-    println!("{table}\nQuantiles may differ by as much as (a) may from itself.\n");
+    table
 }
 
 /// Writes all of it, a row a line, so that two files can be compared by eye.
 pub(crate) fn write(path: &Path, courses: &[Course], verdicts: &[Verdict]) -> Result<()> {
-    let lines = |rows: Result<Vec<String>, serde_json::Error>| rows.map(|rows| rows.join(",\n"));
-    let rows =
-        lines(courses.iter().flat_map(rows).map(|row| serde_json::to_string(&row)).collect())?;
-    let budgets = lines(verdicts.iter().map(serde_json::to_string).collect())?;
+    let rows = lines(courses.iter().flat_map(rows))?;
+    write_sections(path, &[("rows", rows), ("budgets", lines(verdicts)?)])
+}
+
+/// A line of JSON for each.
+pub(crate) fn lines<T: Serialize>(all: impl IntoIterator<Item = T>) -> Result<String> {
+    let lines = all.into_iter().map(|one| serde_json::to_string(&one));
+    Ok(lines.collect::<Result<Vec<_>, _>>()?.join(",\n"))
+}
+
+/// Writes lists of such lines, by their names.
+pub(crate) fn write_sections(path: &Path, sections: &[(&str, String)]) -> Result<()> {
     let told = || format!("writing {}", path.display());
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).with_context(told)?;
     }
-    let text = format!("{{\n\"rows\": [\n{rows}\n],\n\"budgets\": [\n{budgets}\n]\n}}\n");
-    fs::write(path, text).with_context(told)
+    let sections: Vec<_> =
+        sections.iter().map(|(name, lines)| format!("\"{name}\": [\n{lines}\n]")).collect();
+    fs::write(path, format!("{{\n{}\n}}\n", sections.join(",\n"))).with_context(told)
 }
 
-fn interval(estimate: &Estimate) -> String {
+pub(crate) fn interval(estimate: &Estimate) -> String {
     let known = estimate.low.zip(estimate.high);
     known.map_or_else(String::new, |(low, high)| format!("{low:.3} to {high:.3}"))
 }
 
-fn table(header: &[&str]) -> Table {
+pub(crate) fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header(header);
     for column in table.column_iter_mut().skip(1) {

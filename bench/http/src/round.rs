@@ -1,8 +1,10 @@
 //! One measurement: a server is started, loaded, and looked at before and after.
 
+use std::ops::Sub;
+
 use anyhow::{Result, ensure};
 
-use crate::accounting::{self, CpuTime};
+use crate::accounting::{self, CpuTime, Ended};
 use crate::cores;
 use crate::experiment::Setup;
 use crate::server::Server;
@@ -29,14 +31,25 @@ pub(crate) struct Found {
 
 /// Measures a variant until it is not disturbed, or takes the least disturbed measurement.
 pub(crate) async fn measure(variant: &Variant, setup: &Setup) -> Result<Found> {
-    let mut best = measure_once(variant, setup).await?;
+    let once = async || measure_once(variant, setup).await;
+    calmest(variant.name, once, |found| found.others).await
+}
+
+/// Measures until others have not much of the cores, or takes the measurement in which they had
+/// least.
+pub(crate) async fn calmest<T>(
+    name: &str,
+    once: impl AsyncFn() -> Result<T>,
+    others: fn(&T) -> f64,
+) -> Result<T> {
+    let mut best = once().await?;
     for _ in 1..TRIES {
-        if best.others <= CALM {
+        if others(&best) <= CALM {
             break;
         }
-        eprintln!("{}: others had {:.0} % of the cores; again", variant.name, best.others * 100.0);
-        let again = measure_once(variant, setup).await?;
-        if again.others < best.others {
+        eprintln!("{name}: others had {:.0} % of the cores; again", others(&best) * 100.0);
+        let again = once().await?;
+        if others(&again) < others(&best) {
             best = again;
         }
     }
@@ -53,9 +66,7 @@ async fn measure_once(variant: &Variant, setup: &Setup) -> Result<Found> {
 
     let before = Look::at(&server, &cores)?;
     let seen = wrk::load(server.address, setup.threads, wrk_core, setup.seconds).await?;
-    let after = Look::at(&server, &cores)?;
-    let spent = after.server - before.server;
-    let others = (after.cores - before.cores) - spent.both() - (after.wrk - before.wrk);
+    let spent = Look::at(&server, &cores)? - before;
 
     if let Some(counted) = server.stop().await? {
         // Those that were in flight when wrk ended are counted by the server alone.
@@ -72,27 +83,45 @@ async fn measure_once(variant: &Variant, setup: &Setup) -> Result<Found> {
     Ok(Found {
         per_second: seen.per_second,
         latency: seen.latency,
-        user: per_request(spent.user()),
-        system: per_request(spent.system()),
-        others: (others / (cores.len() as f64 * wall)).max(0.0),
+        user: per_request(spent.server.user()),
+        system: per_request(spent.server.system()),
+        others: spent.share_of_others(cores.len(), wall),
     })
 }
 
-/// What the kernel has accounted for by now.
-struct Look {
-    server: CpuTime,
-    /// Of this process's children that ended: each wrk so far, and each earlier server.
-    wrk: f64,
+/// What the kernel has accounted for by now, or between two looks.
+pub(crate) struct Look {
+    pub(crate) server: CpuTime,
+    /// Of this process's children that ended: each generator so far, and each earlier server.
+    pub(crate) children: Ended,
     /// Of whoever ran on the cores.
     cores: f64,
 }
 
 impl Look {
-    fn at(server: &Server, cores: &[usize]) -> Result<Self> {
+    pub(crate) fn at(server: &Server, cores: &[usize]) -> Result<Self> {
         Ok(Self {
             server: CpuTime::of_process(server.id)?,
-            wrk: accounting::of_ended_children()?,
+            children: Ended::by_now()?,
             cores: accounting::busy(cores)?,
         })
+    }
+
+    /// The share of so many cores that other programs had, in so many seconds.
+    pub(crate) fn share_of_others(&self, cores: usize, wall: f64) -> f64 {
+        let others = self.cores - self.server.both() - self.children.both();
+        (others / (cores as f64 * wall)).max(0.0)
+    }
+}
+
+impl Sub for Look {
+    type Output = Self;
+
+    fn sub(self, earlier: Self) -> Self {
+        Self {
+            server: self.server - earlier.server,
+            children: self.children - earlier.children,
+            cores: self.cores - earlier.cores,
+        }
     }
 }

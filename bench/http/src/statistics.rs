@@ -35,6 +35,17 @@ impl Estimate {
     }
 }
 
+/// The middle one, or the mean of the two in the middle.
+pub(crate) fn median(values: &[f64]) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    let half = values.len() / 2;
+    match values.len() % 2 {
+        0 => (values[half - 1] + values[half]) / 2.0,
+        _ => values[half],
+    }
+}
+
 fn mean(values: &[f64]) -> Estimate {
     let n = values.len() as f64;
     let value = values.iter().sum::<f64>() / n;
@@ -75,6 +86,12 @@ mod tests {
         {
             assert!(near(Some(t(freedom)), expected), "{freedom}: {}", t(freedom));
         }
+    }
+
+    #[test]
+    fn a_median_is_in_the_middle() {
+        assert_eq!(median(&[9.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&[9.0, 1.0, 2.0, 3.0]), 2.5);
     }
 
     #[test]

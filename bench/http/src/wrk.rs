@@ -34,15 +34,8 @@ pub(crate) async fn load(
     core: Option<usize>,
     seconds: u32,
 ) -> Result<Seen> {
-    let mut command = Command::new("wrk");
-    command
-        .args(["--threads", &threads.to_string()])
-        .args(["--connections", &CONNECTIONS.to_string()])
-        .args(["--duration", &format!("{seconds}s")])
-        .args(["--latency", &format!("http://{server}/hello/alice")])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .kill_on_drop(true);
+    let mut command = command(server, threads, CONNECTIONS, seconds);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
     let wrk = cores::start_on(core, &mut command)
         .context("starting wrk; Debian's package of that name brings it: apt-get install wrk")?;
     let output = timeout(Duration::from_secs(seconds.into()) + GRACE, wrk.wait_with_output())
@@ -53,9 +46,27 @@ pub(crate) async fn load(
     read(&text).with_context(|| format!("wrk said:\n{text}"))
 }
 
+/// Has so many connections make load for so many seconds.
+pub(crate) fn command(
+    server: SocketAddr,
+    threads: usize,
+    connections: u64,
+    seconds: u32,
+) -> Command {
+    let mut command = Command::new("wrk");
+    command
+        .args(["--threads", &threads.to_string()])
+        .args(["--connections", &connections.to_string()])
+        .args(["--duration", &format!("{seconds}s")])
+        // As long as `talea load` waits: many connections are not open at once.
+        .args(["--timeout", "30s"])
+        .args(["--latency", &format!("http://{server}/hello/alice")]);
+    command
+}
+
 /// Reads what wrk prints. A request that failed makes it an error: the figures would be of
 /// something else.
-fn read(text: &str) -> Result<Seen> {
+pub(crate) fn read(text: &str) -> Result<Seen> {
     let mut requests = None;
     let mut per_second = None;
     let mut latency = [None; PERCENTILES.len()];

@@ -96,24 +96,23 @@ impl Client {
             }
             Until::Time(time) => {
                 let end = self.plan.started + time;
-                while Instant::now() < end {
-                    self.iteration(None, Some(end)).await;
-                }
+                while self.iteration(None, Some(end)).await {}
             }
         }
     }
 
     /// Runs the scenario once: its first request was to be made at an instant, and none is made
-    /// after another.
-    async fn iteration(&mut self, intended: Option<Instant>, end: Option<Instant>) {
+    /// after another. False if that came.
+    async fn iteration(&mut self, intended: Option<Instant>, end: Option<Instant>) -> bool {
         let plan = Arc::clone(&self.plan);
         self.values.begin(&plan.plan.scenario);
         let mut intended = intended;
         for (n, step) in plan.plan.scenario.steps.iter().enumerate() {
-            if end.is_some_and(|end| Instant::now() >= end) {
-                return;
+            let begun = Instant::now();
+            if end.is_some_and(|end| begun >= end) {
+                return false;
             }
-            if let Some(answer) = self.step(n, step, intended.take()).await {
+            if let Some(answer) = self.step(n, step, begun, intended.take()).await {
                 self.capture(n, step, &answer);
             }
             if let Some(think) = &step.think {
@@ -122,10 +121,17 @@ impl Client {
                 tokio::time::sleep(Duration::from_nanos(self.values.between(range))).await;
             }
         }
+        true
     }
 
     /// Does one step and counts it; gives the answer if it is the expected one.
-    async fn step(&mut self, n: usize, step: &Step, intended: Option<Instant>) -> Option<Answer> {
+    async fn step(
+        &mut self,
+        n: usize,
+        step: &Step,
+        begun: Instant,
+        intended: Option<Instant>,
+    ) -> Option<Answer> {
         let request = match self.plan.requests.request(n, &self.values) {
             Ok(request) => request,
             Err(why) => {
@@ -135,7 +141,6 @@ impl Client {
                 return None;
             }
         };
-        let begun = Instant::now();
         let answer = self.line.send(request, !step.captures.is_empty()).await;
         self.meters.done();
         let result = match &answer {

@@ -2,13 +2,14 @@
 //!
 //! hyper hands out a sender and a driver. The driver usually gets a task of its own; here the client
 //! waits for its one answer anyway, so it drives the connection itself and no request crosses
-//! threads.
+//! threads, nor wakes the task that made it.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::{Pin, pin};
-use std::task::Poll;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt, Full};
@@ -17,6 +18,7 @@ use hyper::client::conn::{TrySendError, http1, http2};
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 
+use super::bell::Bell;
 use crate::connect::Stream;
 
 /// The protocol that a load speaks.
@@ -57,13 +59,20 @@ impl fmt::Display for Protocol {
 }
 
 /// What reads and writes, whichever protocol it is.
-type Driver = Pin<Box<dyn Future<Output = ()> + Send>>;
+type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// An open connection.
 pub(super) struct Connection {
     sender: Sender,
+    driver: Driver,
+}
+
+/// Reads and writes for whoever waits.
+struct Driver {
     /// None once it has ended, which is when the connection is closed.
-    driver: Option<Driver>,
+    running: Option<Running>,
+    /// That of the task which waited last.
+    bell: Option<Arc<Bell>>,
 }
 
 enum Sender {
@@ -164,8 +173,8 @@ impl fmt::Display for Trouble {
 
 /// Why an exchange gave no answer.
 pub(super) enum NoAnswer {
-    /// The connection was closed before any of the request went out; here it is again.
-    Unsent(Box<Request<Full<Bytes>>>),
+    /// The connection was closed before any of the request went out, which is where it was.
+    Unsent,
     /// The request went out.
     Sent(Trouble),
 }
@@ -174,7 +183,7 @@ impl Connection {
     pub(super) async fn open(stream: Stream, protocol: Protocol) -> Result<Self, hyper::Error> {
         let io = TokioIo::new(stream);
         // How a connection ends shows in what it does to its requests.
-        let (sender, driver): (_, Driver) = match protocol {
+        let (sender, running): (_, Running) = match protocol {
             Protocol::Http1 { .. } => {
                 let (sender, driver) = http1::handshake(io).await?;
                 (Sender::Http1(sender), Box::pin(async move { drop(driver.await) }))
@@ -186,50 +195,47 @@ impl Connection {
                 (Sender::Http2(sender), Box::pin(async move { drop(driver.await) }))
             }
         };
-        Ok(Self { sender, driver: Some(driver) })
+        Ok(Self { sender, driver: Driver { running: Some(running), bell: None } })
     }
 
     /// Whether the connection can take a request: looks whether the server has closed it meanwhile.
-    pub(super) async fn is_open(&mut self) -> bool {
-        let Some(driver) = &mut self.driver else { return false };
-        let ended = poll_fn(|context| Poll::Ready(driver.as_mut().poll(context).is_ready())).await;
-        if ended {
-            self.driver = None;
-        }
-        !ended && !self.sender.is_closed()
+    pub(super) fn is_open(&mut self) -> bool {
+        // Nobody waits: the next look, which comes at once, says who is to be woken.
+        !self.driver.has_ended(&mut Context::from_waker(Waker::noop())) && !self.sender.is_closed()
     }
 
     /// Sends the request and reads the answer to the end of its body, which is kept if asked for.
-    /// Sets `waiting` when the request goes out.
+    /// Takes the request, and sets `waiting`, when it goes out.
     ///
     /// After [`NoAnswer`], or when it is dropped half-way, the connection is of no more use.
     pub(super) async fn exchange(
         &mut self,
-        request: Request<Full<Bytes>>,
+        request: &mut Option<Request<Full<Bytes>>>,
         keep_body: bool,
         waiting: &mut bool,
     ) -> Result<Answer, NoAnswer> {
-        if driven(&mut self.driver, self.sender.ready()).await.is_none_or(|ready| ready.is_err()) {
-            return Err(NoAnswer::Unsent(Box::new(request)));
+        let Self { sender, driver } = self;
+        if driver.drive(pin!(sender.ready())).await.is_none_or(|ready| ready.is_err()) {
+            return Err(NoAnswer::Unsent);
         }
+        let Some(going) = request.take() else { return Err(NoAnswer::Unsent) };
         let started = Instant::now();
         *waiting = true;
-        let answer = self.sender.send(request);
-        let (status, body) = match driven(&mut self.driver, answer).await {
+        let (status, body) = match driver.drive(pin!(sender.send(going))).await {
             None => return Err(NoAnswer::Sent(Trouble::ClosedBeforeAnswer)),
             Some(Err(mut error)) => {
-                return Err(match error.take_message() {
-                    Some(request) => {
+                *request = error.take_message();
+                return Err(match request {
+                    Some(_) => {
                         *waiting = false;
-                        NoAnswer::Unsent(Box::new(request))
+                        NoAnswer::Unsent
                     }
                     None => NoAnswer::Sent(trouble(error.error(), Trouble::ClosedBeforeAnswer)),
                 });
             }
             Some(Ok(answer)) => (answer.status(), answer.into_body()),
         };
-        let read = driven(&mut self.driver, read(body, keep_body)).await;
-        match read {
+        match driver.drive(pin!(read(body, keep_body))).await {
             None => Err(NoAnswer::Sent(Trouble::ClosedInBody)),
             Some(Err(error)) => Err(NoAnswer::Sent(trouble(&error, Trouble::ClosedInBody))),
             Some(Ok(body)) => {
@@ -251,26 +257,45 @@ async fn read(mut body: Incoming, keep: bool) -> Result<Bytes, hyper::Error> {
     Ok(Bytes::new())
 }
 
-/// Waits for the work while driving the connection; none when the connection ends first.
-async fn driven<T>(driver: &mut Option<Driver>, work: impl Future<Output = T>) -> Option<T> {
-    let mut work = pin!(work);
-    poll_fn(|context| {
-        if let Poll::Ready(done) = work.as_mut().poll(context) {
-            return Poll::Ready(Some(done));
+impl Driver {
+    /// Waits for the work while driving the connection; none when the connection ends first.
+    async fn drive<T>(&mut self, mut work: Pin<&mut impl Future<Output = T>>) -> Option<T> {
+        poll_fn(|context| {
+            let bell = match &self.bell {
+                Some(bell) if bell.is_of(context.waker()) => bell.clone(),
+                _ => self.bell.insert(Bell::new(context.waker())).clone(),
+            };
+            let waker = Waker::from(bell.clone());
+            let mut context = Context::from_waker(&waker);
+            loop {
+                if let Poll::Ready(done) = work.as_mut().poll(&mut context) {
+                    return Poll::Ready(Some(done));
+                }
+                bell.look();
+                if self.has_ended(&mut context) {
+                    // It may have brought what the work waits for with its last breath.
+                    return match work.as_mut().poll(&mut context) {
+                        Poll::Ready(done) => Poll::Ready(Some(done)),
+                        Poll::Pending => Poll::Ready(None),
+                    };
+                }
+                if bell.wait() {
+                    return Poll::Pending;
+                }
+            }
+        })
+        .await
+    }
+
+    /// Reads and writes what can be now; whether the connection is closed.
+    fn has_ended(&mut self, context: &mut Context<'_>) -> bool {
+        if let Some(running) = &mut self.running {
+            if running.as_mut().poll(context).is_ready() {
+                self.running = None;
+            }
         }
-        let Some(running) = driver else { return Poll::Ready(None) };
-        let ended = running.as_mut().poll(context).is_ready();
-        if ended {
-            *driver = None;
-        }
-        // The driver may just have brought what the work waits for, also with its last breath.
-        match work.as_mut().poll(context) {
-            Poll::Ready(done) => Poll::Ready(Some(done)),
-            Poll::Pending if ended => Poll::Ready(None),
-            Poll::Pending => Poll::Pending,
-        }
-    })
-    .await
+        self.running.is_none()
+    }
 }
 
 fn trouble(error: &hyper::Error, closed: Trouble) -> Trouble {

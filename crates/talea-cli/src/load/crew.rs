@@ -9,12 +9,11 @@ use std::sync::atomic::{
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use tokio::runtime::Handle;
-
+use super::Running;
 use super::client::Client;
 use super::meters::Meters;
 use super::model::Arrivals;
-use super::{Prepared, Running};
+use super::threads::Threads;
 use crate::stop::Stop;
 
 /// How many arrivals have been served.
@@ -25,14 +24,14 @@ pub(super) struct Crew {
 
 /// An open load that is to be dispatched.
 pub(super) struct Dispatch {
-    pub(super) plan: Arc<Prepared>,
+    pub(super) seed: u64,
     pub(super) arrivals: Arrivals,
     pub(super) at_most: u64,
     pub(super) meters: Meters,
     pub(super) stop: Stop,
     /// Gone when nobody waits for the load any more.
     pub(super) waiting: Weak<()>,
-    pub(super) runtime: Handle,
+    pub(super) threads: Arc<Threads>,
 }
 
 /// Those that were hired, and how it went.
@@ -59,8 +58,8 @@ impl Dispatch {
         let crew = Arc::new(Crew::default());
         let (sender, receiver) = async_channel::unbounded();
         let mut hired = Hired { clients: Vec::new(), starved: 0 };
-        for (sent, offset) in (0..).zip(self.arrivals.offsets(self.plan.plan.seed)) {
-            let intended = self.plan.started + offset;
+        for (sent, offset) in (0..).zip(self.arrivals.offsets(self.seed)) {
+            let intended = self.threads.started() + offset;
             if !self.wait_until(intended) {
                 break;
             }
@@ -70,9 +69,11 @@ impl Dispatch {
                 if clients == self.at_most {
                     hired.starved += 1;
                 } else {
-                    let client = Client::new(self.plan.clone(), clients, self.meters.clone());
-                    let served = client.serve(receiver.clone(), crew.clone(), self.stop.clone());
-                    hired.clients.push(Running(self.runtime.spawn(served)));
+                    let client = self.threads.spawn(clients, |plan| {
+                        let client = Client::new(plan, clients, self.meters.clone());
+                        client.serve(receiver.clone(), crew.clone(), self.stop.clone())
+                    });
+                    hired.clients.push(Running(client));
                 }
             }
             // It is never full, and open as long as there is a receiver, which is here.

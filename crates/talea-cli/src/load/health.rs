@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use talea::HistogramSnapshot;
 
-use crate::figures::{measured, whole};
+use crate::figures::{counted, measured, whole};
 
 /// How a load's generator fared.
 #[derive(Clone, Debug)]
@@ -13,6 +13,8 @@ pub struct Health {
     pub late: HistogramSnapshot,
     /// Arrivals that had to wait because as many as may be were under way.
     pub starved: u64,
+    /// How many threads its clients ran on.
+    pub threads: usize,
     /// Processor time of this process; 0 where the system does not tell.
     pub cpu: Duration,
     /// How long the load took.
@@ -21,19 +23,10 @@ pub struct Health {
 
 /// How late is late: what is later than that may not be told from the server's time.
 const LATE: f64 = 0.01;
-/// Of how much of the processors' time it is told that there was none left.
+/// Of how much of its threads' time it is told that there was none left.
 const BUSY: f64 = 0.9;
 
 impl Health {
-    pub(super) fn new(
-        late: HistogramSnapshot,
-        starved: u64,
-        cpu: Duration,
-        elapsed: Duration,
-    ) -> Self {
-        Self { late, starved, cpu, elapsed }
-    }
-
     /// A quantile of how late clients took what arrived, in milliseconds.
     pub fn late_ms(&self, quantile: f64) -> Option<f64> {
         self.late.quantile(quantile).map(|seconds| seconds * 1e3)
@@ -47,11 +40,12 @@ impl Health {
     /// Why the generator, and not the server, may have been the limit, with the numbers.
     pub fn limits(&self) -> Vec<String> {
         let mut limits = Vec::new();
-        let there = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        if self.cores() > BUSY * there as f64 {
+        if self.cores() > BUSY * self.threads as f64 {
             limits.push(format!(
-                "the generator used {} of {there} cores; the server may be faster than it seems",
+                "the generator used {} cores, and its clients run on {}; the server may be faster \
+                 than it seems",
                 measured(self.cores()),
+                counted(self.threads as u64, "thread"),
             ));
         }
         if self.starved > 0 {

@@ -1,5 +1,6 @@
 //! A client's line to the server: one connection, opened anew when it was closed.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use http_body_util::Full;
@@ -62,8 +63,13 @@ impl Line {
         keep_body: bool,
     ) -> Result<Answer, Trouble> {
         let Self { target, protocol, patience, connection, opened, waiting } = self;
-        let sending = send(target, *protocol, connection, opened, waiting, request, keep_body);
-        let answer = patience.wait(sending).await;
+        let mut request = Some(request);
+        let answer = {
+            // Pinned where it is, a future is not there twice, which each client would pay for.
+            let sending =
+                pin!(send(target, *protocol, connection, opened, waiting, &mut request, keep_body));
+            patience.wait(sending).await
+        };
         let answer = answer.unwrap_or(Err(Trouble::TimedOut { sent: self.waiting }));
         self.waiting = false;
         if answer.is_err() || !self.protocol.keeps_alive() {
@@ -80,12 +86,12 @@ async fn send(
     line: &mut Option<Connection>,
     opened: &mut u64,
     waiting: &mut bool,
-    mut request: Request<Full<Bytes>>,
+    request: &mut Option<Request<Full<Bytes>>>,
     keep_body: bool,
 ) -> Result<Answer, Trouble> {
     for _ in 0..ATTEMPTS {
         let open = match line {
-            Some(connection) => connection.is_open().await,
+            Some(connection) => connection.is_open(),
             None => false,
         };
         let connection = match line {
@@ -102,10 +108,7 @@ async fn send(
         match connection.exchange(request, keep_body, waiting).await {
             Ok(answer) => return Ok(answer),
             Err(NoAnswer::Sent(trouble)) => return Err(trouble),
-            Err(NoAnswer::Unsent(unsent)) => {
-                *line = None;
-                request = *unsent;
-            }
+            Err(NoAnswer::Unsent) => *line = None,
         }
     }
     Err(Trouble::ClosedBeforeRequest)

@@ -4,10 +4,12 @@
 //! answer, and reads all of its body. What it sent and what became of it goes into a [`Tally`] of
 //! its own, so that no counter is shared between clients; the tallies are merged at the end. Response
 //! times go into one Talea histogram that all clients share.
+//! Clients run on threads of their own (`threads`), beside whatever else this process does.
 //!
 //! Who decides when a request is made is the [`Model`]: the clients themselves (closed), or a
 //! schedule that knows nothing of the answers (open), which a `crew` of clients serves.
 
+mod bell;
 mod client;
 pub mod command;
 mod connection;
@@ -23,12 +25,12 @@ pub mod samples;
 mod summary;
 mod tally;
 mod target;
+mod threads;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use talea::HistogramSnapshot;
-use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 pub use self::connection::{Protocol, Trouble};
@@ -45,6 +47,7 @@ pub use self::target::Target;
 use self::client::{Client, Ending};
 use self::crew::Dispatch;
 use self::request::Requests;
+use self::threads::Threads;
 use crate::scenario::Scenario;
 use crate::stop::Stop;
 
@@ -76,7 +79,7 @@ impl Plan {
     }
 }
 
-/// A plan that is under way.
+/// A plan that is under way on one thread.
 struct Prepared {
     plan: Plan,
     requests: Requests,
@@ -123,13 +126,12 @@ impl Outcome {
 /// [`Tally::unanswered`].
 ///
 /// # Errors
-/// When a path of the scenario, behind that of the target, is none.
+/// When a path of the scenario, behind that of the target, is none, or no threads can be started.
 pub async fn run(plan: &Plan, window: &Window, stop: Stop) -> Result<Outcome, String> {
-    let requests = Requests::new(&plan.scenario, &plan.target, plan.protocol)?;
     let cpu = health::cpu_time();
-    let started = Instant::now();
-    let prepared = Arc::new(Prepared { plan: plan.clone(), requests, started });
-    let (clients, starved) = begin(&prepared, window.meters(), &stop).await;
+    let threads = Arc::new(Threads::start(plan)?);
+    let started = threads.started();
+    let (clients, starved) = begin(plan, &threads, window.meters(), &stop).await;
 
     let mut tally = Tally::default();
     let mut ended = started;
@@ -149,7 +151,13 @@ pub async fn run(plan: &Plan, window: &Window, stop: Stop) -> Result<Outcome, St
     let planned = plan.requests().is_none_or(|planned| tally.requests() >= planned);
     Ok(Outcome {
         interrupted: stop.is_requested() && (!planned || tally.unanswered > 0),
-        health: Health::new(window.late(), starved, health::cpu_time() - cpu, elapsed),
+        health: Health {
+            late: window.late(),
+            starved,
+            threads: threads.count(),
+            cpu: health::cpu_time() - cpu,
+            elapsed,
+        },
         elapsed,
         tally,
         response_times: window.response_times(),
@@ -159,12 +167,18 @@ pub async fn run(plan: &Plan, window: &Window, stop: Stop) -> Result<Outcome, St
 
 /// Begins the load. Of an open one all have arrived when it returns; also how many of them found
 /// no client.
-async fn begin(plan: &Arc<Prepared>, meters: &Meters, stop: &Stop) -> (Vec<Running>, u64) {
-    match &plan.plan.model {
+async fn begin(
+    plan: &Plan,
+    threads: &Arc<Threads>,
+    meters: &Meters,
+    stop: &Stop,
+) -> (Vec<Running>, u64) {
+    match &plan.model {
         Model::Closed { clients, until } => {
             let client = |n| {
-                let client = Client::new(plan.clone(), n, meters.clone());
-                Running(tokio::spawn(client.run(*until, stop.clone())))
+                Running(threads.spawn(n, |plan| {
+                    Client::new(plan, n, meters.clone()).run(*until, stop.clone())
+                }))
             };
             ((0..*clients).map(client).collect(), 0)
         }
@@ -172,13 +186,13 @@ async fn begin(plan: &Arc<Prepared>, meters: &Meters, stop: &Stop) -> (Vec<Runni
             // While somebody waits for it.
             let waiting = Arc::new(());
             let dispatch = Dispatch {
-                plan: plan.clone(),
+                seed: plan.seed,
                 arrivals: arrivals.clone(),
                 at_most: *at_most,
                 meters: meters.clone(),
                 stop: stop.clone(),
                 waiting: Arc::downgrade(&waiting),
-                runtime: Handle::current(),
+                threads: threads.clone(),
             };
             match tokio::task::spawn_blocking(move || dispatch.run()).await {
                 Ok(hired) => (hired.clients, hired.starved),

@@ -5,7 +5,7 @@
 //! the request that is under way then.
 
 use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -14,27 +14,31 @@ use tokio::time::{Instant, Sleep, sleep_until};
 /// One limit for a sequence of waits.
 pub(super) struct Patience {
     limit: Duration,
-    timer: Pin<Box<Sleep>>,
+    /// None before the first wait, so that it is one of the runtime that waits.
+    timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl Patience {
     pub(super) fn new(limit: Duration) -> Self {
-        Self { limit, timer: Box::pin(sleep_until(Instant::now() + limit)) }
+        Self { limit, timer: None }
     }
 
-    /// Waits for the work; none when it takes longer than the limit. The work is dropped then.
-    pub(super) async fn wait<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+    /// Waits for the work; none when it takes longer than the limit.
+    pub(super) async fn wait<T>(
+        &mut self,
+        mut work: Pin<&mut impl Future<Output = T>>,
+    ) -> Option<T> {
         let deadline = Instant::now() + self.limit;
-        let mut work = pin!(work);
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
         poll_fn(|context| {
             if let Poll::Ready(done) = work.as_mut().poll(context) {
                 return Poll::Ready(Some(done));
             }
-            while self.timer.as_mut().poll(context).is_ready() {
+            while timer.as_mut().poll(context).is_ready() {
                 if Instant::now() >= deadline {
                     return Poll::Ready(None);
                 }
-                self.timer.as_mut().reset(deadline);
+                timer.as_mut().reset(deadline);
             }
             Poll::Pending
         })
@@ -44,6 +48,8 @@ impl Patience {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
     use super::*;
 
     const LIMIT: Duration = Duration::from_millis(100);
@@ -52,7 +58,7 @@ mod tests {
     async fn work_that_takes_too_long_is_given_up() {
         let mut patience = Patience::new(LIMIT);
         let begun = Instant::now();
-        assert_eq!(patience.wait(std::future::pending::<()>()).await, None);
+        assert_eq!(patience.wait(pin!(std::future::pending::<()>())).await, None);
         assert!(begun.elapsed() >= LIMIT);
     }
 
@@ -60,10 +66,10 @@ mod tests {
     async fn each_wait_has_the_whole_limit() {
         let mut patience = Patience::new(LIMIT);
         for _ in 0..4 {
-            assert_eq!(patience.wait(tokio::time::sleep(LIMIT / 2)).await, Some(()));
+            assert_eq!(patience.wait(pin!(tokio::time::sleep(LIMIT / 2))).await, Some(()));
         }
         let begun = Instant::now();
-        assert_eq!(patience.wait(std::future::pending::<()>()).await, None);
+        assert_eq!(patience.wait(pin!(std::future::pending::<()>())).await, None);
         assert!(begun.elapsed() >= LIMIT);
     }
 }

@@ -1,0 +1,91 @@
+//! The threads that clients run on.
+//!
+//! Each has a runtime of its own, and a client stays where it began: what it waits for wakes no
+//! other thread, and threads take no clients from each other.
+
+use std::future::Future;
+use std::io;
+use std::sync::Arc;
+use std::thread::Builder;
+use std::time::Instant;
+
+use tokio::runtime::{self, Handle};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::request::Requests;
+use super::{Plan, Prepared};
+
+/// Of so many clients a thread mostly finds several that have an answer. One that has fewer sleeps
+/// between answers, and waking it costs a good part of what a request does.
+const ENOUGH: u64 = 100;
+
+/// Threads that end, with whatever still runs on them, when this is dropped.
+pub(super) struct Threads(Vec<Thread>);
+
+struct Thread {
+    runtime: Handle,
+    /// Of its own: threads that counted references to the same texts would wait for each other.
+    plan: Arc<Prepared>,
+    /// Dropped to end it.
+    _ending: oneshot::Sender<()>,
+}
+
+impl Threads {
+    /// As many as there are cores, but no more than have clients enough. The load starts when all
+    /// are there.
+    ///
+    /// # Errors
+    /// When a path of the scenario, behind that of the target, is none, or the system allows no
+    /// more threads or descriptors.
+    pub(super) fn start(plan: &Plan) -> Result<Self, String> {
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
+        let threads = plan.model.clients().div_ceil(ENOUGH).clamp(1, cores);
+        let runtimes = (0..threads).map(|_| begin());
+        let runtimes = runtimes
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| format!("no thread for clients can be started: {error}"))?;
+        let started = Instant::now();
+        let threads = runtimes.into_iter().map(|(runtime, ending)| {
+            let requests = Requests::new(&plan.scenario, &plan.target, plan.protocol)?;
+            let plan = Arc::new(Prepared { plan: plan.clone(), requests, started });
+            Ok(Thread { runtime, plan, _ending: ending })
+        });
+        Ok(Self(threads.collect::<Result<_, String>>()?))
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// When the load started.
+    pub(super) fn started(&self) -> Instant {
+        self.0[0].plan.started
+    }
+
+    /// Starts a client's task, which is made of a plan, on the thread of its number.
+    pub(super) fn spawn<F>(
+        &self,
+        client: u64,
+        task: impl FnOnce(Arc<Prepared>) -> F,
+    ) -> JoinHandle<F::Output>
+    where
+        F: Future<Output: Send> + Send + 'static,
+    {
+        let thread = &self.0[(client % self.0.len() as u64) as usize];
+        thread.runtime.spawn(task(thread.plan.clone()))
+    }
+}
+
+/// Begins a thread that ends with what is returned beside its runtime.
+fn begin() -> io::Result<(Handle, oneshot::Sender<()>)> {
+    let runtime = runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    let handle = runtime.handle().clone();
+    let (ending, ended) = oneshot::channel();
+    Builder::new().name("clients".to_owned()).spawn(move || {
+        // Nothing is ever sent.
+        let _ = runtime.block_on(ended);
+    })?;
+    Ok((handle, ending))
+}
