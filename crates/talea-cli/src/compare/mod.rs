@@ -188,7 +188,7 @@ pub(crate) mod tests {
                 "client": {}, "server": null, "prometheus": null, "queries": [],
                 "disagreement": null, "differences": [], "rounds": rounds,
             }],
-            "subject": "items-api", "scenario": "crud", "steps": ["create"],
+            "subject": "items-api", "started": true, "scenario": "crud", "steps": ["create"],
             "protocol": "HTTP/1.1", "emptied": true, "untold": [],
             "machine": {
                 "cores": 2, "cpu_model": "x", "memory_bytes": null, "os": "x", "kernel": "x",

@@ -1,4 +1,4 @@
-//! One chart as SVG.
+//! Charts as SVG.
 //!
 //! The drawing library writes fixed colours and whole pixels. The colours are sentinels that the
 //! page's style replaces, so that a chart follows the reader's theme; the pixels are a quarter of
@@ -10,20 +10,28 @@ use plotters::prelude::*;
 use crate::figures::whole;
 
 /// Width and height in the page's pixels, before the page scales them.
-const SIZE: (u32, u32) = (380, 220);
+pub(super) const SIZE: (u32, u32) = (380, 220);
 /// Drawn pixels in one of the page's.
-const FINE: u32 = 4;
+pub(super) const FINE: u32 = 4;
 const TEXT_SIZE: u32 = 12;
 
 // The style sheet names each of these.
-const LINE: RGBColor = RGBColor(0x2A, 0x78, 0xD6);
-const PEAK: RGBColor = RGBColor(0xC2, 0x70, 0x0F);
-const GRID: RGBColor = RGBColor(0xE3, 0xE4, 0xE7);
-const AXIS: RGBColor = RGBColor(0x9A, 0xA0, 0xA8);
-const TEXT: RGBColor = RGBColor(0x5D, 0x63, 0x6D);
+pub(super) const LINE: RGBColor = RGBColor(0x2A, 0x78, 0xD6);
+pub(super) const PEAK: RGBColor = RGBColor(0xC2, 0x70, 0x0F);
+pub(super) const THIRD: RGBColor = RGBColor(0x1F, 0x8A, 0x5B);
+pub(super) const GRID: RGBColor = RGBColor(0xE3, 0xE4, 0xE7);
+pub(super) const AXIS: RGBColor = RGBColor(0x9A, 0xA0, 0xA8);
+pub(super) const TEXT: RGBColor = RGBColor(0x5D, 0x63, 0x6D);
 
 /// Seconds and values.
 type Points = Vec<(f64, f64)>;
+
+/// A further line of a chart, with seconds of its own.
+pub(super) struct Curve<'a> {
+    pub(super) seconds: &'a [f64],
+    pub(super) values: &'a [Option<f64>],
+    pub(super) colour: RGBColor,
+}
 
 /// What a chart shows over the seconds of a case.
 pub(super) struct Chart<'a> {
@@ -33,6 +41,8 @@ pub(super) struct Chart<'a> {
     pub(super) values: Vec<Option<f64>>,
     /// A second line above: the most so far.
     pub(super) peaks: Option<Vec<f64>>,
+    /// Further lines, each in its colour.
+    pub(super) curves: Vec<Curve<'a>>,
     /// Until when values cover less than their window; they are drawn thin.
     pub(super) full_from: f64,
     /// What the chart shows, for readers who cannot see it.
@@ -42,28 +52,12 @@ pub(super) struct Chart<'a> {
 impl Chart<'_> {
     /// The chart as an `svg` element.
     pub(super) fn to_svg(&self) -> String {
-        let mut svg = String::new();
-        {
-            let area = SVGBackend::with_string(&mut svg, (SIZE.0 * FINE, SIZE.1 * FINE));
-            let area = area.into_drawing_area();
-            self.draw(&area).expect("drawing into a string cannot fail");
-        }
-        self.labelled(&svg)
+        svg(&self.label, |area| self.draw(area))
     }
 
-    fn draw<'b>(
-        &self,
-        area: &DrawingArea<SVGBackend<'b>, Shift>,
-    ) -> Result<(), DrawingAreaErrorKind<<SVGBackend<'b> as DrawingBackend>::ErrorType>> {
+    fn draw<'b>(&self, area: &Area<'b>) -> Drawn<'b> {
         let (seconds, top) = (self.duration(), self.top());
-        let mut chart = ChartBuilder::on(area)
-            .margin_top(8 * FINE)
-            .margin_right(14 * FINE)
-            .x_label_area_size(22 * FINE)
-            .y_label_area_size(46 * FINE)
-            .build_cartesian_2d(0.0..seconds, 0.0..top)?;
-        // The library divides a size by 1.24 before it writes it.
-        let text = ("sans-serif", f64::from(TEXT_SIZE * FINE) * 1.24).into_font().color(&TEXT);
+        let mut chart = framed(area).build_cartesian_2d(0.0..seconds, 0.0..top)?;
         chart
             .configure_mesh()
             .disable_x_mesh()
@@ -71,7 +65,7 @@ impl Chart<'_> {
             .light_line_style(TRANSPARENT)
             .axis_style(AXIS.stroke_width(FINE))
             .set_all_tick_mark_size(3 * FINE)
-            .label_style(text)
+            .label_style(text())
             .x_labels(6)
             .y_labels(5)
             .x_label_formatter(&|value| format!("{} s", tick(*value, seconds)))
@@ -84,7 +78,12 @@ impl Chart<'_> {
                 PEAK.stroke_width(FINE),
             ))?;
         }
-        for run in self.runs() {
+        for Curve { seconds, values, colour } in &self.curves {
+            for run in runs(seconds, values) {
+                chart.draw_series(LineSeries::new(run, colour.stroke_width(FINE * 3 / 2)))?;
+            }
+        }
+        for run in runs(self.seconds, &self.values) {
             if let [(x, y)] = run[..] {
                 chart.draw_series([Circle::new((x, y), 3 * FINE, LINE.filled())])?;
                 continue;
@@ -98,16 +97,6 @@ impl Chart<'_> {
         area.present()
     }
 
-    /// The values without their gaps, each run of neighbours apart.
-    fn runs(&self) -> Vec<Points> {
-        let points: Vec<_> = self.seconds.iter().copied().zip(&self.values).collect();
-        let runs = points.split(|(_, value)| value.is_none());
-        let known = |run: &[(f64, &Option<f64>)]| -> Points {
-            run.iter().filter_map(|(second, value)| Some((*second, (**value)?))).collect()
-        };
-        runs.map(known).filter(|run| !run.is_empty()).collect()
-    }
-
     fn duration(&self) -> f64 {
         self.seconds.last().copied().filter(|seconds| *seconds > 0.0).unwrap_or(1.0)
     }
@@ -116,14 +105,54 @@ impl Chart<'_> {
     fn top(&self) -> f64 {
         let values = self.values.iter().flatten().copied();
         let peaks = self.peaks.iter().flatten().copied();
-        let highest = values.chain(peaks).fold(0.0, f64::max);
+        let curves = self.curves.iter().flat_map(|curve| curve.values).flatten().copied();
+        let highest = values.chain(peaks).chain(curves).fold(0.0, f64::max);
         if highest > 0.0 { highest * 1.08 } else { 1.0 }
     }
+}
 
-    fn labelled(&self, svg: &str) -> String {
-        let label = maud::html! { (self.label) }.into_string();
-        svg.replacen("<svg ", &format!("<svg role=\"img\" aria-label=\"{label}\" "), 1)
+/// An area to draw on.
+pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+/// How a drawing ended; into a string it does not fail.
+pub(super) type Drawn<'a> =
+    Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
+
+/// A drawing as an `svg` element, with what it shows for readers who cannot see it.
+pub(super) fn svg(label: &str, draw: impl for<'a> FnOnce(&Area<'a>) -> Drawn<'a>) -> String {
+    let mut svg = String::new();
+    {
+        let area = SVGBackend::with_string(&mut svg, (SIZE.0 * FINE, SIZE.1 * FINE));
+        draw(&area.into_drawing_area()).expect("drawing into a string cannot fail");
     }
+    let label = maud::html! { (label) }.into_string();
+    svg.replacen("<svg ", &format!("<svg role=\"img\" aria-label=\"{label}\" "), 1)
+}
+
+/// A chart with room for its labels.
+pub(super) fn framed<'a, 'b>(area: &'a Area<'b>) -> ChartBuilder<'a, 'b, SVGBackend<'b>> {
+    let mut chart = ChartBuilder::on(area);
+    chart
+        .margin_top(8 * FINE)
+        .margin_right(14 * FINE)
+        .x_label_area_size(22 * FINE)
+        .y_label_area_size(46 * FINE);
+    chart
+}
+
+/// How labels are written.
+pub(super) fn text() -> TextStyle<'static> {
+    // The library divides a size by 1.24 before it writes it.
+    ("sans-serif", f64::from(TEXT_SIZE * FINE) * 1.24).into_font().color(&TEXT)
+}
+
+/// Values without their gaps, each run of neighbours apart.
+fn runs(seconds: &[f64], values: &[Option<f64>]) -> Vec<Points> {
+    let points: Vec<_> = seconds.iter().copied().zip(values).collect();
+    let runs = points.split(|(_, value)| value.is_none());
+    let known = |run: &[(f64, &Option<f64>)]| -> Points {
+        run.iter().filter_map(|(second, value)| Some((*second, (**value)?))).collect()
+    };
+    runs.map(known).filter(|run| !run.is_empty()).collect()
 }
 
 /// What lies before an instant, up to the first point after it, and what lies after.
@@ -146,7 +175,7 @@ fn steps(seconds: &[f64], values: &[f64]) -> Points {
 }
 
 /// An axis label with as many digits as the axis needs.
-fn tick(value: f64, top: f64) -> String {
+pub(super) fn tick(value: f64, top: f64) -> String {
     if top >= 20_000.0 {
         let thousands = value / 1000.0;
         return match thousands.fract() == 0.0 {
@@ -177,6 +206,7 @@ mod tests {
             seconds: &SECONDS,
             values,
             peaks: None,
+            curves: Vec::new(),
             full_from: 0.0,
             label: "a < b & \"c\"".to_owned(),
         }
@@ -185,7 +215,7 @@ mod tests {
     #[test]
     fn a_gap_divides_the_line() {
         let chart = chart(vec![None, Some(1.0), None, Some(2.0)]);
-        assert_eq!(chart.runs(), [vec![(0.1, 1.0)], vec![(0.3, 2.0)]]);
+        assert_eq!(runs(chart.seconds, &chart.values), [vec![(0.1, 1.0)], vec![(0.3, 2.0)]]);
         assert_eq!(chart.to_svg().matches("<circle").count(), 2);
     }
 
@@ -205,6 +235,8 @@ mod tests {
     fn every_colour_of_a_chart_is_themed_by_the_style_sheet() {
         let mut chart = chart(vec![Some(1.0); 4]);
         chart.peaks = Some(vec![2.0; 4]);
+        let values = [Some(3.0); 4];
+        chart.curves = vec![Curve { seconds: chart.seconds, values: &values, colour: THIRD }];
         let style = include_str!("style.css");
         let svg = chart.to_svg();
         for colour in svg.split("=\"#").skip(1).map(|rest| &rest[..6]) {

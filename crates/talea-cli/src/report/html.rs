@@ -3,11 +3,10 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::metrics::{self, Key, Metric};
 use super::pairs::{self, Pair};
-use super::seen;
 use super::table::in_words;
-use crate::figures::{NONE, bytes, counted, measured, measured_or_none, whole, whole_or_none};
+use super::{analysis, case, provenance, rounds, seen, throughput, witness};
+use crate::figures::{NONE, counted, measured, measured_or_none, whole, whole_or_none};
 use crate::study::{Finding, Study};
 
 /// The whole report as one HTML file.
@@ -26,6 +25,7 @@ pub fn page(study: &Study) -> String {
             body {
                 main {
                     (opening(study))
+                    (what_it_says(study))
                     section {
                         h2 { "All cases" }
                         (table(&study.cases))
@@ -41,8 +41,11 @@ pub fn page(study: &Study) -> String {
                             div.pairs { @for pair in &pairs { (pair_table(pair)) } }
                         }
                     }
-                    @for finding in &study.cases { (case(finding)) }
-                    (provenance(study))
+                    (against_clients(&study.cases))
+                    (witness::section(&study.cases))
+                    (rounds::section(&study.cases))
+                    @for finding in &study.cases { (case::section(finding)) }
+                    (provenance::section(study))
                 }
             }
         }
@@ -52,26 +55,41 @@ pub fn page(study: &Study) -> String {
 
 fn opening(study: &Study) -> Markup {
     let total: u64 = study.cases.iter().map(|finding| finding.client.requests_sent).sum();
+    let received = |finding: &Finding| seen(finding).requests_received.is_some();
+    let compared = study.cases.iter().all(received);
     let wrong: Vec<String> = study.cases.iter().flat_map(in_words).collect();
     html! {
         header {
             p.eyebrow { "Talea load study" }
             h1 { "How the API behaves as clients pile up" }
             p.lead {
-                "In each case " b { "N" } " concurrent clients run " b { "M" } " times the sequence \
-                 create, list, get, update, delete against an API in a process of its own, each \
-                 waiting for its answer before it sends the next request: "
-                b { "T = N · M · 5" } " requests. The database is emptied before each case. The \
-                 server's numbers are read from its own metrics, the clients' numbers from the \
+                "In each case clients run " b { (study.scenario) } ": " (study.steps.join(", "))
+                @if study.started {
+                    ", against a service in a process of its own (" code { (study.subject) } "). "
+                } @else {
+                    ", against " code { (study.subject) } ". "
+                }
+                @if study.cases.iter().any(|case| case.iterations.is_some()) {
+                    b { "N" } " clients run it " b { "M" } " times each, and each waits for its \
+                     answer before it sends the next request: " b { "T = N · M · " (study.steps.len()) }
+                    " requests. "
+                }
+                @if study.emptied { "The database is emptied before each case. " }
+                "The server's numbers are read from its own metrics, the clients' numbers from the \
                  clients; neither is reckoned from the other."
             }
             @if wrong.is_empty() {
                 p.verdict.good {
                     span.mark aria-hidden="true" { "✓" }
                     span {
-                        b { (counted(total, "request")) " sent and received, none failed." }
-                        " Clients and server agree in every case. "
-                        (scrapes(study))
+                        @if compared {
+                            b { (counted(total, "request")) " sent and received, none failed." }
+                            " Clients and server agree in every case. "
+                            (scrapes(study))
+                        } @else {
+                            b { (counted(total, "request")) " sent, none failed." }
+                            " The service has no metrics that would say what it received."
+                        }
                     }
                 }
             } @else {
@@ -119,7 +137,7 @@ fn table(findings: &[Finding]) -> Markup {
                 tbody {
                     @for finding in findings {
                         tr {
-                            th scope="row" { a href=(format!("#{}", anchor(finding))) { (finding.id) } }
+                            th scope="row" { a href=(format!("#{}", case::anchor(finding))) { (finding.id) } }
                             td.first { (whole(finding.clients)) }
                             td { (whole_or_none(finding.iterations)) }
                             td.first { (whole(finding.client.requests_sent)) }
@@ -136,6 +154,58 @@ fn table(findings: &[Finding]) -> Markup {
                             td { (measured_or_none(finding.client.p99_ms)) }
                             td.first { (whole_or_none(seen(finding).peak_additional_tasks)) }
                             td { (whole_or_none(seen(finding).peak_ready_tasks)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What the numbers say; nothing where they say nothing.
+fn what_it_says(study: &Study) -> Markup {
+    let sentences = analysis::sentences(study);
+    html! {
+        @if !sentences.is_empty() {
+            section {
+                h2 { "What the numbers say" }
+                div.card.words { @for sentence in &sentences { p { (sentence) } } }
+            }
+        }
+    }
+}
+
+/// Throughput and response time against the number of clients.
+fn against_clients(cases: &[Finding]) -> Markup {
+    let cases = throughput::by_clients(cases);
+    let rate =
+        throughput::chart(&cases, "Requests a second against the number of clients.", |case| {
+            case.client.mean_rate
+        });
+    let p50 =
+        throughput::chart(&cases, "Median response time against the number of clients.", |case| {
+            case.client.p50_ms
+        });
+    let p99 =
+        throughput::chart(&cases, "p99 response time against the number of clients.", |case| {
+            case.client.p99_ms
+        });
+    let charts = [
+        ("Requests a second", "mean of a case, by its clients", rate),
+        ("Median response time", "ms at the clients, by their number", p50),
+        ("p99 response time", "ms at the clients, by their number", p99),
+    ];
+    html! {
+        @if charts.iter().any(|(.., chart)| chart.is_some()) {
+            section {
+                h2 { "Against the number of clients" }
+                div.grid {
+                    @for (title, unit, chart) in charts {
+                        @if let Some(chart) = chart {
+                            figure.card {
+                                figcaption { span { b { (title) } span.unit { (unit) } } }
+                                (PreEscaped(chart))
+                            }
                         }
                     }
                 }
@@ -188,107 +258,7 @@ fn pair_table(pair: &Pair<'_>) -> Markup {
                     }
                 }
             }
-        }
-    }
-}
-
-fn case(finding: &Finding) -> Markup {
-    html! {
-        section.case id=(anchor(finding)) {
-            h2 {
-                span.badge { (finding.id) }
-                (finding.model)
-            }
-            @for line in in_words(finding) { p.wrong { (line) } }
-            div.grid {
-                (facts(finding))
-                @for metric in metrics::of(finding, &seen(finding)) { (figure(&metric)) }
-            }
-        }
-    }
-}
-
-fn facts(finding: &Finding) -> Markup {
-    let milliseconds = |number| format!("{} ms", measured_or_none(number));
-    let facts = [
-        ("Requests sent", whole(finding.client.requests_sent)),
-        ("Requests received", whole_or_none(seen(finding).requests_received)),
-        ("Failed", whole(finding.client.failed)),
-        ("Client time", format!("{} s", measured(finding.client.seconds))),
-        ("Mean rate", format!("{} req/s", measured_or_none(finding.client.mean_rate))),
-        (
-            "p50, p99 at the clients",
-            format!(
-                "{}, {}",
-                measured_or_none(finding.client.p50_ms),
-                milliseconds(finding.client.p99_ms)
-            ),
-        ),
-        ("Server CPU", format!("{} s", measured_or_none(seen(finding).cpu_seconds))),
-    ];
-    html! {
-        dl.card.facts {
-            @for (name, value) in facts { div { dt { (name) } dd { (value) } } }
-        }
-    }
-}
-
-fn figure(metric: &Metric<'_>) -> Markup {
-    html! {
-        figure.card {
-            figcaption {
-                span { b { (metric.title) } span.unit { (metric.unit) } }
-                span.headline { (metric.headline) }
-            }
-            (PreEscaped(metric.chart.to_svg()))
-            @match metric.key {
-                Some(Key::NowAndPeak) => {
-                    p.key { span.thick {} "when sampled" span.peak {} "most so far" }
-                }
-                Some(Key::FullAndShorter) => {
-                    p.key { span.thick {} "over 2 s" span.thin {} "over less, at the beginning" }
-                }
-                Some(Key::ShorterAlone) => {
-                    p.key { span.thin {} "over less: the case is shorter than 2 s" }
-                }
-                None => {}
-            }
-        }
-    }
-}
-
-fn provenance(study: &Study) -> Markup {
-    let machine = &study.machine;
-    let memory = machine.memory_bytes.map_or(NONE.to_owned(), bytes);
-    let rows = [
-        ("Processor", format!("{}, {}", machine.cpu_model, counted(machine.cores, "core"))),
-        ("Memory", memory),
-        ("System", format!("{}, {}, {}", machine.os, machine.kernel, machine.architecture)),
-        ("Talea", format!("{}, {} build", study.versions.talea, study.versions.build)),
-        ("API", study.versions.subject.clone()),
-        ("Begun", study.begun.clone()),
-        (
-            "Sampled",
-            format!(
-                "every {} ms and at the end of each case, {} in all",
-                study.sampled_every_ms,
-                counted(study.scrapes, "scrape")
-            ),
-        ),
-    ];
-    html! {
-        section {
-            h2 { "Where this comes from" }
-            dl.card.provenance {
-                @for (name, value) in rows { div { dt { (name) } dd { (value) } } }
-                div { dt { "Again" } dd { code { (study.command) } } }
-            }
-            p.note {
-                "Clients and server share the machine. Response times at the clients run from the \
-                 start of a request to the end of the answer's body, without connecting; those of \
-                 the server are its own measurement. All numbers and series are in "
-                code { "report.json" } "."
-            }
+            @if let Some(words) = pair.in_words() { p.note { (words) } }
         }
     }
 }
@@ -296,8 +266,4 @@ fn provenance(study: &Study) -> Markup {
 fn case_list(study: &Study) -> String {
     let ids: Vec<&str> = study.cases.iter().map(|finding| finding.id.as_str()).collect();
     ids.join(", ")
-}
-
-fn anchor(finding: &Finding) -> String {
-    format!("case-{}", finding.id)
 }

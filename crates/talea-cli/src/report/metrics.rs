@@ -1,7 +1,7 @@
-//! The five metrics of a case, each as a titled chart.
+//! The metrics of a case over time, each as a titled chart.
 
-use super::chart::Chart;
-use crate::figures::{measured_or_none, whole_or_none};
+use super::chart::{Chart, Curve, PEAK, THIRD};
+use crate::figures::{NONE, bytes, measured_or_none, whole_or_none};
 use crate::study::{Finding, Server, WINDOW};
 
 /// A chart with its words.
@@ -24,21 +24,66 @@ pub(super) enum Key {
     FullAndShorter,
     /// Over less than a window, because the whole case is shorter.
     ShorterAlone,
+    /// Quantiles of the clients, and whether the server's mean is beside them.
+    BothSides {
+        /// Whether the server tells it.
+        server: bool,
+    },
+    /// Connections in use, and requests that wait for one.
+    UsedAndPending,
 }
 
-/// The metrics of a case that the server tells.
-pub(super) fn of<'a>(finding: &Finding, server: &'a Server) -> Vec<Metric<'a>> {
+/// All that there is of a case over time.
+pub(super) fn of(finding: &Finding) -> Vec<Metric<'_>> {
+    let mut all = vec![both_sides(finding)];
+    all.extend(finding.server.iter().flat_map(|server| of_server(finding, server)));
+    all.retain(|metric| metric.chart.values.iter().any(Option::is_some));
+    all
+}
+
+/// The clients' quantiles, and the server's mean.
+fn both_sides(finding: &Finding) -> Metric<'_> {
+    let (title, unit) = ("Response time, both sides", "ms, over time");
+    let times = &finding.client.times;
+    let server = finding.server.as_ref().map(|server| &server.series);
+    let server = server.filter(|series| !series.mean_response_ms_2s.is_empty());
+    let mut curves = vec![Curve { seconds: &times.seconds, values: &times.p99_ms, colour: PEAK }];
+    curves.extend(server.map(|series| Curve {
+        seconds: &series.seconds,
+        values: &series.mean_response_ms_2s,
+        colour: THIRD,
+    }));
+    let headline = format!(
+        "p50 {}, p99 {}",
+        measured_or_none(finding.client.p50_ms),
+        measured_or_none(finding.client.p99_ms)
+    );
+    let label = format!("Case {}: {title} over time. {headline}.", finding.id);
+    let chart = Chart {
+        seconds: &times.seconds,
+        values: times.p50_ms.clone(),
+        peaks: None,
+        curves,
+        full_from: 0.0,
+        label,
+    };
+    let key = Some(Key::BothSides { server: server.is_some() });
+    Metric { title, unit, headline, chart, key }
+}
+
+/// What the server tells.
+fn of_server<'a>(finding: &Finding, server: &'a Server) -> Vec<Metric<'a>> {
     let series = &server.series;
     let (additional, ready) = (server.peak_additional_tasks, server.peak_ready_tasks);
     let metric = |title, unit, headline: String, values: &[Option<f64>], key, peaks: &[_]| {
         let label = format!("Case {}: {title} over time. {headline}.", finding.id);
         let full_from = match key {
             Some(Key::FullAndShorter | Key::ShorterAlone) => WINDOW.as_secs_f64(),
-            Some(Key::NowAndPeak) | None => 0.0,
+            _ => 0.0,
         };
         let peaks = (!peaks.is_empty()).then(|| known(peaks));
-        let values = values.to_vec();
-        let chart = Chart { seconds: &series.seconds, values, peaks, full_from, label };
+        let (seconds, values) = (&series.seconds[..], values.to_vec());
+        let chart = Chart { seconds, values, peaks, curves: Vec::new(), full_from, label };
         Metric { title, unit, headline, chart, key }
     };
     let lasted = series.seconds.last().copied().unwrap_or_default();
@@ -46,7 +91,7 @@ pub(super) fn of<'a>(finding: &Finding, server: &'a Server) -> Vec<Metric<'a>> {
         true => Key::ShorterAlone,
         false => Key::FullAndShorter,
     };
-    let all = [
+    let mut all = vec![
         metric(
             "Requests received",
             "since the case began",
@@ -87,8 +132,49 @@ pub(super) fn of<'a>(finding: &Finding, server: &'a Server) -> Vec<Metric<'a>> {
             Some(Key::NowAndPeak),
             &series.ready_tasks_peak,
         ),
+        metric(
+            "Requests in flight",
+            "begun, not ended",
+            format!("peak {}", whole_or_none(server.peak_in_flight)),
+            &series.in_flight,
+            None,
+            &[],
+        ),
+        metric(
+            "Server CPU",
+            "cores, over the last 2 s",
+            format!("{} s in all", measured_or_none(server.cpu_seconds)),
+            &series.cpu_cores_2s,
+            Some(window),
+            &[],
+        ),
+        metric(
+            "Server memory",
+            "MiB",
+            format!("peak {}", server.peak_memory_bytes.map_or(NONE.to_owned(), bytes)),
+            &mebibytes(&series.memory_bytes),
+            None,
+            &[],
+        ),
     ];
-    all.into_iter().filter(|metric| !metric.chart.values.is_empty()).collect()
+    let mut pool = metric(
+        "Database pool",
+        "connections, and requests that wait for one",
+        format!("at most {} wait", whole_or_none(server.peak_pool_pending)),
+        &series.pool_used,
+        Some(Key::UsedAndPending),
+        &[],
+    );
+    if !series.pool_pending.is_empty() {
+        let (seconds, values) = (&series.seconds[..], &series.pool_pending[..]);
+        pool.chart.curves.push(Curve { seconds, values, colour: PEAK });
+    }
+    all.push(pool);
+    all
+}
+
+fn mebibytes(column: &[Option<f64>]) -> Vec<Option<f64>> {
+    column.iter().map(|bytes| bytes.map(|bytes| bytes / (1024.0 * 1024.0))).collect()
 }
 
 /// A high-water mark; where there is none yet, it is 0.

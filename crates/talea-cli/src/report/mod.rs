@@ -1,13 +1,20 @@
 //! What a study found, for people and programs: the table on the screen, `report.json`, and
 //! `report.html`, which is one file that needs no network and no script.
 
+mod analysis;
+mod case;
 mod chart;
 mod comparison;
 mod folder;
+mod heat;
 mod html;
 mod metrics;
 mod pairs;
+mod provenance;
+mod rounds;
 mod table;
+mod throughput;
+mod witness;
 
 pub use self::comparison::comparison_page;
 pub use self::folder::{Folder, Written};

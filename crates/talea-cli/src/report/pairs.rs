@@ -37,14 +37,17 @@ pub(super) struct Row {
 
 impl Pair<'_> {
     /// What the two cases are compared by.
-    pub(super) fn rows(&self) -> [Row; 6] {
+    pub(super) fn rows(&self) -> Vec<Row> {
         let Self { many, few } = self;
         let (by_many, by_few) = (seen(many), seen(few));
         let counts = |one: Option<u64>| one.map(|count| count as f64);
-        [
+        let all = [
             Row::of("Client time, s", Some(many.client.seconds), Some(few.client.seconds)),
-            Row::of("Mean response time, ms", by_many.mean_response_ms, by_few.mean_response_ms),
+            Row::of("Requests a second", many.client.mean_rate, few.client.mean_rate),
+            Row::of("Median response time, ms", many.client.p50_ms, few.client.p50_ms),
+            Row::of("Mean at the server, ms", by_many.mean_response_ms, by_few.mean_response_ms),
             Row::of("p99 response time, ms", many.client.p99_ms, few.client.p99_ms),
+            Row::of("p99.9 response time, ms", many.client.p999_ms, few.client.p999_ms),
             Row::of("Server CPU, s", by_many.cpu_seconds, by_few.cpu_seconds),
             Row::of(
                 "Additional tasks, peak",
@@ -56,7 +59,38 @@ impl Pair<'_> {
                 counts(by_many.peak_ready_tasks),
                 counts(by_few.peak_ready_tasks),
             ),
-        ]
+            Row::of(
+                "Waiting for the database, peak",
+                counts(by_many.peak_pool_pending),
+                counts(by_few.peak_pool_pending),
+            ),
+            Row::of(
+                "Server memory, MiB, peak",
+                by_many.peak_memory_bytes.map(mebibytes),
+                by_few.peak_memory_bytes.map(mebibytes),
+            ),
+        ];
+        all.into_iter().filter(|row| row.many != NONE || row.few != NONE).collect()
+    }
+
+    /// What the distribution changed, in words; none where one of the cases has no answers.
+    pub(super) fn in_words(&self) -> Option<String> {
+        let Self { many, few } = self;
+        let (waited, before) = (many.client.p50_ms?, few.client.p50_ms.filter(|ms| *ms > 0.0)?);
+        let seconds = (many.client.seconds, few.client.seconds);
+        Some(format!(
+            "With {} times as many clients and the same requests, {} took {} times as long as {} \
+             ({} s and {} s), and its median answer {} times ({} ms and {} ms).",
+            measured(many.clients as f64 / few.clients as f64),
+            many.id,
+            measured(seconds.0 / seconds.1),
+            few.id,
+            measured(seconds.0),
+            measured(seconds.1),
+            measured(waited / before),
+            measured(waited),
+            measured(before),
+        ))
     }
 }
 
@@ -69,6 +103,10 @@ impl Row {
             times: times(many, few),
         }
     }
+}
+
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / (1024.0 * 1024.0)
 }
 
 /// How many times the second number the first one is: `1.42×`.

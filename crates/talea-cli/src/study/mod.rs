@@ -51,6 +51,8 @@ pub struct Study {
     pub cases: Vec<Finding>,
     /// Where the service was, in words.
     pub subject: String,
+    /// Whether the study started it, so that both share the machine.
+    pub started: bool,
     /// What each client requested: the scenario's name.
     pub scenario: String,
     /// The names of its steps.
@@ -140,6 +142,7 @@ pub async fn run(design: &Design, meters: &Meters, mut stop: Stop) -> Result<End
             untold: course.untold().to_vec(),
             cases: course.into_findings(),
             subject: design.service.to_string(),
+            started: matches!(design.service, Service::Program(_)),
             scenario: design.scenario.name.clone(),
             steps: design.scenario.steps.iter().map(|step| step.name.clone()).collect(),
             protocol: design.protocol.to_string(),

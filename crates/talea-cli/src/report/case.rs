@@ -1,0 +1,191 @@
+//! The section of one case.
+
+use maud::{Markup, PreEscaped, html};
+
+use super::heat;
+use super::metrics::{self, Key, Metric};
+use super::table::in_words;
+use crate::figures::{NONE, measured, measured_or_none, whole, whole_or_none};
+use crate::study::{Clients, Finding, Server};
+
+/// All that was found in a case.
+pub(super) fn section(finding: &Finding) -> Markup {
+    let server = finding.server.as_ref();
+    html! {
+        section.case id=(anchor(finding)) {
+            h2 { span.badge { (finding.id) } (finding.model) }
+            @for line in in_words(finding) { p.wrong { (line) } }
+            div.grid {
+                (facts(finding))
+                (percentiles(&finding.client, server))
+                (heat_map(finding))
+                @for metric in metrics::of(finding) { (figure(&metric)) }
+                (answers(&finding.client))
+            }
+        }
+    }
+}
+
+/// Where links to the case lead.
+pub(super) fn anchor(finding: &Finding) -> String {
+    format!("case-{}", finding.id.replace(['/', ':'], "-"))
+}
+
+fn facts(finding: &Finding) -> Markup {
+    let client = &finding.client;
+    let mut facts = vec![
+        ("Requests sent", whole(client.requests_sent)),
+        ("Failed", whole(client.failed)),
+        ("Client time", format!("{} s", measured(client.seconds))),
+        ("Mean rate", format!("{} req/s", measured_or_none(client.mean_rate))),
+        (
+            "Connections",
+            match client.reconnects {
+                0 => whole(client.connections),
+                again => format!("{}, {} anew", whole(client.connections), whole(again)),
+            },
+        ),
+        ("Generator", format!("{} cores", measured(client.generator_cores))),
+    ];
+    if let Some(server) = &finding.server {
+        facts.insert(1, ("Requests received", whole_or_none(server.requests_received)));
+        facts.push(("Server CPU", format!("{} s", measured_or_none(server.cpu_seconds))));
+        if let Some((waited, connections)) = server.peak_pool_pending.zip(server.pool_max) {
+            let told = format!("{} of {}", whole(waited), whole(connections));
+            facts.push(("Waited for a connection, peak", told));
+        }
+    }
+    html! {
+        dl.card.facts {
+            @for (name, value) in facts { div { dt { (name) } dd { (value) } } }
+        }
+    }
+}
+
+/// Response times at the clients, with the server's beside them.
+fn percentiles(client: &Clients, server: Option<&Server>) -> Markup {
+    let of = |value: fn(&Server) -> Option<f64>| server.and_then(value);
+    let rows = [
+        ("mean", client.mean_ms, of(|server| server.mean_response_ms)),
+        ("p50", client.p50_ms, of(|server| server.p50_ms)),
+        ("p90", client.p90_ms, None),
+        ("p99", client.p99_ms, of(|server| server.p99_ms)),
+        ("p99.9", client.p999_ms, None),
+        ("p99.99", client.p9999_ms, None),
+        ("longest", client.max_ms, None),
+    ];
+    let longest = client.max_ms.unwrap_or(1.0);
+    html! {
+        div.card.percentiles {
+            table {
+                caption { b { "Response time" } span.unit { "ms" } }
+                thead { tr { th {} th scope="col" { "clients" } th {} th scope="col" { "server" } } }
+                tbody {
+                    @for (name, client, server) in rows {
+                        tr {
+                            th scope="row" { (name) }
+                            td { (measured_or_none(client)) }
+                            td.bar {
+                                @if let Some(ms) = client {
+                                    span style=(format!("width:{:.1}%", share(ms, longest))) {}
+                                }
+                            }
+                            td { @if server.is_some() { (measured_or_none(server)) } @else { (NONE) } }
+                        }
+                    }
+                }
+            }
+            p.note { "Bars are logarithmic. The server's are interpolated in its histogram." }
+        }
+    }
+}
+
+/// How long a bar is, in hundredths: on a logarithmic scale of four powers of ten.
+fn share(ms: f64, longest: f64) -> f64 {
+    const POWERS: f64 = 4.0;
+    ((ms / longest).log10() / POWERS + 1.0).clamp(0.02, 1.0) * 100.0
+}
+
+fn heat_map(finding: &Finding) -> Markup {
+    let times = &finding.client.times;
+    let label = format!("Case {}: how many answers took how long, over time.", finding.id);
+    html! {
+        @if let Some(map) = heat::heat(times, &label) {
+            figure.card {
+                figcaption {
+                    span { b { "Response times" } span.unit { "ms at the clients, logarithmic" } }
+                    span.headline { "longest " (measured_or_none(finding.client.max_ms)) }
+                }
+                (map)
+                (heat::key(times))
+            }
+        }
+    }
+}
+
+fn figure(metric: &Metric<'_>) -> Markup {
+    html! {
+        figure.card {
+            figcaption {
+                span { b { (metric.title) } span.unit { (metric.unit) } }
+                span.headline { (metric.headline) }
+            }
+            (PreEscaped(metric.chart.to_svg()))
+            @match metric.key {
+                Some(Key::NowAndPeak) => {
+                    p.key { span.thick {} "when sampled" span.peak {} "most so far" }
+                }
+                Some(Key::FullAndShorter) => {
+                    p.key { span.thick {} "over 2 s" span.thin {} "over less, at the beginning" }
+                }
+                Some(Key::ShorterAlone) => {
+                    p.key { span.thin {} "over less: the case is shorter than 2 s" }
+                }
+                Some(Key::BothSides { server }) => {
+                    p.key {
+                        span.thick {} "clients, p50" span.peak {} "clients, p99"
+                        @if server { span.third {} "server, mean" }
+                    }
+                }
+                Some(Key::UsedAndPending) => {
+                    p.key { span.thick {} "in use" span.peak {} "requests that wait" }
+                }
+                None => {}
+            }
+        }
+    }
+}
+
+/// Answers by status, and failures by kind.
+fn answers(client: &Clients) -> Markup {
+    html! {
+        div.card.kinds {
+            table {
+                caption { b { "Answers" } span.unit { "by status, and what failed" } }
+                tbody {
+                    @for (status, count) in &client.answers_by_status {
+                        tr { th scope="row" { (status) } td { (whole(*count)) } }
+                    }
+                    @for failure in &client.failures {
+                        tr.wrong { th scope="row" { (failure.kind) } td { (whole(failure.count)) } }
+                    }
+                    @if client.answers_by_status.is_empty() && client.failures.is_empty() {
+                        tr { th scope="row" { "nothing was sent" } td { (NONE) } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_is_as_long_as_its_time_on_a_logarithmic_scale() {
+        assert_eq!(share(100.0, 100.0), 100.0);
+        assert_eq!(share(1.0, 100.0), 50.0);
+        assert_eq!(share(1e-9, 100.0), 2.0, "it can still be seen");
+    }
+}

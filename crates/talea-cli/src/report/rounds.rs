@@ -1,0 +1,57 @@
+//! What several rounds of a study have in common.
+
+use maud::{Markup, html};
+
+use crate::compare::{titled, value};
+use crate::figures::{NONE, counted};
+use crate::statistics::Mean;
+use crate::study::{Finding, Measure};
+
+/// Means with intervals, case by case; nothing of a single round.
+pub(super) fn section(findings: &[Finding]) -> Markup {
+    let rounds = findings.iter().map(|case| case.rounds.len()).max().unwrap_or(0);
+    html! {
+        @if rounds > 1 {
+            section {
+                h2 { "Over " (counted(rounds as u64, "round")) }
+                div.scroll tabindex="0" role="region" aria-label="Means over rounds" {
+                    table.cases {
+                        thead { tr {
+                            th scope="col" { "" }
+                            @for case in findings { th.first scope="col" { (case.id) } }
+                        } }
+                        tbody {
+                            @for (measure, ..) in Measure::ALL {
+                                tr {
+                                    th scope="row" { (titled(measure)) }
+                                    @for case in findings { (mean(case, measure)) }
+                                }
+                            }
+                        }
+                    }
+                }
+                p.note {
+                    "The mean over the rounds, and the interval that holds the true one in 95 of 100 \
+                     such experiments. The rest of the page is of the round whose client time is the \
+                     middle one, or of the first in which something failed."
+                }
+            }
+        }
+    }
+}
+
+fn mean(case: &Finding, measure: Measure) -> Markup {
+    let values = case.rounds.iter().map(|round| round.get(&measure).copied());
+    let mean = values.collect::<Option<Vec<f64>>>().and_then(|values| Mean::of(&values));
+    html! {
+        td.first {
+            @match mean {
+                Some(Mean { mean, low, high }) => {
+                    (value(measure, mean))
+                    span.unit { (value(measure, low.max(0.0))) " to " (value(measure, high)) }
+                }
+                None => { (NONE) }
+            }
+        }
+    }
+}

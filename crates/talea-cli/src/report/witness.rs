@@ -1,0 +1,117 @@
+//! What a Prometheus says beside the study's own samples.
+
+use maud::{Markup, html};
+
+use crate::figures::{NONE, bytes, measured_or_none, whole_or_none};
+use crate::study::{Finding, Server};
+
+/// Both ways side by side; nothing where no Prometheus took part.
+pub(super) fn section(findings: &[Finding]) -> Markup {
+    let both = findings
+        .iter()
+        .filter_map(|case| Some((case, case.server.as_ref()?, case.prometheus.as_ref()?)));
+    let both: Vec<(&Finding, &Server, &Server)> = both.collect();
+    html! {
+        @if !both.is_empty() {
+            section {
+                h2 { "By Prometheus" }
+                p.note {
+                    "The first number of each pair is from the study's own samples, the second from \
+                     what a Prometheus scraped, by the same reckoning."
+                }
+                div.scroll tabindex="0" role="region" aria-label="Both ways side by side" {
+                    table.cases.both {
+                        thead { tr {
+                            th scope="col" { "Case" }
+                            @for (name, _) in NUMBERS { th.first scope="col" colspan="2" { (name) } }
+                        } }
+                        tbody {
+                            @for (case, sampled, scraped) in &both {
+                                tr {
+                                    th scope="row" { (case.id) }
+                                    @for (_, number) in NUMBERS {
+                                        td.first { (number(sampled)) }
+                                        td { (number(scraped)) }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+                (differences(findings))
+                (queries(findings))
+            }
+        }
+    }
+}
+
+type Number = (&'static str, fn(&Server) -> String);
+
+const NUMBERS: [Number; 7] = [
+    ("Received", |server| whole_or_none(server.requests_received)),
+    ("Peak req/s, 2 s", |server| measured_or_none(server.peak_rate_2s)),
+    ("Mean, ms", |server| measured_or_none(server.mean_response_ms)),
+    ("Additional tasks", |server| whole_or_none(server.peak_additional_tasks)),
+    ("Ready tasks", |server| whole_or_none(server.peak_ready_tasks)),
+    ("CPU, s", |server| measured_or_none(server.cpu_seconds)),
+    ("Memory", |server| server.peak_memory_bytes.map_or(NONE.to_owned(), bytes)),
+];
+
+fn differences(findings: &[Finding]) -> Markup {
+    let lines = findings.iter().flat_map(|case| {
+        case.differences.iter().map(move |words| format!("Case {}. {words}", case.id))
+    });
+    let lines: Vec<String> = lines.collect();
+    html! {
+        @if lines.is_empty() {
+            p.note {
+                "They differ nowhere by more than the second between two of Prometheus' scrapes \
+                 explains."
+            }
+        } @else {
+            @for line in lines { p.wrong { (line) } }
+        }
+    }
+}
+
+fn queries(findings: &[Finding]) -> Markup {
+    let Some(most) = findings.iter().map(|case| &case.queries).max_by_key(|all| all.len()) else {
+        return html! {};
+    };
+    html! {
+        h3 { "The queries of appendix E" }
+        div.scroll tabindex="0" role="region" aria-label="The queries of appendix E" {
+            table.cases.queries {
+                thead { tr {
+                    th scope="col" { "" }
+                    @for case in findings { th.first scope="col" { (case.id) } }
+                } }
+                tbody {
+                    @for (n, query) in most.iter().enumerate() {
+                        tr {
+                            th scope="row" {
+                                (query.title)
+                                @if !query.unit.is_empty() { ", " (query.unit) }
+                                code.unit { (query.query) }
+                            }
+                            @for case in findings {
+                                td.first {
+                                    @if let Some(query) = case.queries.get(n) {
+                                        (measured_or_none(query.found))
+                                        span.unit { (measured_or_none(query.sampled)) }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        p.note {
+            "Below each number is what the study's samples say. " code { "increase()" } " and "
+            code { "rate()" } " extrapolate to the edges of their window; a window of 2 s sees two \
+            or three scrapes; a peak between two scrapes is not seen. The time in a query is that \
+            of its own case."
+        }
+    }
+}
