@@ -34,6 +34,14 @@ pub fn measured(number: f64) -> String {
     format!("{number:.decimals$}")
 }
 
+/// A number that may be a count: [`whole`] where it is one, else [`measured`].
+pub fn plain(number: f64) -> String {
+    match number.fract() == 0.0 && (0.0..1e15).contains(&number) {
+        true => whole(number as u64),
+        false => measured(number),
+    }
+}
+
 /// [`measured`], or a dash where there is no number.
 pub fn measured_or_none(number: Option<f64>) -> String {
     number.map_or_else(|| NONE.to_owned(), measured)
@@ -86,6 +94,14 @@ mod tests {
         assert_eq!(measured(4213.4), "4,213");
         assert_eq!(measured(-4213.4), "-4,213");
         assert_eq!(measured(f64::NAN), NONE);
+    }
+
+    #[test]
+    fn counts_have_no_decimals() {
+        assert_eq!(plain(20.0), "20");
+        assert_eq!(plain(0.0), "0");
+        assert_eq!(plain(20.5), "20.5");
+        assert_eq!(plain(f64::NAN), NONE);
     }
 
     #[test]

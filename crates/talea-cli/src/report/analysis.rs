@@ -13,6 +13,8 @@ const NO_MORE: f64 = 1.1;
 const IN_PROPORTION: f64 = 0.5;
 /// How much time per request may differ for it to be the same.
 const THE_SAME: f64 = 1.25;
+/// What is over sooner, in seconds, is over before it has come to its pace.
+const TOO_SHORT: f64 = 0.2;
 /// What share of the processors' time is all of it.
 const BUSY: f64 = 0.85;
 
@@ -41,7 +43,8 @@ struct Level<'a> {
 
 fn levels<'a>(cases: &[&'a Finding]) -> Vec<Level<'a>> {
     let level = |run: &[&'a Finding]| {
-        let known = run.iter().filter_map(|case| {
+        let long = run.iter().filter(|case| case.client.seconds >= TOO_SHORT);
+        let known = long.filter_map(|case| {
             let (rate, p50) = (case.client.mean_rate?, case.client.p50_ms?);
             Some(Level { clients: case.clients as f64, case, rate, p50 })
         });
@@ -98,12 +101,15 @@ fn knee(cases: &[&Finding]) -> Option<String> {
 /// The first step at which more clients made no more requests and waited instead.
 fn queues(cases: &[&Finding]) -> Option<String> {
     let levels = levels(cases);
-    let step = levels.windows(2).find(|pair| {
+    let step = levels.windows(2).enumerate().find(|(at, pair)| {
+        let enough = pair[0].rate * NO_MORE;
         let more = pair[1].clients / pair[0].clients;
         let longer = pair[1].p50 / pair[0].p50;
-        pair[1].rate / pair[0].rate < NO_MORE && longer > (more * IN_PROPORTION).max(NO_MORE)
+        // Not where still more clients do make more requests.
+        levels[at + 1..].iter().all(|level| level.rate < enough)
+            && longer > (more * IN_PROPORTION).max(NO_MORE)
     })?;
-    let [before, after] = step else { return None };
+    let (_, [before, after]) = step else { return None };
     Some(format!(
         "Requests queue from between {} and {} on: {} times as many clients ({}, {}) made {} times \
          as many requests a second, and the median response time was {} times as long.",
@@ -187,18 +193,17 @@ fn processors(study: &Study) -> Option<String> {
         let server = case.server.as_ref()?.cpu_seconds? / case.client.seconds;
         Some((server, case.client.generator_cores))
     };
-    // What is shorter than half a second is over before the processors are busy.
-    let long = study.cases.iter().filter(|case| case.client.seconds >= 0.5);
+    let long = study.cases.iter().filter(|case| case.client.seconds >= TOO_SHORT);
     let known = long.filter_map(|case| Some((case, share(case)?)));
     let sum = |(_, (server, clients)): &(&Finding, (f64, f64))| server + clients;
     let (case, (server, clients)) = known.max_by(|one, other| sum(one).total_cmp(&sum(other)))?;
     let all = (server + clients) / cores;
     let verdict = match all >= BUSY {
-        true => "Server and clients used up the processors that they share",
-        false => "Server and clients left some of the processors' time",
+        true => "Server and clients used up the processors that they share: in",
+        false => "In",
     };
     Some(format!(
-        "{verdict}: in {} the server used {} and the clients {} of {}, {} % together.",
+        "{verdict} {} the server used {} and the clients {} of {}, {} % together.",
         case.id,
         measured(server),
         measured(clients),
@@ -285,7 +290,7 @@ mod tests {
 
     fn five() -> Vec<Finding> {
         vec![
-            case("A", 10, 9_000.0, 1.0, 1_000),
+            case("A", 10, 12_000.0, 1.0, 1_000), // over in 83 ms
             case("B", 100, 10_400.0, 12.0, 10_000),
             case("C", 1000, 8_500.0, 104.0, 100_000),
             case("D", 20, 10_300.0, 2.0, 10_000),
@@ -322,11 +327,21 @@ mod tests {
     #[test]
     fn throughput_that_still_grows_has_no_knee_and_no_queue() {
         let told = told(vec![
-            case("a", 1, 100.0, 10.0, 100),
-            case("b", 2, 200.0, 10.0, 100),
-            case("c", 4, 400.0, 10.0, 100),
+            case("a", 1, 100.0, 10.0, 1_000),
+            case("b", 2, 200.0, 10.0, 1_000),
+            case("c", 4, 400.0, 10.0, 1_000),
         ]);
         assert!(told.contains("Throughput grew with the clients to the end"), "{told}");
+        assert!(!told.contains("queue"), "{told}");
+    }
+
+    #[test]
+    fn a_case_that_was_slow_for_once_is_no_queue() {
+        let told = told(vec![
+            case("a", 10, 1_000.0, 1.0, 1_000),
+            case("b", 20, 900.0, 2.0, 1_000),
+            case("c", 100, 1_500.0, 7.0, 1_000),
+        ]);
         assert!(!told.contains("queue"), "{told}");
     }
 

@@ -5,8 +5,8 @@ use maud::{Markup, PreEscaped, html};
 use super::heat;
 use super::metrics::{self, Key, Metric};
 use super::table::in_words;
-use crate::figures::{NONE, measured, measured_or_none, whole, whole_or_none};
-use crate::study::{Clients, Finding, Server};
+use crate::figures::{NONE, counted, measured, measured_or_none, whole, whole_or_none};
+use crate::study::{Between, Clients, Finding, Server};
 
 /// All that was found in a case.
 pub(super) fn section(finding: &Finding) -> Markup {
@@ -51,8 +51,8 @@ fn facts(finding: &Finding) -> Markup {
         facts.insert(1, ("Requests received", whole_or_none(server.requests_received)));
         facts.push(("Server CPU", format!("{} s", measured_or_none(server.cpu_seconds))));
         if let Some((waited, connections)) = server.peak_pool_pending.zip(server.pool_max) {
-            let told = format!("{} of {}", whole(waited), whole(connections));
-            facts.push(("Waited for a connection, peak", told));
+            let told = format!("{}, for {}", whole(waited), counted(connections, "connection"));
+            facts.push(("Waiting at once", told));
         }
     }
     html! {
@@ -64,12 +64,14 @@ fn facts(finding: &Finding) -> Markup {
 
 /// Response times at the clients, with the server's beside them.
 fn percentiles(client: &Clients, server: Option<&Server>) -> Markup {
-    let of = |value: fn(&Server) -> Option<f64>| server.and_then(value);
+    let mean = server.and_then(|server| server.mean_response_ms).map(measured);
+    let p50 = server.and_then(|server| server.p50_ms).map(between);
+    let p99 = server.and_then(|server| server.p99_ms).map(between);
     let rows = [
-        ("mean", client.mean_ms, of(|server| server.mean_response_ms)),
-        ("p50", client.p50_ms, of(|server| server.p50_ms)),
+        ("mean", client.mean_ms, mean),
+        ("p50", client.p50_ms, p50),
         ("p90", client.p90_ms, None),
-        ("p99", client.p99_ms, of(|server| server.p99_ms)),
+        ("p99", client.p99_ms, p99),
         ("p99.9", client.p999_ms, None),
         ("p99.99", client.p9999_ms, None),
         ("longest", client.max_ms, None),
@@ -90,14 +92,30 @@ fn percentiles(client: &Clients, server: Option<&Server>) -> Markup {
                                     span style=(format!("width:{:.1}%", share(ms, longest))) {}
                                 }
                             }
-                            td { @if server.is_some() { (measured_or_none(server)) } @else { (NONE) } }
+                            td { (server.as_deref().unwrap_or(NONE)) }
                         }
                     }
                 }
             }
-            p.note { "Bars are logarithmic. The server's are interpolated in its histogram." }
+            p.note {
+                "Bars are logarithmic. Of the server's own percentiles its histogram tells the \
+                 bucket."
+            }
         }
     }
+}
+
+/// `10–25`.
+fn between(range: Between) -> String {
+    match range.high {
+        Some(high) => format!("{}–{}", short(range.low), short(high)),
+        None => format!("above {}", short(range.low)),
+    }
+}
+
+/// A threshold as it was written.
+fn short(ms: f64) -> String {
+    ((ms * 1e6).round() / 1e6).to_string()
 }
 
 /// How long a bar is, in hundredths: on a logarithmic scale of four powers of ten.
@@ -181,6 +199,12 @@ fn answers(client: &Clients) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bucket_is_told_by_its_thresholds() {
+        assert_eq!(between(Between { low: 0.25, high: Some(0.5) }), "0.25–0.5");
+        assert_eq!(between(Between { low: 0.1 * 3.0 * 1e3, high: None }), "above 300");
+    }
 
     #[test]
     fn a_bar_is_as_long_as_its_time_on_a_logarithmic_scale() {

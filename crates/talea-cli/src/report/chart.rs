@@ -80,6 +80,10 @@ impl Chart<'_> {
         }
         for Curve { seconds, values, colour } in &self.curves {
             for run in runs(seconds, values) {
+                if let [(x, y)] = run[..] {
+                    chart.draw_series([Circle::new((x, y), 3 * FINE, colour.filled())])?;
+                    continue;
+                }
                 chart.draw_series(LineSeries::new(run, colour.stroke_width(FINE * 3 / 2)))?;
             }
         }

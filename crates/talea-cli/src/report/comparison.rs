@@ -96,11 +96,11 @@ fn whiskers(line: &Line) -> Markup {
         @if let Some(ratio) = line.ratio {
             svg.whiskers width=(WIDTH) height="14" viewBox=(format!("-4 0 {} 14", WIDTH + 8.0))
                 aria-hidden="true" {
-                line.one x1=(at(1.0)) x2=(at(1.0)) y1="0" y2="14";
+                line.one x1=(at(1.0)) x2=(at(1.0)) y1="0" y2="14" {}
                 @if let Some((low, high)) = ratio.interval {
-                    line.spread x1=(at(low)) x2=(at(high)) y1="7" y2="7";
+                    line.spread x1=(at(low)) x2=(at(high)) y1="7" y2="7" {}
                 }
-                circle cx=(at(ratio.ratio)) cy="7" r="3";
+                circle cx=(at(ratio.ratio)) cy="7" r="3" {}
             }
         }
     }
@@ -120,6 +120,9 @@ mod tests {
         assert!(page.contains("slower at p99 (2.000 times"), "{page}");
         assert!(page.contains("A='&lt;b&gt;'") && page.contains("'&lt;x&gt;'"), "{page}");
         assert!(!page.contains("<b>'"), "{page}");
+        // Each part of a drawing is closed, or it would swallow the next.
         assert_eq!(page.matches("<svg").count(), 1);
+        assert_eq!(page.matches("<line").count(), page.matches("</line>").count());
+        assert_eq!(page.matches("</circle>").count(), 1);
     }
 }

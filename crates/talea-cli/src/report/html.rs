@@ -138,7 +138,7 @@ fn table(findings: &[Finding]) -> Markup {
                     @for finding in findings {
                         tr {
                             th scope="row" { a href=(format!("#{}", case::anchor(finding))) { (finding.id) } }
-                            td.first { (whole(finding.clients)) }
+                            td.first { (whole_or_none(finding.concurrency())) }
                             td { (whole_or_none(finding.iterations)) }
                             td.first { (whole(finding.client.requests_sent)) }
                             td.wrong[finding.disagreement.is_some()] {
@@ -178,22 +178,28 @@ fn what_it_says(study: &Study) -> Markup {
 /// Throughput and response time against the number of clients.
 fn against_clients(cases: &[Finding]) -> Markup {
     let cases = throughput::by_clients(cases);
-    let rate =
-        throughput::chart(&cases, "Requests a second against the number of clients.", |case| {
-            case.client.mean_rate
-        });
-    let p50 =
-        throughput::chart(&cases, "Median response time against the number of clients.", |case| {
-            case.client.p50_ms
-        });
-    let p99 =
-        throughput::chart(&cases, "p99 response time against the number of clients.", |case| {
-            case.client.p99_ms
-        });
+    let rate = throughput::chart(
+        &cases,
+        "Requests a second against the number of clients.",
+        false,
+        |case| case.client.mean_rate,
+    );
+    let p50 = throughput::chart(
+        &cases,
+        "Median response time against the number of clients.",
+        true,
+        |case| case.client.p50_ms,
+    );
+    let p99 = throughput::chart(
+        &cases,
+        "p99 response time against the number of clients.",
+        true,
+        |case| case.client.p99_ms,
+    );
     let charts = [
         ("Requests a second", "mean of a case, by its clients", rate),
-        ("Median response time", "ms at the clients, by their number", p50),
-        ("p99 response time", "ms at the clients, by their number", p99),
+        ("Median response time", "ms at the clients, by their number; both logarithmic", p50),
+        ("p99 response time", "ms at the clients, by their number; both logarithmic", p99),
     ];
     html! {
         @if charts.iter().any(|(.., chart)| chart.is_some()) {

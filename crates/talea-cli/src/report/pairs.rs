@@ -1,7 +1,7 @@
 //! Cases that make the same number of requests with clients and iterations distributed otherwise.
 
 use super::seen;
-use crate::figures::{NONE, measured, measured_or_none};
+use crate::figures::{NONE, measured, plain};
 use crate::study::Finding;
 
 /// Two cases of one T; the one with more clients first.
@@ -98,8 +98,8 @@ impl Row {
     fn of(name: &'static str, many: Option<f64>, few: Option<f64>) -> Self {
         Self {
             name,
-            many: measured_or_none(many),
-            few: measured_or_none(few),
+            many: many.map_or(NONE.to_owned(), plain),
+            few: few.map_or(NONE.to_owned(), plain),
             times: times(many, few),
         }
     }

@@ -5,7 +5,7 @@ use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
 
 use super::seen;
 use crate::figures::{measured, measured_or_none, whole, whole_or_none};
-use crate::study::Finding;
+use crate::study::{Finding, Server};
 
 const HEADINGS: [&str; 15] = [
     "case",
@@ -40,6 +40,9 @@ pub fn table(findings: &[Finding]) -> String {
     }
     for finding in findings {
         table.add_row(row(finding));
+        if let Some(prometheus) = &finding.prometheus {
+            table.add_row(by_prometheus(prometheus));
+        }
     }
     let mut text = table.to_string();
     for line in findings.iter().flat_map(in_words) {
@@ -52,7 +55,7 @@ pub fn table(findings: &[Finding]) -> String {
 fn row(finding: &Finding) -> [String; 15] {
     [
         finding.id.clone(),
-        whole(finding.clients),
+        whole_or_none(finding.concurrency()),
         whole_or_none(finding.iterations),
         whole(finding.client.requests_sent),
         whole_or_none(seen(finding).requests_received),
@@ -69,6 +72,19 @@ fn row(finding: &Finding) -> [String; 15] {
     ]
 }
 
+/// The server's numbers as a Prometheus has them.
+fn by_prometheus(server: &Server) -> [String; 15] {
+    let mut row = [const { String::new() }; 15];
+    row[0] = "  Prometheus".to_owned();
+    row[4] = whole_or_none(server.requests_received);
+    row[8] = measured_or_none(server.peak_rate_2s);
+    row[9] = measured_or_none(server.mean_response_ms);
+    row[12] = whole_or_none(server.peak_additional_tasks);
+    row[13] = whole_or_none(server.peak_ready_tasks);
+    row[14] = measured_or_none(server.cpu_seconds);
+    row
+}
+
 /// What is wrong with a case, in words: nothing where all is well.
 pub(super) fn in_words(finding: &Finding) -> Vec<String> {
     let id = &finding.id;
@@ -79,13 +95,13 @@ pub(super) fn in_words(finding: &Finding) -> Vec<String> {
     let missed = finding.server.as_ref().map_or(0, |server| server.missed_samples);
     let missed =
         (missed > 0).then(|| format!("Case {id}: {} samples could not be taken.", whole(missed)));
-    disagreement.chain(failures).chain(missed).collect()
+    let differences = finding.differences.iter().map(|words| format!("Case {id}: {words}"));
+    disagreement.chain(failures).chain(missed).chain(differences).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::Server;
 
     fn finding(sent: u64, received: u64) -> Finding {
         let disagreement = Server { requests_received: Some(received), ..Server::default() };
@@ -104,6 +120,17 @@ mod tests {
         let text = table(&[finding(1000, 1000)]);
         assert!(text.contains(" – "), "{text}");
         assert!(text.contains("1,000"), "{text}");
+    }
+
+    #[test]
+    fn a_prometheus_has_a_row_of_its_own() {
+        let mut finding = finding(1000, 1000);
+        finding.prometheus =
+            Some(Server { requests_received: Some(999), ..finding.server.clone().unwrap() });
+        finding.differences = vec!["Requests received: not the same.".to_owned()];
+        let text = table(&[finding]);
+        assert!(text.contains("Prometheus") && text.contains(" 999 "), "{text}");
+        assert!(text.ends_with("Case A: Requests received: not the same."), "{text}");
     }
 
     #[test]

@@ -1,71 +1,130 @@
 //! Throughput and response time against concurrency: a point for each case of so many clients.
 
+use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
-use super::chart::{AXIS, FINE, GRID, LINE, framed, svg, text, tick};
+use super::chart::{AXIS, Area, Drawn, FINE, GRID, LINE, framed, svg, text, tick};
 use crate::study::Finding;
 
 /// Cases in which some clients each wait for their answers, by how many they are; of the same number
 /// in the order of the study.
 pub(super) fn by_clients(findings: &[Finding]) -> Vec<&Finding> {
-    let mut closed: Vec<&Finding> = findings.iter().filter(|finding| is_closed(finding)).collect();
+    let mut closed: Vec<&Finding> = findings.iter().filter(|finding| !finding.open).collect();
     closed.sort_by_key(|finding| finding.clients);
     closed
 }
 
-/// Whether so many clients really ran at the same time: not where requests arrived at a rate.
-fn is_closed(finding: &Finding) -> bool {
-    finding.iterations.is_some() || finding.model.contains("client")
-}
-
-/// A chart with a value of each case against its clients; none where there are not two numbers of
-/// clients.
+/// A chart with a value of each case against its clients, perhaps on a logarithmic scale; none where
+/// there are not two numbers of clients.
 pub(super) fn chart(
     cases: &[&Finding],
     label: &str,
+    logarithmic: bool,
     value: impl Fn(&Finding) -> Option<f64>,
 ) -> Option<String> {
-    let points: Vec<(f64, f64, &str)> = cases
+    let known = |case: &&Finding| value(case).filter(|value| *value > 0.0);
+    let points: Vec<Point<'_>> = cases
         .iter()
-        .filter_map(|case| Some((case.clients as f64, value(case)?, case.id.as_str())))
+        .filter_map(|case| Some((case.clients as f64, known(case)?, case.id.as_str())))
         .collect();
-    let (fewest, most) = (points.first()?.0, points.last()?.0);
-    if fewest == most {
+    if points.first()?.0 == points.last()?.0 {
         return None;
     }
-    let top = points.iter().map(|(_, y, _)| *y).fold(0.0, f64::max) * 1.15;
-    let top = if top > 0.0 { top } else { 1.0 };
-    Some(svg(label, |area| {
-        let mut chart =
-            framed(area).build_cartesian_2d((fewest / 1.6..most * 1.6).log_scale(), 0.0..top)?;
-        chart
-            .configure_mesh()
-            .disable_x_mesh()
-            .bold_line_style(GRID.stroke_width(FINE))
-            .light_line_style(TRANSPARENT)
-            .axis_style(AXIS.stroke_width(FINE))
-            .set_all_tick_mark_size(3 * FINE)
-            .label_style(text())
-            .x_labels(6)
-            .y_labels(5)
-            .x_label_formatter(&|value| tick(*value, 1000.0))
-            .y_label_formatter(&|value| tick(*value, top))
-            .draw()?;
-        let line = means(&points);
-        chart.draw_series(LineSeries::new(line, LINE.mix(0.5).stroke_width(FINE)))?;
-        for (x, y, id) in &points {
-            chart.draw_series([Circle::new((*x, *y), 4 * FINE, LINE.filled())])?;
-            let at = (7 * FINE as i32, -(8 * FINE as i32));
-            let name = EmptyElement::at((*x, *y)) + Text::new((*id).to_owned(), at, text());
-            chart.draw_series([name])?;
-        }
-        area.present()
+    let (least, most) = points.iter().fold((f64::MAX, 0.0f64), |(least, most), (_, value, _)| {
+        (least.min(*value), most.max(*value))
+    });
+    Some(svg(label, |area| match logarithmic {
+        true => draw(area, &points, (least / 1.6..most * 1.6).log_scale(), short),
+        false => draw(area, &points, 0.0..most * 1.15, |value| tick(value, most)),
     }))
 }
 
+/// Clients, value, name of the case.
+type Point<'a> = (f64, f64, &'a str);
+
+fn draw<'b, Y>(
+    area: &Area<'b>,
+    points: &[Point<'_>],
+    values: Y,
+    written: impl Fn(f64) -> String,
+) -> Drawn<'b>
+where
+    Y: AsRangedCoord<Value = f64>,
+    Y::CoordDescType: ValueFormatter<f64>,
+{
+    let (fewest, most) = (points[0].0, points[points.len() - 1].0);
+    let clients = (fewest / 1.6..most * 1.6).log_scale();
+    let mut chart = framed(area).build_cartesian_2d(clients, values)?;
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
+        .bold_line_style(GRID.stroke_width(FINE))
+        .light_line_style(TRANSPARENT)
+        .axis_style(AXIS.stroke_width(FINE))
+        .set_all_tick_mark_size(3 * FINE)
+        .label_style(text())
+        .x_labels(6)
+        .y_labels(5)
+        .x_label_formatter(&|value| short(*value))
+        .y_label_formatter(&|value| written(*value))
+        .draw()?;
+    chart.draw_series(LineSeries::new(means(points), LINE.mix(0.5).stroke_width(FINE)))?;
+    for (x, y, id) in points {
+        chart.draw_series([Circle::new((*x, *y), 4 * FINE, LINE.filled())])?;
+        let at = (7 * FINE as i32, -(8 * FINE as i32));
+        let name = EmptyElement::at((*x, *y)) + Text::new((*id).to_owned(), at, text());
+        chart.draw_series([name])?;
+    }
+    area.present()
+}
+
+/// A label of a logarithmic axis.
+fn short(value: f64) -> String {
+    match value >= 1.0 {
+        true => tick(value, 1000.0),
+        false => format!("{value}"),
+    }
+}
+
 /// A line through the means of each number of clients.
-fn means(points: &[(f64, f64, &str)]) -> Vec<(f64, f64)> {
+fn means(points: &[Point<'_>]) -> Vec<(f64, f64)> {
     let runs = points.chunk_by(|one, other| one.0 == other.0);
-    let mean = |run: &[(f64, f64, &str)]| run.iter().map(|it| it.1).sum::<f64>() / run.len() as f64;
+    let mean = |run: &[Point<'_>]| run.iter().map(|it| it.1).sum::<f64>() / run.len() as f64;
     runs.map(|run| (run[0].0, mean(run))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(id: &str, clients: u64, rate: f64) -> Finding {
+        serde_json::from_value(serde_json::json!({
+            "id": id, "model": "x", "clients": clients, "iterations": 1,
+            "client": { "mean_rate": rate }, "server": null, "prometheus": null, "queries": [],
+            "disagreement": null, "differences": [], "rounds": [],
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn every_case_has_a_point_with_its_name() {
+        let cases = [case("<A>", 10, 100.0), case("B", 1000, 200.0), case("open", 5, 1.0)];
+        let mut open = cases[2].clone();
+        open.open = true;
+        let all = [cases[0].clone(), cases[1].clone(), open];
+        let closed = by_clients(&all);
+        assert_eq!(closed.len(), 2, "arrivals at a rate are of no number of clients");
+        for logarithmic in [true, false] {
+            let svg = chart(&closed, "x", logarithmic, |case| case.client.mean_rate).unwrap();
+            assert_eq!(svg.matches("<circle").count(), 2);
+            assert!(svg.contains("&lt;A&gt;") && !svg.contains("<A>"), "{svg}");
+        }
+    }
+
+    #[test]
+    fn one_number_of_clients_makes_no_chart() {
+        let cases = [case("A", 10, 100.0), case("B", 10, 200.0)];
+        assert!(chart(&by_clients(&cases), "x", false, |case| case.client.mean_rate).is_none());
+        assert!(chart(&[], "x", false, |case| case.client.mean_rate).is_none());
+    }
 }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::figures::{NONE, bytes, measured_or_none, whole_or_none};
+use crate::figures::{NONE, bytes, measured_or_none, plain, whole_or_none};
 use crate::study::{Finding, Server};
 
 /// Both ways side by side; nothing where no Prometheus took part.
@@ -97,8 +97,8 @@ fn queries(findings: &[Finding]) -> Markup {
                             @for case in findings {
                                 td.first {
                                     @if let Some(query) = case.queries.get(n) {
-                                        (measured_or_none(query.found))
-                                        span.unit { (measured_or_none(query.sampled)) }
+                                        (query.found.map_or(NONE.to_owned(), plain))
+                                        span.unit { (query.sampled.map_or(NONE.to_owned(), plain)) }
                                     }
                                 }
                             }

@@ -6,6 +6,7 @@ use super::case::Case;
 use super::clients::Clients;
 use super::measure::{Measure, Measures};
 use super::server::Server;
+use crate::load::Model;
 
 /// The numbers of one case. Client numbers come from the clients, server numbers from the server's
 /// metrics; none is reckoned from what the other side should have seen.
@@ -17,6 +18,9 @@ pub struct Finding {
     pub model: String,
     /// Concurrent clients; at most, where requests arrive at a rate.
     pub clients: u64,
+    /// Whether requests arrived at a rate, whatever became of those before.
+    #[serde(default)]
+    pub open: bool,
     /// Runs of the scenario by each client, where that is decided beforehand.
     pub iterations: Option<u64>,
     /// What the clients did and saw.
@@ -57,6 +61,7 @@ impl Finding {
             id: case.id.clone(),
             model: case.model.to_string(),
             clients: case.model.clients(),
+            open: matches!(case.model, Model::Open { .. }),
             iterations: case.iterations(),
             disagreement: server
                 .as_ref()
@@ -70,6 +75,11 @@ impl Finding {
         };
         finding.rounds = vec![Measure::all_of(&finding)];
         finding
+    }
+
+    /// How many clients ran at the same time; none where requests arrived at a rate.
+    pub fn concurrency(&self) -> Option<u64> {
+        (!self.open).then_some(self.clients)
     }
 
     /// Whether nothing failed and both sides agree.

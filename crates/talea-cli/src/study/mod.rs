@@ -33,7 +33,7 @@ pub use self::course::Unfinished;
 pub use self::design::{Addresses, Design, Program, STUDY_ARGUMENTS, Service, Told, Witness};
 pub use self::finding::{Finding, Query};
 pub use self::measure::{Measure, Measures};
-pub use self::reading::{Durations, Reading};
+pub use self::reading::{Between, Durations, Reading};
 pub use self::sampler::SAMPLE_EVERY;
 pub use self::series::{Sample, Series, WINDOW};
 pub use self::server::Server;

@@ -1,6 +1,7 @@
 //! What a study reads from the service's metrics.
 
 use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
 use talea::parse::{self, Sample};
 
 use crate::scenario::{Names, Quantity, Selector};
@@ -23,6 +24,15 @@ pub struct Durations {
     pub count: f64,
     /// Thresholds in their order, each with the requests that took at most that long.
     pub below: Vec<(f64, f64)>,
+}
+
+/// Where something lies of which more is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Between {
+    /// Above this.
+    pub low: f64,
+    /// And at most this; none where that is not known either.
+    pub high: Option<f64>,
 }
 
 impl Reading {
@@ -105,25 +115,14 @@ impl Durations {
         (self.count > 0.0).then(|| self.sum / self.count * 1e3)
     }
 
-    /// A quantile in milliseconds, interpolated within its bucket as Prometheus'
-    /// `histogram_quantile` does; none where nothing was observed. What is above the last
-    /// threshold counts as that.
-    pub fn quantile_ms(&self, quantile: f64) -> Option<f64> {
+    /// Between which two thresholds a quantile lies, in milliseconds: more is not known of it. None
+    /// where nothing was observed; what is above the last threshold has no upper end.
+    pub fn quantile_ms(&self, quantile: f64) -> Option<Between> {
         let total = self.below.last().map(|(_, count)| *count).filter(|total| *total > 0.0)?;
-        let rank = quantile * total;
-        let (mut lower, mut before) = (0.0, 0.0);
-        for (threshold, count) in &self.below {
-            if *count >= rank && *count > before {
-                let share = (rank - before) / (count - before);
-                let seconds = match threshold.is_finite() {
-                    true => lower + (threshold - lower) * share,
-                    false => lower,
-                };
-                return Some(seconds * 1e3);
-            }
-            (lower, before) = (*threshold, *count);
-        }
-        None
+        let at = self.below.iter().position(|(_, count)| *count >= quantile * total)?;
+        let lower = at.checked_sub(1).map_or(0.0, |before| self.below[before].0);
+        let upper = self.below[at].0;
+        Some(Between { low: lower * 1e3, high: upper.is_finite().then_some(upper * 1e3) })
     }
 }
 
@@ -206,13 +205,13 @@ db_client_connection_pending_requests_peak{pool_name="b"} 40
     }
 
     #[test]
-    fn a_quantile_is_prometheus_one() {
+    fn a_quantile_lies_between_two_thresholds() {
         let reading = Reading::from_text(TEXT, &talea()).unwrap();
-        // Half of 42 is the 21st, the end of the first bucket; the 31.5th is half-way in the second.
-        assert!((reading.durations.quantile_ms(0.5).unwrap() - 100.0).abs() < 1e-9);
-        let expected = 100.0 + 900.0 * (31.5 - 21.0) / 20.0;
-        assert!((reading.durations.quantile_ms(0.75).unwrap() - expected).abs() < 1e-9);
-        assert_eq!(reading.durations.quantile_ms(1.0), Some(1000.0));
+        let between = |low, high| Some(Between { low, high });
+        // The 21st of 42 is the last of the first bucket.
+        assert_eq!(reading.durations.quantile_ms(0.5), between(0.0, Some(100.0)));
+        assert_eq!(reading.durations.quantile_ms(0.75), between(100.0, Some(1000.0)));
+        assert_eq!(reading.durations.quantile_ms(1.0), between(1000.0, None));
         assert_eq!(Durations::default().quantile_ms(0.5), None);
     }
 

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::reading::Between;
 use super::series::{Sample, Series, counted, most};
 use crate::figures::{counted as counted_in_words, whole};
 use crate::scenario::Quantity;
@@ -16,10 +17,10 @@ pub struct Server {
     pub peak_rate_2s: Option<f64>,
     /// Mean response time by the server's clock, over the whole case.
     pub mean_response_ms: Option<f64>,
-    /// Median response time by the server's clock, interpolated within a bucket of its histogram.
-    pub p50_ms: Option<f64>,
+    /// Within which bucket of the server's histogram the median response time lies.
+    pub p50_ms: Option<Between>,
     /// The same of the 99th percentile.
-    pub p99_ms: Option<f64>,
+    pub p99_ms: Option<Between>,
     /// The most server tasks at once beyond those before the case.
     pub peak_additional_tasks: Option<u64>,
     /// The most server tasks at once that were woken and not yet polled.
