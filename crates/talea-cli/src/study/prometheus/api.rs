@@ -48,9 +48,20 @@ struct Found {
     values: Vec<(f64, String)>,
 }
 
+/// Prometheus' own grain of time.
+fn milliseconds(seconds: f64) -> i64 {
+    (seconds * 1e3).round() as i64
+}
+
 impl Series {
     pub(super) fn label(&self, name: &str) -> Option<&str> {
         self.labels.get(name).map(String::as_str)
+    }
+
+    /// Its last value at or before an instant, if it was there.
+    pub(super) fn at(&self, instant: i64) -> Option<f64> {
+        let known = self.values.partition_point(|(at, _)| *at <= instant);
+        known.checked_sub(1).map(|last| self.values[last].1)
     }
 }
 
@@ -83,8 +94,27 @@ impl Api {
         Ok(numbers.filter(|number| number.is_finite()).reduce(f64::max))
     }
 
-    /// The samples of all series that a selector means, from the one instant to the other.
+    /// The samples of all series that a selector means, from the one instant to the other; the first
+    /// of a series that was there before is what it was at the first instant.
     pub(super) async fn raw(&mut self, selector: &str, from: f64, to: f64) -> Result<Vec<Series>> {
+        let at = from.to_string();
+        let before = self.ask("query", &[("query", selector), ("time", &at)]).await?;
+        let mut all: Vec<Series> = Vec::new();
+        for Found { metric, value, .. } in before {
+            let Some((_, text)) = value else { continue };
+            all.push(Series { labels: metric, values: vec![(milliseconds(from), text.parse()?)] });
+        }
+        for series in self.since(selector, from, to).await? {
+            let later = series.values.into_iter().filter(|(at, _)| *at > milliseconds(from));
+            match all.iter_mut().find(|known| known.labels == series.labels) {
+                Some(known) => known.values.extend(later),
+                None => all.push(Series { labels: series.labels, values: later.collect() }),
+            }
+        }
+        Ok(all)
+    }
+
+    async fn since(&mut self, selector: &str, from: f64, to: f64) -> Result<Vec<Series>> {
         // A little longer: newer versions leave out what lies on the edge.
         let range = ((to - from) * 1e3).ceil() as i64 + 5;
         let query = format!("{selector}[{range}ms]");
@@ -119,5 +149,17 @@ impl Api {
                 bail!("{target} refused {query}: {}", error.unwrap_or_else(|| "no data".into()))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_series_is_what_it_was_last() {
+        let series = Series { labels: BTreeMap::new(), values: vec![(1000, 1.0), (2000, 5.0)] };
+        let at = [999, 1000, 1999, 2000, 9000].map(|instant| series.at(instant));
+        assert_eq!(at, [None, Some(1.0), Some(1.0), Some(5.0), Some(5.0)]);
     }
 }

@@ -6,13 +6,13 @@ mod differences;
 mod queries;
 mod started;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, bail};
 
-use self::api::Api;
+use self::api::{Api, Series};
 pub(super) use self::differences::differences;
 use self::started::Started;
 use super::design::{Addresses, Witness};
@@ -35,6 +35,35 @@ pub(super) struct Prometheus {
     /// By which it is told that a scrape has arrived: a metric that the service has all the time.
     pulse: Selector,
     started: Option<Started>,
+}
+
+/// What series are read for.
+#[derive(Clone, Copy)]
+enum Column {
+    Value(Quantity),
+    Count,
+    Sum,
+    AtMost(f64),
+}
+
+impl Column {
+    /// Puts the values of its series at one instant into a reading.
+    fn put(self, values: impl Iterator<Item = f64>, seconds: f64, reading: &mut Reading) {
+        let together = |one, other| match self {
+            Self::Value(quantity) => quantity.together(one, other),
+            Self::Count | Self::Sum | Self::AtMost(_) => one + other,
+        };
+        let Some(value) = values.reduce(together) else { return };
+        match self {
+            Self::Value(quantity) => reading.set(quantity, Some(value)),
+            Self::Count => {
+                reading.set(Quantity::Duration, Some(value));
+                reading.durations.count = value;
+            }
+            Self::Sum => reading.durations.sum = value * seconds,
+            Self::AtMost(threshold) => reading.durations.add(threshold * seconds, value),
+        }
+    }
 }
 
 /// What Prometheus says of a case.
@@ -78,19 +107,22 @@ impl Prometheus {
     }
 
     async fn scraped_since(&mut self, since: f64) -> Result<f64> {
-        let query = format!("max(timestamp({}))", self.selected(&self.pulse));
+        // Of all targets, if there are several; those that are gone have no series any more.
+        let pulse = self.selected(&self.pulse);
+        let query = format!("min(timestamp({pulse}))");
         let begun = std::time::Instant::now();
         while begun.elapsed() < SCRAPED_WITHIN {
             let last = self.api.number(&query, now()).await?;
-            if let Some(last) = last.filter(|last| *last >= since) {
-                return Ok(last);
+            if last.is_some_and(|last| last >= since) {
+                // At the latest of them all have told.
+                let query = format!("max(timestamp({pulse}))");
+                return self.api.number(&query, now()).await?.context("its samples are gone again");
             }
             tokio::time::sleep(ASK_EVERY).await;
         }
         bail!(
-            "{} has no new samples of {} after {} s",
+            "{} has no new samples of {pulse} after {} s",
             self.api.target(),
-            self.selected(&self.pulse),
             SCRAPED_WITHIN.as_secs()
         )
     }
@@ -129,59 +161,45 @@ impl Prometheus {
         }
     }
 
-    /// All that it scraped from the one instant to the other, as the study's own samples are.
+    /// All that it scraped from the one instant to the other, as the study's own samples are. What
+    /// several targets tell, at their own instants, is put together as it was last.
     async fn samples(&mut self, from: f64, to: f64) -> Result<Vec<Sample>> {
-        let mut readings: BTreeMap<i64, Reading> = BTreeMap::new();
-        let (time, sum) = ((from, to), |one: f64, other: f64| one + other);
-        let names = Arc::clone(&self.names);
-        for (quantity, selector) in names.all() {
-            if quantity != Quantity::Duration {
-                for (at, value) in
-                    self.raw(selector, |one, other| quantity.together(one, other), time).await?
-                {
-                    readings.entry(at).or_default().set(quantity, Some(value));
-                }
-                continue;
-            }
-            for (at, value) in self.raw(&selector.ending("_count"), sum, time).await? {
-                let reading = readings.entry(at).or_default();
-                reading.set(quantity, Some(value));
-                reading.durations.count = value;
-            }
-            for (at, value) in self.raw(&selector.ending("_sum"), sum, time).await? {
-                readings.entry(at).or_default().durations.sum = value * names.seconds();
-            }
-            let buckets = self.selected(&selector.ending("_bucket"));
-            for series in self.api.raw(&buckets, from, to).await? {
-                let threshold = series.label("le").and_then(|le| le.parse::<f64>().ok());
-                let Some(threshold) = threshold.map(|it| it * names.seconds()) else { continue };
-                for (at, value) in series.values {
-                    readings.entry(at).or_default().durations.add(threshold, value);
-                }
-            }
-        }
+        let columns = self.columns(from, to).await?;
+        let all = columns.iter().flat_map(|(_, series)| series).flat_map(|it| &it.values);
+        let instants: BTreeSet<i64> = all.map(|(at, _)| *at).collect();
         let begun = (from * 1e3).round() as i64;
-        let sample = |(at, reading): (i64, Reading)| {
+        let sample = |at: i64| {
+            let mut reading = Reading::default();
+            for (column, series) in &columns {
+                let values = series.iter().filter_map(|series| series.at(at));
+                column.put(values, self.names.seconds(), &mut reading);
+            }
             let since = u64::try_from(at - begun).unwrap_or_default();
             Sample { at: Duration::from_millis(since), reading }
         };
-        Ok(readings.into_iter().map(sample).collect())
+        Ok(instants.into_iter().map(sample).collect())
     }
 
-    /// What a selector's series come to at each scrape.
-    async fn raw(
-        &mut self,
-        selector: &Selector,
-        together: impl Fn(f64, f64) -> f64,
-        (from, to): (f64, f64),
-    ) -> Result<Vec<(i64, f64)>> {
-        let mut all: BTreeMap<i64, f64> = BTreeMap::new();
-        for series in self.api.raw(&self.selected(selector), from, to).await? {
-            for (at, value) in series.values {
-                all.entry(at).and_modify(|it| *it = together(*it, value)).or_insert(value);
+    async fn columns(&mut self, from: f64, to: f64) -> Result<Vec<(Column, Vec<Series>)>> {
+        let mut columns = Vec::new();
+        let names = Arc::clone(&self.names);
+        for (quantity, selector) in names.all() {
+            if quantity != Quantity::Duration {
+                let series = self.api.raw(&self.selected(selector), from, to).await?;
+                columns.push((Column::Value(quantity), series));
+                continue;
+            }
+            for (column, ending) in [(Column::Count, "_count"), (Column::Sum, "_sum")] {
+                let selected = self.selected(&selector.ending(ending));
+                columns.push((column, self.api.raw(&selected, from, to).await?));
+            }
+            let selected = self.selected(&selector.ending("_bucket"));
+            for series in self.api.raw(&selected, from, to).await? {
+                let threshold = series.label("le").and_then(|le| le.parse::<f64>().ok());
+                columns.extend(threshold.map(|it| (Column::AtMost(it), vec![series])));
             }
         }
-        Ok(all.into_iter().collect())
+        Ok(columns)
     }
 
     /// A selector with the labels that the service's series have there.
