@@ -1,6 +1,7 @@
 //! What the tests are played on: metrics that are hard to read, what must be read from
 //! them, and the programs that do.
 
+mod browser;
 mod client;
 mod dashboard;
 mod hard;
@@ -11,6 +12,7 @@ mod python;
 mod samples;
 mod service;
 
+pub use browser::{Browser, ConsoleMessage, Screen, Theme, file_url};
 pub use client::get;
 pub use dashboard::{Area, Dashboard, Panel, Variable};
 pub use hard::{hard_metrics, hard_texts};
