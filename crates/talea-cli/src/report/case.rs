@@ -4,7 +4,7 @@ use maud::{Markup, PreEscaped, html};
 
 use super::heat;
 use super::metrics::{self, Key, Metric};
-use super::table::in_words;
+use super::table::briefly;
 use crate::figures::{NONE, counted, measured, measured_or_none, whole, whole_or_none};
 use crate::study::{Between, Clients, Finding, Server};
 
@@ -14,7 +14,7 @@ pub(super) fn section(finding: &Finding) -> Markup {
     html! {
         section.case id=(anchor(finding)) {
             h2 { span.badge { (finding.id) } (finding.model) }
-            @for line in in_words(finding) { p.wrong { (line) } }
+            @for line in briefly(finding) { p.wrong { (line) } }
             div.grid {
                 (facts(finding))
                 (percentiles(&finding.client, server))

@@ -4,7 +4,7 @@
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::pairs::{self, Pair};
-use super::table::in_words;
+use super::table::briefly;
 use super::{analysis, case, provenance, rounds, seen, throughput, witness};
 use crate::figures::{NONE, counted, measured, measured_or_none, whole, whole_or_none};
 use crate::study::{Finding, Study};
@@ -57,7 +57,7 @@ fn opening(study: &Study) -> Markup {
     let total: u64 = study.cases.iter().map(|finding| finding.client.requests_sent).sum();
     let received = |finding: &Finding| seen(finding).requests_received.is_some();
     let compared = study.cases.iter().all(received);
-    let wrong: Vec<String> = study.cases.iter().flat_map(in_words).collect();
+    let wrong: Vec<String> = study.cases.iter().flat_map(briefly).collect();
     html! {
         header {
             p.eyebrow { "Talea load study" }
@@ -97,7 +97,7 @@ fn opening(study: &Study) -> Markup {
                     span.mark aria-hidden="true" { "!" }
                     div {
                         @for line in &wrong { p { (line) } }
-                        p { (scrapes(study)) }
+                        @if study.scrapes > 0 { p { (scrapes(study)) } }
                     }
                 }
             }

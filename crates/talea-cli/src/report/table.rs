@@ -4,7 +4,7 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
 
 use super::seen;
-use crate::figures::{measured, measured_or_none, whole, whole_or_none};
+use crate::figures::{counted, measured, measured_or_none, whole, whole_or_none};
 use crate::study::{Finding, Server};
 
 const HEADINGS: [&str; 15] = [
@@ -86,17 +86,40 @@ fn by_prometheus(server: &Server) -> [String; 15] {
 }
 
 /// What is wrong with a case, in words: nothing where all is well.
-pub(super) fn in_words(finding: &Finding) -> Vec<String> {
+fn in_words(finding: &Finding) -> Vec<String> {
     let id = &finding.id;
     let failures = finding.client.failures.iter();
     let failures = failures
         .map(|failure| format!("Case {id}: {} failed: {}.", whole(failure.count), failure.kind));
+    let differences = finding.differences.iter().map(|words| format!("Case {id}: {words}"));
+    wrong(finding).into_iter().chain(failures).chain(differences).collect()
+}
+
+/// The same in short: failures of all kinds in one line.
+pub(super) fn briefly(finding: &Finding) -> Vec<String> {
+    let (id, client) = (&finding.id, &finding.client);
+    let all = client.requests_sent + client.requests_not_sent;
+    let most = client.failures.iter().max_by_key(|failure| failure.count);
+    let failed = most.map(|most| {
+        format!(
+            "Case {id}: {} of {} failed, {} of them: {}.",
+            whole(client.failed),
+            counted(all, "request"),
+            whole(most.count),
+            most.kind
+        )
+    });
+    wrong(finding).into_iter().chain(failed).collect()
+}
+
+/// How the two sides disagree, and what could not be read.
+fn wrong(finding: &Finding) -> Vec<String> {
+    let id = &finding.id;
     let disagreement = finding.disagreement.iter().map(|words| format!("Case {id}: {words}"));
     let missed = finding.server.as_ref().map_or(0, |server| server.missed_samples);
     let missed =
         (missed > 0).then(|| format!("Case {id}: {} samples could not be taken.", whole(missed)));
-    let differences = finding.differences.iter().map(|words| format!("Case {id}: {words}"));
-    disagreement.chain(failures).chain(missed).chain(differences).collect()
+    disagreement.chain(missed).collect()
 }
 
 #[cfg(test)]

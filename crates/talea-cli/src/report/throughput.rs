@@ -34,7 +34,7 @@ pub(super) fn chart(
         (least.min(*value), most.max(*value))
     });
     Some(svg(label, |area| match logarithmic {
-        true => draw(area, &points, (least / 1.6..most * 1.6).log_scale(), short),
+        true => draw(area, &points, logarithmic_axis(least, most), short),
         false => draw(area, &points, 0.0..most * 1.15, |value| tick(value, most)),
     }))
 }
@@ -53,7 +53,7 @@ where
     Y::CoordDescType: ValueFormatter<f64>,
 {
     let (fewest, most) = (points[0].0, points[points.len() - 1].0);
-    let clients = (fewest / 1.6..most * 1.6).log_scale();
+    let clients = logarithmic_axis(fewest, most);
     let mut chart = framed(area).build_cartesian_2d(clients, values)?;
     chart
         .configure_mesh()
@@ -76,6 +76,20 @@ where
         chart.draw_series([name])?;
     }
     area.present()
+}
+
+/// A little beyond both ends, with marks at 1, 2 and 5 of each power of ten, or at the powers alone
+/// where there are many.
+fn logarithmic_axis(
+    least: f64,
+    most: f64,
+) -> impl AsRangedCoord<Value = f64, CoordDescType: ValueFormatter<f64>> {
+    let (low, high) = (least / 1.6, most * 1.6);
+    let steps: &[f64] = if high / low > 200.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
+    let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
+    let marks = powers.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));
+    let marks: Vec<f64> = marks.filter(|mark| (low..=high).contains(mark)).collect();
+    (low..high).log_scale().with_key_points(marks)
 }
 
 /// A label of a logarithmic axis.
