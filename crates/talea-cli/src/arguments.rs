@@ -199,6 +199,9 @@ pub struct StudyArguments {
     /// How connections are made.
     #[command(flatten)]
     pub connection: Connection,
+    /// Make the load of each case for a while before it, which is not counted
+    #[arg(long, value_name = "TIME", value_parser = patience)]
+    pub warm_up: Option<Duration>,
     /// How often all cases are run; from two on with intervals over the rounds [default: 1, with
     /// --ab 5]
     #[arg(long, value_name = "K", value_parser = at_least_one)]

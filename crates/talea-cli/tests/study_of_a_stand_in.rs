@@ -358,3 +358,80 @@ fn what_is_to_run_before_a_case_runs_before_each() {
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output).1.contains("no luck"), "{}", text(&output).1);
 }
+
+#[test]
+fn a_warm_up_is_not_counted() {
+    let service = service(TRUTH);
+    let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
+    let output = scene.command("2x5").args(["--warm-up", "300ms"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output).1);
+    let report = scene.report();
+    let (client, server) = (&report["cases"][0]["client"], &report["cases"][0]["server"]);
+    assert_eq!((&client["requests_sent"], &server["requests_received"]), (&50.into(), &50.into()));
+    let heat = client["times"]["heat"]["counts"].as_array().unwrap().iter();
+    let answers = heat.flat_map(|slice| slice.as_array().unwrap()).map(|it| it.as_u64().unwrap());
+    assert_eq!(answers.sum::<u64>(), 50);
+    assert!(service.requests() > 100, "it was warmed up: {}", service.requests());
+}
+
+#[test]
+fn services_of_other_makes_are_read_by_their_own_names() {
+    let phoenix = |received: u64| {
+        format!(
+            "cowboy_request_duration_milliseconds_sum {}\n\
+             cowboy_request_duration_milliseconds_count{{status=\"200\"}} {received}\n\
+             erlang_vm_system_counts_process_count {}\nerlang_vm_run_queue_total 3\n",
+            received * 4,
+            300 + received,
+        )
+    };
+    let opentelemetry = |received: u64| {
+        format!(
+            "http_server_request_duration_seconds_sum {}\n\
+             http_server_request_duration_seconds_count{{http_route=\"/x\"}} {received}\n\
+             process_memory_usage_bytes 4096\n",
+            received as f64 * 0.004,
+        )
+    };
+    type Metrics = fn(u64) -> String;
+    for (names, metrics) in [("phoenix", phoenix as Metrics), ("opentelemetry", opentelemetry)] {
+        let received = Arc::new(AtomicU64::new(0));
+        let service = StandIn::start(move |request: &Request| match request.path.as_str() {
+            "/metrics" => match received.load(SeqCst) {
+                // Such a service has a series only once there is something to count.
+                0 => Reply::Answer(200, String::new()),
+                some => Reply::Answer(200, metrics(some)),
+            },
+            _ => {
+                received.fetch_add(1, SeqCst);
+                let (status, body) = as_expected(request);
+                Reply::Answer(status, body)
+            }
+        });
+        let out = tempfile::tempdir().unwrap();
+        let output = Command::new(TALEA)
+            .args(["study", "--cases", "3x4", "--names", names, "--url", &service.url()])
+            .arg(format!("--metrics-url=http://{}/metrics", service.address))
+            .arg("--out")
+            .arg(out.path())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0), "{names}: {}", text(&output).1);
+        let report = fs::read(out.path().join("report.json")).unwrap();
+        let report: Value = serde_json::from_slice(&report).unwrap();
+        let server = &report["cases"][0]["server"];
+        assert_eq!(server["requests_received"], 60, "{names}");
+        let mean = server["mean_response_ms"].as_f64().unwrap();
+        assert!((mean - 4.0).abs() < 1e-6, "{names}: {mean}");
+        match names {
+            "phoenix" => {
+                assert_eq!(server["peak_additional_tasks"], 60);
+                assert_eq!(server["peak_ready_tasks"], 3);
+            }
+            _ => {
+                assert!(server["peak_additional_tasks"].is_null());
+                assert_eq!(server["peak_memory_bytes"], 4096);
+            }
+        }
+    }
+}

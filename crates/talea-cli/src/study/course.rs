@@ -107,6 +107,8 @@ impl<'a> Course<'a> {
     pub(super) async fn run(&mut self, addresses: Addresses) -> Result<()> {
         let mut served = self.served(addresses).await?;
         for case in &self.design.cases {
+            self.under_way = Some((case, self.meters.window()));
+            self.prepare(case, &mut served).await.with_context(|| case.to_string())?;
             let window = self.meters.window();
             self.under_way = Some((case, window.clone()));
             let finding = self.run_case(case, &window, &mut served).await;
@@ -154,7 +156,11 @@ impl<'a> Course<'a> {
     /// Runs the scenario once, uncounted.
     async fn once(&self, addresses: &Addresses) -> Result<()> {
         let model = Model::Closed { clients: 1, until: Until::Iterations(1) };
-        let plan = self.plan(addresses, model);
+        self.uncounted(addresses, model).await
+    }
+
+    async fn uncounted(&self, addresses: &Addresses, model: Model) -> Result<()> {
+        let plan = Plan { seed: !self.design.seed, ..self.plan(addresses, model) };
         let outcome = load::run(&plan, &self.meters.window(), Stop::never()).await;
         outcome.map(drop).map_err(|told| anyhow!(told))
     }
@@ -171,6 +177,21 @@ impl<'a> Course<'a> {
         }
     }
 
+    /// Warms the service up, and empties its database.
+    async fn prepare(&self, case: &Case, served: &mut Served) -> Result<()> {
+        if let Some(time) = self.design.warm_up {
+            self.uncounted(&served.addresses, case.model.only_for(time)).await?;
+        }
+        served.settle().await?;
+        if let Some(command) = &self.design.before_case {
+            in_a_shell(command).await?;
+        }
+        match &mut served.metrics {
+            Some((scraper, _)) if self.design.service.resets() => scraper.reset().await,
+            _ => Ok(()),
+        }
+    }
+
     async fn run_case(
         &mut self,
         case: &Case,
@@ -178,13 +199,6 @@ impl<'a> Course<'a> {
         served: &mut Served,
     ) -> Result<Finding> {
         let plan = self.plan(&served.addresses, case.model.clone());
-        served.settle().await?;
-        if let Some(command) = &self.design.before_case {
-            prepare(command).await?;
-        }
-        if let (true, Some((scraper, _))) = (self.design.service.resets(), &mut served.metrics) {
-            scraper.reset().await?;
-        }
         let resets = self.design.service.resets();
         let scraped_before = match &mut self.prometheus {
             Some(prometheus) => Some(prometheus.scraped().await?),
@@ -229,7 +243,7 @@ fn server(samples: &Samples, reset: bool) -> Server {
 }
 
 /// Runs what is to be run before a case.
-async fn prepare(command: &str) -> Result<()> {
+async fn in_a_shell(command: &str) -> Result<()> {
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).stdin(Stdio::null()).stdout(Stdio::null()).kill_on_drop(true);
     let output = shell.stderr(Stdio::piped()).output().await;
@@ -317,6 +331,7 @@ mod tests {
             protocol: Protocol::Http1 { keep_alive: true },
             timeout: Duration::from_secs(1),
             seed: 1,
+            warm_up: None,
             before_case: None,
             prometheus: None,
             must_count: true,

@@ -26,6 +26,8 @@ pub struct Design {
     pub timeout: Duration,
     /// What random values come from.
     pub seed: u64,
+    /// How long the load of each case is made before it, uncounted.
+    pub warm_up: Option<Duration>,
     /// A command line for the shell that is run before each case.
     pub before_case: Option<String>,
     /// Whether a Prometheus takes part.

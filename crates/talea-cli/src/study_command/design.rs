@@ -25,6 +25,7 @@ pub(super) fn design(arguments: &StudyArguments, service: Service) -> Result<Des
         protocol: arguments.connection.protocol(),
         timeout: arguments.connection.timeout,
         seed: arguments.seed,
+        warm_up: arguments.warm_up,
         before_case: arguments.before_case.clone(),
         prometheus: witness(arguments)?,
         must_count: arguments.ab.is_empty(),
