@@ -22,6 +22,7 @@ pub mod machine;
 pub mod progress;
 pub mod report;
 pub mod scenario;
+pub mod screen;
 pub mod statistics;
 pub mod stop;
 pub mod study;

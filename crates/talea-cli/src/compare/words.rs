@@ -1,10 +1,8 @@
 //! A comparison as text: a table for each case, and what it says in words.
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
-
 use super::{Comparison, Line, Other, Verdict};
 use crate::figures::{NONE, bytes, counted, measured, whole};
+use crate::screen;
 use crate::study::Measure;
 
 /// The whole comparison for a screen.
@@ -24,18 +22,8 @@ pub fn text(comparison: &Comparison) -> String {
 }
 
 fn table(other: &Other) -> String {
-    let mut table = Table::new();
-    table
-        .load_preset(UTF8_HORIZONTAL_ONLY)
-        .remove_style(TableComponent::HorizontalLines)
-        .remove_style(TableComponent::MiddleIntersections)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header(["case", "", "first", "this", "ratio", "95 % interval", ""]);
-    for column in [2, 3, 4, 5] {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
+    let headings = ["case", "", "first", "this", "ratio", "95 % interval", ""];
+    let mut table = screen::table(headings, |column| (2..=5).contains(&column));
     for case in &other.cases {
         for (n, line) in case.lines.iter().enumerate() {
             let id = if n == 0 { case.id.as_str() } else { "" };

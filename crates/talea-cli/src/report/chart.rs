@@ -5,6 +5,7 @@
 //! the page's, so that lines are smooth.
 
 use plotters::coord::Shift;
+use plotters::coord::ranged1d::ValueFormatter;
 use plotters::prelude::*;
 
 use crate::figures::whole;
@@ -19,8 +20,8 @@ const TEXT_SIZE: u32 = 12;
 pub(super) const LINE: RGBColor = RGBColor(0x2A, 0x78, 0xD6);
 pub(super) const PEAK: RGBColor = RGBColor(0xC2, 0x70, 0x0F);
 pub(super) const THIRD: RGBColor = RGBColor(0x1F, 0x8A, 0x5B);
-pub(super) const GRID: RGBColor = RGBColor(0xE3, 0xE4, 0xE7);
-pub(super) const AXIS: RGBColor = RGBColor(0x9A, 0xA0, 0xA8);
+const GRID: RGBColor = RGBColor(0xE3, 0xE4, 0xE7);
+const AXIS: RGBColor = RGBColor(0x9A, 0xA0, 0xA8);
 pub(super) const TEXT: RGBColor = RGBColor(0x5D, 0x63, 0x6D);
 
 /// Seconds and values.
@@ -58,19 +59,8 @@ impl Chart<'_> {
     fn draw<'b>(&self, area: &Area<'b>) -> Drawn<'b> {
         let (seconds, top) = (self.duration(), self.top());
         let mut chart = framed(area).build_cartesian_2d(0.0..seconds, 0.0..top)?;
-        chart
-            .configure_mesh()
-            .disable_x_mesh()
-            .bold_line_style(GRID.stroke_width(FINE))
-            .light_line_style(TRANSPARENT)
-            .axis_style(AXIS.stroke_width(FINE))
-            .set_all_tick_mark_size(3 * FINE)
-            .label_style(text())
-            .x_labels(6)
-            .y_labels(5)
-            .x_label_formatter(&|value| format!("{} s", tick(*value, seconds)))
-            .y_label_formatter(&|value| tick(*value, top))
-            .draw()?;
+        let written = |value: &f64| tick(*value, top);
+        axes(&mut chart, &|value| format!("{} s", tick(*value, seconds)), &written)?;
 
         if let Some(peaks) = &self.peaks {
             chart.draw_series(LineSeries::new(
@@ -141,6 +131,31 @@ pub(super) fn framed<'a, 'b>(area: &'a Area<'b>) -> ChartBuilder<'a, 'b, SVGBack
         .x_label_area_size(22 * FINE)
         .y_label_area_size(46 * FINE);
     chart
+}
+
+/// Draws axes and marks, whose labels are written so.
+pub(super) fn axes<'b, X, Y>(
+    chart: &mut ChartContext<'_, SVGBackend<'b>, Cartesian2d<X, Y>>,
+    across: &dyn Fn(&f64) -> String,
+    upwards: &dyn Fn(&f64) -> String,
+) -> Drawn<'b>
+where
+    X: Ranged<ValueType = f64> + ValueFormatter<f64>,
+    Y: Ranged<ValueType = f64> + ValueFormatter<f64>,
+{
+    chart
+        .configure_mesh()
+        .disable_x_mesh()
+        .bold_line_style(GRID.stroke_width(FINE))
+        .light_line_style(TRANSPARENT)
+        .axis_style(AXIS.stroke_width(FINE))
+        .set_all_tick_mark_size(3 * FINE)
+        .label_style(text())
+        .x_labels(6)
+        .y_labels(5)
+        .x_label_formatter(across)
+        .y_label_formatter(upwards)
+        .draw()
 }
 
 /// How labels are written.

@@ -1,7 +1,8 @@
 //! The page of a comparison.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
+use super::document::document;
 use crate::compare::{Comparison, Line, Other, Verdict};
 use crate::compare::{in_words, interval, ratio, titled, value, verdict};
 use crate::figures::counted;
@@ -9,42 +10,28 @@ use crate::figures::counted;
 /// The whole comparison as one HTML file.
 pub fn comparison_page(comparison: &Comparison, command: &str) -> String {
     let rounds = counted(comparison.rounds, "round");
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { "Load study: variants beside " (comparison.base) }
-                style { (PreEscaped(include_str!("style.css"))) }
-            }
-            body {
-                main {
-                    header {
-                        p.eyebrow { "Talea load study" }
-                        h1 { "Variants beside " code { (comparison.base) } }
-                        p.lead {
-                            @if comparison.paired {
-                                "Each variant ran in each of " (rounds) ", in turns, so that what \
-                                 changes with time changes for all of them. "
-                            }
-                            "A ratio is how many times the first variant's number the other's is, \
-                             with the interval that holds the true one in 95 of 100 such \
-                             experiments. Where the interval holds 1, no difference is shown."
-                        }
-                        div.card.words { @for line in in_words(comparison) { p { (line) } } }
-                    }
-                    @for other in &comparison.others { (table(comparison, other)) }
-                    section {
-                        h2 { "Again" }
-                        p { code { (command) } }
-                    }
+    let body = html! {
+        header {
+            p.eyebrow { "Talea load study" }
+            h1 { "Variants beside " code { (comparison.base) } }
+            p.lead {
+                @if comparison.paired {
+                    "Each variant ran in each of " (rounds) ", in turns, so that what \
+                     changes with time changes for all of them. "
                 }
+                "A ratio is how many times the first variant's number the other's is, \
+                 with the interval that holds the true one in 95 of 100 such \
+                 experiments. Where the interval holds 1, no difference is shown."
             }
+            div.card.words { @for line in in_words(comparison) { p { (line) } } }
         }
-    }
-    .into_string()
+        @for other in &comparison.others { (table(comparison, other)) }
+        section {
+            h2 { "Again" }
+            p { code { (command) } }
+        }
+    };
+    document(&format!("Load study: variants beside {}", comparison.base), &body)
 }
 
 fn table(comparison: &Comparison, other: &Other) -> Markup {

@@ -1,8 +1,9 @@
 //! The page. Every text that goes into it is escaped by the template; only the charts, which
 //! [`super::chart`] draws, go in as they are.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 
+use super::document::document;
 use super::pairs::{self, Pair};
 use super::table::briefly;
 use super::{analysis, case, provenance, rounds, seen, throughput, witness};
@@ -12,45 +13,31 @@ use crate::study::{Finding, Study};
 /// The whole report as one HTML file.
 pub fn page(study: &Study) -> String {
     let pairs = pairs::of(&study.cases);
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { "Load study: " (case_list(study)) }
-                style { (PreEscaped(include_str!("style.css"))) }
-            }
-            body {
-                main {
-                    (opening(study))
-                    (what_it_says(study))
-                    section {
-                        h2 { "All cases" }
-                        (table(&study.cases))
-                        (legend())
-                    }
-                    @if !pairs.is_empty() {
-                        section {
-                            h2 { "The same requests, differently distributed" }
-                            p.note {
-                                "Each pair makes the same number of requests, once by many clients \
-                                 with few iterations and once by few clients with many."
-                            }
-                            div.pairs { @for pair in &pairs { (pair_table(pair)) } }
-                        }
-                    }
-                    (against_clients(&study.cases))
-                    (witness::section(&study.cases))
-                    (rounds::section(&study.cases))
-                    @for finding in &study.cases { (case::section(finding)) }
-                    (provenance::section(study))
+    let body = html! {
+        (opening(study))
+        (what_it_says(study))
+        section {
+            h2 { "All cases" }
+            (table(&study.cases))
+            (legend())
+        }
+        @if !pairs.is_empty() {
+            section {
+                h2 { "The same requests, differently distributed" }
+                p.note {
+                    "Each pair makes the same number of requests, once by many clients \
+                     with few iterations and once by few clients with many."
                 }
+                div.pairs { @for pair in &pairs { (pair_table(pair)) } }
             }
         }
-    }
-    .into_string()
+        (against_clients(&study.cases))
+        (witness::section(&study.cases))
+        (rounds::section(&study.cases))
+        @for finding in &study.cases { (case::section(finding)) }
+        (provenance::section(study))
+    };
+    document(&format!("Load study: {}", case_list(study)), &body)
 }
 
 fn opening(study: &Study) -> Markup {

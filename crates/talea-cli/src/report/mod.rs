@@ -5,6 +5,7 @@ mod analysis;
 mod case;
 mod chart;
 mod comparison;
+mod document;
 mod folder;
 mod heat;
 mod html;

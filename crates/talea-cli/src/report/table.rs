@@ -1,10 +1,8 @@
 //! The table on the screen.
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
-
 use super::seen;
 use crate::figures::{counted, measured, measured_or_none, whole, whole_or_none};
+use crate::screen;
 use crate::study::{Finding, Server};
 
 const HEADINGS: [&str; 15] = [
@@ -28,16 +26,7 @@ const HEADINGS: [&str; 15] = [
 /// All findings, one row each, and a line of words for each case where the two sides disagree or
 /// where requests failed.
 pub fn table(findings: &[Finding]) -> String {
-    let mut table = Table::new();
-    table
-        .load_preset(UTF8_HORIZONTAL_ONLY)
-        .remove_style(TableComponent::HorizontalLines)
-        .remove_style(TableComponent::MiddleIntersections)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header(HEADINGS);
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
+    let mut table = screen::table(HEADINGS, |column| column > 0);
     for finding in findings {
         table.add_row(row(finding));
         if let Some(prometheus) = &finding.prometheus {

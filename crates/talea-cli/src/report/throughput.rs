@@ -3,7 +3,7 @@
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
-use super::chart::{AXIS, Area, Drawn, FINE, GRID, LINE, framed, svg, text, tick};
+use super::chart::{Area, Drawn, FINE, LINE, axes, framed, svg, text, tick};
 use crate::study::Finding;
 
 /// Cases in which some clients each wait for their answers, by how many they are; of the same number
@@ -55,19 +55,7 @@ where
     let (fewest, most) = (points[0].0, points[points.len() - 1].0);
     let clients = logarithmic_axis(fewest, most);
     let mut chart = framed(area).build_cartesian_2d(clients, values)?;
-    chart
-        .configure_mesh()
-        .disable_x_mesh()
-        .bold_line_style(GRID.stroke_width(FINE))
-        .light_line_style(TRANSPARENT)
-        .axis_style(AXIS.stroke_width(FINE))
-        .set_all_tick_mark_size(3 * FINE)
-        .label_style(text())
-        .x_labels(6)
-        .y_labels(5)
-        .x_label_formatter(&|value| short(*value))
-        .y_label_formatter(&|value| written(*value))
-        .draw()?;
+    axes(&mut chart, &|value| short(*value), &|value| written(*value))?;
     chart.draw_series(LineSeries::new(means(points), LINE.mix(0.5).stroke_width(FINE)))?;
     for (x, y, id) in points {
         chart.draw_series([Circle::new((*x, *y), 4 * FINE, LINE.filled())])?;

@@ -1,0 +1,21 @@
+//! What all pages are: one file, without a script, that asks nobody for anything.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+/// A page with its style.
+pub(super) fn document(title: &str, body: &Markup) -> String {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (title) }
+                style { (PreEscaped(include_str!("style.css"))) }
+            }
+            body { main { (body) } }
+        }
+    }
+    .into_string()
+}
