@@ -291,7 +291,7 @@ fn refused(arguments: &[&str], parts: &[&str]) {
     assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{told}");
     assert!(told.starts_with("error: ") && told.trim_end().lines().count() == 1, "{told}");
     for part in parts {
-        assert!(told.contains(part), "{part}: {told}");
+        assert_eq!(told.matches(part).count().min(2), 1, "{part}: {told}");
     }
 }
 
@@ -333,11 +333,11 @@ fn each_kind_of_bad_file_is_one_clear_error() {
     put(&copy("boot"), 40, 1);
     bad("boot", "before the machine was last started");
     put(&copy("limits"), 24, u64::MAX);
-    bad("limits", "series");
+    bad("limits", "a limit of 18446744073709551615 series");
     put(&copy("marks"), 1408, 1 << 40);
     bad("marks", "planes are in use");
     put(&copy("sizes"), 1088, u64::MAX);
-    bad("sizes", "the region");
+    bad("sizes", "of a part that has");
     let whole = at("whole");
     drop(copy("whole"));
     text(&inspect([&whole]));
@@ -352,8 +352,8 @@ fn what_was_not_asked_for_well_is_said() {
     refused(&[path, "--family", "nothing"], &["nothing", "without --family they are listed"]);
     // Its region is in a file.
     let pid = service.child.id().to_string();
-    refused(&["--pid", &pid], &[&pid, "no region in memory", "name that"]);
-    refused(&["--pid", "4194305"], &["4194305"]);
+    refused(&["--pid", &pid], &["no region in memory", "name that"]);
+    refused(&["--pid", "4194305"], &["process 4194305", "No such file"]);
     for arguments in [&[][..], &[path, "--pid", "1"]] {
         let output = inspect(arguments);
         assert_eq!(output.status.code(), Some(2), "{output:?}");

@@ -69,8 +69,9 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Open(error) | Self::Environment { source: error, .. } => error.source(),
-            Self::Register { .. } | Self::LabelSet { .. } => None,
+            Self::Open(error) => error.source(),
+            // Its text tells its cause.
+            Self::Environment { .. } | Self::Register { .. } | Self::LabelSet { .. } => None,
         }
     }
 }

@@ -26,6 +26,7 @@ pub use talea_region::{Overview, ProcessSlot, Storage};
 
 use crate::error::Error;
 use crate::expose::unit;
+use crate::labels::LabelText;
 use crate::metric::Kind;
 use crate::snapshot::{Snapshot, definition};
 use crate::{Combine, OpenError, told};
@@ -72,10 +73,13 @@ pub struct Family {
     pub storage: Storage,
     /// What a value is, of what threads and processes wrote.
     pub combine: Combine,
-    /// Series that live in it, without the overflow series. A kill may leave it one too high.
+    /// Series that a snapshot has, without the overflow series.
     pub series: u64,
     /// Series that it may have.
     pub limit: u64,
+    /// Whether it has so many, as it counts them itself, so that a new one is refused. One
+    /// whose labels are fixed may be so for good, and refuse nothing.
+    pub is_at_limit: bool,
     /// How often a label combination was refused for want of room: a look-up each.
     pub dropped: u64,
     /// How many living processes registered it, as far as they have slots.
@@ -126,7 +130,10 @@ impl Reader {
         let mut families: Vec<Family> = taken
             .families()
             .iter()
-            .filter_map(|family| Family::of(family, uses.get(&family.number())?))
+            .filter_map(|family| {
+                let own = taken.series(family).filter(|one| !LabelText::is_overflow(one.text));
+                Family::of(family, uses.get(&family.number())?, own.count() as u64)
+            })
             .collect();
         families.sort_by(|one, other| {
             let newest_first = other.created_unix_nanos.cmp(&one.created_unix_nanos);
@@ -147,7 +154,7 @@ impl Reader {
 
 impl Family {
     /// `None` of what Talea did not write.
-    fn of(copy: &FamilyCopy, of_it: &FamilyUse) -> Option<Self> {
+    fn of(copy: &FamilyCopy, of_it: &FamilyUse, series: u64) -> Option<Self> {
         let definition = definition(copy)?;
         let name = String::from_utf8(copy.name.clone()).ok()?;
         let kind = Kind::from_u8(copy.kind)?;
@@ -156,20 +163,15 @@ impl Family {
             name,
             kind,
             help: definition.help,
+            is_at_limit: !definition.labels.is_empty() && of_it.series >= of_it.limit,
             labels: definition.labels,
             storage: of_it.storage,
             combine: copy.combine,
-            series: of_it.series,
+            series,
             limit: of_it.limit,
             dropped: copy.dropped,
             processes: of_it.processes,
             created_unix_nanos: copy.created_unix_nanos,
         })
-    }
-
-    /// Whether it has as many series as it may have, so that a new one is refused. One
-    /// whose labels are fixed may be so for good, and refuse nothing.
-    pub fn is_at_limit(&self) -> bool {
-        !self.labels.is_empty() && self.series >= self.limit
     }
 }

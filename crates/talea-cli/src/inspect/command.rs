@@ -2,7 +2,7 @@
 
 use std::io::{self, BufWriter, ErrorKind, Write};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use talea::outside::Reader;
 
 use super::{Inspection, table};
@@ -43,9 +43,9 @@ pub async fn run(arguments: InspectArguments, mut stop: Stop) -> Result<Ending> 
 
 fn inspect(arguments: &InspectArguments) -> Result<Inspection> {
     let (source, reader) = match (&arguments.region, arguments.pid) {
-        (Some(path), None) => (path.display().to_string(), Reader::open(path)?),
+        (Some(path), None) => (path.display().to_string(), Reader::open(path).map_err(told)?),
         (None, Some(pid)) => {
-            let reader = Reader::of_process(pid).with_context(|| {
+            let reader = Reader::of_process(pid).map_err(told).with_context(|| {
                 format!(
                     "process {pid}: expected one of yours that has a region in memory; if it \
                      has one in a file, name that"
@@ -55,5 +55,10 @@ fn inspect(arguments: &InspectArguments) -> Result<Inspection> {
         }
         _ => bail!("found no region, or two; name a file, or a process with --pid"),
     };
-    Inspection::of(source, &reader.look()?, arguments.family.as_deref())
+    Inspection::of(source, &reader.look().map_err(told)?, arguments.family.as_deref())
+}
+
+/// An error of a region, which tells all of its cause itself.
+fn told(error: talea::Error) -> anyhow::Error {
+    anyhow!("{error}")
 }

@@ -112,7 +112,7 @@ pub struct FamilyLine {
     pub storage: &'static str,
     /// What a value is, of what threads and processes wrote.
     pub combine: &'static str,
-    /// Series that live in it, without the overflow series.
+    /// Series that a scrape shows, without the overflow series.
     pub series: u64,
     /// Series that it may have.
     pub limit: u64,
@@ -264,7 +264,7 @@ impl FamilyLine {
             },
             series: family.series,
             limit: family.limit,
-            at_limit: family.is_at_limit(),
+            at_limit: family.is_at_limit,
             overflow: family.dropped,
             processes: family.processes,
             created_unix_nanos: family.created_unix_nanos,
