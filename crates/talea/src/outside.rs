@@ -47,7 +47,7 @@ pub struct Look {
     /// What it is, how full it is and who has it open.
     pub overview: Overview,
     /// Its families, by name; of one name the newest first.
-    pub families: Vec<Family>,
+    pub families: Vec<FamilyFacts>,
     /// Families that Talea did not write, or that are damaged: they are left out.
     pub families_unreadable: u64,
     /// All values. What is read rather than told is as of the last snapshot that its
@@ -58,7 +58,7 @@ pub struct Look {
 /// A family as its region keeps it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Family {
+pub struct FamilyFacts {
     /// The name, as samples have it (a counter's with `_total`).
     pub name: String,
     /// What kind of metric it is.
@@ -127,12 +127,12 @@ impl Reader {
         let (overview, taken) = self.region.look().map_err(failed)?;
         let uses = overview.family_uses.iter().map(|one| (one.number, one));
         let uses: HashMap<u32, &FamilyUse> = uses.collect();
-        let mut families: Vec<Family> = taken
+        let mut families: Vec<FamilyFacts> = taken
             .families()
             .iter()
             .filter_map(|family| {
                 let own = taken.series(family).filter(|one| !LabelText::is_overflow(one.text));
-                Family::of(family, uses.get(&family.number())?, own.count() as u64)
+                FamilyFacts::of(family, uses.get(&family.number())?, own.count() as u64)
             })
             .collect();
         families.sort_by(|one, other| {
@@ -152,7 +152,7 @@ impl Reader {
     }
 }
 
-impl Family {
+impl FamilyFacts {
     /// `None` of what Talea did not write.
     fn of(copy: &FamilyCopy, of_it: &FamilyUse, series: u64) -> Option<Self> {
         let definition = definition(copy)?;

@@ -6,7 +6,7 @@ mod stage;
 use std::os::unix::fs::FileExt;
 
 use stage::processes::Shm;
-use talea::outside::{Family, Look, Reader, Storage};
+use talea::outside::{FamilyFacts, Look, Reader, Storage};
 use talea::{Config, Counter, Histogram, Kind, Labels, Opts, Registry, Seconds};
 
 #[derive(Clone, Copy, Labels)]
@@ -29,7 +29,7 @@ fn fill(shm: &Shm) -> Registry {
     registry
 }
 
-fn family<'a>(look: &'a Look, name: &str) -> &'a Family {
+fn family<'a>(look: &'a Look, name: &str) -> &'a FamilyFacts {
     look.families.iter().find(|family| family.name == name).unwrap()
 }
 

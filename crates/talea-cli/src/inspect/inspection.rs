@@ -1,7 +1,7 @@
 //! What `talea inspect` tells, as its JSON has it.
 
 use serde::Serialize;
-use talea::outside::{Family, Look, Overview, ProcessSlot, Storage};
+use talea::outside::{FamilyFacts, Look, Overview, ProcessSlot, Storage};
 use talea::{Combine, Part, SeriesSnapshot, Snapshot, Value};
 
 /// A region, looked into.
@@ -242,7 +242,7 @@ impl Process {
 }
 
 impl FamilyLine {
-    fn of(family: &Family) -> Self {
+    fn of(family: &FamilyFacts) -> Self {
         Self {
             name: family.name.clone(),
             kind: family.kind.as_str(),
