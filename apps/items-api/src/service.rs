@@ -27,7 +27,7 @@ pub async fn run(arguments: Arguments) -> Result<()> {
     let stop = Stop::listen(arguments.study)?;
 
     let listener = server::bind(arguments.listen)?;
-    let registry = Registry::new()?;
+    let registry = Registry::from_env()?;
     let Meters { endpoints, tasks, pools } = Meters::register(arguments.metrics, &registry)?;
     let database = Database::of(arguments.database_url.as_deref())?;
     let store = Store::open(&database, arguments.pool, pools.as_ref()).await?;

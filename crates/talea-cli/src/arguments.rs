@@ -31,6 +31,9 @@ pub enum Command {
     Study(Box<StudyArguments>),
     /// Check a text of metrics against its format, and say what to write instead
     Check(CheckArguments),
+    /// Look into the shared memory that a service counts in, from outside
+    #[cfg(target_os = "linux")]
+    Inspect(InspectArguments),
 }
 
 /// Arguments of `talea load`.
@@ -292,6 +295,32 @@ impl From<CheckedFormat> for Syntax {
             CheckedFormat::OpenMetrics => Self::OpenMetrics,
         }
     }
+}
+
+/// Arguments of `talea inspect`.
+#[cfg(target_os = "linux")]
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Look into the shared memory that a service counts in, from outside: what it is, \
+        how full, who has it open, and its families; with --family the values of one.\n\n\
+        The region is read and never mapped or written to, so whoever counts in it notices \
+        nothing, and may be busy, stopped or dead. What is read rather than counted, such as the \
+        process's memory, is as of the last scrape.",
+    after_help = "Exit status: 0 done, 2 the region cannot be read, 130 stopped by a signal.",
+    group = clap::ArgGroup::new("which").required(true).args(["region", "pid"])
+)]
+pub struct InspectArguments {
+    /// A file with a region, such as TALEA_REGION names; no symbolic link is followed
+    pub region: Option<PathBuf>,
+    /// The region in the memory of a running process, which has none in a file
+    #[arg(long)]
+    pub pid: Option<u32>,
+    /// A family whose series and values are shown, by its name in a scrape
+    #[arg(long, value_name = "NAME")]
+    pub family: Option<String>,
+    /// Print all of it as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 fn at_least_one(text: &str) -> Result<u64, String> {

@@ -6,6 +6,7 @@
 //! - [`compare`]: two or more variants of a service beside each other, as ratios with intervals.
 //! - [`report`]: what a study found, as a table, as JSON and as one HTML page.
 //! - [`check`]: a text of metrics, held against its format.
+//! - `inspect`: the region that a service counts in, read from outside.
 //!
 //! The way of a study: cases → subject (the child process) → for each case reset, baseline, load
 //! and samples → findings → report. Client numbers come from [`load`] alone, server numbers from
@@ -17,6 +18,8 @@ pub mod compare;
 pub mod connect;
 pub mod descriptors;
 pub mod figures;
+#[cfg(target_os = "linux")]
+pub mod inspect;
 pub mod load;
 pub mod machine;
 pub mod progress;

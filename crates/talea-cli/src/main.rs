@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use talea_cli::arguments::{Arguments, Command};
+#[cfg(target_os = "linux")]
+use talea_cli::inspect;
 use talea_cli::{check, load, stop::Stop, study_command};
 
 /// It could not be done: wrong usage, no target, no subject, no place for the report.
@@ -28,6 +30,8 @@ fn run(command: Command) -> anyhow::Result<talea_cli::stop::Ending> {
             Command::Load(arguments) => load::command::run(&arguments, stop).await,
             Command::Study(arguments) => study_command::run(&arguments, stop).await,
             Command::Check(arguments) => check::command::run(&arguments, stop).await,
+            #[cfg(target_os = "linux")]
+            Command::Inspect(arguments) => inspect::command::run(arguments, stop).await,
         }
     })
 }

@@ -40,6 +40,8 @@ mod memo;
 #[cfg(all(test, loom))]
 mod models;
 mod more;
+#[cfg(all(target_os = "linux", not(loom)))]
+mod overview;
 mod pins;
 mod planes;
 mod pool;
@@ -65,6 +67,8 @@ pub use file::Opened;
 pub use guard::Guard;
 pub use layout::{LAYOUT_VERSION, MAX_LEN, MIN_LEN};
 pub use memo::{Key, Memo, Unknown};
+#[cfg(all(target_os = "linux", not(loom)))]
+pub use overview::{FamilyUse, Overview, ProcessSlot};
 #[cfg(all(target_os = "linux", not(loom)))]
 pub use reader::Reader;
 pub use region::{Config, Part, Region, Usage};

@@ -6,14 +6,15 @@
 //! says is in use, into memory of our own, page by page at page-aligned
 //! addresses. What is then looked at cannot change any more.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, FileType, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use crate::error::OpenError;
 use crate::layout::*;
 use crate::mapping::Backing;
+use crate::overview::{self, Overview};
 use crate::record::{self, Head};
 use crate::region::Region;
 use crate::snapshot::{self, RECORD_WORDS, Snapshot, Source};
@@ -69,10 +70,11 @@ impl Reader {
             .read(true)
             .custom_flags(flags | libc::O_NONBLOCK)
             .open(path)
-            .map_err(failed)?;
+            .map_err(|error| failed(in_words(error)))?;
         let metadata = file.metadata().map_err(failed)?;
         if !metadata.is_file() {
-            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")));
+            let told = format!("{}, not a regular file", kind_of(metadata.file_type()));
+            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, told)));
         }
         let mut header = Pages::for_bytes(PAGE);
         let short = |_| failed(io::Error::new(io::ErrorKind::InvalidData, "shorter than a region"));
@@ -90,6 +92,29 @@ impl Reader {
     ///
     /// The file was cut, or claims to have more in use than it has.
     pub fn snapshot(&self) -> io::Result<Snapshot> {
+        let copy = self.copy(|_| Vec::new())?;
+        Ok(copy.snapshot())
+    }
+
+    /// Copies all values out, and tells what the region is, how full it is and who has it
+    /// open, all of one copy. It costs the writers nothing, as [`snapshot`](Self::snapshot)
+    /// does not.
+    ///
+    /// # Errors
+    ///
+    /// As [`snapshot`](Self::snapshot); and its marks say what cannot be.
+    pub fn look(&self) -> io::Result<(Overview, Snapshot)> {
+        let s = &self.s;
+        let copy =
+            self.copy(|copy| overview::bits(s, |pool| overview::used(copy, pool)).collect())?;
+        Region::check_marks(|at| copy.word(at), s)
+            .map_err(|reason| io::Error::new(io::ErrorKind::InvalidData, reason))?;
+        Ok((overview::overview(&copy), copy.snapshot()))
+    }
+
+    /// Copies what is in use, and what is named `beside` it, by where it begins and its
+    /// length.
+    fn copy(&self, beside: impl FnOnce(&Copy<'_>) -> Vec<(u64, u64)>) -> io::Result<Copy<'_>> {
         let file = self.locks.file();
         let s = &self.s;
         let mut copy = Copy { reader: self, parts: Vec::new(), stands: Vec::new() };
@@ -97,6 +122,7 @@ impl Reader {
         let used =
             |copy: &Copy<'_>, marks, len| copy.word(marks).min(copy.word(marks + BACKED)).min(len);
         let pool = |copy: &Copy<'_>, pool: &Pool| (pool.at, used(copy, pool.marks, pool.len));
+        let beside = beside(&copy);
         let records = pool(&copy, &s.records);
         let parts = [
             (s.families, used(&copy, M_FAMILIES, s.family_max * FAMILY_LEN)),
@@ -109,7 +135,8 @@ impl Reader {
         let owned = pool(&copy, &s.owned).1;
         let planes = snapshot::planes(&copy).map(|delta| (s.striped.at + delta, striped));
         let living = snapshot::living(&copy).map(|block| (s.owned.at + block.delta, owned));
-        let all: Vec<(u64, u64)> = parts.into_iter().chain(planes).chain(living).collect();
+        let all: Vec<(u64, u64)> =
+            parts.into_iter().chain(beside).chain(planes).chain(living).collect();
         // All of it was backed before it was used. A file of holes that claims to
         // be full would cost us the memory that it never had.
         let claimed: u64 = all.iter().map(|(_, len)| len).sum();
@@ -126,9 +153,30 @@ impl Reader {
         // The records once more: what one of them names may have come to belong to
         // another while it was read.
         copy.stands = copy.compare(file, records.1 / RECORD_LEN)?;
-        let mut snapshot = Snapshot::default();
-        snapshot::take(&copy, &|_| true, &mut snapshot);
-        Ok(snapshot)
+        Ok(copy)
+    }
+}
+
+/// What the system says of a file that it does not open, where that is hard to guess.
+fn in_words(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::ELOOP) => io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "a symbolic link, which is not followed; name the file that it leads to",
+        ),
+        Some(libc::ENXIO) => {
+            io::Error::new(io::ErrorKind::InvalidInput, "a socket or a device, not a regular file")
+        }
+        _ => error,
+    }
+}
+
+/// What stands where a file was expected.
+fn kind_of(found: FileType) -> &'static str {
+    match found {
+        found if found.is_dir() => "a directory",
+        found if found.is_fifo() => "a FIFO",
+        _ => "a device",
     }
 }
 
@@ -142,6 +190,12 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
+    fn snapshot(&self) -> Snapshot {
+        let mut snapshot = Snapshot::default();
+        snapshot::take(self, &|_| true, &mut snapshot);
+        snapshot
+    }
+
     fn read(&mut self, file: &File, at: u64, len: u64) -> io::Result<()> {
         if len == 0 {
             return Ok(());

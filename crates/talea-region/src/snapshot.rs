@@ -132,6 +132,13 @@ pub struct FamilyCopy {
     series: Range<usize>,
 }
 
+impl FamilyCopy {
+    /// Its number, which no other family of the region has.
+    pub fn number(&self) -> u32 {
+        self.id
+    }
+}
+
 /// A series record's words.
 pub(crate) type Record = [u64; RECORD_WORDS];
 pub(crate) const RECORD_WORDS: usize = (RECORD_LEN / WORD) as usize;

@@ -82,6 +82,71 @@ fn from_outside_a_region_looks_as_it_does_from_inside() {
     }
 }
 
+#[test]
+fn from_outside_a_region_is_as_full_as_it_is_from_inside() {
+    let shm = Shm::new("full");
+    let region = Region::open(shm.file(), Config::with_len(8 << 20)).unwrap().region;
+    fill(region, 30);
+    let text = FamilySpec { name: b"gone", definition: b"longer than it was", ..single() };
+    region.family(text).unwrap().family.series(b"n=\"1\"").unwrap();
+    assert!(region.end_families(b"gone"));
+    let (overview, snapshot) = Reader::open(shm.file()).unwrap().look().unwrap();
+    assert_eq!(overview.usage, region.usage());
+    assert_eq!(told(&snapshot), told(&region.snapshot()));
+    assert_eq!((overview.len, overview.series_max), (8 << 20, (8 << 20) / 512));
+    assert_eq!(overview.created_unix_nanos, region.created_unix_nanos());
+    assert_eq!((overview.families, overview.families_ended, overview.families_retired), (7, 1, 0));
+    assert_eq!(overview.text_without_owner, 0);
+    let [this] = overview.processes[..] else { panic!("{overview:?}") };
+    assert_eq!((this.slot, this.pid, this.taken), (0, std::process::id().into(), 1));
+    assert!(this.is_alive && this.started_unix_nanos >= overview.created_unix_nanos);
+    let uses: Vec<_> = overview.family_uses.iter().map(|one| (one.series, one.processes)).collect();
+    assert_eq!(uses, [(30, 1); 6]);
+    let storages = [Storage::Striped, Storage::Single, Storage::Owned];
+    for (family, of_it) in snapshot.families().iter().zip(&overview.family_uses) {
+        assert_eq!(family.number(), of_it.number);
+    }
+    assert!(overview.family_uses.iter().zip(storages).all(|(one, storage)| one.storage == storage));
+    assert!(overview.family_uses.iter().all(|one| one.limit == 1 << 30));
+}
+
+/// A family of one integer cell.
+fn single() -> FamilySpec<'static> {
+    FamilySpec { limit: 1 << 30, ..FamilySpec::default() }
+}
+
+#[test]
+fn marks_that_cannot_be_are_an_error_of_who_looks() {
+    let shm = Shm::new("marks");
+    let path = shm.file();
+    fill(Region::open(&path, Config::with_len(1 << 20)).unwrap().region, 3);
+    let copy = shm.path().join("copy.talea");
+    let look = |at: u64, word: u64| {
+        std::fs::copy(&path, &copy).unwrap();
+        let file = std::fs::OpenOptions::new().write(true).open(&copy).unwrap();
+        file.write_all_at(&word.to_le_bytes(), at).unwrap();
+        Reader::open(&copy).unwrap().look()
+    };
+    // Families, records, the arena, both kinds of cells, planes; and a CPU's plane.
+    for (at, part) in [
+        (1024, "table"),
+        (1088, "part"),
+        (1152, "part"),
+        (1216, "part"),
+        (1280, "part"),
+        (1344, "part"),
+        (1408, "planes"),
+        (4096, "CPU's plane"),
+    ] {
+        for word in [u64::MAX, 1 << 50 | 1] {
+            let told = look(at, word).unwrap_err().to_string();
+            assert!(told.contains(part) || told.contains("claims"), "{at}: {told}");
+        }
+    }
+    let (overview, _) = look(0, u64::from_le_bytes(*b"TALEAREG")).unwrap();
+    assert!(overview.processes.iter().all(|process| !process.is_alive), "{overview:?}");
+}
+
 /// Not a claim of its own: what another test starts as a process.
 #[test]
 fn fills_memory_and_waits_when_told() {
@@ -128,10 +193,16 @@ fn what_is_no_region_is_told_and_not_read() {
     refused("begin as a region");
     std::fs::remove_file(shm.file()).unwrap();
     std::os::unix::fs::symlink("/dev/zero", shm.file()).unwrap();
-    refused("read the region");
+    refused("a symbolic link");
     std::fs::remove_file(shm.file()).unwrap();
     assert!(Command::new("mkfifo").arg(shm.file()).status().unwrap().success());
-    refused("not a regular file");
+    refused("a FIFO, not a regular file");
+    std::fs::remove_file(shm.file()).unwrap();
+    std::fs::create_dir(shm.file()).unwrap();
+    refused("a directory, not a regular file");
+    std::fs::remove_dir(shm.file()).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(shm.file()).unwrap();
+    refused("a socket or a device, not a regular file");
 }
 
 #[test]
@@ -177,7 +248,7 @@ fn any_word_may_be_wrong_and_a_snapshot_still_ends() {
         .filter(|&word| original[word as usize * 8..][..8] != [0; 8])
         .collect();
     assert!(used.len() > 300);
-    let mut read = 0;
+    let (mut read, mut looks) = (0, 0);
     for (n, word) in used.iter().cycle().take(6_000).enumerate() {
         let before = &original[*word as usize * 8..][..8];
         let wrong = match n % 4 {
@@ -187,14 +258,24 @@ fn any_word_may_be_wrong_and_a_snapshot_still_ends() {
             _ => 0xFFFF_FFFF,
         };
         file.write_all_at(&wrong.to_le_bytes(), word * 8).unwrap();
-        if let Ok(snapshot) = Reader::open(&copy)
-            .and_then(|reader| reader.snapshot().map_err(|_| talea_region::OpenError::Unsupported))
-        {
+        let reader = Reader::open(&copy).ok();
+        let both = reader.and_then(|reader| Some((reader.look().ok(), reader.snapshot().ok()?)));
+        if let Some((looked, snapshot)) = both {
+            looks += usize::from(looked.is_some());
+            if let Some((overview, also)) = looked {
+                assert_eq!(told(&also), told(&snapshot));
+                let parts = overview.usage;
+                for part in [parts.records, parts.text, parts.single_cells, parts.striped_cells] {
+                    assert!(part.taken <= part.reached && part.reached <= part.room, "{part:?}");
+                }
+                assert!(overview.families <= overview.families_max);
+            }
             read += 1;
             let size: usize = told(&snapshot).iter().map(|f| f.2.len()).sum();
             assert!(size <= 120, "a mutation multiplied the series");
         }
         file.write_all_at(before, word * 8).unwrap();
     }
+    assert!(looks > 1_000, "most can also be looked over: {looks}");
     assert!(read > 1_000, "most mutations leave the rest readable: {read}");
 }

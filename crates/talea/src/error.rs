@@ -2,6 +2,7 @@
 //! fixed.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use talea_region::{OpenError, Overflow};
 
@@ -13,6 +14,15 @@ use talea_region::{OpenError, Overflow};
 pub enum Error {
     /// The region could not be opened.
     Open(OpenError),
+    /// The region that an environment variable names could not be opened.
+    Environment {
+        /// The variable.
+        variable: &'static str,
+        /// What it names.
+        path: PathBuf,
+        /// Why it could not be opened.
+        source: OpenError,
+    },
     /// The metric could not be registered.
     Register {
         /// Its name.
@@ -39,6 +49,13 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Open(error) => error.fmt(f),
+            Self::Environment { variable, path, source } => write!(
+                f,
+                "the environment variable {variable} names {}, which cannot be used: {source}; \
+                 have it name a file on tmpfs, such as /dev/shm/shop.talea, or leave it out for \
+                 memory of this process",
+                path.display()
+            ),
             Self::Register { name, reason } => {
                 write!(f, "cannot register the metric {name:?}: {reason}")
             }
@@ -53,7 +70,8 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Open(error) => error.source(),
-            Self::Register { .. } | Self::LabelSet { .. } => None,
+            // Its text tells its cause.
+            Self::Environment { .. } | Self::Register { .. } | Self::LabelSet { .. } => None,
         }
     }
 }

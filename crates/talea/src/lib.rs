@@ -58,7 +58,7 @@
 //! - **Handles.** [`Family::with`] finds a series, [`Looked::keep`] keeps it, [`Lazy`]
 //!   is a `static` that does both when it is first used.
 //! - **Threads and processes** share a registry without locks; see
-//!   [`Registry::new`] and [`Registry::open`]. [`Combine`] says how the gauges of
+//!   [`Registry::new`], [`Registry::open`] and [`Registry::from_env`]. [`Combine`] says how the gauges of
 //!   several processes make up one value.
 //! - **Bounded.** A family has 2,000 series unless it says otherwise; what comes
 //!   after goes to its series `otel_metric_overflow="true"`. Series that are idle go,
@@ -93,6 +93,8 @@ mod native_buckets;
 mod nearest;
 mod observable;
 mod opts;
+#[cfg(target_os = "linux")]
+pub mod outside;
 pub mod parse;
 mod query;
 mod register;

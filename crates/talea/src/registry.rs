@@ -3,7 +3,7 @@
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use talea_region::{Config, Region, Usage};
@@ -15,6 +15,9 @@ use crate::opts::Opts;
 use crate::register::Registrable;
 use crate::snapshot::Snapshot;
 use crate::told;
+
+/// The environment variable that names the file of a registry.
+const REGION: &str = "TALEA_REGION";
 
 /// A region and the metrics in it. Clones are the same registry, and cheap. Any number
 /// of threads may use one at once; registering takes a lock, metrics and snapshots do
@@ -94,6 +97,41 @@ impl Registry {
             eprintln!("talea: {notice}");
         }
         Ok(Self::of(opened.region))
+    }
+
+    /// The registry in the file that the environment variable `TALEA_REGION` names, as
+    /// [`open`](Self::open) opens it; where the variable is unset or empty, one in memory of
+    /// its own, as [`new`](Self::new) makes it. So whoever runs a service decides whether its
+    /// metrics outlive it, and who else counts in them.
+    ///
+    /// A path that is not absolute begins at the working directory.
+    ///
+    /// Each call opens the file anew and counts as a process: call it once and clone what it
+    /// returns. The environment is read at that moment; a thread that changes it meanwhile is
+    /// at fault, as with [`std::env::var_os`]. Cost: that of opening, some system calls;
+    /// metrics in a file cost what those in memory do.
+    ///
+    /// ```
+    /// use talea::{Counter, Opts, Registry};
+    ///
+    /// // TALEA_REGION=/dev/shm/shop.talea shop
+    /// let registry = Registry::from_env()?;
+    /// let orders: Counter = registry.register(Opts::new("orders", "Orders accepted."))?;
+    /// orders.inc();
+    /// # Ok::<(), talea::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open), in an error that also names the variable, or as
+    /// [`new`](Self::new).
+    pub fn from_env() -> Result<Self, Error> {
+        let named = std::env::var_os(REGION).filter(|path| !path.is_empty());
+        let Some(path) = named.map(PathBuf::from) else { return Self::new() };
+        Self::open(&path).map_err(|error| match error {
+            Error::Open(source) => Error::Environment { variable: REGION, path, source },
+            error => error,
+        })
     }
 
     fn of(region: &'static Region) -> Self {

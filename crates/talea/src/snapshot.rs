@@ -243,7 +243,7 @@ impl Known {
     }
 
     fn of(n: usize, family: &FamilyCopy) -> Option<Self> {
-        let definition = Definition::decode(&family.definition, numbers(family))?;
+        let definition = definition(family)?;
         std::str::from_utf8(&family.name).ok()?;
         let kind = Kind::from_u8(family.kind)?;
         let grid = Arc::new(Grid::new(definition.layout.clone()));
@@ -265,6 +265,11 @@ fn shown(kind: Kind, number: Number, word: u64) -> Shown {
         (Kind::Gauge, Number::Integer) => Shown::Signed(word as i64),
         (Kind::Counter | Kind::Info | Kind::StateSet, Number::Integer) => Shown::Unsigned(word),
     }
+}
+
+/// A family's definition; `None` where Talea did not write it.
+pub(crate) fn definition(family: &FamilyCopy) -> Option<Definition> {
+    Definition::decode(&family.definition, numbers(family))
 }
 
 /// What a histogram's observations are.

@@ -12,6 +12,8 @@ pub use escaping::Escaping;
 pub(crate) use escaping::is_plain;
 pub use format::Format;
 pub(crate) use number::write_float;
+#[cfg(target_os = "linux")]
+pub(crate) use openmetrics::unit;
 pub use text::CONTENT_TYPE as TEXT_CONTENT_TYPE;
 
 use number::{put_digits, write_integer};

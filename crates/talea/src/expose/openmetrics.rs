@@ -44,19 +44,10 @@ impl Writer for OpenMetrics {
         }
         self.goes_below_zero = family.bounds().next().is_some_and(|bound| bound < 0.0);
         let kind = family.kind();
-        // The name goes without what the type adds to it.
-        let name = match kind {
-            Kind::Counter => lines.name().strip_suffix("_total"),
-            Kind::Info => lines.name().strip_suffix("_info"),
-            Kind::Gauge | Kind::Histogram | Kind::StateSet | Kind::Summary => None,
-        }
-        .unwrap_or(lines.name());
+        let name = bare_name(kind, lines.name());
         lines.about(out, "TYPE", name, kind.as_str(), true);
-        let has = |unit: &&str| name.strip_suffix(*unit).is_some_and(|rest| rest.ends_with('_'));
-        if !matches!(kind, Kind::Info | Kind::StateSet) {
-            if let Some(unit) = UNITS.into_iter().find(has) {
-                lines.about(out, "UNIT", name, unit, true);
-            }
+        if let Some(unit) = unit(kind, lines.name()) {
+            lines.about(out, "UNIT", name, unit, true);
         }
         lines.about(out, "HELP", name, family.help(), true);
         let counts = matches!(kind, Kind::Counter | Kind::Histogram | Kind::Summary);
@@ -103,6 +94,24 @@ impl Writer for OpenMetrics {
     fn end(&mut self, out: &mut Vec<u8>) {
         push(out, &["# EOF\n"]);
     }
+}
+
+/// A family's name without what its type adds to it.
+fn bare_name(kind: Kind, name: &str) -> &str {
+    match kind {
+        Kind::Counter => name.strip_suffix("_total"),
+        Kind::Info => name.strip_suffix("_info"),
+        Kind::Gauge | Kind::Histogram | Kind::StateSet | Kind::Summary => None,
+    }
+    .unwrap_or(name)
+}
+
+/// The unit that a family's name ends in, with or without what its type adds to it.
+pub(crate) fn unit(kind: Kind, name: &str) -> Option<&'static str> {
+    let name = bare_name(kind, name);
+    let has = |unit: &&str| name.strip_suffix(*unit).is_some_and(|rest| rest.ends_with('_'));
+    let units = (!matches!(kind, Kind::Info | Kind::StateSet)).then_some(UNITS);
+    units.into_iter().flatten().find(has)
 }
 
 impl OpenMetrics {

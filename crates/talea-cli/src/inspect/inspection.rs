@@ -1,0 +1,316 @@
+//! What `talea inspect` tells, as its JSON has it.
+
+use serde::Serialize;
+use talea::outside::{FamilyFacts, Look, Overview, ProcessSlot, Storage};
+use talea::{Combine, Part, SeriesSnapshot, Snapshot, Value};
+
+/// A region, looked into.
+#[derive(Debug, Serialize)]
+pub struct Inspection {
+    /// The file, or the process.
+    pub source: String,
+    /// What it is.
+    pub region: Header,
+    /// How much of each of its parts is in use.
+    pub usage: Usage,
+    /// Who has it open, and who had.
+    pub processes: Vec<Process>,
+    /// Its families by name; of one name the newest first.
+    pub families: Vec<FamilyLine>,
+    /// Families that cannot be read.
+    pub families_unreadable: u64,
+    /// Families that a later definition of their name has replaced.
+    pub families_retired: u64,
+    /// Families that were ended by their name.
+    pub families_ended: u64,
+    /// The series of the family that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub series: Option<Vec<Series>>,
+}
+
+/// What a region is.
+#[derive(Debug, Serialize)]
+pub struct Header {
+    /// The version of its layout.
+    pub layout_version: u64,
+    /// The boot of the machine that it was made in.
+    pub boot_id: String,
+    /// Bytes that it may come to use.
+    pub bytes: u64,
+    /// When it was made, in nanoseconds since 1970.
+    pub created_unix_nanos: u64,
+    /// When idle series were last looked for, in nanoseconds since 1970.
+    pub swept_unix_nanos: u64,
+}
+
+/// How much of each part of a region is in use.
+#[derive(Debug, Serialize)]
+pub struct Usage {
+    /// Series, those that wait to be used again among them.
+    pub series: Use,
+    /// Records of families, those that ended among them.
+    pub families: Use,
+    /// Slots of living processes.
+    pub processes: Use,
+    /// Planes of CPUs.
+    pub cpu_planes: Use,
+    /// Bytes of names, definitions and label text.
+    pub text_bytes: Use,
+    /// Bytes of single cells.
+    pub single_cell_bytes: Use,
+    /// Bytes of striped cells, in each plane.
+    pub striped_cell_bytes: Use,
+    /// Bytes of owned cells, in each process's block.
+    pub owned_cell_bytes: Use,
+    /// Bytes of text that nobody names: being made at that very instant, or left behind by
+    /// processes that were killed.
+    pub text_bytes_without_owner: u64,
+}
+
+/// How much of something is in use.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Use {
+    /// What is in use.
+    pub used: u64,
+    /// How much there ever was at once, as far as that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reached: Option<u64>,
+    /// How much there can be.
+    pub room: u64,
+}
+
+/// A process that has a region open, or had.
+#[derive(Debug, Serialize)]
+pub struct Process {
+    /// Its slot.
+    pub slot: u64,
+    /// Its id, as it sees it itself.
+    pub pid: u64,
+    /// Whether it lives; a process that is stopped does.
+    pub alive: bool,
+    /// When it opened the region, in nanoseconds since 1970.
+    pub started_unix_nanos: u64,
+    /// How many processes had that slot, this one among them.
+    pub taken: u64,
+}
+
+/// A family.
+#[derive(Debug, Serialize)]
+pub struct FamilyLine {
+    /// The name, as samples have it.
+    pub name: String,
+    /// What kind of metric it is, as OpenMetrics calls it.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    /// The unit that its name ends in.
+    pub unit: Option<&'static str>,
+    /// The help text.
+    pub help: String,
+    /// The names of its labels.
+    pub labels: Vec<String>,
+    /// How its cells are stored: single, striped, owned or stripes.
+    pub storage: &'static str,
+    /// What a value is, of what threads and processes wrote.
+    pub combine: &'static str,
+    /// Series that a scrape shows, without the overflow series.
+    pub series: u64,
+    /// Series that it may have.
+    pub limit: u64,
+    /// Whether a new series would be refused.
+    pub at_limit: bool,
+    /// How often a new series was refused; what it was told is in the overflow series.
+    pub overflow: u64,
+    /// How many living processes registered it.
+    pub processes: u64,
+    /// When it was registered first, in nanoseconds since 1970.
+    pub created_unix_nanos: u64,
+}
+
+/// A series with its value.
+#[derive(Debug, Serialize)]
+pub struct Series {
+    /// Its labels, in their order.
+    pub labels: Vec<(String, String)>,
+    /// What it holds.
+    #[serde(flatten)]
+    pub value: Held,
+}
+
+/// What a series holds. A number that JSON has no word for, such as NaN, is null.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub enum Held {
+    /// A count.
+    Count {
+        /// The value.
+        value: u64,
+    },
+    /// A whole number that may be negative.
+    Signed {
+        /// The value.
+        value: i64,
+    },
+    /// A float.
+    Float {
+        /// The value.
+        value: f64,
+    },
+    /// A histogram.
+    Histogram {
+        /// Observations.
+        count: u64,
+        /// Their sum.
+        sum: f64,
+        /// The median, as its buckets tell it.
+        p50: Option<f64>,
+        /// The 99th percentile, as its buckets tell it.
+        p99: Option<f64>,
+        /// Each upper bound, as a text since the last is +Inf, and how many were at most that.
+        buckets: Vec<(String, u64)>,
+    },
+    /// A summary, whose quantiles only its process knows.
+    Summary {
+        /// Observations.
+        count: u64,
+        /// Their sum.
+        sum: f64,
+    },
+}
+
+impl Inspection {
+    /// What a look found, and the series of the family of that name.
+    ///
+    /// # Errors
+    /// When the region has no family of that name.
+    pub(super) fn of(source: String, look: &Look, family: Option<&str>) -> anyhow::Result<Self> {
+        let overview = &look.overview;
+        Ok(Self {
+            source,
+            region: Header {
+                layout_version: overview.layout_version,
+                boot_id: overview.boot_id.clone(),
+                bytes: overview.len,
+                created_unix_nanos: overview.created_unix_nanos,
+                swept_unix_nanos: overview.swept_unix_nanos,
+            },
+            usage: Usage::of(overview),
+            processes: overview.processes.iter().map(Process::of).collect(),
+            families: look.families.iter().map(FamilyLine::of).collect(),
+            families_unreadable: look.families_unreadable,
+            families_retired: overview.families_retired,
+            families_ended: overview.families_ended,
+            series: family.map(|name| series(&look.snapshot, name)).transpose()?,
+        })
+    }
+}
+
+impl Usage {
+    fn of(overview: &Overview) -> Self {
+        let usage = &overview.usage;
+        let known = |used, room| Use { used, reached: None, room };
+        let alive = overview.processes.iter().filter(|process| process.is_alive).count();
+        let records = usage.records;
+        Self {
+            series: Use {
+                used: records.taken / usage.record_len,
+                reached: Some(records.reached / usage.record_len),
+                room: overview.series_max,
+            },
+            families: known(overview.families, overview.families_max),
+            processes: known(alive as u64, overview.processes_max),
+            cpu_planes: known(overview.cpu_planes, overview.cpu_planes_max),
+            text_bytes: usage.text.into(),
+            single_cell_bytes: usage.single_cells.into(),
+            striped_cell_bytes: usage.striped_cells.into(),
+            owned_cell_bytes: usage.owned_cells.into(),
+            text_bytes_without_owner: overview.text_without_owner,
+        }
+    }
+}
+
+impl From<Part> for Use {
+    fn from(Part { taken, reached, room }: Part) -> Self {
+        Self { used: taken, reached: Some(reached), room }
+    }
+}
+
+impl Process {
+    fn of(process: &ProcessSlot) -> Self {
+        let &ProcessSlot { slot, pid, started_unix_nanos, taken, is_alive: alive } = process;
+        Self { slot, pid, alive, started_unix_nanos, taken }
+    }
+}
+
+impl FamilyLine {
+    fn of(family: &FamilyFacts) -> Self {
+        Self {
+            name: family.name.clone(),
+            kind: family.kind.as_str(),
+            unit: family.unit,
+            help: family.help.clone(),
+            labels: family.labels.clone(),
+            storage: match family.storage {
+                Storage::Single => "single",
+                Storage::Striped => "striped",
+                Storage::Owned => "owned",
+                Storage::Stripes => "stripes",
+            },
+            combine: match family.combine {
+                Combine::Sum => "sum",
+                Combine::Latest => "latest",
+                Combine::Max => "max",
+                Combine::Min => "min",
+                Combine::Each => "each",
+            },
+            series: family.series,
+            limit: family.limit,
+            at_limit: family.is_at_limit,
+            overflow: family.dropped,
+            processes: family.processes,
+            created_unix_nanos: family.created_unix_nanos,
+        }
+    }
+}
+
+/// The series of a family, which may be called without what its type adds to its name.
+fn series(snapshot: &Snapshot, name: &str) -> anyhow::Result<Vec<Series>> {
+    let named = |name: &str| snapshot.families().find(|family| family.name() == name);
+    let found = named(name).or_else(|| named(&format!("{name}_total")));
+    match found {
+        Some(family) => Ok(family.series().map(|series| Series::of(&series)).collect()),
+        None => anyhow::bail!(
+            "found no family {name:?}, expected one of the {} that the region shows; without \
+             --family they are listed",
+            snapshot.families().len()
+        ),
+    }
+}
+
+impl Series {
+    fn of(series: &SeriesSnapshot<'_>) -> Self {
+        let labels = series.labels().into_iter().map(|(name, value)| (name.to_owned(), value));
+        Self { labels: labels.collect(), value: Held::of(series.value()) }
+    }
+}
+
+impl Held {
+    fn of(value: Value) -> Self {
+        match value {
+            Value::Unsigned(value) => Self::Count { value },
+            Value::Signed(value) => Self::Signed { value },
+            Value::Float(value) => Self::Float { value },
+            Value::Histogram(histogram) => Self::Histogram {
+                count: histogram.count(),
+                sum: histogram.sum(),
+                p50: histogram.quantile(0.5),
+                p99: histogram.quantile(0.99),
+                buckets: histogram.cumulative().map(|(le, n)| (bound(le), n)).collect(),
+            },
+            Value::Summary(summary) => Self::Summary { count: summary.count, sum: summary.sum },
+        }
+    }
+}
+
+fn bound(le: f64) -> String {
+    if le == f64::INFINITY { "+Inf".to_owned() } else { le.to_string() }
+}

@@ -1,0 +1,195 @@
+//! An inspection as tables on the screen.
+
+use std::fmt::Write;
+use std::time::{Duration, UNIX_EPOCH};
+
+use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
+
+use super::inspection::{FamilyLine, Header, Held, Inspection, Process, Series, Usage, Use};
+use super::printable::printable;
+use crate::figures::{NONE, bytes, counted, measured, measured_or_none, whole};
+
+/// All of it; of an inspection that asked for a family, that family's series alone.
+pub(super) fn tables(inspection: &Inspection) -> String {
+    let mut text = format!("{}: {}\n", printable(&inspection.source), header(&inspection.region));
+    match &inspection.series {
+        Some(series) => {
+            let _ = writeln!(text, "\n{}", series_table(series));
+        }
+        None => {
+            let parts = [
+                usage(&inspection.usage),
+                processes(&inspection.processes),
+                families(&inspection.families),
+            ];
+            for part in parts.into_iter().flatten() {
+                let _ = writeln!(text, "\n{part}");
+            }
+            for line in left_out(inspection) {
+                let _ = writeln!(text, "{line}");
+            }
+        }
+    }
+    text
+}
+
+fn header(region: &Header) -> String {
+    let Header { layout_version, boot_id, bytes: len, created_unix_nanos, .. } = region;
+    format!(
+        "a region of {}, layout {layout_version}, made {} in the boot {boot_id}",
+        bytes(*len),
+        time(*created_unix_nanos)
+    )
+}
+
+fn usage(usage: &Usage) -> Option<Table> {
+    let mut table = table(&["part", "in use", "reached", "room", "in use %"]);
+    let mut row = |part: &str, of: Use, shown: fn(u64) -> String| {
+        table.add_row([
+            part.to_owned(),
+            shown(of.used),
+            of.reached.map_or_else(|| NONE.to_owned(), shown),
+            shown(of.room),
+            measured(100.0 * of.used as f64 / of.room as f64),
+        ]);
+    };
+    row("series", usage.series, whole);
+    row("families", usage.families, whole);
+    row("processes", usage.processes, whole);
+    row("planes of CPUs", usage.cpu_planes, whole);
+    row("text", usage.text_bytes, bytes);
+    row("single cells", usage.single_cell_bytes, bytes);
+    row("striped cells, in each plane", usage.striped_cell_bytes, bytes);
+    row("owned cells, of each process", usage.owned_cell_bytes, bytes);
+    to_the_right(&mut table, 1..5);
+    Some(table)
+}
+
+fn processes(processes: &[Process]) -> Option<Table> {
+    let mut table = table(&["slot", "pid", "state", "since"]);
+    for Process { slot, pid, alive, started_unix_nanos, .. } in processes {
+        let state = if *alive { "alive" } else { "dead" };
+        table.add_row([
+            slot.to_string(),
+            pid.to_string(),
+            state.to_owned(),
+            time(*started_unix_nanos),
+        ]);
+    }
+    to_the_right(&mut table, 0..2);
+    (!processes.is_empty()).then_some(table)
+}
+
+fn families(families: &[FamilyLine]) -> Option<Table> {
+    let headings = ["family", "type", "unit", "storage", "series", "limit", "refused", "help"];
+    let mut table = table(&headings);
+    for family in families {
+        let limit = match family.limit {
+            u64::MAX => NONE.to_owned(),
+            limit if family.at_limit => format!("{} reached", whole(limit)),
+            limit => whole(limit),
+        };
+        table.add_row([
+            printable(&family.name),
+            family.kind.to_owned(),
+            family.unit.unwrap_or(NONE).to_owned(),
+            family.storage.to_owned(),
+            whole(family.series),
+            limit,
+            whole(family.overflow),
+            printable(&family.help),
+        ]);
+    }
+    to_the_right(&mut table, 4..7);
+    (!families.is_empty()).then_some(table)
+}
+
+/// What has no row, in words: nothing where there is no such thing.
+fn left_out(inspection: &Inspection) -> Vec<String> {
+    let Inspection { families_unreadable, families_retired, families_ended, .. } = inspection;
+    let text = inspection.usage.text_bytes_without_owner;
+    let told = |count: u64, words: String| (count > 0).then_some(words);
+    let several = |count: &u64| match count {
+        1 => "1 family".to_owned(),
+        count => format!("{} families", whole(*count)),
+    };
+    [
+        told(
+            *families_unreadable,
+            format!("{} cannot be read, and are left out.", several(families_unreadable)),
+        ),
+        told(
+            *families_retired,
+            format!("{} replaced by a later definition.", several(families_retired)),
+        ),
+        told(*families_ended, format!("{} ended by name.", several(families_ended))),
+        told(
+            text,
+            format!(
+                "{} of text that nobody names: being made right now, or left behind by \
+                 processes that were killed.",
+                counted(text, "byte")
+            ),
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn series_table(all: &[Series]) -> Table {
+    let has_counts =
+        all.iter().any(|one| matches!(one.value, Held::Histogram { .. } | Held::Summary { .. }));
+    let headings: &[&str] = match has_counts {
+        true => &["series", "count", "sum", "mean", "p50", "p99"],
+        false => &["series", "value"],
+    };
+    let mut table = table(headings);
+    for Series { labels, value } in all {
+        let labels: Vec<String> =
+            labels.iter().map(|(name, value)| printable(&format!("{name}={value:?}"))).collect();
+        let labels = if labels.is_empty() { NONE.to_owned() } else { labels.join(" ") };
+        table.add_row(std::iter::once(labels).chain(cells(value)));
+    }
+    to_the_right(&mut table, 1..headings.len());
+    table
+}
+
+fn cells(value: &Held) -> Vec<String> {
+    let counted = |count: u64, sum: f64, quantiles: [Option<f64>; 2]| {
+        let mean = (count > 0).then(|| sum / count as f64);
+        let [p50, p99] = quantiles.map(measured_or_none);
+        vec![whole(count), measured(sum), measured_or_none(mean), p50, p99]
+    };
+    match *value {
+        Held::Count { value } => vec![whole(value)],
+        Held::Signed { value } => vec![value.to_string()],
+        Held::Float { value } => vec![value.to_string()],
+        Held::Histogram { count, sum, p50, p99, .. } => counted(count, sum, [p50, p99]),
+        Held::Summary { count, sum } => counted(count, sum, [None, None]),
+    }
+}
+
+fn table(headings: &[&str]) -> Table {
+    let mut table = Table::new();
+    table
+        .load_preset(UTF8_HORIZONTAL_ONLY)
+        .remove_style(TableComponent::HorizontalLines)
+        .remove_style(TableComponent::MiddleIntersections)
+        .set_content_arrangement(ContentArrangement::Disabled)
+        .set_header(headings.iter().copied());
+    table
+}
+
+fn to_the_right(table: &mut Table, columns: std::ops::Range<usize>) {
+    for column in table.column_iter_mut().skip(columns.start).take(columns.len()) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+}
+
+/// Nanoseconds since 1970 as people read them; they reach to the year 2554.
+fn time(unix_nanos: u64) -> String {
+    let time = UNIX_EPOCH + Duration::from_nanos(unix_nanos);
+    humantime::format_rfc3339_seconds(time).to_string()
+}

@@ -1,0 +1,361 @@
+//! `talea inspect`: the real program on regions that the real items API counts in.
+
+#![cfg(target_os = "linux")]
+
+use std::fs::{self, OpenOptions};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+const TALEA: &str = env!("CARGO_BIN_EXE_talea");
+
+/// A folder on tmpfs, where regions are.
+fn shm() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").unwrap()
+}
+
+/// The items API, killed when dropped.
+struct Service {
+    child: Child,
+    items: String,
+    metrics: String,
+}
+
+impl Service {
+    /// Counts in a file, or in memory of its own.
+    fn start(region: Option<&Path>) -> Self {
+        let program = Path::new(TALEA).with_file_name("items-api");
+        assert!(
+            program.is_file(),
+            "no items-api at {}: run `cargo build -p items-api` with the same profile first",
+            program.display()
+        );
+        let mut child = Command::new(program)
+            .args(["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"])
+            .env_remove("DATABASE_URL")
+            .env_remove("ITEMS_METRICS")
+            .env("TALEA_REGION", region.unwrap_or(Path::new("")))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut address = || {
+            let line = lines.next().unwrap().unwrap();
+            let url = line.split("http://").nth(1).unwrap();
+            url.split('/').next().unwrap().to_owned()
+        };
+        Self { items: address(), metrics: address(), child }
+    }
+
+    /// Makes items, and lists them.
+    fn work(&self, times: usize) {
+        for _ in 0..times {
+            let body = r#"{"item":{"value":true}}"#;
+            let head = format!(
+                "POST /api/items HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\
+                 Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            assert!(send(&self.items, &head).starts_with("HTTP/1.1 201"));
+            assert!(get(&self.items, "/api/items").starts_with("HTTP/1.1 200"));
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn get(address: &str, path: &str) -> String {
+    send(address, &format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"))
+}
+
+fn send(address: &str, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+/// Runs `talea inspect`; it must end by itself.
+fn inspect<S: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
+    let mut talea = Command::new(TALEA)
+        .arg("inspect")
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdout = talea.stdout.take().unwrap();
+    let reading = std::thread::spawn(move || {
+        let mut all = Vec::new();
+        stdout.read_to_end(&mut all).map(|_| all).unwrap()
+    });
+    let begun = Instant::now();
+    while talea.try_wait().unwrap().is_none() {
+        if begun.elapsed() > Duration::from_secs(20) {
+            talea.kill().unwrap();
+            panic!("it hangs");
+        }
+        sleep(Duration::from_millis(5));
+    }
+    let output = talea.wait_with_output().unwrap();
+    Output { stdout: reading.join().unwrap(), ..output }
+}
+
+fn text(output: &Output) -> String {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), stderr.as_ref()), (Some(0), ""));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn json(region: &Path, more: &[&str]) -> Value {
+    let region = region.to_str().unwrap();
+    let arguments = [region, "--json"].into_iter().chain(more.iter().copied());
+    serde_json::from_str(&text(&inspect(arguments))).unwrap()
+}
+
+/// The names and types of the families that have series.
+fn families(inspection: &Value) -> Vec<(String, String)> {
+    let families = inspection["families"].as_array().unwrap().iter();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    families.map(|family| (text(&family["name"]), text(&family["type"]))).collect()
+}
+
+/// What the service counted: its families of HTTP, each with all series and values.
+fn counted(region: &Path) -> Vec<(String, Value)> {
+    let all = families(&json(region, &[])).into_iter();
+    let http = all.filter(|(name, kind)| name.starts_with("http_") && kind != "gauge");
+    http.map(|(name, _)| {
+        let series = json(region, &["--family", &name])["series"].take();
+        (name, series)
+    })
+    .collect()
+}
+
+#[test]
+fn a_service_is_inspected_while_it_runs_is_stopped_and_is_dead() {
+    let folder = shm();
+    let region = folder.path().join("items.talea");
+    let mut service = Service::start(Some(&region));
+    service.work(3);
+    let scrape = get(&service.metrics, "/metrics");
+    let (_, scrape) = scrape.split_once("\r\n\r\n").unwrap();
+
+    let running = json(&region, &[]);
+    let known = families(&running);
+    let pid = u64::from(service.child.id());
+    let process = |inspection: &Value| {
+        let all = inspection["processes"].as_array().unwrap();
+        assert_eq!((all.len(), all[0]["pid"].as_u64()), (1, Some(pid)));
+        all[0]["alive"].as_bool().unwrap()
+    };
+    assert!(process(&running));
+    assert_eq!(running["region"]["layout_version"], 4);
+    assert_eq!(running["region"]["bytes"], region.metadata().unwrap().len());
+
+    // What its own scrape shows is here too, and of the same type.
+    let types = scrape.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    let mut shown = 0;
+    for line in types {
+        let (name, kind) = line.rsplit_once(' ').unwrap();
+        let found = known.iter().find(|(known, _)| known == name);
+        let (_, found) = found.unwrap_or_else(|| panic!("{name} is not in {known:?}"));
+        // The text format has fewer types.
+        let found = match found.as_str() {
+            "info" | "stateset" => "gauge",
+            found => found,
+        };
+        assert_eq!(found, kind, "{name}");
+        shown += 1;
+    }
+    assert!(shown > 10, "{shown}");
+
+    let before = counted(&region);
+    assert!(before.len() >= 3, "{before:?}");
+    agrees(&before, scrape);
+
+    service.signal(Signal::STOP);
+    let stopped = json(&region, &[]);
+    assert!(process(&stopped));
+    assert_eq!((families(&stopped), counted(&region)), (known.clone(), before.clone()));
+
+    service.signal(Signal::KILL);
+    service.child.wait().unwrap();
+    let dead = json(&region, &[]);
+    assert!(!process(&dead));
+    assert_eq!((families(&dead), counted(&region)), (known, before.clone()));
+    assert_eq!(dead["usage"]["text_bytes_without_owner"], 0);
+
+    // A restart goes on where it was.
+    let service = Service::start(Some(&region));
+    service.work(2);
+    let scrape = get(&service.metrics, "/metrics");
+    let (_, scrape) = scrape.split_once("\r\n\r\n").unwrap();
+    let after = counted(&region);
+    agrees(&after, scrape);
+    let total = |counted: &[(String, Value)]| -> u64 {
+        let counts = counted.iter().flat_map(|(_, series)| series.as_array().unwrap());
+        counts.filter_map(|one| one["count"].as_u64()).sum()
+    };
+    assert!(total(&before) >= 6 && total(&after) > total(&before));
+}
+
+/// Whether what was counted is what a scrape says: counters, and the counts and sums of
+/// histograms.
+fn agrees(counted: &[(String, Value)], scrape: &str) {
+    let samples = talea::parse::text(scrape).unwrap();
+    let mut compared = 0;
+    for (name, series) in counted {
+        for one in series.as_array().unwrap() {
+            let labels: Vec<(String, String)> =
+                serde_json::from_value(one["labels"].clone()).unwrap();
+            let value = |name: &str| {
+                let of_it = samples.iter().find(|sample| {
+                    sample.name == name
+                        && labels.iter().all(|(name, value)| {
+                            sample.labels.iter().any(|(n, v)| n == name && v == value)
+                        })
+                });
+                of_it.unwrap_or_else(|| panic!("{name} {labels:?}")).value
+            };
+            for (ending, key) in [("", "value"), ("_count", "count"), ("_sum", "sum")] {
+                if let Some(told) = one[key].as_f64() {
+                    assert_eq!(
+                        told,
+                        value(&format!("{name}{ending}")),
+                        "{name}{ending} {labels:?}"
+                    );
+                    compared += 1;
+                }
+            }
+        }
+    }
+    assert!(compared > 20, "{compared}");
+}
+
+#[test]
+fn a_person_reads_tables() {
+    let folder = shm();
+    let region = folder.path().join("items.talea");
+    let service = Service::start(Some(&region));
+    service.work(1);
+    let all = text(&inspect([&region]));
+    let path = region.display().to_string();
+    for part in
+        [path.as_str(), "layout 4", "single cells", "alive", "storage", "striped", "seconds"]
+    {
+        assert!(all.contains(part), "{part}: {all}");
+    }
+    assert!(all.contains(&service.child.id().to_string()), "{all}");
+    let (name, _) = counted(&region).into_iter().find(|(_, s)| s[0]["count"].is_u64()).unwrap();
+    let one = text(&inspect([path.as_str(), "--family", &name]));
+    for part in ["series", "p99", "/api/items"] {
+        assert!(one.contains(part), "{part}: {one}");
+    }
+}
+
+#[test]
+fn memory_of_a_process_is_found_by_its_id() {
+    let service = Service::start(None);
+    service.work(2);
+    let pid = service.child.id().to_string();
+    let inspection: Value =
+        serde_json::from_str(&text(&inspect(["--pid", &pid, "--json"]))).unwrap();
+    assert_eq!(inspection["source"], format!("process {pid}"));
+    assert!(families(&inspection).len() > 10);
+}
+
+/// A bad region: it is told in one line, which names it, with status 2.
+fn refused(arguments: &[&str], parts: &[&str]) {
+    let output = inspect(arguments);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{told}");
+    assert!(told.starts_with("error: ") && told.trim_end().lines().count() == 1, "{told}");
+    for part in parts {
+        assert_eq!(told.matches(part).count().min(2), 1, "{part}: {told}");
+    }
+}
+
+#[test]
+fn each_kind_of_bad_file_is_one_clear_error() {
+    let folder = shm();
+    let region = folder.path().join("items.talea");
+    drop(Service::start(Some(&region)));
+    let at = |name: &str| -> PathBuf { folder.path().join(name) };
+    let bad = |name: &str, part: &str| {
+        let path = at(name);
+        let path = path.to_str().unwrap();
+        refused(&[path], &[path, part]);
+    };
+
+    bad("missing", "No such file");
+    fs::create_dir(at("directory")).unwrap();
+    bad("directory", "a directory, not a regular file");
+    assert!(Command::new("mkfifo").arg(at("fifo")).status().unwrap().success());
+    bad("fifo", "a FIFO, not a regular file");
+    std::os::unix::fs::symlink(&region, at("link")).unwrap();
+    bad("link", "a symbolic link, which is not followed");
+    let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+    bad("socket", "not a regular file");
+    fs::write(at("empty"), b"").unwrap();
+    bad("empty", "shorter than a region");
+    fs::write(at("foreign"), vec![b'x'; 1 << 20]).unwrap();
+    bad("foreign", "does not begin as a region does");
+
+    let copy = |name: &str| {
+        fs::copy(&region, at(name)).unwrap();
+        OpenOptions::new().write(true).open(at(name)).unwrap()
+    };
+    let put = |file: &fs::File, at, word: u64| file.write_all_at(&word.to_le_bytes(), at).unwrap();
+    copy("truncated").set_len(1 << 20).unwrap();
+    bad("truncated", "its file has 1048576");
+    put(&copy("version"), 8, 3);
+    bad("version", "layout is version 3, where 4 was expected");
+    put(&copy("boot"), 40, 1);
+    bad("boot", "before the machine was last started");
+    put(&copy("limits"), 24, u64::MAX);
+    bad("limits", "a limit of 18446744073709551615 series");
+    put(&copy("marks"), 1408, 1 << 40);
+    bad("marks", "planes are in use");
+    put(&copy("sizes"), 1088, u64::MAX);
+    bad("sizes", "of a part that has");
+    let whole = at("whole");
+    drop(copy("whole"));
+    text(&inspect([&whole]));
+}
+
+#[test]
+fn what_was_not_asked_for_well_is_said() {
+    let folder = shm();
+    let region = folder.path().join("items.talea");
+    let service = Service::start(Some(&region));
+    let path = region.to_str().unwrap();
+    refused(&[path, "--family", "nothing"], &["nothing", "without --family they are listed"]);
+    // Its region is in a file.
+    let pid = service.child.id().to_string();
+    refused(&["--pid", &pid], &["no region in memory", "name that"]);
+    refused(&["--pid", "4194305"], &["process 4194305", "No such file"]);
+    for arguments in [&[][..], &[path, "--pid", "1"]] {
+        let output = inspect(arguments);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+    }
+}

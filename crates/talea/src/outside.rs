@@ -1,0 +1,177 @@
+//! Reading a registry from outside the processes that count in it: also when they are
+//! stopped, or dead. What `talea inspect` stands on. Linux only.
+//!
+//! ```
+//! use talea::{Counter, Opts, Registry, outside};
+//!
+//! # let path = format!("/dev/shm/talea-outside-{}.talea", std::process::id());
+//! let registry = Registry::open(&path)?;
+//! let orders: Counter = registry.register(Opts::new("orders", "Orders accepted."))?;
+//! orders.add(3);
+//!
+//! // In any other process of the same user:
+//! let look = outside::Reader::open(&path)?.look()?;
+//! assert_eq!(look.snapshot.value("orders_total", &[]), Some(3.0));
+//! assert_eq!((look.families[0].name.as_str(), look.families[0].series), ("orders_total", 1));
+//! assert!(look.overview.processes.iter().any(|process| process.is_alive));
+//! # std::fs::remove_file(&path).ok();
+//! # Ok::<(), talea::Error>(())
+//! ```
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use talea_region::{FamilyCopy, FamilyUse};
+pub use talea_region::{Overview, ProcessSlot, Storage};
+
+use crate::error::Error;
+use crate::expose::unit;
+use crate::labels::LabelText;
+use crate::metric::Kind;
+use crate::snapshot::{Snapshot, definition};
+use crate::{Combine, OpenError, told};
+
+/// A region that is read, never mapped: a file that is damaged, or cut under our eyes, is an
+/// error, and nothing worse. Who writes to it notices nothing. Any number of threads may
+/// use one at once.
+#[derive(Debug)]
+pub struct Reader {
+    region: talea_region::Reader,
+    /// What errors call it.
+    path: PathBuf,
+}
+
+/// What a region is and what it holds, of one instant.
+#[derive(Clone, Debug)]
+pub struct Look {
+    /// What it is, how full it is and who has it open.
+    pub overview: Overview,
+    /// Its families, by name; of one name the newest first.
+    pub families: Vec<FamilyFacts>,
+    /// Families that Talea did not write, or that are damaged: they are left out.
+    pub families_unreadable: u64,
+    /// All values. What is read rather than told is as of the last snapshot that its
+    /// process took; what a [`Summary`](crate::Summary) shows only its process knows.
+    pub snapshot: Snapshot,
+}
+
+/// A family as its region keeps it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct FamilyFacts {
+    /// The name, as samples have it (a counter's with `_total`).
+    pub name: String,
+    /// What kind of metric it is.
+    pub kind: Kind,
+    /// The unit that its name ends in, as OpenMetrics tells it.
+    pub unit: Option<&'static str>,
+    /// The help text.
+    pub help: String,
+    /// The names of its labels.
+    pub labels: Vec<String>,
+    /// How its cells are stored.
+    pub storage: Storage,
+    /// What a value is, of what threads and processes wrote.
+    pub combine: Combine,
+    /// Series that a snapshot has, without the overflow series.
+    pub series: u64,
+    /// Series that it may have.
+    pub limit: u64,
+    /// Whether it has so many, as it counts them itself, so that a new one is refused. One
+    /// whose labels are fixed may be so for good, and refuse nothing.
+    pub is_at_limit: bool,
+    /// How often a label combination was refused for want of room: a look-up each.
+    pub dropped: u64,
+    /// How many living processes registered it, as far as they have slots.
+    pub processes: u64,
+    /// When it was registered first, in nanoseconds since 1970.
+    pub created_unix_nanos: u64,
+}
+
+impl Reader {
+    /// Opens the region in a file. No symbolic link is followed, and what is no regular file
+    /// is not waited for.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or is not a region of this boot and layout.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref().to_owned();
+        Ok(Self { region: talea_region::Reader::open(&path)?, path })
+    }
+
+    /// Opens the region that a running process of the same user has in memory, the first
+    /// that it made. It can be read also after the process has died.
+    ///
+    /// # Errors
+    ///
+    /// There is no such process, it may not be looked into, or its region is in a file.
+    pub fn of_process(pid: u32) -> Result<Self, Error> {
+        let path = format!("/proc/{pid}").into();
+        Ok(Self { region: talea_region::Reader::of_process(pid)?, path })
+    }
+
+    /// Copies all of it out. Cost: what is in use of the region, read once, in memory of this
+    /// process.
+    ///
+    /// # Errors
+    ///
+    /// The file was cut, claims to have more in use than it has, or says of itself what
+    /// cannot be.
+    pub fn look(&self) -> Result<Look, Error> {
+        let failed = |source| OpenError::System {
+            doing: "read the region",
+            path: Some(self.path.clone()),
+            source,
+        };
+        let (overview, taken) = self.region.look().map_err(failed)?;
+        let uses = overview.family_uses.iter().map(|one| (one.number, one));
+        let uses: HashMap<u32, &FamilyUse> = uses.collect();
+        let mut families: Vec<FamilyFacts> = taken
+            .families()
+            .iter()
+            .filter_map(|family| {
+                let own = taken.series(family).filter(|one| !LabelText::is_overflow(one.text));
+                FamilyFacts::of(family, uses.get(&family.number())?, own.count() as u64)
+            })
+            .collect();
+        families.sort_by(|one, other| {
+            let newest_first = other.created_unix_nanos.cmp(&one.created_unix_nanos);
+            one.name.cmp(&other.name).then(newest_first)
+        });
+        let families_unreadable = (overview.family_uses.len() - families.len()) as u64;
+        let mut snapshot = Snapshot::default();
+        snapshot.refill(
+            |_| true,
+            |raw| {
+                *raw = taken;
+                told::dropped(raw);
+            },
+        );
+        Ok(Look { overview, families, families_unreadable, snapshot })
+    }
+}
+
+impl FamilyFacts {
+    /// `None` of what Talea did not write.
+    fn of(copy: &FamilyCopy, of_it: &FamilyUse, series: u64) -> Option<Self> {
+        let definition = definition(copy)?;
+        let name = String::from_utf8(copy.name.clone()).ok()?;
+        let kind = Kind::from_u8(copy.kind)?;
+        Some(Self {
+            unit: unit(kind, &name),
+            name,
+            kind,
+            help: definition.help,
+            is_at_limit: !definition.labels.is_empty() && of_it.series >= of_it.limit,
+            labels: definition.labels,
+            storage: of_it.storage,
+            combine: copy.combine,
+            series,
+            limit: of_it.limit,
+            dropped: copy.dropped,
+            processes: of_it.processes,
+            created_unix_nanos: copy.created_unix_nanos,
+        })
+    }
+}

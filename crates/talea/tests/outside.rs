@@ -1,0 +1,73 @@
+//! Claims about a registry that is read from outside the processes that count in it.
+#![cfg(all(target_os = "linux", not(miri)))]
+
+mod stage;
+
+use std::os::unix::fs::FileExt;
+
+use stage::processes::Shm;
+use talea::outside::{FamilyFacts, Look, Reader, Storage};
+use talea::{Config, Counter, Histogram, Kind, Labels, Opts, Registry, Seconds};
+
+#[derive(Clone, Copy, Labels)]
+struct By<'a> {
+    user: &'a str,
+}
+
+/// A registry with a family of each kind of fullness.
+fn fill(shm: &Shm) -> Registry {
+    let registry = Registry::open_with(shm.file(), Config::with_len(4 << 20)).unwrap();
+    let orders: Counter = registry.register(Opts::new("orders", "Orders.")).unwrap();
+    orders.add(3);
+    let opts = Opts::new("users", "By user.").limit(2);
+    let users: talea::Family<By<'static>, Counter> = registry.register(opts).unwrap();
+    for user in ["ann", "bob", "cem", "dan"] {
+        users.with(By { user }).inc();
+    }
+    let took: Histogram<Seconds> = registry.register(Opts::new("took", "Time.")).unwrap();
+    took.observe(std::time::Duration::from_millis(250));
+    registry
+}
+
+fn family<'a>(look: &'a Look, name: &str) -> &'a FamilyFacts {
+    look.families.iter().find(|family| family.name == name).unwrap()
+}
+
+#[test]
+fn from_outside_families_are_what_they_were_registered_as() {
+    let shm = Shm::new("outside-families");
+    let registry = fill(&shm);
+    let look = Reader::open(shm.file()).unwrap().look().unwrap();
+    assert_eq!(look.snapshot.to_text(), registry.snapshot().to_text());
+    assert_eq!(look.overview.usage, registry.usage());
+    let names: Vec<&str> = look.families.iter().map(|family| family.name.as_str()).collect();
+    assert_eq!(names, ["orders_total", "took_seconds", "users_total"]);
+    let took = family(&look, "took_seconds");
+    assert_eq!(
+        (took.kind, took.unit, took.help.as_str()),
+        (Kind::Histogram, Some("seconds"), "Time.")
+    );
+    assert_eq!((took.series, took.processes, took.storage), (1, 1, Storage::Striped));
+    let orders = family(&look, "orders_total");
+    assert_eq!((orders.series, orders.is_at_limit, orders.dropped), (1, false, 0));
+    let users = family(&look, "users_total");
+    assert_eq!((users.series, users.limit, users.dropped), (2, 2, 2));
+    assert!(users.is_at_limit && users.labels == ["user"] && users.storage == Storage::Single);
+}
+
+#[test]
+fn a_damaged_region_is_an_error_or_says_what_it_leaves_out() {
+    let shm = Shm::new("outside-damaged");
+    let _registry = fill(&shm);
+    let copy = shm.file().with_extension("copy");
+    std::fs::copy(shm.file(), &copy).unwrap();
+    let file = std::fs::OpenOptions::new().read(true).write(true).open(&copy).unwrap();
+    // The first family's record: the span of its definition.
+    let definition = 12_288 + 256 * 128 + 16;
+    file.write_all_at(&0_u64.to_le_bytes(), definition).unwrap();
+    let look = Reader::open(&copy).unwrap().look().unwrap();
+    assert_eq!((look.families.len(), look.families_unreadable), (2, 1));
+    file.write_all_at(&u64::MAX.to_le_bytes(), 1024).unwrap();
+    let told = Reader::open(&copy).unwrap().look().unwrap_err().to_string();
+    assert!(told.contains("shop.copy"), "{told}");
+}
