@@ -171,7 +171,7 @@ pub struct StudyArguments {
     #[arg(long, value_name = "URL", requires = "url")]
     pub metrics_url: Option<Target>,
     /// What its metrics are called: talea, phoenix (on Cowboy) or opentelemetry; otherwise as the
-    /// scenario's [metrics] says, or talea
+    /// scenario says, or talea
     #[arg(long, value_name = "NAMES")]
     pub names: Option<String>,
     /// A Prometheus that scrapes the service, to be asked too
