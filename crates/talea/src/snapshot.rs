@@ -305,6 +305,24 @@ impl<'a> FamilySnapshot<'a> {
         self.raw.dropped
     }
 
+    /// Nanoseconds from 1970 to its registration.
+    pub(crate) fn created_nanos(&self) -> u64 {
+        self.raw.created_unix_nanos
+    }
+
+    /// In what it differs from another of its name that is expected, in words; `None` where
+    /// it does not, other than by its help.
+    pub(crate) fn disagreement(&self, wanted: &Self) -> Option<String> {
+        if self.kind != wanted.kind {
+            return Some(format!(
+                "it is a {} here, and a {} in most others",
+                self.kind.as_str(),
+                wanted.kind.as_str()
+            ));
+        }
+        self.definition.disagreement(wanted.definition)
+    }
+
     /// The names of its labels.
     pub(crate) fn label_names(&self) -> &'a [String] {
         &self.definition.labels
