@@ -49,7 +49,12 @@ impl ExpositionBody {
     }
 
     /// One that begins with a piece and goes on with what else the source has.
-    pub(super) fn new(first: Bytes, source: Box<dyn Pieces>, patience: Duration, until: Instant) -> Self {
+    pub(super) fn new(
+        first: Bytes,
+        source: Box<dyn Pieces>,
+        patience: Duration,
+        until: Instant,
+    ) -> Self {
         let rest = source.has_more().then(|| Rest::new(source, patience, until));
         Self { next: Some(first), rest }
     }

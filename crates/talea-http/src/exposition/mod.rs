@@ -144,9 +144,7 @@ impl<S: Scrapable> Exposition<S> {
             (source.next(), source)
         });
         let body = match timeout_at(until, first).await {
-            Ok(Ok((Ok(first), source))) => {
-                ExpositionBody::new(first, source, self.patience, until)
-            },
+            Ok(Ok((Ok(first), source))) => ExpositionBody::new(first, source, self.patience, until),
             // Somebody's `on_snapshot` panicked.
             Ok(Ok((Err(_), _)) | Err(_)) => {
                 let told = "The snapshot could not be taken.\n";
