@@ -16,6 +16,9 @@ pub trait Scrapable: Clone + Send + Sync + 'static {
     /// have them. It is called on the thread that scrapes, which waits for it; several may
     /// call it at once.
     fn fill(&self, page: &mut Page, wants: &dyn Fn(&str) -> bool);
+
+    /// Is told the page that its parts make up, before that is shown.
+    fn joined(&self, _: &Page) {}
 }
 
 impl Scrapable for Registry {
@@ -42,9 +45,10 @@ pub struct Page {
 
 #[derive(Clone, Debug, Default)]
 struct Part {
-    /// As label text; nothing where it has none.
+    /// Its label as text, and the name and the value of that; nothing where it has none.
     label: String,
     name: String,
+    value: String,
     snapshot: Snapshot,
 }
 
@@ -59,8 +63,8 @@ struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Conflict {
-    /// Which part it is in, counted from 0 as they were added.
-    pub part: usize,
+    /// The label value of the part that it is in; nothing where that has none.
+    pub part: String,
     /// Its name, as samples have it.
     pub family: String,
     /// What was found and what was expected, in words.
@@ -86,10 +90,10 @@ impl Page {
             take(snapshot);
             Ok::<_, std::convert::Infallible>(())
         };
-        let Ok(()) = self.try_add(label, taken);
+        let Ok(_) = self.try_add(label, taken);
     }
 
-    /// The same, unless `take` fails: then nothing is added.
+    /// The same, unless `take` fails: then nothing is added. What was added.
     ///
     /// # Errors
     ///
@@ -98,20 +102,23 @@ impl Page {
         &mut self,
         label: Option<(&str, &str)>,
         take: impl FnOnce(&mut Snapshot) -> Result<(), E>,
-    ) -> Result<(), E> {
+    ) -> Result<&Snapshot, E> {
         if self.used == self.parts.len() {
             self.parts.push(Part::default());
         }
         let part = &mut self.parts[self.used];
         take(&mut part.snapshot)?;
+        let (name, value) = label.unwrap_or_default();
         part.label.clear();
-        part.name.clear();
-        if let Some((name, value)) = label {
+        if !name.is_empty() {
             part.label = LabelText::one(name, value);
-            part.name.push_str(name);
         }
+        part.name.clear();
+        part.name.push_str(name);
+        part.value.clear();
+        part.value.push_str(value);
         self.used += 1;
-        Ok(())
+        Ok(&part.snapshot)
     }
 
     /// Forgets its parts and keeps their memory.
@@ -134,8 +141,8 @@ impl Page {
         &self.parts[0].snapshot
     }
 
-    /// The families that are left out, by name. Known once the page was begun to be
-    /// written.
+    /// The families that are left out, by name. Known once its parts were
+    /// [joined](Scrapable::joined).
     pub fn conflicts(&self) -> &[Conflict] {
         &self.conflicts
     }
@@ -170,7 +177,7 @@ impl Page {
                         kept += 1;
                     }
                     Some(reason) => conflicts.push(Conflict {
-                        part: entry.part,
+                        part: parts[entry.part].value.clone(),
                         family: entry.name(parts).to_owned(),
                         reason,
                     }),

@@ -100,6 +100,7 @@ impl<S: Scrapable> Scraper<S> {
         self.page.clear();
         self.of.fill(&mut self.page, wants);
         self.page.join();
+        self.of.joined(&self.page);
     }
 
     /// Writes on at the end of `out`, until that is about as long as `enough`: it ends with
