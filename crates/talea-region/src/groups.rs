@@ -79,7 +79,7 @@ pub(crate) fn groups_of(
 
 /// Records that are read together at most: so many stay in a core's cache, with what they
 /// name.
-const WINDOW: u64 = 16 * GROUP;
+const WINDOW: u64 = 64 * GROUP;
 
 /// The same groups, those together that lie together, in place of what `windows` had.
 pub(crate) fn windows_of(source: &impl Source, chosen: &Chosen, windows: &mut Vec<Range<u64>>) {
