@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use talea_cli::arguments::{Arguments, Command};
 #[cfg(target_os = "linux")]
-use talea_cli::inspect;
+use talea_cli::{inspect, upkeep};
 use talea_cli::{check, load, stop::Stop, study_command};
 
 /// It could not be done: wrong usage, no target, no subject, no place for the report.
@@ -32,6 +32,10 @@ fn run(command: Command) -> anyhow::Result<talea_cli::stop::Ending> {
             Command::Check(arguments) => check::command::run(&arguments, stop).await,
             #[cfg(target_os = "linux")]
             Command::Inspect(arguments) => inspect::command::run(arguments, stop).await,
+            #[cfg(target_os = "linux")]
+            Command::Wipe(arguments) => upkeep::wipe(arguments, stop).await,
+            #[cfg(target_os = "linux")]
+            Command::Expire(arguments) => upkeep::expire(arguments, stop).await,
         }
     })
 }

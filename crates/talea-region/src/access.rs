@@ -16,6 +16,10 @@ const GROUP: u32 = 0o640;
 /// Gives a file that has no name yet the group and the mode that it is to have.
 pub(crate) fn grant(file: &File, group: Option<u32>) -> io::Result<()> {
     let mode = match group {
+        // What the call below would take for no group at all.
+        Some(u32::MAX) => {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "no group has this number"));
+        }
         Some(group) => {
             // SAFETY: a call on an open descriptor with integers only; -1 leaves the owner.
             if unsafe { libc::fchown(file.as_raw_fd(), libc::uid_t::MAX, group) } < 0 {

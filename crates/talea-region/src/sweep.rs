@@ -18,9 +18,11 @@
 //! process that keeps it has said so before it left its guard.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::time::Duration;
 
 use crate::cells::{Combine, Storage};
 use crate::families::{ENDED, FamilyHead, RETIRED};
+use crate::groups::Chosen;
 use crate::guard::{Guard, SWEEP, last_stamp_of_sweep};
 use crate::hash::hash_of_words;
 use crate::index::Kind;
@@ -57,12 +59,84 @@ impl Region {
     /// counts as a minute's sweep.
     pub fn sweep(&'static self) {
         self.begin_sweep(unix_nanos());
+        self.sweep_all();
+    }
+
+    fn sweep_all(&'static self) {
         // What the first round puts away, the second frees.
         for _ in 0..2 {
             for chunk in 0..self.chunks() {
                 self.sweep_chunk(&self.enter(), chunk);
             }
         }
+    }
+
+    /// Removes those series that nobody looked up for `longer` or, where that is `None`, for
+    /// their family's time; and does the sweep that is due. Returns how many went. `wants` says
+    /// which families take part, each by its name and the minutes after which its idle series
+    /// go, 0 for never.
+    ///
+    /// A series knows the sweep during which it was last looked up, and the region when the
+    /// last one began; sweeps begin at least a minute apart. So what goes was not looked up for
+    /// so long, and what stays may have been idle for longer, most of all where nobody swept: of
+    /// what was looked up since the last sweep began nothing is known. (Each call of
+    /// [`sweep`](Self::sweep) counts as a minute.) Those stay that last as long as their
+    /// family, that somebody keeps, or that hold what is in flight.
+    pub fn expire(
+        &'static self,
+        longer: Option<Duration>,
+        mut wants: impl FnMut(&[u8], u32) -> bool,
+    ) -> u64 {
+        let guard = self.enter();
+        let ids = (0..self.families_used()).filter(|&id| {
+            let mut name = Vec::new();
+            self.is_published(id) && {
+                self.read_text(self.family_span(id, FAMILY_NAME), &mut name);
+                wants(&name, self.idling(id).sweeps)
+            }
+        });
+        let chosen = Chosen::of(&self.s, ids);
+        // Before another sweep begins: it is since the last one that time is known.
+        let now = unix_nanos();
+        let mut may_ask = true;
+        let gone = self
+            .series_of(&chosen)
+            .filter(|&(id, seen)| self.expire_one(&guard, id, seen, longer, now, &mut may_ask))
+            .count();
+        drop(guard);
+        if self.is_due(now) {
+            self.begin_sweep(now);
+        }
+        self.sweep_all();
+        gone as u64
+    }
+
+    fn expire_one(
+        &'static self,
+        guard: &Guard,
+        id: u32,
+        seen: u64,
+        longer: Option<Duration>,
+        now: u64,
+        may_ask: &mut bool,
+    ) -> bool {
+        let head = Head::unpack(seen);
+        let Some(sweeps) = sweeps_since(guard, head) else { return false };
+        let wanted = match (longer, self.idling(head.family).sweeps) {
+            (Some(longer), _) => longer.as_nanos(),
+            (None, 0) => return false,
+            (None, minutes) => u128::from(minutes) * u128::from(EVERY),
+        };
+        let since_last = now.saturating_sub(self.mark(M_SWEPT_AT).load(Relaxed));
+        let idle = u128::from(sweeps - 1) * u128::from(EVERY) + u128::from(since_last);
+        let stamp = last_stamp_of_sweep(guard.sweep().saturating_sub(sweeps));
+        idle >= wanted
+            && !head.lasting
+            && self.is_out_of_sight(stamp, may_ask)
+            && !self.is_pinned(id)
+            && !self.is_held(id)
+            // Where it fails, somebody looked it up.
+            && self.take_out(id, seen).is_ok()
     }
 
     /// The same if the last sweep began more than a minute ago.
@@ -151,14 +225,10 @@ impl Region {
 
     fn look_for_idleness(&self, guard: &Guard, id: u32, seen: u64, may_ask: &mut bool) {
         let head = Head::unpack(seen);
-        let idle = u64::from((guard.sweep() as u16).wrapping_sub(head.looked_up));
-        // Another thread may be a sweep ahead.
-        if idle == 0 || idle > u64::from(u16::MAX / 2) {
-            return;
-        }
+        let Some(idle) = sweeps_since(guard, head) else { return };
         let family = |at| self.family_word(head.family, at).load(Acquire);
         let retired = matches!(record::state(family(FAMILY_HEAD)), RETIRED | ENDED);
-        let idling = Idling::unpack(family(FAMILY_IDLE));
+        let idling = self.idling(head.family);
         let goes_after = match (retired, head.lasting, idling.sweeps) {
             // Whoever registered it may still have its lasting ones.
             (true, true, _) if self.is_in_use(head.family) => return,
@@ -180,6 +250,10 @@ impl Region {
             // Where it fails, somebody looked it up.
             let _ = self.take_out(id, seen);
         }
+    }
+
+    fn idling(&self, family: u32) -> Idling {
+        Idling::unpack(self.family_word(family, FAMILY_IDLE).load(Acquire))
     }
 
     /// Whether a series has owned cells that are not 0: something is in flight. Also
@@ -326,4 +400,11 @@ impl Region {
         let words = words.iter().map(|word| word.load(Relaxed));
         Some(hash_of_words(self.seed, u64::from(family), span.len, words))
     }
+}
+
+/// How many sweeps began since a series was last looked up; `None` where none did.
+fn sweeps_since(guard: &Guard, head: Head) -> Option<u64> {
+    let sweeps = u64::from((guard.sweep() as u16).wrapping_sub(head.looked_up));
+    // Another thread may be a sweep ahead.
+    (1..=u64::from(u16::MAX / 2)).contains(&sweeps).then_some(sweeps)
 }
