@@ -29,6 +29,8 @@
 mod access;
 mod arena;
 mod cells;
+#[cfg(all(target_os = "linux", not(loom)))]
+mod copy;
 mod error;
 mod exemplars;
 mod families;
