@@ -36,6 +36,7 @@ fn run(command: Command) -> anyhow::Result<talea_cli::stop::Ending> {
             Command::Wipe(arguments) => upkeep::wipe(arguments, stop).await,
             #[cfg(target_os = "linux")]
             Command::Expire(arguments) => upkeep::expire(arguments, stop).await,
+            #[cfg(target_os = "linux")]
             Command::Serve(arguments) => serve::command::run(arguments, stop).await,
         }
     })

@@ -114,7 +114,11 @@ impl Reader {
     /// error says what was found and what was expected. And as [`open`](Self::open).
     pub fn open_owned_by(path: impl AsRef<Path>, owners: &[u32]) -> Result<Self, Error> {
         let path = path.as_ref().to_owned();
-        Ok(Self { region: talea_region::Reader::open_owned_by(&path, owners)?, path, is_file: true })
+        Ok(Self {
+            region: talea_region::Reader::open_owned_by(&path, owners)?,
+            path,
+            is_file: true,
+        })
     }
 
     /// The device and the number (inode) of the file, which no other file has as long as this
