@@ -104,13 +104,13 @@ impl Definition {
 
     /// In what a definition differs from the one that was expected, in words.
     pub(crate) fn difference(&self, wanted: &Self) -> String {
-        let told = |what: String, found: String, wanted: String| {
-            format!("it is registered with {what} {found}, and now {wanted} was asked for")
+        let told = |[found, wanted]: [String; 2]| {
+            format!("it is registered with {found}, and now {wanted} was asked for")
         };
-        if let Some((what, [found, wanted])) = self.first_difference(wanted) {
-            told(what.to_owned(), found, wanted)
+        if let Some(both) = self.first_difference(wanted) {
+            told(both)
         } else if self.help != wanted.help {
-            told("the help".to_owned(), format!("{:?}", self.help), format!("{:?}", wanted.help))
+            told([format!("the help {:?}", self.help), format!("{:?}", wanted.help)])
         } else {
             "it is registered with its values stored otherwise: striped or not, whole numbers or \
              not"
@@ -121,31 +121,31 @@ impl Definition {
     /// In what it differs from what others have under its name; `None` where they can be
     /// shown as one.
     pub(crate) fn disagreement(&self, wanted: &Self) -> Option<String> {
-        let (what, [found, wanted]) = self.first_difference(wanted)?;
-        Some(format!("it has {what} {found} here, and {wanted} in most others"))
+        let [found, wanted] = self.first_difference(wanted)?;
+        Some(format!("it has {found} here, and {wanted} in most others"))
     }
 
-    /// What differs first, other than the help, and how it is in both.
-    fn first_difference(&self, wanted: &Self) -> Option<(&'static str, [String; 2])> {
-        fn told(both: [&dyn std::fmt::Debug; 2]) -> [String; 2] {
-            both.map(|one| format!("{one:?}"))
+    /// What differs first, other than the help, in this one and in the other.
+    fn first_difference(&self, other: &Self) -> Option<[String; 2]> {
+        fn told(what: &str, one: impl std::fmt::Debug, other: impl std::fmt::Debug) -> [String; 2] {
+            [format!("{what} {one:?}"), format!("{other:?}")]
         }
-        let (layout, other) = (&self.layout, &wanted.layout);
-        if self.labels != wanted.labels {
-            Some(("the labels", told([&self.labels, &wanted.labels])))
-        } else if layout.per_unit != other.per_unit || layout.numbers != other.numbers {
+        let [mine, others] = [&self.layout, &other.layout];
+        if self.labels != other.labels {
+            Some(told("the labels", &self.labels, &other.labels))
+        } else if mine.per_unit != others.per_unit || mine.numbers != others.numbers {
             // `x_seconds` may also be a plain number of things.
-            let parts = |layout: &Layout| format!("{} parts", layout.per_unit);
-            Some(("a unit that is kept in", [layout, other].map(parts)))
-        } else if layout.thresholds != other.thresholds {
+            let found = format!("a unit that is kept in {} parts", mine.per_unit);
+            Some([found, format!("one in {}", others.per_unit)])
+        } else if mine.thresholds != others.thresholds {
             let shown = |layout: &Layout| layout.shown().collect::<Vec<_>>();
-            Some(("the buckets", told([&shown(layout), &shown(other)])))
-        } else if layout.native != other.native {
-            Some(("", [layout, other].map(|layout| in_words(layout.native))))
-        } else if self.recent != wanted.recent {
-            Some(("the quantiles", told([&self.recent, &wanted.recent])))
-        } else if self.states != wanted.states {
-            Some(("the states", told([&self.states, &wanted.states])))
+            Some(told("the buckets", shown(mine), shown(others)))
+        } else if mine.native != others.native {
+            Some([mine, others].map(|layout| in_words(layout.native)))
+        } else if self.recent != other.recent {
+            Some(told("the quantiles", &self.recent, &other.recent))
+        } else if self.states != other.states {
+            Some(told("the states", &self.states, &other.states))
         } else {
             None
         }
@@ -154,9 +154,9 @@ impl Definition {
 
 fn in_words(native: Option<NativeLayout>) -> String {
     let Some(NativeLayout { schema, most, widest_zero }) = native else {
-        return "no native buckets".to_owned();
+        return "no native bucketing".to_owned();
     };
-    format!("native buckets of schema {schema}, at most {most}, with a zero up to {widest_zero}")
+    format!("native bucketing of schema {schema}, at most {most}, with a zero up to {widest_zero}")
 }
 
 fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {

@@ -340,17 +340,20 @@ mod otherwise {
         let opts = || opts("time").buckets(&[0.1]);
         time(opts()).unwrap();
         time(opts().schema(3).max_buckets(160).widest_zero(-0.0)).unwrap();
-        let usual = "native buckets of schema 3, at most 160, with a zero up to 0";
+        let usual = "native bucketing of schema 3, at most 160, with a zero up to 0";
         for (opts, found) in [
-            (opts().schema(4), "native buckets of schema 4, at most 160, with a zero up to 0"),
-            (opts().max_buckets(20), "native buckets of schema 3, at most 20, with a zero up to 0"),
+            (opts().schema(4), "native bucketing of schema 4, at most 160, with a zero up to 0"),
+            (
+                opts().max_buckets(20),
+                "native bucketing of schema 3, at most 20, with a zero up to 0",
+            ),
             (
                 opts().widest_zero(0.5),
-                "native buckets of schema 3, at most 160, with a zero up to 0.5",
+                "native bucketing of schema 3, at most 160, with a zero up to 0.5",
             ),
-            (opts().bucketing(Bucketing::Classic), "no native buckets"),
+            (opts().bucketing(Bucketing::Classic), "no native bucketing"),
         ] {
-            let expected = format!("it is registered with {usual}, and now {found} were asked for");
+            let expected = format!("it is registered with {usual}, and now {found} was asked for");
             check_conflict(time(opts), "time", &expected);
         }
         check_conflict(

@@ -1,8 +1,7 @@
 //! The agent, `talea serve`: reads regions from outside the processes that count in them, and
 //! serves them all as one page.
 //!
-//! [`Agent`] knows the regions, of which some come and go; `routes` is what it answers, and
-//! [`crate::front`] who may ask.
+//! [`Agent`] knows the regions, of which some come and go; `routes` is what it answers.
 
 mod agent;
 mod answered;
