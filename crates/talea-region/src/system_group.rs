@@ -46,7 +46,7 @@ pub fn group_named(_name: &str) -> io::Result<Option<u32>> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-#[cfg(all(test, unix, not(miri)))]
+#[cfg(all(test, target_os = "linux", not(miri)))]
 mod tests {
     use super::*;
 
