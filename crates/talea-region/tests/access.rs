@@ -187,7 +187,7 @@ fn who_is_not_in_the_group_is_told_what_to_do_and_leaves_no_file() {
 
 /// Why a file is not read.
 fn refused(path: &Path, owners: &[u32], parts: &[&str]) {
-    let error = Reader::open_owned_by(path, owners).err().expect("it is read");
+    let error = Reader::open_owned_by(path, owners).expect_err("it is read");
     let said = error.to_string();
     assert!(matches!(error, OpenError::Untrusted { .. }), "{error:?}");
     for part in parts.iter().chain([&path.to_str().unwrap()]) {

@@ -19,8 +19,8 @@ pub(super) fn wipe(arguments: &WipeArguments) -> Result<String> {
     let other = chosen.iter().find(|family| !counts(family));
     if let (Some(other), false) = (other, affected.families.is_empty()) {
         bail!(
-            "{} is a {}, which says what is now and cannot begin from 0, so nothing was done; \
-             expected counters, histograms and summaries",
+            "{} is of type {}, which says what is now and cannot begin from 0, so nothing was \
+             done; expected counters, histograms and summaries",
             other.name,
             other.kind.as_str()
         );
