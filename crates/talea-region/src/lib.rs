@@ -33,6 +33,7 @@ mod cells;
 mod copy;
 mod error;
 mod exemplars;
+mod expire;
 mod families;
 mod file;
 mod groups;

@@ -18,11 +18,9 @@
 //! process that keeps it has said so before it left its guard.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::time::Duration;
 
 use crate::cells::{Combine, Storage};
 use crate::families::{ENDED, FamilyHead, RETIRED};
-use crate::groups::Chosen;
 use crate::guard::{Guard, SWEEP, last_stamp_of_sweep};
 use crate::hash::hash_of_words;
 use crate::index::Kind;
@@ -33,7 +31,7 @@ use crate::region::{Region, unix_nanos};
 /// Records that are looked at in one go.
 const CHUNK: u64 = 16;
 /// Nanoseconds between two sweeps.
-const EVERY: u64 = 60_000_000_000;
+pub(crate) const EVERY: u64 = 60_000_000_000;
 
 /// What a sweep needs to know of a family.
 #[derive(Clone, Copy)]
@@ -62,7 +60,14 @@ impl Region {
         self.sweep_all();
     }
 
-    fn sweep_all(&'static self) {
+    /// The same if the last sweep began more than a minute ago.
+    pub fn sweep_if_due(&'static self) {
+        if self.is_due(unix_nanos()) {
+            self.sweep();
+        }
+    }
+
+    pub(crate) fn sweep_all(&'static self) {
         // What the first round puts away, the second frees.
         for _ in 0..2 {
             for chunk in 0..self.chunks() {
@@ -71,82 +76,7 @@ impl Region {
         }
     }
 
-    /// Removes those series that nobody looked up for `longer` or, where that is `None`, for
-    /// their family's time; and does the sweep that is due. Returns how many went. `wants` says
-    /// which families take part, each by its name and the minutes after which its idle series
-    /// go, 0 for never.
-    ///
-    /// A series knows the sweep during which it was last looked up, and the region when the
-    /// last one began; sweeps begin at least a minute apart. So what goes was not looked up for
-    /// so long, and what stays may have been idle for longer, most of all where nobody swept: of
-    /// what was looked up since the last sweep began nothing is known. (Each call of
-    /// [`sweep`](Self::sweep) counts as a minute.) Those stay that last as long as their
-    /// family, that somebody keeps, or that hold what is in flight.
-    pub fn expire(
-        &'static self,
-        longer: Option<Duration>,
-        mut wants: impl FnMut(&[u8], u32) -> bool,
-    ) -> u64 {
-        let guard = self.enter();
-        let ids = (0..self.families_used()).filter(|&id| {
-            let mut name = Vec::new();
-            self.is_published(id) && {
-                self.read_text(self.family_span(id, FAMILY_NAME), &mut name);
-                wants(&name, self.idling(id).sweeps)
-            }
-        });
-        let chosen = Chosen::of(&self.s, ids);
-        // Before another sweep begins: it is since the last one that time is known.
-        let now = unix_nanos();
-        let mut may_ask = true;
-        let gone = self
-            .series_of(&chosen)
-            .filter(|&(id, seen)| self.expire_one(&guard, id, seen, longer, now, &mut may_ask))
-            .count();
-        drop(guard);
-        if self.is_due(now) {
-            self.begin_sweep(now);
-        }
-        self.sweep_all();
-        gone as u64
-    }
-
-    fn expire_one(
-        &'static self,
-        guard: &Guard,
-        id: u32,
-        seen: u64,
-        longer: Option<Duration>,
-        now: u64,
-        may_ask: &mut bool,
-    ) -> bool {
-        let head = Head::unpack(seen);
-        let Some(sweeps) = sweeps_since(guard, head) else { return false };
-        let wanted = match (longer, self.idling(head.family).sweeps) {
-            (Some(longer), _) => longer.as_nanos(),
-            (None, 0) => return false,
-            (None, minutes) => u128::from(minutes) * u128::from(EVERY),
-        };
-        let since_last = now.saturating_sub(self.mark(M_SWEPT_AT).load(Relaxed));
-        let idle = u128::from(sweeps - 1) * u128::from(EVERY) + u128::from(since_last);
-        let stamp = last_stamp_of_sweep(guard.sweep().saturating_sub(sweeps));
-        idle >= wanted
-            && !head.lasting
-            && self.is_out_of_sight(stamp, may_ask)
-            && !self.is_pinned(id)
-            && !self.is_held(id)
-            // Where it fails, somebody looked it up.
-            && self.take_out(id, seen).is_ok()
-    }
-
-    /// The same if the last sweep began more than a minute ago.
-    pub fn sweep_if_due(&'static self) {
-        if self.is_due(unix_nanos()) {
-            self.sweep();
-        }
-    }
-
-    fn is_due(&self, now: u64) -> bool {
+    pub(crate) fn is_due(&self, now: u64) -> bool {
         now >= self.mark(M_SWEPT_AT).load(Relaxed).saturating_add(EVERY)
     }
 
@@ -252,7 +182,7 @@ impl Region {
         }
     }
 
-    fn idling(&self, family: u32) -> Idling {
+    pub(crate) fn idling(&self, family: u32) -> Idling {
         Idling::unpack(self.family_word(family, FAMILY_IDLE).load(Acquire))
     }
 
@@ -308,7 +238,7 @@ impl Region {
     }
 
     /// Makes a series a removed one; the head as it is where it is another.
-    fn take_out(&self, id: u32, seen: u64) -> Result<(), u64> {
+    pub(crate) fn take_out(&self, id: u32, seen: u64) -> Result<(), u64> {
         let head = Head { going: true, ..Head::unpack(seen) };
         let (going, removed) = (head.pack(PUBLISHED), head.pack(REMOVED));
         let word = self.series_word(id, SERIES_HEAD);
@@ -363,7 +293,7 @@ impl Region {
 
     /// Whether what has this stamp is out of everybody's sight; it searches for
     /// guards only if `may_ask`, and says when that is not worth another search.
-    fn is_out_of_sight(&self, stamp: u64, may_ask: &mut bool) -> bool {
+    pub(crate) fn is_out_of_sight(&self, stamp: u64, may_ask: &mut bool) -> bool {
         let out = self.is_known_quiet(stamp) || *may_ask && self.is_quiet(stamp);
         *may_ask &= out;
         out
@@ -403,7 +333,7 @@ impl Region {
 }
 
 /// How many sweeps began since a series was last looked up; `None` where none did.
-fn sweeps_since(guard: &Guard, head: Head) -> Option<u64> {
+pub(crate) fn sweeps_since(guard: &Guard, head: Head) -> Option<u64> {
     let sweeps = u64::from((guard.sweep() as u16).wrapping_sub(head.looked_up));
     // Another thread may be a sweep ahead.
     (1..=u64::from(u16::MAX / 2)).contains(&sweeps).then_some(sweeps)
