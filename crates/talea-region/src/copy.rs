@@ -8,6 +8,8 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::atomic::Ordering::Acquire;
+use std::sync::atomic::fence;
 
 use crate::cells::Storage;
 use crate::families::FamilyHead;
@@ -22,13 +24,19 @@ pub(crate) struct Copy<'a> {
     s: &'a Sections,
     /// What all series need, by where it begins.
     fixed: Vec<Part>,
+    /// Which of it are cells, by where they begin and their length.
+    cells: Vec<(u64, u64)>,
+    /// How often these may be read again.
+    again_left: u32,
     /// Of the series that are shown: their records, and what those name.
     records: Window,
     texts: Window,
     singles: Window,
-    /// The same records, read again after what they name.
+    /// The region's epoch, when that was read.
+    epoch: u64,
+    /// The same records, read again after what they name, where the epoch had moved on.
     again: Pages,
-    /// Of each of them, whether it was the same then.
+    /// Of each of them, whether it was the same then; nothing where all were.
     stands: Vec<bool>,
 }
 
@@ -37,6 +45,17 @@ struct Part {
     first: u64,
     pages: Pages,
 }
+
+impl Part {
+    fn is(&self, first: u64, end: u64) -> bool {
+        self.first == first && self.pages.words().len() as u64 * WORD == end - first
+    }
+}
+
+/// How often the cells that all series share are read again, where what they had may have
+/// gone over to others. That is seldom, and they can be many: a region that has it all the
+/// time must not take forever.
+const MOST_AGAIN: u32 = 64;
 
 impl<'a> Copy<'a> {
     /// Copies all but series; and what is named `beside`, by where it begins and its length.
@@ -49,12 +68,16 @@ impl<'a> Copy<'a> {
             locks,
             s,
             fixed: Vec::new(),
+            cells: Vec::new(),
+            again_left: MOST_AGAIN,
             records: Window::default(),
             texts: Window::default(),
             singles: Window::default(),
+            epoch: 0,
             again: Pages::default(),
             stands: Vec::new(),
         };
+        copy.epoch = copy.epoch_now()?;
         copy.read(0, s.families)?;
         let used = |copy: &Self, marks, len| copy.used(marks, len);
         let records = used(&copy, s.records.marks, s.records.len);
@@ -69,13 +92,13 @@ impl<'a> Copy<'a> {
         let owned = used(&copy, s.owned.marks, s.owned.len);
         let planes = snapshot::planes(&copy).map(|delta| (s.striped.at + delta, striped));
         let living = snapshot::living(&copy).map(|block| (s.owned.at + block.delta, owned));
+        let cells: Vec<(u64, u64)> = planes.chain(living).collect();
         let families = used(&copy, M_FAMILIES, s.family_max * FAMILY_LEN);
         let all: Vec<(u64, u64)> =
             [(s.families, families), (s.groups, (records / RECORD_LEN).div_ceil(GROUP) * WORD)]
                 .into_iter()
                 .chain(beside(&copy))
-                .chain(planes)
-                .chain(living)
+                .chain(cells.iter().copied())
                 .collect();
         // All of it was backed before it was used. A file of holes that claims to
         // be full would cost us the memory that it never had.
@@ -91,6 +114,7 @@ impl<'a> Copy<'a> {
         for text in copy.texts_of_families() {
             copy.read(text.start, text.end - text.start)?;
         }
+        copy.cells = cells;
         Ok(copy)
     }
 
@@ -110,6 +134,7 @@ impl<'a> Copy<'a> {
         self.word(marks + USED).min(self.word(marks + BACKED)).min(len)
     }
 
+    /// Reads a part of what all series need, also again.
     fn read(&mut self, at: u64, len: u64) -> io::Result<()> {
         if len == 0 {
             return Ok(());
@@ -119,11 +144,17 @@ impl<'a> Copy<'a> {
         if end > self.s.plane(self.s.plane_count) {
             return Err(invalid("a plane outside the region".to_owned()));
         }
-        let mut pages = Pages::default();
-        self.file().read_exact_at(pages.bytes(end - first), first)?;
-        let place = self.fixed.partition_point(|part| part.first <= first);
-        self.fixed.insert(place, Part { first, pages });
-        Ok(())
+        let file = self.locks.file();
+        match self.fixed.iter_mut().find(|part| part.is(first, end)) {
+            Some(part) => file.read_exact_at(part.pages.bytes(end - first), first),
+            None => {
+                let mut pages = Pages::default();
+                file.read_exact_at(pages.bytes(end - first), first)?;
+                let place = self.fixed.partition_point(|part| part.first <= first);
+                self.fixed.insert(place, Part { first, pages });
+                Ok(())
+            }
+        }
     }
 
     /// Where names and definitions of families lie, those together that lie near each other.
@@ -157,14 +188,67 @@ impl<'a> Copy<'a> {
         (span.len > 0 && text.end <= pool.end).then_some(text)
     }
 
+    /// Copies what the records that are shown name.
+    fn follow(&mut self) -> io::Result<()> {
+        let shown = self.records.shown.clone();
+        let (mut texts, mut cells) = (Extent::default(), Extent::default());
+        // Whether a record names cells that are only found by following it.
+        let mut leads_on = false;
+        let words = self.records.slice(shown.start, (shown.end - shown.start) / WORD);
+        for record in words.unwrap_or_default().chunks_exact(RECORD_WORDS) {
+            let word = |at: u64| record[(at / WORD) as usize];
+            let head = word(SERIES_HEAD);
+            if record::state(head) != PUBLISHED {
+                continue;
+            }
+            texts.add(self.text(Span::unpack(word(SERIES_TEXT))));
+            leads_on |= word(SERIES_MORE) != 0 || head & HIDDEN != 0;
+            match CellRun::unpack(word(SERIES_CELLS)) {
+                Some(run) if run.storage == Storage::Single => {
+                    let cells_of_it = run.at..run.at + run.count * WORD;
+                    cells.add(Some(cells_of_it).filter(|cells| {
+                        self.singles.pool.start <= cells.start
+                            && cells.end <= self.singles.pool.end
+                            && cells.start % WORD == 0
+                    }));
+                }
+                Some(run) if run.storage == Storage::Stripes => leads_on = true,
+                _ => {}
+            }
+        }
+        let file = self.locks.file();
+        self.texts.cover(file, &texts, false)?;
+        self.singles.cover(file, &cells, leads_on)
+    }
+
+    /// Whether what the records name was still theirs when it was read.
+    ///
+    /// What a series had is not used again before the epoch has moved on from when it was
+    /// removed (see `guard.rs`). So of those that were read as public, nothing was if the
+    /// epoch is the one that it was before they, and the cells that all series share, were
+    /// read.
+    fn is_all_theirs(&mut self) -> io::Result<bool> {
+        fence(Acquire);
+        let epoch = self.epoch_now()?;
+        // What comes next is read after it.
+        fence(Acquire);
+        Ok(std::mem::replace(&mut self.epoch, epoch) == epoch)
+    }
+
+    fn epoch_now(&mut self) -> io::Result<u64> {
+        // A page, as all is read.
+        self.locks.file().read_exact_at(self.again.bytes(PAGE), 0)?;
+        Ok(self.again.words()[(M_EPOCH / WORD) as usize])
+    }
+
     /// Reads the records that are shown again and notes of each whether it is still the one
     /// that was copied: what it names may have come to belong to another meanwhile.
     fn compare(&mut self) -> io::Result<()> {
+        fence(Acquire);
         let Range { start, end } = self.records.shown;
         let file = self.locks.file();
         // So much at a time stays in the cache: nothing of it is kept.
         const STEP: u64 = 16 * PAGE;
-        self.stands.clear();
         for at in (start..end).step_by(STEP as usize) {
             let len = STEP.min(end - at);
             file.read_exact_at(&mut self.again.bytes(STEP)[..len as usize], at)?;
@@ -199,37 +283,26 @@ impl Windows for Copy<'_> {
     }
 
     fn turn_to(&mut self, records: Range<u64>) -> io::Result<()> {
-        let file = self.locks.file();
         let first = self.records.pool.start;
         let shown = first + records.start * RECORD_LEN..first + records.end * RECORD_LEN;
-        self.records.show(file, shown.clone())?;
-        let (mut texts, mut cells) = (Extent::default(), Extent::default());
-        // Whether a record names cells that are only found by following it.
-        let mut leads_on = false;
-        let words = self.records.slice(shown.start, (shown.end - shown.start) / WORD);
-        for record in words.unwrap_or_default().chunks_exact(RECORD_WORDS) {
-            let word = |at: u64| record[(at / WORD) as usize];
-            let head = word(SERIES_HEAD);
-            if record::state(head) != PUBLISHED {
-                continue;
-            }
-            texts.add(self.text(Span::unpack(word(SERIES_TEXT))));
-            leads_on |= word(SERIES_MORE) != 0 || head & HIDDEN != 0;
-            match CellRun::unpack(word(SERIES_CELLS)) {
-                Some(run) if run.storage == Storage::Single => {
-                    let cells_of_it = run.at..run.at + run.count * WORD;
-                    cells.add(Some(cells_of_it).filter(|cells| {
-                        self.singles.pool.start <= cells.start
-                            && cells.end <= self.singles.pool.end
-                            && cells.start % WORD == 0
-                    }));
-                }
-                Some(run) if run.storage == Storage::Stripes => leads_on = true,
-                _ => {}
+        self.stands.clear();
+        self.records.show(self.file(), shown.clone())?;
+        fence(Acquire);
+        self.follow()?;
+        if self.is_all_theirs()? {
+            return Ok(());
+        }
+        self.records.show(self.file(), shown)?;
+        fence(Acquire);
+        if let Some(left) = self.again_left.checked_sub(1) {
+            self.again_left = left;
+            (self.texts.is_whole, self.singles.is_whole) = (false, false);
+            for (at, len) in std::mem::take(&mut self.cells) {
+                self.read(at, len)?;
+                self.cells.push((at, len));
             }
         }
-        self.texts.cover(file, &texts, false)?;
-        self.singles.cover(file, &cells, leads_on)?;
+        self.follow()?;
         self.compare()
     }
 }
@@ -257,6 +330,9 @@ impl Source for Copy<'_> {
     }
 
     fn stands(&self, record: u64) -> bool {
+        if self.stands.is_empty() {
+            return true;
+        }
         let n = record.wrapping_sub(self.records.shown.start) / RECORD_LEN;
         self.stands.get(n as usize).copied().unwrap_or(false)
     }

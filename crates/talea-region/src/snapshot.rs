@@ -10,12 +10,14 @@
 //! copy need not have all of them at once.
 
 mod plain;
+mod runs;
 
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 
 use self::plain::Batch;
+use self::runs::{Copies, Gathering, Run};
 use crate::cells::{self, Combine, Number, Storage};
 use crate::exemplars::{self, Exemplar};
 use crate::families::{self, FamilyHead};
@@ -105,8 +107,9 @@ impl<S: Source> Windows for &S {
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     families: Vec<FamilyCopy>,
-    /// Grouped by family, in the order of their records within one.
     series: Vec<SeriesCopy>,
+    /// Which of them are of which family.
+    runs: Vec<Run>,
     texts: Texts,
     values: Vec<u64>,
     /// The processes whose own values some series are.
@@ -129,6 +132,7 @@ struct Scratch {
     /// How far each of those lies behind block 0.
     blocks: Vec<u64>,
     chosen: Chosen,
+    gathering: Gathering,
     /// The records that are read together.
     windows: Vec<Range<u64>>,
     /// What a series has beyond the usual.
@@ -157,7 +161,9 @@ pub struct FamilyCopy {
     id: u32,
     cells: u16,
     segments: u16,
-    series: Range<usize>,
+    /// Which of all runs are its series, in the order of their records; and how many these are.
+    runs: Range<usize>,
+    series: usize,
 }
 
 impl FamilyCopy {
@@ -192,8 +198,7 @@ struct SeriesCopy {
     /// its values begin.
     values: u64,
     created: u64,
-    /// Which of the families it is of; then, where they are not in their order, which of
-    /// all series it is to be.
+    /// Which of the families it is of, until the series of each are brought together.
     family: u32,
     /// Which of the owners it has, or, with the first bit set, which of the details.
     beside: u32,
@@ -295,14 +300,13 @@ impl Snapshot {
         &'a self,
         family: &'a FamilyCopy,
     ) -> impl ExactSizeIterator<Item = SeriesView<'a>> {
-        self.series[family.series.clone()].iter().map(|series| self.view(family, series))
+        self.copies(family, 0).map(|series| self.view(family, series))
     }
 
     /// One of them, counted from 0.
     #[inline]
     pub fn series_at<'a>(&'a self, family: &'a FamilyCopy, n: usize) -> Option<SeriesView<'a>> {
-        let series = self.series[family.series.clone()].get(n)?;
-        Some(self.view(family, series))
+        Some(self.view(family, self.copies(family, n).next()?))
     }
 
     /// Of each series of a family, from one on: where its label text begins and ends in
@@ -313,11 +317,15 @@ impl Snapshot {
         family: &'a FamilyCopy,
         from: usize,
     ) -> impl Iterator<Item = (Range<usize>, u64)> {
-        let series = self.series[family.series.clone()].get(from..).unwrap_or_default();
-        series.iter().map(|series| {
+        self.copies(family, from).map(|series| {
             let Span { at, len } = Span::unpack(series.text);
             (at as usize..(at + len) as usize, self.first_value(family, series))
         })
+    }
+
+    #[inline]
+    fn copies(&self, family: &FamilyCopy, from: usize) -> Copies<'_> {
+        Copies::new(&self.series, &self.runs[family.runs.clone()], family.series, from)
     }
 
     #[inline]
@@ -386,7 +394,8 @@ impl Snapshot {
     ) {
         let Some(copy) = self.families.get(family) else { return };
         let from = self.series.len();
-        for one in copy.series.clone() {
+        let all = self.runs[copy.runs.clone()].iter().flat_map(Run::range).collect::<Vec<_>>();
+        for one in all {
             let one = self.series[one];
             let whole = self.first_value(&self.families[family], &one);
             if !wants(self.texts.at(one.text), whole) {
@@ -400,9 +409,9 @@ impl Snapshot {
                 self.series.push(SeriesCopy { text, values, beside: NOTHING, ..one });
             }
         }
-        let end = self.series.len();
+        let (runs, count) = self.push_run(family, from);
         let copy = &mut self.families[family];
-        (copy.cells, copy.segments, copy.series) = (1, 0, from..end);
+        (copy.cells, copy.segments, copy.runs, copy.series) = (1, 0, runs, count);
     }
 
     /// Adds a family that the region does not hold: what a reader says of it.
@@ -426,6 +435,7 @@ impl Snapshot {
                 beside: NOTHING,
             });
         }
+        let (runs, count) = self.push_run(self.families.len(), from);
         self.families.push(FamilyCopy {
             name: name.as_bytes().to_vec(),
             definition,
@@ -437,8 +447,16 @@ impl Snapshot {
             id,
             cells: 1,
             segments: 0,
-            series: from..self.series.len(),
+            runs,
+            series: count,
         });
+    }
+
+    /// Has the series from one on be of a family: which run they are, and how many.
+    fn push_run(&mut self, family: usize, from: usize) -> (Range<usize>, usize) {
+        let (run, count) = (self.runs.len(), self.series.len() - from);
+        self.runs.push(Run::new(family as u32, from, count));
+        (run..run + 1, count)
     }
 }
 
@@ -454,6 +472,7 @@ pub(crate) fn take(
     let mut chosen = std::mem::take(&mut taken.scratch.chosen);
     let mut ranges = std::mem::take(&mut taken.scratch.windows);
     chosen.choose(&taken.s, taken.out.families.iter().map(|family| family.id));
+    taken.scratch.gathering.begin(taken.out.families.len());
     groups::windows_of(windows.source(), &chosen, &mut ranges);
     let (mut walk, mut batch) = (Walk::new(&chosen), Batch::default());
     let mut told = Ok(());
@@ -464,9 +483,11 @@ pub(crate) fn take(
         }
         let mut taking = Taking { source: windows.source(), taken: &mut taken };
         taking.series(window.clone(), &mut walk, &mut batch);
+        if taken.scratch.gathering.is_full(&taken.out.series) {
+            taken.gather(&mut walk);
+        }
     }
-    let in_order = taken.end(walk);
-    taken.place_series(in_order);
+    taken.end(walk);
     taken.scratch.chosen = chosen;
     taken.scratch.windows = ranges;
     taken.out.scratch = taken.scratch;
@@ -520,17 +541,16 @@ struct Walk<'a> {
     place: u32,
     /// Whether it may have plain series.
     may_be_plain: bool,
-    /// How many series of it are copied that it does not know of.
+    /// Where the run of its series begins, and how many these are.
+    from: usize,
     count: usize,
-    /// Whether the families came in their order so far.
-    in_order: bool,
 }
 
 impl<'a> Walk<'a> {
     fn new(chosen: &'a Chosen) -> Self {
         // No family has that number.
         let id = u64::MAX;
-        Self { chosen, id, place: 0, may_be_plain: false, count: 0, in_order: true }
+        Self { chosen, id, place: 0, may_be_plain: false, from: 0, count: 0 }
     }
 }
 
@@ -550,6 +570,7 @@ struct Taken<'a> {
 impl<'a> Taken<'a> {
     fn begin(source: &impl Source, out: &'a mut Snapshot) -> Self {
         out.series.clear();
+        out.runs.clear();
         out.texts.truncate(0);
         out.values.clear();
         out.owners.clear();
@@ -569,47 +590,27 @@ impl<'a> Taken<'a> {
         Self { s, scratch, family_text: 0, exemplar_room, limit, out }
     }
 
-    /// Ends a walk; whether its families came in their order.
-    fn end(&mut self, mut walk: Walk<'_>) -> bool {
-        self.count(&mut walk);
-        walk.in_order
+    /// Ends a walk.
+    fn end(&mut self, mut walk: Walk<'_>) {
+        self.gather(&mut walk);
+        let Snapshot { families, runs, .. } = &mut *self.out;
+        runs::of_families(runs, |family, runs, count| {
+            let family = &mut families[family as usize];
+            (family.runs, family.series) = (runs, count);
+        });
     }
 
-    /// Notes how many series of its family a walk has met.
-    fn count(&mut self, walk: &mut Walk<'_>) {
+    fn gather(&mut self, walk: &mut Walk<'_>) {
+        self.end_run(walk);
+        self.scratch.gathering.gather(&mut self.out.series, &mut self.out.runs);
+    }
+
+    /// Notes the series of its family that a walk has met in a row.
+    fn end_run(&mut self, walk: &mut Walk<'_>) {
         let count = std::mem::take(&mut walk.count);
-        if let Some(family) = self.out.families.get_mut(walk.place as usize) {
-            family.series.end += count;
-        }
-    }
-
-    /// Brings the series of each family together, of which so far only the number is known.
-    /// Within a family they stay in the order of their records.
-    fn place_series(&mut self, are_in_order: bool) {
-        let Snapshot { families, series, .. } = &mut *self.out;
-        let mut from = 0;
-        for family in families.iter_mut() {
-            let count = family.series.len();
-            let end = if are_in_order { from + count } else { from };
-            family.series = from..end;
-            from += count;
-        }
-        if are_in_order {
-            return;
-        }
-        for one in series.iter_mut() {
-            let end = &mut families[one.family as usize].series.end;
-            one.family = *end as u32;
-            *end += 1;
-        }
-        // Each exchange has one more where it belongs.
-        for n in 0..series.len() {
-            let mut one = series[n];
-            while one.family as usize != n {
-                let place = one.family as usize;
-                std::mem::swap(&mut one, &mut series[place]);
-            }
-            series[n] = one;
+        if count > 0 {
+            self.out.runs.push(Run::new(walk.place, walk.from, count));
+            walk.from += count;
         }
     }
 }
@@ -669,7 +670,7 @@ impl<S: Source> Taking<'_, '_, S> {
         out.id = id;
         out.cells = head.cells;
         out.segments = head.segments;
-        out.series = 0..0;
+        (out.runs, out.series) = (0..0, 0);
         Some(())
     }
 
@@ -693,8 +694,7 @@ impl<S: Source> Taking<'_, '_, S> {
     #[inline(never)]
     fn come_to(&mut self, id: u32, walk: &mut Walk<'_>) -> bool {
         let Some(place) = walk.chosen.place(id) else { return false };
-        self.taken.count(walk);
-        walk.in_order &= walk.place <= place;
+        self.taken.end_run(walk);
         walk.may_be_plain = self
             .taken
             .out

@@ -279,3 +279,29 @@ fn any_word_may_be_wrong_and_a_snapshot_still_ends() {
     assert!(looks > 1_000, "most can also be looked over: {looks}");
     assert!(read > 1_000, "most mutations leave the rest readable: {read}");
 }
+
+#[test]
+fn a_series_is_not_given_what_another_had_that_went_while_the_region_was_read() {
+    for storage in [Storage::Striped, Storage::Single] {
+        let shm = Shm::new("went");
+        let region = Region::open(&shm.file(), Config::with_len(4 << 20)).unwrap().region;
+        let spec = FamilySpec { name: b"f", storage, idle_minutes: 1, ..FamilySpec::default() };
+        let family = region.family(spec).unwrap().family;
+        family.series(b"gone").unwrap().at(0).add(5);
+        let records = region.usage().records.taken;
+        let become_another = |_: &[u8]| {
+            // Cells, planes and families were read before.
+            family.remove(b"gone");
+            (0..3).for_each(|_| region.sweep());
+            family.series(b"other").unwrap().at(0).add(7);
+            true
+        };
+        let mut snapshot = Snapshot::default();
+        Reader::open(&shm.file()).unwrap().snapshot_into(&mut snapshot, &become_another).unwrap();
+
+        assert_eq!(region.usage().records.taken, records, "the record is the same");
+        let all = snapshot.families().iter().flat_map(|family| snapshot.series(family));
+        let all: Vec<_> = all.map(|series| (series.text, series.values[0])).collect();
+        assert_eq!(all, [(b"other".as_slice(), 7)], "{storage:?}");
+    }
+}

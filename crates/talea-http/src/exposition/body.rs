@@ -29,7 +29,8 @@ pub struct ExpositionBody {
 /// What is not made yet.
 struct Rest {
     shared: Arc<Shared>,
-    making: Option<JoinHandle<io::Result<(Bytes, bool)>>>,
+    /// The next piece, which is made while the one before is sent.
+    making: JoinHandle<io::Result<(Bytes, bool)>>,
     runtime: Handle,
     watch: AbortHandle,
 }
@@ -69,21 +70,25 @@ impl Rest {
         // A body is not polled while the client takes nothing, so it cannot see to it
         // itself.
         let watch = runtime.spawn(watch(Arc::downgrade(&shared), patience, until));
-        Self { shared, making: None, watch: watch.abort_handle(), runtime }
+        let making = make(&runtime, &shared);
+        Self { shared, making, watch: watch.abort_handle(), runtime }
     }
 
     /// The next piece, and whether there is another behind it.
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<(Bytes, bool)>> {
-        let Self { shared, making, runtime, .. } = self;
-        let making = making.get_or_insert_with(|| {
-            let shared = Arc::clone(shared);
-            runtime.spawn_blocking(move || shared.next())
-        });
-        let made = ready!(Pin::new(making).poll(cx));
-        self.making = None;
+        let made = ready!(Pin::new(&mut self.making).poll(cx));
         *self.shared.progress() = Instant::now();
-        Poll::Ready(made.unwrap_or_else(|error| Err(io::Error::other(error))))
+        let made = made.unwrap_or_else(|error| Err(io::Error::other(error)));
+        if matches!(made, Ok((_, true))) {
+            self.making = make(&self.runtime, &self.shared);
+        }
+        Poll::Ready(made)
     }
+}
+
+fn make(runtime: &Handle, shared: &Arc<Shared>) -> JoinHandle<io::Result<(Bytes, bool)>> {
+    let shared = Arc::clone(shared);
+    runtime.spawn_blocking(move || shared.next())
 }
 
 impl Drop for Rest {

@@ -11,7 +11,7 @@ use super::asked::Asked;
 use super::scrapers::Lent;
 
 /// About how long a piece is.
-const PIECE: usize = 64 << 10;
+const PIECE: usize = 256 << 10;
 /// By how much one mostly is longer, with the series that makes it as long.
 const BEYOND: usize = 1 << 10;
 

@@ -1,0 +1,246 @@
+//! Which of a snapshot's series are of which family: runs of them that lie in a row.
+//!
+//! Series are copied in the order of their records, where those of families lie among each
+//! other as they were born. To move them all to where their family's are would cost a walk
+//! through all memory, so only those that were copied one soon after the other, and that a
+//! core's cache still holds, are brought together, and a family has several runs.
+
+use std::ops::Range;
+use std::slice;
+
+use super::SeriesCopy;
+
+/// Series of one family in a row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    /// Which of the families they are of.
+    family: u32,
+    /// Which of all series is the first.
+    from: u32,
+    count: u32,
+    /// How many the family has before them.
+    before: u32,
+}
+
+impl Run {
+    /// So many of a family, from one of all series on.
+    pub(super) fn new(family: u32, from: usize, count: usize) -> Self {
+        Self { family, from: from as u32, count: count as u32, before: 0 }
+    }
+
+    pub(super) fn range(&self) -> Range<usize> {
+        self.from as usize..self.from as usize + self.count as usize
+    }
+}
+
+/// So many series are brought together at a time: half a megabyte.
+const SHELF: usize = 16 << 10;
+/// Shorter ones than these are brought together, the length of all on a shelf taken together.
+const SHORT: usize = 16;
+
+/// Finds runs while series are copied.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Gathering {
+    /// Which series, and which run, is the first that was not brought together.
+    series: usize,
+    runs: usize,
+    /// Of each family, how many series it has there, and then where its next belongs. All 0
+    /// between.
+    places: Vec<u32>,
+}
+
+impl Gathering {
+    /// Begins anew, for so many families.
+    pub(super) fn begin(&mut self, families: usize) {
+        (self.series, self.runs) = (0, 0);
+        self.places.resize(families, 0);
+    }
+
+    /// Whether there are enough series for them to be brought together.
+    pub(super) fn is_full(&self, series: &[SeriesCopy]) -> bool {
+        series.len() - self.series >= SHELF
+    }
+
+    /// Brings series of a family together that were copied since the last time, if they lie
+    /// much apart. Within a family they stay in their order.
+    pub(super) fn gather(&mut self, series: &mut [SeriesCopy], runs: &mut Vec<Run>) {
+        let (from, first) = (self.series, self.runs);
+        let found = runs.len() - first;
+        if found > 1 && found * SHORT > series.len() - from {
+            self.bring_together(&mut series[from..], runs);
+        }
+        (self.series, self.runs) = (series.len(), runs.len());
+    }
+
+    fn bring_together(&mut self, series: &mut [SeriesCopy], runs: &mut Vec<Run>) {
+        let Self { series: from, runs: first, places } = self;
+        let mut families = *first;
+        for n in *first..runs.len() {
+            let Run { family, count, .. } = runs[n];
+            let place = &mut places[family as usize];
+            if *place == 0 {
+                runs[families].family = family;
+                families += 1;
+            }
+            *place += count;
+        }
+        runs.truncate(families);
+        let mut begin = 0;
+        for run in &mut runs[*first..] {
+            let place = &mut places[run.family as usize];
+            *run = Run::new(run.family, *from + begin as usize, *place as usize);
+            (*place, begin) = (begin, begin + *place);
+        }
+        for one in series.iter_mut() {
+            let place = &mut places[one.family as usize];
+            one.family = *place;
+            *place += 1;
+        }
+        // Each exchange has one more where it belongs.
+        for n in 0..series.len() {
+            let mut one = series[n];
+            while one.family as usize != n {
+                let place = one.family as usize;
+                std::mem::swap(&mut one, &mut series[place]);
+            }
+            series[n] = one;
+        }
+        runs[*first..].iter().for_each(|run| places[run.family as usize] = 0);
+    }
+}
+
+/// Brings each family's runs together: which they are, and how many series it has.
+pub(super) fn of_families(runs: &mut [Run], mut found: impl FnMut(u32, Range<usize>, usize)) {
+    runs.sort_unstable_by_key(|run| (run.family, run.from));
+    let mut first = 0;
+    for of_it in runs.chunk_by_mut(|one, next| one.family == next.family) {
+        let mut count = 0;
+        for run in of_it.iter_mut() {
+            run.before = count;
+            count += run.count;
+        }
+        let end = first + of_it.len();
+        found(of_it[0].family, first..end, count as usize);
+        first = end;
+    }
+}
+
+/// The series of a family, one after the other.
+#[derive(Clone, Debug)]
+pub(super) struct Copies<'a> {
+    all: &'a [SeriesCopy],
+    runs: slice::Iter<'a, Run>,
+    here: slice::Iter<'a, SeriesCopy>,
+    left: usize,
+}
+
+impl<'a> Copies<'a> {
+    /// Those of all series that these runs name, `count` in all, from one on.
+    #[inline]
+    pub(super) fn new(all: &'a [SeriesCopy], runs: &'a [Run], count: usize, from: usize) -> Self {
+        // Nearly always there is one run.
+        let n = match runs {
+            [_] | [] => 0,
+            _ => runs.partition_point(|run| run.before as usize <= from) - 1,
+        };
+        let Some((first, rest)) = runs.get(n..).and_then(<[Run]>::split_first) else {
+            return Self { all, runs: [].iter(), here: [].iter(), left: 0 };
+        };
+        let skipped = (from - first.before as usize).min(first.count as usize);
+        let here = all[first.range()][skipped..].iter();
+        Self { all, runs: rest.iter(), here, left: count.saturating_sub(from) }
+    }
+}
+
+impl<'a> Iterator for Copies<'a> {
+    type Item = &'a SeriesCopy;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a SeriesCopy> {
+        loop {
+            if let Some(one) = self.here.next() {
+                self.left -= 1;
+                return Some(one);
+            }
+            self.here = self.all[self.runs.next()?.range()].iter();
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl ExactSizeIterator for Copies<'_> {}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::snapshot::NOTHING;
+
+    fn copy(family: u32, value: u64) -> SeriesCopy {
+        SeriesCopy { text: 0, values: value, created: 0, family, beside: NOTHING }
+    }
+
+    /// Copies series of families, in runs as long as is said, and finds those of each.
+    fn found(families: usize, copied: &[(u32, usize)]) -> Vec<Vec<u64>> {
+        let (mut series, mut runs, mut gathering) = (Vec::new(), Vec::new(), Gathering::default());
+        gathering.begin(families);
+        for &(family, count) in copied {
+            runs.push(Run::new(family, series.len(), count));
+            (0..count).for_each(|_| series.push(copy(family, series.len() as u64)));
+            if gathering.is_full(&series) {
+                gathering.gather(&mut series, &mut runs);
+            }
+        }
+        gathering.gather(&mut series, &mut runs);
+        let mut ranges = vec![(0..0, 0); families];
+        of_families(&mut runs, |family, range, count| ranges[family as usize] = (range, count));
+        let all = ranges.into_iter().map(|(range, count)| {
+            let all = Copies::new(&series, &runs[range.clone()], count, 0);
+            assert_eq!(all.len(), count);
+            for from in [1, count / 3, count / 2, count.saturating_sub(1), count, count + 1] {
+                let some = Copies::new(&series, &runs[range.clone()], count, from);
+                assert_eq!(some.len(), count.saturating_sub(from));
+                assert!(
+                    some.map(|one| one.values).eq(all.clone().skip(from).map(|one| one.values))
+                );
+            }
+            all.map(|one| one.values).collect()
+        });
+        all.collect()
+    }
+
+    fn expected(families: usize, copied: &[(u32, usize)]) -> Vec<Vec<u64>> {
+        let mut all = vec![Vec::new(); families];
+        let mut next = 0..;
+        for &(family, count) in copied {
+            all[family as usize].extend(next.by_ref().take(count));
+        }
+        all
+    }
+
+    #[test]
+    fn each_family_has_its_own_in_their_order() {
+        let mut random = 1_u64;
+        let mut below = |bound: u64| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (random >> 33) % bound
+        };
+        for n in 0..300 {
+            let most = [2, 40_000][usize::from(n % 10 == 0)];
+            let copied: Vec<_> = (0..below(200))
+                .map(|run| {
+                    (below(7) as u32, 1 + below(if run % 20 == 0 { most } else { 3 }) as usize)
+                })
+                .collect();
+            assert_eq!(found(7, &copied), expected(7, &copied), "{copied:?}");
+        }
+    }
+
+    #[test]
+    fn families_that_lie_among_each_other_over_many_shelves_come_together_on_each() {
+        let copied: Vec<_> = (0..100_000).map(|n| (n % 20, 1)).collect();
+        assert_eq!(found(20, &copied), expected(20, &copied));
+    }
+}
