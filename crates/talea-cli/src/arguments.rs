@@ -36,6 +36,12 @@ pub enum Command {
     /// Look into the shared memory that a service counts in, from outside
     #[cfg(target_os = "linux")]
     Inspect(InspectArguments),
+    /// Have what a service counts in shared memory begin from 0 again
+    #[cfg(target_os = "linux")]
+    Wipe(WipeArguments),
+    /// Remove series that nobody has looked up for a while from shared memory
+    #[cfg(target_os = "linux")]
+    Expire(ExpireArguments),
     /// Serve the metrics of regions from outside, also while their services are stopped or dead
     #[cfg(target_os = "linux")]
     Serve(ServeArguments),
@@ -326,6 +332,73 @@ pub struct InspectArguments {
     /// Print all of it as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// The region that something is done to, and how much of it.
+#[cfg(target_os = "linux")]
+#[derive(Debug, Args)]
+pub struct Affected {
+    /// Which region it is.
+    #[command(flatten)]
+    pub which: Which,
+    /// Only this family, by its name in a scrape; may be given more than once
+    #[arg(long = "family", value_name = "NAME")]
+    pub families: Vec<String>,
+}
+
+/// A region, in a file or in memory.
+#[cfg(target_os = "linux")]
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct Which {
+    /// A file with a region, such as TALEA_REGION names; no symbolic link is followed
+    pub region: Option<PathBuf>,
+    /// The region in the memory of a running process, which has none in a file
+    #[arg(long)]
+    pub pid: Option<u32>,
+}
+
+/// Arguments of `talea wipe`.
+#[cfg(target_os = "linux")]
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Have what a service counts in shared memory begin from 0 again, whether it runs, \
+        is stopped or is dead: counters, histograms and summaries.\n\n\
+        Those who count go on meanwhile, and what they add counts before or after. Series with \
+        labels of the run time go, and come back when they are counted in again; where a process \
+        keeps one, it is 0. Gauges, infos and state sets say what is now and stay as they are.",
+    after_help = "Exit status: 0 done, 2 it could not be done (nothing is created, and a file that is \
+        no region is left alone), 130 stopped by a signal."
+)]
+pub struct WipeArguments {
+    /// What is wiped.
+    #[command(flatten)]
+    pub affected: Affected,
+}
+
+/// Arguments of `talea expire`.
+#[cfg(target_os = "linux")]
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Remove series that nobody has looked up for a while from shared memory, whether \
+        those who count in it run, are stopped or are dead: those that were idle for their \
+        family's time, or for --idle.\n\n\
+        A series knows the sweep in which it was last looked up. Sweeps begin at most once a \
+        minute, and only where somebody scrapes, makes series or runs this. So what goes was idle \
+        for that long, but what stays may have been too: where nobody swept, run it again after \
+        the time that you ask for. Series of fixed labels, those that a living process keeps, and \
+        those that hold what is in flight stay.",
+    after_help = "Exit status: 0 done, 2 it could not be done (nothing is created, and a file that is \
+        no region is left alone), 130 stopped by a signal."
+)]
+pub struct ExpireArguments {
+    /// What is gone through.
+    #[command(flatten)]
+    pub affected: Affected,
+    /// Idle for at least so long, rather than for their family's time; families whose series never
+    /// go by themselves are left alone unless --family names them
+    #[arg(long, value_name = "TIME", value_parser = patience)]
+    pub idle: Option<Duration>,
 }
 
 /// Arguments of `talea serve`.

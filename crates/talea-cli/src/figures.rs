@@ -69,8 +69,12 @@ pub fn bytes(number: u64) -> String {
 
 /// A number with its noun in the right form: `1 request`, `2 requests`.
 pub fn counted(number: u64, noun: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", whole(number))
+    count(number, noun, &format!("{noun}s"))
+}
+
+/// The same with a noun whose plural is its own: `1 family`, `2 families`.
+pub fn count(number: u64, one: &str, many: &str) -> String {
+    format!("{} {}", whole(number), if number == 1 { one } else { many })
 }
 
 #[cfg(test)]
@@ -114,5 +118,7 @@ mod tests {
     fn one_has_no_plural() {
         assert_eq!(counted(1, "request"), "1 request");
         assert_eq!(counted(2_000, "request"), "2,000 requests");
+        assert_eq!(count(1, "family", "families"), "1 family");
+        assert_eq!(count(0, "family", "families"), "0 families");
     }
 }

@@ -7,6 +7,7 @@
 //! - [`report`]: what a study found, as a table, as JSON and as one HTML page.
 //! - [`check`]: a text of metrics, held against its format.
 //! - `inspect`: the region that a service counts in, read from outside.
+//! - `upkeep`: what an operator does to such a region: `wipe` and `expire`.
 //! - `serve`: the agent, which serves any number of regions as one page.
 //!
 //! The way of a study: cases → subject (the child process) → for each case reset, baseline, load
@@ -35,3 +36,5 @@ pub mod statistics;
 pub mod stop;
 pub mod study;
 pub mod study_command;
+#[cfg(target_os = "linux")]
+pub mod upkeep;

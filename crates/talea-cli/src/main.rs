@@ -6,7 +6,7 @@ use clap::Parser;
 use talea_cli::arguments::{Arguments, Command};
 use talea_cli::{check, load, stop::Stop, study_command};
 #[cfg(target_os = "linux")]
-use talea_cli::{inspect, serve};
+use talea_cli::{inspect, serve, upkeep};
 
 /// It could not be done: wrong usage, no target, no subject, no place for the report.
 const COULD_NOT: u8 = 2;
@@ -32,6 +32,10 @@ fn run(command: Command) -> anyhow::Result<talea_cli::stop::Ending> {
             Command::Check(arguments) => check::command::run(&arguments, stop).await,
             #[cfg(target_os = "linux")]
             Command::Inspect(arguments) => inspect::command::run(arguments, stop).await,
+            #[cfg(target_os = "linux")]
+            Command::Wipe(arguments) => upkeep::wipe(arguments, stop).await,
+            #[cfg(target_os = "linux")]
+            Command::Expire(arguments) => upkeep::expire(arguments, stop).await,
             #[cfg(target_os = "linux")]
             Command::Serve(arguments) => serve::command::run(arguments, stop).await,
         }

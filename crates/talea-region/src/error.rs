@@ -19,6 +19,22 @@ pub enum OpenError {
         /// What the system said.
         source: io::Error,
     },
+    /// A new file could not be given to the group that may read it.
+    Group {
+        /// The group's number.
+        group: u32,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file may not be read, since not only those that are trusted could write to it.
+    Untrusted {
+        /// The file.
+        path: PathBuf,
+        /// What was found there, what was expected and what to do.
+        reason: String,
+    },
     /// The file is not on tmpfs, where writing back pages could stall writers.
     NotTmpfs(PathBuf),
     /// What was to be read is not a region of this boot and layout.
@@ -40,6 +56,15 @@ impl fmt::Display for OpenError {
                 write!(f, "cannot {doing} {}: {source}", path.display())
             }
             Self::System { doing, path: None, source } => write!(f, "cannot {doing}: {source}"),
+            Self::Group { group, path, source } => write!(
+                f,
+                "cannot give {} to group {group}: {source}; who makes the file must be in the \
+                 group, or root: add its user to it, or name another group",
+                path.display()
+            ),
+            Self::Untrusted { path, reason } => {
+                write!(f, "{} is not read: {reason}", path.display())
+            }
             Self::NotTmpfs(path) => write!(
                 f,
                 "{} is not on tmpfs, and a disk that writes pages back can stall or kill writers; use a path under /dev/shm or another tmpfs",
@@ -59,7 +84,7 @@ impl fmt::Display for OpenError {
 impl std::error::Error for OpenError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::System { source, .. } => Some(source),
+            Self::System { source, .. } | Self::Group { source, .. } => Some(source),
             _ => None,
         }
     }

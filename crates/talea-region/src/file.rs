@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+#[cfg(all(target_os = "linux", not(loom)))]
+use crate::access;
 use crate::error::OpenError;
 #[cfg(all(target_os = "linux", not(loom)))]
 use crate::layout::{SLOT_COUNT, Sections};
 #[cfg(all(target_os = "linux", not(loom)))]
-use crate::mapping::{Mapping, alone_with, is_tmpfs};
+use crate::mapping::{Mapping, alone_with, is_tmpfs, unnamed};
 use crate::region::{Config, Region};
 
 /// A region that was opened by path, and what the caller should log about it.
@@ -16,13 +18,16 @@ pub struct Opened {
     pub region: &'static Region,
     /// The file that holds it: the path that was asked for, or a sibling.
     pub path: PathBuf,
-    /// Why the file that stood at the path was not used, and what was done.
+    /// Why the file that stood at the path was not used, and what was done; or that it
+    /// is not the group's that was asked for.
     pub notice: Option<String>,
 }
 
 impl Region {
     /// Attaches to the region in a file, or creates it with `config`. The file
-    /// must be on tmpfs, such as `/dev/shm`; a new one has mode 0600.
+    /// must be on tmpfs, such as `/dev/shm`; a new one has mode 0600, or 0640 and the
+    /// group that `config` names, whatever the umask. One that is there keeps its mode,
+    /// its group and its limits.
     ///
     /// A file that cannot be used (of another boot or layout, or damaged) never
     /// keeps a service from starting: where no process uses it, it is moved
@@ -32,7 +37,8 @@ impl Region {
     /// # Errors
     ///
     /// The directory is missing, not writable or not on tmpfs; the path is not a
-    /// regular file; limits that do not fit; no memory.
+    /// regular file; limits that do not fit; no memory; the process is not in the
+    /// group that a new file is to have.
     #[cfg(all(target_os = "linux", not(loom)))]
     pub fn open(path: impl AsRef<Path>, config: Config) -> Result<Opened, OpenError> {
         let path = path.as_ref();
@@ -53,9 +59,19 @@ impl Region {
         let mut candidate = path.to_owned();
         for n in 1.. {
             match attach(&candidate)? {
-                Found::Region(region) => return Ok(Opened { region, path: candidate, notice }),
+                Found::Region(region) => {
+                    let differs =
+                        || access::difference(region.map.backing().file(), &candidate, config);
+                    let notice = notice.or_else(differs);
+                    return Ok(Opened { region, path: candidate, notice });
+                }
                 Found::Nothing => {
-                    let map = Mapping::unnamed(directory, limits.len)
+                    let file = unnamed(directory).map_err(failed("make a region in", directory))?;
+                    access::grant(&file, config.group).map_err(|source| match config.group {
+                        Some(group) => OpenError::Group { group, path: candidate.clone(), source },
+                        None => failed("set the mode of", &candidate)(source),
+                    })?;
+                    let map = Mapping::fresh(file, limits.len)
                         .map_err(failed("make a region in", directory))?;
                     let region = Self::initialise(map, sections, limits)?;
                     match region.map.backing().publish(&candidate) {
@@ -85,6 +101,60 @@ impl Region {
         unreachable!("the range above has no end")
     }
 
+    /// Takes part in the region that is in a file, and neither creates nor moves one: for
+    /// tools that see to a region that services count in. No symbolic link is followed.
+    ///
+    /// # Errors
+    ///
+    /// There is no file, or it may not be read and written; it is no region of this boot and
+    /// layout, or damaged; as many processes as it has slots for have it open.
+    #[cfg(all(target_os = "linux", not(loom)))]
+    pub fn attach(path: impl AsRef<Path>) -> Result<&'static Self, OpenError> {
+        let path = path.as_ref();
+        Self::attach_alone(path, look(path))
+    }
+
+    /// The same with the region that a running process has in memory, the first that it made.
+    /// It lasts as long as either of them.
+    ///
+    /// # Errors
+    ///
+    /// There is no such process, it may not be looked into, or it has no region in memory;
+    /// and as [`attach`](Self::attach).
+    #[cfg(all(target_os = "linux", not(loom)))]
+    pub fn attach_to_process(pid: u32) -> Result<&'static Self, OpenError> {
+        let path = crate::reader::descriptor_of_process(pid)?;
+        Self::attach_alone(&path, Mapping::of_descriptor(&path).and_then(look_into))
+    }
+
+    /// With a slot of its own: who dies in the block that is shared holds up others for good.
+    #[cfg(all(target_os = "linux", not(loom)))]
+    fn attach_alone(
+        path: &Path,
+        looked: std::io::Result<Looked>,
+    ) -> Result<&'static Self, OpenError> {
+        let failed = |source| OpenError::System {
+            doing: "take part in the region",
+            path: Some(path.to_owned()),
+            source,
+        };
+        let (map, sections) = match looked.map_err(failed)? {
+            Looked::Region(map, sections) => (map, sections),
+            Looked::Unusable { reason, .. } => {
+                return Err(OpenError::Damaged { path: path.to_owned(), reason });
+            }
+        };
+        let region = Self::leak(map, *sections);
+        if region.own_slot() == SLOT_COUNT {
+            let told = format!(
+                "none of its {SLOT_COUNT} places for processes is free, or there is no memory for \
+                 one; try again when fewer have it open"
+            );
+            return Err(failed(std::io::Error::new(std::io::ErrorKind::ResourceBusy, told)));
+        }
+        Ok(region)
+    }
+
     /// Files can be shared on Linux only.
     ///
     /// # Errors
@@ -92,6 +162,26 @@ impl Region {
     /// Always [`OpenError::Unsupported`].
     #[cfg(not(all(target_os = "linux", not(loom))))]
     pub fn open(_path: impl AsRef<Path>, _config: Config) -> Result<Opened, OpenError> {
+        Err(OpenError::Unsupported)
+    }
+
+    /// Files can be shared on Linux only.
+    ///
+    /// # Errors
+    ///
+    /// Always [`OpenError::Unsupported`].
+    #[cfg(not(all(target_os = "linux", not(loom))))]
+    pub fn attach(_path: impl AsRef<Path>) -> Result<&'static Self, OpenError> {
+        Err(OpenError::Unsupported)
+    }
+
+    /// Memory can be shared on Linux only.
+    ///
+    /// # Errors
+    ///
+    /// Always [`OpenError::Unsupported`].
+    #[cfg(not(all(target_os = "linux", not(loom))))]
+    pub fn attach_to_process(_pid: u32) -> Result<&'static Self, OpenError> {
         Err(OpenError::Unsupported)
     }
 }
@@ -126,17 +216,20 @@ enum Looked {
 /// What stands at a path, without taking part in it.
 #[cfg(all(target_os = "linux", not(loom)))]
 fn look(path: &Path) -> std::io::Result<Looked> {
-    use std::io::ErrorKind;
+    match Mapping::existing(path) {
+        Ok(map) => look_into(map),
+        // A length that no region has: an empty or truncated file.
+        Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+            Ok(Looked::Unusable { reason: error.to_string(), used: false })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(all(target_os = "linux", not(loom)))]
+fn look_into(map: Mapping) -> std::io::Result<Looked> {
     use std::sync::atomic::Ordering::Acquire;
 
-    let map = match Mapping::existing(path) {
-        Ok(map) => map,
-        // A length that no region has: an empty or truncated file.
-        Err(error) if error.kind() == ErrorKind::InvalidData => {
-            return Ok(Looked::Unusable { reason: error.to_string(), used: false });
-        }
-        Err(error) => return Err(error),
-    };
     let word = |at| map.word(at).map_or(0, |word| word.load(Acquire));
     let sections = Region::validate(word, map.len())
         .and_then(|sections| Region::check_marks(word, &sections).map(|()| sections));

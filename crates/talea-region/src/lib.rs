@@ -18,18 +18,22 @@
 //! How the memory is laid out is drawn in `layout.rs` and in
 //! `docs/region-format.md`. All unsafe code of the Rust side is here:
 //! `restartable.rs` (the per-CPU adds), `mapping.rs`, `slots.rs` and `region.rs`
-//! (system calls and what they return), `reader.rs` and `texts.rs` (words seen
+//! (system calls and what they return), `access.rs` and `system_group.rs`
+//! (more of these), `reader.rs` and `texts.rs` (words seen
 //! as bytes), `planes.rs` (a cell's copy in another plane), `primitive.rs` (a prefetch) and
 //! `models.rs` (a model's region is freed).
 
 #![allow(unsafe_code)]
 
+#[cfg(all(target_os = "linux", not(loom)))]
+mod access;
 mod arena;
 mod cells;
 #[cfg(all(target_os = "linux", not(loom)))]
 mod copy;
 mod error;
 mod exemplars;
+mod expire;
 mod families;
 mod file;
 mod groups;
@@ -58,7 +62,10 @@ mod series;
 mod slots;
 mod snapshot;
 mod sweep;
+mod system_group;
 mod texts;
+#[cfg(all(target_os = "linux", not(loom)))]
+mod trust;
 mod wipe;
 
 pub use cells::{Cell, Cells, Combine, Number, Storage};
@@ -77,3 +84,6 @@ pub use region::{Config, Part, Region, Usage};
 pub use segments::{Segment, Segments};
 pub use series::Looked;
 pub use snapshot::{FamilyCopy, Owner, SegmentView, SeriesView, Snapshot};
+pub use system_group::group_named;
+#[cfg(all(target_os = "linux", not(loom)))]
+pub use trust::Standing;

@@ -231,26 +231,29 @@ mod linux {
     }
 
     impl Mapping {
-        /// A file of `len` zeroed bytes in `directory` that has no name yet, so
-        /// that nobody can open it half made.
-        pub(crate) fn unnamed(directory: &Path, len: u64) -> io::Result<Self> {
-            let file = OpenOptions::new()
-                .read(true)
-                .write(true)
-                .mode(0o600)
-                .custom_flags(libc::O_TMPFILE)
-                .open(directory)?;
+        /// `len` zeroed bytes of a file that [`unnamed`] made.
+        pub(crate) fn fresh(file: File, len: u64) -> io::Result<Self> {
             file.set_len(len)?;
             let words = map(&file, len)?;
             Ok(Self { words, backing: Backing { file } })
         }
 
-        /// Maps an existing file; it must be a regular file of whole pages.
+        /// Maps an existing file; it must be a regular file of whole pages, and no
+        /// symbolic link.
         pub(crate) fn existing(path: &Path) -> io::Result<Self> {
+            Self::existing_with(path, libc::O_NOFOLLOW)
+        }
+
+        /// Maps what a descriptor of a process refers to, which is a link in `/proc`.
+        pub(crate) fn of_descriptor(path: &Path) -> io::Result<Self> {
+            Self::existing_with(path, 0)
+        }
+
+        fn existing_with(path: &Path, flags: libc::c_int) -> io::Result<Self> {
             let file = OpenOptions::new()
                 .read(true)
                 .write(true)
-                .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+                .custom_flags(flags | libc::O_NONBLOCK)
                 .open(path)?;
             let meta = file.metadata()?;
             if !meta.is_file() {
@@ -266,6 +269,17 @@ mod linux {
             let words = map(&file, len)?;
             Ok(Self { words, backing: Backing { file } })
         }
+    }
+
+    /// An empty file in `directory` that has no name yet, so that nobody can open it
+    /// half made or before it has its mode.
+    pub(crate) fn unnamed(directory: &Path) -> io::Result<File> {
+        OpenOptions::new()
+            .read(true)
+            .write(true)
+            .mode(0o600)
+            .custom_flags(libc::O_TMPFILE)
+            .open(directory)
     }
 
     /// Runs `work` while nobody else does so over the same file; `None` where the
@@ -353,7 +367,7 @@ mod linux {
 #[cfg(all(target_os = "linux", not(loom)))]
 use linux::own_bytes;
 #[cfg(all(target_os = "linux", not(loom)))]
-pub(crate) use linux::{alone_with, is_tmpfs};
+pub(crate) use linux::{alone_with, is_tmpfs, unnamed};
 #[cfg(not(any(target_os = "linux", loom)))]
 use portable::own_bytes;
 

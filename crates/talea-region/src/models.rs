@@ -44,7 +44,8 @@ fn check_by(
     let counted = orders.clone();
     checker.check(move || {
         counted.fetch_add(1, Relaxed);
-        let region = Region::anonymous(Config { len: LEN, series: 4, planes: 1 }).unwrap();
+        let region =
+            Region::anonymous(Config { series: 4, planes: 1, ..Config::with_len(LEN) }).unwrap();
         let spec = FamilySpec { idle_minutes: 1, ..FamilySpec::default() };
         model(region, region.family(spec).unwrap().family);
         let region = std::ptr::from_ref(region).cast_mut();

@@ -6,10 +6,10 @@
 //! says is in use, into memory of our own, page by page at page-aligned
 //! addresses. What is then looked at cannot change any more.
 
-use std::fs::{FileType, OpenOptions};
+use std::fs::{File, FileType, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::copy::{Copy, Pages};
 use crate::error::OpenError;
@@ -43,21 +43,7 @@ impl Reader {
     ///
     /// There is no such process, it may not be looked into, or it has no region.
     pub fn of_process(pid: u32) -> Result<Self, OpenError> {
-        let descriptors = Path::new("/proc").join(pid.to_string()).join("fd");
-        let failed = |source| OpenError::System {
-            doing: "look for a region among the descriptors in",
-            path: Some(descriptors.clone()),
-            source,
-        };
-        for entry in std::fs::read_dir(&descriptors).map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
-            let is_region = std::fs::read_link(&path)
-                .is_ok_and(|target| target.to_string_lossy().starts_with("/memfd:talea"));
-            if is_region {
-                return Self::with_flags(&path, 0);
-            }
-        }
-        Err(failed(io::Error::new(io::ErrorKind::NotFound, "the process has no region in memory")))
+        Self::with_flags(&descriptor_of_process(pid)?, 0)
     }
 
     fn with_flags(path: &Path, flags: libc::c_int) -> Result<Self, OpenError> {
@@ -71,6 +57,16 @@ impl Reader {
             .custom_flags(flags | libc::O_NONBLOCK)
             .open(path)
             .map_err(|error| failed(in_words(error)))?;
+        Self::of_file(path, file)
+    }
+
+    /// Of a file that was opened for reading; `path` is what errors call it.
+    pub(crate) fn of_file(path: &Path, file: File) -> Result<Self, OpenError> {
+        let failed = |source| OpenError::System {
+            doing: "read the region",
+            path: Some(path.to_owned()),
+            source,
+        };
         let metadata = file.metadata().map_err(failed)?;
         if !metadata.is_file() {
             let told = format!("{}, not a regular file", kind_of(metadata.file_type()));
@@ -134,6 +130,36 @@ impl Reader {
     }
 }
 
+/// The first region in memory among the descriptors of a process, as a path.
+pub(crate) fn descriptor_of_process(pid: u32) -> Result<PathBuf, OpenError> {
+    let descriptors = Path::new("/proc").join(pid.to_string()).join("fd");
+    let failed = |source| OpenError::System {
+        doing: "look for a region among the descriptors in",
+        path: Some(descriptors.clone()),
+        source,
+    };
+    for entry in std::fs::read_dir(&descriptors).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let is_region = std::fs::read_link(&path)
+            .is_ok_and(|target| target.to_string_lossy().starts_with("/memfd:talea"));
+        if is_region {
+            return Ok(path);
+        }
+    }
+    Err(failed(io::Error::new(io::ErrorKind::NotFound, "the process has no region in memory")))
+}
+
+/// The file that is read, and how long it was when it was opened.
+impl Reader {
+    pub(crate) fn file(&self) -> &File {
+        self.locks.file()
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.s.plane(self.s.plane_count)
+    }
+}
+
 /// What the system says of a file that it does not open, where that is hard to guess.
 fn in_words(error: io::Error) -> io::Error {
     match error.raw_os_error() {
@@ -149,10 +175,11 @@ fn in_words(error: io::Error) -> io::Error {
 }
 
 /// What stands where a file was expected.
-fn kind_of(found: FileType) -> &'static str {
+pub(crate) fn kind_of(found: FileType) -> &'static str {
     match found {
         found if found.is_dir() => "a directory",
         found if found.is_fifo() => "a FIFO",
+        found if found.is_socket() => "a socket",
         _ => "a device",
     }
 }

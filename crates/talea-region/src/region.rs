@@ -26,6 +26,10 @@ pub struct Config {
     /// CPUs that get a plane of their own; the others share two atomic planes.
     /// Default: the CPUs of the machine, as far as each plane has a page. 1 to 1,024.
     pub planes: u64,
+    /// The group, by its number, that may read a new file ([`Region::open`]): it has mode
+    /// 0640 then, and 0600 where there is none. For an agent of another user; who makes the
+    /// file must be in the group. A region in memory has no use for it. Default: none.
+    pub group: Option<u32>,
 }
 
 impl Default for Config {
@@ -48,7 +52,14 @@ impl Config {
     fn with_cpus(len: u64, cpus: u64) -> Self {
         // They have a quarter of the region, in whole pages.
         let room = (len / 4 / PAGE).saturating_sub(ATOMIC_PLANES).max(1);
-        Self { len, series: len / 512, planes: cpus.min(room) }
+        Self { len, series: len / 512, planes: cpus.min(room), group: None }
+    }
+
+    /// The same for a new file that the group with this number may read too: see
+    /// [`group`](Self::group).
+    #[must_use]
+    pub fn read_by_group(self, group: u32) -> Self {
+        Self { group: Some(group), ..self }
     }
 
     pub(crate) fn limits(self) -> Limits {

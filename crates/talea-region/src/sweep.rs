@@ -31,7 +31,7 @@ use crate::region::{Region, unix_nanos};
 /// Records that are looked at in one go.
 const CHUNK: u64 = 16;
 /// Nanoseconds between two sweeps.
-const EVERY: u64 = 60_000_000_000;
+pub(crate) const EVERY: u64 = 60_000_000_000;
 
 /// What a sweep needs to know of a family.
 #[derive(Clone, Copy)]
@@ -57,12 +57,7 @@ impl Region {
     /// counts as a minute's sweep.
     pub fn sweep(&'static self) {
         self.begin_sweep(unix_nanos());
-        // What the first round puts away, the second frees.
-        for _ in 0..2 {
-            for chunk in 0..self.chunks() {
-                self.sweep_chunk(&self.enter(), chunk);
-            }
-        }
+        self.sweep_all();
     }
 
     /// The same if the last sweep began more than a minute ago.
@@ -72,7 +67,16 @@ impl Region {
         }
     }
 
-    fn is_due(&self, now: u64) -> bool {
+    pub(crate) fn sweep_all(&'static self) {
+        // What the first round puts away, the second frees.
+        for _ in 0..2 {
+            for chunk in 0..self.chunks() {
+                self.sweep_chunk(&self.enter(), chunk);
+            }
+        }
+    }
+
+    pub(crate) fn is_due(&self, now: u64) -> bool {
         now >= self.mark(M_SWEPT_AT).load(Relaxed).saturating_add(EVERY)
     }
 
@@ -151,14 +155,10 @@ impl Region {
 
     fn look_for_idleness(&self, guard: &Guard, id: u32, seen: u64, may_ask: &mut bool) {
         let head = Head::unpack(seen);
-        let idle = u64::from((guard.sweep() as u16).wrapping_sub(head.looked_up));
-        // Another thread may be a sweep ahead.
-        if idle == 0 || idle > u64::from(u16::MAX / 2) {
-            return;
-        }
+        let Some(idle) = sweeps_since(guard, head) else { return };
         let family = |at| self.family_word(head.family, at).load(Acquire);
         let retired = matches!(record::state(family(FAMILY_HEAD)), RETIRED | ENDED);
-        let idling = Idling::unpack(family(FAMILY_IDLE));
+        let idling = self.idling(head.family);
         let goes_after = match (retired, head.lasting, idling.sweeps) {
             // Whoever registered it may still have its lasting ones.
             (true, true, _) if self.is_in_use(head.family) => return,
@@ -180,6 +180,10 @@ impl Region {
             // Where it fails, somebody looked it up.
             let _ = self.take_out(id, seen);
         }
+    }
+
+    pub(crate) fn idling(&self, family: u32) -> Idling {
+        Idling::unpack(self.family_word(family, FAMILY_IDLE).load(Acquire))
     }
 
     /// Whether a series has owned cells that are not 0: something is in flight. Also
@@ -234,7 +238,7 @@ impl Region {
     }
 
     /// Makes a series a removed one; the head as it is where it is another.
-    fn take_out(&self, id: u32, seen: u64) -> Result<(), u64> {
+    pub(crate) fn take_out(&self, id: u32, seen: u64) -> Result<(), u64> {
         let head = Head { going: true, ..Head::unpack(seen) };
         let (going, removed) = (head.pack(PUBLISHED), head.pack(REMOVED));
         let word = self.series_word(id, SERIES_HEAD);
@@ -289,7 +293,7 @@ impl Region {
 
     /// Whether what has this stamp is out of everybody's sight; it searches for
     /// guards only if `may_ask`, and says when that is not worth another search.
-    fn is_out_of_sight(&self, stamp: u64, may_ask: &mut bool) -> bool {
+    pub(crate) fn is_out_of_sight(&self, stamp: u64, may_ask: &mut bool) -> bool {
         let out = self.is_known_quiet(stamp) || *may_ask && self.is_quiet(stamp);
         *may_ask &= out;
         out
@@ -326,4 +330,11 @@ impl Region {
         let words = words.iter().map(|word| word.load(Relaxed));
         Some(hash_of_words(self.seed, u64::from(family), span.len, words))
     }
+}
+
+/// How many sweeps began since a series was last looked up; `None` where none did.
+pub(crate) fn sweeps_since(guard: &Guard, head: Head) -> Option<u64> {
+    let sweeps = u64::from((guard.sweep() as u16).wrapping_sub(head.looked_up));
+    // Another thread may be a sweep ahead.
+    (1..=u64::from(u16::MAX / 2)).contains(&sweeps).then_some(sweeps)
 }

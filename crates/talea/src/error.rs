@@ -1,6 +1,7 @@
 //! What can go wrong when a registry is opened, a metric registered or a label set
 //! fixed.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -23,6 +24,15 @@ pub enum Error {
         /// Why it could not be opened.
         source: OpenError,
     },
+    /// The group that an environment variable names could not be given the region's file.
+    Group {
+        /// The variable.
+        variable: &'static str,
+        /// What it names.
+        group: String,
+        /// What was found and what to do.
+        reason: String,
+    },
     /// The metric could not be registered.
     Register {
         /// Its name.
@@ -40,6 +50,11 @@ pub enum Error {
 }
 
 impl Error {
+    pub(crate) fn group(variable: &'static str, group: &OsStr, reason: String) -> Self {
+        let group = group.to_string_lossy().into_owned();
+        Self::Group { variable, group, reason }
+    }
+
     pub(crate) fn register(name: &str, reason: impl Into<String>) -> Self {
         Self::Register { name: name.to_owned(), reason: reason.into() }
     }
@@ -56,6 +71,12 @@ impl fmt::Display for Error {
                  memory of this process",
                 path.display()
             ),
+            Self::Group { variable, group, reason } => write!(
+                f,
+                "the environment variable {variable} names the group {group:?}, which cannot be \
+                 used: {reason}; or leave it out, and only the user of the service can read the \
+                 region"
+            ),
             Self::Register { name, reason } => {
                 write!(f, "cannot register the metric {name:?}: {reason}")
             }
@@ -71,7 +92,10 @@ impl std::error::Error for Error {
         match self {
             Self::Open(error) => error.source(),
             // Its text tells its cause.
-            Self::Environment { .. } | Self::Register { .. } | Self::LabelSet { .. } => None,
+            Self::Environment { .. }
+            | Self::Group { .. }
+            | Self::Register { .. }
+            | Self::LabelSet { .. } => None,
         }
     }
 }

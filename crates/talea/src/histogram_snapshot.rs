@@ -21,7 +21,7 @@ pub struct HistogramSnapshot {
 impl HistogramSnapshot {
     /// Observations.
     pub fn count(&self) -> u64 {
-        self.buckets.iter().sum()
+        total(&self.buckets)
     }
 
     /// Their sum, in the shown unit (seconds, bytes). An observation that was under way
@@ -62,15 +62,16 @@ impl HistogramSnapshot {
             return None;
         }
         let rank = q.clamp(0.0, 1.0) * count as f64;
-        let mut below = 0;
+        let mut below = 0_u64;
         for (n, &upper) in self.thresholds.iter().enumerate() {
             let here = self.buckets[n];
-            if here > 0 && (below + here) as f64 >= rank {
+            let up_to_here = below.wrapping_add(here);
+            if here > 0 && up_to_here as f64 >= rank {
                 let lower = self.lower_bound(n);
                 let share = ((rank - below as f64) / here as f64).max(0.0);
                 return Some(lower + (upper - lower) * share);
             }
-            below += here;
+            below = up_to_here;
         }
         self.thresholds.last().copied()
     }
@@ -117,8 +118,8 @@ impl HistogramSnapshot {
     /// them; the last is `+Inf` with the count.
     pub fn cumulative(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
         let bounds = self.thresholds.iter().copied().chain([f64::INFINITY]);
-        bounds.zip(&self.buckets).scan(0, |total, (bound, here)| {
-            *total += here;
+        bounds.zip(&self.buckets).scan(0_u64, |total, (bound, here)| {
+            *total = total.wrapping_add(*here);
             Some((bound, *total))
         })
     }
@@ -129,7 +130,7 @@ impl HistogramSnapshot {
     /// those above the last threshold none is known to be at most a finite `x`.
     pub fn count_below(&self, x: f64) -> f64 {
         if let Some(n) = self.thresholds.iter().position(|&threshold| threshold == x) {
-            return self.buckets[..=n].iter().sum::<u64>() as f64;
+            return total(&self.buckets[..=n]) as f64;
         }
         if x == f64::INFINITY {
             return self.count() as f64;
@@ -161,7 +162,9 @@ impl HistogramSnapshot {
         if self.thresholds != other.thresholds || self.native.is_some() != other.native.is_some() {
             return false;
         }
-        self.buckets.iter_mut().zip(&other.buckets).for_each(|(mine, theirs)| *mine += theirs);
+        for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
+            *mine = mine.wrapping_add(*theirs);
+        }
         self.finite_sum += other.finite_sum;
         self.beyond.add(other.beyond);
         if let (Some(mine), Some(theirs)) = (&mut self.native, &other.native) {
@@ -169,6 +172,12 @@ impl HistogramSnapshot {
         }
         true
     }
+}
+
+/// All of some buckets. Counts come to their end and begin anew, as a counter does: it takes
+/// centuries to count so far, but a region that others write to may hold anything.
+fn total(buckets: &[u64]) -> u64 {
+    buckets.iter().fold(0, |total, here| total.wrapping_add(*here))
 }
 
 /// How many observations are no finite numbers. What these make of the sum is not kept in
@@ -192,9 +201,9 @@ impl Beyond {
     }
 
     fn add(&mut self, other: Self) {
-        self.nan += other.nan;
-        self.minus_infinity += other.minus_infinity;
-        self.infinity += other.infinity;
+        self.nan = self.nan.wrapping_add(other.nan);
+        self.minus_infinity = self.minus_infinity.wrapping_add(other.minus_infinity);
+        self.infinity = self.infinity.wrapping_add(other.infinity);
     }
 
     fn diff(self, earlier: Self) -> Self {
@@ -254,5 +263,36 @@ mod tests {
         assert_eq!(then.diff(&now), some([0; 4], 0.0), "a histogram that restarted");
         let cumulative: Vec<_> = now.cumulative().collect();
         assert_eq!(cumulative, [(1.0, 4), (2.0, 4), (4.0, 6), (f64::INFINITY, 7)]);
+    }
+
+    #[test]
+    fn counts_that_nobody_can_have_counted_begin_anew_and_break_nothing() {
+        let native = NativeBuckets {
+            zero: u64::MAX,
+            positive: vec![(1, u64::MAX), (2, 5)],
+            negative: vec![(1, u64::MAX)],
+            nan: u64::MAX,
+            ..NativeBuckets::default()
+        };
+        let beyond = Beyond { nan: u64::MAX, minus_infinity: u64::MAX, infinity: u64::MAX };
+        for native in [None, Some(native)] {
+            let mut h = some([u64::MAX, u64::MAX, 5, u64::MAX], f64::NAN);
+            (h.native, h.beyond) = (native, beyond);
+            assert_eq!(h.count(), 2);
+            let counts: Vec<u64> = h.cumulative().map(|(_, count)| count).collect();
+            assert_eq!(counts, [u64::MAX, u64::MAX - 1, 3, 2]);
+            assert_eq!(h.count_below(2.0), (u64::MAX - 1) as f64);
+            let other = h.clone();
+            assert!(h.merge(&other));
+            assert_eq!(h.buckets, [u64::MAX - 1, u64::MAX - 1, 10, u64::MAX - 1]);
+            assert_eq!(h.beyond.nan, u64::MAX - 1);
+            assert_eq!(h.diff(&other).count(), 0, "it counted more before");
+            for q in [0.0, 0.5, 0.99, 1.0, f64::NAN] {
+                let _ = (h.quantile(q), other.quantile(q));
+            }
+            for x in [f64::NEG_INFINITY, -1.0, 0.0, 0.5, 1.5, 9.0, f64::INFINITY, f64::NAN] {
+                let _ = (h.count_below(x), other.count_below(x));
+            }
+        }
     }
 }

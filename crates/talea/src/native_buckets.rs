@@ -63,7 +63,7 @@ impl NativeBuckets {
 
     /// As [`HistogramSnapshot::quantile`](crate::HistogramSnapshot::quantile).
     pub(crate) fn quantile(&self, q: f64) -> Option<f64> {
-        let count = self.count() - self.nan;
+        let count = self.count().wrapping_sub(self.nan);
         if count == 0 {
             return None;
         }
@@ -245,8 +245,8 @@ impl NativeBuckets {
     pub(crate) fn merge(&mut self, other: &Self) {
         let mut other = other.clone();
         self.align(&mut other);
-        self.zero += other.zero;
-        self.nan += other.nan;
+        self.zero = self.zero.wrapping_add(other.zero);
+        self.nan = self.nan.wrapping_add(other.nan);
         for (mine, theirs) in
             [(&mut self.positive, other.positive), (&mut self.negative, other.negative)]
         {

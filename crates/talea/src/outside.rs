@@ -22,7 +22,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use talea_region::{FamilyCopy, FamilyUse};
-pub use talea_region::{Overview, ProcessSlot, Storage};
+pub use talea_region::{Overview, ProcessSlot, Standing, Storage};
 
 use crate::error::Error;
 use crate::expose::unit;
@@ -39,6 +39,8 @@ pub struct Reader {
     region: talea_region::Reader,
     /// What errors call it.
     path: PathBuf,
+    /// Whether that is a file's, rather than of a process that has it in memory.
+    is_file: bool,
 }
 
 /// What a region is and what it holds, of one instant.
@@ -97,7 +99,48 @@ impl Reader {
     /// The file cannot be read, or is not a region of this boot and layout.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref().to_owned();
-        Ok(Self { region: talea_region::Reader::open(&path)?, path })
+        Ok(Self { region: talea_region::Reader::open(&path)?, path, is_file: true })
+    }
+
+    /// Opens the region in a file for reading, if it is a regular file of one of `owners` (user
+    /// ids) that nobody else may write to: for a reader that is told paths by others, or that
+    /// has more rights than they. It is looked at before it is opened, so that a FIFO, a device
+    /// or a socket never is, and once more when it is open. No symbolic link is followed at the
+    /// end of the path; its directories are the caller's to trust.
+    ///
+    /// # Errors
+    ///
+    /// The file is another user's, or of another kind, or its mode lets others write to it: the
+    /// error says what was found and what was expected. And as [`open`](Self::open).
+    pub fn open_owned_by(path: impl AsRef<Path>, owners: &[u32]) -> Result<Self, Error> {
+        let path = path.as_ref().to_owned();
+        Ok(Self {
+            region: talea_region::Reader::open_owned_by(&path, owners)?,
+            path,
+            is_file: true,
+        })
+    }
+
+    /// The device and the number (inode) of the file, which no other file has as long as this
+    /// one is open.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses to look at it.
+    pub fn identity(&self) -> std::io::Result<(u64, u64)> {
+        self.region.identity()
+    }
+
+    /// Whether the path that it was opened by still names this file, and whether the file is as
+    /// long as it was. Ask before each [`look`](Self::look) of many: a service that was started
+    /// anew may have put another file in its place. Cost: two system calls. Memory of a process
+    /// has no path and is always the same.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses to look at the path.
+    pub fn standing(&self) -> std::io::Result<Standing> {
+        if self.is_file { self.region.standing(&self.path) } else { Ok(Standing::Same) }
     }
 
     /// Opens the region that a running process of the same user has in memory, the first
@@ -108,7 +151,7 @@ impl Reader {
     /// There is no such process, it may not be looked into, or its region is in a file.
     pub fn of_process(pid: u32) -> Result<Self, Error> {
         let path = format!("/proc/{pid}").into();
-        Ok(Self { region: talea_region::Reader::of_process(pid)?, path })
+        Ok(Self { region: talea_region::Reader::of_process(pid)?, path, is_file: false })
     }
 
     /// Copies the values of those families out whose names are wanted, as samples have them,

@@ -2,11 +2,13 @@
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use talea_region::{Config, Region, Usage};
+use talea_region::{Config, OpenError, Region, Usage, group_named};
 
 use crate::error::Error;
 use crate::kept_windows::KeptWindows;
@@ -16,6 +18,8 @@ use crate::snapshot::Snapshot;
 
 /// The environment variable that names the file of a registry.
 const REGION: &str = "TALEA_REGION";
+/// The one that names the group that may read that file.
+const GROUP: &str = "TALEA_REGION_GROUP";
 
 /// A region and the metrics in it. Clones are the same registry, and cheap. Any number
 /// of threads may use one at once; registering takes a lock, metrics and snapshots do
@@ -70,8 +74,8 @@ impl Registry {
 
     /// Attaches to the registry in a file on tmpfs, or creates it, for processes
     /// that do not fork from one parent. A new one has the default limits of [`Config`]
-    /// and mode 0600. A file that cannot be used is moved aside, or a sibling opened; a
-    /// line on standard error says so.
+    /// and mode 0600, whatever the umask. A file that cannot be used is moved aside, or a
+    /// sibling opened; a line on standard error says so.
     ///
     /// Each opening counts as a process: twice in one process are two.
     ///
@@ -83,12 +87,15 @@ impl Registry {
         Self::open_with(path, Config::default())
     }
 
-    /// The same with limits of its own for a file that is new; one that is there has the
-    /// limits that it was created with.
+    /// The same with limits of its own for a file that is new, and a group that may read it
+    /// ([`Config::read_by_group`]); one that is there has the limits, the group and the mode
+    /// that it was created with, and where these are not what was asked for, a line on standard
+    /// error says so of the last two.
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open); and the limits do not fit each other.
+    /// As [`open`](Self::open); the limits do not fit each other; the process is not in the
+    /// group that a new file is to have.
     pub fn open_with(path: impl AsRef<Path>, config: Config) -> Result<Self, Error> {
         let opened = Region::open(path, config)?;
         if let Some(notice) = opened.notice {
@@ -103,6 +110,10 @@ impl Registry {
     /// metrics outlive it, and who else counts in them.
     ///
     /// A path that is not absolute begins at the working directory.
+    ///
+    /// A new file has mode 0600; where `TALEA_REGION_GROUP` names a group, by its name or its
+    /// number, it has that group and mode 0640, so that an agent of another user can read it.
+    /// Whoever creates it must be in the group. Without `TALEA_REGION` it says nothing.
     ///
     /// Each call opens the file anew and counts as a process: call it once and clone what it
     /// returns. The environment is read at that moment; a thread that changes it meanwhile is
@@ -121,15 +132,47 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open), in an error that also names the variable, or as
-    /// [`new`](Self::new).
+    /// As [`open_with`](Self::open_with), in an error that also names the variable, or as
+    /// [`new`](Self::new); there is no such group.
     pub fn from_env() -> Result<Self, Error> {
-        let named = std::env::var_os(REGION).filter(|path| !path.is_empty());
-        let Some(path) = named.map(PathBuf::from) else { return Self::new() };
-        Self::open(&path).map_err(|error| match error {
-            Error::Open(source) => Error::Environment { variable: REGION, path, source },
-            error => error,
+        let set = |variable| std::env::var_os(variable).filter(|value| !value.is_empty());
+        let Some(path) = set(REGION).map(PathBuf::from) else { return Self::new() };
+        let group = set(GROUP);
+        let config = match &group {
+            Some(group) => Config::default().read_by_group(group_of(group)?),
+            None => Config::default(),
+        };
+        Self::open_with(&path, config).map_err(|error| match (error, group) {
+            (Error::Open(source @ OpenError::Group { .. }), Some(group)) => {
+                Error::group(GROUP, &group, source.to_string())
+            }
+            (Error::Open(source), _) => Error::Environment { variable: REGION, path, source },
+            (error, _) => error,
         })
+    }
+
+    /// Takes part in the registry in a file that others count in, and neither creates nor moves
+    /// one: for an operator's tools. It counts as a process as long as this process lives.
+    ///
+    /// What others registered is not in use by it, and values that are read rather than told
+    /// are as of the last snapshot that their process took.
+    ///
+    /// # Errors
+    ///
+    /// There is no file, or it may not be read and written; it is no region of this boot and
+    /// layout, or damaged; all places for processes are taken; the system is not Linux.
+    pub fn attach(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Ok(Self::of(Region::attach(path)?))
+    }
+
+    /// The same with the registry that a running process has in memory, the first that it made.
+    ///
+    /// # Errors
+    ///
+    /// There is no such process, it may not be looked into, or its registry is in a file; and as
+    /// [`attach`](Self::attach).
+    pub fn attach_to_process(pid: u32) -> Result<Self, Error> {
+        Ok(Self::of(Region::attach_to_process(pid)?))
     }
 
     fn of(region: &'static Region) -> Self {
@@ -245,6 +288,38 @@ impl Registry {
     /// counts as a minute. Cost: a look at every series.
     pub fn sweep(&self) {
         self.region.sweep();
+    }
+
+    /// Removes series of the families that are wanted, now: those that nobody looked up for
+    /// `longer` or, where that is `None`, for their family's time
+    /// ([`Opts::expires_after`]). Returns how many went. `wants` is told a family's name, as
+    /// samples have it, and whether its idle series go at all by themselves. The sweep that is
+    /// due is done too, as by any snapshot.
+    ///
+    /// How long a series was idle is known by sweeps, which begin at least a minute apart, and
+    /// by when the last one began: what goes was idle for so long, and what stays may have
+    /// been, most of all where no process swept. Series stay that a handle keeps, that last as
+    /// long as their family, or that hold what is in flight. Cost: a look at every series.
+    pub fn expire(&self, longer: Option<Duration>, wants: impl Fn(&str, bool) -> bool) -> u64 {
+        self.region.expire(longer, |name, minutes| {
+            std::str::from_utf8(name).is_ok_and(|name| wants(name, minutes > 0))
+        })
+    }
+}
+
+/// The number of a group that is named by it, or by name.
+fn group_of(group: &OsStr) -> Result<u32, Error> {
+    let told = |reason: String| Error::group(GROUP, group, reason);
+    let name = group.to_str().unwrap_or_default();
+    if let Ok(number) = name.parse() {
+        return Ok(number);
+    }
+    match group_named(name) {
+        Ok(Some(number)) => Ok(number),
+        Ok(None) => {
+            Err(told("the system knows no such group; name one of `getent group`".to_owned()))
+        }
+        Err(error) => Err(told(format!("the system could not look for it: {error}"))),
     }
 }
 

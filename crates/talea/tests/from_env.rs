@@ -4,7 +4,7 @@
 mod stage;
 
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -38,10 +38,17 @@ struct Adder {
 
 impl Adder {
     fn start(n: u64, region: Option<&Path>) -> Self {
+        Self::start_for_group(n, region, None)
+    }
+
+    fn start_for_group(n: u64, region: Option<&Path>, group: Option<&str>) -> Self {
         let mut command: Command = again("adds_and_says_its_count_when_told");
-        command.env(ADD, n.to_string()).env_remove("TALEA_REGION");
+        command.env(ADD, n.to_string()).env_remove("TALEA_REGION").env_remove("TALEA_REGION_GROUP");
         if let Some(region) = region {
             command.env("TALEA_REGION", region);
+        }
+        if let Some(group) = group {
+            command.env("TALEA_REGION_GROUP", group);
         }
         let (input, output) = (Stdio::piped(), Stdio::piped());
         let mut child = command.stdin(input).stdout(output).spawn().unwrap();
@@ -109,4 +116,56 @@ fn a_file_that_cannot_be_used_is_an_error_that_says_what_to_do() {
             assert!(said.contains(part), "{part}: {said}");
         }
     }
+}
+
+#[test]
+fn a_group_may_read_a_new_file_where_it_is_named_by_name_or_number() {
+    let shm = Shm::new("from-env-group");
+    let file = shm.file();
+    // That of whoever runs the tests, who is in it.
+    let own = file.parent().unwrap().metadata().unwrap().gid();
+    let groups = std::fs::read_to_string("/etc/group").unwrap();
+    let mut lines = groups.lines().map(|line| line.split(':').collect::<Vec<_>>());
+    let name = lines.find(|line| line.get(2) == Some(&own.to_string().as_str()));
+    let name = name.map(|line| line[0].to_owned());
+    if name.is_none() {
+        eprintln!("not checked where group {own} has no name: a group by its name");
+    }
+    for group in [Some(own.to_string()), name].into_iter().flatten() {
+        let mut adder = Adder::start_for_group(3, Some(&file), Some(&group));
+        assert_eq!(adder.said(), "counted 3", "{group}");
+        let found = file.metadata().unwrap();
+        assert_eq!((found.mode() & 0o7777, found.gid()), (0o640, own), "{group}");
+        std::fs::remove_file(&file).unwrap();
+    }
+    // Empty is none.
+    assert_eq!(Adder::start_for_group(3, Some(&file), Some("")).said(), "counted 3");
+    assert_eq!(file.metadata().unwrap().mode() & 0o7777, 0o600);
+    // What is there keeps what it has, and is used.
+    let again = Adder::start_for_group(4, Some(&file), Some(&own.to_string())).said();
+    assert_eq!(again, "counted 7");
+    assert_eq!(file.metadata().unwrap().mode() & 0o7777, 0o600);
+}
+
+#[test]
+fn a_group_that_cannot_be_used_is_an_error_that_names_it_and_makes_no_file() {
+    let shm = Shm::new("from-env-no-group");
+    let file = shm.file();
+    for (group, parts) in [
+        ("no such group", ["knows no such group", "getent group"]),
+        ("-1", ["knows no such group", "getent group"]),
+        // The one number that no group can have.
+        ("4294967295", ["cannot give", "add its user to it"]),
+    ] {
+        let said = Adder::start_for_group(1, Some(&file), Some(group)).said();
+        let quoted = format!("{group:?}");
+        for part in parts.iter().chain(&["refused", "TALEA_REGION_GROUP", "leave it out", &quoted])
+        {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        assert!(!file.exists(), "{group}");
+    }
+    // Memory has no file, and the group nothing to say.
+    let memory = Adder::start_for_group(3, None, Some("no such group")).said();
+    assert_eq!(memory, "counted 3");
 }

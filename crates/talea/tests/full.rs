@@ -92,7 +92,7 @@ impl Stage {
     fn new(scarce: Scarce) -> Self {
         let series = if scarce == Scarce::Series { 100 } else { 4_000 };
         // The same room on any number of CPUs.
-        let config = Config { len: 1 << 20, series, planes: 2 };
+        let config = Config { series, planes: 2, ..Config::with_len(1 << 20) };
         let registry = Registry::with_config(config).unwrap();
         let max = |name| registry.register(opts(name).combine(Combine::Max)).unwrap();
         let thresholds: Vec<f64> = (1..=100).map(f64::from).collect();

@@ -3,10 +3,10 @@
 
 mod stage;
 
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 
 use stage::processes::Shm;
-use talea::outside::{FamilyFacts, Look, Reader, Storage};
+use talea::outside::{FamilyFacts, Look, Reader, Standing, Storage};
 use talea::{Config, Counter, Histogram, Kind, Labels, Opts, Registry, Seconds};
 
 #[derive(Clone, Copy, Labels)]
@@ -70,4 +70,52 @@ fn a_damaged_region_is_an_error_or_says_what_it_leaves_out() {
     file.write_all_at(&u64::MAX.to_le_bytes(), 1024).unwrap();
     let told = Reader::open(&copy).unwrap().look().unwrap_err().to_string();
     assert!(told.contains("shop.copy"), "{told}");
+}
+
+#[test]
+fn only_an_owners_file_is_opened_and_it_is_known_when_it_is_gone() {
+    let shm = Shm::new("outside-owned");
+    let registry = fill(&shm);
+    let named = shm.file().metadata().unwrap();
+    let told = Reader::open_owned_by(shm.file(), &[named.uid() + 1]).err().unwrap().to_string();
+    assert!(told.contains(&format!("belongs to user {}", named.uid())), "{told}");
+    let reader = Reader::open_owned_by(shm.file(), &[named.uid()]).unwrap();
+    assert_eq!(reader.look().unwrap().snapshot.to_text(), registry.snapshot().to_text());
+    assert_eq!(reader.identity().unwrap(), (named.dev(), named.ino()));
+    assert_eq!(reader.standing().unwrap(), Standing::Same);
+    std::fs::remove_file(shm.file()).unwrap();
+    assert_eq!(reader.standing().unwrap(), Standing::Gone);
+    let _other = fill(&shm);
+    assert_eq!(reader.standing().unwrap(), Standing::Replaced);
+    assert!(reader.look().is_ok(), "what is gone can be read still");
+
+    // Memory of a process has no path that could name another.
+    let memory = Registry::new().unwrap();
+    let reader = Reader::of_process(std::process::id()).unwrap();
+    assert_eq!(reader.standing().unwrap(), Standing::Same);
+    drop(memory);
+}
+
+#[test]
+fn who_attaches_wipes_and_expires_what_others_count() {
+    let shm = Shm::new("outside-attached");
+    assert!(Registry::attach(shm.file()).is_err() && !shm.file().exists());
+    let service = fill(&shm);
+    let operator = Registry::attach(shm.file()).unwrap();
+    let value = |name| service.snapshot().value(name, &[]);
+    assert_eq!(value("orders_total"), Some(3.0));
+    assert!(operator.wipe(|name| name == "orders_total"));
+    assert_eq!(value("orders_total"), Some(0.0));
+
+    let users = || family(&Reader::open(shm.file()).unwrap().look().unwrap(), "users_total").series;
+    let before = users();
+    assert!(before >= 2);
+    (0..3).for_each(|_| service.sweep());
+    let minutes = |n: u32| std::time::Duration::from_secs(60) * n;
+    let goes_by_itself = |_: &str, by_itself: bool| by_itself;
+    assert_eq!(operator.expire(None, goes_by_itself), 0, "its time is an hour");
+    assert_eq!(operator.expire(Some(minutes(3)), goes_by_itself), 0);
+    assert_eq!(operator.expire(Some(minutes(2)), |name, _| name == "orders_total"), 0);
+    assert_eq!(operator.expire(Some(minutes(2)), goes_by_itself), 2);
+    assert_eq!(users(), before - 2);
 }

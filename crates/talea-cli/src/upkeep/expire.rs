@@ -1,0 +1,51 @@
+//! `talea expire`.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::Result;
+
+use super::place::{Place, chosen};
+use crate::arguments::ExpireArguments;
+use crate::figures::count;
+
+/// Sweeps begin a minute apart where somebody sees to them; this is longer.
+const LONG: Duration = Duration::from_secs(120);
+
+/// Removes idle series; returns what is said of it.
+pub(super) fn expire(arguments: &ExpireArguments) -> Result<String> {
+    let affected = &arguments.affected;
+    let place = Place::of(&affected.which)?;
+    let before = place.look()?;
+    let chosen = chosen(&before, affected)?;
+    let is_named = |name: &str| affected.families.iter().any(|named| named == name);
+    let wants = |name: &str, goes_by_itself: bool| match affected.families.is_empty() {
+        true => goes_by_itself,
+        false => is_named(name),
+    };
+
+    let gone = place.attach()?.expire(arguments.idle, wants);
+    let series: u64 = chosen.iter().map(|family| family.series).sum();
+    let idle = match arguments.idle {
+        Some(idle) => format!("for {}", humantime::format_duration(idle)),
+        None => "for their family's time".to_owned(),
+    };
+    let mut said = format!(
+        "removed {gone} of {} in {} of {place}, which nobody had looked up {idle}\n",
+        count(series, "series", "series"),
+        count(chosen.len() as u64, "family", "families"),
+    );
+    if let Some(ago) = since(before.overview.swept_unix_nanos).filter(|&ago| ago > LONG) {
+        let ago = humantime::format_duration(Duration::from_secs(ago.as_secs()));
+        said += &format!(
+            "the sweep before this began {ago} ago: of what was looked up later nobody knows when \
+             that was; run this again after the time that you ask for\n"
+        );
+    }
+    Ok(said)
+}
+
+/// How long ago an instant was.
+fn since(unix_nanos: u64) -> Option<Duration> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    now.checked_sub(Duration::from_nanos(unix_nanos))
+}

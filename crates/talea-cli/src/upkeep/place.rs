@@ -1,0 +1,90 @@
+//! Where a region is, and what is there.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow, bail};
+use talea::outside::{FamilyFacts, Look, Reader};
+use talea::{OpenError, Registry};
+
+use crate::arguments::{Affected, Which};
+
+/// A region that is there.
+pub(super) enum Place<'a> {
+    File(&'a Path),
+    Process(u32),
+}
+
+impl<'a> Place<'a> {
+    pub(super) fn of(which: &'a Which) -> Result<Self> {
+        match (&which.region, which.pid) {
+            (Some(path), None) => Ok(Self::File(path)),
+            (None, Some(pid)) => Ok(Self::Process(pid)),
+            _ => bail!("found no region, or two; name a file, or a process with --pid"),
+        }
+    }
+
+    /// What is there, without taking part.
+    pub(super) fn look(&self) -> Result<Look> {
+        let reader = match self {
+            Self::File(path) => Reader::open(path).map_err(told)?,
+            Self::Process(pid) => {
+                Reader::of_process(*pid).map_err(told).with_context(|| self.expected())?
+            }
+        };
+        reader.look().map_err(told)
+    }
+
+    /// Takes part, as long as this process lives.
+    pub(super) fn attach(&self) -> Result<Registry> {
+        match self {
+            Self::File(path) => Registry::attach(path).map_err(told),
+            Self::Process(pid) => {
+                Registry::attach_to_process(*pid).map_err(told).with_context(|| self.expected())
+            }
+        }
+    }
+
+    fn expected(&self) -> String {
+        format!(
+            "{self}: expected one of yours that has a region in memory; if it has one in a file, \
+             name that"
+        )
+    }
+}
+
+impl std::fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(f),
+            Self::Process(pid) => write!(f, "process {pid}"),
+        }
+    }
+}
+
+/// The families that are asked for: those that are named, or all.
+pub(super) fn chosen<'a>(look: &'a Look, affected: &Affected) -> Result<Vec<&'a FamilyFacts>> {
+    let names = &affected.families;
+    let missing = names.iter().find(|name| look.families.iter().all(|it| it.name != **name));
+    if let Some(name) = missing {
+        bail!(
+            "found no family {name:?} among the {} that are there, and nothing was done; expected \
+             a name as a scrape has it, which `talea inspect` lists",
+            look.families.len()
+        );
+    }
+    let is_chosen = |it: &&FamilyFacts| names.is_empty() || names.contains(&it.name);
+    Ok(look.families.iter().filter(is_chosen).collect())
+}
+
+/// An error of a region, which tells all of its cause itself.
+fn told(error: talea::Error) -> anyhow::Error {
+    let is_refused = matches!(
+        &error,
+        talea::Error::Open(OpenError::System { source, .. })
+            if source.kind() == std::io::ErrorKind::PermissionDenied
+    );
+    match is_refused {
+        true => anyhow!("{error}; run it as the user that the service runs as"),
+        false => anyhow!("{error}"),
+    }
+}

@@ -1,0 +1,428 @@
+//! `talea wipe` and `talea expire`: the real program on regions that others count in.
+
+#![cfg(target_os = "linux")]
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::thread::{scope, sleep};
+use std::time::{Duration, Instant};
+
+use talea::outside::{Look, Reader};
+use talea::{Counter, Family, Histogram, Labels, Opts, Registry, Seconds};
+
+const TALEA: &str = env!("CARGO_BIN_EXE_talea");
+
+#[derive(Clone, Copy, Labels)]
+struct By<'a> {
+    user: &'a str,
+}
+
+/// A folder on tmpfs, where regions are.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new() -> Self {
+        Self(tempfile::tempdir_in("/dev/shm").unwrap())
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn region(&self) -> PathBuf {
+        self.at("shop.talea")
+    }
+
+    /// What lies there.
+    fn files(&self) -> Vec<PathBuf> {
+        let mut files: Vec<_> =
+            fs::read_dir(self.0.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.sort();
+        files
+    }
+}
+
+/// Runs `talea`, which must end by itself: its status, what it said, and its errors.
+fn talea(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut talea = Command::new(TALEA)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    while talea.try_wait().unwrap().is_none() {
+        if begun.elapsed() > Duration::from_secs(20) {
+            talea.kill().unwrap();
+            panic!("it hangs");
+        }
+        sleep(Duration::from_millis(2));
+    }
+    let output = talea.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+/// What it said that did what it was asked for.
+fn done(arguments: &[&str]) -> String {
+    let (status, said, errors) = talea(arguments);
+    assert_eq!((status, errors.as_str()), (Some(0), ""), "{said}");
+    said
+}
+
+/// It could not be done: one line with these parts, and status 2.
+fn refused(arguments: &[&str], parts: &[&str]) {
+    let (status, said, told) = talea(arguments);
+    assert_eq!((status, said.as_str()), (Some(2), ""), "{told}");
+    assert!(told.starts_with("error: ") && told.trim_end().lines().count() == 1, "{told}");
+    for part in parts {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+}
+
+fn look(region: &Path) -> Look {
+    Reader::open(region).unwrap().look().unwrap()
+}
+
+fn value(region: &Path, name: &str) -> Option<f64> {
+    look(region).snapshot.value(name, &[])
+}
+
+fn series(region: &Path, name: &str) -> u64 {
+    look(region).families.iter().find(|family| family.name == name).unwrap().series
+}
+
+/// The items API, killed when dropped.
+struct Service {
+    child: Child,
+    items: String,
+    metrics: String,
+}
+
+impl Service {
+    /// Counts in a file, or in memory of its own.
+    fn start(region: Option<&Path>) -> Self {
+        let program = Path::new(TALEA).with_file_name("items-api");
+        assert!(program.is_file(), "run `cargo build -p items-api` with the same profile first");
+        let mut child = Command::new(program)
+            .args(["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"])
+            .env_remove("DATABASE_URL")
+            .env_remove("ITEMS_METRICS")
+            .env_remove("TALEA_REGION_GROUP")
+            .env("TALEA_REGION", region.unwrap_or(Path::new("")))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut address = || {
+            let line = lines.next().unwrap().unwrap();
+            line.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned()
+        };
+        Self { items: address(), metrics: address(), child }
+    }
+
+    /// Lists its items.
+    fn work(&self, times: usize) {
+        (0..times).for_each(|_| assert!(get(&self.items, "/api/items").contains(" 200 ")));
+    }
+
+    /// What it counted as answered well, by its own scrape.
+    fn answered(&self) -> Option<f64> {
+        let scrape = get(&self.metrics, "/metrics");
+        let series = "http_requests_total{method=\"GET\",route=\"/api/items\",status=\"2xx\"} ";
+        scrape.lines().find_map(|line| line.strip_prefix(series)).map(|n| n.parse().unwrap())
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn get(address: &str, path: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn a_service_counts_from_zero_while_it_runs_and_after_its_death() {
+    let place = Place::new();
+    let region = place.region();
+    let path = region.to_str().unwrap();
+    let service = Service::start(Some(&region));
+    service.work(3);
+    assert_eq!(service.answered(), Some(3.0));
+    let said = done(&["wipe", path]);
+    assert!(said.starts_with("wiped ") && said.contains(path), "{said}");
+    assert_eq!(service.answered().unwrap_or(0.0), 0.0);
+    service.work(2);
+    assert_eq!(service.answered(), Some(2.0));
+    let gauge = "process_start_time_seconds";
+    assert!(value(&region, gauge).unwrap() > 1e9, "what is now stays");
+
+    drop(service);
+    done(&["wipe", path, "--family", "http_requests_total"]);
+    let service = Service::start(Some(&region));
+    service.work(1);
+    assert_eq!(service.answered(), Some(1.0));
+    assert_eq!(place.files(), [region]);
+}
+
+#[test]
+fn memory_of_a_process_is_wiped_by_its_id() {
+    let service = Service::start(None);
+    service.work(3);
+    assert_eq!(service.answered(), Some(3.0));
+    let pid = service.child.id().to_string();
+    assert!(done(&["wipe", "--pid", &pid]).contains(&format!("of process {pid}")));
+    service.work(1);
+    assert_eq!(service.answered(), Some(1.0));
+    assert!(done(&["expire", "--pid", &pid]).contains("removed 0 of "));
+}
+
+#[test]
+fn only_the_families_that_are_named_are_wiped() {
+    let place = Place::new();
+    let region = place.region();
+    let path = region.to_str().unwrap();
+    let registry = Registry::open(&region).unwrap();
+    let counters = ["one", "two", "three"].map(|name| {
+        let counter: Counter = registry.register(Opts::new(name, "One.")).unwrap();
+        counter.add(5);
+        counter
+    });
+    let values = || counters.each_ref().map(Counter::get);
+    let said = done(&["wipe", path, "--family", "one_total", "--family", "three_total"]);
+    assert_eq!(
+        said,
+        format!(
+            "wiped 2 families of {path}: 2 series count from 0, 0 went until they are counted in \
+             again\n"
+        )
+    );
+    assert_eq!(values(), [0, 5, 0]);
+
+    refused(
+        &["wipe", path, "--family", "two_total", "--family", "for"],
+        &["no family \"for\"", "among the 3", "nothing was done", "talea inspect"],
+    );
+    assert_eq!(values(), [0, 5, 0]);
+}
+
+#[test]
+fn what_says_what_is_now_is_not_wiped_and_that_is_said_where_it_is_asked_for() {
+    let place = Place::new();
+    let region = place.region();
+    let path = region.to_str().unwrap();
+    let registry = Registry::open(&region).unwrap();
+    let level: talea::Gauge = registry.register(Opts::new("level", "Now.")).unwrap();
+    let orders: Counter = registry.register(Opts::new("orders", "Orders.")).unwrap();
+    level.set(9);
+    orders.add(9);
+    refused(
+        &["wipe", path, "--family", "orders_total", "--family", "level"],
+        &["level is of type gauge", "nothing was done"],
+    );
+    assert_eq!((level.get(), orders.get()), (9, 9));
+    assert!(done(&["wipe", path]).contains("wiped 1 family of "));
+    assert_eq!((level.get(), orders.get()), (9, 0));
+}
+
+#[test]
+fn what_others_add_meanwhile_counts_before_or_after_and_never_twice_or_not_at_all() {
+    let place = Place::new();
+    let region = place.region();
+    let path = region.to_str().unwrap();
+    let registry = Registry::open(&region).unwrap();
+    let orders: Counter = registry.register(Opts::new("orders", "Orders.")).unwrap();
+    let took: Histogram<Seconds> = registry.register(Opts::new("took", "Time.")).unwrap();
+    let (begun, ended) = (AtomicU64::new(0), AtomicU64::new(0));
+    let is_over = AtomicBool::new(false);
+    let work = || {
+        while !is_over.load(SeqCst) {
+            begun.fetch_add(1, SeqCst);
+            orders.inc();
+            took.observe(Duration::from_millis(3));
+            ended.fetch_add(1, SeqCst);
+        }
+    };
+    scope(|scope| {
+        (0..3).for_each(|_| {
+            scope.spawn(work);
+        });
+        for _ in 0..5 {
+            sleep(Duration::from_millis(20));
+            let before = ended.load(SeqCst);
+            done(&["wipe", path]);
+            let after = begun.load(SeqCst);
+            // Whatever of them is shown by now: those since the wipe began at most.
+            let shown = orders.get();
+            assert!(shown <= begun.load(SeqCst) - before, "{shown}");
+            // And what comes from here on, all of it.
+            sleep(Duration::from_millis(5));
+            let least = ended.load(SeqCst).saturating_sub(after);
+            let shown = orders.get();
+            assert!(shown >= least, "{shown} of at least {least}");
+        }
+        is_over.store(true, SeqCst);
+    });
+    let counted = ended.load(SeqCst);
+    assert!(orders.get() < counted);
+    done(&["wipe", path]);
+    let observed = || look(&region).snapshot.histogram("took_seconds", &[]).unwrap().count();
+    assert_eq!((orders.get(), observed()), (0, 0));
+    (0..11).for_each(|_| orders.inc());
+    took.observe(Duration::from_millis(3));
+    assert_eq!((value(&region, "orders_total"), observed()), (Some(11.0), 1));
+}
+
+/// A registry with a series that was idle for at least two minutes, as far as sweeps tell,
+/// and one that was not.
+fn with_an_idle_series(region: &Path) -> (Registry, Family<By<'static>, Counter>) {
+    let registry = Registry::open(region).unwrap();
+    let users = registry.register(Opts::new("users", "By user.")).unwrap();
+    let by = |user| By { user };
+    let family: &Family<By<'static>, Counter> = &users;
+    ["ann", "bob"].iter().for_each(|user| family.with(by(user)).inc());
+    // Each counts as a minute.
+    (0..3).for_each(|_| registry.sweep());
+    family.with(by("bob")).inc();
+    (registry, users)
+}
+
+#[test]
+fn idle_series_go_when_somebody_asks_and_others_stay() {
+    let place = Place::new();
+    let region = place.region();
+    let path = region.to_str().unwrap();
+    let (_registry, _users) = with_an_idle_series(&region);
+    let expire = |more: &[&str]| done(&[&["expire", path], more].concat());
+    assert_eq!(
+        expire(&[]),
+        format!(
+            "removed 0 of 2 series in 1 family of {path}, which nobody had looked up for their \
+             family's time\n"
+        )
+    );
+    assert!(expire(&["--idle", "1h"]).starts_with("removed 0 of 2 series"));
+    let said = expire(&["--idle", "2m", "--family", "users_total"]);
+    assert_eq!(
+        said,
+        format!("removed 1 of 2 series in 1 family of {path}, which nobody had looked up for 2m\n")
+    );
+    let left = look(&region).snapshot;
+    assert_eq!(left.value("users_total", &[("user", "bob")]), Some(2.0));
+    assert_eq!(left.value("users_total", &[("user", "ann")]), None);
+    refused(&["expire", path, "--family", "users"], &["no family \"users\"", "talea inspect"]);
+    let (status, _, told) = talea(&["expire", path, "--idle", "0s"]);
+    assert!(status == Some(2) && told.contains("such as 30s"), "{told}");
+}
+
+#[test]
+fn families_that_keep_their_series_are_gone_through_only_by_name() {
+    let place = Place::new();
+    let region = place.region();
+    let path = region.to_str().unwrap();
+    let registry = Registry::open(&region).unwrap();
+    let opts = Opts::new("kept", "For good.").expires_after(None);
+    let kept: Family<By<'static>, Counter> = registry.register(opts).unwrap();
+    kept.with(By { user: "ann" }).inc();
+    (0..3).for_each(|_| registry.sweep());
+    done(&["expire", path, "--idle", "1m"]);
+    assert_eq!(series(&region, "kept_total"), 1);
+    done(&["expire", path, "--idle", "1m", "--family", "kept_total"]);
+    assert_eq!(series(&region, "kept_total"), 0);
+}
+
+#[test]
+fn what_is_no_region_that_is_there_is_one_clear_error_and_stays_as_it_is() {
+    let place = Place::new();
+    let region = place.region();
+    drop(Registry::open(&region).unwrap());
+    let copy = |name: &str, at, word: u64| {
+        fs::copy(&region, place.at(name)).unwrap();
+        let file = File::options().write(true).open(place.at(name)).unwrap();
+        file.write_all_at(&word.to_le_bytes(), at).unwrap();
+    };
+    copy("version", 8, 3);
+    copy("boot", 40, 1);
+    copy("marks", 1408, 1 << 40);
+    fs::write(place.at("foreign"), vec![b'x'; 1 << 20]).unwrap();
+    fs::write(place.at("empty"), b"").unwrap();
+    fs::create_dir(place.at("folder")).unwrap();
+    std::os::unix::fs::symlink(&region, place.at("link")).unwrap();
+    assert!(Command::new("mkfifo").arg(place.at("fifo")).status().unwrap().success());
+    let before = place.files();
+    for (name, part) in [
+        ("missing", "No such file"),
+        ("version", "layout is version 3, where 4 was expected"),
+        ("boot", "before the machine was last started"),
+        ("marks", "planes are in use"),
+        ("foreign", "does not begin as a region does"),
+        ("empty", "shorter than a region"),
+        ("folder", "a directory, not a regular file"),
+        ("link", "a symbolic link, which is not followed"),
+        ("fifo", "a FIFO, not a regular file"),
+    ] {
+        let path = place.at(name);
+        let bytes = || path.is_file().then(|| fs::read(&path).unwrap());
+        let was = bytes();
+        for command in ["wipe", "expire"] {
+            refused(&[command, path.to_str().unwrap()], &[part, path.to_str().unwrap()]);
+            assert!(bytes() == was, "{name}");
+        }
+    }
+    assert_eq!(place.files(), before);
+    for command in ["wipe", "expire"] {
+        refused(&[command, "--pid", "4194305"], &["process 4194305", "No such file"]);
+        for arguments in [&[command][..], &[command, region.to_str().unwrap(), "--pid", "1"]] {
+            assert_eq!(talea(arguments).0, Some(2), "{arguments:?}");
+        }
+    }
+}
+
+#[test]
+fn a_region_of_another_user_says_who_may() {
+    use std::os::unix::fs::MetadataExt;
+    use std::os::unix::process::CommandExt;
+
+    let place = Place::new();
+    let region = place.region();
+    drop(Registry::open(&region).unwrap());
+    if region.metadata().unwrap().uid() != 0 {
+        return eprintln!("not checked without being root: a region of another user");
+    }
+    // What another user may start and reach, and a region that is not theirs.
+    let folder = tempfile::tempdir().unwrap();
+    let open_to_all = |path: &Path| {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    let program = folder.path().join("talea");
+    fs::copy(TALEA, &program).unwrap();
+    open_to_all(folder.path());
+    open_to_all(place.0.path());
+    for command in ["wipe", "expire"] {
+        let mut talea = Command::new(&program);
+        talea.args([command, region.to_str().unwrap()]).uid(65_534).gid(65_534).current_dir("/");
+        let output = talea.output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        for part in ["Permission denied", "run it as the user that the service runs as"] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Whose files are read: a region that others could write to, or that is no file at all, is
+//! not opened; and a file that is read may have gone from its path meanwhile.
+
+use std::fs::{self, Metadata, OpenOptions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use crate::error::OpenError;
+use crate::reader::{Reader, kind_of};
+
+/// Where the file is that a [`Reader`] reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Standing {
+    /// At its path, and as long as it was.
+    Same,
+    /// Nothing is at its path: it was removed or moved away.
+    Gone,
+    /// Another file is at its path.
+    Replaced,
+    /// At its path, and of another length, so that no copy of it can be whole.
+    Resized {
+        /// How long it is, in bytes.
+        found: u64,
+        /// How long it was when it was opened.
+        expected: u64,
+    },
+}
+
+impl Reader {
+    /// Opens the region in a file for reading, if it is a regular file of one of `owners` (user
+    /// ids) that nobody else may write to. It is looked at before it is opened, so that a FIFO, a
+    /// device or a socket never is, and once more when it is open, so that nobody can put another
+    /// file in its place between. No symbolic link is followed at the end of the path; its
+    /// directories are the caller's to trust.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Untrusted`], with what was found and what was expected; the file cannot be
+    /// read, or is not a region of this boot and layout.
+    pub fn open_owned_by(path: impl AsRef<Path>, owners: &[u32]) -> Result<Self, OpenError> {
+        let path = path.as_ref();
+        let failed = |source| OpenError::System {
+            doing: "read the region",
+            path: Some(path.to_owned()),
+            source,
+        };
+        let untrusted = |reason| OpenError::Untrusted { path: path.to_owned(), reason };
+
+        let named = fs::symlink_metadata(path).map_err(failed)?;
+        trusted(&named, owners).map_err(untrusted)?;
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+            .open(path)
+            .map_err(failed)?;
+        let opened = file.metadata().map_err(failed)?;
+        if identity_of(&named) != identity_of(&opened) {
+            let told = "another file was put in its place while it was opened; try again";
+            return Err(untrusted(told.to_owned()));
+        }
+        // Its owner and its mode may have changed between.
+        trusted(&opened, owners).map_err(untrusted)?;
+        Self::of_file(path, file)
+    }
+
+    /// The device and the number (inode) of the file, which no other file has as long as this
+    /// one is open.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses to look at it.
+    pub fn identity(&self) -> io::Result<(u64, u64)> {
+        Ok(identity_of(&self.file().metadata()?))
+    }
+
+    /// Whether `path`, under which the file was opened, still names it, and whether it is as long
+    /// as it was. Cost: two system calls.
+    ///
+    /// # Errors
+    ///
+    /// The system refuses to look at the path.
+    pub fn standing(&self, path: impl AsRef<Path>) -> io::Result<Standing> {
+        let named = match fs::symlink_metadata(path) {
+            Ok(named) => named,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Standing::Gone),
+            Err(error) => return Err(error),
+        };
+        if identity_of(&named) != self.identity()? {
+            return Ok(Standing::Replaced);
+        }
+        let (found, expected) = (named.len(), self.len());
+        Ok(if found == expected { Standing::Same } else { Standing::Resized { found, expected } })
+    }
+}
+
+fn identity_of(file: &Metadata) -> (u64, u64) {
+    (file.dev(), file.ino())
+}
+
+/// Whether a file is what may be read, or what it is instead.
+fn trusted(found: &Metadata, owners: &[u32]) -> Result<(), String> {
+    if found.file_type().is_symlink() {
+        return Err("a symbolic link, which is not followed; expected a regular file".to_owned());
+    }
+    if !found.is_file() {
+        return Err(format!("{}; expected a regular file", kind_of(found.file_type())));
+    }
+    if !owners.contains(&found.uid()) {
+        let expected: Vec<String> = owners.iter().map(u32::to_string).collect();
+        let expected = match expected.is_empty() {
+            true => "no owner is allowed".to_owned(),
+            false => format!("expected user {}", expected.join(" or ")),
+        };
+        return Err(format!("it belongs to user {}; {expected}", found.uid()));
+    }
+    let mode = found.mode() & 0o7777;
+    match mode & 0o022 {
+        0 => Ok(()),
+        others => Err(format!(
+            "its mode is {mode:04o}, so that {} could write nonsense to it; expected 0600 or 0640, \
+             as chmod go-w makes it",
+            if others & 0o002 != 0 { "anybody" } else { "anybody of its group" }
+        )),
+    }
+}

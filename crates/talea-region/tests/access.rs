@@ -1,0 +1,385 @@
+//! Claims about who may read a region's file and who can be made to read it, and about taking
+//! part in one that is there.
+#![cfg(target_os = "linux")]
+
+mod stage;
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use stage::{Shm, again};
+use talea_region::{Config, FamilySpec, OpenError, Reader, Region, Standing};
+
+/// A user and a group that are not those of the tests.
+const NOBODY: u32 = 65_534;
+
+fn config() -> Config {
+    Config::with_len(1 << 20)
+}
+
+/// The user and the group that the tests run as: those of what they make.
+fn own(shm: &Shm) -> (u32, u32) {
+    let made = shm.path().metadata().unwrap();
+    (made.uid(), made.gid())
+}
+
+/// Whether this is root, and may give files away; says so where it is not.
+fn is_root(shm: &Shm, claim: &str) -> bool {
+    let is_root = own(shm).0 == 0;
+    if !is_root {
+        eprintln!("not checked without being root: {claim}");
+    }
+    is_root
+}
+
+fn mode_and_group(path: &Path) -> (u32, u32) {
+    let found = path.metadata().unwrap();
+    (found.mode() & 0o7777, found.gid())
+}
+
+/// Adds to a series, which takes part.
+fn add(region: &'static Region, n: u64) -> u64 {
+    let family = region.family(FamilySpec { name: b"f", ..FamilySpec::default() }).unwrap();
+    let cell = family.family.lasting_series(b"").unwrap().at(0);
+    cell.add(n);
+    cell.get()
+}
+
+/// Not a claim of its own: what the other tests start as a process. Opens a file, says how that
+/// went and waits for the end of its input.
+#[test]
+fn opens_when_told() {
+    let Ok(path) = std::env::var("TALEA_TEST_OPEN") else { return };
+    let config = match std::env::var("TALEA_TEST_GROUP") {
+        Ok(group) => config().read_by_group(group.parse().unwrap()),
+        Err(_) => config(),
+    };
+    if path.is_empty() {
+        add(Region::anonymous(config).unwrap(), 5);
+        println!("\ntold in memory");
+    } else {
+        match Region::open(path, config) {
+            Ok(opened) => {
+                add(opened.region, 5);
+                println!("\ntold opened {}", opened.notice.unwrap_or_default());
+            }
+            Err(error) => println!("\ntold {error}"),
+        }
+    }
+    let _ = std::io::stdin().lines().next();
+}
+
+fn opener(path: &Path, group: Option<u32>) -> Command {
+    let mut command = again("opens_when_told");
+    command.env("TALEA_TEST_OPEN", path).env_remove("TALEA_TEST_GROUP");
+    if let Some(group) = group {
+        command.env("TALEA_TEST_GROUP", group.to_string());
+    }
+    command
+}
+
+/// The same command, started by a shell.
+fn by_shell(script: &str, command: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{script}; exec \"$@\""), "sh"]);
+    shell.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell
+}
+
+/// What it says, which then ends.
+fn told(command: &mut Command) -> String {
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let told = said.lines().find_map(|line| line.strip_prefix("told "));
+    told.unwrap_or_else(|| panic!("{said} {}", String::from_utf8_lossy(&output.stderr))).to_owned()
+}
+
+#[test]
+fn a_new_file_is_read_by_whom_it_says_whatever_the_umask() {
+    let shm = Shm::new("umask");
+    let (_, group) = own(&shm);
+    for umask in ["umask 0", "umask 077", "umask 0777"] {
+        for (asked, mode) in [(None, 0o600), (Some(group), 0o640)] {
+            assert_eq!(told(&mut by_shell(umask, &opener(&shm.file(), asked))), "opened ");
+            assert_eq!(mode_and_group(&shm.file()), (mode, group), "{umask}");
+            fs::remove_file(shm.file()).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_group_that_somebody_is_not_in_by_default_gets_a_new_file() {
+    let shm = Shm::new("group");
+    if is_root(&shm, "a file of another group") {
+        let config = config().read_by_group(NOBODY);
+        assert!(Region::open(shm.file(), config).unwrap().notice.is_none());
+        assert_eq!(mode_and_group(&shm.file()), (0o640, NOBODY));
+        assert_eq!(shm.file().metadata().unwrap().uid(), 0);
+    }
+}
+
+#[test]
+fn a_file_that_is_there_keeps_its_group_and_its_mode_and_that_is_said() {
+    let shm = Shm::new("kept-mode");
+    let (_, group) = own(&shm);
+    Region::open(shm.file(), config()).unwrap();
+    let with_group = || Region::open(shm.file(), config().read_by_group(group)).unwrap().notice;
+    let notice = with_group().unwrap();
+    for part in ["mode 0600", "mode 0640", "keeps", "chgrp and chmod", "shop.talea"] {
+        assert!(notice.contains(part), "{part}: {notice}");
+    }
+    assert_eq!(mode_and_group(&shm.file()), (0o600, group));
+    // Where nothing is asked for, nothing is said; and where it is what was asked for.
+    assert!(Region::open(shm.file(), config()).unwrap().notice.is_none());
+    fs::set_permissions(shm.file(), fs::Permissions::from_mode(0o640)).unwrap();
+    assert!(with_group().is_none());
+    assert!(Region::open(shm.file(), config()).unwrap().notice.is_none());
+}
+
+#[test]
+fn who_is_not_in_the_group_is_told_what_to_do_and_leaves_no_file() {
+    let shm = Shm::new("no-member");
+    let files = || fs::read_dir(shm.path()).unwrap().count();
+    let error = Region::open(shm.file(), config().read_by_group(u32::MAX)).unwrap_err();
+    assert!(matches!(error, OpenError::Group { group: u32::MAX, .. }), "{error}");
+    assert_eq!(files(), 0);
+
+    if !is_root(&shm, "a user who is not in the group") {
+        return;
+    }
+    // What another user may start: this program, outside folders that are root's.
+    let folder = std::env::temp_dir().join(format!("talea-test-access-{}", std::process::id()));
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+    let this = std::env::current_exe().unwrap();
+    let copy = folder.join("tests");
+    fs::copy(&this, &copy).unwrap();
+    let command = opener(&shm.file(), Some(0));
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<_> =
+        words.map(|word| if word == this { copy.as_os_str() } else { word }).collect();
+    let mut as_nobody = Command::new(words[0]);
+    as_nobody.args(&words[1..]).uid(NOBODY).gid(NOBODY).current_dir("/");
+    as_nobody.env("TALEA_TEST_OPEN", shm.file()).env("TALEA_TEST_GROUP", "0");
+    chown(shm.path(), Some(NOBODY), None).unwrap();
+    let said = told(&mut as_nobody);
+    for part in ["to group 0", "not permitted", "add its user to it", "another group"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    assert_eq!(files(), 0);
+    // The same user may, without it.
+    as_nobody.env_remove("TALEA_TEST_GROUP");
+    assert_eq!(told(&mut as_nobody), "opened ");
+    assert_eq!(shm.file().metadata().unwrap().uid(), NOBODY);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// Why a file is not read.
+fn refused(path: &Path, owners: &[u32], parts: &[&str]) {
+    let error = Reader::open_owned_by(path, owners).expect_err("it is read");
+    let said = error.to_string();
+    assert!(matches!(error, OpenError::Untrusted { .. }), "{error:?}");
+    for part in parts.iter().chain([&path.to_str().unwrap()]) {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+#[test]
+fn only_a_file_of_an_owner_that_is_trusted_is_read() {
+    let shm = Shm::new("owners");
+    let (me, _) = own(&shm);
+    add(Region::open(shm.file(), config()).unwrap().region, 5);
+    let reader = Reader::open_owned_by(shm.file(), &[NOBODY - 1, me]).unwrap();
+    assert_eq!(reader.snapshot().unwrap().families().len(), 1);
+    let (mine, other) = (format!("user {me}"), me + 1);
+    refused(&shm.file(), &[other], &[&mine, &format!("expected user {other}")]);
+    refused(&shm.file(), &[other, other + 1], &[&format!("user {other} or {}", other + 1)]);
+    refused(&shm.file(), &[], &[&mine, "no owner is allowed"]);
+    if is_root(&shm, "a file of another user") {
+        chown(shm.file(), Some(NOBODY), None).unwrap();
+        refused(&shm.file(), &[me], &["belongs to user 65534", &format!("expected {mine}")]);
+        assert!(Reader::open_owned_by(shm.file(), &[me, NOBODY]).is_ok());
+    }
+}
+
+#[test]
+fn a_file_that_others_may_write_to_is_not_read() {
+    let shm = Shm::new("modes");
+    let (me, _) = own(&shm);
+    Region::open(shm.file(), config()).unwrap();
+    let with = |mode| {
+        fs::set_permissions(shm.file(), fs::Permissions::from_mode(mode)).unwrap();
+        shm.file()
+    };
+    for mode in [0o600, 0o640, 0o644, 0o400] {
+        assert!(Reader::open_owned_by(with(mode), &[me]).is_ok(), "{mode:o}");
+    }
+    for (mode, who) in
+        [(0o660, "anybody of its group"), (0o602, "anybody could"), (0o666, "anybody could")]
+    {
+        let shown = format!("mode is {mode:04o}");
+        refused(&with(mode), &[me], &[&shown, who, "expected 0600 or 0640", "chmod go-w"]);
+    }
+}
+
+#[test]
+fn what_is_no_regular_file_is_never_opened() {
+    let shm = Shm::new("kinds-of-files");
+    let (me, _) = own(&shm);
+    let at = |name: &str| shm.path().join(name);
+    Region::open(shm.file(), config()).unwrap();
+
+    symlink(shm.file(), at("link")).unwrap();
+    refused(&at("link"), &[me], &["a symbolic link", "expected a regular file"]);
+    fs::create_dir(at("folder")).unwrap();
+    refused(&at("folder"), &[me], &["a directory", "expected a regular file"]);
+    let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+    refused(&at("socket"), &[me], &["a socket", "expected a regular file"]);
+    refused(Path::new("/dev/null"), &[me, 0], &["a device", "expected a regular file"]);
+
+    // Who writes to a FIFO waits for a reader: here for ever.
+    assert!(Command::new("mkfifo").arg(at("fifo")).status().unwrap().success());
+    let mut writer =
+        Command::new("sh").args(["-c", "echo > \"$0\""]).arg(at("fifo")).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(100));
+    refused(&at("fifo"), &[me], &["a FIFO", "expected a regular file"]);
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(writer.try_wait().unwrap().is_none(), "somebody opened the FIFO");
+    writer.kill().unwrap();
+    writer.wait().unwrap();
+
+    let missing = Reader::open_owned_by(at("missing"), &[me]).err().unwrap().to_string();
+    assert!(missing.contains("No such file"), "{missing}");
+}
+
+#[test]
+fn what_became_of_a_file_is_known_before_it_is_read_again() {
+    let shm = Shm::new("standing");
+    let (me, _) = own(&shm);
+    Region::open(shm.file(), config()).unwrap();
+    // Cutting what this process has mapped would end it.
+    let (path, moved) = (shm.path().join("copy"), shm.path().join("moved"));
+    fs::copy(shm.file(), &path).unwrap();
+    let reader = Reader::open_owned_by(&path, &[me]).unwrap();
+    let named = path.metadata().unwrap();
+    assert_eq!(reader.identity().unwrap(), (named.dev(), named.ino()));
+    let standing = || reader.standing(&path).unwrap();
+    assert_eq!(standing(), Standing::Same);
+
+    fs::rename(&path, &moved).unwrap();
+    assert_eq!(standing(), Standing::Gone);
+    fs::copy(&moved, &path).unwrap();
+    assert_eq!(standing(), Standing::Replaced);
+    symlink(&moved, shm.path().join("link")).unwrap();
+    assert_eq!(reader.standing(shm.path().join("link")).unwrap(), Standing::Replaced);
+    fs::rename(&moved, &path).unwrap();
+    assert_eq!(standing(), Standing::Same);
+
+    let file = OpenOptions::new().write(true).open(&path).unwrap();
+    let expected = 1 << 20;
+    for found in [expected + 1, 4096, 0] {
+        file.set_len(found).unwrap();
+        assert_eq!(standing(), Standing::Resized { found, expected });
+    }
+    assert!(reader.standing(path.join("below")).is_err(), "a file is no folder");
+}
+
+#[test]
+fn who_attaches_takes_part_and_leaves_no_trace_of_its_coming() {
+    let shm = Shm::new("attach");
+    let mut service =
+        opener(&shm.file(), None).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(service.stdout.take().unwrap()).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line == "told opened "));
+    let region = Region::attach(shm.file()).unwrap();
+    assert_eq!(add(region, 2), 7);
+    let alive = || {
+        let (overview, _) = Reader::open(shm.file()).unwrap().look().unwrap();
+        overview.processes.iter().filter(|process| process.is_alive).count()
+    };
+    assert_eq!(alive(), 2);
+    service.kill().unwrap();
+    service.wait().unwrap();
+    assert_eq!((alive(), add(region, 1)), (1, 8));
+    // Nobody needs to be there.
+    assert_eq!(add(Region::attach(shm.file()).unwrap(), 1), 9);
+    assert_eq!(fs::read_dir(shm.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn memory_of_a_process_is_attached_to_and_one_without_is_an_error() {
+    let shm = Shm::new("attach-memory");
+    let mut service =
+        opener(Path::new(""), None).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(service.stdout.take().unwrap()).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line == "told in memory"));
+    assert_eq!(add(Region::attach_to_process(service.id()).unwrap(), 2), 7);
+    service.kill().unwrap();
+    service.wait().unwrap();
+    let gone = Region::attach_to_process(service.id()).unwrap_err().to_string();
+    assert!(gone.contains("No such file"), "{gone}");
+
+    let mut other =
+        opener(&shm.file(), None).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(other.stdout.take().unwrap()).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line == "told opened "));
+    let none = Region::attach_to_process(other.id()).unwrap_err().to_string();
+    assert!(none.contains("no region in memory"), "{none}");
+    other.kill().unwrap();
+    other.wait().unwrap();
+}
+
+#[test]
+fn what_cannot_be_attached_to_is_an_error_and_stays_as_it_is() {
+    let shm = Shm::new("attach-refused");
+    Region::open(shm.file(), config()).unwrap();
+    let at = |name: &str| shm.path().join(name);
+    let damaged = |name: &str, place: u64, word: u64| {
+        fs::copy(shm.file(), at(name)).unwrap();
+        let file = File::options().write(true).open(at(name)).unwrap();
+        file.write_all_at(&word.to_le_bytes(), place).unwrap();
+    };
+    damaged("version", 8, 3);
+    damaged("boot", 40, 1);
+    damaged("marks", 1408, 1 << 40);
+    fs::write(at("empty"), b"").unwrap();
+    fs::write(at("foreign"), vec![b'x'; 1 << 20]).unwrap();
+    fs::create_dir(at("folder")).unwrap();
+    symlink(shm.file(), at("link")).unwrap();
+    assert!(Command::new("mkfifo").arg(at("fifo")).status().unwrap().success());
+    let files = || {
+        let mut names: Vec<_> =
+            fs::read_dir(shm.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = files();
+    for (name, part) in [
+        ("missing", "No such file"),
+        ("version", "layout is version 3"),
+        ("boot", "last started"),
+        ("marks", "planes are in use"),
+        ("empty", "0 bytes"),
+        ("foreign", "begin as a region"),
+        ("folder", "directory"),
+        ("link", "symbolic link"),
+        ("fifo", "regular file"),
+    ] {
+        let bytes = at(name).is_file().then(|| fs::read(at(name)).unwrap());
+        let said = Region::attach(at(name)).unwrap_err().to_string();
+        assert!(said.contains(part) && said.contains(at(name).to_str().unwrap()), "{name}: {said}");
+        assert!(bytes.is_none_or(|bytes| fs::read(at(name)).unwrap() == bytes), "{name}");
+    }
+    assert_eq!(files(), before);
+}
