@@ -6,6 +6,7 @@
 //! - [`compare`]: two or more variants of a service beside each other, as ratios with intervals.
 //! - [`report`]: what a study found, as a table, as JSON and as one HTML page.
 //! - [`check`]: a text of metrics, held against its format.
+//! - [`front`]: what listens for an agent: limits, TLS and passwords.
 //! - `inspect`: the region that a service counts in, read from outside.
 //!
 //! The way of a study: cases → subject (the child process) → for each case reset, baseline, load
@@ -18,6 +19,7 @@ pub mod compare;
 pub mod connect;
 pub mod descriptors;
 pub mod figures;
+pub mod front;
 #[cfg(target_os = "linux")]
 pub mod inspect;
 pub mod load;
