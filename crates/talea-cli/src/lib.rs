@@ -8,6 +8,7 @@
 //! - [`check`]: a text of metrics, held against its format.
 //! - [`front`]: what listens for an agent: limits, TLS and passwords.
 //! - `inspect`: the region that a service counts in, read from outside.
+//! - `serve`: the agent, which serves any number of regions as one page.
 //!
 //! The way of a study: cases → subject (the child process) → for each case reset, baseline, load
 //! and samples → findings → report. Client numbers come from [`load`] alone, server numbers from
@@ -24,10 +25,14 @@ pub mod front;
 pub mod inspect;
 pub mod load;
 pub mod machine;
+#[cfg(target_os = "linux")]
+mod printable;
 pub mod progress;
 pub mod report;
 pub mod scenario;
 pub mod screen;
+#[cfg(target_os = "linux")]
+pub mod serve;
 pub mod statistics;
 pub mod stop;
 pub mod study;
