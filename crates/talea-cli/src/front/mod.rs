@@ -1,0 +1,3 @@
+//! What listens for an agent.
+
+pub mod web;

@@ -1,0 +1,113 @@
+//! What a web configuration comes to: all that is needed to serve by it.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use hyper::header::HeaderMap;
+use tokio_rustls::TlsAcceptor;
+
+use super::file::WebFile;
+use super::guesses::Guesses;
+use super::passwords::Passwords;
+use super::sources::Sources;
+use super::{headers, tls};
+
+/// What a web configuration says at one moment.
+pub struct Rules {
+    tls: Option<TlsAcceptor>,
+    http2: bool,
+    headers: HeaderMap,
+    passwords: Option<Passwords>,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { tls: None, http2: true, headers: HeaderMap::new(), passwords: None }
+    }
+}
+
+impl Rules {
+    pub(super) fn read(path: &Path, sources: &mut Sources, guesses: &Arc<Guesses>) -> Result<Self> {
+        let file = WebFile::parse(&sources.read(path)?)?;
+        if file.rate_limit.is_some_and(|rate| !rate.is_off()) {
+            bail!(
+                "rate_limit is not supported; leave it out: connections are limited by themselves"
+            );
+        }
+        let http = file.http_server_config.unwrap_or_default();
+        let http2 = http.http2.unwrap_or(true);
+        let headers = headers::from(http.headers.unwrap_or_default())
+            .context("http_server_config: headers")?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        // A section with nothing in it asks for nothing.
+        let section = file.tls_server_config.filter(|section| *section != Default::default());
+        let tls = section.map(|section| {
+            tls::acceptor(&section, folder, sources, http2).context("tls_server_config")
+        });
+        let users = file.basic_auth_users.filter(|users| !users.is_empty());
+        let passwords =
+            users.map(|users| Passwords::new(users, guesses.clone()).context("basic_auth_users"));
+        Ok(Self { tls: tls.transpose()?, http2, headers, passwords: passwords.transpose()? })
+    }
+
+    /// These, unless they would have the agent open where it was closed.
+    pub(super) fn instead_of(self, before: &Self) -> Result<Self> {
+        for (what, had, has) in [
+            ("tls_server_config", before.tls.is_some(), self.tls.is_some()),
+            ("basic_auth_users", before.passwords.is_some(), self.passwords.is_some()),
+        ] {
+            if had && !has {
+                bail!("it has no {what} any more; to serve without, start again");
+            }
+        }
+        Ok(self)
+    }
+
+    /// What TLS connections are accepted with; none where connections are plain.
+    ///
+    /// It offers HTTP/2 and HTTP/1.1, or the latter alone where [`Rules::http2`] is off.
+    pub fn tls(&self) -> Option<TlsAcceptor> {
+        self.tls.clone()
+    }
+
+    /// Whether HTTP/2 is spoken.
+    pub fn http2(&self) -> bool {
+        self.http2
+    }
+
+    /// What each response has among its headers.
+    pub fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
+    /// Whether somebody who sends a request with these headers is let in: by a name and a password
+    /// in `Authorization`, or because nobody needs any.
+    ///
+    /// A password that was not seen before takes a while, on another thread. Where too many wait
+    /// for that, it is refused at once.
+    pub async fn admits(&self, headers: &HeaderMap) -> bool {
+        match &self.passwords {
+            None => true,
+            Some(passwords) => passwords.admit(headers).await,
+        }
+    }
+
+    /// Whether anybody needs a password.
+    pub fn asks_for_passwords(&self) -> bool {
+        self.passwords.is_some()
+    }
+}
+
+/// Without what is secret.
+impl fmt::Debug for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rules")
+            .field("tls", &self.tls.is_some())
+            .field("http2", &self.http2)
+            .field("headers", &self.headers)
+            .field("passwords", &self.passwords.is_some())
+            .finish()
+    }
+}
