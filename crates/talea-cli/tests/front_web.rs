@@ -139,6 +139,7 @@ fn a_name_and_its_password_open_and_nothing_else_does() {
                 assert!(!text.contains("answers_total"), "{answer:?}");
             }
         }
+        assert_eq!(served.told.unauthorized(), 12);
     }
 }
 
@@ -218,6 +219,7 @@ fn a_changed_certificate_is_shown_to_whoever_connects_next() {
     folder.write("cert.pem", "");
     thread::sleep(Duration::from_millis(2_500));
     assert!(is_page(&page(&folder, &served, &[])));
+    assert_eq!(served.told.bad_web_configurations(), 1);
 }
 
 #[test]

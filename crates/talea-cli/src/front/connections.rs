@@ -1,7 +1,6 @@
 //! The connections that are open, each with what it is at: who may come, who has to go.
 
 use std::collections::HashMap;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -51,15 +50,15 @@ impl Connections {
     /// all are being answered.
     pub(super) fn admit(self: &Arc<Self>, phase: &Arc<Phase>) -> Option<Place> {
         let mut table = self.table();
+        self.counts.came();
         if table.open.len() >= self.limits.connections && !self.make_room(&mut table) {
-            self.counts.refused.fetch_add(1, Relaxed);
+            self.counts.end(Reason::Refused);
             return None;
         }
         let id = table.next;
         table.next += 1;
         table.open.insert(id, Open { phase: phase.clone(), task: None });
-        self.counts.accepted.fetch_add(1, Relaxed);
-        self.counts.open.store(table.open.len() as u64, Relaxed);
+        self.counts.now_open(table.open.len());
         Some(Place { all: self.clone(), id })
     }
 
@@ -112,7 +111,7 @@ impl Connections {
                 task.abort();
             }
         }
-        self.counts.open.store(0, Relaxed);
+        self.counts.now_open(0);
     }
 
     fn make_room(&self, table: &mut Table) -> bool {
@@ -131,8 +130,8 @@ impl Connections {
         if let Some(task) = open.task {
             task.abort();
         }
-        self.counts.evicted.add(reason);
-        self.counts.open.store(table.open.len() as u64, Relaxed);
+        self.counts.end(reason);
+        self.counts.now_open(table.open.len());
         if table.open.is_empty() {
             self.empty.notify_waiters();
         }
@@ -153,7 +152,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         let mut table = self.all.table();
         if table.open.remove(&self.id).is_some() {
-            self.all.counts.open.store(table.open.len() as u64, Relaxed);
+            self.all.counts.now_open(table.open.len());
             if table.open.is_empty() {
                 self.all.empty.notify_waiters();
             }

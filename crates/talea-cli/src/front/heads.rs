@@ -7,6 +7,16 @@ const HEADERS: u8 = 1;
 const CONTINUATION: u8 = 9;
 const END_HEADERS: u8 = 4;
 
+/// What a client owes once so much was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owed {
+    Nothing,
+    /// The rest of what it owed before.
+    Rest,
+    /// The rest of something that began with what was read: what it owed before is there.
+    Another,
+}
+
 /// What was read so far, as far as it matters.
 #[derive(Debug)]
 pub(super) enum Heads {
@@ -35,49 +45,59 @@ impl Heads {
         Self::Unknown(0)
     }
 
-    /// Takes what was read. Whether the client owes the rest of something.
-    pub(super) fn read(&mut self, bytes: &[u8]) -> bool {
+    /// Takes what was read.
+    pub(super) fn read(&mut self, bytes: &[u8]) -> Owed {
         match self {
             Self::Unknown(matched) => {
                 let wanted = &PREFACE[*matched..];
                 let common = wanted.len().min(bytes.len());
                 if bytes[..common] != wanted[..common] {
                     *self = Self::Http1;
-                    return true;
+                    return Owed::Rest;
                 }
                 *matched += common;
                 if common < wanted.len() {
-                    return *matched > 0;
+                    return Owed::Rest;
                 }
                 *self = Self::Http2(Frames::default());
                 self.read(&bytes[common..])
             }
-            Self::Http1 => true,
+            Self::Http1 => Owed::Rest,
             Self::Http2(frames) => frames.read(bytes),
         }
     }
 }
 
 impl Frames {
-    fn read(&mut self, mut bytes: &[u8]) -> bool {
+    fn read(&mut self, mut bytes: &[u8]) -> Owed {
+        let mut came = self.owes_nothing();
         while !bytes.is_empty() {
             if self.payload > 0 {
                 let taken = bytes.len().min(self.payload as usize);
                 // At most the payload, which is a u32.
                 self.payload -= taken as u32;
                 bytes = &bytes[taken..];
-                continue;
+            } else {
+                let taken = bytes.len().min(self.start.len() - self.started);
+                self.start[self.started..self.started + taken].copy_from_slice(&bytes[..taken]);
+                self.started += taken;
+                bytes = &bytes[taken..];
+                if self.started == self.start.len() {
+                    self.started = 0;
+                    self.begin();
+                }
             }
-            let taken = bytes.len().min(self.start.len() - self.started);
-            self.start[self.started..self.started + taken].copy_from_slice(&bytes[..taken]);
-            self.started += taken;
-            bytes = &bytes[taken..];
-            if self.started == self.start.len() {
-                self.started = 0;
-                self.begin();
-            }
+            came |= self.owes_nothing();
         }
-        self.started > 0 || self.payload > 0 || self.block
+        match (self.owes_nothing(), came) {
+            (true, _) => Owed::Nothing,
+            (false, true) => Owed::Another,
+            (false, false) => Owed::Rest,
+        }
+    }
+
+    fn owes_nothing(&self) -> bool {
+        self.started == 0 && self.payload == 0 && !self.block
     }
 
     fn begin(&mut self) {
@@ -98,40 +118,48 @@ mod tests {
     #[test]
     fn a_connection_of_http_2_owes_nothing_between_its_frames() {
         let mut heads = Heads::new();
-        assert!(!heads.read(&[PREFACE, SETTINGS].concat()));
-        assert!(!heads.read(SETTINGS));
+        assert_eq!(heads.read(&[PREFACE, SETTINGS].concat()), Owed::Nothing);
+        assert_eq!(heads.read(SETTINGS), Owed::Nothing);
     }
 
     #[test]
-    fn it_owes_the_rest_of_a_frame_and_of_a_header_block() {
+    fn it_owes_the_rest_of_the_preface() {
         for at in 1..PREFACE.len() {
             let mut heads = Heads::new();
-            assert!(heads.read(&PREFACE[..at]), "{at}");
-            assert!(!heads.read(&PREFACE[at..]), "{at}");
+            assert_eq!(heads.read(&PREFACE[..at]), Owed::Rest, "{at}");
+            assert_eq!(heads.read(&PREFACE[at..]), Owed::Nothing, "{at}");
         }
+    }
+
+    #[test]
+    fn it_owes_the_rest_of_a_frame() {
         let mut heads = Heads::new();
-        assert!(!heads.read(PREFACE));
-        assert!(heads.read(&SETTINGS[..4]));
-        assert!(!heads.read(&SETTINGS[4..]));
-        assert!(heads.read(&[0, 0, 2, HEADERS, 0, 0, 0, 0, 1, 7]));
-        assert!(heads.read(&[7]), "the block goes on");
-        assert!(heads.read(&[0, 0, 1, CONTINUATION, END_HEADERS, 0, 0, 0, 1]));
-        assert!(!heads.read(&[7]));
+        heads.read(PREFACE);
+        assert_eq!(heads.read(&SETTINGS[..4]), Owed::Another);
+        assert_eq!(heads.read(&SETTINGS[4..5]), Owed::Rest);
+        let end_and_begin = [&SETTINGS[5..], &SETTINGS[..1]].concat();
+        assert_eq!(heads.read(&end_and_begin), Owed::Another);
+        assert_eq!(heads.read(&SETTINGS[1..]), Owed::Nothing);
+    }
+
+    #[test]
+    fn it_owes_the_rest_of_a_header_block_whatever_frames_that_has() {
+        let mut heads = Heads::new();
+        heads.read(PREFACE);
+        assert_eq!(heads.read(&[0, 0, 2, HEADERS, 0, 0, 0, 0, 1, 7]), Owed::Another);
+        assert_eq!(heads.read(&[7]), Owed::Rest);
+        assert_eq!(heads.read(&[0, 0, 1, CONTINUATION, 0, 0, 0, 0, 1, 7]), Owed::Rest);
+        assert_eq!(heads.read(&[0, 0, 1, CONTINUATION, END_HEADERS, 0, 0, 0, 1]), Owed::Rest);
+        assert_eq!(heads.read(&[7]), Owed::Nothing);
     }
 
     #[test]
     fn whatever_else_comes_is_a_head_of_http_1() {
-        let mut heads = Heads::new();
-        assert!(heads.read(b"PRI "));
-        assert!(heads.read(b"/ HTTP/1.1\r\n"));
-        assert!(matches!(heads, Heads::Http1));
-        assert!(matches!(
-            {
-                let mut heads = Heads::new();
-                heads.read(b"G");
-                heads
-            },
-            Heads::Http1
-        ));
+        for begin in ["G", "PRI ", "PRI * HTTP/1"] {
+            let mut heads = Heads::new();
+            heads.read(begin.as_bytes());
+            assert_eq!(heads.read(b"/ HTTP/1.1\r\n"), Owed::Rest);
+            assert!(matches!(heads, Heads::Http1), "{begin}");
+        }
     }
 }

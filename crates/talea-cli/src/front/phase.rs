@@ -4,39 +4,52 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::counts::Reason;
-use super::heads::Heads;
+use super::heads::{Heads, Owed};
 use super::limits::Limits;
 
 /// How long a client that takes nothing keeps its place when others come.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// What one connection is at. Its stream and its answers note it, the watch looks at it.
+/// What one connection is at. Its wire and its answers note it, the watch looks at it.
 #[derive(Debug)]
 pub(super) struct Phase(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
     heads: Heads,
-    /// Until TLS is there.
+    /// Until it is known to be encrypted, or not to need it.
     handshake: bool,
     /// Since when no request is being answered, if none is.
     quiet: Instant,
     /// Since when the client owes the rest of a head.
     head: Option<Instant>,
-    /// Since when it has not taken all that it was sent.
+    /// Since when it has not taken all that was written.
     unsent: Option<Instant>,
-    /// Of each answer that is being given: since when the client has not taken its last piece.
-    answers: Vec<(u64, Option<Instant>)>,
+    answers: Vec<Answer>,
     next: u64,
     /// Whether what is unsent is dropped when the connection ends.
     reset: bool,
 }
 
+/// One that is being given.
+#[derive(Debug)]
+struct Answer {
+    id: u64,
+    /// Whether its client may have it, as far as that is known.
+    admitted: bool,
+    /// Whether the application has to go on with it, not the client.
+    asked: bool,
+    /// Pieces that were given away and are not written yet.
+    pieces: usize,
+    /// Since when the client has taken none of what it was given.
+    untaken: Option<Instant>,
+}
+
 impl Phase {
-    pub(super) fn new(handshake: bool) -> Self {
+    pub(super) fn new() -> Self {
         Self(Mutex::new(State {
             heads: Heads::new(),
-            handshake,
+            handshake: true,
             quiet: Instant::now(),
             head: None,
             unsent: None,
@@ -46,6 +59,7 @@ impl Phase {
         }))
     }
 
+    /// Requests may come.
     pub(super) fn shook_hands(&self) {
         let mut state = self.state();
         state.handshake = false;
@@ -54,13 +68,16 @@ impl Phase {
 
     pub(super) fn read(&self, bytes: &[u8]) {
         let mut state = self.state();
-        let owes = state.heads.read(bytes);
+        let owed = state.heads.read(bytes);
         // What HTTP/1 sends during an answer is read with its end.
         let early = matches!(state.heads, Heads::Http1) && !state.answers.is_empty();
-        if !owes || early {
-            state.head = None;
-        } else if state.head.is_none() {
-            state.head = Some(Instant::now());
+        match owed {
+            _ if early => state.head = None,
+            Owed::Nothing => state.head = None,
+            Owed::Another => state.head = Some(Instant::now()),
+            Owed::Rest => {
+                state.head.get_or_insert_with(Instant::now);
+            }
         }
     }
 
@@ -69,8 +86,8 @@ impl Phase {
         let mut state = self.state();
         if all {
             state.unsent = None;
-        } else if state.unsent.is_none() {
-            state.unsent = Some(Instant::now());
+        } else {
+            state.unsent.get_or_insert_with(Instant::now);
         }
     }
 
@@ -91,7 +108,7 @@ impl Phase {
             return past(state.quiet, limits.header_time).then_some(Reason::Handshake);
         }
         if state.untaken().is_some_and(|since| past(since, limits.patience)) {
-            return Some(Reason::Stalled);
+            return Some(Reason::Unread);
         }
         if state.head.is_some_and(|since| past(since, limits.header_time)) {
             return Some(Reason::Head);
@@ -101,10 +118,13 @@ impl Phase {
     }
 
     /// How willingly it is ended for another: the least first. None if it is being answered.
+    ///
+    /// Whoever waits for its password to be looked at is not answered yet: others may come
+    /// while many guess.
     pub(super) fn place(&self, now: Instant) -> Option<(bool, Instant)> {
         let state = self.state();
         match state.untaken() {
-            None if state.answers.is_empty() => Some((false, state.quiet)),
+            None if !state.is_answering() => Some((false, state.quiet)),
             Some(since) if now.saturating_duration_since(since) > SLOW => Some((true, since)),
             _ => None,
         }
@@ -118,8 +138,11 @@ impl Phase {
 impl State {
     /// Since when the client does not take what it is sent.
     fn untaken(&self) -> Option<Instant> {
-        let pieces = self.answers.iter().filter_map(|(_, untaken)| *untaken);
-        pieces.chain(self.unsent).min()
+        self.answers.iter().filter_map(|answer| answer.untaken).chain(self.unsent).min()
+    }
+
+    fn is_answering(&self) -> bool {
+        self.answers.iter().any(|answer| answer.admitted)
     }
 }
 
@@ -138,24 +161,55 @@ impl Answering {
         if matches!(state.heads, Heads::Http1) {
             state.head = None;
         }
-        state.answers.push((id, None));
+        state.answers.push(Answer { id, admitted: false, asked: true, pieces: 0, untaken: None });
         Self { phase: phase.clone(), id }
     }
 
-    /// A piece was given away: it is not asked for another before the client has taken it.
-    pub(super) fn gave(&self) {
-        self.set(Some(Instant::now()));
+    /// Its client may have the answer.
+    pub(super) fn admitted(&self) {
+        self.note(|answer| answer.admitted = true);
     }
 
-    /// Another piece is asked for.
+    /// The head of the answer was given away: no piece is asked for before it is taken.
+    pub(super) fn answered(&self) {
+        self.note(|answer| {
+            answer.asked = false;
+            answer.untaken = Some(Instant::now());
+        });
+    }
+
+    /// A piece is asked for.
     pub(super) fn asked(&self) {
-        self.set(None);
+        self.note(|answer| {
+            answer.asked = true;
+            if answer.pieces == 0 {
+                answer.untaken = None;
+            }
+        });
     }
 
-    fn set(&self, untaken: Option<Instant>) {
+    /// A piece was given away.
+    pub(super) fn gave(&self) {
+        self.note(|answer| {
+            answer.asked = false;
+            answer.pieces += 1;
+            answer.untaken.get_or_insert_with(Instant::now);
+        });
+    }
+
+    /// A piece was written.
+    pub(super) fn taken(&self) {
+        self.note(|answer| {
+            answer.pieces -= 1;
+            let waits = answer.pieces > 0 || !answer.asked;
+            answer.untaken = waits.then(Instant::now);
+        });
+    }
+
+    fn note(&self, what: impl FnOnce(&mut Answer)) {
         let mut state = self.phase.state();
-        if let Some(answer) = state.answers.iter_mut().find(|(id, _)| *id == self.id) {
-            answer.1 = untaken;
+        if let Some(answer) = state.answers.iter_mut().find(|answer| answer.id == self.id) {
+            what(answer);
         }
     }
 }
@@ -163,7 +217,7 @@ impl Answering {
 impl Drop for Answering {
     fn drop(&mut self) {
         let mut state = self.phase.state();
-        state.answers.retain(|(id, _)| *id != self.id);
+        state.answers.retain(|answer| answer.id != self.id);
         if state.answers.is_empty() {
             state.quiet = Instant::now();
         }

@@ -8,23 +8,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Arc;
 
-use axum::http::header::WWW_AUTHENTICATE;
-use axum::http::{Request, StatusCode};
-use axum::response::IntoResponse;
+use axum::Router;
 use axum::routing::get;
-use axum::{Router, body::Body};
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::server::conn::auto;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, SanType,
 };
-use talea_cli::front::web::Web;
+use talea_cli::front::{Counts, Front, Limits};
+use talea_cli::stop::Stop;
 use tempfile::TempDir;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
-use tower_service::Service;
 
 /// What its page has.
 pub(crate) const PAGE: &str = "# TYPE answers counter\nanswers_total 42\n# EOF\n";
@@ -32,47 +25,18 @@ pub(crate) const PAGE: &str = "# TYPE answers counter\nanswers_total 42\n# EOF\n
 /// A front that runs; it ends when it is dropped.
 pub(crate) struct Served {
     pub(crate) address: SocketAddr,
+    pub(crate) told: Arc<Counts>,
     _runtime: Runtime,
 }
 
 /// Serves [`PAGE`] at `/metrics` by a web configuration.
 pub(crate) fn serve_with(web: &Path) -> Served {
     let runtime = Runtime::new().unwrap();
-    let web = Arc::new(Web::open(web).unwrap());
-    let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
-    let address = listener.local_addr().unwrap();
-    runtime.spawn(async move {
-        loop {
-            let (tcp, _) = listener.accept().await.unwrap();
-            tokio::spawn(connection(tcp, web.clone()));
-        }
-    });
-    Served { address, _runtime: runtime }
-}
-
-async fn connection(tcp: TcpStream, web: Arc<Web>) {
-    let rules = web.current();
-    let builder = auto::Builder::new(TokioExecutor::new());
-    let service = service_fn(move |request: Request<hyper::body::Incoming>| {
-        let rules = web.current();
-        async move {
-            let mut response = if rules.admits(request.headers()).await {
-                page().call(request.map(Body::new)).await?
-            } else {
-                (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Basic")]).into_response()
-            };
-            response.headers_mut().extend(rules.headers().clone());
-            Ok::<_, std::convert::Infallible>(response)
-        }
-    });
-    match rules.tls() {
-        None => drop(builder.serve_connection(TokioIo::new(tcp), service).await),
-        Some(tls) => {
-            if let Ok(encrypted) = tls.accept(tcp).await {
-                let _ = builder.serve_connection(TokioIo::new(encrypted), service).await;
-            }
-        }
-    }
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    let front = runtime.block_on(Front::bind(any, Limits::default(), Some(web))).unwrap();
+    let (address, told) = (front.local_addr(), front.told());
+    runtime.spawn(front.serve(page(), Stop::never()));
+    Served { address, told, _runtime: runtime }
 }
 
 fn page() -> Router {
