@@ -144,6 +144,14 @@ fn a_name_and_its_password_open_and_nothing_else_does() {
 }
 
 #[test]
+fn requests_beyond_the_pace_are_told_to_come_later() {
+    let folder = Folder::new();
+    let served = folder.serve("rate_limit: {interval: 1h, burst: 3}\n");
+    let statuses = [(); 5].map(|()| plain(&folder, &served, &[]).status);
+    assert_eq!(statuses, [200, 200, 200, 429, 429]);
+}
+
+#[test]
 fn clients_that_have_to_show_a_certificate_do() {
     let folder = Folder::new();
     folder.pair("a.pem", "a.key", &folder.authority.client(&[]));

@@ -44,13 +44,11 @@ pub(super) struct HttpSection {
     pub(super) headers: Option<BTreeMap<String, Option<String>>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "fields by their names")]
 pub(super) struct RateSection {
     pub(super) interval: Option<Interval>,
-    /// Means nothing without the interval.
-    #[serde(rename = "burst")]
-    _burst: Option<u64>,
+    pub(super) burst: Option<u32>,
 }
 
 /// A duration, as `1s`, or so many nanoseconds.
@@ -63,21 +61,9 @@ pub(super) enum Interval {
 
 impl WebFile {
     pub(super) fn parse(bytes: &[u8]) -> Result<Self> {
-        let text = str::from_utf8(bytes).context("it is not UTF-8, expected YAML")?;
+        let text = std::str::from_utf8(bytes).context("it is not UTF-8, expected YAML")?;
         // An empty file says nothing, as an empty section does.
         let file = serde_norway::from_str::<Option<Self>>(text)?;
         Ok(file.unwrap_or_default())
-    }
-}
-
-impl RateSection {
-    pub(super) fn is_off(&self) -> bool {
-        match &self.interval {
-            None | Some(Interval::Nanoseconds(0)) => true,
-            Some(Interval::Nanoseconds(_)) => false,
-            Some(Interval::Text(text)) => {
-                humantime::parse_duration(text).is_ok_and(|interval| interval.is_zero())
-            }
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! The web configuration: TLS, passwords and headers, in the format that Prometheus and its
+//! The web configuration: TLS, passwords, headers and pace, in the format that Prometheus and its
 //! exporters share.
 //!
 //! [`Web`] stands for the file; what it says at a moment is [`Rules`]. The file and those that it
@@ -11,6 +11,7 @@ mod clients;
 mod file;
 mod guesses;
 mod headers;
+mod pace;
 mod passwords;
 mod rules;
 mod sources;

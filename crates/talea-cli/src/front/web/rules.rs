@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use hyper::header::HeaderMap;
@@ -10,6 +11,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::file::WebFile;
 use super::guesses::Guesses;
+use super::pace::Pace;
 use super::passwords::Passwords;
 use super::sources::Sources;
 use super::{headers, tls};
@@ -19,23 +21,21 @@ pub struct Rules {
     tls: Option<TlsAcceptor>,
     http2: bool,
     headers: HeaderMap,
+    pace: Option<Pace>,
     passwords: Option<Passwords>,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { tls: None, http2: true, headers: HeaderMap::new(), passwords: None }
+        Self { tls: None, http2: true, headers: HeaderMap::new(), pace: None, passwords: None }
     }
 }
 
 impl Rules {
     pub(super) fn read(path: &Path, sources: &mut Sources, guesses: &Arc<Guesses>) -> Result<Self> {
         let file = WebFile::parse(&sources.read(path)?)?;
-        if file.rate_limit.is_some_and(|rate| !rate.is_off()) {
-            bail!(
-                "rate_limit is not supported; leave it out: connections are limited by themselves"
-            );
-        }
+        let pace = file.rate_limit.unwrap_or_default();
+        let pace = Pace::new(&pace).context("rate_limit")?;
         let http = file.http_server_config.unwrap_or_default();
         let http2 = http.http2.unwrap_or(true);
         let headers = headers::from(http.headers.unwrap_or_default())
@@ -49,7 +49,7 @@ impl Rules {
         let users = file.basic_auth_users.filter(|users| !users.is_empty());
         let passwords =
             users.map(|users| Passwords::new(users, guesses.clone()).context("basic_auth_users"));
-        Ok(Self { tls: tls.transpose()?, http2, headers, passwords: passwords.transpose()? })
+        Ok(Self { tls: tls.transpose()?, http2, headers, pace, passwords: passwords.transpose()? })
     }
 
     /// These, unless they would have the agent open where it was closed.
@@ -80,6 +80,11 @@ impl Rules {
     /// What each response has among its headers.
     pub fn headers(&self) -> &HeaderMap {
         &self.headers
+    }
+
+    /// Whether a request that comes now is in time, by a limit that is one for all clients.
+    pub fn keeps_pace(&self) -> bool {
+        self.pace.as_ref().is_none_or(|pace| pace.keeps(Instant::now()))
     }
 
     /// Whether somebody who sends a request with these headers is let in: by a name and a password

@@ -118,7 +118,8 @@ fn all_that_can_be_done_is_taken() {
         "rate_limit: {interval: 0, burst: 20}",
         "rate_limit: {burst: 20}",
     ] {
-        folder.rules(text);
+        let rules = folder.rules(text);
+        assert!((0..100).all(|_| rules.keeps_pace()), "{text}");
     }
     assert!(!folder.rules("http_server_config: {http2: false}").http2());
 }
@@ -311,12 +312,13 @@ fn a_file_that_is_none_is_told() {
             "tls_server_config: [a]",
             "tls_server_config: invalid type: sequence, expected fields by their names".into(),
         ),
+        ("rate_limit: {interval: soon, burst: 2}", "rate_limit: interval is soon, expected".into()),
+        ("rate_limit: {interval: true}", "rate_limit: expected a duration such as 1s".into()),
+        ("rate_limit: {interval: 2days, burst: 2}", "rate_limit: interval is more than".into()),
         (
-            "rate_limit: {interval: 1s, burst: 20}",
-            "rate_limit is not supported; leave it out: connections are limited by themselves"
-                .into(),
+            "rate_limit: {interval: 1s}",
+            "rate_limit: found no burst, expected 1 at least: nobody would be let in".into(),
         ),
-        ("rate_limit: {interval: 5}", "rate_limit is not supported".into()),
         (
             "http_server_config: {headers: {Server: mine}}",
             format!("http_server_config: headers: Server cannot be set, expected one of {allowed}"),
