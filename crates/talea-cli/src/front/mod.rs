@@ -98,14 +98,14 @@ impl Front {
             };
             match came {
                 Ok((tcp, _)) => begin(tcp, &server, &connections),
-                Err(error) => {
-                    counts.no_connection();
-                    // One that ended before it began is followed by another; for all else, as
-                    // for want of descriptors, somebody has to make room.
-                    if !socket::is_of_the_client(&error) {
+                Err(error) if socket::is_of_the_client(&error) => {}
+                // Somebody has to make room, as for want of descriptors.
+                Err(_) => {
+                    if socket::is_waited_at(&listener) {
+                        counts.no_connection();
                         connections.end_one();
-                        tokio::time::sleep(BREATH).await;
                     }
+                    tokio::time::sleep(BREATH).await;
                 }
             }
         }

@@ -223,3 +223,82 @@ impl Drop for Answering {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connected() -> Arc<Phase> {
+        let phase = Arc::new(Phase::new());
+        phase.shook_hands();
+        phase
+    }
+
+    fn later(duration: Duration) -> Instant {
+        Instant::now() + duration
+    }
+
+    #[test]
+    fn a_handshake_has_the_time_of_a_head() {
+        let limits = Limits::default();
+        let phase = Phase::new();
+        assert_eq!(phase.over(&limits, later(limits.header_time / 2)), None);
+        let over = later(limits.header_time * 2);
+        assert_eq!(phase.over(&limits, over), Some(Reason::Handshake));
+        phase.shook_hands();
+        assert_eq!(phase.over(&limits, over), None);
+    }
+
+    #[test]
+    fn whoever_waits_for_its_password_makes_room() {
+        let phase = connected();
+        let answering = Answering::begin(&phase);
+        assert!(phase.place(Instant::now()).is_some());
+        answering.admitted();
+        assert!(phase.place(Instant::now()).is_none());
+        drop(answering);
+        assert!(phase.place(Instant::now()).is_some());
+    }
+
+    #[test]
+    fn an_application_that_takes_its_time_is_not_the_clients_fault() {
+        let limits = Limits::default();
+        let phase = connected();
+        let answering = Answering::begin(&phase);
+        assert_eq!(phase.over(&limits, later(limits.idle_time * 2)), None);
+        answering.answered();
+        answering.asked();
+        answering.gave();
+        answering.asked();
+        answering.taken();
+        assert_eq!(phase.over(&limits, later(limits.idle_time * 2)), None);
+    }
+
+    #[test]
+    fn a_piece_that_is_not_taken_is() {
+        let limits = Limits::default();
+        let phase = connected();
+        let answering = Answering::begin(&phase);
+        let over = later(limits.patience * 2);
+        answering.answered();
+        assert_eq!(phase.over(&limits, over), Some(Reason::Unread), "the head alone was given");
+        answering.asked();
+        answering.gave();
+        answering.asked();
+        assert_eq!(phase.over(&limits, over), Some(Reason::Unread), "another was asked for");
+        answering.gave();
+        answering.taken();
+        assert_eq!(phase.over(&limits, over), Some(Reason::Unread), "one of two was taken");
+    }
+
+    #[test]
+    fn a_body_that_comes_during_an_answer_is_no_head() {
+        let limits = Limits::default();
+        let phase = connected();
+        phase.read(b"POST / HTTP/1.1\r\n\r\n");
+        let answering = Answering::begin(&phase);
+        phase.read(b"body");
+        drop(answering);
+        assert_eq!(phase.over(&limits, later(limits.header_time * 2)), None);
+    }
+}

@@ -34,6 +34,23 @@ fn open(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
+/// Whether somebody waits to be accepted. The system says that there is no descriptor for one
+/// even where there is no one.
+#[cfg(unix)]
+pub(super) fn is_waited_at(listener: &TcpListener) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut waited = [PollFd::new(listener, PollFlags::IN)];
+    poll(&mut waited, Some(&at_once)).is_ok_and(|ready| ready > 0)
+}
+
+/// Whether somebody waits to be accepted: it cannot be told here.
+#[cfg(not(unix))]
+pub(super) fn is_waited_at(_listener: &TcpListener) -> bool {
+    true
+}
+
 /// Whether a connection could not be accepted for a reason that has to do with it alone.
 pub(super) fn is_of_the_client(error: &io::Error) -> bool {
     matches!(
