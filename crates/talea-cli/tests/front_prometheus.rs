@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use talea_cli::front::web::Web;
 use tempfile::TempDir;
 
 use crate::secured::{Folder, tls, users};
@@ -105,4 +106,67 @@ fn it_scrapes_with_its_certificate_and_password_and_is_told_why_not_without() {
     let found = serde_json::from_str::<Value>(&folder.get(&query)).unwrap();
     let found = found["data"]["result"].as_array().unwrap();
     assert!(found.len() == 1 && found[0]["value"][1] == "42", "{found:?}");
+}
+
+/// Whether `promtool` and a front take a file.
+fn verdicts(folder: &Folder, web: &str) -> (bool, bool) {
+    folder.write("web.yml", web);
+    let path = folder.path("web.yml");
+    let promtool = Command::new("promtool")
+        .args(["check", "web-config"])
+        .arg(&path)
+        .output()
+        .expect("promtool runs; scripts/setup --test installs it");
+    (promtool.status.success(), Web::open(&path).is_ok())
+}
+
+#[test]
+fn files_are_taken_that_prometheus_takes_unless_they_would_mean_less() {
+    let folder = Folder::new();
+    let ca = "client_ca_file: ca.pem, client_auth_type:";
+    let hash = bcrypt::hash("right", 4).unwrap();
+    let web = |text: &str| text.replace("HASH", &hash);
+    for good in [
+        String::new(),
+        tls(""),
+        tls(&format!("{ca} RequireAndVerifyClientCert")),
+        tls(&format!("{ca} VerifyClientCertIfGiven")),
+        tls("client_auth_type: NoClientCert"),
+        tls("min_version: TLS13, max_version: TLS13, prefer_server_cipher_suites: false"),
+        tls("cipher_suites: [TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, TLS_AES_128_GCM_SHA256]"),
+        tls("curve_preferences: [CurveP256, CurveP384, X25519]"),
+        web("basic_auth_users: {alice: HASH, bob: HASH}"),
+        web("basic_auth_users:\n  alice: HASH\nhttp_server_config:\n  http2: false\n"),
+        web("http_server_config: {headers: {X-Frame-Options: sameorigin}}"),
+    ] {
+        assert_eq!(verdicts(&folder, &good), (true, true), "{good}");
+    }
+    for bad in [
+        "tls: {}".to_owned(),
+        "tls_server_config: {cert_file: cert.pem}".to_owned(),
+        "tls_server_config: {cert_file: cert.pem, key_file: none.pem}".to_owned(),
+        "tls_server_config: {cert_file: cert.pem, key_file: cert.pem}".to_owned(),
+        tls("client_ca_file: ca.pem"),
+        tls("client_auth_type: Sometimes"),
+        tls("cipher_suites: [INVENTED]"),
+        tls("curve_preferences: [CurveP1]"),
+        tls("min_version: TLS14"),
+        "basic_auth_users: {alice: secret}".to_owned(),
+        "http_server_config: {headers: {Server: mine}}".to_owned(),
+        "http_server_config: {headers: {X-Frame-Options: maybe}}".to_owned(),
+    ] {
+        assert_eq!(verdicts(&folder, &bad), (false, false), "{bad}");
+    }
+    for less in [
+        tls("min_version: TLS10"),
+        tls("client_auth_type: RequestClientCert"),
+        tls("client_auth_type: RequireAnyClientCert"),
+        tls("client_auth_type: RequireAndVerifyClientCert"),
+        tls("cipher_suites: [TLS_RSA_WITH_AES_128_CBC_SHA]"),
+        tls("curve_preferences: [CurveP521]"),
+        // It would serve without TLS.
+        "tls_server_config: {min_version: TLS13}".to_owned(),
+    ] {
+        assert_eq!(verdicts(&folder, &less), (true, false), "{less}");
+    }
 }

@@ -67,3 +67,10 @@ impl WebFile {
         Ok(file.unwrap_or_default())
     }
 }
+
+impl TlsSection {
+    /// Whether clients may not be just anybody. These fields are of use for nothing else.
+    pub(super) fn checks_clients(&self) -> bool {
+        self.client_ca.is_some() || self.client_ca_file.is_some()
+    }
+}

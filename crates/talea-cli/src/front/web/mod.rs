@@ -4,8 +4,8 @@
 //! [`Web`] stands for the file; what it says at a moment is [`Rules`]. The file and those that it
 //! names are looked at again while the agent runs, so that a certificate or a password can be
 //! changed without a restart. Nothing becomes weaker by accident: a file that is bad changes
-//! nothing, and neither does one that has lost its TLS or its passwords, as one that is just being
-//! written or that met a full disk has.
+//! nothing, and neither does one that has lost its TLS, its passwords or what clients are checked
+//! by, as one that met a full disk may have.
 
 mod clients;
 mod file;
@@ -89,7 +89,7 @@ impl Web {
                 }
             }
         }
-        self.rules.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.in_force()
     }
 
     /// How many changes were not taken, since they were bad.
@@ -104,17 +104,22 @@ impl Web {
         let mut found = Sources::default();
         let rules = Rules::read(&followed.path, &mut found, &followed.guesses);
         *sources = found;
-        let mut current = self.rules.write().unwrap_or_else(PoisonError::into_inner);
         let rules = rules
-            .and_then(|rules| rules.instead_of(&current))
+            .and_then(|rules| rules.instead_of(&self.in_force()))
             .with_context(|| cannot_be_used(&followed.path));
         match rules {
-            Ok(rules) => *current = Arc::new(rules),
+            Ok(rules) => {
+                *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
+            }
             Err(error) => {
                 self.bad_reloads.fetch_add(1, Ordering::Relaxed);
                 eprintln!("{error:#}; what was in force before stays so");
             }
         }
+    }
+
+    fn in_force(&self) -> Arc<Rules> {
+        self.rules.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

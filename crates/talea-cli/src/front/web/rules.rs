@@ -9,7 +9,7 @@ use anyhow::{Context, Result, bail};
 use hyper::header::HeaderMap;
 use tokio_rustls::TlsAcceptor;
 
-use super::file::WebFile;
+use super::file::{TlsSection, WebFile};
 use super::guesses::Guesses;
 use super::pace::Pace;
 use super::passwords::Passwords;
@@ -19,6 +19,7 @@ use super::{headers, tls};
 /// What a web configuration says at one moment.
 pub struct Rules {
     tls: Option<TlsAcceptor>,
+    checks_clients: bool,
     http2: bool,
     headers: HeaderMap,
     pace: Option<Pace>,
@@ -27,7 +28,14 @@ pub struct Rules {
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { tls: None, http2: true, headers: HeaderMap::new(), pace: None, passwords: None }
+        Self {
+            tls: None,
+            checks_clients: false,
+            http2: true,
+            headers: HeaderMap::new(),
+            pace: None,
+            passwords: None,
+        }
     }
 }
 
@@ -43,19 +51,28 @@ impl Rules {
         let folder = path.parent().unwrap_or(Path::new(""));
         // A section with nothing in it asks for nothing.
         let section = file.tls_server_config.filter(|section| *section != Default::default());
+        let checks_clients = section.as_ref().is_some_and(TlsSection::checks_clients);
         let tls = section.map(|section| {
             tls::acceptor(&section, folder, sources, http2).context("tls_server_config")
         });
         let users = file.basic_auth_users.filter(|users| !users.is_empty());
         let passwords =
             users.map(|users| Passwords::new(users, guesses.clone()).context("basic_auth_users"));
-        Ok(Self { tls: tls.transpose()?, http2, headers, pace, passwords: passwords.transpose()? })
+        Ok(Self {
+            tls: tls.transpose()?,
+            checks_clients,
+            http2,
+            headers,
+            pace,
+            passwords: passwords.transpose()?,
+        })
     }
 
     /// These, unless they would have the agent open where it was closed.
     pub(super) fn instead_of(self, before: &Self) -> Result<Self> {
         for (what, had, has) in [
             ("tls_server_config", before.tls.is_some(), self.tls.is_some()),
+            ("client_auth_type", before.checks_clients, self.checks_clients),
             ("basic_auth_users", before.passwords.is_some(), self.passwords.is_some()),
         ] {
             if had && !has {

@@ -133,6 +133,23 @@ mod tests {
         assert_eq!(sources.state(), State::Changed);
     }
 
+    /// As secrets are mounted.
+    #[cfg(unix)]
+    #[test]
+    fn a_link_that_is_turned_to_another_file_is_a_change() {
+        let folder = tempdir().unwrap();
+        let path = |name| folder.path().join(name);
+        write(&path("one"), "one");
+        write(&path("two"), "two");
+        std::os::unix::fs::symlink("one", path("link")).unwrap();
+        let mut sources = Sources::default();
+        sources.read(&path("link")).unwrap();
+        std::os::unix::fs::symlink("two", path("next")).unwrap();
+        assert_eq!(sources.state(), State::Same);
+        fs::rename(path("next"), path("link")).unwrap();
+        assert_eq!(sources.state(), State::Changed);
+    }
+
     #[test]
     fn what_is_no_file_or_too_large_is_refused() {
         let folder = tempdir().unwrap();

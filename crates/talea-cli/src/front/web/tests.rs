@@ -516,7 +516,23 @@ fn a_changed_certificate_is_taken_with_its_key_only() {
     assert_eq!(config(look(&web)), second);
     folder.write("key.pem", &signing_key.serialize_pem());
     assert_ne!(config(look(&web)), second);
-    folder.write("web.yml", "http_server_config: {http2: false}");
-    assert!(look(&web).tls().is_some(), "TLS stays until a restart");
-    assert_eq!(web.bad_reloads(), 3);
+    for without in ["http_server_config: {http2: false}", ""] {
+        folder.write("web.yml", without);
+        assert!(look(&web).tls().is_some(), "TLS stays until a restart: {without}");
+    }
+    assert_eq!(web.bad_reloads(), 4);
+}
+
+#[test]
+fn clients_are_checked_until_a_restart() {
+    let folder = Folder::new();
+    folder.write("ca.pem", &fs::read_to_string(folder.path("cert.pem")).unwrap());
+    let clients = "client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem";
+    let web = folder.open(&Folder::with_tls(clients)).unwrap();
+    let before = web.current();
+    folder.write("web.yml", &Folder::with_tls(""));
+    assert!(Arc::ptr_eq(&before, &look(&web)));
+    folder.write("web.yml", &Folder::with_tls(&format!("{clients}, min_version: TLS13")));
+    assert!(!Arc::ptr_eq(&before, &look(&web)));
+    assert_eq!(web.bad_reloads(), 1);
 }
