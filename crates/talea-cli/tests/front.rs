@@ -1,0 +1,307 @@
+//! The agent's front, over real connections: who is served, who is ended, and why.
+
+#![cfg(unix)]
+
+mod fronted;
+
+use std::time::{Duration, Instant};
+
+use axum::body::Bytes;
+use axum::http::{Request, StatusCode};
+use fronted::{Fronted, HELLO, asks, wide};
+use talea_cli::front::{Limits, Reason};
+use talea_cli::stop::Stop;
+use tokio::io::AsyncReadExt;
+use tokio::time::sleep;
+
+/// How long a limit is where it is met.
+const SHORT: Duration = Duration::from_millis(300);
+/// A part of it.
+const MOMENT: Duration = Duration::from_millis(30);
+
+#[tokio::test]
+async fn requests_follow_each_other_over_one_connection() {
+    let front = Fronted::start(wide()).await;
+    let mut client = front.connect().await;
+    for _ in 0..3 {
+        client.say(HELLO).await;
+        client.hears_hello().await;
+    }
+    client.say(format!("{HELLO}{HELLO}")).await;
+    client.hears_hello().await;
+    assert_eq!((front.counts.open(), front.counts.accepted()), (1, 1));
+    drop(client);
+    front.until("it is gone", |front| front.counts.open() == 0).await;
+    front.none_ended();
+}
+
+#[tokio::test]
+async fn http_2_is_spoken_with_those_who_know_it() {
+    let front = Fronted::start(wide()).await;
+    let mut sends = front.http2(65_535).await;
+    let (answer, _) = sends.send_request(asks("/hello"), true).unwrap();
+    let mut answer = answer.await.unwrap();
+    assert_eq!(answer.status(), StatusCode::OK);
+    assert_eq!(answer.body_mut().data().await.unwrap().unwrap(), "hello\n");
+    drop((answer, sends));
+    front.until("it is gone", |front| front.counts.open() == 0).await;
+    front.none_ended();
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_end_keeps_nothing() {
+    let front = Fronted::start(wide()).await;
+    for framing in ["content-length: 1000000000", "transfer-encoding: chunked"] {
+        let head = format!("GET /hello HTTP/1.1\r\nhost: x\r\n{framing}\r\n\r\n");
+        let mut client = front.says(&head).await;
+        let began = Instant::now();
+        while client.tries("1\r\nx\r\n").await {
+            assert!(began.elapsed() < Duration::from_secs(5), "it takes all: {framing}");
+            sleep(Duration::from_millis(1)).await;
+        }
+        front.until("it is gone", |front| front.counts.open() == 0).await;
+    }
+    let mut sends = front.http2(65_535).await;
+    let (answer, mut body) = sends.send_request(asks("/hello"), false).unwrap();
+    let mut answer = answer.await.unwrap();
+    assert_eq!(answer.body_mut().data().await.unwrap().unwrap(), "hello\n");
+    let reset = async {
+        loop {
+            body.reserve_capacity(1000);
+            if !matches!(std::future::poll_fn(|cx| body.poll_capacity(cx)).await, Some(Ok(_)))
+                || body.send_data(Bytes::from_static(&[0; 1000]), false).is_err()
+            {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(5), reset).await.expect("its stream is reset");
+}
+
+#[tokio::test]
+async fn a_head_that_is_too_large_is_refused() {
+    let front = Fronted::start(wide()).await;
+    let large = format!("GET /hello HTTP/1.1\r\nhost: x\r\nx: {}\r\n\r\n", "x".repeat(17 << 10));
+    assert!(front.says(&large).await.rest().await.starts_with("HTTP/1.1 431 "));
+    let many: String = (0..100).map(|i| format!("x-{i}: x\r\n")).collect();
+    let many = format!("GET /hello HTTP/1.1\r\nhost: x\r\n{many}\r\n");
+    assert!(front.says(&many).await.rest().await.starts_with("HTTP/1.1 431 "));
+    let fits = format!(
+        "GET /hello HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx: {}\r\n\r\n",
+        "x".repeat(15 << 10)
+    );
+    assert!(front.says(&fits).await.rest().await.starts_with("HTTP/1.1 200 "));
+
+    let mut sends = front.http2(65_535).await;
+    let large = Request::get("http://x/hello").header("x", "x".repeat(17 << 10)).body(()).unwrap();
+    let (answer, _) = sends.send_request(large, true).unwrap();
+    assert_eq!(answer.await.unwrap().status(), StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+    let (answer, _) = sends.send_request(asks("/hello"), true).unwrap();
+    assert_eq!(answer.await.unwrap().status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn a_head_that_comes_byte_by_byte_is_ended() {
+    let front = Fronted::start(Limits { header_time: SHORT, ..wide() }).await;
+    let mut times = 0;
+    // After an answer, too, and whatever the protocol.
+    let frame = [0, 0, 100, 1, 4, 0, 0, 0, 1];
+    let preface = [&b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"[..], &[0, 0, 0, 4, 0, 0, 0, 0, 0]].concat();
+    for before in [Vec::new(), HELLO.into(), [&preface[..], &frame].concat()] {
+        let mut client = front.connect().await;
+        client.say(&before).await;
+        let began = Instant::now();
+        while client.tries("x").await && began.elapsed() < SHORT * 20 {
+            sleep(MOMENT).await;
+        }
+        assert!(began.elapsed() >= SHORT, "{times}: ended early, {:?}", began.elapsed());
+        assert!(began.elapsed() < SHORT * 5, "{times}: {:?}", began.elapsed());
+        times += 1;
+        front.ended(Reason::Head, times).await;
+    }
+}
+
+#[tokio::test]
+async fn a_block_of_headers_that_goes_on_and_on_is_ended() {
+    let front = Fronted::start(Limits { header_time: SHORT, ..wide() }).await;
+    let mut client = front.connect().await;
+    client.say(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await;
+    client.say([0, 0, 1, 1, 0, 0, 0, 0, 1, 0x82]).await;
+    // Frames that are empty are whole each time.
+    while client.tries([0, 0, 0, 9, 0, 0, 0, 0, 1]).await {
+        sleep(SHORT / 2).await;
+    }
+    front.ended(Reason::Head, 1).await;
+}
+
+#[tokio::test]
+async fn who_is_idle_for_too_long_is_ended_and_who_is_being_answered_is_not() {
+    let front = Fronted::start(Limits { idle_time: SHORT, ..wide() }).await;
+    let mut hangs = front.says("GET /hangs HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    let mut idle = front.connect().await;
+    let mut asks = front.connect().await;
+    for _ in 0..20 {
+        asks.say(HELLO).await;
+        asks.hears_hello().await;
+        sleep(MOMENT).await;
+    }
+    front.ended(Reason::Idle, 1).await;
+    assert!(idle.rest().await.is_empty());
+    front.ended(Reason::Idle, 2).await;
+    assert!(asks.rest().await.is_empty());
+    sleep(SHORT * 2).await;
+    assert!(hangs.is_there().await);
+    assert_eq!(front.counts.open(), 1);
+}
+
+#[tokio::test]
+async fn a_client_of_http_2_that_asks_nothing_is_idle_however_much_it_sends() {
+    let front = Fronted::start(Limits { idle_time: SHORT, ..wide() }).await;
+    let mut client = front.connect().await;
+    client.say(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await;
+    let began = Instant::now();
+    while client.tries(b"\0\0\x08\x06\0\0\0\0\0pingping").await {
+        assert!(began.elapsed() < SHORT * 10, "pings keep it");
+        sleep(MOMENT).await;
+    }
+    front.ended(Reason::Idle, 1).await;
+}
+
+#[tokio::test]
+async fn a_reader_that_stops_is_ended() {
+    let front = Fronted::start(Limits { patience: SHORT, ..wide() }).await;
+    let _http1 = front.says("GET /endless HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    front.ended(Reason::Unread, 1).await;
+    // None is as good as taken that HTTP/2 keeps back: neither the first piece, nor the last.
+    for (window, path) in [(0, "/hello"), (5, "/hello"), (100, "/piece"), (1000, "/endless")] {
+        let before = front.counts.ended(Reason::Unread);
+        let mut sends = front.http2(window).await;
+        let (answer, _) = sends.send_request(asks(path), true).unwrap();
+        let answer = answer.await.unwrap();
+        front.ended(Reason::Unread, before + 1).await;
+        drop(answer);
+    }
+    front.until("all are gone", |front| front.counts.open() == 0).await;
+}
+
+#[tokio::test]
+async fn a_reader_that_is_slow_but_reads_is_served() {
+    let front = Fronted::start(Limits { patience: SHORT, ..wide() }).await;
+    let mut http1 = front.says("GET /endless HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    let mut sends = front.http2(65_535).await;
+    let (answer, _) = sends.send_request(asks("/endless"), true).unwrap();
+    let mut http2 = answer.await.unwrap().into_body();
+    let began = Instant::now();
+    let mut memory = vec![0; 100 << 10];
+    while began.elapsed() < SHORT * 5 {
+        assert_ne!(http1.0.read(&mut memory).await.unwrap(), 0);
+        let piece = http2.data().await.unwrap().unwrap();
+        http2.flow_control().release_capacity(piece.len()).unwrap();
+        sleep(MOMENT / 2).await;
+    }
+    front.none_ended();
+}
+
+#[tokio::test]
+async fn who_was_quiet_the_longest_makes_room_for_who_comes() {
+    let front = Fronted::start(Limits { connections: 3, ..wide() }).await;
+    let mut first = front.connect_seen().await;
+    let mut second = front.connect_seen().await;
+    second.say("GET /hello HTTP").await;
+    let mut third = front.connect_seen().await;
+    first.say(HELLO).await;
+    first.hears_hello().await;
+    assert!(front.hello().await.ends_with("hello\n"));
+    assert!(second.rest().await.is_empty());
+    front.ended(Reason::Room, 1).await;
+    // One left by itself; three more are one too many.
+    let _fourth = front.connect_seen().await;
+    assert!(front.hello().await.ends_with("hello\n"));
+    assert!(third.rest().await.is_empty());
+    front.ended(Reason::Room, 2).await;
+    first.say(HELLO).await;
+    first.hears_hello().await;
+    assert_eq!(front.counts.open(), 2);
+}
+
+#[tokio::test]
+async fn who_is_being_answered_keeps_its_place() {
+    let front = Fronted::start(Limits { connections: 2, ..wide() }).await;
+    let mut hang = Vec::new();
+    for times in 1..=2 {
+        hang.push(front.says("GET /hangs HTTP/1.1\r\nhost: x\r\n\r\n").await);
+        front.until("it hangs", |front| front.hanging() == times).await;
+    }
+    assert_eq!(front.connect().await.rest().await, "");
+    front.ended(Reason::Refused, 1).await;
+    assert_eq!((front.hanging(), front.counts.open(), front.counts.accepted()), (2, 2, 3));
+    hang.pop();
+    front.until("one is gone", |front| front.hanging() == 1).await;
+    assert!(front.hello().await.ends_with("hello\n"));
+    front.none_ended_but(Reason::Refused);
+}
+
+#[tokio::test]
+async fn who_takes_nothing_of_its_answer_makes_room_too() {
+    let front = Fronted::start(Limits { connections: 1, ..wide() }).await;
+    let _stops = front.says("GET /endless HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    sleep(Duration::from_millis(1500)).await;
+    assert!(front.hello().await.ends_with("hello\n"));
+    front.ended(Reason::Room, 1).await;
+}
+
+#[tokio::test]
+async fn a_connection_that_is_ended_takes_its_requests_along() {
+    let front = Fronted::start(Limits { patience: SHORT, ..wide() }).await;
+    let mut sends = front.http2(5).await;
+    let mut hang = Vec::new();
+    for _ in 0..10 {
+        hang.push(sends.send_request(asks("/hangs"), true).unwrap());
+    }
+    front.until("ten hang", |front| front.hanging() == 10).await;
+    let _stuck = sends.send_request(asks("/hello"), true).unwrap();
+    front.ended(Reason::Unread, 1).await;
+    front.until("none hangs", |front| front.hanging() == 0).await;
+}
+
+#[tokio::test]
+async fn nobody_stays_when_it_is_no_longer_waited_for() {
+    let front = Fronted::start(wide()).await;
+    let mut idle = front.connect_seen().await;
+    let _hangs = front.says("GET /hangs HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    front.until("it hangs", |front| front.hanging() == 1).await;
+    front.serves.abort();
+    assert_eq!(idle.rest().await, "");
+    front.until("none hangs", |front| front.hanging() == 0).await;
+    assert_eq!(front.counts.open(), 0);
+}
+
+#[tokio::test]
+async fn once_it_is_to_stop_it_ends_in_good_order() {
+    let stop = Stop::on_signals().unwrap();
+    let mut front = Fronted::start_until(wide(), stop).await;
+    let mut idle = front.says(HELLO).await;
+    idle.hears_hello().await;
+    let answered = front.says("GET /endless HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    assert!(answered.0.readable().await.is_ok());
+    let this = rustix::process::getpid();
+    rustix::process::kill_process(this, rustix::process::Signal::TERM).unwrap();
+    let began = Instant::now();
+    assert_eq!(idle.rest().await, "");
+    assert!(began.elapsed() < Duration::from_secs(2), "the idle go at once");
+    assert!(tokio::net::TcpStream::connect(front.address).await.is_err(), "nobody is accepted");
+    assert!(!front.serves.is_finished(), "who is being answered is waited for");
+    (&mut front.serves).await.unwrap();
+    assert!(began.elapsed() < Duration::from_secs(8), "not for ever");
+    assert_eq!(front.counts.open(), 0);
+    front.none_ended();
+}
+
+#[tokio::test]
+async fn an_address_that_is_taken_is_named() {
+    let front = Fronted::start(wide()).await;
+    let error = talea_cli::front::Front::bind(front.address, wide(), None).await.unwrap_err();
+    let error = format!("{error:#}");
+    assert!(error.contains(&format!("cannot listen on {}", front.address)), "{error}");
+    assert!(error.contains("in use"), "{error}");
+}
