@@ -17,7 +17,7 @@ use crate::layout::*;
 use crate::mapping::Backing;
 use crate::overview::{self, Overview};
 use crate::region::Region;
-use crate::snapshot::{self, Snapshot, Source};
+use crate::snapshot::{self, FamilyCopy, Snapshot, Source};
 
 /// A region that is read from outside the processes that use it.
 #[derive(Debug)]
@@ -93,7 +93,7 @@ impl Reader {
         Ok(snapshot)
     }
 
-    /// The same of the families whose names are wanted, into a snapshot that was taken
+    /// The same of the families that are wanted, into a snapshot that was taken
     /// before, whose memory is used again. Beside that it takes some hundred kilobytes, and
     /// what is in use of cells where series have segments, exemplars or were wiped.
     ///
@@ -103,7 +103,7 @@ impl Reader {
     pub fn snapshot_into(
         &self,
         out: &mut Snapshot,
-        wants: &dyn Fn(&[u8]) -> bool,
+        wants: &dyn Fn(&FamilyCopy) -> bool,
     ) -> io::Result<()> {
         let copy = Copy::begin(&self.locks, &self.s, |_| Vec::new())?;
         snapshot::take(copy, wants, out)

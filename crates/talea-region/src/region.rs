@@ -7,7 +7,7 @@ use crate::primitive::AtomicU64;
 use crate::restartable;
 use crate::segments::Span;
 use crate::slots::{self, OwnSlot};
-use crate::snapshot::{self, RECORD_WORDS, Record, Snapshot, Source};
+use crate::snapshot::{self, FamilyCopy, RECORD_WORDS, Record, Snapshot, Source};
 use std::fmt;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -236,16 +236,16 @@ impl Region {
         self.snapshot_of(&|_| true)
     }
 
-    /// Copies those families out whose names are wanted. Cost: their series, and a word
+    /// Copies those families out that are wanted; they know nothing of their series then. Cost: their series, and a word
     /// for each 64 others.
-    pub fn snapshot_of(&'static self, wants: &dyn Fn(&[u8]) -> bool) -> Snapshot {
+    pub fn snapshot_of(&'static self, wants: &dyn Fn(&FamilyCopy) -> bool) -> Snapshot {
         let mut snapshot = Snapshot::default();
         self.snapshot_into(&mut snapshot, wants);
         snapshot
     }
 
     /// The same into a snapshot that was taken before, whose memory is used again.
-    pub fn snapshot_into(&'static self, out: &mut Snapshot, wants: &dyn Fn(&[u8]) -> bool) {
+    pub fn snapshot_into(&'static self, out: &mut Snapshot, wants: &dyn Fn(&FamilyCopy) -> bool) {
         // Nothing that is being copied is used for something else meanwhile.
         let _guard = self.enter();
         if self.mark(M_AHEAD).load(Acquire) > 0 {

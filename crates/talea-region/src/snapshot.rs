@@ -460,11 +460,11 @@ impl Snapshot {
     }
 }
 
-/// Copies the families out of a source whose names are wanted, into a snapshot whose
+/// Copies the families out of a source that are wanted, into a snapshot whose
 /// memory is used again. It fails where a window cannot be had.
 pub(crate) fn take(
     mut windows: impl Windows,
-    wants: &dyn Fn(&[u8]) -> bool,
+    wants: &dyn Fn(&FamilyCopy) -> bool,
     out: &mut Snapshot,
 ) -> io::Result<()> {
     let mut taken = Taken::begin(windows.source(), out);
@@ -622,7 +622,7 @@ struct Taking<'s, 'a, S> {
 }
 
 impl<S: Source> Taking<'_, '_, S> {
-    fn families(&mut self, wants: &dyn Fn(&[u8]) -> bool) {
+    fn families(&mut self, wants: &dyn Fn(&FamilyCopy) -> bool) {
         let backed = self.source.word(M_FAMILIES + BACKED);
         let used = self.source.word(M_FAMILIES).min(backed) / FAMILY_LEN;
         let used = used.min(self.taken.s.family_max) as u32;
@@ -641,7 +641,7 @@ impl<S: Source> Taking<'_, '_, S> {
                 let dropped = self.taken.out.dropped.entry(place.name.clone()).or_default();
                 *dropped = dropped.wrapping_add(place.dropped);
             }
-            filled += usize::from(wants(&place.name));
+            filled += usize::from(wants(place));
         }
         places.truncate(filled);
         self.taken.out.families = places;

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::process::{Command, Stdio};
 
 use stage::{Shm, again};
-use talea_region::{Config, FamilySpec, Number, Reader, Region, Snapshot, Storage};
+use talea_region::{Config, FamilyCopy, FamilySpec, Number, Reader, Region, Snapshot, Storage};
 
 /// Adds to families of every storage and number.
 fn fill(region: &'static Region, series: u64) {
@@ -289,7 +289,7 @@ fn a_series_is_not_given_what_another_had_that_went_while_the_region_was_read() 
         let family = region.family(spec).unwrap().family;
         family.series(b"gone").unwrap().at(0).add(5);
         let records = region.usage().records.taken;
-        let become_another = |_: &[u8]| {
+        let become_another = |_: &FamilyCopy| {
             // Cells, planes and families were read before.
             family.remove(b"gone");
             (0..3).for_each(|_| region.sweep());

@@ -226,7 +226,7 @@ fn families_are_whole_and_in_order_whether_their_series_take_turns_or_come_in_a_
     }
     let mut snapshot = Snapshot::default();
     for round in 0..3 {
-        region.snapshot_into(&mut snapshot, &|name| round < 2 || name != b"c");
+        region.snapshot_into(&mut snapshot, &|family| round < 2 || family.name != b"c");
         let found = snapshot.families().iter().map(|family| {
             let series = snapshot.series(family);
             (family.name[0], series.map(|s| (s.text.to_vec(), s.values[0])).collect::<Vec<_>>())

@@ -220,7 +220,7 @@ fn a_snapshot_of_some_families_has_all_of_theirs_and_nothing_else() {
     let all = region.snapshot();
     for n in 0..7 {
         let name = format!("f{n}");
-        let some = region.snapshot_of(&|found| found == name.as_bytes());
+        let some = region.snapshot_of(&|found| found.name == name.as_bytes());
         assert_eq!(some.families().len(), 1);
         let texts = |snapshot| -> Vec<Vec<u8>> {
             series(snapshot, &name).iter().map(|series| series.text.to_vec()).collect()

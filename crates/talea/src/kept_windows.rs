@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use talea_region::Region;
+use talea_region::{FamilyCopy, Region};
 
 use crate::definition::Recent;
 use crate::registry::Registry;
@@ -96,7 +96,7 @@ fn keep_up_to_date(region: &'static Region, kept: &Weak<KeptWindows>, process: u
         if names.is_empty() {
             continue;
         }
-        let wants = |found: &[u8]| names.iter().any(|name| name.as_bytes() == found);
+        let wants = |found: &FamilyCopy| names.iter().any(|name| name.as_bytes() == found.name);
         snapshot.refill(|_| true, |raw| region.snapshot_into(raw, &wants));
         let own = kept.own.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(own) = own.filter(|own| own.process == process) {

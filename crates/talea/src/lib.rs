@@ -98,6 +98,7 @@ pub mod outside;
 mod page;
 pub mod parse;
 mod query;
+mod refreshing;
 mod register;
 mod registry;
 mod scraper;

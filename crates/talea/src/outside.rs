@@ -176,6 +176,22 @@ impl Reader {
         told.map_err(|source| self.failed(source).into())
     }
 
+    /// The same of those families alone whose quantiles of the last minutes
+    /// [`Windows`](crate::Windows) show, which have to hear of them now and then.
+    ///
+    /// Cost: a look at each family's definition, and their series.
+    ///
+    /// # Errors
+    ///
+    /// As [`snapshot_into`](Self::snapshot_into).
+    pub fn recent_into(&self, out: &mut Snapshot) -> Result<(), Error> {
+        let mut told = Ok(());
+        let is_recent =
+            |family: &FamilyCopy| definition(family).is_some_and(|it| it.recent.is_some());
+        out.refill(|_| true, |raw| told = self.region.snapshot_into(raw, &is_recent));
+        told.map_err(|source| self.failed(source).into())
+    }
+
     fn failed(&self, source: std::io::Error) -> OpenError {
         OpenError::System { doing: "read the region", path: Some(self.path.clone()), source }
     }

@@ -273,7 +273,7 @@ impl Registry {
 
     /// In what a definition differs from the one that the name has.
     fn conflict(&self, name: &str, shape: &Shape, wanted: &Definition) -> String {
-        let snapshot = self.region.snapshot_of(&|found| found == name.as_bytes());
+        let snapshot = self.region.snapshot_of(&|found| found.name == name.as_bytes());
         let difference = snapshot.families().first().map_or_else(
             || FamilyError::Conflict.to_string(),
             |found| {

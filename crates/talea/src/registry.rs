@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use talea_region::{Config, OpenError, Region, Usage, group_named};
@@ -13,6 +13,7 @@ use talea_region::{Config, OpenError, Region, Usage, group_named};
 use crate::error::Error;
 use crate::kept_windows::KeptWindows;
 use crate::opts::Opts;
+use crate::refreshing::Refreshers;
 use crate::register::Registrable;
 use crate::snapshot::Snapshot;
 
@@ -20,6 +21,8 @@ use crate::snapshot::Snapshot;
 const REGION: &str = "TALEA_REGION";
 /// The one that names the group that may read that file.
 const GROUP: &str = "TALEA_REGION_GROUP";
+/// How old what is read rather than told gets in such a file.
+const FRESH: Duration = Duration::from_secs(5);
 
 /// A region and the metrics in it. Clones are the same registry, and cheap. Any number
 /// of threads may use one at once; registering takes a lock, metrics and snapshots do
@@ -27,7 +30,7 @@ const GROUP: &str = "TALEA_REGION_GROUP";
 #[derive(Clone)]
 pub struct Registry {
     pub(crate) region: &'static Region,
-    refresh: Arc<Mutex<Vec<Arc<Refresh>>>>,
+    pub(crate) refreshers: Arc<Refreshers>,
     /// What handles point to, by the family's number, who tells its label
     /// combinations apart, and its metric type.
     pub(crate) bounds: Arc<Mutex<Bounds>>,
@@ -35,8 +38,6 @@ pub struct Registry {
 }
 
 pub(crate) type Bounds = HashMap<(u32, TypeId, TypeId), Box<dyn Any + Send + Sync>>;
-
-type Refresh = dyn Fn() + Send + Sync;
 
 impl Registry {
     /// A registry in memory of its own, which children made by `fork` share.
@@ -109,7 +110,9 @@ impl Registry {
     /// its own, as [`new`](Self::new) makes it. So whoever runs a service decides whether its
     /// metrics outlive it, and who else counts in them.
     ///
-    /// A path that is not absolute begins at the working directory.
+    /// A path that is not absolute begins at the working directory. Values that are read
+    /// rather than told are read every five seconds, for whoever reads the file from outside:
+    /// see [`refresh_every`](Self::refresh_every).
     ///
     /// A new file has mode 0600; where `TALEA_REGION_GROUP` names a group, by its name or its
     /// number, it has that group and mode 0640, so that an agent of another user can read it.
@@ -142,13 +145,15 @@ impl Registry {
             Some(group) => Config::default().read_by_group(group_of(group)?),
             None => Config::default(),
         };
-        Self::open_with(&path, config).map_err(|error| match (error, group) {
+        let opened = Self::open_with(&path, config).map_err(|error| match (error, group) {
             (Error::Open(source @ OpenError::Group { .. }), Some(group)) => {
                 Error::group(GROUP, &group, source.to_string())
             }
             (Error::Open(source), _) => Error::Environment { variable: REGION, path, source },
             (error, _) => error,
-        })
+        })?;
+        opened.refresh_every(FRESH);
+        Ok(opened)
     }
 
     /// Takes part in the registry in a file that others count in, and neither creates nor moves
@@ -176,7 +181,7 @@ impl Registry {
     }
 
     fn of(region: &'static Region) -> Self {
-        Self { region, refresh: Arc::default(), bounds: Arc::default(), kept: Arc::default() }
+        Self { region, refreshers: Arc::default(), bounds: Arc::default(), kept: Arc::default() }
     }
 
     /// Registers a metric, or finds the one that is defined alike. Use this where
@@ -201,7 +206,7 @@ impl Registry {
     /// at once if they do; it must not take a snapshot of this registry, and if it panics,
     /// so does [`snapshot`](Self::snapshot).
     pub fn on_snapshot(&self, refresh: impl Fn() + Send + Sync + 'static) {
-        self.refresh.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::new(refresh));
+        self.refreshers.add(refresh);
     }
 
     /// All values at this instant. Any number of threads may ask at once. At most
@@ -229,22 +234,10 @@ impl Registry {
     /// who takes one after the other. Once it is as large as it gets, nothing is
     /// allocated for it.
     pub fn snapshot_into(&self, out: &mut Snapshot, wants: impl Fn(&str) -> bool) {
-        self.refresh();
+        self.refreshers.refresh();
         self.region.sweep_if_due();
         out.take(wants, |raw, wants| self.region.snapshot_into(raw, wants));
         self.show_windows(out);
-    }
-
-    fn refresh(&self) {
-        // A refresher may register another.
-        let mut n = 0;
-        loop {
-            let all = self.refresh.lock().unwrap_or_else(PoisonError::into_inner);
-            let Some(next) = all.get(n).cloned() else { return };
-            drop(all);
-            next();
-            n += 1;
-        }
     }
 
     /// Has the families whose names are wanted, as samples have them, count from 0 again,

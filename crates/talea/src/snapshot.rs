@@ -103,12 +103,12 @@ impl Snapshot {
     pub(crate) fn take(
         &mut self,
         wants: impl Fn(&str) -> bool,
-        copy: impl FnOnce(&mut talea_region::Snapshot, &dyn Fn(&[u8]) -> bool),
+        copy: impl FnOnce(&mut talea_region::Snapshot, &dyn Fn(&FamilyCopy) -> bool),
     ) {
         self.refill(&wants, |raw| {
             // The quantiles of a histogram have a name of their own.
             let wants_it = |name: &str| wants(name) || wants(&names::recent(name));
-            copy(raw, &|name| std::str::from_utf8(name).is_ok_and(wants_it));
+            copy(raw, &|family| std::str::from_utf8(&family.name).is_ok_and(wants_it));
             if wants(told::DROPPED) {
                 told::dropped(raw);
             }

@@ -207,7 +207,7 @@ impl Inner {
             Some(Ok(region)) if region.is_current() => true,
             before => {
                 let known = before.and_then(|found| found.as_ref().err());
-                let found = Region::open(source.clone(), &self.owners);
+                let found = Region::open(&source, &self.owners);
                 let found = found.map(Arc::new).map_err(|error| error.to_string());
                 match &found {
                     Ok(_) => log(&format!("{name}: {source} is served")),

@@ -6,8 +6,9 @@ use anyhow::{Result, bail};
 use talea::Snapshot;
 
 use super::routes::routes;
-use super::{Agent, Sources};
+use super::{Agent, Sources, connections};
 use crate::arguments::ServeArguments;
+use crate::front::{Front, Limits};
 use crate::stop::{Ending, Stop};
 
 /// How often regions are looked for where nobody scrapes.
@@ -32,15 +33,13 @@ pub async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending> {
     let owners = arguments.owner.into_iter().map(|owner| owner.0).collect::<Vec<u32>>();
     let owners = if owners.is_empty() { vec![rustix::process::geteuid().as_raw()] } else { owners };
     let agent = Agent::new(sources, owners, label)?;
-    let _ = web_config;
-    let listener = tokio::net::TcpListener::bind(listen).await?;
-    eprintln!("talea serve: listening on http://{}", listener.local_addr()?);
+    let front = Front::bind(listen, Limits::default(), web_config.as_deref()).await?;
+    connections::register(agent.registry(), &front.told())?;
+    let scheme = if front.is_encrypted() { "https" } else { "http" };
+    eprintln!("talea serve: listening on {scheme}://{}/metrics", front.local_addr());
     tokio::spawn(keep_up(agent.clone()));
     let at_once = usize::try_from(arguments.at_once).unwrap_or(usize::MAX);
-    let mut stop = stop;
-    axum::serve(listener, routes(&agent, at_once))
-        .with_graceful_shutdown(async move { stop.requested().await })
-        .await?;
+    front.serve(routes(&agent, at_once), stop).await;
     Ok(Ending::Clean)
 }
 

@@ -11,7 +11,11 @@
 //! | `talea_agent_scrape_duration_seconds` | time to the last byte of a scrape that is complete |
 //! | `talea_agent_scrape_bytes_total` | bytes of bodies of scrapes, as they were sent |
 //! | `talea_agent_connections` | connections that are open |
-//! | `talea_agent_connections_total` | by `outcome`: connections that were accepted, or ended by the agent and why |
+//! | `talea_agent_connections_accepted_total` | connections that were accepted |
+//! | `talea_agent_connections_ended_total` | by `reason`: connections that the agent ended: `handshake`, `head`, `idle`, `unread`, `room` or `refused` |
+//! | `talea_agent_accept_errors_total` | how often the system gave no connection, as for want of descriptors |
+//! | `talea_agent_unauthorized_requests_total` | requests without the right user and password |
+//! | `talea_agent_web_config_errors_total` | changes of the web configuration that could not be taken |
 
 use talea::{Counter, Family, Gauge, Histogram, LabelValue, Labels, Metrics, Seconds};
 
