@@ -284,7 +284,7 @@ fn any_word_may_be_wrong_and_a_snapshot_still_ends() {
 fn a_series_is_not_given_what_another_had_that_went_while_the_region_was_read() {
     for storage in [Storage::Striped, Storage::Single] {
         let shm = Shm::new("went");
-        let region = Region::open(&shm.file(), Config::with_len(4 << 20)).unwrap().region;
+        let region = Region::open(shm.file(), Config::with_len(4 << 20)).unwrap().region;
         let spec = FamilySpec { name: b"f", storage, idle_minutes: 1, ..FamilySpec::default() };
         let family = region.family(spec).unwrap().family;
         family.series(b"gone").unwrap().at(0).add(5);
@@ -297,7 +297,7 @@ fn a_series_is_not_given_what_another_had_that_went_while_the_region_was_read() 
             true
         };
         let mut snapshot = Snapshot::default();
-        Reader::open(&shm.file()).unwrap().snapshot_into(&mut snapshot, &become_another).unwrap();
+        Reader::open(shm.file()).unwrap().snapshot_into(&mut snapshot, &become_another).unwrap();
 
         assert_eq!(region.usage().records.taken, records, "the record is the same");
         let all = snapshot.families().iter().flat_map(|family| snapshot.series(family));
