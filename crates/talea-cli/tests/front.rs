@@ -115,7 +115,7 @@ async fn a_head_that_comes_byte_by_byte_is_ended() {
             sleep(MOMENT).await;
         }
         assert!(began.elapsed() >= SHORT, "{times}: ended early, {:?}", began.elapsed());
-        assert!(began.elapsed() < SHORT * 5, "{times}: {:?}", began.elapsed());
+        assert!(began.elapsed() < SHORT * 10, "{times}: {:?}", began.elapsed());
         times += 1;
         front.ended(Reason::Head, times).await;
     }
