@@ -46,7 +46,9 @@ impl Answers {
         let request = request.map(|_| Body::empty());
         // Those of now, not those of when it was connected.
         let rules = self.web.current();
-        let mut response = if rules.admits(request.headers()).await {
+        let mut response = if !rules.keeps_pace() {
+            (StatusCode::TOO_MANY_REQUESTS, "Too Many Requests\n").into_response()
+        } else if rules.admits(request.headers()).await {
             answering.admitted();
             let Ok(response) = self.app.clone().call(request).await;
             response

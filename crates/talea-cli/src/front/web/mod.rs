@@ -1,67 +1,138 @@
-//! What the web configuration says.
+//! The web configuration: TLS, passwords, headers and pace, in the format that Prometheus and its
+//! exporters share.
+//!
+//! [`Web`] stands for the file; what it says at a moment is [`Rules`]. The file and those that it
+//! names are looked at again while the agent runs, so that a certificate or a password can be
+//! changed without a restart. Nothing becomes weaker by accident: a file that is bad changes
+//! nothing, and neither does one that has lost its TLS, its passwords or what clients are checked
+//! by, as one that met a full disk may have.
 
-use std::path::Path;
-use std::sync::Arc;
+mod clients;
+mod file;
+mod guesses;
+mod headers;
+mod pace;
+mod passwords;
+mod rules;
+mod sources;
+mod tls;
 
-use axum::http::HeaderMap;
-use tokio_rustls::TlsAcceptor;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
-/// A web configuration.
-#[derive(Debug, Default)]
-pub struct Web;
+use anyhow::{Context, Result};
 
-/// What it says at a moment.
-#[derive(Debug, Default)]
-pub struct Rules(HeaderMap);
+use self::guesses::Guesses;
+pub use self::rules::Rules;
+use self::sources::{Sources, State};
+
+/// How long the files are taken to be as they were.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// A web configuration that follows its file.
+pub struct Web {
+    rules: RwLock<Arc<Rules>>,
+    bad_reloads: AtomicU64,
+    followed: Option<Followed>,
+}
+
+struct Followed {
+    path: PathBuf,
+    guesses: Arc<Guesses>,
+    looked: Mutex<Looked>,
+}
+
+/// What was found when the files were last looked at.
+struct Looked {
+    at: Instant,
+    sources: Sources,
+}
 
 impl Web {
-    /// What a file says.
+    /// What a file says, now and when it changes.
     ///
     /// # Errors
-    /// Always, so far.
-    pub fn open(path: &Path) -> anyhow::Result<Self> {
-        anyhow::bail!("the web configuration {} cannot be used", path.display())
+    /// When the file, or one that it names, cannot be read, or says what cannot be done.
+    pub fn open(path: &Path) -> Result<Self> {
+        let guesses = Arc::new(Guesses::default());
+        let mut sources = Sources::default();
+        let rules =
+            Rules::read(path, &mut sources, &guesses).with_context(|| cannot_be_used(path))?;
+        let looked = Mutex::new(Looked { at: Instant::now(), sources });
+        Ok(Self::with(rules, Some(Followed { path: path.to_owned(), guesses, looked })))
     }
 
     /// No TLS and no passwords, and HTTP/2 for those who speak it.
     pub fn nothing() -> Self {
-        Self
+        Self::with(Rules::default(), None)
     }
 
-    /// What holds at this moment.
+    fn with(rules: Rules, followed: Option<Followed>) -> Self {
+        Self { rules: RwLock::new(Arc::new(rules)), bad_reloads: AtomicU64::new(0), followed }
+    }
+
+    /// What holds at this moment: to be asked for each connection, and again for each request, so
+    /// that a password that was changed is changed for connections that are open too.
+    ///
+    /// Looks at the files where the last look is a second ago, which takes as long as to read
+    /// them. A bad change is told on standard error, once, and what was in force stays.
     pub fn current(&self) -> Arc<Rules> {
-        Arc::default()
+        if let Some(followed) = &self.followed {
+            // Whoever comes while another looks goes on with what is in force.
+            if let Ok(mut looked) = followed.looked.try_lock() {
+                if looked.at.elapsed() >= LOOK_EVERY {
+                    looked.at = Instant::now();
+                    self.look(followed, &mut looked.sources);
+                }
+            }
+        }
+        self.in_force()
     }
 
-    /// How many changes were not taken.
+    /// How many changes were not taken, since they were bad.
     pub fn bad_reloads(&self) -> u64 {
-        0
+        self.bad_reloads.load(Ordering::Relaxed)
+    }
+
+    fn look(&self, followed: &Followed, sources: &mut Sources) {
+        if sources.state() != State::Changed {
+            return;
+        }
+        let mut found = Sources::default();
+        let rules = Rules::read(&followed.path, &mut found, &followed.guesses);
+        *sources = found;
+        let rules = rules
+            .and_then(|rules| rules.instead_of(&self.in_force()))
+            .with_context(|| cannot_be_used(&followed.path));
+        match rules {
+            Ok(rules) => {
+                *self.rules.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(rules);
+            }
+            Err(error) => {
+                self.bad_reloads.fetch_add(1, Ordering::Relaxed);
+                eprintln!("{error:#}; what was in force before stays so");
+            }
+        }
+    }
+
+    fn in_force(&self) -> Arc<Rules> {
+        self.rules.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl Rules {
-    /// How connections are encrypted, if they are.
-    pub fn tls(&self) -> Option<TlsAcceptor> {
-        None
-    }
-
-    /// Whether HTTP/2 is spoken.
-    pub fn http2(&self) -> bool {
-        true
-    }
-
-    /// What each answer says.
-    pub fn headers(&self) -> &HeaderMap {
-        &self.0
-    }
-
-    /// Whether a request is let in.
-    pub async fn admits(&self, _headers: &HeaderMap) -> bool {
-        true
-    }
-
-    /// Whether anybody needs a password.
-    pub fn asks_for_passwords(&self) -> bool {
-        false
+impl fmt::Debug for Web {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.followed.as_ref().map(|followed| &followed.path);
+        f.debug_struct("Web").field("path", &path).finish_non_exhaustive()
     }
 }
+
+fn cannot_be_used(path: &Path) -> String {
+    format!("the web configuration {} cannot be used", path.display())
+}
+
+#[cfg(test)]
+mod tests;

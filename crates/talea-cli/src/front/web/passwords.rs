@@ -1,0 +1,147 @@
+//! Names and passwords: basic authentication.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Result, anyhow, bail};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use bcrypt::HashParts;
+use hyper::header::{AUTHORIZATION, HeaderMap};
+use ring::hmac;
+use ring::rand::SystemRandom;
+
+use super::guesses::{Guesses, Turn};
+
+/// From what bcrypt takes at least to what takes some ten seconds; each more doubles it.
+const COSTS: std::ops::RangeInclusive<u32> = 4..=18;
+
+/// Who is let in, by name.
+pub(super) struct Passwords {
+    users: HashMap<Vec<u8>, Arc<User>>,
+    /// The same, to take one by number.
+    all: Vec<Arc<User>>,
+    /// Random, so that what is remembered helps nobody who reads it.
+    key: hmac::Key,
+    guesses: Arc<Guesses>,
+}
+
+struct User {
+    /// By bcrypt.
+    hash: String,
+    /// The password that was right last, under the random key: to compare with the hash takes as
+    /// long as many a scrape.
+    right: Mutex<Option<hmac::Tag>>,
+}
+
+impl Passwords {
+    /// Of names and hashes.
+    pub(super) fn new(users: BTreeMap<String, String>, guesses: Arc<Guesses>) -> Result<Self> {
+        let key = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new())
+            .map_err(|_| anyhow!("the system has no random numbers"))?;
+        let mut by_name = HashMap::new();
+        for (name, hash) in users {
+            check(&name, &hash)?;
+            by_name.insert(name.into_bytes(), Arc::new(User { hash, right: Mutex::new(None) }));
+        }
+        let all = by_name.values().cloned().collect();
+        Ok(Self { users: by_name, all, key, guesses })
+    }
+
+    /// Whether the headers have a name and its password.
+    pub(super) async fn admit(&self, headers: &HeaderMap) -> bool {
+        let Some((name, password)) = given(headers) else {
+            return false;
+        };
+        let user = self.users.get(&name);
+        let remembered = || user.is_some_and(|user| user.remembers(&self.key, &password));
+        if remembered() {
+            return true;
+        }
+        let Some(turn) = self.guesses.turn().await else {
+            return false;
+        };
+        // Another may have had the same right while this one waited.
+        if remembered() {
+            return true;
+        }
+        match user {
+            Some(user) => self.compare(turn, user, password).await,
+            None => {
+                // Takes as long as somebody's password, the same one's for the same name, so that
+                // the time does not tell which names there are.
+                self.compare(turn, self.somebody(&name), password).await;
+                false
+            }
+        }
+    }
+
+    /// On a thread of its own, to the end even if nobody waits for the answer any more.
+    async fn compare(&self, turn: Turn, user: &Arc<User>, password: Vec<u8>) -> bool {
+        let (user, key) = (user.clone(), self.key.clone());
+        let compared = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            let right = bcrypt::verify(&password, &user.hash).unwrap_or(false);
+            if right {
+                user.remember(&key, &password);
+            }
+            right
+        });
+        compared.await.unwrap_or(false)
+    }
+
+    fn somebody(&self, name: &[u8]) -> &Arc<User> {
+        let tag = hmac::sign(&self.key, name);
+        let number = tag
+            .as_ref()
+            .iter()
+            .fold(0, |sum, byte| (sum * 256 + usize::from(*byte)) % self.all.len());
+        &self.all[number]
+    }
+}
+
+impl User {
+    /// In a time that does not tell how much of it is right.
+    fn remembers(&self, key: &hmac::Key, password: &[u8]) -> bool {
+        let right = *self.right.lock().unwrap_or_else(PoisonError::into_inner);
+        right.is_some_and(|right| hmac::verify(key, password, right.as_ref()).is_ok())
+    }
+
+    fn remember(&self, key: &hmac::Key, password: &[u8]) {
+        let tag = hmac::sign(key, password);
+        *self.right.lock().unwrap_or_else(PoisonError::into_inner) = Some(tag);
+    }
+}
+
+fn check(name: &str, hash: &str) -> Result<()> {
+    if name.contains(':') {
+        bail!("the name {name:?} has a colon, which ends a name");
+    }
+    // The error does not show the hash: it may be a password that was not hashed.
+    let parts: HashParts = hash.parse().map_err(|_| {
+        anyhow!("what {name} has is no bcrypt hash, expected one such as htpasswd -nB makes")
+    })?;
+    if !COSTS.contains(&parts.get_cost()) {
+        bail!(
+            "the hash of {name} has the cost {}, expected {} to {}",
+            parts.get_cost(),
+            COSTS.start(),
+            COSTS.end()
+        );
+    }
+    Ok(())
+}
+
+/// The name and the password that are given.
+fn given(headers: &HeaderMap) -> Option<(Vec<u8>, Vec<u8>)> {
+    let value = headers.get(AUTHORIZATION)?.as_bytes();
+    let (scheme, encoded) = value.split_at_checked(6)?;
+    if !scheme.eq_ignore_ascii_case(b"Basic ") {
+        return None;
+    }
+    let mut name = BASE64_STANDARD.decode(encoded).ok()?;
+    let colon = name.iter().position(|byte| *byte == b':')?;
+    let password = name.split_off(colon + 1);
+    name.pop();
+    Some((name, password))
+}

@@ -1,0 +1,135 @@
+//! What a web configuration comes to: all that is needed to serve by it.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use hyper::header::HeaderMap;
+use tokio_rustls::TlsAcceptor;
+
+use super::file::{TlsSection, WebFile};
+use super::guesses::Guesses;
+use super::pace::Pace;
+use super::passwords::Passwords;
+use super::sources::Sources;
+use super::{headers, tls};
+
+/// What a web configuration says at one moment.
+pub struct Rules {
+    tls: Option<TlsAcceptor>,
+    checks_clients: bool,
+    http2: bool,
+    headers: HeaderMap,
+    pace: Option<Pace>,
+    passwords: Option<Passwords>,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            tls: None,
+            checks_clients: false,
+            http2: true,
+            headers: HeaderMap::new(),
+            pace: None,
+            passwords: None,
+        }
+    }
+}
+
+impl Rules {
+    pub(super) fn read(path: &Path, sources: &mut Sources, guesses: &Arc<Guesses>) -> Result<Self> {
+        let file = WebFile::parse(&sources.read(path)?)?;
+        let pace = file.rate_limit.unwrap_or_default();
+        let pace = Pace::new(&pace).context("rate_limit")?;
+        let http = file.http_server_config.unwrap_or_default();
+        let http2 = http.http2.unwrap_or(true);
+        let headers = headers::from(http.headers.unwrap_or_default())
+            .context("http_server_config: headers")?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        // A section with nothing in it asks for nothing.
+        let section = file.tls_server_config.filter(|section| *section != Default::default());
+        let checks_clients = section.as_ref().is_some_and(TlsSection::checks_clients);
+        let tls = section.map(|section| {
+            tls::acceptor(&section, folder, sources, http2).context("tls_server_config")
+        });
+        let users = file.basic_auth_users.filter(|users| !users.is_empty());
+        let passwords =
+            users.map(|users| Passwords::new(users, guesses.clone()).context("basic_auth_users"));
+        Ok(Self {
+            tls: tls.transpose()?,
+            checks_clients,
+            http2,
+            headers,
+            pace,
+            passwords: passwords.transpose()?,
+        })
+    }
+
+    /// These, unless they would have the agent open where it was closed.
+    pub(super) fn instead_of(self, before: &Self) -> Result<Self> {
+        for (what, had, has) in [
+            ("tls_server_config", before.tls.is_some(), self.tls.is_some()),
+            ("client_auth_type", before.checks_clients, self.checks_clients),
+            ("basic_auth_users", before.passwords.is_some(), self.passwords.is_some()),
+        ] {
+            if had && !has {
+                bail!("it has no {what} any more; to serve without, start again");
+            }
+        }
+        Ok(self)
+    }
+
+    /// What TLS connections are accepted with; none where connections are plain.
+    ///
+    /// It offers HTTP/2 and HTTP/1.1, or the latter alone where [`Rules::http2`] is off.
+    pub fn tls(&self) -> Option<TlsAcceptor> {
+        self.tls.clone()
+    }
+
+    /// Whether HTTP/2 is spoken.
+    pub fn http2(&self) -> bool {
+        self.http2
+    }
+
+    /// What each response has among its headers.
+    pub fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
+    /// Whether a request that comes now is in time, by a limit that is one for all clients.
+    pub fn keeps_pace(&self) -> bool {
+        self.pace.as_ref().is_none_or(|pace| pace.keeps(Instant::now()))
+    }
+
+    /// Whether somebody who sends a request with these headers is let in: by a name and a password
+    /// in `Authorization`, or because nobody needs any.
+    ///
+    /// A password that was not seen before takes a while, on another thread. Where too many wait
+    /// for that, it is refused at once.
+    pub async fn admits(&self, headers: &HeaderMap) -> bool {
+        match &self.passwords {
+            None => true,
+            Some(passwords) => passwords.admit(headers).await,
+        }
+    }
+
+    /// Whether anybody needs a password.
+    pub fn asks_for_passwords(&self) -> bool {
+        self.passwords.is_some()
+    }
+}
+
+/// Without what is secret.
+impl fmt::Debug for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rules")
+            .field("tls", &self.tls.is_some())
+            .field("http2", &self.http2)
+            .field("headers", &self.headers)
+            .field("passwords", &self.passwords.is_some())
+            .finish()
+    }
+}

@@ -1,0 +1,538 @@
+//! Claims about files: what they come to, what is told about bad ones, and what changes do.
+
+use std::fs::{self, File};
+use std::sync::LazyLock;
+use std::time::SystemTime;
+
+use hyper::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use rcgen::{CertifiedKey, generate_simple_self_signed};
+use tempfile::{TempDir, tempdir};
+
+use super::*;
+
+/// Of "right", as cheap as it can be.
+static HASH: LazyLock<String> = LazyLock::new(|| bcrypt::hash("right", 4).unwrap());
+
+/// A folder with a certificate, its key, another key, and no web configuration yet.
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        let folder = Self(tempdir().unwrap());
+        let [one, other] = [(), ()].map(|()| generate_simple_self_signed(["localhost".to_owned()]));
+        let CertifiedKey { cert, signing_key } = one.unwrap();
+        folder.write("cert.pem", &cert.pem());
+        folder.write("key.pem", &signing_key.serialize_pem());
+        folder.write("other.key.pem", &other.unwrap().signing_key.serialize_pem());
+        folder
+    }
+
+    /// As if it had been written a while ago.
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::write(&path, text).unwrap();
+        let file = File::options().write(true).open(path).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(60)).unwrap();
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn open(&self, text: &str) -> Result<Web> {
+        self.write("web.yml", text);
+        Web::open(&self.path("web.yml"))
+    }
+
+    fn rules(&self, text: &str) -> Arc<Rules> {
+        self.open(text).unwrap_or_else(|error| panic!("{text}\n{error:#}")).current()
+    }
+
+    /// With a certificate, and what else the section for TLS has.
+    fn with_tls(more: &str) -> String {
+        format!("tls_server_config: {{cert_file: cert.pem, key_file: key.pem, {more}}}")
+    }
+
+    /// What is told about a file, without what stands before all of it.
+    fn told(&self, text: &str) -> String {
+        let error = self.open(text).expect_err(text);
+        let told = format!("{error:#}");
+        let path = self.path("web.yml");
+        let before = format!("the web configuration {} cannot be used: ", path.display());
+        let rest = told.strip_prefix(&before).unwrap_or_else(|| panic!("{told}"));
+        rest.replace(&format!("{}/", self.0.path().display()), "")
+    }
+}
+
+fn basic(name_and_password: impl AsRef<[u8]>) -> HeaderMap {
+    use base64::Engine;
+    let encoded = base64::prelude::BASE64_STANDARD.encode(name_and_password);
+    authorization(&format!("Basic {encoded}"))
+}
+
+fn authorization(value: &str) -> HeaderMap {
+    HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_str(value).unwrap())])
+}
+
+/// Looks now, whenever the last look was.
+fn look(web: &Web) -> Arc<Rules> {
+    let followed = web.followed.as_ref().unwrap();
+    web.look(followed, &mut followed.looked.lock().unwrap().sources);
+    web.current()
+}
+
+#[test]
+fn what_says_nothing_asks_for_nothing() {
+    let folder = Folder::new();
+    let empty = "tls_server_config:\nhttp_server_config:\nbasic_auth_users:\nrate_limit:\n";
+    for text in ["", "# nothing\n", "{}", empty, "tls_server_config: {}\nbasic_auth_users: {}\n"] {
+        let rules = folder.rules(text);
+        assert!(rules.tls().is_none() && !rules.asks_for_passwords(), "{text}");
+        assert!(rules.http2() && rules.headers().is_empty(), "{text}");
+    }
+    assert!(Web::nothing().current().http2());
+}
+
+#[test]
+fn all_that_can_be_done_is_taken() {
+    let folder = Folder::new();
+    folder.write("ca.pem", &fs::read_to_string(folder.path("cert.pem")).unwrap());
+    for more in [
+        "",
+        "client_auth_type: NoClientCert",
+        "client_auth_type: ''",
+        "client_auth_type: VerifyClientCertIfGiven, client_ca_file: ca.pem",
+        "client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem, \
+         client_allowed_sans: [scraper.local, '127.0.0.1', 'spiffe://a@b/c']",
+        "min_version: TLS12, max_version: TLS12",
+        "min_version: TLS13, prefer_server_cipher_suites: false",
+        "cipher_suites: [TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, TLS_AES_128_GCM_SHA256]",
+        "cipher_suites: [TLS_CHACHA20_POLY1305_SHA256]",
+        "cipher_suites: [], curve_preferences: []",
+        "curve_preferences: [CurveP384, CurveP256, X25519]",
+    ] {
+        assert!(folder.rules(&Folder::with_tls(more)).tls().is_some(), "{more}");
+    }
+    for text in [
+        "rate_limit: {interval: 0s, burst: 20}",
+        "rate_limit: {interval: 0, burst: 20}",
+        "rate_limit: {burst: 20}",
+    ] {
+        let rules = folder.rules(text);
+        assert!((0..100).all(|_| rules.keeps_pace()), "{text}");
+    }
+    assert!(!folder.rules("http_server_config: {http2: false}").http2());
+}
+
+#[test]
+fn a_certificate_may_stand_in_the_file_itself() {
+    let folder = Folder::new();
+    let indented = |name: &str| {
+        let text = fs::read_to_string(folder.path(name)).unwrap();
+        text.lines().map(|line| format!("    {line}\n")).collect::<String>()
+    };
+    let (cert, key) = (indented("cert.pem"), indented("key.pem"));
+    let text = format!("tls_server_config:\n  cert: |\n{cert}  key: |\n{key}");
+    assert!(folder.rules(&text).tls().is_some());
+    let both = format!("{text}  cert_file: cert.pem\n");
+    assert_eq!(
+        folder.told(&both),
+        "tls_server_config: found both cert and cert_file, expected one"
+    );
+}
+
+#[test]
+fn suites_and_versions_narrow_each_other() {
+    let folder = Folder::new();
+    let told = |more: &str| folder.told(&Folder::with_tls(more));
+    assert_eq!(
+        told("max_version: TLS12, cipher_suites: [TLS_AES_128_GCM_SHA256]"),
+        "tls_server_config: cipher_suites has none for the versions from min_version to max_version"
+    );
+    assert_eq!(
+        told("min_version: TLS13, max_version: TLS12"),
+        "tls_server_config: min_version is above max_version, expected it below or the same"
+    );
+}
+
+#[test]
+fn what_cannot_be_done_with_tls_is_told_with_what_can() {
+    let folder = Folder::new();
+    folder.write("ca.pem", &fs::read_to_string(folder.path("cert.pem")).unwrap());
+    let suites = "TLS_AES_256_GCM_SHA384, TLS_AES_128_GCM_SHA256, TLS_CHACHA20_POLY1305_SHA256, \
+                  TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, \
+                  TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, \
+                  TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, \
+                  TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, \
+                  TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256";
+    let policies = "NoClientCert, VerifyClientCertIfGiven and RequireAndVerifyClientCert are";
+    for (more, expected) in [
+        ("min_version: TLS10", "min_version is TLS10, which is not supported; TLS12 and TLS13 are"),
+        ("max_version: TLS11", "max_version is TLS11, which is not supported; TLS12 and TLS13 are"),
+        (
+            "cipher_suites: [TLS_RSA_WITH_AES_128_CBC_SHA]",
+            &format!(
+                "cipher_suites has TLS_RSA_WITH_AES_128_CBC_SHA, which is not supported; these \
+                 are: {suites}"
+            ),
+        ),
+        (
+            "curve_preferences: [CurveP521]",
+            "curve_preferences has CurveP521, which is not supported; these are: X25519, \
+             CurveP256, CurveP384",
+        ),
+        (
+            "client_auth_type: RequestClientCert",
+            &format!("client_auth_type is RequestClientCert, which is not supported; {policies}"),
+        ),
+        (
+            "client_auth_type: RequireAnyClientCert",
+            &format!(
+                "client_auth_type is RequireAnyClientCert, which is not supported; {policies}"
+            ),
+        ),
+        (
+            "client_auth_type: RequireAndVerifyClientCert",
+            "client_auth_type is RequireAndVerifyClientCert, which needs client_ca_file or \
+             client_ca",
+        ),
+        (
+            "client_ca_file: ca.pem",
+            "found certificates for clients, which need client_auth_type to be \
+             VerifyClientCertIfGiven or RequireAndVerifyClientCert",
+        ),
+        (
+            "client_auth_type: VerifyClientCertIfGiven, client_ca_file: ca.pem, \
+             client_allowed_sans: [a]",
+            "found client_allowed_sans, which needs client_auth_type to be \
+             RequireAndVerifyClientCert",
+        ),
+        (
+            "client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem, \
+             client_allowed_sans: []",
+            "client_allowed_sans is empty, which would let nobody in; leave it out or name some",
+        ),
+        (
+            "client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem, \
+             client_allowed_sans: [alice@example.org]",
+            "client_allowed_sans has the e-mail address alice@example.org, which is not \
+             supported; hosts, IP addresses and URIs are",
+        ),
+    ] {
+        assert_eq!(
+            folder.told(&Folder::with_tls(more)),
+            format!("tls_server_config: {expected}"),
+            "{more}"
+        );
+    }
+}
+
+#[test]
+fn certificates_and_keys_that_cannot_be_used_are_told_by_name() {
+    let folder = Folder::new();
+    folder.write("empty.pem", "");
+    folder.write("torn.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n");
+    folder.write("wild.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
+    folder.write(
+        "locked.pem",
+        "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n",
+    );
+    for (section, expected) in [
+        (
+            "cert_file: cert.pem",
+            "found no key_file or key, expected one: the server needs both cert and key",
+        ),
+        (
+            "key_file: key.pem",
+            "found no cert_file or cert, expected one: the server needs both cert and key",
+        ),
+        (
+            "min_version: TLS13",
+            "found no cert_file or cert, expected one: the server needs both cert and key",
+        ),
+        (
+            "cert_file: none.pem, key_file: key.pem",
+            "cert_file: none.pem cannot be read: No such file or directory (os error 2)",
+        ),
+        (
+            "cert_file: cert.pem, key_file: none.pem",
+            "key_file: none.pem cannot be read: No such file or directory (os error 2)",
+        ),
+        (
+            "cert_file: cert.pem, key_file: key.pem, client_ca_file: none.pem",
+            "client_ca_file: none.pem cannot be read: No such file or directory (os error 2)",
+        ),
+        (
+            "cert_file: empty.pem, key_file: key.pem",
+            "cert_file empty.pem has no certificate, expected at least one in PEM",
+        ),
+        (
+            "cert_file: torn.pem, key_file: key.pem",
+            "cert_file torn.pem cannot be read as PEM: a section does not end",
+        ),
+        ("cert_file: wild.pem, key_file: key.pem", "the certificate or its key cannot be used: "),
+        (
+            "cert_file: cert.pem, key_file: cert.pem",
+            "key_file cert.pem has no private key, expected one in PEM that is not encrypted",
+        ),
+        (
+            "cert_file: cert.pem, key_file: locked.pem",
+            "key_file locked.pem has no private key, expected one in PEM that is not encrypted",
+        ),
+        (
+            "cert_file: cert.pem, key_file: other.key.pem",
+            "the key is not that of the certificate, expected a pair",
+        ),
+    ] {
+        let told = folder.told(&format!("tls_server_config: {{{section}}}"));
+        assert!(told.starts_with(&format!("tls_server_config: {expected}")), "{section}\n{told}");
+    }
+}
+
+#[test]
+fn a_file_that_is_none_is_told() {
+    let folder = Folder::new();
+    let allowed = "Content-Security-Policy, Strict-Transport-Security, X-Content-Type-Options, \
+                   X-Frame-Options, X-XSS-Protection";
+    for (text, expected) in [
+        ("tls: {}", "unknown field `tls`, expected one of `tls_server_config`".to_owned()),
+        (
+            "tls_server_config: {certfile: a}",
+            "tls_server_config: unknown field `certfile`".to_owned(),
+        ),
+        ("http_server_config: {http3: true}", "http_server_config: unknown field `http3`".into()),
+        ("http_server_config: {http2: maybe}", "http_server_config.http2: invalid type".into()),
+        ("basic_auth_users: [alice]", "basic_auth_users: invalid type: sequence".into()),
+        (
+            "basic_auth_users: {a: b}\nbasic_auth_users: {c: d}",
+            "duplicate field `basic_auth_users`".into(),
+        ),
+        ("tls_server_config: 'a", "found unexpected end of stream".into()),
+        (
+            "tls_server_config: [a]",
+            "tls_server_config: invalid type: sequence, expected fields by their names".into(),
+        ),
+        ("rate_limit: {interval: soon, burst: 2}", "rate_limit: interval is soon, expected".into()),
+        ("rate_limit: {interval: true}", "rate_limit: expected a duration such as 1s".into()),
+        ("rate_limit: {interval: 2days, burst: 2}", "rate_limit: interval is more than".into()),
+        (
+            "rate_limit: {interval: 1s}",
+            "rate_limit: found no burst, expected 1 at least: nobody would be let in".into(),
+        ),
+        (
+            "http_server_config: {headers: {Server: mine}}",
+            format!("http_server_config: headers: Server cannot be set, expected one of {allowed}"),
+        ),
+        (
+            "http_server_config: {headers: {X-Frame-Options: allow}}",
+            "http_server_config: headers: X-Frame-Options is \"allow\", expected deny or \
+             sameorigin"
+                .into(),
+        ),
+        (
+            "http_server_config: {headers: {X-XSS-Protection: \"a\\nb\"}}",
+            "http_server_config: headers: X-XSS-Protection is \"a\\nb\", expected visible \
+             characters"
+                .into(),
+        ),
+    ] {
+        let told = folder.told(text);
+        assert!(told.starts_with(&expected), "{text}\n{told}");
+    }
+    fs::write(folder.path("web.yml"), b"\xFF").unwrap();
+    let told = format!("{:#}", Web::open(&folder.path("web.yml")).unwrap_err());
+    assert!(told.contains("it is not UTF-8, expected YAML"), "{told}");
+    let told = format!("{:#}", Web::open(&folder.path("none.yml")).unwrap_err());
+    assert!(told.ends_with("none.yml cannot be read: No such file or directory (os error 2)"));
+}
+
+#[test]
+fn what_is_no_hash_is_told_without_being_shown() {
+    let folder = Folder::new();
+    let no_hash = "basic_auth_users: what alice has is no bcrypt hash, expected one such as \
+                   htpasswd -nB makes";
+    assert_eq!(folder.told("basic_auth_users: {alice: secret}"), no_hash);
+    let sha = format!("basic_auth_users: {{alice: '{{SHA}}{}'}}", "A".repeat(55));
+    assert_eq!(folder.told(&sha), no_hash);
+    let costly = HASH.replacen("$04$", "$31$", 1);
+    assert_eq!(
+        folder.told(&format!("basic_auth_users: {{alice: {costly}}}")),
+        "basic_auth_users: the hash of alice has the cost 31, expected 4 to 18"
+    );
+    assert_eq!(
+        folder.told(&format!("basic_auth_users: {{'a:b': {}}}", *HASH)),
+        "basic_auth_users: the name \"a:b\" has a colon, which ends a name"
+    );
+}
+
+#[test]
+fn headers_are_those_of_the_file_and_blank_ones_are_not_set() {
+    let folder = Folder::new();
+    let rules = folder.rules(
+        "http_server_config:\n  headers:\n    X-Frame-Options: deny\n    \
+         X-Content-Type-Options: nosniff\n    Content-Security-Policy: default-src 'self'\n    \
+         X-XSS-Protection: ''\n    Strict-Transport-Security:\n",
+    );
+    let headers = rules.headers();
+    assert_eq!(headers.len(), 3);
+    assert_eq!(headers["x-frame-options"], "deny");
+    assert_eq!(headers["content-security-policy"], "default-src 'self'");
+}
+
+#[tokio::test]
+async fn a_name_with_its_password_is_let_in_and_nobody_else() {
+    let folder = Folder::new();
+    let other = bcrypt::hash("wrong", 5).unwrap();
+    let rules = folder.rules(&format!("basic_auth_users: {{alice: {}, bob: {other}}}", *HASH));
+    assert!(rules.asks_for_passwords());
+    // Twice: the second time it is remembered.
+    for _ in 0..2 {
+        assert!(rules.admits(&basic("alice:right")).await);
+        for bad in ["alice:wrong", "alice:", "alice", "carol:right", ":right", "", "bob:right"] {
+            assert!(!rules.admits(&basic(bad)).await, "{bad}");
+        }
+        assert!(rules.admits(&basic("bob:wrong")).await);
+    }
+    assert!(!rules.admits(&HeaderMap::new()).await);
+    let encoded = "YWxpY2U6cmlnaHQ=";
+    assert!(rules.admits(&authorization(&format!("basic {encoded}"))).await);
+    for bad in [
+        format!("Bearer {encoded}"),
+        format!("Basic{encoded}"),
+        format!("Basic  {encoded}"),
+        encoded.to_owned(),
+        "Basic".to_owned(),
+        "Basic ".to_owned(),
+        "Basic ****".to_owned(),
+    ] {
+        assert!(!rules.admits(&authorization(&bad)).await, "{bad}");
+    }
+    assert!(!rules.admits(&basic([b"alice:".as_slice(), &[0xFF; 12_000]].concat())).await);
+    assert!(Web::nothing().current().admits(&HeaderMap::new()).await);
+}
+
+#[tokio::test]
+async fn a_password_that_was_right_costs_nothing_the_next_time() {
+    let folder = Folder::new();
+    let hash = bcrypt::hash("right", 10).unwrap();
+    let rules = folder.rules(&format!("basic_auth_users: {{alice: {hash}}}"));
+    let began = Instant::now();
+    assert!(rules.admits(&basic("alice:right")).await);
+    let first = began.elapsed();
+    let began = Instant::now();
+    for _ in 0..100 {
+        assert!(rules.admits(&basic("alice:right")).await);
+    }
+    assert!(began.elapsed() < first, "{:?} for a hundred, {first:?} for one", began.elapsed());
+}
+
+/// Medians, since others use the machine too.
+#[tokio::test]
+async fn an_unknown_name_takes_as_long_as_a_wrong_password() {
+    let folder = Folder::new();
+    let hash = bcrypt::hash("right", 9).unwrap();
+    let rules = folder.rules(&format!("basic_auth_users: {{alice: {hash}}}"));
+    let mut times = [vec![], vec![]];
+    for _ in 0..11 {
+        for (name, times) in ["alice", "carol"].iter().zip(&mut times) {
+            let began = Instant::now();
+            assert!(!rules.admits(&basic(format!("{name}:wrong"))).await);
+            times.push(began.elapsed().as_secs_f64());
+        }
+    }
+    let [known, unknown] = times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[5]
+    });
+    assert!((0.5..2.0).contains(&(unknown / known)), "{unknown} s, {known} s");
+}
+
+#[tokio::test]
+async fn a_flood_of_guesses_is_refused_while_those_who_were_right_are_served() {
+    let folder = Folder::new();
+    let hash = bcrypt::hash("right", 10).unwrap();
+    let rules = folder.rules(&format!("basic_auth_users: {{alice: {hash}}}"));
+    assert!(rules.admits(&basic("alice:right")).await);
+    let mut flood = tokio::task::JoinSet::new();
+    for number in 0..1_000 {
+        let rules = rules.clone();
+        flood.spawn(async move { rules.admits(&basic(format!("alice:{number}"))).await });
+    }
+    // All but those who wait have their answer as soon as they were run.
+    for _ in 0..900 {
+        assert!(!flood.join_next().await.unwrap().unwrap());
+    }
+    let began = Instant::now();
+    assert!(rules.admits(&basic("alice:right")).await);
+    assert!(began.elapsed() < Duration::from_millis(100), "{:?}", began.elapsed());
+    assert!(flood.len() > 10, "guesses take their time");
+}
+
+#[tokio::test]
+async fn a_good_change_is_taken_and_a_bad_one_changes_nothing() {
+    let folder = Folder::new();
+    let users = |hash: &str| format!("basic_auth_users: {{alice: {hash}}}");
+    let web = folder.open(&users(&HASH)).unwrap();
+    assert!(web.current().admits(&basic("alice:right")).await);
+
+    folder.write("web.yml", &users(&bcrypt::hash("new", 4).unwrap()));
+    let rules = look(&web);
+    assert!(rules.admits(&basic("alice:new")).await && !rules.admits(&basic("alice:right")).await);
+
+    for bad in ["basic_auth_users: {alice: new}", "", "{}", "basic_auth_users: {}"] {
+        let before = web.bad_reloads();
+        folder.write("web.yml", bad);
+        for _ in 0..3 {
+            let rules = look(&web);
+            assert!(rules.admits(&basic("alice:new")).await, "{bad}");
+            assert!(!rules.admits(&HeaderMap::new()).await, "{bad}");
+        }
+        assert_eq!(web.bad_reloads(), before + 1, "told once: {bad}");
+    }
+
+    folder.write("web.yml", &users(&HASH));
+    assert!(look(&web).admits(&basic("alice:right")).await);
+    assert_eq!(web.bad_reloads(), 4);
+}
+
+#[test]
+fn a_changed_certificate_is_taken_with_its_key_only() {
+    let folder = Folder::new();
+    let web = folder.open(&Folder::with_tls("")).unwrap();
+    let config = |rules: Arc<Rules>| Arc::as_ptr(rules.tls().unwrap().config());
+    let first = config(web.current());
+    assert_eq!(config(look(&web)), first, "nothing has changed");
+
+    let CertifiedKey { cert, signing_key } =
+        generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    folder.write("cert.pem", &cert.pem());
+    assert_eq!(config(look(&web)), first);
+    assert_eq!(web.bad_reloads(), 1);
+    folder.write("key.pem", &signing_key.serialize_pem());
+    assert_ne!(config(look(&web)), first);
+
+    let second = config(web.current());
+    fs::remove_file(folder.path("key.pem")).unwrap();
+    assert_eq!(config(look(&web)), second);
+    folder.write("key.pem", &signing_key.serialize_pem());
+    assert_ne!(config(look(&web)), second);
+    for without in ["http_server_config: {http2: false}", ""] {
+        folder.write("web.yml", without);
+        assert!(look(&web).tls().is_some(), "TLS stays until a restart: {without}");
+    }
+    assert_eq!(web.bad_reloads(), 4);
+}
+
+#[test]
+fn clients_are_checked_until_a_restart() {
+    let folder = Folder::new();
+    folder.write("ca.pem", &fs::read_to_string(folder.path("cert.pem")).unwrap());
+    let clients = "client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem";
+    let web = folder.open(&Folder::with_tls(clients)).unwrap();
+    let before = web.current();
+    folder.write("web.yml", &Folder::with_tls(""));
+    assert!(Arc::ptr_eq(&before, &look(&web)));
+    folder.write("web.yml", &Folder::with_tls(&format!("{clients}, min_version: TLS13")));
+    assert!(!Arc::ptr_eq(&before, &look(&web)));
+    assert_eq!(web.bad_reloads(), 1);
+}

@@ -1,0 +1,172 @@
+//! A real Prometheus scrapes what a web configuration protects.
+
+#![cfg(unix)]
+
+mod secured;
+
+use std::fs::File;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use talea_cli::front::web::Web;
+use tempfile::TempDir;
+
+use crate::secured::{Folder, tls, users};
+
+/// One that runs; it ends when it is dropped.
+struct Prometheus {
+    child: Child,
+    url: String,
+    _data: TempDir,
+}
+
+impl Drop for Prometheus {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Prometheus {
+    fn start(configuration: &Path) -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let log = File::create(data.path().join("log")).unwrap();
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let child = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL", "prometheus", "--log.level=warn"])
+            .arg(format!("--config.file={}", configuration.display()))
+            .arg(format!("--storage.tsdb.path={}", data.path().join("data").display()))
+            .arg(format!("--web.listen-address={free}"))
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("setpriv runs prometheus; scripts/setup --test installs it");
+        Self { child, url: format!("http://{free}"), _data: data }
+    }
+
+    /// How its targets are, by job; nothing while it does not answer.
+    fn targets(&self, folder: &Folder) -> Vec<(String, String, String)> {
+        let answer = folder.get(&format!("{}/api/v1/targets", self.url));
+        let answer = serde_json::from_str::<Value>(&answer).unwrap_or_default();
+        let targets = answer["data"]["activeTargets"].as_array().cloned().unwrap_or_default();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let target = |target: &Value| {
+            (text(&target["labels"]["job"]), text(&target["health"]), text(&target["lastError"]))
+        };
+        targets.iter().map(target).collect()
+    }
+}
+
+#[test]
+fn it_scrapes_with_its_certificate_and_password_and_is_told_why_not_without() {
+    let folder = Folder::new();
+    folder.pair("a.pem", "a.key", &folder.authority.client(&[]));
+    let ask = "client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem";
+    let served = folder.serve(&(tls(ask) + &users(&[("alice", "right")])));
+    let trust = "ca_file: ca.pem, cert_file: a.pem, key_file: a.key";
+    let job = |name: &str, tls: &str, password: &str| {
+        format!(
+            "- {{job_name: {name}, scheme: https, tls_config: {{{tls}}}, basic_auth: {{username: \
+             alice, password: {password}}}, static_configs: [{{targets: ['{}']}}]}}\n",
+            served.address
+        )
+    };
+    folder.write(
+        "prometheus.yml",
+        &format!(
+            "global: {{scrape_interval: 500ms, scrape_timeout: 500ms}}\nscrape_configs:\n{}{}{}{}",
+            job("both", trust, "right"),
+            job("guesses", trust, "wrong"),
+            job("anonymous", "ca_file: ca.pem", "right"),
+            job("trusts-others", "cert_file: a.pem, key_file: a.key", "right"),
+        ),
+    );
+    let prometheus = Prometheus::start(&folder.path("prometheus.yml"));
+    let began = Instant::now();
+    let mut targets = Vec::new();
+    while targets.len() < 4 || targets.iter().any(|(_, health, _)| health == "unknown") {
+        assert!(began.elapsed() < Duration::from_secs(30), "{targets:?}");
+        thread::sleep(Duration::from_millis(100));
+        targets = prometheus.targets(&folder);
+    }
+    for (job, health, error) in targets {
+        let (expected, told) = match job.as_str() {
+            "both" => ("up", ""),
+            "guesses" => ("down", "401 Unauthorized"),
+            "anonymous" => ("down", "certificate"),
+            _ => ("down", "x509: certificate signed by unknown authority"),
+        };
+        assert!(health == expected && error.contains(told), "{job} is {health}: {error}");
+    }
+    let query = format!("{}/api/v1/query?query=answers_total", prometheus.url);
+    let found = serde_json::from_str::<Value>(&folder.get(&query)).unwrap();
+    let found = found["data"]["result"].as_array().unwrap();
+    assert!(found.len() == 1 && found[0]["value"][1] == "42", "{found:?}");
+}
+
+/// Whether `promtool` and a front take a file.
+fn verdicts(folder: &Folder, web: &str) -> (bool, bool) {
+    folder.write("web.yml", web);
+    let path = folder.path("web.yml");
+    let promtool = Command::new("promtool")
+        .args(["check", "web-config"])
+        .arg(&path)
+        .output()
+        .expect("promtool runs; scripts/setup --test installs it");
+    (promtool.status.success(), Web::open(&path).is_ok())
+}
+
+#[test]
+fn files_are_taken_that_prometheus_takes_unless_they_would_mean_less() {
+    let folder = Folder::new();
+    let ca = "client_ca_file: ca.pem, client_auth_type:";
+    let hash = bcrypt::hash("right", 4).unwrap();
+    let web = |text: &str| text.replace("HASH", &hash);
+    for good in [
+        String::new(),
+        tls(""),
+        tls(&format!("{ca} RequireAndVerifyClientCert")),
+        tls(&format!("{ca} VerifyClientCertIfGiven")),
+        tls("client_auth_type: NoClientCert"),
+        tls("min_version: TLS13, max_version: TLS13, prefer_server_cipher_suites: false"),
+        tls("cipher_suites: [TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, TLS_AES_128_GCM_SHA256]"),
+        tls("curve_preferences: [CurveP256, CurveP384, X25519]"),
+        web("basic_auth_users: {alice: HASH, bob: HASH}"),
+        web("basic_auth_users:\n  alice: HASH\nhttp_server_config:\n  http2: false\n"),
+        web("http_server_config: {headers: {X-Frame-Options: sameorigin}}"),
+    ] {
+        assert_eq!(verdicts(&folder, &good), (true, true), "{good}");
+    }
+    for bad in [
+        "tls: {}".to_owned(),
+        "tls_server_config: {cert_file: cert.pem}".to_owned(),
+        "tls_server_config: {cert_file: cert.pem, key_file: none.pem}".to_owned(),
+        "tls_server_config: {cert_file: cert.pem, key_file: cert.pem}".to_owned(),
+        tls("client_ca_file: ca.pem"),
+        tls("client_auth_type: Sometimes"),
+        tls("cipher_suites: [INVENTED]"),
+        tls("curve_preferences: [CurveP1]"),
+        tls("min_version: TLS14"),
+        "basic_auth_users: {alice: secret}".to_owned(),
+        "http_server_config: {headers: {Server: mine}}".to_owned(),
+        "http_server_config: {headers: {X-Frame-Options: maybe}}".to_owned(),
+    ] {
+        assert_eq!(verdicts(&folder, &bad), (false, false), "{bad}");
+    }
+    for less in [
+        tls("min_version: TLS10"),
+        tls("client_auth_type: RequestClientCert"),
+        tls("client_auth_type: RequireAnyClientCert"),
+        tls("client_auth_type: RequireAndVerifyClientCert"),
+        tls("cipher_suites: [TLS_RSA_WITH_AES_128_CBC_SHA]"),
+        tls("curve_preferences: [CurveP521]"),
+        // It would serve without TLS.
+        "tls_server_config: {min_version: TLS13}".to_owned(),
+    ] {
+        assert_eq!(verdicts(&folder, &less), (true, false), "{less}");
+    }
+}
