@@ -8,7 +8,7 @@ mod fronted;
 use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
-use fronted::{Client, Fronted, HELLO, asks, wide};
+use fronted::{Client, Fronted, HELLO, asks, memory, wide};
 use h2::Reason as Reset;
 use h2::client::SendRequest;
 use talea_cli::front::{Limits, Reason};
@@ -22,13 +22,6 @@ async fn alone() -> MutexGuard<'static, ()> {
     // Each needs descriptors for both ends.
     talea_cli::descriptors::ensure(2500).unwrap();
     ALONE.lock().await
-}
-
-/// Memory of this process, in bytes.
-fn memory() -> i64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().strip_suffix(" kB").unwrap().parse::<i64>().unwrap() * 1024
 }
 
 /// Another is served, and soon.

@@ -4,6 +4,7 @@
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -49,7 +50,12 @@ impl Fronted {
     }
 
     pub(crate) async fn start_until(limits: Limits, stop: Stop) -> Self {
-        let front = Front::bind("127.0.0.1:0".parse().unwrap(), limits, None).await.unwrap();
+        Self::start_with(limits, stop, None).await
+    }
+
+    /// One with a web configuration.
+    pub(crate) async fn start_with(limits: Limits, stop: Stop, web: Option<&Path>) -> Self {
+        let front = Front::bind("127.0.0.1:0".parse().unwrap(), limits, web).await.unwrap();
         let (address, counts) = (front.local_addr(), front.told());
         let hanging = Arc::new(AtomicUsize::new(0));
         let serves = tokio::spawn(front.serve(app(&hanging), stop));
@@ -177,6 +183,13 @@ impl Client {
 /// What a stream of HTTP/2 asks for.
 pub(crate) fn asks(path: &str) -> Request<()> {
     Request::get(format!("http://x{path}")).body(()).unwrap()
+}
+
+/// Memory of this process, in bytes.
+pub(crate) fn memory() -> i64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse::<i64>().unwrap() * 1024
 }
 
 fn app(hanging: &Arc<AtomicUsize>) -> Router {
