@@ -1,5 +1,7 @@
 //! The command line of `talea`.
 
+#[cfg(target_os = "linux")]
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -34,6 +36,9 @@ pub enum Command {
     /// Look into the shared memory that a service counts in, from outside
     #[cfg(target_os = "linux")]
     Inspect(InspectArguments),
+    /// Serve the metrics of regions from outside, also while their services are stopped or dead
+    #[cfg(target_os = "linux")]
+    Serve(ServeArguments),
 }
 
 /// Arguments of `talea load`.
@@ -321,6 +326,68 @@ pub struct InspectArguments {
     /// Print all of it as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `talea serve`.
+#[cfg(target_os = "linux")]
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Serve the metrics of regions from outside, also while their services are stopped \
+        or dead.\n\n\
+        Regions are read, never written to. Those of a directory are served as they come and go: \
+        files named NAME.talea, or NAME.talea.N. What cannot be served is told on standard error \
+        and in the metrics, and the others are served.\n\n\
+        GET /metrics answers in the Prometheus text format, OpenMetrics or protobuf, compressed \
+        where that is asked for; /healthz while the agent runs; /readyz where all that was named \
+        is served.",
+    after_help = "Exit status: 0 stopped by a signal, 2 usage, no such process, or the address is taken."
+)]
+pub struct ServeArguments {
+    /// Files with regions, such as TALEA_REGION names; they may come later
+    #[arg(value_name = "REGION")]
+    pub regions: Vec<PathBuf>,
+    /// A directory where regions come and go
+    #[arg(long, value_name = "DIR")]
+    pub dir: Vec<PathBuf>,
+    /// A process whose region is in memory; it is served also after the process has died
+    #[arg(long, value_name = "PID")]
+    pub pid: Vec<u32>,
+    /// The address to listen on
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9464")]
+    pub listen: SocketAddr,
+    /// TLS and passwords, in the format of Prometheus' web configuration
+    #[arg(long, value_name = "FILE")]
+    pub web_config: Option<PathBuf>,
+    /// Whose files are opened, by name or number [default: the user that the agent runs as]
+    #[arg(long, value_name = "USER", value_parser = user)]
+    pub owner: Vec<User>,
+    /// The label by which regions are told apart [default: region, or none for a single region]
+    #[arg(long, value_name = "NAME", value_parser = region_label)]
+    pub region_label: Option<String>,
+    /// How many scrapes are answered at the same time; each takes memory for all values
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = at_least_one)]
+    pub at_once: u64,
+}
+
+/// A user by number.
+#[cfg(target_os = "linux")]
+#[derive(Clone, Copy, Debug)]
+pub struct User(pub u32);
+
+#[cfg(target_os = "linux")]
+fn user(text: &str) -> Result<User, String> {
+    let known = text.parse().ok().or_else(|| Some(uzers::get_user_by_name(text)?.uid()));
+    known.map(User).ok_or_else(|| "found no such user, expected a name or a number".to_owned())
+}
+
+#[cfg(target_os = "linux")]
+fn region_label(text: &str) -> Result<String, String> {
+    if talea::is_usable_as_part_label(text) {
+        return Ok(text.to_owned());
+    }
+    Err("expected letters, digits and underscores, and no name that has a meaning, such as le, \
+         quantile, family or pid"
+        .to_owned())
 }
 
 fn at_least_one(text: &str) -> Result<u64, String> {

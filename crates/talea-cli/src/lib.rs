@@ -7,6 +7,7 @@
 //! - [`report`]: what a study found, as a table, as JSON and as one HTML page.
 //! - [`check`]: a text of metrics, held against its format.
 //! - `inspect`: the region that a service counts in, read from outside.
+//! - `serve`: the agent, which serves any number of regions as one page.
 //!
 //! The way of a study: cases → subject (the child process) → for each case reset, baseline, load
 //! and samples → findings → report. Client numbers come from [`load`] alone, server numbers from
@@ -22,10 +23,14 @@ pub mod figures;
 pub mod inspect;
 pub mod load;
 pub mod machine;
+#[cfg(target_os = "linux")]
+mod printable;
 pub mod progress;
 pub mod report;
 pub mod scenario;
 pub mod screen;
+#[cfg(target_os = "linux")]
+pub mod serve;
 pub mod statistics;
 pub mod stop;
 pub mod study;

@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use talea_cli::arguments::{Arguments, Command};
-#[cfg(target_os = "linux")]
-use talea_cli::inspect;
 use talea_cli::{check, load, stop::Stop, study_command};
+#[cfg(target_os = "linux")]
+use talea_cli::{inspect, serve};
 
 /// It could not be done: wrong usage, no target, no subject, no place for the report.
 const COULD_NOT: u8 = 2;
@@ -32,6 +32,8 @@ fn run(command: Command) -> anyhow::Result<talea_cli::stop::Ending> {
             Command::Check(arguments) => check::command::run(&arguments, stop).await,
             #[cfg(target_os = "linux")]
             Command::Inspect(arguments) => inspect::command::run(arguments, stop).await,
+            #[cfg(target_os = "linux")]
+            Command::Serve(arguments) => serve::command::run(arguments, stop).await,
         }
     })
 }

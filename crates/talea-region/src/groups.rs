@@ -77,6 +77,27 @@ pub(crate) fn groups_of(
     groups.map(move |group| group * GROUP..records.min((group + 1) * GROUP))
 }
 
+/// Records that are read together at most: so many stay in a core's cache, with what they
+/// name.
+const WINDOW: u64 = 16 * GROUP;
+
+/// The same groups, those together that lie together, in place of what `windows` had.
+pub(crate) fn windows_of(source: &impl Source, chosen: &Chosen, windows: &mut Vec<Range<u64>>) {
+    let records = source.sections().records;
+    // The mark moves before the pages behind it are backed.
+    let backed = source.word(records.marks + BACKED);
+    let used = source.word(records.marks + USED).min(backed).min(records.len);
+    windows.clear();
+    for group in groups_of(source, chosen, used) {
+        match windows.last_mut() {
+            Some(last) if last.end == group.start && group.end - last.start <= WINDOW => {
+                last.end = group.end;
+            }
+            _ => windows.push(group),
+        }
+    }
+}
+
 impl Region {
     /// Notes that a record is about to be a series of a family.
     pub(crate) fn note_in_group(&self, id: u32, family: u32) {

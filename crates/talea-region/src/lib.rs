@@ -26,6 +26,8 @@
 
 mod arena;
 mod cells;
+#[cfg(all(target_os = "linux", not(loom)))]
+mod copy;
 mod error;
 mod exemplars;
 mod families;

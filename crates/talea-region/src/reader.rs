@@ -2,22 +2,22 @@
 //!
 //! A file that somebody else made may be damaged, hostile, or cut under our
 //! eyes. So it is read, never mapped (a page that is gone would raise SIGBUS, and
-//! touching a hole would allocate it): each section once, up to what its mark
+//! touching a hole would allocate it): each part once, up to what its mark
 //! says is in use, into memory of our own, page by page at page-aligned
 //! addresses. What is then looked at cannot change any more.
 
-use std::fs::{File, FileType, OpenOptions};
+use std::fs::{FileType, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
+use crate::copy::{Copy, Pages};
 use crate::error::OpenError;
 use crate::layout::*;
 use crate::mapping::Backing;
 use crate::overview::{self, Overview};
-use crate::record::{self, Head};
 use crate::region::Region;
-use crate::snapshot::{self, RECORD_WORDS, Snapshot, Source};
+use crate::snapshot::{self, Snapshot, Source};
 
 /// A region that is read from outside the processes that use it.
 #[derive(Debug)]
@@ -76,9 +76,9 @@ impl Reader {
             let told = format!("{}, not a regular file", kind_of(metadata.file_type()));
             return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, told)));
         }
-        let mut header = Pages::for_bytes(PAGE);
+        let mut header = Pages::default();
         let short = |_| failed(io::Error::new(io::ErrorKind::InvalidData, "shorter than a region"));
-        file.read_exact_at(header.bytes(), 0).map_err(short)?;
+        file.read_exact_at(header.bytes(PAGE), 0).map_err(short)?;
         let word = |at: u64| header.words()[(at / WORD) as usize];
         let s = Region::validate(word, metadata.len())
             .map_err(|reason| OpenError::Damaged { path: path.to_owned(), reason })?;
@@ -92,8 +92,25 @@ impl Reader {
     ///
     /// The file was cut, or claims to have more in use than it has.
     pub fn snapshot(&self) -> io::Result<Snapshot> {
-        let copy = self.copy(|_| Vec::new())?;
-        Ok(copy.snapshot())
+        let mut snapshot = Snapshot::default();
+        self.snapshot_into(&mut snapshot, &|_| true)?;
+        Ok(snapshot)
+    }
+
+    /// The same of the families whose names are wanted, into a snapshot that was taken
+    /// before, whose memory is used again. Beside that it takes some hundred kilobytes, and
+    /// what is in use of cells where series have segments, exemplars or were wiped.
+    ///
+    /// # Errors
+    ///
+    /// As [`snapshot`](Self::snapshot); what is in `out` then is not all there is.
+    pub fn snapshot_into(
+        &self,
+        out: &mut Snapshot,
+        wants: &dyn Fn(&[u8]) -> bool,
+    ) -> io::Result<()> {
+        let copy = Copy::begin(&self.locks, &self.s, |_| Vec::new())?;
+        snapshot::take(copy, wants, out)
     }
 
     /// Copies all values out, and tells what the region is, how full it is and who has it
@@ -105,55 +122,15 @@ impl Reader {
     /// As [`snapshot`](Self::snapshot); and its marks say what cannot be.
     pub fn look(&self) -> io::Result<(Overview, Snapshot)> {
         let s = &self.s;
-        let copy =
-            self.copy(|copy| overview::bits(s, |pool| overview::used(copy, pool)).collect())?;
+        let mut copy = Copy::begin(&self.locks, s, |copy| {
+            overview::bits(s, |pool| overview::used(copy, pool)).collect()
+        })?;
+        copy.turn_to_all()?;
         Region::check_marks(|at| copy.word(at), s)
             .map_err(|reason| io::Error::new(io::ErrorKind::InvalidData, reason))?;
-        Ok((overview::overview(&copy), copy.snapshot()))
-    }
-
-    /// Copies what is in use, and what is named `beside` it, by where it begins and its
-    /// length.
-    fn copy(&self, beside: impl FnOnce(&Copy<'_>) -> Vec<(u64, u64)>) -> io::Result<Copy<'_>> {
-        let file = self.locks.file();
-        let s = &self.s;
-        let mut copy = Copy { reader: self, parts: Vec::new(), stands: Vec::new() };
-        copy.read(file, 0, s.families)?;
-        let used =
-            |copy: &Copy<'_>, marks, len| copy.word(marks).min(copy.word(marks + BACKED)).min(len);
-        let pool = |copy: &Copy<'_>, pool: &Pool| (pool.at, used(copy, pool.marks, pool.len));
-        let beside = beside(&copy);
-        let records = pool(&copy, &s.records);
-        let parts = [
-            (s.families, used(&copy, M_FAMILIES, s.family_max * FAMILY_LEN)),
-            records,
-            pool(&copy, &s.arena),
-            pool(&copy, &s.singles),
-            (s.groups, (records.1 / RECORD_LEN).div_ceil(GROUP) * WORD),
-        ];
-        let striped = pool(&copy, &s.striped).1;
-        let owned = pool(&copy, &s.owned).1;
-        let planes = snapshot::planes(&copy).map(|delta| (s.striped.at + delta, striped));
-        let living = snapshot::living(&copy).map(|block| (s.owned.at + block.delta, owned));
-        let all: Vec<(u64, u64)> =
-            parts.into_iter().chain(beside).chain(planes).chain(living).collect();
-        // All of it was backed before it was used. A file of holes that claims to
-        // be full would cost us the memory that it never had.
-        let claimed: u64 = all.iter().map(|(_, len)| len).sum();
-        let has = file.metadata()?.blocks() * 512;
-        if claimed > has {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                format!("the region claims {claimed} bytes in use and has {has}"),
-            ));
-        }
-        for (at, len) in all {
-            copy.read(file, at, len)?;
-        }
-        // The records once more: what one of them names may have come to belong to
-        // another while it was read.
-        copy.stands = copy.compare(file, records.1 / RECORD_LEN)?;
-        Ok(copy)
+        let mut snapshot = Snapshot::default();
+        snapshot::take(&copy, &|_| true, &mut snapshot)?;
+        Ok((overview::overview(&copy), snapshot))
     }
 }
 
@@ -177,130 +154,5 @@ fn kind_of(found: FileType) -> &'static str {
         found if found.is_dir() => "a directory",
         found if found.is_fifo() => "a FIFO",
         _ => "a device",
-    }
-}
-
-/// Parts of a region, copied.
-struct Copy<'a> {
-    reader: &'a Reader,
-    /// Where each part begins, and its words.
-    parts: Vec<(u64, Pages)>,
-    /// Of each series record, whether it was the same after all else was read.
-    stands: Vec<bool>,
-}
-
-impl Copy<'_> {
-    fn snapshot(&self) -> Snapshot {
-        let mut snapshot = Snapshot::default();
-        snapshot::take(self, &|_| true, &mut snapshot);
-        snapshot
-    }
-
-    fn read(&mut self, file: &File, at: u64, len: u64) -> io::Result<()> {
-        if len == 0 {
-            return Ok(());
-        }
-        // Owned blocks and the family table begin within a page.
-        let (first, end) = (at / PAGE * PAGE, page_up(at.saturating_add(len)));
-        if end > self.reader.s.plane(self.reader.s.plane_count) {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, "a plane outside the region"));
-        }
-        let mut pages = Pages::for_bytes(end - first);
-        file.read_exact_at(pages.bytes(), first)?;
-        self.parts.push((first, pages));
-        Ok(())
-    }
-
-    /// Reads the series records again and says of each whether it is still the one
-    /// that was copied.
-    fn compare(&self, file: &File, records: u64) -> io::Result<Vec<bool>> {
-        // A window that stays in the cache: nothing of it is kept.
-        let mut window = Pages::for_bytes(16 * PAGE);
-        let in_window = 16 * PAGE / RECORD_LEN;
-        let mut stands = Vec::with_capacity(records as usize);
-        for first in (0..records).step_by(in_window as usize) {
-            let at = self.reader.s.records.at + first * RECORD_LEN;
-            let count = in_window.min(records - first);
-            file.read_exact_at(&mut window.bytes()[..(count * RECORD_LEN) as usize], at)?;
-            let count_words = (count * RECORD_LEN / WORD) as usize;
-            let mut copied = self.words(at, count_words as u64).into_iter().flatten();
-            for now in window.words()[..count_words].chunks_exact(RECORD_WORDS) {
-                let copied: [u64; RECORD_WORDS] =
-                    std::array::from_fn(|_| copied.next().unwrap_or(0));
-                stands.push(is_same(&copied, now));
-            }
-        }
-        Ok(stands)
-    }
-}
-
-impl Source for Copy<'_> {
-    fn sections(&self) -> &Sections {
-        &self.reader.s
-    }
-
-    fn words(&self, at: u64, count: u64) -> Option<impl Iterator<Item = u64>> {
-        let end = at.checked_add(count.checked_mul(WORD)?)?;
-        let (first, pages) = self.parts.iter().find(|(first, pages)| {
-            *first <= at && end <= first + pages.words().len() as u64 * WORD
-        })?;
-        if at % WORD != 0 {
-            return None;
-        }
-        let from = ((at - first) / WORD) as usize;
-        Some(pages.words()[from..from + count as usize].iter().copied())
-    }
-
-    fn stands(&self, record: u64) -> bool {
-        let n = (record - self.reader.s.records.at) / RECORD_LEN;
-        self.stands.get(n as usize).copied().unwrap_or(false)
-    }
-
-    fn lives(&self, slot: u64) -> bool {
-        self.reader.locks.others_hold(slot..slot + 1).unwrap_or(true)
-    }
-}
-
-/// Whether two copies of a record are of one series. That it was looked up or hidden
-/// meanwhile does not matter.
-fn is_same(before: &[u64], after: &[u64]) -> bool {
-    let at = |word: u64| (word / WORD) as usize;
-    let is = |head: u64| (record::state(head), Head::unpack(head).family);
-    is(before[at(SERIES_HEAD)]) == is(after[at(SERIES_HEAD)])
-        && [SERIES_TEXT, SERIES_CELLS, SERIES_CREATED]
-            .iter()
-            .all(|&word| before[at(word)] == after[at(word)])
-}
-
-/// Zeroed memory that begins on a page bound, so that the kernel copies whole cache
-/// lines and no word is read in halves.
-struct Pages {
-    /// What is there, and up to a page before it: of memory that is asked for with a
-    /// greater alignment, every page would be written first.
-    memory: Vec<u64>,
-    first: usize,
-}
-
-/// Words of a page.
-const PAGE_WORDS: usize = (PAGE / WORD) as usize;
-
-impl Pages {
-    fn for_bytes(len: u64) -> Self {
-        let words = len.div_ceil(PAGE) as usize * PAGE_WORDS;
-        let memory = vec![0; words + PAGE_WORDS];
-        let past = memory.as_ptr() as usize % PAGE as usize / size_of::<u64>();
-        Self { memory, first: (PAGE_WORDS - past) % PAGE_WORDS }
-    }
-
-    fn words(&self) -> &[u64] {
-        &self.memory[self.first..][..self.memory.len() - PAGE_WORDS]
-    }
-
-    fn bytes(&mut self) -> &mut [u8] {
-        let len = self.memory.len() - PAGE_WORDS;
-        let words = &mut self.memory[self.first..][..len];
-        // SAFETY: words in a row are eight times as many bytes in a row, of which any
-        // are valid words.
-        unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), len * 8) }
     }
 }

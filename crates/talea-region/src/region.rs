@@ -240,7 +240,8 @@ impl Region {
         if self.mark(M_AHEAD).load(Acquire) > 0 {
             self.back_segments_ahead();
         }
-        snapshot::take(self, wants, out);
+        // What is mapped is there.
+        let _ = snapshot::take(self, wants, out);
     }
 
     /// How much of the region is in use.

@@ -6,11 +6,13 @@
 //! The same code reads a region that this process maps and a copy of one that
 //! it does not: each is a [`Source`] of words. It believes none of them. What
 //! does not fit is left out, and what is claimed twice is bounded by the
-//! region's own length.
+//! region's own length. It goes through the records a window at a time, so that such a
+//! copy need not have all of them at once.
 
 mod plain;
 
 use std::collections::BTreeMap;
+use std::io;
 use std::ops::Range;
 
 use self::plain::Batch;
@@ -75,6 +77,30 @@ pub(crate) trait Source {
     }
 }
 
+/// A source that has all of a region but its series, and these a window at a time.
+pub(crate) trait Windows {
+    type Of: Source;
+
+    fn source(&self) -> &Self::Of;
+
+    /// Has the source show the series of these records, with all that they name, in place
+    /// of those before.
+    fn turn_to(&mut self, records: Range<u64>) -> io::Result<()>;
+}
+
+/// What is there whole.
+impl<S: Source> Windows for &S {
+    type Of = S;
+
+    fn source(&self) -> &S {
+        self
+    }
+
+    fn turn_to(&mut self, _: Range<u64>) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 /// A copy of a region's families, series and values.
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
@@ -103,6 +129,8 @@ struct Scratch {
     /// How far each of those lies behind block 0.
     blocks: Vec<u64>,
     chosen: Chosen,
+    /// The records that are read together.
+    windows: Vec<Range<u64>>,
     /// What a series has beyond the usual.
     more: Vec<u64>,
     /// What a segment held when its series was last wiped.
@@ -137,6 +165,12 @@ impl FamilyCopy {
     pub fn number(&self) -> u32 {
         self.id
     }
+
+    /// Whether its series are one cell and nothing else.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        (self.cells, self.segments) == (1, 0)
+    }
 }
 
 /// A series record's words.
@@ -154,7 +188,9 @@ const MORE: usize = (SERIES_MORE / WORD) as usize;
 struct SeriesCopy {
     /// Where its text lies in that of all, packed.
     text: u64,
-    values: usize,
+    /// Its value, where its family's series are one cell and nothing else; otherwise where
+    /// its values begin.
+    values: u64,
     created: u64,
     /// Which of the families it is of; then, where they are not in their order, which of
     /// all series it is to be.
@@ -280,8 +316,21 @@ impl Snapshot {
         let series = self.series[family.series.clone()].get(from..).unwrap_or_default();
         series.iter().map(|series| {
             let Span { at, len } = Span::unpack(series.text);
-            (at as usize..(at + len) as usize, self.values[series.values])
+            (at as usize..(at + len) as usize, self.first_value(family, series))
         })
+    }
+
+    #[inline]
+    fn first_value(&self, family: &FamilyCopy, series: &SeriesCopy) -> u64 {
+        self.values_of(family, series).first().copied().unwrap_or(0)
+    }
+
+    #[inline]
+    fn values_of<'a>(&'a self, family: &FamilyCopy, series: &'a SeriesCopy) -> &'a [u64] {
+        if family.is_plain() {
+            return std::slice::from_ref(&series.values);
+        }
+        &self.values[series.values as usize..][..usize::from(family.cells)]
     }
 
     #[inline]
@@ -290,7 +339,7 @@ impl Snapshot {
         let own = details.map_or(0..0, |details| details.segments.clone());
         SeriesView {
             text: self.texts.at(series.text),
-            values: &self.values[series.values..series.values + usize::from(family.cells)],
+            values: self.values_of(family, series),
             created_unix_nanos: series.created,
             exemplars: details.map_or(&[], |details| details.exemplars.as_slice()),
             segments: Segments { own: &self.segments[own], values: &self.values },
@@ -335,25 +384,25 @@ impl Snapshot {
         wants: impl Fn(&[u8], u64) -> bool,
         mut part: impl FnMut(usize, &mut Vec<u8>, &mut u64),
     ) {
-        let Some(FamilyCopy { series, cells, .. }) = self.families.get_mut(family) else { return };
-        *cells = 1;
+        let Some(copy) = self.families.get(family) else { return };
         let from = self.series.len();
-        let whole = std::mem::replace(series, from..from);
-        for one in whole {
+        for one in copy.series.clone() {
             let one = self.series[one];
-            if !wants(self.texts.at(one.text), self.values[one.values]) {
+            let whole = self.first_value(&self.families[family], &one);
+            if !wants(self.texts.at(one.text), whole) {
                 continue;
             }
             for n in 0..parts {
                 let mut text = self.texts.at(one.text).to_vec();
-                let mut value = self.values[one.values];
-                part(n, &mut text, &mut value);
-                let (text, values) = (self.texts.push(&text), self.values.len());
-                self.values.push(value);
-                self.series.push(SeriesCopy { text, values, ..one });
+                let mut values = whole;
+                part(n, &mut text, &mut values);
+                let text = self.texts.push(&text);
+                self.series.push(SeriesCopy { text, values, beside: NOTHING, ..one });
             }
         }
-        self.families[family].series.end = self.series.len();
+        let end = self.series.len();
+        let copy = &mut self.families[family];
+        (copy.cells, copy.segments, copy.series) = (1, 0, from..end);
     }
 
     /// Adds a family that the region does not hold: what a reader says of it.
@@ -371,12 +420,11 @@ impl Snapshot {
         for (text, value) in series {
             self.series.push(SeriesCopy {
                 text: self.texts.push(text.as_bytes()),
-                values: self.values.len(),
+                values: value,
                 created: 0,
                 family: id,
                 beside: NOTHING,
             });
-            self.values.push(value);
         }
         self.families.push(FamilyCopy {
             name: name.as_bytes().to_vec(),
@@ -395,34 +443,34 @@ impl Snapshot {
 }
 
 /// Copies the families out of a source whose names are wanted, into a snapshot whose
-/// memory is used again.
-pub(crate) fn take(source: &impl Source, wants: &dyn Fn(&[u8]) -> bool, out: &mut Snapshot) {
-    out.series.clear();
-    out.texts.truncate(0);
-    out.values.clear();
-    out.owners.clear();
-    out.details.clear();
-    out.segments.clear();
-    out.dropped.clear();
-    let mut taking = Taking {
-        s: *source.sections(),
-        source,
-        scratch: std::mem::take(&mut out.scratch),
-        family_text: 0,
-        exemplar_room: source.sections().singles.len,
-        limit: source.sections().plane(source.sections().plane_count),
-        out,
-    };
-    let Scratch { planes: all, living: alive, blocks, .. } = &mut taking.scratch;
-    all.clear();
-    all.extend(planes(source));
-    alive.clear();
-    alive.extend(living(source));
-    blocks.clear();
-    blocks.extend(alive.iter().map(|block| block.delta));
-    taking.families(wants);
-    taking.series();
-    taking.out.scratch = taking.scratch;
+/// memory is used again. It fails where a window cannot be had.
+pub(crate) fn take(
+    mut windows: impl Windows,
+    wants: &dyn Fn(&[u8]) -> bool,
+    out: &mut Snapshot,
+) -> io::Result<()> {
+    let mut taken = Taken::begin(windows.source(), out);
+    Taking { source: windows.source(), taken: &mut taken }.families(wants);
+    let mut chosen = std::mem::take(&mut taken.scratch.chosen);
+    let mut ranges = std::mem::take(&mut taken.scratch.windows);
+    chosen.choose(&taken.s, taken.out.families.iter().map(|family| family.id));
+    groups::windows_of(windows.source(), &chosen, &mut ranges);
+    let (mut walk, mut batch) = (Walk::new(&chosen), Batch::default());
+    let mut told = Ok(());
+    for window in &ranges {
+        told = windows.turn_to(window.clone());
+        if told.is_err() {
+            break;
+        }
+        let mut taking = Taking { source: windows.source(), taken: &mut taken };
+        taking.series(window.clone(), &mut walk, &mut batch);
+    }
+    let in_order = taken.end(walk);
+    taken.place_series(in_order);
+    taken.scratch.chosen = chosen;
+    taken.scratch.windows = ranges;
+    taken.out.scratch = taken.scratch;
+    told
 }
 
 /// How far each plane in use lies behind plane 0, in a fixed order.
@@ -486,8 +534,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-struct Taking<'a, S> {
-    source: &'a S,
+/// What is taken so far.
+struct Taken<'a> {
     s: Sections,
     scratch: Scratch,
     /// Bytes of names and definitions so far.
@@ -499,82 +547,40 @@ struct Taking<'a, S> {
     out: &'a mut Snapshot,
 }
 
-impl<S: Source> Taking<'_, S> {
-    fn families(&mut self, wants: &dyn Fn(&[u8]) -> bool) {
-        let backed = self.source.word(M_FAMILIES + BACKED);
-        let used = self.source.word(M_FAMILIES).min(backed) / FAMILY_LEN;
-        let used = used.min(self.s.family_max) as u32;
-        // Names and definitions go where those of the last time were.
-        let mut places = std::mem::take(&mut self.out.families);
-        let mut filled = 0;
-        for id in 0..used {
-            if filled == places.len() {
-                places.push(FamilyCopy::default());
-            }
-            let place = &mut places[filled];
-            if self.family(id, place).is_none() {
-                continue;
-            }
-            if place.dropped > 0 {
-                let dropped = self.out.dropped.entry(place.name.clone()).or_default();
-                *dropped = dropped.wrapping_add(place.dropped);
-            }
-            filled += usize::from(wants(&place.name));
-        }
-        places.truncate(filled);
-        self.out.families = places;
+impl<'a> Taken<'a> {
+    fn begin(source: &impl Source, out: &'a mut Snapshot) -> Self {
+        out.series.clear();
+        out.texts.truncate(0);
+        out.values.clear();
+        out.owners.clear();
+        out.details.clear();
+        out.segments.clear();
+        out.dropped.clear();
+        let s = *source.sections();
+        let mut scratch = std::mem::take(&mut out.scratch);
+        let Scratch { planes: all, living: alive, blocks, .. } = &mut scratch;
+        all.clear();
+        all.extend(planes(source));
+        alive.clear();
+        alive.extend(living(source));
+        blocks.clear();
+        blocks.extend(alive.iter().map(|block| block.delta));
+        let (exemplar_room, limit) = (s.singles.len, s.plane(s.plane_count));
+        Self { s, scratch, family_text: 0, exemplar_room, limit, out }
     }
 
-    fn family(&mut self, id: u32, out: &mut FamilyCopy) -> Option<()> {
-        let word = |at| self.source.word(self.s.families + u64::from(id) * FAMILY_LEN + at);
-        let (families::PUBLISHED, head) = FamilyHead::unpack(word(FAMILY_HEAD))? else {
-            return None;
-        };
-        let spans = [FAMILY_NAME, FAMILY_DEFINITION].map(|at| Span::unpack(word(at)));
-        // Each has text of its own, so together it fits the region.
-        self.family_text += spans[0].len + spans[1].len;
-        if self.family_text > self.limit {
-            return None;
-        }
-        out.name.clear();
-        out.definition.clear();
-        self.text(spans[0], &mut out.name)?;
-        self.text(spans[1], &mut out.definition)?;
-        out.kind = head.kind;
-        out.number = head.number;
-        out.combine = head.combine;
-        out.created_unix_nanos = word(FAMILY_CREATED);
-        out.dropped = word(FAMILY_DROPPED);
-        out.id = id;
-        out.cells = head.cells;
-        out.segments = head.segments;
-        out.series = 0..0;
-        Some(())
-    }
-
-    fn series(&mut self) {
-        // The mark moves before the pages behind it are backed.
-        let backed = self.source.word(M_RECORDS + BACKED);
-        let used = self.source.word(M_RECORDS + USED).min(backed).min(self.s.records.len);
-        let mut chosen = std::mem::take(&mut self.scratch.chosen);
-        chosen.choose(&self.s, self.out.families.iter().map(|family| family.id));
-        let mut walk = Walk::new(&chosen);
-        let mut batch = Batch::default();
-        for mut rest in groups::groups_of(self.source, &chosen, used) {
-            while !rest.is_empty() {
-                rest.start = self.plain_series(rest.clone(), &mut walk, &mut batch);
-                for n in rest.by_ref() {
-                    self.any_series(n, &mut walk);
-                    if walk.may_be_plain {
-                        break;
-                    }
-                }
-            }
-        }
+    /// Ends a walk; whether its families came in their order.
+    fn end(&mut self, mut walk: Walk<'_>) -> bool {
         self.count(&mut walk);
-        let in_order = walk.in_order;
-        self.scratch.chosen = chosen;
-        self.place_series(in_order);
+        walk.in_order
+    }
+
+    /// Notes how many series of its family a walk has met.
+    fn count(&mut self, walk: &mut Walk<'_>) {
+        let count = std::mem::take(&mut walk.count);
+        if let Some(family) = self.out.families.get_mut(walk.place as usize) {
+            family.series.end += count;
+        }
     }
 
     /// Brings the series of each family together, of which so far only the number is known.
@@ -606,32 +612,103 @@ impl<S: Source> Taking<'_, S> {
             series[n] = one;
         }
     }
+}
+
+/// Takes what a source shows.
+struct Taking<'s, 'a, S> {
+    source: &'s S,
+    taken: &'s mut Taken<'a>,
+}
+
+impl<S: Source> Taking<'_, '_, S> {
+    fn families(&mut self, wants: &dyn Fn(&[u8]) -> bool) {
+        let backed = self.source.word(M_FAMILIES + BACKED);
+        let used = self.source.word(M_FAMILIES).min(backed) / FAMILY_LEN;
+        let used = used.min(self.taken.s.family_max) as u32;
+        // Names and definitions go where those of the last time were.
+        let mut places = std::mem::take(&mut self.taken.out.families);
+        let mut filled = 0;
+        for id in 0..used {
+            if filled == places.len() {
+                places.push(FamilyCopy::default());
+            }
+            let place = &mut places[filled];
+            if self.family(id, place).is_none() {
+                continue;
+            }
+            if place.dropped > 0 {
+                let dropped = self.taken.out.dropped.entry(place.name.clone()).or_default();
+                *dropped = dropped.wrapping_add(place.dropped);
+            }
+            filled += usize::from(wants(&place.name));
+        }
+        places.truncate(filled);
+        self.taken.out.families = places;
+    }
+
+    fn family(&mut self, id: u32, out: &mut FamilyCopy) -> Option<()> {
+        let word = |at| self.source.word(self.taken.s.families + u64::from(id) * FAMILY_LEN + at);
+        let (families::PUBLISHED, head) = FamilyHead::unpack(word(FAMILY_HEAD))? else {
+            return None;
+        };
+        let spans = [FAMILY_NAME, FAMILY_DEFINITION].map(|at| Span::unpack(word(at)));
+        // Each has text of its own, so together it fits the region.
+        self.taken.family_text += spans[0].len + spans[1].len;
+        if self.taken.family_text > self.taken.limit {
+            return None;
+        }
+        out.name.clear();
+        out.definition.clear();
+        self.text(spans[0], &mut out.name)?;
+        self.text(spans[1], &mut out.definition)?;
+        out.kind = head.kind;
+        out.number = head.number;
+        out.combine = head.combine;
+        out.created_unix_nanos = word(FAMILY_CREATED);
+        out.dropped = word(FAMILY_DROPPED);
+        out.id = id;
+        out.cells = head.cells;
+        out.segments = head.segments;
+        out.series = 0..0;
+        Some(())
+    }
+
+    /// Copies the series of some records.
+    fn series(&mut self, records: Range<u64>, walk: &mut Walk<'_>, batch: &mut Batch) {
+        for first in records.clone().step_by(GROUP as usize) {
+            let mut rest = first..records.end.min(first + GROUP);
+            while !rest.is_empty() {
+                rest.start = self.plain_series(rest.clone(), walk, batch);
+                for n in rest.by_ref() {
+                    self.any_series(n, walk);
+                    if walk.may_be_plain {
+                        break;
+                    }
+                }
+            }
+        }
+    }
 
     /// Has a walk come to a family; false where that is not wanted.
     #[inline(never)]
     fn come_to(&mut self, id: u32, walk: &mut Walk<'_>) -> bool {
         let Some(place) = walk.chosen.place(id) else { return false };
-        self.count(walk);
+        self.taken.count(walk);
         walk.in_order &= walk.place <= place;
-        walk.may_be_plain = self.out.families.get(place as usize).is_some_and(|family| {
-            (family.cells, family.segments) == (1, 0) && !family.combine.knows_silence()
-        });
+        walk.may_be_plain = self
+            .taken
+            .out
+            .families
+            .get(place as usize)
+            .is_some_and(|family| family.is_plain() && !family.combine.knows_silence());
         (walk.id, walk.place) = (u64::from(id), place);
         true
-    }
-
-    /// Notes how many series of its family a walk has met.
-    fn count(&mut self, walk: &mut Walk<'_>) {
-        let count = std::mem::take(&mut walk.count);
-        if let Some(family) = self.out.families.get_mut(walk.place as usize) {
-            family.series.end += count;
-        }
     }
 
     /// Copies the series of a record, if there is one that is wanted.
     #[inline(never)]
     fn any_series(&mut self, n: u64, walk: &mut Walk<'_>) {
-        let at = self.s.records.at + n * RECORD_LEN;
+        let at = self.taken.s.records.at + n * RECORD_LEN;
         let record = self.source.record(at);
         let head = record[HEAD];
         if record::state(head) != PUBLISHED {
@@ -641,28 +718,29 @@ impl<S: Source> Taking<'_, S> {
         if u64::from(head.family) != walk.id && !self.come_to(head.family, walk) {
             return;
         }
-        let series = self.out.series.len();
-        let (texts, values) = (self.out.texts.len(), self.out.values.len());
-        let segments = self.out.segments.len();
+        let series = self.taken.out.series.len();
+        let (texts, values) = (self.taken.out.texts.len(), self.taken.out.values.len());
+        let segments = self.taken.out.segments.len();
         let copied = self.one_series(&record, walk.place, head);
         if copied.is_none() || !self.source.stands(at) {
-            self.out.series.truncate(series);
-            self.out.texts.truncate(texts);
-            self.out.values.truncate(values);
-            self.out.segments.truncate(segments);
+            self.taken.out.series.truncate(series);
+            self.taken.out.texts.truncate(texts);
+            self.taken.out.values.truncate(values);
+            self.taken.out.segments.truncate(segments);
         }
-        walk.count += self.out.series.len() - series;
+        walk.count += self.taken.out.series.len() - series;
     }
 
     /// Appends the text of a series; where it lies now, packed.
     fn push_text(&mut self, span: Span) -> Option<u64> {
-        let (at, count) = text_place(&self.s, span)?;
-        Some(self.out.texts.push_words(self.source.words(at, count)?, span.len))
+        let (at, count) = text_place(&self.taken.s, span)?;
+        Some(self.taken.out.texts.push_words(self.source.words(at, count)?, span.len))
     }
 
     fn one_series(&mut self, record: &Record, family: u32, head: Head) -> Option<()> {
-        let FamilyCopy { cells, segments, number, combine, .. } =
-            self.out.families[family as usize];
+        let of = &self.taken.out.families[family as usize];
+        let FamilyCopy { cells, segments, number, combine, .. } = *of;
+        let is_plain = of.is_plain();
         let run = CellRun::unpack(record[CELLS])?;
         if run.count != u64::from(cells) {
             return None;
@@ -670,25 +748,26 @@ impl<S: Source> Taking<'_, S> {
         // What a damaged record claims costs nothing: its text is copied before its
         // cells are summed, and each series has cells and text of its own, so together
         // they fit the region.
-        let values = self.out.values.len();
+        let values = self.taken.out.values.len();
         let span = Span::unpack(record[TEXT]);
-        if (values as u64 + run.count) * WORD > self.limit
-            || self.out.texts.len() + span.len > self.limit
+        if (values as u64 + run.count) * WORD > self.taken.limit
+            || self.taken.out.texts.len() + span.len > self.taken.limit
         {
             return None;
         }
         let text = self.push_text(span)?;
         let created = record[CREATED];
+        let (from, values) = (values, values as u64);
         let mut series = SeriesCopy { text, values, created, family, beside: NOTHING };
         if run.storage == Storage::Owned && combine.knows_silence() {
-            return self.owned_values(series, run, number, combine);
+            return self.owned_values(series, run, number, combine, is_plain);
         }
         let more = self.more(record[MORE], run, segments);
         // Most series are one cell.
         let digest = match (run.storage, run.count) {
             (Storage::Single, 1) => {
                 let value = self.source.words(run.at, 1)?.next()?;
-                self.out.values.push(value);
+                self.taken.out.values.push(value);
                 value
             }
             _ => self.sum(run, number)?,
@@ -699,7 +778,11 @@ impl<S: Source> Taking<'_, S> {
         if more {
             self.details(&mut series, run, number)?;
         }
-        self.out.series.push(series);
+        if is_plain {
+            series.values = self.taken.out.values.get(from).copied()?;
+            self.taken.out.values.truncate(from);
+        }
+        self.taken.out.series.push(series);
         Some(())
     }
 
@@ -708,39 +791,39 @@ impl<S: Source> Taking<'_, S> {
     #[inline]
     fn more(&mut self, at: u64, run: CellRun, segments: u16) -> bool {
         let len = more_len(run.count, u64::from(segments));
-        if at == 0 || !self.s.lies_in_singles(at, len) {
+        if at == 0 || !self.taken.s.lies_in_singles(at, len) {
             return false;
         }
         let Some(words) = self.source.words(at, len) else { return false };
-        self.scratch.more.clear();
-        self.scratch.more.extend(words);
+        self.taken.scratch.more.clear();
+        self.taken.scratch.more.extend(words);
         true
     }
 
     /// Takes away what was wiped, and adds exemplars and segments.
     fn details(&mut self, series: &mut SeriesCopy, run: CellRun, number: Number) -> Option<()> {
-        let more = std::mem::take(&mut self.scratch.more);
+        let more = std::mem::take(&mut self.taken.scratch.more);
         let [exemplars, wiped, rest @ ..] = &more[..] else { return None };
         let (base, directory) = rest.split_at_checked(run.count as usize)?;
         if *wiped > 0 {
             series.created = series.created.max(*wiped);
-            take_away(number, &mut self.out.values[series.values..], base);
+            take_away(number, &mut self.taken.out.values[series.values as usize..], base);
         }
         // Each has a place of its own, so together they fit the region.
         let mut exemplars =
-            exemplars::read(self.source, *exemplars, run.count, &mut self.exemplar_room);
+            exemplars::read(self.source, *exemplars, run.count, &mut self.taken.exemplar_room);
         // What was counted before it was wiped is not counted any more.
         exemplars.retain(|exemplar| exemplar.unix_nanos >= *wiped);
-        let first = self.out.segments.len();
+        let first = self.taken.out.segments.len();
         if let [_, bases, entries @ ..] = directory {
             self.segments(entries, if *wiped > 0 { *bases } else { 0 })?;
         }
-        let segments = first..self.out.segments.len();
+        let segments = first..self.taken.out.segments.len();
         if !exemplars.is_empty() || !segments.is_empty() {
-            series.beside = self.out.details.len() as u32 | HAS_DETAILS;
-            self.out.details.push(Details { exemplars, segments });
+            series.beside = self.taken.out.details.len() as u32 | HAS_DETAILS;
+            self.taken.out.details.push(Details { exemplars, segments });
         }
-        self.scratch.more = more;
+        self.taken.scratch.more = more;
         Some(())
     }
 
@@ -748,40 +831,47 @@ impl<S: Source> Taking<'_, S> {
     fn segments(&mut self, entries: &[u64], bases: u64) -> Option<()> {
         for (n, &entry) in entries.iter().enumerate() {
             let Some((run, what)) = Segment::unpack(entry) else { continue };
-            let values = self.out.values.len();
+            let values = self.taken.out.values.len();
             // Each has cells of its own, so together they fit the region.
-            if (values as u64 + run.count) * WORD > self.limit {
+            if (values as u64 + run.count) * WORD > self.taken.limit {
                 return None;
             }
             self.base_of_segment(bases, n as u64, run);
             if self.sum(run, Number::Integer).is_none() {
                 // Younger than what was copied; its turn comes.
-                self.out.values.truncate(values);
+                self.taken.out.values.truncate(values);
                 continue;
             }
-            take_away(Number::Integer, &mut self.out.values[values..], &self.scratch.base);
+            take_away(
+                Number::Integer,
+                &mut self.taken.out.values[values..],
+                &self.taken.scratch.base,
+            );
             let (n, count) = (n as u16, run.count as u16);
-            self.out.segments.push(SegmentCopy { n, what, count, values });
+            self.taken.out.segments.push(SegmentCopy { n, what, count, values });
         }
         Some(())
     }
 
     /// Copies what a segment held when its series was last wiped; nothing where it was not.
     fn base_of_segment(&mut self, bases: u64, n: u64, run: CellRun) {
-        self.scratch.base.clear();
+        self.taken.scratch.base.clear();
         let place = bases.saturating_add(n * WORD);
-        if bases == 0 || !self.s.lies_in_singles(place, 1) {
+        if bases == 0 || !self.taken.s.lies_in_singles(place, 1) {
             return;
         }
         let at = self.source.word(place);
-        if at != 0 && self.s.lies_in_singles(at, run.count) {
-            self.scratch.base.extend(self.source.words(at, run.count).into_iter().flatten());
+        if at != 0 && self.taken.s.lies_in_singles(at, run.count) {
+            self.taken.scratch.base.extend(self.source.words(at, run.count).into_iter().flatten());
         }
     }
 
     /// What a kept series' cells summed up to when a sweep last looked.
     fn seen(&self, pins: u64) -> Option<u64> {
-        self.s.lies_in_singles(pins, PINS_LEN / WORD).then(|| self.source.word(pins + PINS_SEEN))
+        self.taken
+            .s
+            .lies_in_singles(pins, PINS_LEN / WORD)
+            .then(|| self.source.word(pins + PINS_SEEN))
     }
 
     /// Appends the values of a run of cells; returns what its words sum up to.
@@ -792,15 +882,15 @@ impl<S: Source> Taking<'_, S> {
         let copies: &[u64] = match run.storage {
             Storage::Single => &[0],
             Storage::Stripes => &stripes,
-            Storage::Striped => &self.scratch.planes,
-            Storage::Owned => &self.scratch.blocks,
+            Storage::Striped => &self.taken.scratch.planes,
+            Storage::Owned => &self.taken.scratch.blocks,
         };
-        let from = self.out.values.len();
-        self.out.values.resize(from + run.count as usize, 0);
+        let from = self.taken.out.values.len();
+        self.taken.out.values.resize(from + run.count as usize, 0);
         let mut digest = 0_u64;
         for &delta in copies {
             let words = self.source.words(run.at.checked_add(delta)?, run.count)?;
-            let values = &mut self.out.values[from..];
+            let values = &mut self.taken.out.values[from..];
             // A loop of its own for what most are.
             if number == Number::Integer {
                 for (value, word) in values.iter_mut().zip(words) {
@@ -825,28 +915,36 @@ impl<S: Source> Taking<'_, S> {
         run: CellRun,
         number: Number,
         combine: Combine,
+        is_plain: bool,
     ) -> Option<()> {
         let mut any = false;
-        for n in 0..self.scratch.living.len() {
-            let Block { delta, owner } = self.scratch.living[n];
+        let Taken { scratch, out, limit, .. } = &mut *self.taken;
+        for &Block { delta, owner } in &scratch.living {
             let words = self.source.words(run.at.checked_add(delta)?, run.count)?;
             let Some(said) = words.map(cells::said).collect::<Option<Vec<u64>>>() else { continue };
-            if (self.out.values.len() as u64 + run.count) * WORD > self.limit {
+            // Each owner has a block of its own.
+            if (out.values.len() + out.owners.len()) as u64 * WORD + run.count * WORD > *limit {
                 return None;
             }
-            if combine == Combine::Each {
-                let (values, n) = (self.out.values.len(), self.out.owners.len() as u32);
-                self.out.owners.push(owner);
-                self.out.values.extend(said);
-                self.out.series.push(SeriesCopy { values, beside: n, ..series });
-            } else if any {
-                let extreme = self.out.values[series.values..].iter_mut();
-                extreme.zip(said).for_each(|(one, other)| *one = combine.of(number, *one, other));
-            } else {
-                self.out.values.extend(said);
-                self.out.series.push(series);
-                any = true;
+            let beside = if combine == Combine::Each { out.owners.len() as u32 } else { NOTHING };
+            if any && combine != Combine::Each {
+                let extreme = match (is_plain, out.series.last_mut()) {
+                    (true, Some(one)) => std::slice::from_mut(&mut one.values),
+                    _ => &mut out.values[series.values as usize..],
+                };
+                let both = extreme.iter_mut().zip(said);
+                both.for_each(|(one, other)| *one = combine.of(number, *one, other));
+                continue;
             }
+            any = true;
+            if combine == Combine::Each {
+                out.owners.push(owner);
+            }
+            let values = if is_plain { *said.first()? } else { out.values.len() as u64 };
+            if !is_plain {
+                out.values.extend(said);
+            }
+            out.series.push(SeriesCopy { values, beside, ..series });
         }
         Some(())
     }
@@ -854,7 +952,7 @@ impl<S: Source> Taking<'_, S> {
     /// Appends the text at `span`.
     fn text(&self, span: Span, out: &mut Vec<u8>) -> Option<()> {
         let end = out.len() + span.len as usize;
-        let (at, count) = text_place(&self.s, span)?;
+        let (at, count) = text_place(&self.taken.s, span)?;
         out.extend(self.source.words(at, count)?.flat_map(u64::to_le_bytes));
         out.truncate(end);
         Some(())

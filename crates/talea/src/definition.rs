@@ -104,34 +104,50 @@ impl Definition {
 
     /// In what a definition differs from the one that was expected, in words.
     pub(crate) fn difference(&self, wanted: &Self) -> String {
-        let told = |what, found: &dyn std::fmt::Debug, wanted: &dyn std::fmt::Debug| {
-            format!("it is registered with {what} {found:?}, and now {wanted:?} was asked for")
+        let told = |what: String, found: String, wanted: String| {
+            format!("it is registered with {what} {found}, and now {wanted} was asked for")
         };
-        if self.labels != wanted.labels {
-            told("the labels", &self.labels, &wanted.labels)
-        } else if self.layout.per_unit != wanted.layout.per_unit {
-            // `x_seconds` may also be a plain number of things.
-            format!(
-                "it is registered with a unit that is kept in {} parts, and now one in {} was \
-                 asked for",
-                self.layout.per_unit, wanted.layout.per_unit
-            )
-        } else if self.layout.thresholds != wanted.layout.thresholds {
-            let shown = |d: &Self| d.layout.shown().collect::<Vec<_>>();
-            told("the buckets", &shown(self), &shown(wanted))
-        } else if self.layout.native != wanted.layout.native {
-            let [found, wanted] = [self, wanted].map(|d| in_words(d.layout.native));
-            format!("it is registered with {found}, and now {wanted} were asked for")
-        } else if self.recent != wanted.recent {
-            told("the quantiles", &self.recent, &wanted.recent)
-        } else if self.states != wanted.states {
-            told("the states", &self.states, &wanted.states)
+        if let Some((what, [found, wanted])) = self.first_difference(wanted) {
+            told(what.to_owned(), found, wanted)
         } else if self.help != wanted.help {
-            told("the help", &self.help, &wanted.help)
+            told("the help".to_owned(), format!("{:?}", self.help), format!("{:?}", wanted.help))
         } else {
             "it is registered with its values stored otherwise: striped or not, whole numbers or \
              not"
             .to_owned()
+        }
+    }
+
+    /// In what it differs from what others have under its name; `None` where they can be
+    /// shown as one.
+    pub(crate) fn disagreement(&self, wanted: &Self) -> Option<String> {
+        let (what, [found, wanted]) = self.first_difference(wanted)?;
+        Some(format!("it has {what} {found} here, and {wanted} in most others"))
+    }
+
+    /// What differs first, other than the help, and how it is in both.
+    fn first_difference(&self, wanted: &Self) -> Option<(&'static str, [String; 2])> {
+        fn told(both: [&dyn std::fmt::Debug; 2]) -> [String; 2] {
+            both.map(|one| format!("{one:?}"))
+        }
+        let (layout, other) = (&self.layout, &wanted.layout);
+        if self.labels != wanted.labels {
+            Some(("the labels", told([&self.labels, &wanted.labels])))
+        } else if layout.per_unit != other.per_unit || layout.numbers != other.numbers {
+            // `x_seconds` may also be a plain number of things.
+            let parts = |layout: &Layout| format!("{} parts", layout.per_unit);
+            Some(("a unit that is kept in", [layout, other].map(parts)))
+        } else if layout.thresholds != other.thresholds {
+            let shown = |layout: &Layout| layout.shown().collect::<Vec<_>>();
+            Some(("the buckets", told([&shown(layout), &shown(other)])))
+        } else if layout.native != other.native {
+            Some(("", [layout, other].map(|layout| in_words(layout.native))))
+        } else if self.recent != wanted.recent {
+            Some(("the quantiles", told([&self.recent, &wanted.recent])))
+        } else if self.states != wanted.states {
+            Some(("the states", told([&self.states, &wanted.states])))
+        } else {
+            None
         }
     }
 }

@@ -95,6 +95,7 @@ mod observable;
 mod opts;
 #[cfg(target_os = "linux")]
 pub mod outside;
+mod page;
 pub mod parse;
 mod query;
 mod register;
@@ -123,6 +124,7 @@ pub use metric::{
 pub use native_buckets::NativeBuckets;
 pub use observable::Found;
 pub use opts::{Bucketing, Opts};
+pub use page::{Conflict, Page, Scrapable, is_usable_as_part_label};
 pub use register::Registrable;
 pub use registry::Registry;
 pub use scraper::Scraper;

@@ -10,11 +10,9 @@ use talea_region::{Config, Region, Usage};
 
 use crate::error::Error;
 use crate::kept_windows::KeptWindows;
-use crate::names;
 use crate::opts::Opts;
 use crate::register::Registrable;
 use crate::snapshot::Snapshot;
-use crate::told;
 
 /// The environment variable that names the file of a registry.
 const REGION: &str = "TALEA_REGION";
@@ -190,15 +188,7 @@ impl Registry {
     pub fn snapshot_into(&self, out: &mut Snapshot, wants: impl Fn(&str) -> bool) {
         self.refresh();
         self.region.sweep_if_due();
-        out.refill(&wants, |raw| {
-            // The quantiles of a histogram have a name of their own.
-            let wants_it = |name: &str| wants(name) || wants(&names::recent(name));
-            let wants_bytes = |name: &[u8]| std::str::from_utf8(name).is_ok_and(wants_it);
-            self.region.snapshot_into(raw, &wants_bytes);
-            if wants(told::DROPPED) {
-                told::dropped(raw);
-            }
-        });
+        out.take(wants, |raw, wants| self.region.snapshot_into(raw, wants));
         self.show_windows(out);
     }
 

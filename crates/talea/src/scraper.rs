@@ -1,6 +1,7 @@
 //! Scrapes one after the other, in memory that is used again.
 
 use crate::expose::{Encoder, Escaping, Format};
+use crate::page::{Page, Scrapable};
 use crate::registry::Registry;
 use crate::snapshot::Snapshot;
 
@@ -24,9 +25,9 @@ use crate::snapshot::Snapshot;
 /// # Ok::<(), talea::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Scraper {
-    registry: Registry,
-    snapshot: Snapshot,
+pub struct Scraper<S = Registry> {
+    of: S,
+    page: Page,
     encoder: Encoder,
     out: Vec<u8>,
 }
@@ -35,33 +36,40 @@ impl Registry {
     /// What takes scrapes one after the other, in the text format; others by
     /// [`Scraper::format`].
     pub fn scraper(&self) -> Scraper {
-        Scraper {
-            registry: self.clone(),
-            snapshot: Snapshot::default(),
-            encoder: Encoder::new(Format::default(), Escaping::default()),
-            out: Vec::new(),
-        }
+        Scraper::new(self)
     }
 }
 
 impl Scraper {
+    /// All values at this instant, as [`Registry::snapshot`].
+    pub fn snapshot(&mut self) -> &Snapshot {
+        self.take(&|_| true);
+        self.page.first()
+    }
+}
+
+impl<S: Scrapable> Scraper<S> {
+    /// What takes scrapes one after the other, in the text format.
+    pub fn new(of: &S) -> Self {
+        Self {
+            of: of.clone(),
+            page: Page::new(),
+            encoder: Encoder::new(Format::default(), Escaping::default()),
+            out: Vec::new(),
+        }
+    }
+
     /// Chooses the format of the next scrapes, and how names are shown that it does not
     /// have otherwise.
     pub fn format(&mut self, format: Format, escaping: Escaping) {
         self.encoder = Encoder::new(format, escaping);
     }
 
-    /// All values at this instant, as [`Registry::snapshot`].
-    pub fn snapshot(&mut self) -> &Snapshot {
-        self.registry.snapshot_into(&mut self.snapshot, |_| true);
-        &self.snapshot
-    }
-
     /// All values at this instant in the format that was chosen.
     pub fn scrape(&mut self) -> &[u8] {
-        self.snapshot();
+        self.take(&|_| true);
         self.out.clear();
-        self.encoder.write(&self.snapshot, &mut self.out);
+        self.encoder.write(&self.page, &mut self.out);
         &self.out
     }
 
@@ -84,18 +92,30 @@ impl Scraper {
     /// # Ok::<(), talea::Error>(())
     /// ```
     pub fn begin(&mut self, wants: impl Fn(&str) -> bool) {
-        self.registry.snapshot_into(&mut self.snapshot, wants);
+        self.take(&wants);
         self.encoder.begin();
+    }
+
+    fn take(&mut self, wants: &dyn Fn(&str) -> bool) {
+        self.page.clear();
+        self.of.fill(&mut self.page, wants);
+        self.page.join();
+        self.of.joined(&self.page);
     }
 
     /// Writes on at the end of `out`, until that is about as long as `enough`: it ends with
     /// the series that makes it as long. False when all is written.
     pub fn write_some(&mut self, out: &mut Vec<u8>, enough: usize) -> bool {
-        self.encoder.write_some(&self.snapshot, out, enough)
+        self.encoder.write_some(&self.page, out, enough)
     }
 
     /// What the last [`scrape`](Self::scrape) gave; nothing before the first.
     pub fn scraped(&self) -> &[u8] {
         &self.out
+    }
+
+    /// The page that was taken last.
+    pub fn page(&self) -> &Page {
+        &self.page
     }
 }

@@ -98,8 +98,24 @@ pub struct SummarySnapshot {
 }
 
 impl Snapshot {
-    /// Takes another, whose memory is used again: `copy` is to fill in the raw one.
-    /// Only families whose names are wanted are shown.
+    /// Takes another, whose memory is used again: `copy` is to fill in the raw one, of the
+    /// families whose names are wanted. Only these are shown.
+    pub(crate) fn take(
+        &mut self,
+        wants: impl Fn(&str) -> bool,
+        copy: impl FnOnce(&mut talea_region::Snapshot, &dyn Fn(&[u8]) -> bool),
+    ) {
+        self.refill(&wants, |raw| {
+            // The quantiles of a histogram have a name of their own.
+            let wants_it = |name: &str| wants(name) || wants(&names::recent(name));
+            copy(raw, &|name| std::str::from_utf8(name).is_ok_and(wants_it));
+            if wants(told::DROPPED) {
+                told::dropped(raw);
+            }
+        });
+    }
+
+    /// The same where `copy` sees to what is wanted.
     pub(crate) fn refill(
         &mut self,
         wants: impl Fn(&str) -> bool,
@@ -161,6 +177,12 @@ impl Snapshot {
     /// The families, sorted by name.
     pub fn families(&self) -> impl ExactSizeIterator<Item = FamilySnapshot<'_>> {
         self.families.iter().map(|known| self.family_of(known))
+    }
+
+    /// How many series it has, those among them that only take what overflows. Cost: a look
+    /// at each family.
+    pub fn series_count(&self) -> usize {
+        self.families().map(|family| self.raw.series(family.raw).len()).sum()
     }
 
     /// Whether any family shows quantiles.
@@ -303,6 +325,24 @@ impl<'a> FamilySnapshot<'a> {
     /// How often a label combination was refused for want of room: a look-up each.
     pub fn dropped(&self) -> u64 {
         self.raw.dropped
+    }
+
+    /// Nanoseconds from 1970 to its registration.
+    pub(crate) fn created_nanos(&self) -> u64 {
+        self.raw.created_unix_nanos
+    }
+
+    /// In what it differs from another of its name that is expected, in words; `None` where
+    /// it does not, other than by its help.
+    pub(crate) fn disagreement(&self, wanted: &Self) -> Option<String> {
+        if self.kind != wanted.kind {
+            return Some(format!(
+                "it is a {} here, and a {} in most others",
+                self.kind.as_str(),
+                wanted.kind.as_str()
+            ));
+        }
+        self.definition.disagreement(wanted.definition)
     }
 
     /// The names of its labels.

@@ -30,11 +30,18 @@ const SHORTEST_STEP: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 pub struct Windows {
     /// By the family's name, then by the series' label text.
-    families: HashMap<String, HashMap<Vec<u8>, Ring>>,
+    families: HashMap<String, Rings>,
     /// The latest time that it was told.
     now: Duration,
     /// How many snapshots it was given.
     round: u64,
+}
+
+/// The windows of a family's series, by their label text, and how long a step of them is.
+#[derive(Debug)]
+struct Rings {
+    step: Duration,
+    series: HashMap<Vec<u8>, Ring>,
 }
 
 /// The window of one series.
@@ -76,13 +83,23 @@ impl Windows {
         }
     }
 
+    /// The summaries that it has seen: their names, and how often each should be shown at
+    /// least, so that nothing of its window is lost.
+    pub fn summaries(&self) -> impl Iterator<Item = (&str, Duration)> {
+        self.families.iter().map(|(name, rings)| (name.as_str(), rings.step))
+    }
+
     /// The quantiles of each series of a family, one series after the other.
     fn family(&mut self, family: &FamilySnapshot<'_>, recent: &Recent) -> Vec<f64> {
         let Self { families, now, round } = self;
         if !families.contains_key(family.name()) {
-            families.insert(family.name().to_owned(), HashMap::new());
+            let rings = Rings { step: recent.step(), series: HashMap::new() };
+            families.insert(family.name().to_owned(), rings);
         }
-        let Some(rings) = families.get_mut(family.name()) else { return Vec::new() };
+        let Some(Rings { step, series: rings }) = families.get_mut(family.name()) else {
+            return Vec::new();
+        };
+        *step = recent.step();
         let mut shown = Vec::new();
         for series in family.all_series() {
             let Some(buckets) = series.native() else { continue };

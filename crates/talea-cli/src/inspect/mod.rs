@@ -7,7 +7,6 @@
 
 pub mod command;
 mod inspection;
-mod printable;
 mod table;
 
 pub use inspection::Inspection;

@@ -7,8 +7,8 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
 
 use super::inspection::{FamilyLine, Header, Held, Inspection, Process, Series, Usage, Use};
-use super::printable::printable;
 use crate::figures::{NONE, bytes, counted, measured, measured_or_none, whole};
+use crate::printable::printable;
 
 /// All of it; of an inspection that asked for a family, that family's series alone.
 pub(super) fn tables(inspection: &Inspection) -> String {

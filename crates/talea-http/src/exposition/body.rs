@@ -14,7 +14,7 @@ use tokio::runtime::Handle;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::{Instant, sleep_until};
 
-use super::piece::Source;
+use super::piece::Pieces;
 
 /// How soon it is tried again to give up a scrape while a piece of it is made.
 const AGAIN: Duration = Duration::from_millis(100);
@@ -38,7 +38,7 @@ struct Rest {
 struct Shared {
     /// Locked while a piece is made; `None` when there is none left, or the scrape was
     /// given up.
-    source: Mutex<Option<Source>>,
+    source: Mutex<Option<Box<dyn Pieces>>>,
     /// When the last piece was handed over.
     progress: Mutex<Instant>,
 }
@@ -49,7 +49,12 @@ impl ExpositionBody {
     }
 
     /// One that begins with a piece and goes on with what else the source has.
-    pub(super) fn new(first: Bytes, source: Source, patience: Duration, until: Instant) -> Self {
+    pub(super) fn new(
+        first: Bytes,
+        source: Box<dyn Pieces>,
+        patience: Duration,
+        until: Instant,
+    ) -> Self {
         let rest = source.has_more().then(|| Rest::new(source, patience, until));
         Self { next: Some(first), rest }
     }
@@ -57,7 +62,7 @@ impl ExpositionBody {
 
 impl Rest {
     /// Needs a tokio runtime.
-    fn new(source: Source, patience: Duration, until: Instant) -> Self {
+    fn new(source: Box<dyn Pieces>, patience: Duration, until: Instant) -> Self {
         let source = Mutex::new(Some(source));
         let shared = Arc::new(Shared { source, progress: Mutex::new(Instant::now()) });
         let runtime = Handle::current();

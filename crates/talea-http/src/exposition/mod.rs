@@ -18,13 +18,13 @@ use ::http::header::{
     ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, InvalidHeaderValue, RETRY_AFTER, VARY,
 };
 use ::http::{Request, Response, StatusCode};
-use talea::Registry;
+use talea::{Registry, Scrapable};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
 use tower_service::Service;
 
 use asked::{Asked, Refused};
-use piece::Source;
+use piece::{Pieces, Source};
 use scrapers::Scrapers;
 
 /// How many scrapes are served at once.
@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long it may take for all of it, if it does not say itself.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// A service that answers scrapes of a registry, for a router of your own, and a handler of
+/// A service that answers scrapes of a registry, or of [several](Scrapable), for a router of your own, and a handler of
 /// axum's; [`MetricsServer`](crate::MetricsServer) serves it on a port of its own.
 ///
 /// ```
@@ -74,9 +74,9 @@ const LONGEST: Duration = Duration::from_secs(300);
 ///
 /// It needs a tokio runtime with time enabled, as `#[tokio::main]` has.
 #[derive(Clone, Debug)]
-pub struct Exposition {
-    registry: Registry,
-    scrapers: Scrapers,
+pub struct Exposition<S = Registry> {
+    of: S,
+    scrapers: Scrapers<S>,
     patience: Duration,
 }
 
@@ -84,15 +84,22 @@ impl Exposition {
     /// One with the default limits. Clones share what they serve at once and the memory
     /// that they keep.
     pub fn new(registry: &Registry) -> Self {
-        let scrapers = Scrapers::new(registry, AT_ONCE);
-        Self { registry: registry.clone(), scrapers, patience: PATIENCE }
+        Self::of(registry)
+    }
+}
+
+impl<S: Scrapable> Exposition<S> {
+    /// The same of anything that can be scraped.
+    pub fn of(of: &S) -> Self {
+        let scrapers = Scrapers::new(of, AT_ONCE);
+        Self { of: of.clone(), scrapers, patience: PATIENCE }
     }
 
     /// How many scrapes are served at once, at least one; each has a snapshot in memory.
     /// Default: 4.
     #[must_use]
     pub fn at_once(mut self, scrapes: usize) -> Self {
-        self.scrapers = Scrapers::new(&self.registry, scrapes.max(1));
+        self.scrapers = Scrapers::new(&self.of, scrapes.max(1));
         self
     }
 
@@ -133,7 +140,7 @@ impl Exposition {
         };
         let until = Instant::now() + asked.within.unwrap_or(LONGEST).min(LONGEST);
         let first = spawn_blocking(move || {
-            let mut source = Source::new(scraper, &asked);
+            let mut source: Box<dyn Pieces> = Box::new(Source::new(scraper, &asked));
             (source.next(), source)
         });
         let body = match timeout_at(until, first).await {
@@ -153,7 +160,7 @@ impl Exposition {
 }
 
 /// Takes requests with any body, which it does not read.
-impl<B> Service<Request<B>> for Exposition {
+impl<S: Scrapable, B> Service<Request<B>> for Exposition<S> {
     type Response = Response<ExpositionBody>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
@@ -171,10 +178,10 @@ impl<B> Service<Request<B>> for Exposition {
 
 /// So that it can stand in a method router, as `get(exposition)` does, where other methods
 /// are answered as that router does.
-impl<S> Handler<ExpositionBody, S> for Exposition {
+impl<S: Scrapable, T> Handler<ExpositionBody, T> for Exposition<S> {
     type Future = Pin<Box<dyn Future<Output = ::axum::response::Response> + Send>>;
 
-    fn call(self, request: ::axum::extract::Request, _: S) -> Self::Future {
+    fn call(self, request: ::axum::extract::Request, _: T) -> Self::Future {
         let asked = Asked::of(request.method(), request.uri(), request.headers());
         Box::pin(async move { self.answer(asked).await.map(::axum::body::Body::new) })
     }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use ::axum::body::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use talea::Scraper;
+use talea::{Scrapable, Scraper};
 
 use super::asked::Asked;
 use super::scrapers::Lent;
@@ -15,10 +15,19 @@ const PIECE: usize = 64 << 10;
 /// By how much one mostly is longer, with the series that makes it as long.
 const BEYOND: usize = 1 << 10;
 
-/// A snapshot that is sent piece by piece.
+/// What is sent piece by piece.
+pub(super) trait Pieces: Send {
+    /// The next piece.
+    fn next(&mut self) -> io::Result<Bytes>;
+
+    /// Whether there is another.
+    fn has_more(&self) -> bool;
+}
+
+/// A snapshot that is sent so.
 #[derive(Debug)]
-pub(super) struct Source {
-    lent: Lent,
+pub(super) struct Source<S: Scrapable> {
+    lent: Lent<S>,
     gzip: Option<Gzip>,
     more: bool,
 }
@@ -30,16 +39,17 @@ struct Gzip {
     encoder: GzEncoder<Vec<u8>>,
 }
 
-impl Source {
+impl<S: Scrapable> Source<S> {
     /// Takes the snapshot.
-    pub(super) fn new(mut lent: Lent, asked: &Asked) -> Self {
+    pub(super) fn new(mut lent: Lent<S>, asked: &Asked) -> Self {
         lent.scraper.format(asked.format, asked.escaping);
         lent.scraper.begin(|family| asked.wants(family));
         Self { lent, gzip: asked.gzip.then(Gzip::new), more: true }
     }
+}
 
-    /// The next piece.
-    pub(super) fn next(&mut self) -> io::Result<Bytes> {
+impl<S: Scrapable> Pieces for Source<S> {
+    fn next(&mut self) -> io::Result<Bytes> {
         let piece = match &mut self.gzip {
             None => {
                 let mut piece = Vec::with_capacity(PIECE + BEYOND);
@@ -51,8 +61,7 @@ impl Source {
         Ok(piece.into())
     }
 
-    /// Whether there is another.
-    pub(super) fn has_more(&self) -> bool {
+    fn has_more(&self) -> bool {
         self.more
     }
 }
@@ -63,7 +72,11 @@ impl Gzip {
         Self { text: Vec::with_capacity(PIECE + BEYOND), encoder }
     }
 
-    fn next(&mut self, scraper: &mut Scraper, more: &mut bool) -> io::Result<Vec<u8>> {
+    fn next<S: Scrapable>(
+        &mut self,
+        scraper: &mut Scraper<S>,
+        more: &mut bool,
+    ) -> io::Result<Vec<u8>> {
         while *more && self.encoder.get_ref().len() < PIECE {
             self.text.clear();
             *more = scraper.write_some(&mut self.text, PIECE);

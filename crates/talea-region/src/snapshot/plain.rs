@@ -21,18 +21,17 @@ const BLOCK: usize = 4;
 /// What was copied of some series.
 pub(super) struct Batch {
     series: [SeriesCopy; SERIES],
-    values: [u64; SERIES],
     texts: [u64; TEXTS],
 }
 
 impl Default for Batch {
     fn default() -> Self {
         let none = SeriesCopy { text: 0, values: 0, created: 0, family: 0, beside: NOTHING };
-        Self { series: [none; SERIES], values: [0; SERIES], texts: [0; TEXTS] }
+        Self { series: [none; SERIES], texts: [0; TEXTS] }
     }
 }
 
-impl<S: Source> Taking<'_, S> {
+impl<S: Source> Taking<'_, '_, S> {
     /// Copies the series of records, up to the first that is not plain, or that there is
     /// no room for; which that is.
     #[inline(never)]
@@ -42,13 +41,12 @@ impl<S: Source> Taking<'_, S> {
         walk: &mut Walk<'_>,
         batch: &mut Batch,
     ) -> u64 {
-        let (values, texts) = (self.out.values.len(), self.out.texts.len());
+        let texts = self.taken.out.texts.len();
         // Where a batch as full as it gets fits the region, no series of it need be checked.
-        if (values + SERIES) as u64 * WORD > self.limit || texts + TEXTS as u64 * WORD > self.limit
-        {
+        if texts + TEXTS as u64 * WORD > self.taken.limit {
             return records.start;
         }
-        let at = self.s.records.at + records.start * RECORD_LEN;
+        let at = self.taken.s.records.at + records.start * RECORD_LEN;
         let Some(all) = self.source.records(at, records.end - records.start) else {
             return records.start;
         };
@@ -57,7 +55,7 @@ impl<S: Source> Taking<'_, S> {
             let head = record[HEAD];
             let is_wanted = record::state(head) == PUBLISHED
                 && (head >> 32 == walk.id || self.come_to((head >> 32) as u32, walk))
-                && self.source.stands(self.s.records.at + next * RECORD_LEN);
+                && self.source.stands(self.taken.s.records.at + next * RECORD_LEN);
             if is_wanted {
                 if !walk.may_be_plain || !is_plain(&record) {
                     break;
@@ -66,10 +64,9 @@ impl<S: Source> Taking<'_, S> {
                 let span = Span::unpack(record[TEXT]);
                 let Some(end) = self.put_text(span, &mut batch.texts, words) else { break };
                 // Below the length of a batch anyway, which the compiler does not see.
-                batch.values[count % SERIES] = value;
                 batch.series[count % SERIES] = SeriesCopy {
                     text: Span { at: texts + words as u64 * WORD, len: span.len }.pack(),
-                    values: values + count,
+                    values: value,
                     created: record[CREATED],
                     family: walk.place,
                     beside: NOTHING,
@@ -79,9 +76,8 @@ impl<S: Source> Taking<'_, S> {
             }
             next += 1;
         }
-        self.out.series.extend_from_slice(&batch.series[..count]);
-        self.out.values.extend_from_slice(&batch.values[..count]);
-        self.out.texts.push_whole(&batch.texts[..words]);
+        self.taken.out.series.extend_from_slice(&batch.series[..count]);
+        self.taken.out.texts.push_whole(&batch.texts[..words]);
         next
     }
 
@@ -89,7 +85,7 @@ impl<S: Source> Taking<'_, S> {
     /// is read, which may lie in a page that has no memory behind it.
     #[inline(always)]
     fn put_text(&self, span: Span, texts: &mut [u64; TEXTS], from: usize) -> Option<usize> {
-        let (mut at, mut left) = text_place(&self.s, span)?;
+        let (mut at, mut left) = text_place(&self.taken.s, span)?;
         let mut end = from;
         while left > 0 {
             let count = left.min(BLOCK as u64);
@@ -171,7 +167,7 @@ mod tests {
             }
         }
         let mut snapshot = Snapshot::default();
-        take(&Plainly(region), &|_| true, &mut snapshot);
+        take(&Plainly(region), &|_| true, &mut snapshot).unwrap();
         for family in snapshot.families() {
             let texts = snapshot.series(family).map(|series| series.text.to_vec());
             let values = snapshot.series(family).map(|series| series.values[0]);

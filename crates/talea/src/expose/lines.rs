@@ -19,6 +19,8 @@ pub(crate) struct Lines {
     /// How the names of labels are shown, where they are shown otherwise than the
     /// region has them.
     renames: Option<Escaping>,
+    /// Label text that each series begins with. Its names need no look.
+    part: String,
     /// Lines on their way to what is written.
     lines: Vec<u8>,
 }
@@ -41,6 +43,12 @@ impl Lines {
         let mut labels = family.label_names().iter().map(String::as_str).chain(own);
         let all_plain = labels.all(is_plain_label);
         self.renames = Some(escaping).filter(|&e| e != Escaping::AllowUtf8 && !all_plain);
+    }
+
+    /// Has each series begin with such label text.
+    pub(crate) fn part(&mut self, label: &str) {
+        self.part.clear();
+        self.part.push_str(label);
     }
 
     /// The family's name as it is shown.
@@ -95,15 +103,19 @@ impl Lines {
     ) {
         let labels = series.label_bytes();
         // All of the line, and the longest number.
-        out.reserve(self.name.len() + labels.len() + 64);
+        out.reserve(self.name.len() + self.part.len() + labels.len() + 64);
         if self.quoted || self.renames.is_some() {
             return self.open_slowly(out, series, name, last);
         }
         push(out, &name);
-        if !labels.is_empty() || last.is_some() {
+        let has_part = !self.part.is_empty();
+        if has_part || !labels.is_empty() || last.is_some() {
             out.push(b'{');
+            if has_part {
+                push(out, &[&self.part, if labels.is_empty() { "" } else { "," }]);
+            }
             out.extend_from_slice(labels);
-            write_last(out, !labels.is_empty(), last);
+            write_last(out, has_part || !labels.is_empty(), last);
             out.push(b'}');
         }
         out.push(b' ');
@@ -121,15 +133,20 @@ impl Lines {
         from: usize,
         enough: usize,
     ) -> usize {
-        let Self { name, quoted, renames, lines } = self;
+        let Self { name, quoted, renames, part, lines } = self;
         let Some((texts, numbers)) = family.numbers(from) else { return from };
-        if *quoted || renames.is_some() || name.len() >= LONG {
+        let comma = if part.is_empty() { "" } else { "," };
+        let labels_at = name.len() + 1 + part.len() + comma.len();
+        if *quoted || renames.is_some() || labels_at > LONG {
             return from;
         }
-        let labels_at = name.len() + 1;
         let mut begin = [0; LONG];
-        begin[..name.len()].copy_from_slice(name.as_bytes());
-        begin[name.len()] = b'{';
+        let (mut beginning, texts_of_it) = (&mut begin[..], [name.as_str(), "{", part, comma]);
+        for text in texts_of_it {
+            let (into, rest) = beginning.split_at_mut(text.len());
+            into.copy_from_slice(text.as_bytes());
+            beginning = rest;
+        }
         lines.resize(LINES, 0);
         let (mut n, mut end) = (from, 0);
         for (text, number) in numbers {
@@ -168,6 +185,10 @@ impl Lines {
             push(out, &[name[0], name[1], "{"]);
         }
         let mut any = self.quoted;
+        if !self.part.is_empty() {
+            push(out, &[if any { "," } else { "" }, &self.part]);
+            any = true;
+        }
         for (name, value) in pairs(series.label_text()) {
             if std::mem::replace(&mut any, true) {
                 out.push(b',');

@@ -21,12 +21,16 @@ use openmetrics::OpenMetrics;
 use protobuf::Protobuf;
 use text::Text;
 
+use crate::page::Page;
 use crate::snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot};
 
 /// What a format does with families and series as they come.
 trait Writer {
     /// Begins a family, which has at least one series.
-    fn family(&mut self, out: &mut Vec<u8>, family: &FamilySnapshot<'_>);
+    fn family(&mut self, out: &mut Vec<u8>, family: &Family<'_>);
+
+    /// Has the series that come now begin with such label text, if any.
+    fn part(&mut self, label: &str);
 
     /// Writes one of its series.
     fn series(&mut self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>);
@@ -45,6 +49,55 @@ trait Writer {
 
     /// Ends the whole.
     fn end(&mut self, out: &mut Vec<u8>);
+}
+
+/// What can be written: families by their place.
+pub(crate) trait Pages {
+    /// The family at a place; `None` behind the last.
+    fn at(&self, place: usize) -> Option<Family<'_>>;
+}
+
+impl Pages for Snapshot {
+    fn at(&self, place: usize) -> Option<Family<'_>> {
+        self.family_at(place).map(Family::Alone)
+    }
+}
+
+impl Pages for Page {
+    fn at(&self, place: usize) -> Option<Family<'_>> {
+        self.family_at(place)
+    }
+}
+
+/// A family as it is written: of one snapshot, or what the parts of a page have of it,
+/// which agree.
+#[derive(Clone, Copy)]
+pub(crate) enum Family<'a> {
+    Alone(FamilySnapshot<'a>),
+    OfPage { page: &'a Page, from: usize, count: usize },
+}
+
+impl<'a> Family<'a> {
+    /// How many places it takes.
+    fn places(&self) -> usize {
+        match self {
+            Self::Alone(_) => 1,
+            Self::OfPage { count, .. } => *count,
+        }
+    }
+
+    /// What one of its parts has, and the label text that goes with it.
+    #[inline]
+    fn part(&self, n: usize) -> Option<(&'a str, FamilySnapshot<'a>)> {
+        match *self {
+            Self::Alone(family) => (n == 0).then_some(("", family)),
+            Self::OfPage { page, from, count } => page.entry(from + n).filter(|_| n < count),
+        }
+    }
+
+    fn parts(self) -> impl Iterator<Item = (&'a str, FamilySnapshot<'a>)> {
+        (0..self.places()).filter_map(move |n| self.part(n))
+    }
 }
 
 /// What a series is shown as.
@@ -94,8 +147,8 @@ impl Shown {
     }
 }
 
-/// Writes a snapshot in a format, as much of it at a time as is asked for. Its memory is
-/// used again from one snapshot to the next.
+/// Writes snapshots in a format, as much of one at a time as is asked for. Its memory is
+/// used again from one to the next.
 #[derive(Clone, Debug)]
 pub(crate) struct Encoder {
     format: Format,
@@ -109,6 +162,8 @@ pub(crate) struct Encoder {
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     family: usize,
+    /// Which of its parts.
+    part: usize,
     series: usize,
     /// Whether the family's beginning is written.
     begun: bool,
@@ -126,32 +181,32 @@ impl Encoder {
         }
     }
 
-    /// Writes all of a snapshot.
-    pub(crate) fn write(&mut self, snapshot: &Snapshot, out: &mut Vec<u8>) {
+    /// Writes all of it.
+    pub(crate) fn write(&mut self, pages: &impl Pages, out: &mut Vec<u8>) {
         self.begin();
-        self.write_some(snapshot, out, usize::MAX);
+        self.write_some(pages, out, usize::MAX);
     }
 
-    /// Has the next piece be the first of a snapshot.
+    /// Has the next piece be a first one.
     pub(crate) fn begin(&mut self) {
         self.at = Place::default();
     }
 
     /// Writes on, until `out` is as long as `enough` or longer; false when all is
-    /// written. The snapshot must be the same from call to call.
+    /// written. What is written must be the same from call to call.
     pub(crate) fn write_some(
         &mut self,
-        snapshot: &Snapshot,
+        pages: &impl Pages,
         out: &mut Vec<u8>,
         enough: usize,
     ) -> bool {
         let Self { format, text, openmetrics, protobuf, at } = self;
         match format {
-            Format::Text => at.go_on(snapshot, text, out, enough),
+            Format::Text => at.go_on(pages, text, out, enough),
             Format::OpenMetrics | Format::OpenMetricsDraft => {
-                at.go_on(snapshot, openmetrics, out, enough)
+                at.go_on(pages, openmetrics, out, enough)
             }
-            Format::Protobuf => at.go_on(snapshot, protobuf, out, enough),
+            Format::Protobuf => at.go_on(pages, protobuf, out, enough),
         }
     }
 }
@@ -159,29 +214,34 @@ impl Encoder {
 impl Place {
     fn go_on(
         &mut self,
-        snapshot: &Snapshot,
+        pages: &impl Pages,
         writer: &mut impl Writer,
         out: &mut Vec<u8>,
         enough: usize,
     ) -> bool {
-        while let Some(family) = snapshot.family_at(self.family) {
-            // By number rather than with an iterator, whose items would be copied on their
-            // way through its parts: there may be a million.
-            while let Some(series) = family.series_at(self.series) {
-                if out.len() >= enough {
-                    return true;
+        while let Some(whole) = pages.at(self.family) {
+            while let Some((label, family)) = whole.part(self.part) {
+                writer.part(label);
+                // By number rather than with an iterator, whose items would be copied on
+                // their way through its parts: there may be a million.
+                while let Some(series) = family.series_at(self.series) {
+                    if out.len() >= enough {
+                        return true;
+                    }
+                    self.series += 1;
+                    if !series.is_shown() {
+                        continue;
+                    }
+                    if !std::mem::replace(&mut self.begun, true) {
+                        writer.family(out, &whole);
+                        writer.part(label);
+                    }
+                    writer.series(out, &series);
+                    self.series = writer.easy_series(out, &family, self.series, enough);
                 }
-                self.series += 1;
-                if !series.is_shown() {
-                    continue;
-                }
-                if !std::mem::replace(&mut self.begun, true) {
-                    writer.family(out, &family);
-                }
-                writer.series(out, &series);
-                self.series = writer.easy_series(out, &family, self.series, enough);
+                (self.part, self.series) = (self.part + 1, 0);
             }
-            *self = Self { family: self.family + 1, ..Self::default() };
+            *self = Self { family: self.family + whole.places(), ..Self::default() };
         }
         if !std::mem::replace(&mut self.ended, true) {
             writer.end(out);

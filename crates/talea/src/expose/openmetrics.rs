@@ -2,11 +2,11 @@
 
 use super::lines::{Bounds, Lines, push};
 use super::number::{write_canonical_bound, write_float, write_integer, write_seconds};
-use super::{Escaping, Shown, Writer};
+use super::{Escaping, Family, Shown, Writer};
 use talea_region::Exemplar;
 
 use crate::metric::Kind;
-use crate::snapshot::{FamilySnapshot, SeriesSnapshot};
+use crate::snapshot::SeriesSnapshot;
 
 /// Units that a family's name may end in; then they are told apart from it.
 const UNITS: [&str; 10] = [
@@ -35,9 +35,10 @@ impl OpenMetrics {
 }
 
 impl Writer for OpenMetrics {
-    fn family(&mut self, out: &mut Vec<u8>, family: &FamilySnapshot<'_>) {
+    fn family(&mut self, out: &mut Vec<u8>, family: &Family<'_>) {
+        let Some((_, family)) = family.part(0) else { return };
         let Self { escaping, lines, bounds, .. } = self;
-        lines.begin(family, *escaping);
+        lines.begin(&family, *escaping);
         match family.recent() {
             Some(recent) => bounds.begin(recent.quantiles.iter().copied(), write_canonical_bound),
             None => bounds.begin(family.bounds(), write_canonical_bound),
@@ -52,6 +53,10 @@ impl Writer for OpenMetrics {
         lines.about(out, "HELP", name, family.help(), true);
         let counts = matches!(kind, Kind::Counter | Kind::Histogram | Kind::Summary);
         self.created_after = counts.then_some(name.len());
+    }
+
+    fn part(&mut self, label: &str) {
+        self.lines.part(label);
     }
 
     #[inline]

@@ -9,11 +9,11 @@ use std::borrow::Cow;
 use talea_region::Exemplar;
 
 use super::escaping::is_plain;
-use super::{Escaping, Shown, Writer};
+use super::{Escaping, Family, Shown, Writer};
 use crate::labels::{RawLabel, raw_labels};
 use crate::metric::Kind;
 use crate::native_buckets::NativeBuckets;
-use crate::snapshot::{FamilySnapshot, SeriesSnapshot};
+use crate::snapshot::SeriesSnapshot;
 
 /// Fields of `MetricFamily`.
 const NAME: u32 = 1;
@@ -70,6 +70,8 @@ const NANOS: u32 = 2;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Protobuf {
     escaping: Escaping,
+    /// Label text that each series begins with.
+    label: String,
     /// The upper bounds of the family's buckets.
     bounds: Vec<f64>,
     /// What is in each classic bucket of a series.
@@ -87,9 +89,10 @@ impl Protobuf {
 
     /// Writes a series into `metric`.
     fn fill_metric(&mut self, series: &SeriesSnapshot<'_>) {
-        let Self { escaping, bounds, buckets, metric, inner, bucket } = self;
+        let Self { escaping, label: part, bounds, buckets, metric, inner, bucket } = self;
         metric.clear();
-        for RawLabel { name, value } in raw_labels(series.label_bytes()) {
+        let labels = raw_labels(part.as_bytes()).chain(raw_labels(series.label_bytes()));
+        for RawLabel { name, value } in labels {
             let name = String::from_utf8_lossy(name);
             let name = if is_plain(&name) { Cow::Borrowed(&*name) } else { escaping.name(&name) };
             label(metric, name.as_bytes(), &value);
@@ -154,7 +157,8 @@ impl Protobuf {
 }
 
 impl Writer for Protobuf {
-    fn family(&mut self, out: &mut Vec<u8>, family: &FamilySnapshot<'_>) {
+    fn family(&mut self, out: &mut Vec<u8>, all: &Family<'_>) {
+        let Some((_, family)) = all.part(0) else { return };
         self.bounds.clear();
         self.bounds.extend(family.bounds());
         let mut head = Vec::new();
@@ -170,12 +174,20 @@ impl Writer for Protobuf {
         varint_field(&mut head, TYPE, kind);
         // The length of the whole comes first, so that it can leave in pieces.
         let mut len = head.len();
-        for series in family.series() {
-            self.fill_metric(&series);
-            len += field_len(METRIC, self.metric.len());
+        for (label, part) in all.parts() {
+            self.part(label);
+            for series in part.series() {
+                self.fill_metric(&series);
+                len += field_len(METRIC, self.metric.len());
+            }
         }
         varint(out, len as u64);
         out.extend_from_slice(&head);
+    }
+
+    fn part(&mut self, label: &str) {
+        self.label.clear();
+        self.label.push_str(label);
     }
 
     fn series(&mut self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>) {

@@ -3,7 +3,7 @@
 
 use super::lines::{Bounds, Lines};
 use super::number::{write_bound, write_float, write_integer};
-use super::{Escaping, Shown, Writer};
+use super::{Escaping, Family, Shown, Writer};
 use crate::metric::Kind;
 use crate::snapshot::{FamilySnapshot, SeriesSnapshot};
 
@@ -27,9 +27,10 @@ impl Text {
 }
 
 impl Writer for Text {
-    fn family(&mut self, out: &mut Vec<u8>, family: &FamilySnapshot<'_>) {
+    fn family(&mut self, out: &mut Vec<u8>, family: &Family<'_>) {
+        let Some((_, family)) = family.part(0) else { return };
         let Self { escaping, lines, bounds, .. } = self;
-        lines.begin(family, *escaping);
+        lines.begin(&family, *escaping);
         match family.recent() {
             Some(recent) => bounds.begin(recent.quantiles.iter().copied(), write_bound),
             None => bounds.begin(family.bounds(), write_bound),
@@ -41,6 +42,10 @@ impl Writer for Text {
             known => known,
         };
         lines.about(out, "TYPE", lines.name(), kind.as_str(), false);
+    }
+
+    fn part(&mut self, label: &str) {
+        self.lines.part(label);
     }
 
     #[inline]

@@ -1,8 +1,8 @@
-//! Text of a region as a terminal may show it.
+//! Text of somebody else as a terminal may show it.
 
 /// The same, with characters that a terminal would obey written out: who can write to a region
 /// could otherwise have them obeyed by whoever inspects it.
-pub(super) fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

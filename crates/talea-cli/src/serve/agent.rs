@@ -1,0 +1,246 @@
+//! The agent: all regions that there are, and what is wrong with the others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use talea::{Config, Error, Page, Registry, Scrapable, Snapshot};
+
+use super::meters::{Meters, Named};
+use super::region::Region;
+use super::sources::{Source, Sources};
+use crate::printable::printable;
+
+/// Memory for the metrics of its own.
+const OWN: u64 = 8 << 20;
+
+/// Reads regions from outside, and makes one page of them. Clones are the same agent. It
+/// looks for regions that come and go before each scrape, and whenever it is told to
+/// [`refresh`](Self::refresh). What goes wrong with one is told on standard error, once, and
+/// in its metrics; the others are served.
+#[derive(Clone, Debug)]
+pub struct Agent(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    sources: Sources,
+    /// Whose files are opened.
+    owners: Vec<u32>,
+    /// What regions are told apart by; `None` where there is but one.
+    label: Option<String>,
+    registry: Registry,
+    meters: Meters,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    regions: BTreeMap<String, Slot>,
+    /// Directories that cannot be listed, and why.
+    unlisted: BTreeMap<PathBuf, String>,
+    /// The conflicts that were told.
+    conflicts: BTreeSet<String>,
+}
+
+/// A region, or why there is none.
+#[derive(Debug)]
+struct Slot {
+    source: Source,
+    found: Result<Arc<Region>, String>,
+}
+
+impl Agent {
+    /// One that serves these sources, and opens files of these owners. Each series has the
+    /// name of its region in `label`, if there is one.
+    ///
+    /// # Errors
+    /// When a process has no region that can be read, or there is no memory for metrics of
+    /// its own.
+    pub fn new(sources: Sources, owners: Vec<u32>, label: Option<String>) -> anyhow::Result<Self> {
+        let registry = Registry::with_config(Config::with_len(OWN))?;
+        let meters = Meters::new();
+        talea::install(&registry, &[&meters])?;
+        let state = Mutex::default();
+        let agent = Self(Arc::new(Inner { sources, owners, label, registry, meters, state }));
+        agent.refresh();
+        agent.processes_are_there()?;
+        Ok(agent)
+    }
+
+    /// A file may come later, a process that is not there never will.
+    fn processes_are_there(&self) -> anyhow::Result<()> {
+        let state = self.0.state();
+        for Slot { source, found } in state.regions.values() {
+            if let (Source::Process(_), Err(reason)) = (source, found) {
+                anyhow::bail!("{source}: {reason}; if its region is in a file, name that");
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks which regions there are now.
+    pub fn refresh(&self) {
+        self.0.regions();
+    }
+
+    /// Keeps quantiles up to date where nobody scrapes: to be called once a second, with
+    /// memory that is used again.
+    pub fn keep_up(&self, memory: &mut Snapshot) {
+        for (name, region) in self.0.regions() {
+            if let Err(error) = region.keep_up(memory) {
+                self.0.failed(&name, &region, &error);
+            }
+        }
+    }
+
+    /// What keeps it from serving all that was named, in words; nothing where it does.
+    pub fn missing(&self) -> Vec<String> {
+        self.refresh();
+        let state = self.0.state();
+        let named = |source: &Source| match source {
+            Source::File(path) => self.0.sources.files.contains(path),
+            Source::Process(_) => true,
+        };
+        let regions = state.regions.iter().filter(|(_, slot)| named(&slot.source));
+        let regions = regions.filter_map(|(name, slot)| {
+            let reason = slot.found.as_ref().err()?;
+            Some(printable(&format!("{name}: {reason}")))
+        });
+        let unlisted = state.unlisted.iter();
+        let unlisted = unlisted
+            .map(|(path, reason)| printable(&format!("directory {}: {reason}", path.display())));
+        regions.chain(unlisted).collect()
+    }
+
+    pub(super) fn meters(&self) -> &Meters {
+        &self.0.meters
+    }
+
+    /// Where metrics of its own are.
+    pub fn registry(&self) -> &Registry {
+        &self.0.registry
+    }
+}
+
+impl Scrapable for Agent {
+    fn fill(&self, page: &mut Page, wants: &dyn Fn(&str) -> bool) {
+        let Inner { label, registry, meters, .. } = &*self.0;
+        let regions = self.0.regions();
+        page.add(None, |snapshot| registry.snapshot_into(snapshot, wants));
+        for (name, region) in regions {
+            let label = label.as_ref().map(|label| (label.as_str(), name.as_str()));
+            let told = page.try_add(label, |snapshot| region.snapshot_into(snapshot, wants));
+            match told {
+                Ok(snapshot) => {
+                    let series = i64::try_from(snapshot.series_count()).unwrap_or(i64::MAX);
+                    meters.region_series.with(Named { region: &name }).set(series);
+                }
+                Err(error) => self.0.failed(&name, &region, &error),
+            }
+        }
+    }
+
+    fn joined(&self, page: &Page) {
+        let mut counts: BTreeMap<&str, i64> = BTreeMap::new();
+        let mut conflicts = BTreeSet::new();
+        for conflict in page.conflicts() {
+            *counts.entry(&conflict.part).or_default() += 1;
+            conflicts.insert(printable(&format!("{}: {conflict}", conflict.part)));
+        }
+        let mut state = self.0.state();
+        for name in state.regions.keys() {
+            let count = counts.get(name.as_str()).copied().unwrap_or(0);
+            self.0.meters.region_conflicts.with(Named { region: name }).set(count);
+        }
+        conflicts.difference(&state.conflicts).for_each(|told| log(told));
+        state.conflicts = conflicts;
+    }
+}
+
+impl Inner {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The regions that can be served now.
+    fn regions(&self) -> Vec<(String, Arc<Region>)> {
+        let mut state = self.state();
+        let (names, unlisted) = self.sources.look();
+        self.note_unlisted(&mut state, unlisted);
+        let gone: Vec<String> =
+            state.regions.keys().filter(|name| !names.contains_key(*name)).cloned().collect();
+        gone.iter().for_each(|name| self.forget(&mut state, name));
+        for (name, source) in names {
+            self.look_at(&mut state, &name, source);
+        }
+        let found = state.regions.iter();
+        found.filter_map(|(name, slot)| Some((name.clone(), slot.found.clone().ok()?))).collect()
+    }
+
+    fn note_unlisted(&self, state: &mut State, unlisted: Vec<(PathBuf, String)>) {
+        self.meters.directory_errors.add(unlisted.len() as u64);
+        let unlisted: BTreeMap<PathBuf, String> = unlisted.into_iter().collect();
+        for (path, reason) in &unlisted {
+            if state.unlisted.get(path) != Some(reason) {
+                log(&format!("the directory {} cannot be listed: {reason}", path.display()));
+            }
+        }
+        state.unlisted = unlisted;
+    }
+
+    fn forget(&self, state: &mut State, name: &str) {
+        state.regions.remove(name);
+        let Meters { region_up, region_series, region_conflicts, region_errors, .. } = &self.meters;
+        let region = name;
+        region_up.remove(Named { region });
+        region_series.remove(Named { region });
+        region_conflicts.remove(Named { region });
+        region_errors.remove(Named { region });
+        log(&format!("{name}: gone"));
+    }
+
+    /// Opens a region that is new, or is another than before.
+    fn look_at(&self, state: &mut State, name: &str, source: Source) {
+        let before = state.regions.get(name).filter(|slot| slot.source == source);
+        let errors = self.meters.region_errors.with(Named { region: name });
+        let is_up = match before.map(|slot| &slot.found) {
+            Some(Ok(region)) if region.is_current() => true,
+            before => {
+                let known = before.and_then(|found| found.as_ref().err());
+                let found = Region::open(source.clone(), &self.owners);
+                let found = found.map(Arc::new).map_err(|error| error.to_string());
+                match &found {
+                    Ok(_) => log(&format!("{name}: {source} is served")),
+                    Err(reason) => {
+                        errors.inc();
+                        if known != Some(reason) {
+                            log(&format!("{name}: {reason}"));
+                        }
+                    }
+                }
+                let is_up = found.is_ok();
+                state.regions.insert(name.to_owned(), Slot { source, found });
+                is_up
+            }
+        };
+        self.meters.region_up.with(Named { region: name }).set(is_up.into());
+    }
+
+    /// Notes that a region could not be read; it is opened anew the next time.
+    fn failed(&self, name: &str, region: &Arc<Region>, error: &Error) {
+        let mut state = self.state();
+        let Some(slot) = state.regions.get_mut(name) else { return };
+        if slot.found.as_ref().is_ok_and(|found| Arc::ptr_eq(found, region)) {
+            let reason = error.to_string();
+            log(&format!("{name}: {reason}"));
+            slot.found = Err(reason);
+            self.meters.region_errors.with(Named { region: name }).inc();
+            self.meters.region_up.with(Named { region: name }).set(0);
+        }
+    }
+}
+
+/// A line on standard error.
+fn log(told: &str) {
+    eprintln!("talea serve: {}", printable(told));
+}

@@ -1,0 +1,61 @@
+//! `talea serve`: finds regions, listens, serves until it is stopped.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use talea::Snapshot;
+
+use super::routes::routes;
+use super::{Agent, Sources};
+use crate::arguments::ServeArguments;
+use crate::stop::{Ending, Stop};
+
+/// How often regions are looked for where nobody scrapes.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Serves regions until it is stopped.
+///
+/// # Errors
+/// When nothing was named, a process has no region, the address cannot be listened on, or the
+/// web configuration cannot be used.
+pub async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending> {
+    let ServeArguments { regions, dir, pid, listen, web_config, .. } = arguments;
+    let sources = Sources { files: regions, directories: dir, processes: pid };
+    if sources.files.is_empty() && sources.directories.is_empty() && sources.processes.is_empty() {
+        bail!("found no region; name files, or a directory with --dir, or a process with --pid");
+    }
+    let label = match arguments.region_label {
+        Some(label) => Some(label),
+        None if sources.is_one() => None,
+        None => Some("region".to_owned()),
+    };
+    let owners = arguments.owner.into_iter().map(|owner| owner.0).collect::<Vec<u32>>();
+    let owners = if owners.is_empty() { vec![rustix::process::geteuid().as_raw()] } else { owners };
+    let agent = Agent::new(sources, owners, label)?;
+    let _ = web_config;
+    let listener = tokio::net::TcpListener::bind(listen).await?;
+    eprintln!("talea serve: listening on http://{}", listener.local_addr()?);
+    tokio::spawn(keep_up(agent.clone()));
+    let at_once = usize::try_from(arguments.at_once).unwrap_or(usize::MAX);
+    let mut stop = stop;
+    axum::serve(listener, routes(&agent, at_once))
+        .with_graceful_shutdown(async move { stop.requested().await })
+        .await?;
+    Ok(Ending::Clean)
+}
+
+async fn keep_up(agent: Agent) {
+    let mut memory = Snapshot::default();
+    let mut ticks = tokio::time::interval(EVERY);
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        let agent = agent.clone();
+        let kept = tokio::task::spawn_blocking(move || {
+            agent.keep_up(&mut memory);
+            memory
+        });
+        let Ok(kept) = kept.await else { return };
+        memory = kept;
+    }
+}

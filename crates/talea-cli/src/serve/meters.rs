@@ -1,0 +1,60 @@
+//! What the agent tells of itself, beside what it serves.
+//!
+//! | metric | what it says |
+//! |---|---|
+//! | `talea_agent_region_up` | by `region`: 1 where it is served, 0 where it is not |
+//! | `talea_agent_region_series` | by `region`: series in the last scrape |
+//! | `talea_agent_region_conflicts` | by `region`: families that are left out, since other regions define them otherwise |
+//! | `talea_agent_region_errors_total` | by `region`: how often it could not be opened or read |
+//! | `talea_agent_directory_errors_total` | how often a directory could not be listed |
+//! | `talea_agent_scrapes_total` | by `outcome`: `complete`, `refused` or `broken_off` |
+//! | `talea_agent_scrape_duration_seconds` | time to the last byte of a scrape that is complete |
+//! | `talea_agent_scrape_bytes_total` | bytes of bodies of scrapes, as they were sent |
+//! | `talea_agent_connections` | connections that are open |
+//! | `talea_agent_connections_total` | by `outcome`: connections that were accepted, or ended by the agent and why |
+
+use talea::{Counter, Family, Gauge, Histogram, LabelValue, Labels, Metrics, Seconds};
+
+/// A region, by the name that it goes by.
+#[derive(Labels)]
+pub(super) struct Named<'a> {
+    pub(super) region: &'a str,
+}
+
+/// How a scrape ended.
+#[derive(Clone, Copy, Debug, LabelValue)]
+pub(super) enum Outcome {
+    /// All of it was sent.
+    Complete,
+    /// It was not answered with a page.
+    Refused,
+    /// The client went away, or was too slow.
+    BrokenOff,
+}
+
+#[derive(Labels)]
+pub(super) struct Ended {
+    pub(super) outcome: Outcome,
+}
+
+/// The agent's metrics.
+#[derive(Debug, Metrics)]
+#[metrics(prefix = "talea_agent")]
+pub(super) struct Meters {
+    /// Whether a region is served.
+    pub(super) region_up: Family<Named<'static>, Gauge>,
+    /// Series of a region in the last scrape.
+    pub(super) region_series: Family<Named<'static>, Gauge>,
+    /// Families of a region that are left out, since most other regions define them otherwise.
+    pub(super) region_conflicts: Family<Named<'static>, Gauge>,
+    /// Times that a region could not be opened or read.
+    pub(super) region_errors: Family<Named<'static>, Counter>,
+    /// Times that a directory could not be listed.
+    pub(super) directory_errors: Counter,
+    /// Scrapes by how they ended.
+    pub(super) scrapes: Family<Ended, Counter>,
+    /// Time from a scrape's request to the last byte of its body.
+    pub(super) scrape_duration: Histogram<Seconds>,
+    /// Bytes of bodies of scrapes, as they were sent.
+    pub(super) scrape_bytes: Counter,
+}

@@ -1,0 +1,46 @@
+//! What the agent answers.
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::get;
+use talea_http::Exposition;
+
+use super::agent::Agent;
+use super::answered;
+
+/// `/metrics`, `/healthz` while it runs, `/readyz` where all that was named is served, and a
+/// page that leads there. At most `at_once` scrapes are answered at the same time.
+pub(super) fn routes(agent: &Agent, at_once: usize) -> Router {
+    let metrics = Exposition::of(agent).at_once(at_once);
+    let tell = axum::middleware::from_fn_with_state(agent.clone(), answered::tell);
+    Router::new()
+        .route_service("/metrics", metrics)
+        .route_layer(tell)
+        .route("/", get(|| async { Html(INDEX) }))
+        .route("/healthz", get(|| async { plain(StatusCode::OK, "ok\n".to_owned()) }))
+        .route("/readyz", get(readyz))
+        .with_state(agent.clone())
+}
+
+const INDEX: &str = "<!doctype html><html lang=en><meta charset=utf-8><title>Talea</title>\
+    <h1>Talea</h1><ul><li><a href=metrics>Metrics</a><li><a href=readyz>Ready</a>\
+    <li><a href=healthz>Healthy</a></ul></html>\n";
+
+async fn readyz(State(agent): State<Agent>) -> Response {
+    // It opens files.
+    let missing = tokio::task::spawn_blocking(move || agent.missing()).await;
+    match missing {
+        Ok(missing) if missing.is_empty() => plain(StatusCode::OK, "ready\n".to_owned()),
+        Ok(missing) => {
+            let told = missing.iter().map(|one| format!("{one}\n")).collect();
+            plain(StatusCode::SERVICE_UNAVAILABLE, told)
+        }
+        Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, String::new()),
+    }
+}
+
+fn plain(status: StatusCode, told: String) -> Response {
+    (status, [(header::CONTENT_TYPE, "text/plain; charset=utf-8")], told).into_response()
+}

@@ -1,0 +1,143 @@
+//! Where regions may be: files, directories, processes.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// What the user named.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// Files, each of which should be there.
+    pub files: Vec<PathBuf>,
+    /// Directories, where regions come and go.
+    pub directories: Vec<PathBuf>,
+    /// Processes that have a region in memory.
+    pub processes: Vec<u32>,
+}
+
+/// Where one region is.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// In a file.
+    File(PathBuf),
+    /// In the memory of a process.
+    Process(u32),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(f),
+            Self::Process(pid) => write!(f, "process {pid}"),
+        }
+    }
+}
+
+/// A directory that cannot be listed, and why.
+pub(super) type Unlisted = (PathBuf, String);
+
+impl Sources {
+    /// Whether there is but one region, which need not be told from others.
+    pub fn is_one(&self) -> bool {
+        self.directories.is_empty() && self.files.len() + self.processes.len() == 1
+    }
+
+    /// All that there are now, by the names that they go by, and directories that cannot be
+    /// listed. Files that were named are among them whether they are there or not.
+    pub(super) fn look(&self) -> (BTreeMap<String, Source>, Vec<Unlisted>) {
+        let mut found: Vec<Source> = self.files.iter().cloned().map(Source::File).collect();
+        found.extend(self.processes.iter().copied().map(Source::Process));
+        let mut unlisted = Vec::new();
+        for directory in &self.directories {
+            match regions_in(directory) {
+                Ok(paths) => found.extend(paths.into_iter().map(Source::File)),
+                Err(error) => unlisted.push((directory.clone(), error.to_string())),
+            }
+        }
+        found.sort();
+        found.dedup();
+        (named(found), unlisted)
+    }
+}
+
+/// The files of a directory that are called as regions are.
+fn regions_in(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.file_name().is_some_and(|name| region_name(name).is_some()) {
+            paths.push(path);
+        }
+    }
+    Ok(paths)
+}
+
+/// What a region is called by its file: `shop` for `shop.talea`, `shop.1` for
+/// `shop.talea.1`, which stands in for a file that cannot be shared. `None` of any other
+/// name, that of a file which was moved aside among them.
+fn region_name(file: &OsStr) -> Option<String> {
+    let file = file.to_string_lossy();
+    if let Some(name) = file.strip_suffix(".talea") {
+        return (!name.is_empty()).then(|| name.to_owned());
+    }
+    let (rest, number) = file.rsplit_once('.')?;
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let name = rest.strip_suffix(".talea").filter(|name| is_number && !name.is_empty())?;
+    Some(format!("{name}.{number}"))
+}
+
+/// Each by the name of its file; those that share one by their whole path.
+fn named(found: Vec<Source>) -> BTreeMap<String, Source> {
+    let short = |source: &Source| match source {
+        Source::Process(pid) => pid.to_string(),
+        Source::File(path) => {
+            let file = path.file_name().unwrap_or(path.as_os_str());
+            region_name(file).unwrap_or_else(|| file.to_string_lossy().into_owned())
+        }
+    };
+    let mut names: BTreeMap<String, usize> = BTreeMap::new();
+    for source in &found {
+        *names.entry(short(source)).or_default() += 1;
+    }
+    let name = |source: Source| {
+        let name = short(&source);
+        match names.get(&name) {
+            Some(1) => (name, source),
+            _ => (source.to_string(), source),
+        }
+    };
+    found.into_iter().map(name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_region_goes_by_the_name_of_its_file() {
+        for (file, expected) in [
+            ("shop.talea", Some("shop")),
+            ("shop.talea.1", Some("shop.1")),
+            ("shop.v2.talea", Some("shop.v2")),
+            ("shop.talea.stale-1", None),
+            ("shop.talea.x", None),
+            ("shop.talea.", None),
+            (".talea", None),
+            (".talea.1", None),
+            ("sem.shop", None),
+            ("shop", None),
+        ] {
+            assert_eq!(region_name(OsStr::new(file)).as_deref(), expected, "{file}");
+        }
+    }
+
+    #[test]
+    fn those_that_share_a_name_go_by_their_paths() {
+        let files = ["/a/shop.talea", "/b/shop.talea", "/a/bar.talea", "/a/any"];
+        let mut found: Vec<Source> = files.map(|path| Source::File(path.into())).to_vec();
+        found.push(Source::Process(7));
+        let names: Vec<String> = named(found).into_keys().collect();
+        assert_eq!(names, ["/a/shop.talea", "/b/shop.talea", "7", "any", "bar"]);
+    }
+}
