@@ -1,0 +1,312 @@
+//! Claims about the files of `contrib`: that the linters which others wrote have no
+//! complaint, and that those of the agent fit each other. No container is run, nor systemd.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_norway::Value as Yaml;
+use tempfile::TempDir;
+
+/// The overall exposure that `systemd-analyze security` may tell, of 100. Debian 12's
+/// tells 11; others weigh a little otherwise.
+const EXPOSURE: &str = "15";
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../contrib")
+}
+
+fn text(file: &str) -> String {
+    fs::read_to_string(folder().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+}
+
+#[derive(Clone, Copy)]
+enum Linter {
+    Hadolint,
+    KubernetesValidate,
+    SystemdSecurity,
+    SystemdVerify,
+    Yamllint,
+}
+
+impl Linter {
+    /// What it says to `text` in a file of that name; nothing if it has no complaint.
+    fn complaints(self, name: &str, text: &str) -> String {
+        let place = TempDir::new().unwrap();
+        let file = place.path().join(Path::new(name).file_name().unwrap());
+        fs::write(&file, text).unwrap();
+        let mut command = self.command();
+        let output = command
+            .arg(&file)
+            .output()
+            .unwrap_or_else(|error| panic!("{command:?}: {error}; scripts/setup --test installs it"));
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said).into_owned();
+        match (self, output.status.success()) {
+            // It only warns of keys that it does not know.
+            (Self::SystemdVerify, true) => said,
+            (_, true) => String::new(),
+            (_, false) => {
+                assert_ne!(said, "", "{command:?} failed without a word");
+                said
+            }
+        }
+    }
+
+    fn command(self) -> Command {
+        let (program, arguments): (PathBuf, &[&str]) = match self {
+            Self::Hadolint => (python_program("hadolint"), &["--failure-threshold", "style"]),
+            Self::KubernetesValidate => {
+                // The first that has sidecars without being asked, as the file says.
+                let arguments = &["--strict", "--kubernetes-version", "1.29"];
+                (python_program("kubernetes-validate"), arguments)
+            }
+            Self::SystemdSecurity => {
+                let arguments =
+                    &["security", "--offline=true", "--no-pager", "--threshold", EXPOSURE];
+                ("systemd-analyze".into(), arguments)
+            }
+            Self::SystemdVerify => ("systemd-analyze".into(), &["verify", "--man=no"]),
+            Self::Yamllint => {
+                // Long lines are queries; `# tls` is not indented as what is around it.
+                let rules = "{extends: default, rules: {line-length: disable, \
+                             document-start: disable, comments-indentation: disable}}";
+                (python_program("yamllint"), &["--strict", "--config-data", rules])
+            }
+        };
+        let mut command = Command::new(program);
+        command.args(arguments);
+        command
+    }
+}
+
+/// That which `scripts/setup --test` installs in the folder that cargo builds into.
+fn python_program(name: &str) -> PathBuf {
+    let target = match std::env::var_os("CARGO_TARGET_DIR") {
+        Some(folder) => folder.into(),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"),
+    };
+    target.join("python/bin").join(name)
+}
+
+/// `text` with `from` replaced, which must be in it.
+fn broken(text: &str, from: &str, to: &str) -> String {
+    assert!(text.contains(from), "there is no {from:?} to break");
+    text.replace(from, to)
+}
+
+/// The file has no complaint, and a copy with `from` replaced has that which is `expected`.
+fn assert_linted(linter: Linter, name: &str, text: &str, [from, to, expected]: [&str; 3]) {
+    assert_eq!(linter.complaints(name, text), "", "{name}");
+    let said = linter.complaints(name, &broken(text, from, to));
+    assert!(said.contains(expected), "{name} with {to:?} in place of {from:?}: {said:?}");
+}
+
+/// The unit. It names a program that is not installed here, so another is put in its place.
+fn unit() -> String {
+    broken(&text("agent/talea-agent.service"), "/usr/local/bin/talea ", "/bin/true ")
+}
+
+/// The manifest that serves plain text, and the one with TLS.
+fn manifests() -> [String; 2] {
+    let plain = text("agent/kubernetes.yaml");
+    let tls = broken(&plain, "# tls ", "");
+    [plain, tls]
+}
+
+#[test]
+fn systemd_takes_the_unit_and_each_of_its_lines() {
+    let change = ["ProtectHome=yes", "ProtectHouse=yes", "Unknown key 'ProtectHouse'"];
+    assert_linted(Linter::SystemdVerify, "talea-agent.service", &unit(), change);
+    let change = ["ExecStart=/bin/true", "ExecStart=/no/such", "not executable"];
+    assert_linted(Linter::SystemdVerify, "talea-agent.service", &unit(), change);
+}
+
+#[test]
+fn the_unit_exposes_little() {
+    for (from, to) in [
+        ("DynamicUser=yes", "User=root"),
+        ("CapabilityBoundingSet=\n", ""),
+        ("SystemCallFilter=", "# SystemCallFilter="),
+    ] {
+        let change = [from, to, "Overall exposure level"];
+        assert_linted(Linter::SystemdSecurity, "talea-agent.service", &unit(), change);
+    }
+}
+
+#[test]
+fn kubernetes_takes_the_manifest_with_tls_and_without() {
+    for manifest in manifests() {
+        for change in [
+            ["runAsNonRoot:", "runAsNobody:", "runAsNobody"],
+            ["restartPolicy: Always", "restartPolicy: [Always]", "restartPolicy"],
+            ["replicas: 2", "replicas: two", "two"],
+        ] {
+            assert_linted(Linter::KubernetesValidate, "kubernetes.yaml", &manifest, change);
+        }
+        // What is indented wrongly stands somewhere else.
+        let [from, to] = ["\n            runAsUser: 10002", "\n          runAsUser: 10002"];
+        let change = [from, to, ""];
+        assert_ne!(
+            Linter::KubernetesValidate.complaints("kubernetes.yaml", &broken(&manifest, from, to)),
+            "",
+            "{change:?}"
+        );
+    }
+}
+
+#[test]
+fn each_yaml_file_says_each_thing_once() {
+    let mut files = Vec::new();
+    for sub in fs::read_dir(folder()).unwrap() {
+        let sub = sub.unwrap().path();
+        for file in fs::read_dir(&sub).into_iter().flatten() {
+            let file = file.unwrap().path();
+            if file.extension().is_some_and(|found| found == "yaml" || found == "yml") {
+                files.push(file.strip_prefix(folder()).unwrap().display().to_string());
+            }
+        }
+    }
+    for known in ["agent/kubernetes.yaml", "prometheus/rules.yml", "study/compose.yaml"] {
+        assert!(files.iter().any(|file| file == known), "{files:?}");
+    }
+    let texts = files.iter().map(|file| (file.as_str(), text(file)));
+    let [_, tls] = manifests();
+    for (name, text) in texts.chain([("kubernetes-tls.yaml", tls)]) {
+        assert_eq!(Linter::Yamllint.complaints(name, &text), "", "{name}");
+        let said = Linter::Yamllint.complaints(name, &format!("{text}{text}"));
+        assert!(said.contains("duplication of key"), "{name} twice: {said:?}");
+    }
+}
+
+#[test]
+fn hadolint_takes_the_containerfiles() {
+    for file in ["agent/Containerfile", "study/Containerfile"] {
+        let change = ["WORKDIR /talea", "WORKDIR talea", "DL3000"];
+        assert_linted(Linter::Hadolint, file, &text(file), change);
+    }
+}
+
+/// The keys that a unit sets and what to, comments left out.
+fn settings(unit: &str) -> Vec<(&str, &str)> {
+    unit.lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| line.split_once('='))
+        .collect()
+}
+
+#[test]
+fn the_unit_leaves_the_agent_what_reading_a_region_takes() {
+    let unit = text("agent/talea-agent.service");
+    let settings = settings(&unit);
+    let set = |key| settings.iter().find(|(found, _)| *found == key).map(|(_, value)| *value);
+    // Where a region is, read only.
+    assert_eq!(set("ReadOnlyPaths"), Some("/dev/shm"));
+    assert!(set("ExecStart").unwrap().ends_with(" /dev/shm/shop.talea"));
+    // /proc/sys/kernel/random/boot_id, and the user whose file it is.
+    assert_eq!(set("ProcSubset"), None);
+    assert_eq!(set("PrivateUsers"), None);
+    assert_eq!(set("PrivateNetwork"), None);
+}
+
+fn manifest() -> Yaml {
+    serde_norway::from_str(&text("agent/kubernetes.yaml")).unwrap()
+}
+
+/// The application's container and the agent's.
+fn containers(pod: &Yaml) -> [&Yaml; 2] {
+    [&pod["containers"][0], &pod["initContainers"][0]]
+}
+
+#[test]
+fn no_container_has_a_right_that_it_does_not_need() {
+    let pod = &manifest()["spec"]["template"]["spec"];
+    assert_eq!(pod["automountServiceAccountToken"], false);
+    assert_eq!(pod["securityContext"]["runAsNonRoot"], true);
+    assert_eq!(pod["securityContext"]["seccompProfile"]["type"], "RuntimeDefault");
+    for container in containers(pod) {
+        let context = &container["securityContext"];
+        assert_eq!(context["allowPrivilegeEscalation"], false);
+        assert_eq!(context["readOnlyRootFilesystem"], true);
+        assert_eq!(context["capabilities"]["drop"][0], "ALL");
+        assert!(context["runAsUser"].as_u64().unwrap() > 0);
+        for kind in ["requests", "limits"] {
+            assert!(container["resources"][kind]["memory"].is_string(), "{container:?}");
+        }
+    }
+    let [application, agent] = containers(pod).map(|one| &one["securityContext"]["runAsUser"]);
+    assert_ne!(application, agent);
+}
+
+#[test]
+fn the_agent_reads_what_the_application_writes_and_cannot_write_it() {
+    let pod = &manifest()["spec"]["template"]["spec"];
+    let [application, agent] = containers(pod);
+    assert_eq!(agent["restartPolicy"], "Always");
+    let arguments: Vec<&str> =
+        agent["args"].as_sequence().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
+    let environment = |name: &str| {
+        let all = application["env"].as_sequence().unwrap();
+        all.iter().find(|one| one["name"] == name).unwrap()["value"].as_str().unwrap()
+    };
+    let region = environment("TALEA_REGION");
+    assert_eq!(arguments[0], "serve");
+    assert_eq!(arguments[arguments.len() - 1], region);
+    let user = application["securityContext"]["runAsUser"].as_u64().unwrap();
+    assert!(arguments.contains(&format!("--owner={user}").as_str()), "{arguments:?}");
+    let group = pod["securityContext"]["fsGroup"].as_u64().unwrap();
+    assert_eq!(environment("TALEA_REGION_GROUP"), group.to_string());
+
+    let volume = &pod["volumes"][0];
+    assert_eq!(volume["emptyDir"]["medium"], "Memory");
+    assert!(volume["emptyDir"]["sizeLimit"].is_string());
+    for (container, read_only) in [(application, None), (agent, Some(true))] {
+        let mount = &container["volumeMounts"][0];
+        assert_eq!(mount["name"], volume["name"]);
+        assert_eq!(mount["mountPath"].as_str(), Path::new(region).parent().unwrap().to_str());
+        assert_eq!(mount["readOnly"].as_bool(), read_only);
+    }
+}
+
+#[test]
+fn probes_and_scrapes_go_to_where_the_agent_listens() {
+    let template = &manifest()["spec"]["template"];
+    let [_, agent] = containers(&template["spec"]);
+    let port = &agent["ports"][0];
+    let number = port["containerPort"].as_u64().unwrap();
+    let listen = format!("--listen=0.0.0.0:{number}");
+    assert!(agent["args"].as_sequence().unwrap().contains(&listen.into()));
+    let annotations = &template["metadata"]["annotations"];
+    assert_eq!(annotations["prometheus.io/port"], number.to_string());
+    assert_eq!(annotations["prometheus.io/path"], "/metrics");
+    for (probe, path) in [("livenessProbe", "/healthz"), ("readinessProbe", "/readyz")] {
+        assert_eq!(agent[probe]["httpGet"]["path"], path);
+        assert_eq!(agent[probe]["httpGet"]["port"], port["name"]);
+    }
+    // The application would wait for it, and it for the application.
+    assert!(agent["startupProbe"].is_null());
+}
+
+#[test]
+fn the_image_of_the_agent_is_the_agent_alone() {
+    let file = text("agent/Containerfile");
+    let lines = |start: &str| -> Vec<&str> {
+        file.lines().filter_map(|line| line.strip_prefix(start)).collect()
+    };
+    // The same image builds the study's program, which `study_files` says the age of.
+    let study = text("study/Containerfile");
+    let builder = study.lines().find(|line| line.starts_with("FROM rust:")).unwrap();
+    assert_eq!(lines("FROM "), [builder.strip_prefix("FROM ").unwrap(), "scratch"]);
+    let (_, last) = file.split_once("FROM scratch\n").unwrap();
+    assert!(!last.contains("RUN "), "there is no shell to run it");
+
+    let pod = &manifest()["spec"]["template"]["spec"];
+    let [_, agent] = containers(pod);
+    let user = &agent["securityContext"];
+    let user = [&user["runAsUser"], &user["runAsGroup"]].map(|id| id.as_u64().unwrap());
+    assert_eq!(lines("USER "), [format!("{}:{}", user[0], user[1])]);
+    assert_eq!(lines("EXPOSE "), [agent["ports"][0]["containerPort"].as_u64().unwrap().to_string()]);
+    let command: Vec<String> = serde_json::from_str(lines("CMD ")[0]).unwrap();
+    assert_eq!(command[0], "serve");
+    assert!(command.contains(&"0.0.0.0:9464".to_owned()), "{command:?}");
+}
