@@ -1,16 +1,26 @@
-//! `talea serve`: the real agent from its start to its end, as who runs it and who scrapes it
-//! see it.
+//! `talea serve`: the real agent, while what it serves is stopped, dies and comes back, and
+//! until it is stopped itself.
 
 #![cfg(target_os = "linux")]
 
+mod items;
 mod serving;
 
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::process::{Child, Command, Stdio};
+use std::sync::RwLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::thread::{scope, sleep};
+use std::time::{Duration, Instant};
 
-use talea::{Counter, Opts, Registry};
+use rustix::process::Signal;
+use talea::{Config, Counter, Family, Labels, Opts, Registry, Seconds, Summary};
 
-use crate::serving::{Agent, ask};
+use crate::items::Service;
+use crate::serving::{Agent, refused};
 
 /// A folder on tmpfs, where regions are.
 struct Place(tempfile::TempDir);
@@ -20,48 +30,344 @@ impl Place {
         Self(tempfile::tempdir_in("/dev/shm").unwrap())
     }
 
-    fn at(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+    fn region(&self) -> PathBuf {
+        self.0.path().join("shop.talea")
     }
 }
 
-/// A region with a counter that says something.
-fn count(region: &Path, n: u64) -> Registry {
+const LISTED: &str = r#"http_requests_total{method="GET",route="/api/items",status="2xx"}"#;
+
+/// The values of a page in text 0.0.4, by name and labels as they are written.
+fn values(page: &str) -> BTreeMap<&str, f64> {
+    let samples = page.lines().filter(|line| !line.starts_with('#'));
+    samples
+        .map(|line| {
+            let (series, value) = line.rsplit_once(' ').unwrap();
+            (series, value.parse().unwrap())
+        })
+        .collect()
+}
+
+/// Clients that list items of whatever service there is, and what they know of it.
+struct Load {
+    address: RwLock<String>,
+    is_over: AtomicBool,
+    begun: AtomicU64,
+    answered: AtomicU64,
+}
+
+impl Load {
+    /// Lists again and again until it is over. It says whether all of an answer came.
+    fn run(&self) {
+        while !self.is_over.load(SeqCst) {
+            let address = self.address.read().unwrap().clone();
+            self.begun.fetch_add(1, SeqCst);
+            if lists(&address).is_some_and(|answer| answer.starts_with("HTTP/1.1 200")) {
+                self.answered.fetch_add(1, SeqCst);
+            }
+            sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// An answer, unless who should give it is dead.
+fn lists(address: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(20))).ok()?;
+    stream.write_all(b"GET /api/items HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    Some(answer)
+}
+
+/// Scrapes each 50 ms until it is over: how long each took. No counter ever goes down, and what
+/// was answered before a scrape is in it.
+fn watch(agent: &Agent, load: &Load) -> Vec<Duration> {
+    let (mut times, mut before) = (Vec::new(), String::new());
+    while !load.is_over.load(SeqCst) {
+        let answered = load.answered.load(SeqCst);
+        let began = Instant::now();
+        let page = agent.scrape();
+        times.push(began.elapsed());
+        let begun = load.begun.load(SeqCst);
+        let now = values(&page);
+        let listed = now.get(LISTED).copied().unwrap_or(0.0) as u64;
+        assert!((answered..=begun).contains(&listed), "{answered} <= {listed} <= {begun}");
+        let counts = |series: &str| {
+            let name = series.split('{').next().unwrap();
+            let is_counter =
+                ["_total", "_count", "_bucket"].iter().any(|ending| name.ends_with(ending));
+            // These are what one process says of itself, and begin anew with the next.
+            is_counter && !name.starts_with("process_") && !name.starts_with("tokio_")
+        };
+        for (series, was) in values(&before).into_iter().filter(|(series, _)| counts(series)) {
+            let is = now.get(series).unwrap_or_else(|| panic!("{series} is gone"));
+            assert!(*is >= was, "{series} was {was} and is {is}");
+        }
+        before = page;
+        sleep(Duration::from_millis(50).saturating_sub(began.elapsed()));
+    }
+    times
+}
+
+/// One life and the next, under load and scraped all the time: how long the scrapes took.
+fn a_stop_a_death_and_a_restart() -> Vec<Duration> {
+    let (place, phase) = (Place::new(), || sleep(Duration::from_millis(600)));
+    let mut service = Service::start(Some(&place.region()));
+    let agent = Agent::start([place.region()]);
+    let load = Load {
+        address: RwLock::new(service.items.clone()),
+        is_over: AtomicBool::new(false),
+        begun: AtomicU64::new(0),
+        answered: AtomicU64::new(0),
+    };
+    let answered = || load.answered.load(SeqCst);
+    let mut times = Vec::new();
+    scope(|scope| {
+        let clients: Vec<_> = (0..3).map(|_| scope.spawn(|| load.run())).collect();
+        let watch = scope.spawn(|| watch(&agent, &load));
+        phase();
+        let before = answered();
+        assert!(before > 0);
+        service.signal(Signal::STOP);
+        phase();
+        service.kill();
+        let of_the_first = answered();
+        phase();
+        assert_eq!(answered(), of_the_first);
+        service = Service::start(Some(&place.region()));
+        load.address.write().unwrap().clone_from(&service.items);
+        phase();
+        load.is_over.store(true, SeqCst);
+        clients.into_iter().for_each(|client| client.join().unwrap());
+        times = watch.join().unwrap();
+        assert!(answered() > of_the_first);
+    });
+    // Nothing more comes: what was counted in both lives.
+    let page = agent.scrape();
+    let listed = values(&page)[LISTED] as u64;
+    assert!(listed >= answered(), "{listed} of {}", answered());
+    assert_eq!(values(&page)[r#"talea_agent_region_up{region="shop"}"#], 1.0);
+    let told = agent.stderr();
+    assert!(told.iter().filter(|line| line.contains("shop")).count() == 1, "{told:?}");
+    times
+}
+
+#[test]
+fn an_application_is_served_while_it_is_stopped_dead_and_back_with_all_that_was_counted() {
+    let mut largest = Vec::new();
+    for _ in 0..5 {
+        let mut times = a_stop_a_death_and_a_restart();
+        times.sort();
+        println!(
+            "{} scrapes: median {:?}, {:?}",
+            times.len(),
+            times[times.len() / 2],
+            times.last()
+        );
+        largest.extend(times.pop());
+        // What else runs on the machine takes its time too.
+        if largest.last().is_some_and(|time| *time <= Duration::from_millis(100)) {
+            return;
+        }
+    }
+    panic!("the slowest scrape of each try took {largest:?}");
+}
+
+#[test]
+fn memory_of_a_process_is_served_also_when_that_is_killed() {
+    let mut service = Service::start(None);
+    let agent = Agent::start(["--pid", &service.pid().to_string()]);
+    service.list(3);
+    let listed = || values(&agent.scrape())[LISTED];
+    assert_eq!(listed(), 3.0);
+    service.list(2);
+    service.kill();
+    for _ in 0..3 {
+        assert_eq!(listed(), 5.0);
+        assert_eq!(agent.get("/readyz", &[]).status, 200);
+        sleep(Duration::from_millis(600));
+    }
+    let up = format!("talea_agent_region_up{{region=\"{}\"}} 1", service.pid());
+    assert!(agent.scrape().contains(&up), "{}", agent.scrape());
+}
+
+/// It ends with status 2, and one line that has these parts.
+fn is_one_clear_line(arguments: &[&str], parts: &[&str]) {
+    let (status, told) = refused(arguments);
+    assert_eq!(status, Some(2), "{told}");
+    assert!(told.starts_with("error: ") && told.trim_end().lines().count() == 1, "{told}");
+    for part in parts {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+}
+
+#[test]
+fn a_process_that_has_no_region_in_memory_is_one_clear_line() {
+    let place = Place::new();
+    let service = Service::start(Some(&place.region()));
+    let (pid, own) = (service.pid().to_string(), std::process::id().to_string());
+    is_one_clear_line(&["--pid", "4194305"], &["process 4194305", "No such file"]);
+    is_one_clear_line(&["--pid", &pid], &[&pid, "no region in memory", "in a file, name that"]);
+    // Also beside what can be served.
+    let region = place.region();
+    is_one_clear_line(
+        &[region.to_str().unwrap(), "--pid", &own],
+        &[&own, "no region in memory", "in a file, name that"],
+    );
+}
+
+/// What the process of `a_process_that_observes` keeps its summary in.
+const SUMMARY: &str = "TALEA_TEST_SUMMARY";
+const WINDOW: Duration = Duration::from_secs(4);
+
+/// Not a claim of its own: what another test starts as a process. For each line of its input it
+/// observes that many milliseconds, a hundred times.
+#[test]
+fn a_process_that_observes_when_told() {
+    let Some(region) = std::env::var_os(SUMMARY) else { return };
     let registry = Registry::open(region).unwrap();
-    let orders: Counter = registry.register(Opts::new("orders", "Orders accepted.")).unwrap();
-    orders.add(n);
+    let opts = Opts::new("pricing", "Time to price.").quantiles(&[0.5, 0.9]).window(WINDOW);
+    let pricing: Summary<Seconds> = registry.register(opts).unwrap();
+    println!("\nready");
+    for line in std::io::stdin().lines().map_while(Result::ok) {
+        let time = Duration::from_millis(line.parse().unwrap());
+        (0..100).for_each(|_| pricing.observe(time));
+        println!("\nobserved");
+    }
+}
+
+/// A process with a summary.
+struct Observer {
+    child: Child,
+    said: Box<dyn Iterator<Item = String>>,
+}
+
+impl Observer {
+    fn start(region: &Path) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "a_process_that_observes_when_told", "--nocapture"])
+            .env(SUMMARY, region)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let said = lines.filter(|line| line == "ready" || line == "observed");
+        let mut observer = Self { child, said: Box::new(said) };
+        assert_eq!(observer.said.next().as_deref(), Some("ready"));
+        observer
+    }
+
+    /// Observes a time, a hundred times.
+    fn observe(&mut self, millis: u64) {
+        writeln!(self.child.stdin.as_ref().unwrap(), "{millis}").unwrap();
+        assert_eq!(self.said.next().as_deref(), Some("observed"));
+    }
+}
+
+impl Drop for Observer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn quantiles_are_those_of_their_window_whether_anybody_scrapes_or_not() {
+    let place = Place::new();
+    let mut observer = Observer::start(&place.region());
+    let agent = Agent::start([place.region()]);
+    let shows = |median: f64, count: f64| {
+        let page = agent.scrape();
+        let now = values(&page);
+        let shown = ["0.5", "0.9"].map(|q| now[&*format!("pricing_seconds{{quantile=\"{q}\"}}")]);
+        let is_near =
+            |shown: f64| median.is_nan() && shown.is_nan() || (shown / median - 1.0).abs() < 0.0434;
+        assert!(shown.into_iter().all(is_near), "{shown:?}, expected {median}");
+        assert_eq!(now["pricing_seconds_count"], count);
+    };
+    // It is told of by nobody but the agent itself.
+    observer.observe(10);
+    let begun = Instant::now();
+    sleep(Duration::from_secs(3));
+    observer.observe(1000);
+    sleep((begun + WINDOW + Duration::from_millis(2500)).saturating_duration_since(Instant::now()));
+    // More than those of 10 ms would be needed for another median: they are forgotten.
+    shows(1.0, 200.0);
+    sleep(WINDOW);
+    shows(f64::NAN, 200.0);
+    observer.observe(20);
+    shows(0.02, 300.0);
+    // What was observed is not gone with who observed it.
+    drop(observer);
+    shows(0.02, 300.0);
+}
+
+#[test]
+fn values_that_are_read_move_though_nobody_scrapes_the_application() {
+    let place = Place::new();
+    let service = Service::start(Some(&place.region()));
+    let agent = Agent::start([place.region()]);
+    let value = |page: &str, series: &str| values(page).get(series).copied().unwrap_or(0.0);
+    let peak = r#"db_client_connection_pending_requests_peak{pool_name="writer"}"#;
+    let cpu = "process_cpu_seconds_total";
+    let before = agent.scrape();
+    let (cpu_before, peak_before) = (value(&before, cpu), value(&before, peak));
+    scope(|scope| {
+        (0..8).for_each(|_| {
+            scope.spawn(|| service.make_and_list(20));
+        });
+    });
+    let began = Instant::now();
+    loop {
+        let now = agent.scrape();
+        if value(&now, cpu) > cpu_before && value(&now, peak) > peak_before {
+            break;
+        }
+        // Five seconds, and what a busy machine adds.
+        assert!(began.elapsed() < Duration::from_secs(10), "{now}");
+        sleep(Duration::from_millis(100));
+    }
+}
+
+#[derive(Labels)]
+struct Of<'a> {
+    customer: &'a str,
+}
+
+/// A region whose page is larger than what a connection takes of it that nobody reads.
+fn large(region: &Path) -> Registry {
+    let registry = Registry::open_with(region, Config::with_len(256 << 20)).unwrap();
+    let opts = Opts::new("orders", "Orders accepted.").limit(100_000);
+    let orders: Family<Of<'static>, Counter> = registry.register(opts).unwrap();
+    let name = "x".repeat(400);
+    for n in 0..60_000 {
+        orders.with(Of { customer: &format!("{name}{n}") }).inc();
+    }
     registry
 }
 
 #[test]
-fn it_answers_what_it_has_and_refuses_the_rest() {
+fn a_signal_ends_it_soon_whatever_it_is_at() {
     let place = Place::new();
-    let _orders = count(&place.at("shop.talea"), 7);
-    let agent = Agent::start([place.at("shop.talea")]);
-    assert!(agent.scrape().contains("\norders_total 7\n"), "{}", agent.scrape());
-    let answered = |method: &str, path: &str| {
-        let answer = ask(&agent.address, method, path, &[]);
-        (answer.status, answer.text())
-    };
-    assert_eq!(answered("GET", "/healthz"), (200, "ok\n".to_owned()));
-    assert_eq!(answered("GET", "/readyz"), (200, "ready\n".to_owned()));
-    let (status, index) = answered("GET", "/");
-    assert!(status == 200 && index.contains("href=metrics"), "{index}");
-    assert_eq!(answered("GET", "/metric").0, 404);
-    assert_eq!(answered("GET", "/metrics/").0, 404);
-    for path in ["/metrics", "/healthz", "/readyz", "/"] {
-        assert_eq!(answered("HEAD", path), (200, String::new()), "{path}");
-        for method in ["POST", "PUT", "DELETE"] {
-            let answer = ask(&agent.address, method, path, &["Content-Length: 0"]);
-            assert_eq!(answer.status, 405, "{method} {path}");
-            assert_eq!(
-                answer.header("allow").map(|allow| allow.replace(", ", ",")).as_deref(),
-                Some("GET,HEAD"),
-                "{path}"
-            );
-        }
-    }
+    let agent = Agent::start([place.region()]);
     let (status, took) = agent.stop();
-    assert_eq!(status, Some(0));
-    assert!(took < Duration::from_secs(2), "{took:?}");
+    assert!(status == Some(0) && took < Duration::from_secs(2), "idle: {status:?}, {took:?}");
+
+    let _orders = large(&place.region());
+    let agent = Agent::start([place.region()]);
+    let mut begins = TcpStream::connect(&agent.address).unwrap();
+    begins.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    let mut piece = [0; 4096];
+    begins.read_exact(&mut piece).unwrap();
+    assert!(piece.starts_with(b"HTTP/1.1 200 OK\r\n"));
+    // And another that never ends its request.
+    let mut speaks = TcpStream::connect(&agent.address).unwrap();
+    speaks.write_all(b"GET /metrics HTTP/1.1\r\nHost:").unwrap();
+    let (status, took) = agent.stop();
+    assert!(status == Some(0) && took < Duration::from_secs(2), "{status:?}, {took:?}");
+    let mut rest = Vec::new();
+    let _ = begins.read_to_end(&mut rest);
+    assert!(!rest.ends_with(b"0\r\n\r\n"), "it was in the middle of a scrape");
 }

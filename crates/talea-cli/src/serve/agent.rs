@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use talea::outside::Reader;
 use talea::{Config, Error, Page, Registry, Scrapable, Snapshot};
 
 use super::meters::{Meters, Named};
@@ -57,25 +58,14 @@ impl Agent {
     /// When a process has no region that can be read, or there is no memory for metrics of
     /// its own.
     pub fn new(sources: Sources, owners: Vec<u32>, label: Option<String>) -> anyhow::Result<Self> {
+        processes_are_there(&sources)?;
         let registry = Registry::with_config(Config::with_len(OWN))?;
         let meters = Meters::new();
         talea::install(&registry, &[&meters])?;
         let state = Mutex::default();
         let agent = Self(Arc::new(Inner { sources, owners, label, registry, meters, state }));
         agent.refresh();
-        agent.processes_are_there()?;
         Ok(agent)
-    }
-
-    /// A file may come later, a process that is not there never will.
-    fn processes_are_there(&self) -> anyhow::Result<()> {
-        let state = self.0.state();
-        for Slot { source, found } in state.regions.values() {
-            if let (Source::Process(_), Err(reason)) = (source, found) {
-                anyhow::bail!("{source}: {reason}; if its region is in a file, name that");
-            }
-        }
-        Ok(())
     }
 
     /// Looks which regions there are now.
@@ -238,6 +228,17 @@ impl Inner {
             self.meters.region_up.with(Named { region: name }).set(0);
         }
     }
+}
+
+/// A file may come later, a process that is not there never will. Asked before anything is told
+/// of any region, so that this is all that is told.
+fn processes_are_there(sources: &Sources) -> anyhow::Result<()> {
+    for pid in &sources.processes {
+        if let Err(reason) = Reader::of_process(*pid) {
+            anyhow::bail!("process {pid}: {reason}; if its region is in a file, name that");
+        }
+    }
+    Ok(())
 }
 
 /// A line on standard error.

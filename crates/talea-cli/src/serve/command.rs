@@ -13,6 +13,9 @@ use crate::stop::{Ending, Stop};
 
 /// How often regions are looked for where nobody scrapes.
 const EVERY: Duration = Duration::from_secs(1);
+/// How long scrapes may take to their end once it is to stop. A scraper asks again; whoever
+/// restarts the agent wants the next one.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Serves regions until it is stopped.
 ///
@@ -39,8 +42,17 @@ pub async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending> {
     eprintln!("talea serve: listening on {scheme}://{}/metrics", front.local_addr());
     tokio::spawn(keep_up(agent.clone()));
     let at_once = usize::try_from(arguments.at_once).unwrap_or(usize::MAX);
-    front.serve(routes(&agent, at_once), stop).await;
+    tokio::select! {
+        () = front.serve(routes(&agent, at_once), stop.clone()) => {}
+        // Who is still being answered then is ended.
+        () = farewell(stop) => {}
+    }
     Ok(Ending::Clean)
+}
+
+async fn farewell(mut stop: Stop) {
+    stop.requested().await;
+    tokio::time::sleep(FAREWELL).await;
 }
 
 async fn keep_up(agent: Agent) {
