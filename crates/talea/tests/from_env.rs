@@ -7,8 +7,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::time::{Duration, Instant};
 
 use stage::processes::{Shm, again};
+use talea::outside::Reader;
 use talea::{Counter, Opts, Registry};
 
 /// What this process is told to do: add so much, say what it counts then, and wait for the end
@@ -30,6 +33,24 @@ fn adds_and_says_its_count_when_told() {
     println!("\ncounted {}", orders.get());
 }
 
+/// What this process is told to show: how often it was asked for its value.
+const ASKED: &str = "TALEA_TEST_ASKED";
+
+/// Not a claim of its own: what the test of values that are read starts as a process, which takes
+/// no snapshot itself.
+#[test]
+fn shows_how_often_it_was_asked_when_told() {
+    if std::env::var_os(ASKED).is_none() {
+        return;
+    }
+    let registry = Registry::from_env().unwrap();
+    let times = AtomicU64::new(0);
+    let asked = move || times.fetch_add(1, SeqCst) as f64;
+    registry.observable_gauge(Opts::new("asked", "How often it was read."), asked).unwrap();
+    println!("\ncounted 0");
+    let _ = std::io::stdin().lines().next();
+}
+
 /// A process that added, and what it says.
 struct Adder {
     child: Child,
@@ -43,7 +64,12 @@ impl Adder {
 
     fn start_for_group(n: u64, region: Option<&Path>, group: Option<&str>) -> Self {
         let mut command: Command = again("adds_and_says_its_count_when_told");
-        command.env(ADD, n.to_string()).env_remove("TALEA_REGION").env_remove("TALEA_REGION_GROUP");
+        command.env(ADD, n.to_string());
+        Self::run(command, region, group)
+    }
+
+    fn run(mut command: Command, region: Option<&Path>, group: Option<&str>) -> Self {
+        command.env_remove("TALEA_REGION").env_remove("TALEA_REGION_GROUP");
         if let Some(region) = region {
             command.env("TALEA_REGION", region);
         }
@@ -90,6 +116,30 @@ fn two_processes_add_to_the_same_counter_and_a_restart_goes_on() {
     assert_eq!(Adder::start(500, Some(&file)).said(), "counted 543");
     let outside = Registry::open(&file).unwrap();
     assert_eq!(outside.snapshot().value("orders_total", &[]), Some(543.0));
+}
+
+#[test]
+fn values_that_are_read_are_read_each_five_seconds_though_nobody_takes_a_snapshot() {
+    let shm = Shm::new("from-env-fresh");
+    let file = shm.file();
+    let mut command = again("shows_how_often_it_was_asked_when_told");
+    command.env(ASKED, "1");
+    let mut process = Adder::run(command, Some(&file), None);
+    assert_eq!(process.said(), "counted 0");
+    let reader = Reader::open(&file).unwrap();
+    let asked = || reader.look().unwrap().snapshot.value("asked", &[]);
+    let moves_on = || {
+        let (began, before) = (Instant::now(), asked());
+        while asked() == before {
+            assert!(began.elapsed() < Duration::from_secs(15), "{before:?}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        began.elapsed()
+    };
+    // Not all the time, either.
+    moves_on();
+    let took = moves_on();
+    assert!(took > Duration::from_secs(3), "{took:?}");
 }
 
 #[test]

@@ -1,0 +1,81 @@
+//! A real Prometheus as a process, and what it says of its targets and their values.
+
+#![allow(dead_code)]
+
+use std::fs::File;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// One that runs; it ends when it is dropped.
+pub(crate) struct Prometheus {
+    child: Child,
+    url: String,
+    data: TempDir,
+}
+
+impl Prometheus {
+    pub(crate) fn start(configuration: &Path) -> Self {
+        let data = tempfile::tempdir().unwrap();
+        let log = File::create(data.path().join("log")).unwrap();
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let child = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL", "prometheus", "--log.level=warn"])
+            .arg(format!("--config.file={}", configuration.display()))
+            .arg(format!("--storage.tsdb.path={}", data.path().join("data").display()))
+            .arg(format!("--web.listen-address={free}"))
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("setpriv runs prometheus; scripts/setup --test installs it");
+        Self { child, url: format!("http://{free}"), data }
+    }
+
+    /// What a query gives, as labels and values; nothing while it does not answer.
+    pub(crate) fn query(&self, query: &str) -> Vec<(Value, f64)> {
+        let output = Command::new("curl")
+            .args(["--silent", "--noproxy", "*", "--get", "--data-urlencode"])
+            .arg(format!("query={query}"))
+            .arg(format!("{}/api/v1/query", self.url))
+            .output();
+        let answer = serde_json::from_slice::<Value>(&output.expect("curl runs").stdout);
+        let found = answer.unwrap_or_default()["data"]["result"].take();
+        let found = found.as_array().cloned().unwrap_or_default().into_iter();
+        found
+            .map(|mut one| {
+                let value = one["value"][1].as_str().unwrap().parse().unwrap();
+                (one["metric"].take(), value)
+            })
+            .collect()
+    }
+
+    /// Queries until the answer is as expected; that answer.
+    pub(crate) fn until(
+        &self,
+        query: &str,
+        is: impl Fn(&[(Value, f64)]) -> bool,
+    ) -> Vec<(Value, f64)> {
+        let began = Instant::now();
+        loop {
+            let found = self.query(query);
+            if is(&found) {
+                return found;
+            }
+            let log = || std::fs::read_to_string(self.data.path().join("log")).unwrap();
+            assert!(began.elapsed() < Duration::from_secs(30), "{query}: {found:?}; {}", log());
+            sleep(Duration::from_millis(100));
+        }
+    }
+}
+
+impl Drop for Prometheus {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
