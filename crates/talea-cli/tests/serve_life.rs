@@ -322,11 +322,12 @@ fn values_that_are_read_move_though_nobody_scrapes_the_application() {
     let began = Instant::now();
     loop {
         let now = agent.scrape();
-        if value(&now, cpu) > cpu_before && value(&now, peak) > peak_before {
+        let (cpu, peak) = (value(&now, cpu), value(&now, peak));
+        if cpu > cpu_before && peak > peak_before {
             break;
         }
         // Five seconds, and what a busy machine adds.
-        assert!(began.elapsed() < Duration::from_secs(10), "{now}");
+        assert!(began.elapsed() < Duration::from_secs(10), "{cpu_before} {cpu}, {peak}");
         sleep(Duration::from_millis(100));
     }
 }
@@ -348,26 +349,66 @@ fn large(region: &Path) -> Registry {
     registry
 }
 
+/// Asks for a page, and takes but the beginning of it.
+fn begin_scrape(agent: &Agent) -> TcpStream {
+    let mut stream = TcpStream::connect(&agent.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+    let mut piece = [0; 4096];
+    stream.read_exact(&mut piece).unwrap();
+    assert!(piece.starts_with(b"HTTP/1.1 200 OK\r\n"));
+    stream
+}
+
+/// Whether all of a page comes, when it is read on.
+fn is_whole(mut stream: TcpStream) -> bool {
+    let mut rest = Vec::new();
+    let read = stream.read_to_end(&mut rest);
+    read.is_ok() && rest.ends_with(b"\r\n0\r\n\r\n")
+}
+
 #[test]
 fn a_signal_ends_it_soon_whatever_it_is_at() {
     let place = Place::new();
-    let agent = Agent::start([place.region()]);
-    let (status, took) = agent.stop();
-    assert!(status == Some(0) && took < Duration::from_secs(2), "idle: {status:?}, {took:?}");
+    let soon = |agent: Agent, what: &str| {
+        let (status, took) = agent.stop();
+        println!("{what}: {took:?}");
+        assert!(status == Some(0) && took < Duration::from_secs(2), "{what}: {status:?}, {took:?}");
+    };
+    soon(Agent::start([place.region()]), "while it waits");
 
     let _orders = large(&place.region());
     let agent = Agent::start([place.region()]);
-    let mut begins = TcpStream::connect(&agent.address).unwrap();
-    begins.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
-    let mut piece = [0; 4096];
-    begins.read_exact(&mut piece).unwrap();
-    assert!(piece.starts_with(b"HTTP/1.1 200 OK\r\n"));
-    // And another that never ends its request.
-    let mut speaks = TcpStream::connect(&agent.address).unwrap();
-    speaks.write_all(b"GET /metrics HTTP/1.1\r\nHost:").unwrap();
-    let (status, took) = agent.stop();
-    assert!(status == Some(0) && took < Duration::from_secs(2), "{status:?}, {took:?}");
-    let mut rest = Vec::new();
-    let _ = begins.read_to_end(&mut rest);
-    assert!(!rest.ends_with(b"0\r\n\r\n"), "it was in the middle of a scrape");
+    let reads_no_more = begin_scrape(&agent);
+    let mut speaks_no_more = TcpStream::connect(&agent.address).unwrap();
+    speaks_no_more.write_all(b"GET /metrics HTTP/1.1\r\nHost:").unwrap();
+    soon(agent, "while somebody takes a page and another asks for one");
+    assert!(!is_whole(reads_no_more), "it was in the middle of a scrape");
+
+    let agent = Agent::start([place.region()]);
+    let reads = begin_scrape(&agent);
+    scope(|scope| {
+        let is_whole = scope.spawn(|| is_whole(reads));
+        soon(agent, "while somebody reads a page");
+        assert!(is_whole.join().unwrap(), "who reads on gets all of it");
+    });
+}
+
+#[test]
+fn a_scrape_that_nobody_takes_keeps_others_out_only_as_far_as_it_was_told() {
+    let place = Place::new();
+    let _orders = large(&place.region());
+    let agent = Agent::start([place.region().to_str().unwrap(), "--at-once", "1"]);
+    let takes = begin_scrape(&agent);
+    let refused = agent.get("/metrics", &[]);
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")));
+    assert_eq!(agent.get("/healthz", &[]).status, 200);
+    assert_eq!(agent.get("/readyz", &[]).status, 200);
+    drop(takes);
+    let answer = agent.until("/metrics?name[]=talea_agent_scrapes_total", |it| it.status == 200);
+    let page = answer.text();
+    let ended = |outcome: &str| {
+        values(&page)[&*format!("talea_agent_scrapes_total{{outcome=\"{outcome}\"}}")]
+    };
+    assert!(ended("refused") >= 1.0 && ended("broken_off") == 1.0, "{page}");
 }
