@@ -66,7 +66,7 @@ test-long: test
 bench: setup
 	@$(if $(BASE),scripts/bench-base $(BASE))
 	@scripts/setup --bench || echo 'bench: the counts of instructions are left out' >&2
-	@$(CARGO) build --release --locked --quiet -p talea-bench
+	@$(CARGO) build --release --locked --quiet -p talea-bench -p talea-cli
 	$(CARGO) run --release --locked -p talea-bench -- $(if $(ONLY),--only $(ONLY)) $(if $(BASE),--base target/bench-base/talea-bench)
 
 # What metering costs a service under load. ROUNDS=2 SECONDS=1 REFERENCE_ROUNDS=0 is
