@@ -146,7 +146,7 @@ pub(crate) fn print_store_table(lines: &[Line]) {
 
 /// Prints what a scrape from outside takes.
 pub(crate) fn print_scrape(rows: &[Row], verdicts: &[Verdict]) {
-    let mut times = table(&["bench", "subject", "ms", "cpu ms", "peak MB", "answer MB"]);
+    let mut times = table(&["bench", "subject", "ms", "cpu ms", "idle MB", "peak MB", "answer MB"]);
     for row in rows {
         let takes = |part: fn(&Takes) -> f64| {
             row.takes.as_ref().map_or_else(String::new, |takes| figure(part(takes) / 1e6))
@@ -156,11 +156,12 @@ pub(crate) fn print_scrape(rows: &[Row], verdicts: &[Verdict]) {
             row.subject.clone(),
             row.ns.map_or_else(String::new, |ns| figure(ns / 1e6)),
             takes(|takes| takes.cpu_ns),
+            takes(|takes| takes.idle_bytes),
             takes(|takes| takes.peak_bytes),
             takes(|takes| takes.answer_bytes),
         ]);
     }
-    right(&mut times, [2, 3, 4, 5]);
+    right(&mut times, [2, 3, 4, 5, 6]);
     println!("{times}\n{}\n", scrape::NOTE);
     print_budgets("asked of an agent", verdicts);
 }
