@@ -10,7 +10,7 @@ RUST := $(shell rustc --version 2>/dev/null | cut -d' ' -f2)
 OLDER := $(shell printf '%s\n' $(BENCH_RUST) $(RUST) | sort -V | head -n 1)
 ALL := --workspace $(if $(filter $(BENCH_RUST),$(OLDER)),,--exclude talea-bench)
 
-.PHONY: demo study-postgres study-overhead test test-long bench bench-http bench-load setup setup-test build
+.PHONY: demo study-postgres study-overhead study-agent test test-long bench bench-http bench-load setup setup-test build
 
 # Builds, runs the study on the embedded default, prints the table, says where
 # the report is.
@@ -25,6 +25,13 @@ study-postgres: build
 study-overhead: build
 	@$(CARGO) run --release --locked --quiet -p talea-cli -- study --cases 50x200 --rounds $(or $(ROUNDS),10) \
 		--out target/study-overhead --ab ITEMS_METRICS=off ITEMS_METRICS=on ITEMS_METRICS=quantiles
+
+# What it costs the items API that an agent outside, which is scraped once a second, reads its
+# metrics: alone, and beside one, in turns.
+study-agent: build
+	@$(CARGO) run --release --locked --quiet -p talea-cli -- study --cases $(or $(CASES),50x5s) \
+		--rounds $(or $(ROUNDS),20) --out target/study-agent --url http://127.0.0.1:4310/api/items \
+		--ab 'scripts/items-outside alone 4310' 'scripts/items-outside scraped 4310'
 
 build: setup
 	@$(CARGO) build --release --locked -p talea-cli -p items-api
@@ -66,7 +73,7 @@ test-long: test
 bench: setup
 	@$(if $(BASE),scripts/bench-base $(BASE))
 	@scripts/setup --bench || echo 'bench: the counts of instructions are left out' >&2
-	@$(CARGO) build --release --locked --quiet -p talea-bench
+	@$(CARGO) build --release --locked --quiet -p talea-bench -p talea-cli
 	$(CARGO) run --release --locked -p talea-bench -- $(if $(ONLY),--only $(ONLY)) $(if $(BASE),--base target/bench-base/talea-bench)
 
 # What metering costs a service under load. ROUNDS=2 SECONDS=1 REFERENCE_ROUNDS=0 is

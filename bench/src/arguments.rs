@@ -10,6 +10,7 @@ use crate::http_layer::{self, Case};
 use crate::instructions;
 use crate::latencies::Library;
 use crate::process::Task;
+use crate::scrape;
 use crate::store_table::{self, Beside};
 use crate::work::Setting;
 
@@ -61,5 +62,6 @@ impl Arguments {
 
 /// What `--only` knows: the groups, and what is done beside them.
 fn names() -> Vec<&'static str> {
-    [groups::names(), vec![store_table::NAME, http_layer::NAME, instructions::NAME]].concat()
+    [groups::names(), vec![store_table::NAME, scrape::NAME, http_layer::NAME, instructions::NAME]]
+        .concat()
 }

@@ -43,6 +43,7 @@ pub(crate) fn run(group: &Group, rounds: u32, setting: &Setting) -> Result<Vec<R
                 instructions: None,
                 latencies: None,
                 more: None,
+                takes: None,
             }
         }));
     }

@@ -114,6 +114,7 @@ fn row(library: &Library, told: Told) -> Row {
         instructions: None,
         latencies: Some(told),
         more: None,
+        takes: None,
     }
 }
 

@@ -4,8 +4,9 @@
 //! A *group* is one kind of work (`groups/`), a *subject* is a library that does
 //! it. `harness.rs` says how they take turns, `measure.rs` what one measurement
 //! is, `latencies.rs` what histograms take and tell, `instructions/` what is counted beside
-//! that, `store_table/` what Talea alone does, `http_layer/` what a request costs more,
-//! `report.rs` what comes out.
+//! that, `store_table/` what Talea alone does, `scrape/` what it takes to
+//! serve a region from outside, `http_layer/` what a request costs more, `report.rs` what comes
+//! out.
 
 mod arguments;
 mod base;
@@ -20,7 +21,9 @@ mod memory;
 mod process;
 mod randomness;
 mod report;
+mod scrape;
 mod store_table;
+mod verdict;
 mod work;
 
 use anyhow::Result;
@@ -66,6 +69,11 @@ fn main() -> Result<()> {
         let lines = store_table::run(arguments.rounds)?;
         report::print_store_table(&lines);
         results.add(store_table::rows(&lines))?;
+    }
+    if arguments.asks_for(scrape::NAME) {
+        let rows = scrape::run(arguments.rounds)?;
+        report::print_scrape(&rows, &scrape::judge(&rows));
+        results.add(rows)?;
     }
     if arguments.asks_for(http_layer::NAME) {
         let rows = http_layer::run(arguments.rounds)?;

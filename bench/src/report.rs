@@ -10,10 +10,12 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde::{Deserialize, Serialize};
 
 use crate::base::Pair;
-use crate::http_layer::{self, More, Verdict};
+use crate::http_layer::{self, More};
 use crate::instructions;
 use crate::latencies::{self, QUANTILES, Told};
+use crate::scrape::{self, Takes};
 use crate::store_table::{self, Line};
+use crate::verdict::Verdict;
 use crate::work::Group;
 
 /// A line of the results.
@@ -36,6 +38,9 @@ pub(crate) struct Row {
     /// Where it is told what a request costs more than one that nobody meters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) more: Option<More>,
+    /// Where it is told what an agent takes beside time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) takes: Option<Takes>,
 }
 
 /// The results file.
@@ -139,6 +144,28 @@ pub(crate) fn print_store_table(lines: &[Line]) {
     println!("{table}\n{}\n", store_table::NOTE);
 }
 
+/// Prints what a scrape from outside takes.
+pub(crate) fn print_scrape(rows: &[Row], verdicts: &[Verdict]) {
+    let mut times = table(&["bench", "subject", "ms", "cpu ms", "idle MB", "peak MB", "answer MB"]);
+    for row in rows {
+        let takes = |part: fn(&Takes) -> f64| {
+            row.takes.as_ref().map_or_else(String::new, |takes| figure(part(takes) / 1e6))
+        };
+        times.add_row([
+            row.bench.clone(),
+            row.subject.clone(),
+            row.ns.map_or_else(String::new, |ns| figure(ns / 1e6)),
+            takes(|takes| takes.cpu_ns),
+            takes(|takes| takes.idle_bytes),
+            takes(|takes| takes.peak_bytes),
+            takes(|takes| takes.answer_bytes),
+        ]);
+    }
+    right(&mut times, [2, 3, 4, 5, 6]);
+    println!("{times}\n{}\n", scrape::NOTE);
+    print_budgets("asked of an agent", verdicts);
+}
+
 /// Prints what requests cost, by who meters them.
 pub(crate) fn print_http_layer(rows: &[Row], verdicts: &[Verdict]) {
     let mut costs =
@@ -158,7 +185,12 @@ pub(crate) fn print_http_layer(rows: &[Row], verdicts: &[Verdict]) {
     }
     right(&mut costs, [2, 3, 4, 5, 6, 7]);
     println!("{costs}\n{}\n", http_layer::NOTE);
-    let mut budgets = table(&["what talea adds", "found", "at most", ""]);
+    print_budgets("what talea adds", verdicts);
+}
+
+/// Prints what was found beside what is allowed at most.
+fn print_budgets(of: &str, verdicts: &[Verdict]) {
+    let mut budgets = table(&[of, "found", "at most", ""]);
     for verdict in verdicts {
         let Verdict { budget, found, limit } = *verdict;
         let met = if verdict.is_met() { "met" } else { "missed" };

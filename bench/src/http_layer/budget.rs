@@ -2,21 +2,7 @@
 
 use super::{NAME, TALEA};
 use crate::report::Row;
-
-/// Whether a budget is met.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Verdict {
-    pub(crate) budget: &'static str,
-    pub(crate) found: f64,
-    /// What may be found at most.
-    pub(crate) limit: f64,
-}
-
-impl Verdict {
-    pub(crate) fn is_met(&self) -> bool {
-        self.found <= self.limit
-    }
-}
+use crate::verdict::Verdict;
 
 /// The budgets beside what was found.
 pub(crate) fn judge(rows: &[Row]) -> Vec<Verdict> {
@@ -59,6 +45,7 @@ mod tests {
             instructions: None,
             latencies: None,
             more: Some(More { ns, lowest: ns, highest: ns, clock_reads: ns / 20.0, allocs }),
+            takes: None,
         }
     }
 

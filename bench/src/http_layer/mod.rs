@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::harness::median;
 use crate::report::Row;
 
-pub(crate) use budget::{Verdict, judge};
+pub(crate) use budget::judge;
 use turns::Found;
 
 /// How the command line and the results call it.
@@ -136,6 +136,7 @@ fn rows(case: &Case, rounds: &[Vec<Found>]) -> Vec<Row> {
             instructions: None,
             latencies: None,
             more: more(rounds, n),
+            takes: None,
         }
     };
     (0..subjects).map(row).collect()

@@ -117,6 +117,7 @@ fn row(operation: &Operation, subject: &str, instructions: f64) -> Row {
         instructions: Some(instructions),
         latencies: None,
         more: None,
+        takes: None,
     }
 }
 

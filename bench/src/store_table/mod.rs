@@ -93,6 +93,7 @@ pub(crate) fn rows(lines: &[Line]) -> Vec<Row> {
         instructions: None,
         latencies: None,
         more: None,
+        takes: None,
     };
     let rows = |n| lines.iter().map(move |line| row(line, n));
     (0..OPERATIONS.len()).flat_map(rows).collect()

@@ -133,6 +133,7 @@ fn a_service_is_inspected_while_it_runs_is_stopped_and_is_dead() {
     assert!(!process(&dead));
     assert_eq!((families(&dead), counted(&region)), (known, before.clone()));
     assert_eq!(dead["usage"]["text_bytes_without_owner"], 0);
+    assert_eq!(dead["usage"]["cell_bytes_without_owner"], 0);
 
     // A restart goes on where it was.
     let service = Service::start(Some(&region));

@@ -32,6 +32,8 @@ pub(crate) struct Copy<'a> {
     records: Window,
     texts: Window,
     singles: Window,
+    /// Whether all single cells are wanted, whoever names them.
+    is_whole: bool,
     /// The region's epoch, when that was read.
     epoch: u64,
     /// The same records, read again after what they name, where the epoch had moved on.
@@ -73,6 +75,7 @@ impl<'a> Copy<'a> {
             records: Window::default(),
             texts: Window::default(),
             singles: Window::default(),
+            is_whole: false,
             epoch: 0,
             again: Pages::default(),
             stands: Vec::new(),
@@ -118,8 +121,10 @@ impl<'a> Copy<'a> {
         Ok(copy)
     }
 
-    /// Shows all series at once.
+    /// Shows all series at once, and all cells that they can have, also those of series that
+    /// are not public.
     pub(crate) fn turn_to_all(&mut self) -> io::Result<()> {
+        self.is_whole = true;
         let used = self.records.pool.end - self.records.pool.start;
         self.turn_to(0..used / RECORD_LEN)
     }
@@ -193,7 +198,7 @@ impl<'a> Copy<'a> {
         let shown = self.records.shown.clone();
         let (mut texts, mut cells) = (Extent::default(), Extent::default());
         // Whether a record names cells that are only found by following it.
-        let mut leads_on = false;
+        let mut leads_on = self.is_whole;
         let words = self.records.slice(shown.start, (shown.end - shown.start) / WORD);
         for record in words.unwrap_or_default().chunks_exact(RECORD_WORDS) {
             let word = |at: u64| record[(at / WORD) as usize];

@@ -109,7 +109,7 @@ impl Region {
         let more = self.more_or_new(id)?;
         let table = self.made_once(more.exemplars, run.count * 2)?;
         let entry = self.map.words(table, run.count * 2)?.get(n as usize * 2 + kind)?;
-        let words = HEAD + ROOMS[kind] / WORD;
+        let words = entry_lens()[kind];
         let at = self.made_once(entry, words)?;
         self.map.words(at, words)
     }
@@ -120,10 +120,15 @@ impl Region {
             return;
         }
         for (entry, n) in self.map.words(table, cells * 2).unwrap_or(&[]).iter().zip(0..) {
-            self.drop_singles(entry.swap(0, AcqRel), HEAD + ROOMS[n % 2] / WORD);
+            self.drop_singles(entry.swap(0, AcqRel), entry_lens()[n % 2]);
         }
         self.drop_singles(table, cells * 2);
     }
+}
+
+/// The words of the two entries that a cell's exemplars have room in.
+pub(crate) fn entry_lens() -> [u64; 2] {
+    ROOMS.map(|room| HEAD + room / WORD)
 }
 
 /// The exemplars of a series of so many cells whose table lies at an offset, each cell's

@@ -39,6 +39,7 @@ mod file;
 mod groups;
 mod guard;
 mod hash;
+mod holdings;
 mod index;
 mod layout;
 mod mapping;

@@ -5,6 +5,7 @@
 
 use crate::cells::Storage;
 use crate::families::{self, FamilyHead};
+use crate::holdings;
 use crate::layout::*;
 use crate::record::{self, FREE};
 use crate::region::{Part, Usage};
@@ -41,6 +42,9 @@ pub struct Overview {
     /// Bytes of text that are handed out and that no family and no series names: what is
     /// being made at this very instant, and what killed processes left behind.
     pub text_without_owner: u64,
+    /// The same of cells, of all pools; and what is beside those of a series: exemplars,
+    /// what was wiped, who keeps it.
+    pub cells_without_owner: u64,
     /// Families that a later definition of their name has replaced.
     pub families_retired: u64,
     /// Families that were ended by their name.
@@ -134,6 +138,7 @@ pub(crate) fn overview(source: &impl Source) -> Overview {
         cpu_planes_max: s.plane_count - ATOMIC_PLANES,
         processes_max: SLOT_COUNT,
         text_without_owner: 0,
+        cells_without_owner: 0,
         families_retired: 0,
         families_ended: 0,
         processes,
@@ -141,6 +146,10 @@ pub(crate) fn overview(source: &impl Source) -> Overview {
     };
     let owned = overview.look_at_families(source) + text_of_series(source);
     overview.text_without_owner = usage.text.taken.saturating_sub(owned);
+    let cells = [usage.single_cells, usage.striped_cells, usage.owned_cells];
+    let taken = cells.iter().fold(0_u64, |all, part| all.saturating_add(part.taken));
+    let records = usage.records.reached / RECORD_LEN;
+    overview.cells_without_owner = taken.saturating_sub(holdings::cells_of_series(source, records));
     overview
 }
 

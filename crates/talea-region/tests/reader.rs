@@ -96,7 +96,7 @@ fn from_outside_a_region_is_as_full_as_it_is_from_inside() {
     assert_eq!((overview.len, overview.series_max), (8 << 20, (8 << 20) / 512));
     assert_eq!(overview.created_unix_nanos, region.created_unix_nanos());
     assert_eq!((overview.families, overview.families_ended, overview.families_retired), (7, 1, 0));
-    assert_eq!(overview.text_without_owner, 0);
+    assert_eq!((overview.text_without_owner, overview.cells_without_owner), (0, 0));
     let [this] = overview.processes[..] else { panic!("{overview:?}") };
     assert_eq!((this.slot, this.pid, this.taken), (0, std::process::id().into(), 1));
     assert!(this.is_alive && this.started_unix_nanos >= overview.created_unix_nanos);

@@ -65,6 +65,8 @@ pub struct Usage {
     /// Bytes of text that nobody names: being made at that very instant, or left behind by
     /// processes that were killed.
     pub text_bytes_without_owner: u64,
+    /// The same of cells, and of what some series have beside them.
+    pub cell_bytes_without_owner: u64,
 }
 
 /// How much of something is in use.
@@ -224,6 +226,7 @@ impl Usage {
             striped_cell_bytes: usage.striped_cells.into(),
             owned_cell_bytes: usage.owned_cells.into(),
             text_bytes_without_owner: overview.text_without_owner,
+            cell_bytes_without_owner: overview.cells_without_owner,
         }
     }
 }

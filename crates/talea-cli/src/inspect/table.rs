@@ -108,7 +108,10 @@ fn families(families: &[FamilyLine]) -> Option<Table> {
 /// What has no row, in words: nothing where there is no such thing.
 fn left_out(inspection: &Inspection) -> Vec<String> {
     let Inspection { families_unreadable, families_retired, families_ended, .. } = inspection;
-    let text = inspection.usage.text_bytes_without_owner;
+    let without_owner = [
+        (inspection.usage.text_bytes_without_owner, "text"),
+        (inspection.usage.cell_bytes_without_owner, "cells"),
+    ];
     let told = |count: u64, words: String| (count > 0).then_some(words);
     let several = |count: &u64| match count {
         1 => "1 family".to_owned(),
@@ -124,16 +127,16 @@ fn left_out(inspection: &Inspection) -> Vec<String> {
             format!("{} replaced by a later definition.", several(families_retired)),
         ),
         told(*families_ended, format!("{} ended by name.", several(families_ended))),
-        told(
-            text,
-            format!(
-                "{} of text that nobody names: being made right now, or left behind by \
-                 processes that were killed.",
-                counted(text, "byte")
-            ),
-        ),
     ]
     .into_iter()
+    .chain(without_owner.map(|(bytes, of)| {
+        let words = format!(
+            "{} of {of} that nobody names: being made right now, or left behind by processes that \
+             were killed.",
+            counted(bytes, "byte")
+        );
+        told(bytes, words)
+    }))
     .flatten()
     .collect()
 }

@@ -8,6 +8,7 @@ use talea::Snapshot;
 use super::routes::routes;
 use super::{Agent, Sources, connections};
 use crate::arguments::ServeArguments;
+use crate::descriptors;
 use crate::front::{Front, Limits};
 use crate::stop::{Ending, Stop};
 
@@ -36,7 +37,12 @@ pub async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending> {
     let owners = arguments.owner.into_iter().map(|owner| owner.0).collect::<Vec<u32>>();
     let owners = if owners.is_empty() { vec![rustix::process::geteuid().as_raw()] } else { owners };
     let agent = Agent::new(sources, owners, label)?;
-    let front = Front::bind(listen, Limits::default(), web_config.as_deref()).await?;
+    let limits = Limits::default();
+    if let Err(error) = descriptors::ensure(limits.connections as u64) {
+        // With fewer, clients that are quiet make room sooner.
+        eprintln!("talea serve: {error:#}");
+    }
+    let front = Front::bind(listen, limits, web_config.as_deref()).await?;
     connections::register(agent.registry(), &front.told())?;
     let scheme = if front.is_encrypted() { "https" } else { "http" };
     eprintln!("talea serve: listening on {scheme}://{}/metrics", front.local_addr());

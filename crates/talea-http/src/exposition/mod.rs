@@ -54,8 +54,8 @@ const LONGEST: Duration = Duration::from_secs(300);
 ///   Accept-Encoding takes that as gladly as what is not compressed. With `?name[]=`, once
 ///   or more often, only the families of these names, as samples have them (a counter's
 ///   with `_total`).
-/// - **Large scrapes** leave in pieces of 64 KiB, each made when the connection takes it,
-///   so that a scrape has its snapshot and a piece in memory. A small one has a
+/// - **Large scrapes** leave in pieces of 256 KiB, each made while the one before is sent,
+///   so that a scrape has its snapshot and two pieces in memory. A small one has a
 ///   Content-Length. The memory of one snapshot is kept for the next scrape.
 /// - **What it refuses.** Other methods with 405; more scrapes at once than
 ///   [`at_once`](Self::at_once) says with 503 and Retry-After; an Accept-Encoding that

@@ -1,0 +1,105 @@
+//! `talea serve`, and a client of it.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+/// How long a scrape may take before it is given up.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// An agent that serves a region; it ends when it is dropped.
+pub(super) struct Agent {
+    process: Child,
+    address: SocketAddr,
+}
+
+impl Agent {
+    /// Starts the one that was built with this program.
+    pub(super) fn serve(region: &Path) -> Result<Self> {
+        let this = std::env::current_exe().context("finding this program")?;
+        let program = this.with_file_name("talea");
+        let mut process = Command::new(&program)
+            .arg("serve")
+            .arg(region)
+            .args(["--listen", "127.0.0.1:0"])
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .with_context(|| {
+                format!(
+                    "starting {}; cargo build --release -p talea-cli makes it",
+                    program.display()
+                )
+            })?;
+        let told = process.stderr.take().context("the agent has no standard error")?;
+        let mut told = BufReader::new(told).lines();
+        let address = told.by_ref().find_map(|line| {
+            let line = line.ok()?;
+            line.split_once("listening on http://")?.1.split('/').next()?.parse().ok()
+        });
+        let Some(address) = address else {
+            let _ = process.kill();
+            anyhow::bail!("the agent did not say where it listens");
+        };
+        // Whatever else it says is read, so that it never waits.
+        std::thread::spawn(move || {
+            told.for_each(|line| drop(line.map(|line| eprintln!("{line}"))))
+        });
+        Ok(Self { process, address })
+    }
+
+    /// Asks for all metrics, and hands over what is answered, head and all.
+    pub(super) fn scrape(&self, memory: &mut [u8], mut take: impl FnMut(&[u8])) -> Result<()> {
+        let mut stream = TcpStream::connect(self.address)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        // It ends with the connection, and has no chunks.
+        stream.write_all(b"GET /metrics HTTP/1.0\r\nhost: talea\r\n\r\n")?;
+        let mut is_first = true;
+        loop {
+            let count = stream.read(memory)?;
+            if std::mem::take(&mut is_first) {
+                ensure!(memory.starts_with(b"HTTP/1.0 200"), "the agent refused");
+            }
+            if count == 0 {
+                return Ok(());
+            }
+            take(&memory[..count]);
+        }
+    }
+
+    /// The CPU time that it took so far. Its resolution is that of the system's clock ticks.
+    pub(super) fn cpu_ns(&self) -> Result<f64> {
+        let stat = fs::read_to_string(self.file("stat"))?;
+        // The name before may have spaces.
+        let after = stat.rsplit_once(')').context("/proc/PID/stat has no name")?.1;
+        let ticks: Vec<f64> =
+            after.split_whitespace().skip(11).take(2).map(str::parse).collect::<Result<_, _>>()?;
+        let per_second = rustix::param::clock_ticks_per_second() as f64;
+        Ok(ticks.iter().sum::<f64>() / per_second * 1e9)
+    }
+
+    /// The most memory that it ever had.
+    pub(super) fn peak_bytes(&self) -> Result<f64> {
+        let status = fs::read_to_string(self.file("status"))?;
+        let kilobytes = status.lines().find_map(|line| {
+            line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<f64>().ok()
+        });
+        Ok(kilobytes.context("/proc/PID/status has no line VmHWM")? * 1024.0)
+    }
+
+    fn file(&self, name: &str) -> String {
+        format!("/proc/{}/{name}", self.process.id())
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
