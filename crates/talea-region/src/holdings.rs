@@ -1,7 +1,6 @@
 //! Which cells series hold: their values, and what only some have beside them. What is handed
 //! out beyond that belongs to nobody.
 
-use crate::cells::Storage;
 use crate::exemplars::entry_lens;
 use crate::families::FamilyHead;
 use crate::layout::*;
@@ -78,6 +77,7 @@ fn singles(source: &impl Source, at: u64, count: u64) -> Option<Vec<u64>> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::cells::Storage;
     use crate::families::FamilySpec;
     use crate::region::{Config, Region};
 
