@@ -48,7 +48,7 @@ impl Registry {
     /// system gives no thread, or one that is called panics, snapshots alone do. Each call of
     /// this one begins another thread, so call it once.
     ///
-    /// [`from_env`](Self::from_env) does, with five seconds, where it opens a file.
+    /// [`from_env`](Self::from_env) does, with five seconds.
     ///
     /// ```
     /// use std::time::Duration;

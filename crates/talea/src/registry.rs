@@ -2,7 +2,7 @@
 
 use std::any::{Any, TypeId};
 use std::collections::HashMap;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -21,7 +21,7 @@ use crate::snapshot::Snapshot;
 const REGION: &str = "TALEA_REGION";
 /// The one that names the group that may read that file.
 const GROUP: &str = "TALEA_REGION_GROUP";
-/// How old what is read rather than told gets in such a file.
+/// How old what is read rather than told gets for whoever reads such a registry from outside.
 const FRESH: Duration = Duration::from_secs(5);
 
 /// A region and the metrics in it. Clones are the same registry, and cheap. Any number
@@ -111,7 +111,7 @@ impl Registry {
     /// metrics outlive it, and who else counts in them.
     ///
     /// A path that is not absolute begins at the working directory. Values that are read
-    /// rather than told are read every five seconds, for whoever reads the file from outside:
+    /// rather than told are read every five seconds, for whoever reads them from outside:
     /// see [`refresh_every`](Self::refresh_every).
     ///
     /// A new file has mode 0600; where `TALEA_REGION_GROUP` names a group, by its name or its
@@ -139,21 +139,27 @@ impl Registry {
     /// [`new`](Self::new); there is no such group.
     pub fn from_env() -> Result<Self, Error> {
         let set = |variable| std::env::var_os(variable).filter(|value| !value.is_empty());
-        let Some(path) = set(REGION).map(PathBuf::from) else { return Self::new() };
-        let group = set(GROUP);
+        let registry = match set(REGION).map(PathBuf::from) {
+            Some(path) => Self::at(path, set(GROUP))?,
+            None => Self::new()?,
+        };
+        registry.refresh_every(FRESH);
+        Ok(registry)
+    }
+
+    /// The registry in a file that the environment names.
+    fn at(path: PathBuf, group: Option<OsString>) -> Result<Self, Error> {
         let config = match &group {
             Some(group) => Config::default().read_by_group(group_of(group)?),
             None => Config::default(),
         };
-        let opened = Self::open_with(&path, config).map_err(|error| match (error, group) {
+        Self::open_with(&path, config).map_err(|error| match (error, group) {
             (Error::Open(source @ OpenError::Group { .. }), Some(group)) => {
                 Error::group(GROUP, &group, source.to_string())
             }
             (Error::Open(source), _) => Error::Environment { variable: REGION, path, source },
             (error, _) => error,
-        })?;
-        opened.refresh_every(FRESH);
-        Ok(opened)
+        })
     }
 
     /// Takes part in the registry in a file that others count in, and neither creates nor moves
