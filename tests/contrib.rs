@@ -36,10 +36,9 @@ impl Linter {
         let file = place.path().join(Path::new(name).file_name().unwrap());
         fs::write(&file, text).unwrap();
         let mut command = self.command();
-        let output = command
-            .arg(&file)
-            .output()
-            .unwrap_or_else(|error| panic!("{command:?}: {error}; scripts/setup --test installs it"));
+        let output = command.arg(&file).output().unwrap_or_else(|error| {
+            panic!("{command:?}: {error}; scripts/setup --test installs it")
+        });
         let said = [output.stdout, output.stderr].concat();
         let said = String::from_utf8_lossy(&said).into_owned();
         match (self, output.status.success()) {
@@ -305,7 +304,10 @@ fn the_image_of_the_agent_is_the_agent_alone() {
     let user = &agent["securityContext"];
     let user = [&user["runAsUser"], &user["runAsGroup"]].map(|id| id.as_u64().unwrap());
     assert_eq!(lines("USER "), [format!("{}:{}", user[0], user[1])]);
-    assert_eq!(lines("EXPOSE "), [agent["ports"][0]["containerPort"].as_u64().unwrap().to_string()]);
+    assert_eq!(
+        lines("EXPOSE "),
+        [agent["ports"][0]["containerPort"].as_u64().unwrap().to_string()]
+    );
     let command: Vec<String> = serde_json::from_str(lines("CMD ")[0]).unwrap();
     assert_eq!(command[0], "serve");
     assert!(command.contains(&"0.0.0.0:9464".to_owned()), "{command:?}");

@@ -2,11 +2,12 @@
 //! that says where it comes from.
 
 use std::fmt;
+use std::ops::Range;
 
 use crate::expose::Family;
 use crate::labels::LabelText;
 use crate::metric::Kind;
-use crate::names::is_plain_label;
+use crate::names::{clashes, is_plain_label};
 use crate::registry::Registry;
 use crate::snapshot::{FamilySnapshot, Snapshot};
 
@@ -30,7 +31,9 @@ impl Scrapable for Registry {
 /// Snapshots that are shown together. Families of one name are one family where their
 /// definitions agree, each series with the label of its part; the help text may differ, and
 /// that of the first part is shown. Where definitions do not agree, what most parts say is
-/// shown, of as many the newest, and the others are [conflicts](Self::conflicts).
+/// shown, of as many the newest, and the others are [conflicts](Self::conflicts). So it is
+/// with families of two names that would have one in OpenMetrics, where a counter's goes
+/// without `_total`.
 ///
 /// Its memory is used again when it is filled anew.
 #[derive(Clone, Debug, Default)]
@@ -57,6 +60,7 @@ struct Part {
 struct Entry {
     part: usize,
     family: usize,
+    is_shown: bool,
 }
 
 /// A family that is not shown, since most other parts define it otherwise.
@@ -155,36 +159,32 @@ impl Page {
         conflicts.clear();
         for (part, of) in parts.iter().enumerate() {
             let count = of.snapshot.families().len();
-            entries.extend((0..count).map(|family| Entry { part, family }));
+            entries.extend((0..count).map(|family| Entry { part, family, is_shown: true }));
         }
-        if parts.len() > 1 {
+        // A registry alone sees to it that its families do not clash.
+        let has_many = parts.len() > 1;
+        if has_many {
             // Those of each part are sorted, and stay so.
             entries.sort_by(|one, other| one.name(parts).cmp(other.name(parts)));
         }
-        let mut kept = 0;
-        let mut rest = 0..entries.len();
-        while let Some(first) = entries.get(rest.start) {
+        let mut rest = 0;
+        while let Some(first) = entries.get(rest) {
             let name = first.name(parts);
-            let same = entries[rest.clone()].iter().take_while(|entry| entry.name(parts) == name);
-            let group = rest.start..rest.start + same.count();
-            rest.start = group.end;
-            let Some(wanted) = prevailing(&entries[group.clone()], parts) else { continue };
-            for n in group {
-                let entry = entries[n];
-                match entry.fault(wanted, parts) {
-                    None => {
-                        entries[kept] = entry;
-                        kept += 1;
-                    }
-                    Some(reason) => conflicts.push(Conflict {
-                        part: parts[entry.part].value.clone(),
-                        family: entry.name(parts).to_owned(),
-                        reason,
-                    }),
+            let group = rest..rest + of_name(&entries[rest..], name, parts);
+            rest = group.end;
+            let rivals = if has_many { rivals(entries, name, parts) } else { Vec::new() };
+            match rivals.first() {
+                None => settle(entries, &[group], parts, conflicts),
+                // All of them are settled once, with the first.
+                Some(first) if first.start < group.start => {}
+                Some(_) => {
+                    let all: Vec<_> = [group].into_iter().chain(rivals).collect();
+                    settle(entries, &all, parts, conflicts);
                 }
             }
         }
-        entries.truncate(kept);
+        entries.retain(|entry| entry.is_shown);
+        conflicts.sort_by(|one, other| one.family.cmp(&other.family));
     }
 
     /// A family whose first entry is at a place, with all of its parts.
@@ -211,36 +211,85 @@ impl Entry {
         self.family(parts).map_or("", |family| family.name())
     }
 
-    /// Why it cannot be shown together with another of its name; `None` where it can.
-    fn fault(self, wanted: Self, parts: &[Part]) -> Option<String> {
+    /// Why it cannot be shown with the label of its part; `None` where it can.
+    fn fault(self, parts: &[Part]) -> Option<String> {
         let family = self.family(parts)?;
         let label = parts[self.part].name.as_str();
         let has_it = |name: &str| !label.is_empty() && name == label;
         let own = (family.kind() == Kind::StateSet).then(|| family.name());
-        if family.label_names().iter().map(String::as_str).chain(own).any(has_it) {
-            return Some(format!(
+        let mut names = family.label_names().iter().map(String::as_str).chain(own);
+        names.any(has_it).then(|| {
+            format!(
                 "it has a label {label:?} of its own, by which regions are told apart; have that \
                  one called otherwise"
+            )
+        })
+    }
+
+    /// Why it cannot be shown together with another; `None` where it can.
+    fn disagreement(self, wanted: Self, parts: &[Part]) -> Option<String> {
+        let (name, expected) = (self.name(parts), wanted.name(parts));
+        if name != expected {
+            return Some(format!(
+                "most others have {expected:?}, and in OpenMetrics the two would have one name; \
+                 rename one"
             ));
         }
-        family.disagreement(&wanted.family(parts)?)
+        self.family(parts)?.disagreement(&wanted.family(parts)?)
     }
 }
 
-/// Which entry of one name says what most of them say; of as many, the newest.
-fn prevailing(entries: &[Entry], parts: &[Part]) -> Option<Entry> {
-    if entries.len() < 2 {
-        return entries.first().copied();
+/// How many entries are of a name, all of which come first.
+fn of_name(entries: &[Entry], name: &str, parts: &[Part]) -> usize {
+    entries.iter().take_while(|entry| entry.name(parts) == name).count()
+}
+
+/// Where the entries are whose names clash with one, in their order.
+fn rivals(entries: &[Entry], name: &str, parts: &[Part]) -> Vec<Range<usize>> {
+    let all = clashes(name).map(|other| {
+        let at = entries.partition_point(|entry| entry.name(parts) < other.as_str());
+        at..at + of_name(&entries[at..], &other, parts)
+    });
+    let mut all: Vec<_> = all.filter(|range| !range.is_empty()).collect();
+    all.sort_by_key(|range| range.start);
+    all
+}
+
+/// Decides which entries of such groups are shown.
+fn settle(
+    entries: &mut [Entry],
+    groups: &[Range<usize>],
+    parts: &[Part],
+    conflicts: &mut Vec<Conflict>,
+) {
+    let wanted = prevailing(groups.iter().flat_map(|group| &entries[group.clone()]), parts);
+    for entry in groups.iter().flat_map(|group| group.clone()) {
+        let entry = &mut entries[entry];
+        let fault = entry.fault(parts);
+        let Some(reason) = fault.or_else(|| entry.disagreement(wanted?, parts)) else { continue };
+        entry.is_shown = false;
+        conflicts.push(Conflict {
+            part: parts[entry.part].value.clone(),
+            family: entry.name(parts).to_owned(),
+            reason,
+        });
+    }
+}
+
+/// Which of the entries that can be shown says what most of them say; of as many, the newest.
+fn prevailing<'a>(entries: impl Iterator<Item = &'a Entry>, parts: &[Part]) -> Option<Entry> {
+    let mut entries = entries.filter(|entry| entry.fault(parts).is_none()).peekable();
+    let first = entries.next()?;
+    if entries.peek().is_none() {
+        return Some(*first);
     }
     // As many as there are definitions, which are few.
     let mut found: Vec<(Entry, usize, u64)> = Vec::new();
-    for &entry in entries {
+    for &entry in std::iter::once(first).chain(entries) {
         let Some(family) = entry.family(parts) else { continue };
         let created = family.created_nanos();
-        let agrees = |other: &Entry| {
-            other.family(parts).is_some_and(|other| family.disagreement(&other).is_none())
-        };
-        match found.iter_mut().find(|(known, ..)| agrees(known)) {
+        let agrees = |other: Entry| other.disagreement(entry, parts).is_none();
+        match found.iter_mut().find(|(known, ..)| agrees(*known)) {
             Some((_, count, newest)) => {
                 *count += 1;
                 *newest = created.max(*newest);
@@ -255,6 +304,7 @@ fn prevailing(entries: &[Entry], parts: &[Part]) -> Option<Entry> {
 /// Whether regions may be told apart by a label of this name: it is one that any format can
 /// show as it is, and none that has a meaning.
 pub fn is_usable_as_part_label(name: &str) -> bool {
-    const TAKEN: [&str; 5] = ["le", "quantile", "family", "pid", "__name__"];
+    const TAKEN: [&str; 6] =
+        ["le", "quantile", "family", "pid", "otel_metric_overflow", "__name__"];
     is_plain_label(name) && !name.starts_with("__") && !TAKEN.contains(&name)
 }
