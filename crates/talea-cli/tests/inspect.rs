@@ -2,96 +2,26 @@
 
 #![cfg(target_os = "linux")]
 
+mod items;
+
 use std::fs::{self, OpenOptions};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 use serde_json::Value;
+
+use crate::items::{Service, get};
 
 const TALEA: &str = env!("CARGO_BIN_EXE_talea");
 
 /// A folder on tmpfs, where regions are.
 fn shm() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap()
-}
-
-/// The items API, killed when dropped.
-struct Service {
-    child: Child,
-    items: String,
-    metrics: String,
-}
-
-impl Service {
-    /// Counts in a file, or in memory of its own.
-    fn start(region: Option<&Path>) -> Self {
-        let program = Path::new(TALEA).with_file_name("items-api");
-        assert!(
-            program.is_file(),
-            "no items-api at {}: run `cargo build -p items-api` with the same profile first",
-            program.display()
-        );
-        let mut child = Command::new(program)
-            .args(["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"])
-            .env_remove("DATABASE_URL")
-            .env_remove("ITEMS_METRICS")
-            .env("TALEA_REGION", region.unwrap_or(Path::new("")))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut address = || {
-            let line = lines.next().unwrap().unwrap();
-            let url = line.split("http://").nth(1).unwrap();
-            url.split('/').next().unwrap().to_owned()
-        };
-        Self { items: address(), metrics: address(), child }
-    }
-
-    /// Makes items, and lists them.
-    fn work(&self, times: usize) {
-        for _ in 0..times {
-            let body = r#"{"item":{"value":true}}"#;
-            let head = format!(
-                "POST /api/items HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\
-                 Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-                body.len()
-            );
-            assert!(send(&self.items, &head).starts_with("HTTP/1.1 201"));
-            assert!(get(&self.items, "/api/items").starts_with("HTTP/1.1 200"));
-        }
-    }
-
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn get(address: &str, path: &str) -> String {
-    send(address, &format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"))
-}
-
-fn send(address: &str, request: &str) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
 }
 
 /// Runs `talea inspect`; it must end by itself.
@@ -156,13 +86,13 @@ fn a_service_is_inspected_while_it_runs_is_stopped_and_is_dead() {
     let folder = shm();
     let region = folder.path().join("items.talea");
     let mut service = Service::start(Some(&region));
-    service.work(3);
+    service.make_and_list(3);
     let scrape = get(&service.metrics, "/metrics");
     let (_, scrape) = scrape.split_once("\r\n\r\n").unwrap();
 
     let running = json(&region, &[]);
     let known = families(&running);
-    let pid = u64::from(service.child.id());
+    let pid = u64::from(service.pid());
     let process = |inspection: &Value| {
         let all = inspection["processes"].as_array().unwrap();
         assert_eq!((all.len(), all[0]["pid"].as_u64()), (1, Some(pid)));
@@ -198,8 +128,7 @@ fn a_service_is_inspected_while_it_runs_is_stopped_and_is_dead() {
     assert!(process(&stopped));
     assert_eq!((families(&stopped), counted(&region)), (known.clone(), before.clone()));
 
-    service.signal(Signal::KILL);
-    service.child.wait().unwrap();
+    service.kill();
     let dead = json(&region, &[]);
     assert!(!process(&dead));
     assert_eq!((families(&dead), counted(&region)), (known, before.clone()));
@@ -207,7 +136,7 @@ fn a_service_is_inspected_while_it_runs_is_stopped_and_is_dead() {
 
     // A restart goes on where it was.
     let service = Service::start(Some(&region));
-    service.work(2);
+    service.make_and_list(2);
     let scrape = get(&service.metrics, "/metrics");
     let (_, scrape) = scrape.split_once("\r\n\r\n").unwrap();
     let after = counted(&region);
@@ -257,7 +186,7 @@ fn a_person_reads_tables() {
     let folder = shm();
     let region = folder.path().join("items.talea");
     let service = Service::start(Some(&region));
-    service.work(1);
+    service.make_and_list(1);
     let all = text(&inspect([&region]));
     let path = region.display().to_string();
     for part in
@@ -265,7 +194,7 @@ fn a_person_reads_tables() {
     {
         assert!(all.contains(part), "{part}: {all}");
     }
-    assert!(all.contains(&service.child.id().to_string()), "{all}");
+    assert!(all.contains(&service.pid().to_string()), "{all}");
     let (name, _) = counted(&region).into_iter().find(|(_, s)| s[0]["count"].is_u64()).unwrap();
     let one = text(&inspect([path.as_str(), "--family", &name]));
     for part in ["series", "p99", "/api/items"] {
@@ -276,8 +205,8 @@ fn a_person_reads_tables() {
 #[test]
 fn memory_of_a_process_is_found_by_its_id() {
     let service = Service::start(None);
-    service.work(2);
-    let pid = service.child.id().to_string();
+    service.make_and_list(2);
+    let pid = service.pid().to_string();
     let inspection: Value =
         serde_json::from_str(&text(&inspect(["--pid", &pid, "--json"]))).unwrap();
     assert_eq!(inspection["source"], format!("process {pid}"));
@@ -351,7 +280,7 @@ fn what_was_not_asked_for_well_is_said() {
     let path = region.to_str().unwrap();
     refused(&[path, "--family", "nothing"], &["nothing", "without --family they are listed"]);
     // Its region is in a file.
-    let pid = service.child.id().to_string();
+    let pid = service.pid().to_string();
     refused(&["--pid", &pid], &["no region in memory", "name that"]);
     refused(&["--pid", "4194305"], &["process 4194305", "No such file"]);
     for arguments in [&[][..], &[path, "--pid", "1"]] {

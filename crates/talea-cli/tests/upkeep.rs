@@ -2,18 +2,20 @@
 
 #![cfg(target_os = "linux")]
 
+mod items;
+
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
 use talea::outside::{Look, Reader};
 use talea::{Counter, Family, Histogram, Labels, Opts, Registry, Seconds};
+
+use crate::items::{Service, get};
 
 const TALEA: &str = env!("CARGO_BIN_EXE_talea");
 
@@ -98,63 +100,11 @@ fn series(region: &Path, name: &str) -> u64 {
     look(region).families.iter().find(|family| family.name == name).unwrap().series
 }
 
-/// The items API, killed when dropped.
-struct Service {
-    child: Child,
-    items: String,
-    metrics: String,
-}
-
-impl Service {
-    /// Counts in a file, or in memory of its own.
-    fn start(region: Option<&Path>) -> Self {
-        let program = Path::new(TALEA).with_file_name("items-api");
-        assert!(program.is_file(), "run `cargo build -p items-api` with the same profile first");
-        let mut child = Command::new(program)
-            .args(["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"])
-            .env_remove("DATABASE_URL")
-            .env_remove("ITEMS_METRICS")
-            .env_remove("TALEA_REGION_GROUP")
-            .env("TALEA_REGION", region.unwrap_or(Path::new("")))
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let mut address = || {
-            let line = lines.next().unwrap().unwrap();
-            line.split("http://").nth(1).unwrap().split('/').next().unwrap().to_owned()
-        };
-        Self { items: address(), metrics: address(), child }
-    }
-
-    /// Lists its items.
-    fn work(&self, times: usize) {
-        (0..times).for_each(|_| assert!(get(&self.items, "/api/items").contains(" 200 ")));
-    }
-
-    /// What it counted as answered well, by its own scrape.
-    fn answered(&self) -> Option<f64> {
-        let scrape = get(&self.metrics, "/metrics");
-        let series = "http_requests_total{method=\"GET\",route=\"/api/items\",status=\"2xx\"} ";
-        scrape.lines().find_map(|line| line.strip_prefix(series)).map(|n| n.parse().unwrap())
-    }
-}
-
-impl Drop for Service {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn get(address: &str, path: &str) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
+/// What a service counted as answered well, by its own scrape.
+fn answered(service: &Service) -> Option<f64> {
+    let scrape = get(&service.metrics, "/metrics");
+    let series = "http_requests_total{method=\"GET\",route=\"/api/items\",status=\"2xx\"} ";
+    scrape.lines().find_map(|line| line.strip_prefix(series)).map(|n| n.parse().unwrap())
 }
 
 #[test]
@@ -163,33 +113,33 @@ fn a_service_counts_from_zero_while_it_runs_and_after_its_death() {
     let region = place.region();
     let path = region.to_str().unwrap();
     let service = Service::start(Some(&region));
-    service.work(3);
-    assert_eq!(service.answered(), Some(3.0));
+    service.list(3);
+    assert_eq!(answered(&service), Some(3.0));
     let said = done(&["wipe", path]);
     assert!(said.starts_with("wiped ") && said.contains(path), "{said}");
-    assert_eq!(service.answered().unwrap_or(0.0), 0.0);
-    service.work(2);
-    assert_eq!(service.answered(), Some(2.0));
+    assert_eq!(answered(&service).unwrap_or(0.0), 0.0);
+    service.list(2);
+    assert_eq!(answered(&service), Some(2.0));
     let gauge = "process_start_time_seconds";
     assert!(value(&region, gauge).unwrap() > 1e9, "what is now stays");
 
     drop(service);
     done(&["wipe", path, "--family", "http_requests_total"]);
     let service = Service::start(Some(&region));
-    service.work(1);
-    assert_eq!(service.answered(), Some(1.0));
+    service.list(1);
+    assert_eq!(answered(&service), Some(1.0));
     assert_eq!(place.files(), [region]);
 }
 
 #[test]
 fn memory_of_a_process_is_wiped_by_its_id() {
     let service = Service::start(None);
-    service.work(3);
-    assert_eq!(service.answered(), Some(3.0));
-    let pid = service.child.id().to_string();
+    service.list(3);
+    assert_eq!(answered(&service), Some(3.0));
+    let pid = service.pid().to_string();
     assert!(done(&["wipe", "--pid", &pid]).contains(&format!("of process {pid}")));
-    service.work(1);
-    assert_eq!(service.answered(), Some(1.0));
+    service.list(1);
+    assert_eq!(answered(&service), Some(1.0));
     assert!(done(&["expire", "--pid", &pid]).contains("removed 0 of "));
 }
 
