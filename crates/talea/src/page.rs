@@ -1,6 +1,8 @@
 //! Several registries as one page: the same families together, each series with a label
 //! that says where it comes from.
 
+mod sound;
+
 use std::fmt;
 use std::ops::Range;
 
@@ -33,7 +35,8 @@ impl Scrapable for Registry {
 /// that of the first part is shown. Where definitions do not agree, what most parts say is
 /// shown, of as many the newest, and the others are [conflicts](Self::conflicts). So it is
 /// with families of two names that would have one in OpenMetrics, where a counter's goes
-/// without `_total`.
+/// without `_total`. Families that cannot be shown with the label of their part, or whose own
+/// labels cannot be read, are conflicts too, and outvote none.
 ///
 /// Its memory is used again when it is filled anew.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +56,8 @@ struct Part {
     name: String,
     value: String,
     snapshot: Snapshot,
+    /// Whether it is of what may be damaged.
+    is_foreign: bool,
 }
 
 /// A family of a part.
@@ -63,7 +68,7 @@ struct Entry {
     is_shown: bool,
 }
 
-/// A family that is not shown, since most other parts define it otherwise.
+/// A family that is not shown: most other parts define it otherwise, or it is damaged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Conflict {
@@ -94,10 +99,11 @@ impl Page {
             take(snapshot);
             Ok::<_, std::convert::Infallible>(())
         };
-        let Ok(_) = self.try_add(label, taken);
+        let Ok(_) = self.put(label, taken, false);
     }
 
-    /// The same, unless `take` fails: then nothing is added. What was added.
+    /// The same of what is read from outside, unless `take` fails: then nothing is added. What
+    /// was added. As it may be damaged, its label text is looked at.
     ///
     /// # Errors
     ///
@@ -106,6 +112,15 @@ impl Page {
         &mut self,
         label: Option<(&str, &str)>,
         take: impl FnOnce(&mut Snapshot) -> Result<(), E>,
+    ) -> Result<&Snapshot, E> {
+        self.put(label, take, true)
+    }
+
+    fn put<E>(
+        &mut self,
+        label: Option<(&str, &str)>,
+        take: impl FnOnce(&mut Snapshot) -> Result<(), E>,
+        is_foreign: bool,
     ) -> Result<&Snapshot, E> {
         if self.used == self.parts.len() {
             self.parts.push(Part::default());
@@ -121,6 +136,7 @@ impl Page {
         part.name.push_str(name);
         part.value.clear();
         part.value.push_str(value);
+        part.is_foreign = is_foreign;
         self.used += 1;
         Ok(&part.snapshot)
     }
@@ -159,7 +175,15 @@ impl Page {
         conflicts.clear();
         for (part, of) in parts.iter().enumerate() {
             let count = of.snapshot.families().len();
-            entries.extend((0..count).map(|family| Entry { part, family, is_shown: true }));
+            let all = (0..count).map(|family| Entry { part, family, is_shown: true });
+            // What cannot be shown at all has no say in how the others are.
+            entries.extend(all.filter(|entry| match entry.fault(parts) {
+                Some(reason) => {
+                    conflicts.push(entry.conflict(parts, reason));
+                    false
+                }
+                None => true,
+            }));
         }
         // A registry alone sees to it that its families do not clash.
         let has_many = parts.len() > 1;
@@ -211,19 +235,26 @@ impl Entry {
         self.family(parts).map_or("", |family| family.name())
     }
 
-    /// Why it cannot be shown with the label of its part; `None` where it can.
+    fn conflict(self, parts: &[Part], reason: String) -> Conflict {
+        let part = parts[self.part].value.clone();
+        Conflict { part, family: self.name(parts).to_owned(), reason }
+    }
+
+    /// Why it cannot be shown with the label of its part, whatever the others have; `None`
+    /// where it can.
     fn fault(self, parts: &[Part]) -> Option<String> {
         let family = self.family(parts)?;
         let label = parts[self.part].name.as_str();
         let has_it = |name: &str| !label.is_empty() && name == label;
         let own = (family.kind() == Kind::StateSet).then(|| family.name());
         let mut names = family.label_names().iter().map(String::as_str).chain(own);
-        names.any(has_it).then(|| {
-            format!(
+        if names.any(has_it) {
+            return Some(format!(
                 "it has a label {label:?} of its own, by which regions are told apart; have that \
                  one called otherwise"
-            )
-        })
+            ));
+        }
+        parts[self.part].is_foreign.then(|| sound::fault(&family, label)).flatten()
     }
 
     /// Why it cannot be shown together with another; `None` where it can.
@@ -265,20 +296,17 @@ fn settle(
     let wanted = prevailing(groups.iter().flat_map(|group| &entries[group.clone()]), parts);
     for entry in groups.iter().flat_map(|group| group.clone()) {
         let entry = &mut entries[entry];
-        let fault = entry.fault(parts);
-        let Some(reason) = fault.or_else(|| entry.disagreement(wanted?, parts)) else { continue };
+        let Some(reason) = wanted.and_then(|wanted| entry.disagreement(wanted, parts)) else {
+            continue;
+        };
         entry.is_shown = false;
-        conflicts.push(Conflict {
-            part: parts[entry.part].value.clone(),
-            family: entry.name(parts).to_owned(),
-            reason,
-        });
+        conflicts.push(entry.conflict(parts, reason));
     }
 }
 
-/// Which of the entries that can be shown says what most of them say; of as many, the newest.
+/// Which entry says what most of them say; of as many, the newest.
 fn prevailing<'a>(entries: impl Iterator<Item = &'a Entry>, parts: &[Part]) -> Option<Entry> {
-    let mut entries = entries.filter(|entry| entry.fault(parts).is_none()).peekable();
+    let mut entries = entries.peekable();
     let first = entries.next()?;
     if entries.peek().is_none() {
         return Some(*first);
