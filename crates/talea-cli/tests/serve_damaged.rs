@@ -3,7 +3,6 @@
 //! have.
 #![cfg(target_os = "linux")]
 
-use std::collections::BTreeMap;
 use std::fs::OpenOptions;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -20,6 +19,17 @@ use talea_cli::serve::{Agent, Sources};
 const LEN: u64 = 1 << 20;
 /// How much a damaged region may cost in memory, of what its file has.
 const MOST: u64 = 16 * LEN;
+
+/// What is wrong in a page where numbers are wrong, or records stand there twice. A scraper takes
+/// the page all the same.
+const OF_VALUES: [&str; 6] = [
+    "bucket-cumulative",
+    "exemplar-value",
+    "reserved-name",
+    "series-apart",
+    "series-twice",
+    "value",
+];
 
 #[derive(Labels)]
 struct By<'a> {
@@ -175,7 +185,7 @@ fn of_good(text: &str) -> Vec<&str> {
 
 #[test]
 fn whatever_a_region_says_the_page_can_be_read_and_the_others_are_in_it() {
-    let times: u64 = std::env::var("TALEA_MUTATIONS").map_or(2_000, |times| times.parse().unwrap());
+    let times: u64 = std::env::var("TALEA_MUTATIONS").map_or(1_500, |times| times.parse().unwrap());
     let shm = Shm::new();
     let original = fill(&shm.at("original"));
     // Two of them, so that the third is never what most say.
@@ -200,8 +210,7 @@ fn whatever_a_region_says_the_page_can_be_read_and_the_others_are_in_it() {
     assert!(text.contains("wait_seconds_count{region=\"bad\",user=\"ann\"} "), "{text}");
     let before = memory("VmHWM");
     let mut random = fastrand::Rng::with_seed(1);
-    let mut rules: BTreeMap<&str, u64> = BTreeMap::new();
-    let (mut slowest, mut served) = (Duration::ZERO, 0);
+    let (mut slowest, mut served, mut left_out) = (Duration::ZERO, 0, 0);
     for n in 0..times {
         let mut bytes = whole.clone();
         let told = damage(&mut bytes, &places, &mut random);
@@ -221,32 +230,26 @@ fn whatever_a_region_says_the_page_can_be_read_and_the_others_are_in_it() {
             let began = Instant::now();
             let page = scraper.scrape();
             slowest = slowest.max(began.elapsed());
-            assert!(began.elapsed() < Duration::from_secs(2), "{:?}: {told}", began.elapsed());
             let Some(syntax) = [Syntax::Text, Syntax::OpenMetrics].get(format) else { continue };
             let page = std::str::from_utf8(page).unwrap_or_else(|_| panic!("{told}"));
-            if let Err(error) = families(page, *syntax) {
-                let line = page.lines().nth(error.line - 1);
-                println!("XXX {error} {line:?} {told}");
-                *rules.entry("parse").or_default() += 1;
-                continue;
-            }
-            if of_good(page) != good[format] {
-                *rules.entry("good").or_default() += 1;
-                println!("XXX good {told}");
-            }
+            families(page, *syntax).unwrap_or_else(|error| panic!("{error}: {told}\n{page}"));
+            assert_eq!(of_good(page), good[format], "{told}");
             served += u64::from(page.contains("region_up{region=\"bad\"} 1"));
-            for finding in check(page, *syntax) {
-                if finding.severity == Severity::Violation {
-                    let line = page.lines().nth(finding.line - 1);
-                    if *rules.entry(finding.rule).or_default() < 5 {
-                        println!("XXX {} {finding} {line:?} {told}", finding.rule);
-                    }
-                    *rules.entry(finding.rule).or_default() += 1;
-                }
+            left_out += u64::from(!page.contains("region_conflicts{region=\"bad\"} 0"));
+            let sample = if n % 4 == 0 { check(page, *syntax) } else { Vec::new() };
+            let violations = sample.iter().filter(|one| one.severity == Severity::Violation);
+            for found in violations.filter(|found| !OF_VALUES.contains(&found.rule)) {
+                panic!("{} {found}: {told}\n{page}", found.rule);
             }
         }
+        assert!(slowest < Duration::from_secs(2), "{slowest:?}: {told}");
     }
     let grown = memory("VmHWM") - before;
-    println!("{times} damages: {served} served, at most {slowest:?}, {grown} bytes, {rules:?}");
+    println!(
+        "{times} damages, {} scrapes each: {served} of those read had the region, of which \
+         {left_out} without some of it; the slowest took {slowest:?}, memory grew {grown} bytes",
+        scrapers.len()
+    );
     assert!(grown < MOST, "{grown}");
+    assert!(served > times && left_out > times / 20);
 }
