@@ -185,7 +185,7 @@ fn of_good(text: &str) -> Vec<&str> {
 
 #[test]
 fn whatever_a_region_says_the_page_can_be_read_and_the_others_are_in_it() {
-    let times: u64 = std::env::var("TALEA_MUTATIONS").map_or(1_500, |times| times.parse().unwrap());
+    let times: u64 = std::env::var("TALEA_MUTATIONS").map_or(1_000, |times| times.parse().unwrap());
     let shm = Shm::new();
     let original = fill(&shm.at("original"));
     // Two of them, so that the third is never what most say.
@@ -237,10 +237,9 @@ fn whatever_a_region_says_the_page_can_be_read_and_the_others_are_in_it() {
             served += u64::from(page.contains("region_up{region=\"bad\"} 1"));
             left_out += u64::from(!page.contains("region_conflicts{region=\"bad\"} 0"));
             let sample = if n % 4 == 0 { check(page, *syntax) } else { Vec::new() };
-            let violations = sample.iter().filter(|one| one.severity == Severity::Violation);
-            for found in violations.filter(|found| !OF_VALUES.contains(&found.rule)) {
-                panic!("{} {found}: {told}\n{page}", found.rule);
-            }
+            let mut violations = sample.iter().filter(|one| one.severity == Severity::Violation);
+            let wrong = violations.find(|found| !OF_VALUES.contains(&found.rule));
+            assert!(wrong.is_none(), "{wrong:?}: {told}\n{page}");
         }
         assert!(slowest < Duration::from_secs(2), "{slowest:?}: {told}");
     }

@@ -218,7 +218,11 @@ fn faults() -> Vec<Fault> {
             "does not begin as a region does",
         ),
         ("another version", |path, place| with_words(path, place, &[(8, 5)]), "version"),
-        ("another length", |path, place| with_words(path, place, &[(16, 1 << 40)]), "long"),
+        (
+            "another length",
+            |path, place| with_words(path, place, &[(16, 1 << 40)]),
+            "its header states",
+        ),
         (
             "holes",
             |path, place| {

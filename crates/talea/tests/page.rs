@@ -626,6 +626,76 @@ fn a_part_that_fails_is_left_out_and_comes_back() {
     }
 }
 
+/// A label set of somebody's own, who writes what he likes.
+struct Wild(&'static str);
+
+impl Labels for Wild {
+    type Static = Self;
+    const NAMES: &'static [&'static str] = &["user"];
+    fn write(&self, out: &mut talea::LabelText) {
+        out.push_raw(self.0);
+    }
+}
+
+#[test]
+fn a_family_from_outside_whose_labels_cannot_be_read_is_left_out_and_told() {
+    for text in [
+        "user=\"a\",user=\"b\"",
+        "user=\"a\",region=\"another\"",
+        "user=\"a\"} 1\nall_total{region=\"other\"} 0 #",
+        "user=\"a",
+        "user",
+    ] {
+        let wild = with_counter(Registry::for_test().unwrap(), "beside", 1);
+        let family: Family<Wild, Counter> = wild.register(Opts::new("x", "Some.")).unwrap();
+        family.with(&Wild("user=\"good\"")).inc();
+        family.with(&Wild(text)).inc();
+        let other = Registry::for_test().unwrap();
+        let family: Family<By<'static>, Counter> = other.register(Opts::new("x", "Some.")).unwrap();
+        family.with(By { user: "a" }).add(5);
+        let mut scraper = Scraper::new(&Foreign([("wild", wild), ("other", other)]));
+        let page = String::from_utf8(scraper.scrape().to_vec()).unwrap();
+        assert_no_violation(&page, Syntax::Text);
+        assert_eq!(
+            page,
+            "# HELP beside_total Some.\n# TYPE beside_total counter\n\
+             beside_total{region=\"wild\"} 1\n\
+             # HELP x_total Some.\n# TYPE x_total counter\nx_total{region=\"other\",user=\"a\"} 5\n"
+        );
+        let [conflict] = scraper.page().conflicts() else { panic!("{text}") };
+        assert_eq!((conflict.part.as_str(), conflict.family.as_str()), ("wild", "x_total"));
+        assert!(conflict.reason.starts_with("the labels of a series cannot be read"), "{conflict}");
+    }
+}
+
+/// Registries that are looked at with suspicion.
+#[derive(Clone)]
+struct Foreign([(&'static str, Registry); 2]);
+
+impl Scrapable for Foreign {
+    fn fill(&self, page: &mut Page, wants: &dyn Fn(&str) -> bool) {
+        for (name, registry) in &self.0 {
+            let take = |snapshot: &mut talea::Snapshot| {
+                registry.snapshot_into(snapshot, wants);
+                Ok::<_, std::convert::Infallible>(())
+            };
+            let Ok(_) = page.try_add(Some(("region", name)), take);
+        }
+    }
+}
+
+#[test]
+fn what_each_kind_of_family_has_is_sound() {
+    let foreign = Foreign([("a", one_of_each(1)), ("b", one_of_each(2))]);
+    let several = Several::new(foreign.0.clone());
+    let mut scraper = Scraper::new(&foreign);
+    for (format, _) in TEXTS {
+        scraper.format(format, Escaping::AllowUtf8);
+        assert_eq!(lossy(scraper.scrape()), several.text(format));
+        assert_eq!(scraper.page().conflicts(), []);
+    }
+}
+
 #[test]
 fn what_is_not_wanted_is_neither_shown_nor_told() {
     let several =
