@@ -36,7 +36,8 @@ impl Scrapable for Registry {
 /// shown, of as many the newest, and the others are [conflicts](Self::conflicts). So it is
 /// with families of two names that would have one in OpenMetrics, where a counter's goes
 /// without `_total`. Families that cannot be shown with the label of their part, or whose own
-/// labels cannot be read, are conflicts too, and outvote none.
+/// labels cannot be read, are conflicts too, and outvote none; nor does what is read from
+/// outside, with [`try_add`](Self::try_add), outvote what is not.
 ///
 /// Its memory is used again when it is filled anew.
 #[derive(Clone, Debug, Default)]
@@ -304,7 +305,8 @@ fn settle(
     }
 }
 
-/// Which entry says what most of them say; of as many, the newest.
+/// Which entry says what most of them say; of as many, the newest. What is read from outside
+/// does not outvote what is not.
 fn prevailing<'a>(entries: impl Iterator<Item = &'a Entry>, parts: &[Part]) -> Option<Entry> {
     let mut entries = entries.peekable();
     let first = entries.next()?;
@@ -312,20 +314,21 @@ fn prevailing<'a>(entries: impl Iterator<Item = &'a Entry>, parts: &[Part]) -> O
         return Some(*first);
     }
     // As many as there are definitions, which are few.
-    let mut found: Vec<(Entry, usize, u64)> = Vec::new();
+    let mut found: Vec<(Entry, bool, usize, u64)> = Vec::new();
     for &entry in std::iter::once(first).chain(entries) {
         let Some(family) = entry.family(parts) else { continue };
-        let created = family.created_nanos();
+        let (is_own, created) = (!parts[entry.part].is_foreign, family.created_nanos());
         let agrees = |other: Entry| other.disagreement(entry, parts).is_none();
         match found.iter_mut().find(|(known, ..)| agrees(*known)) {
-            Some((_, count, newest)) => {
+            Some((_, any_own, count, newest)) => {
+                *any_own |= is_own;
                 *count += 1;
                 *newest = created.max(*newest);
             }
-            None => found.push((entry, 1, created)),
+            None => found.push((entry, is_own, 1, created)),
         }
     }
-    let best = found.into_iter().max_by_key(|&(_, count, newest)| (count, newest));
+    let best = found.into_iter().max_by_key(|&(_, is_own, count, newest)| (is_own, count, newest));
     best.map(|(entry, ..)| entry)
 }
 

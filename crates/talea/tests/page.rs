@@ -685,6 +685,37 @@ impl Scrapable for Foreign {
 }
 
 #[test]
+fn what_is_read_from_outside_does_not_outvote_what_is_not() {
+    /// An agent of three, the first of which is its own.
+    #[derive(Clone)]
+    struct Agent(Registry, Foreign);
+
+    impl Scrapable for Agent {
+        fn fill(&self, page: &mut Page, wants: &dyn Fn(&str) -> bool) {
+            self.1.fill(page, wants);
+            page.add(None, |snapshot| self.0.snapshot_into(snapshot, wants));
+        }
+    }
+
+    for name in ["up", "up_total"] {
+        let other = || {
+            if name == "up" {
+                so(|r| r.family::<Gauge>(Opts::new("up", "Up."), &["x"]).map(drop))
+            } else {
+                counter("up", 1)
+            }
+        };
+        let foreign = Foreign([("a", other()), ("b", other())]);
+        let mut scraper = Scraper::new(&Agent(gauge("up", 1), foreign));
+        let page = String::from_utf8(scraper.scrape().to_vec()).unwrap();
+        assert!(page.contains("\nup 1\n"), "{page}");
+        let conflicts = scraper.page().conflicts();
+        let parts: Vec<&str> = conflicts.iter().map(|conflict| conflict.part.as_str()).collect();
+        assert_eq!(parts, ["a", "b"], "{conflicts:?}");
+    }
+}
+
+#[test]
 fn what_each_kind_of_family_has_is_sound() {
     let foreign = Foreign([("a", one_of_each(1)), ("b", one_of_each(2))]);
     let several = Several::new(foreign.0.clone());
