@@ -175,7 +175,24 @@ fn regions_that_come_go_or_are_replaced_are_served_as_they_are() {
             goes("comes");
         }
     });
-    assert_eq!(agent.stderr().iter().filter(|line| line.contains("comes: gone")).count(), 20);
+    said(&agent, "comes: gone", 20);
+}
+
+/// The lines on standard error that have a part, of which there are so many and no more: all was
+/// said before the agent answered, and takes a moment to come.
+#[track_caller]
+fn said(agent: &Agent, part: &str, times: usize) -> Vec<String> {
+    let began = Instant::now();
+    loop {
+        let lines: Vec<_> = agent.stderr().into_iter().filter(|line| line.contains(part)).collect();
+        if lines.len() >= times || began.elapsed() > Duration::from_secs(5) {
+            thread::sleep(Duration::from_millis(10));
+            let more = agent.stderr().iter().filter(|line| line.contains(part)).count();
+            assert_eq!(more, times, "{part:?}: {lines:?}");
+            return lines;
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
 }
 
 /// What is no region, or none that may be read: how it is made at a path, and what is told of
@@ -284,19 +301,20 @@ fn what_is_no_region_is_told_once_and_costs_the_others_nothing() {
     let _stay = place.fill(4, 50);
     let agent = place.agent();
     let bad = place.at("bad.talea");
+    let mut lines = 0;
     while_scraped(&agent, 4, 50, || {
         for (what, make, reason) in faults() {
             // As it comes, and in the place of one that is served.
             for is_replaced in [false, true] {
                 let made = place.at("made");
                 make(&made, &place);
-                let before = if is_replaced && !made.is_dir() {
-                    let _served = region(&bad, 9, 1);
+                if is_replaced && !made.is_dir() {
+                    drop(region(&place.at("served"), 9, 1));
+                    fs::rename(place.at("served"), &bad).unwrap();
                     assert_eq!(told(&agent.scrape(), "up", "bad"), Some(1), "{what}");
-                    agent.stderr().len()
-                } else {
-                    agent.stderr().len()
-                };
+                    lines += 1;
+                    said(&agent, " bad: ", lines);
+                }
                 fs::rename(&made, &bad).unwrap();
                 let mut errors = 0;
                 for _ in 0..5 {
@@ -307,10 +325,9 @@ fn what_is_no_region_is_told_once_and_costs_the_others_nothing() {
                     assert!(more > errors, "{what}: {more} after {errors}");
                     errors = more;
                 }
-                let said = agent.stderr()[before..].to_vec();
-                let of_it: Vec<_> = said.iter().filter(|line| line.contains("bad")).collect();
-                assert_eq!(of_it.len(), 1, "{what}: {said:?}");
-                assert!(of_it[0].contains(reason), "{what}: {of_it:?}");
+                lines += 1;
+                let last = said(&agent, " bad: ", lines).pop().unwrap();
+                assert!(last.contains(reason), "{what}: {last}");
                 let ready = agent.get("/readyz", &[]);
                 assert_eq!(ready.status, 200, "{what}: it was not named: {}", ready.text());
                 match bad.is_dir() {
@@ -318,6 +335,8 @@ fn what_is_no_region_is_told_once_and_costs_the_others_nothing() {
                     false => fs::remove_file(&bad).unwrap(),
                 }
                 assert_eq!(told(&agent.scrape(), "up", "bad"), None, "{what}");
+                lines += 1;
+                assert!(said(&agent, " bad: ", lines).pop().unwrap().ends_with("bad: gone"));
             }
         }
     });
@@ -350,17 +369,19 @@ fn a_region_that_is_cut_is_told_once_and_served_when_it_is_whole() {
     fs::copy(place.at("first"), &cut).unwrap();
     let agent = place.agent();
     assert_eq!(told(&agent.scrape(), "up", "cut"), Some(1));
+    let mut lines = 1;
     while_scraped(&agent, 3, 50, || {
         for len in [0, 4095, 4096, 12_288, 200_000, (1 << 20) - 1] {
-            let before = agent.stderr().len();
+            said(&agent, " cut: ", lines);
             OpenOptions::new().write(true).open(&cut).unwrap().set_len(len).unwrap();
             for _ in 0..3 {
                 assert_eq!(told(&agent.scrape(), "up", "cut"), Some(0), "{len}");
             }
-            let said = agent.stderr()[before..].to_vec();
-            let of_it = said.iter().filter(|line| line.contains("cut: ")).count();
-            assert_eq!(of_it, 1, "{len}: {said:?}");
-            fs::copy(place.at("first"), &cut).unwrap();
+            said(&agent, " cut: ", lines + 1);
+            lines += 2;
+            // At once, so that it is never seen half-way.
+            fs::copy(place.at("first"), place.at("again")).unwrap();
+            fs::rename(place.at("again"), &cut).unwrap();
             let page = agent.scrape();
             assert_eq!(told(&page, "up", "cut"), Some(1), "{len}");
             assert_eq!(orders(&page)["cut"].len(), 50, "{len}");
@@ -393,9 +414,7 @@ fn a_fifo_is_never_opened() {
         drop(OpenOptions::new().read(true).open(&fifo).unwrap());
         assert!(!was_woken, "somebody opened it");
     });
-    let said: Vec<_> = agent.stderr().into_iter().filter(|line| line.contains("fifo")).collect();
-    assert_eq!(said.len(), 1, "{said:?}");
-    assert!(said[0].contains("a FIFO"), "{said:?}");
+    assert!(said(&agent, "fifo", 1)[0].contains("a FIFO"));
 }
 
 #[test]
@@ -421,9 +440,7 @@ fn a_folder_that_vanishes_comes_back_with_its_regions() {
                 assert!(!orders(&page).contains_key("goes") && told(&page, "up", "goes").is_none());
             }
             assert_eq!(agent.get("/readyz", &[]).status, 503);
-            let said = agent.stderr();
-            let told = said.iter().filter(|line| line.contains("cannot be listed")).count();
-            assert_eq!(told, round, "{said:?}");
+            said(&agent, "cannot be listed", round);
             fs::rename(other.at("away"), &folder).unwrap();
         }
     });
@@ -433,7 +450,6 @@ fn a_folder_that_vanishes_comes_back_with_its_regions() {
     assert!(errors >= 15, "{errors}");
 }
 
-/// An agent that runs as somebody else, and what it says.
 #[test]
 fn a_file_that_the_agent_may_not_read_is_told_and_the_others_are_served() {
     if !is_root() {
