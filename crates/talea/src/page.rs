@@ -1,12 +1,15 @@
 //! Several registries as one page: the same families together, each series with a label
 //! that says where it comes from.
 
+mod sound;
+
 use std::fmt;
+use std::ops::Range;
 
 use crate::expose::Family;
 use crate::labels::LabelText;
 use crate::metric::Kind;
-use crate::names::is_plain_label;
+use crate::names::{clashes, is_plain_label};
 use crate::registry::Registry;
 use crate::snapshot::{FamilySnapshot, Snapshot};
 
@@ -30,7 +33,11 @@ impl Scrapable for Registry {
 /// Snapshots that are shown together. Families of one name are one family where their
 /// definitions agree, each series with the label of its part; the help text may differ, and
 /// that of the first part is shown. Where definitions do not agree, what most parts say is
-/// shown, of as many the newest, and the others are [conflicts](Self::conflicts).
+/// shown, of as many the newest, and the others are [conflicts](Self::conflicts). So it is
+/// with families of two names that would have one in OpenMetrics, where a counter's goes
+/// without `_total`. Families that cannot be shown with the label of their part, or whose own
+/// labels cannot be read, are conflicts too, and outvote none; nor does what is read from
+/// outside, with [`try_add`](Self::try_add), outvote what is not.
 ///
 /// Its memory is used again when it is filled anew.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +57,8 @@ struct Part {
     name: String,
     value: String,
     snapshot: Snapshot,
+    /// Whether it is of what may be damaged.
+    is_foreign: bool,
 }
 
 /// A family of a part.
@@ -57,9 +66,10 @@ struct Part {
 struct Entry {
     part: usize,
     family: usize,
+    is_shown: bool,
 }
 
-/// A family that is not shown, since most other parts define it otherwise.
+/// A family that is not shown: most other parts define it otherwise, or it is damaged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Conflict {
@@ -90,10 +100,11 @@ impl Page {
             take(snapshot);
             Ok::<_, std::convert::Infallible>(())
         };
-        let Ok(_) = self.try_add(label, taken);
+        let Ok(_) = self.put(label, taken, false);
     }
 
-    /// The same, unless `take` fails: then nothing is added. What was added.
+    /// The same of what is read from outside, unless `take` fails: then nothing is added. What
+    /// was added. As it may be damaged, its label text is looked at.
     ///
     /// # Errors
     ///
@@ -102,6 +113,15 @@ impl Page {
         &mut self,
         label: Option<(&str, &str)>,
         take: impl FnOnce(&mut Snapshot) -> Result<(), E>,
+    ) -> Result<&Snapshot, E> {
+        self.put(label, take, true)
+    }
+
+    fn put<E>(
+        &mut self,
+        label: Option<(&str, &str)>,
+        take: impl FnOnce(&mut Snapshot) -> Result<(), E>,
+        is_foreign: bool,
     ) -> Result<&Snapshot, E> {
         if self.used == self.parts.len() {
             self.parts.push(Part::default());
@@ -117,6 +137,7 @@ impl Page {
         part.name.push_str(name);
         part.value.clear();
         part.value.push_str(value);
+        part.is_foreign = is_foreign;
         self.used += 1;
         Ok(&part.snapshot)
     }
@@ -155,36 +176,40 @@ impl Page {
         conflicts.clear();
         for (part, of) in parts.iter().enumerate() {
             let count = of.snapshot.families().len();
-            entries.extend((0..count).map(|family| Entry { part, family }));
+            let all = (0..count).map(|family| Entry { part, family, is_shown: true });
+            // What cannot be shown at all has no say in how the others are.
+            entries.extend(all.filter(|entry| match entry.fault(parts) {
+                Some(reason) => {
+                    conflicts.push(entry.conflict(parts, reason));
+                    false
+                }
+                None => true,
+            }));
         }
-        if parts.len() > 1 {
+        // A registry alone sees to it that its families do not clash.
+        let has_many = parts.len() > 1;
+        if has_many {
             // Those of each part are sorted, and stay so.
             entries.sort_by(|one, other| one.name(parts).cmp(other.name(parts)));
         }
-        let mut kept = 0;
-        let mut rest = 0..entries.len();
-        while let Some(first) = entries.get(rest.start) {
+        let mut rest = 0;
+        while let Some(first) = entries.get(rest) {
             let name = first.name(parts);
-            let same = entries[rest.clone()].iter().take_while(|entry| entry.name(parts) == name);
-            let group = rest.start..rest.start + same.count();
-            rest.start = group.end;
-            let Some(wanted) = prevailing(&entries[group.clone()], parts) else { continue };
-            for n in group {
-                let entry = entries[n];
-                match entry.fault(wanted, parts) {
-                    None => {
-                        entries[kept] = entry;
-                        kept += 1;
-                    }
-                    Some(reason) => conflicts.push(Conflict {
-                        part: parts[entry.part].value.clone(),
-                        family: entry.name(parts).to_owned(),
-                        reason,
-                    }),
+            let group = rest..rest + of_name(&entries[rest..], name, parts);
+            rest = group.end;
+            let rivals = if has_many { rivals(entries, name, parts) } else { Vec::new() };
+            match rivals.first() {
+                None => settle(entries, &[group], parts, conflicts),
+                // All of them are settled once, with the first.
+                Some(first) if first.start < group.start => {}
+                Some(_) => {
+                    let all: Vec<_> = [group].into_iter().chain(rivals).collect();
+                    settle(entries, &all, parts, conflicts);
                 }
             }
         }
-        entries.truncate(kept);
+        entries.retain(|entry| entry.is_shown);
+        conflicts.sort_by(|one, other| one.family.cmp(&other.family));
     }
 
     /// A family whose first entry is at a place, with all of its parts.
@@ -211,50 +236,106 @@ impl Entry {
         self.family(parts).map_or("", |family| family.name())
     }
 
-    /// Why it cannot be shown together with another of its name; `None` where it can.
-    fn fault(self, wanted: Self, parts: &[Part]) -> Option<String> {
+    fn conflict(self, parts: &[Part], reason: String) -> Conflict {
+        let part = parts[self.part].value.clone();
+        Conflict { part, family: self.name(parts).to_owned(), reason }
+    }
+
+    /// Why it cannot be shown with the label of its part, whatever the others have; `None`
+    /// where it can.
+    fn fault(self, parts: &[Part]) -> Option<String> {
         let family = self.family(parts)?;
         let label = parts[self.part].name.as_str();
         let has_it = |name: &str| !label.is_empty() && name == label;
         let own = (family.kind() == Kind::StateSet).then(|| family.name());
-        if family.label_names().iter().map(String::as_str).chain(own).any(has_it) {
+        let mut names = family.label_names().iter().map(String::as_str).chain(own);
+        if names.any(has_it) {
             return Some(format!(
                 "it has a label {label:?} of its own, by which regions are told apart; have that \
                  one called otherwise"
             ));
         }
-        family.disagreement(&wanted.family(parts)?)
+        parts[self.part].is_foreign.then(|| sound::fault(&family, label)).flatten()
+    }
+
+    /// Why it cannot be shown together with another; `None` where it can.
+    fn disagreement(self, wanted: Self, parts: &[Part]) -> Option<String> {
+        let (name, expected) = (self.name(parts), wanted.name(parts));
+        if name != expected {
+            return Some(format!(
+                "most others have {expected:?}, and in OpenMetrics the two would have one name; \
+                 rename one"
+            ));
+        }
+        self.family(parts)?.disagreement(&wanted.family(parts)?)
     }
 }
 
-/// Which entry of one name says what most of them say; of as many, the newest.
-fn prevailing(entries: &[Entry], parts: &[Part]) -> Option<Entry> {
-    if entries.len() < 2 {
-        return entries.first().copied();
+/// How many entries are of a name, all of which come first.
+fn of_name(entries: &[Entry], name: &str, parts: &[Part]) -> usize {
+    entries.iter().take_while(|entry| entry.name(parts) == name).count()
+}
+
+/// Where the entries are whose names clash with one, in their order.
+fn rivals(entries: &[Entry], name: &str, parts: &[Part]) -> Vec<Range<usize>> {
+    let all = clashes(name).map(|other| {
+        let at = entries.partition_point(|entry| entry.name(parts) < other.as_str());
+        at..at + of_name(&entries[at..], &other, parts)
+    });
+    let mut all: Vec<_> = all.filter(|range| !range.is_empty()).collect();
+    all.sort_by_key(|range| range.start);
+    all
+}
+
+/// Decides which entries of such groups are shown.
+fn settle(
+    entries: &mut [Entry],
+    groups: &[Range<usize>],
+    parts: &[Part],
+    conflicts: &mut Vec<Conflict>,
+) {
+    let wanted = prevailing(groups.iter().flat_map(|group| &entries[group.clone()]), parts);
+    for entry in groups.iter().flat_map(|group| group.clone()) {
+        let entry = &mut entries[entry];
+        let Some(reason) = wanted.and_then(|wanted| entry.disagreement(wanted, parts)) else {
+            continue;
+        };
+        entry.is_shown = false;
+        conflicts.push(entry.conflict(parts, reason));
+    }
+}
+
+/// Which entry says what most of them say; of as many, the newest. What is read from outside
+/// does not outvote what is not.
+fn prevailing<'a>(entries: impl Iterator<Item = &'a Entry>, parts: &[Part]) -> Option<Entry> {
+    let mut entries = entries.peekable();
+    let first = entries.next()?;
+    if entries.peek().is_none() {
+        return Some(*first);
     }
     // As many as there are definitions, which are few.
-    let mut found: Vec<(Entry, usize, u64)> = Vec::new();
-    for &entry in entries {
+    let mut found: Vec<(Entry, bool, usize, u64)> = Vec::new();
+    for &entry in std::iter::once(first).chain(entries) {
         let Some(family) = entry.family(parts) else { continue };
-        let created = family.created_nanos();
-        let agrees = |other: &Entry| {
-            other.family(parts).is_some_and(|other| family.disagreement(&other).is_none())
-        };
-        match found.iter_mut().find(|(known, ..)| agrees(known)) {
-            Some((_, count, newest)) => {
+        let (is_own, created) = (!parts[entry.part].is_foreign, family.created_nanos());
+        let agrees = |other: Entry| other.disagreement(entry, parts).is_none();
+        match found.iter_mut().find(|(known, ..)| agrees(*known)) {
+            Some((_, any_own, count, newest)) => {
+                *any_own |= is_own;
                 *count += 1;
                 *newest = created.max(*newest);
             }
-            None => found.push((entry, 1, created)),
+            None => found.push((entry, is_own, 1, created)),
         }
     }
-    let best = found.into_iter().max_by_key(|&(_, count, newest)| (count, newest));
+    let best = found.into_iter().max_by_key(|&(_, is_own, count, newest)| (is_own, count, newest));
     best.map(|(entry, ..)| entry)
 }
 
 /// Whether regions may be told apart by a label of this name: it is one that any format can
 /// show as it is, and none that has a meaning.
 pub fn is_usable_as_part_label(name: &str) -> bool {
-    const TAKEN: [&str; 5] = ["le", "quantile", "family", "pid", "__name__"];
+    const TAKEN: [&str; 6] =
+        ["le", "quantile", "family", "pid", "otel_metric_overflow", "__name__"];
     is_plain_label(name) && !name.starts_with("__") && !TAKEN.contains(&name)
 }

@@ -115,9 +115,7 @@ impl Agent {
 impl Scrapable for Agent {
     fn fill(&self, page: &mut Page, wants: &dyn Fn(&str) -> bool) {
         let Inner { label, registry, meters, .. } = &*self.0;
-        let regions = self.0.regions();
-        page.add(None, |snapshot| registry.snapshot_into(snapshot, wants));
-        for (name, region) in regions {
+        for (name, region) in self.0.regions() {
             let label = label.as_ref().map(|label| (label.as_str(), name.as_str()));
             let told = page.try_add(label, |snapshot| region.snapshot_into(snapshot, wants));
             match told {
@@ -128,6 +126,8 @@ impl Scrapable for Agent {
                 Err(error) => self.0.failed(&name, &region, &error),
             }
         }
+        // Last, so that they tell of this scrape.
+        page.add(None, |snapshot| registry.snapshot_into(snapshot, wants));
     }
 
     fn joined(&self, page: &Page) {

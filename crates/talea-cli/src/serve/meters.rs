@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `talea_agent_region_up` | by `region`: 1 where it is served, 0 where it is not |
 //! | `talea_agent_region_series` | by `region`: series in the last scrape |
-//! | `talea_agent_region_conflicts` | by `region`: families that are left out, since other regions define them otherwise |
+//! | `talea_agent_region_conflicts` | by `region`: families that are left out, since other regions define them otherwise, or they are damaged |
 //! | `talea_agent_region_errors_total` | by `region`: how often it could not be opened or read |
 //! | `talea_agent_directory_errors_total` | how often a directory could not be listed |
 //! | `talea_agent_scrapes_total` | by `outcome`: `complete`, `refused` or `broken_off` |
@@ -49,7 +49,8 @@ pub(super) struct Meters {
     pub(super) region_up: Family<Named<'static>, Gauge>,
     /// Series of a region in the last scrape.
     pub(super) region_series: Family<Named<'static>, Gauge>,
-    /// Families of a region that are left out, since most other regions define them otherwise.
+    /// Families of a region that are left out, since most other regions define them otherwise,
+    /// or they are damaged.
     pub(super) region_conflicts: Family<Named<'static>, Gauge>,
     /// Times that a region could not be opened or read.
     pub(super) region_errors: Family<Named<'static>, Counter>,

@@ -27,12 +27,13 @@ struct Recent {
 }
 
 impl Region {
-    /// Opens it.
+    /// Opens it, if it can be read: what it claims to have is looked at.
     pub(super) fn open(source: &Source, owners: &[u32]) -> Result<Self, Error> {
         let reader = match source {
             Source::File(path) => Reader::open_owned_by(path, owners)?,
             Source::Process(pid) => Reader::of_process(*pid)?,
         };
+        reader.snapshot_into(&mut Snapshot::default(), |_| false)?;
         let recent = Recent { windows: Windows::new(), began: Instant::now(), kept_up: None };
         Ok(Self { reader, recent: Mutex::new(recent) })
     }

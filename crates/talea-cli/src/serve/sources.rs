@@ -1,5 +1,6 @@
 //! Where regions may be: files, directories, processes.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt;
@@ -28,9 +29,17 @@ pub enum Source {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File(path) => path.display().fmt(f),
+            Self::File(path) => f.write_str(&text_of(path.as_os_str())),
             Self::Process(pid) => write!(f, "process {pid}"),
         }
+    }
+}
+
+/// A name as text. Names that differ do so as text too, also those that are no UTF-8.
+fn text_of(name: &OsStr) -> Cow<'_, str> {
+    match name.to_str() {
+        Some(text) => Cow::Borrowed(text),
+        None => Cow::Owned(name.as_encoded_bytes().escape_ascii().to_string()),
     }
 }
 
@@ -77,7 +86,7 @@ fn regions_in(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
 /// `shop.talea.1`, which stands in for a file that cannot be shared. `None` of any other
 /// name, that of a file which was moved aside among them.
 fn region_name(file: &OsStr) -> Option<String> {
-    let file = file.to_string_lossy();
+    let file = text_of(file);
     if let Some(name) = file.strip_suffix(".talea") {
         return (!name.is_empty()).then(|| name.to_owned());
     }
@@ -93,7 +102,7 @@ fn named(found: Vec<Source>) -> BTreeMap<String, Source> {
         Source::Process(pid) => pid.to_string(),
         Source::File(path) => {
             let file = path.file_name().unwrap_or(path.as_os_str());
-            region_name(file).unwrap_or_else(|| file.to_string_lossy().into_owned())
+            region_name(file).unwrap_or_else(|| text_of(file).into_owned())
         }
     };
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
@@ -112,6 +121,8 @@ fn named(found: Vec<Source>) -> BTreeMap<String, Source> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
     use super::*;
 
     #[test]
@@ -139,5 +150,14 @@ mod tests {
         found.push(Source::Process(7));
         let names: Vec<String> = named(found).into_keys().collect();
         assert_eq!(names, ["/a/shop.talea", "/b/shop.talea", "7", "any", "bar"]);
+    }
+
+    #[test]
+    fn names_that_are_no_text_are_told_apart() {
+        let path = |name: &[u8]| Source::File(PathBuf::from(OsStr::from_bytes(name)));
+        let files: [&[u8]; 4] =
+            [b"/a/x\xFE.talea", b"/a/x\xFF.talea", b"/b/x\xFF.talea", b"/c/x.talea"];
+        let names: Vec<String> = named(files.map(path).to_vec()).into_keys().collect();
+        assert_eq!(names, [r"/a/x\xff.talea", r"/b/x\xff.talea", "x", r"x\xfe"]);
     }
 }
