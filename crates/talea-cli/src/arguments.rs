@@ -28,35 +28,43 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Make load on a service, and count every request and answer
+    #[command(long_about = LOAD)]
     Load(Box<LoadArguments>),
     /// Run load cases against a service, sample its metrics, and write a report
+    #[command(long_about = STUDY)]
     Study(Box<StudyArguments>),
     /// Check a text of metrics against its format, and say what to write instead
+    #[command(long_about = CHECK)]
     Check(CheckArguments),
     /// Look into the shared memory that a service counts in, from outside
     #[cfg(target_os = "linux")]
+    #[command(long_about = INSPECT)]
     Inspect(InspectArguments),
     /// Have what a service counts in shared memory begin from 0 again
     #[cfg(target_os = "linux")]
+    #[command(long_about = WIPE)]
     Wipe(WipeArguments),
     /// Remove series that nobody has looked up for a while from shared memory
     #[cfg(target_os = "linux")]
+    #[command(long_about = EXPIRE)]
     Expire(ExpireArguments),
     /// Serve the metrics of regions from outside, also while their services are stopped or dead
     #[cfg(target_os = "linux")]
+    #[command(long_about = SERVE)]
     Serve(ServeArguments),
 }
 
-/// Arguments of `talea load`.
-#[derive(Debug, Args)]
-#[command(
-    long_about = "Make load on a service, and count every request and answer.\n\n\
+const LOAD: &str = "Make load on a service, and count every request and answer.\n\n\
         Closed: --clients N run the scenario M times each (--iterations M), or for a time (--for). \
         A client keeps one connection, waits for each answer and reads all of its body.\n\n\
         Open: scenarios begin at a --rate, whatever became of those before, so that a server that \
         stalls cannot hide it: response times count from when a request was to be made.\n\n\
         A request that fails, or is answered with another status than the scenario expects, is \
-        counted and shown; it is never sent again.",
+        counted and shown; it is never sent again.";
+
+/// Arguments of `talea load`.
+#[derive(Debug, Args)]
+#[command(
     after_help = "Exit status: 0 nothing failed, 1 a request failed, 2 usage or target not there, \
         130 stopped by a signal."
 )]
@@ -152,14 +160,15 @@ pub struct Tls {
     pub insecure: bool,
 }
 
-/// Arguments of `talea study`.
-#[derive(Debug, Args)]
-#[command(
-    long_about = "Run load cases against a service, sample its metrics, and write a report.\n\n\
+const STUDY: &str = "Run load cases against a service, sample its metrics, and write a report.\n\n\
         Without --url the service is the items API, in a child process on free ports, and before \
         each case its database is emptied. While a case runs, the service's metrics are sampled \
         every 100 ms. Server numbers come from the server's metrics, client numbers from the \
-        clients.",
+        clients.";
+
+/// Arguments of `talea study`.
+#[derive(Debug, Args)]
+#[command(
     after_help = "Exit status: 0 nothing failed and both sides agree, 1 a request failed, they \
         disagree or --fail-if holds, 2 the study could not be done, 130 stopped by a signal (no \
         report is written).",
@@ -260,13 +269,14 @@ pub struct CompareArguments {
     pub json: bool,
 }
 
+const CHECK: &str = "Check a text of metrics against its format, and say what to write instead.\n\n\
+        A violation is what the Prometheus text format 0.0.4 or OpenMetrics 1.0 forbids. Advice is \
+        what they or `promtool check metrics` recommend: help, units, names. Each finding is a line, \
+        PATH:LINE:COLUMN: violation|advice: what was found; what to write instead.";
+
 /// Arguments of `talea check`.
 #[derive(Debug, Args)]
 #[command(
-    long_about = "Check a text of metrics against its format, and say what to write instead.\n\n\
-        A violation is what the Prometheus text format 0.0.4 or OpenMetrics 1.0 forbids. Advice is \
-        what they or `promtool check metrics` recommend: help, units, names. Each finding is a line, \
-        PATH:LINE:COLUMN: violation|advice: what was found; what to write instead.",
     after_help = "Exit status: 0 no violations, 1 violations (with --strict also advice), 2 the text \
         cannot be read, 130 stopped by a signal."
 )]
@@ -308,15 +318,17 @@ impl From<CheckedFormat> for Syntax {
     }
 }
 
+#[cfg(target_os = "linux")]
+const INSPECT: &str = "Look into the shared memory that a service counts in, from outside: what it is, \
+        how full, who has it open, and its families; with --family the values of one.\n\n\
+        The region is read and never mapped or written to, so whoever counts in it notices \
+        nothing, and may be busy, stopped or dead. What is read rather than counted, such as the \
+        process's memory, is as of the last scrape.";
+
 /// Arguments of `talea inspect`.
 #[cfg(target_os = "linux")]
 #[derive(Debug, Args)]
 #[command(
-    long_about = "Look into the shared memory that a service counts in, from outside: what it is, \
-        how full, who has it open, and its families; with --family the values of one.\n\n\
-        The region is read and never mapped or written to, so whoever counts in it notices \
-        nothing, and may be busy, stopped or dead. What is read rather than counted, such as the \
-        process's memory, is as of the last scrape.",
     after_help = "Exit status: 0 done, 2 the region cannot be read, 130 stopped by a signal.",
     group = clap::ArgGroup::new("which").required(true).args(["region", "pid"])
 )]
@@ -358,15 +370,17 @@ pub struct Which {
     pub pid: Option<u32>,
 }
 
+#[cfg(target_os = "linux")]
+const WIPE: &str = "Have what a service counts in shared memory begin from 0 again, whether it runs, \
+        is stopped or is dead: counters, histograms and summaries.\n\n\
+        Those who count go on meanwhile, and what they add counts before or after. Series with \
+        labels of the run time go, and come back when they are counted in again; where a process \
+        keeps one, it is 0. Gauges, infos and state sets say what is now and stay as they are.";
+
 /// Arguments of `talea wipe`.
 #[cfg(target_os = "linux")]
 #[derive(Debug, Args)]
 #[command(
-    long_about = "Have what a service counts in shared memory begin from 0 again, whether it runs, \
-        is stopped or is dead: counters, histograms and summaries.\n\n\
-        Those who count go on meanwhile, and what they add counts before or after. Series with \
-        labels of the run time go, and come back when they are counted in again; where a process \
-        keeps one, it is 0. Gauges, infos and state sets say what is now and stay as they are.",
     after_help = "Exit status: 0 done, 2 it could not be done (nothing is created, and a file that is \
         no region is left alone), 130 stopped by a signal."
 )]
@@ -376,18 +390,20 @@ pub struct WipeArguments {
     pub affected: Affected,
 }
 
-/// Arguments of `talea expire`.
 #[cfg(target_os = "linux")]
-#[derive(Debug, Args)]
-#[command(
-    long_about = "Remove series that nobody has looked up for a while from shared memory, whether \
+const EXPIRE: &str = "Remove series that nobody has looked up for a while from shared memory, whether \
         those who count in it run, are stopped or are dead: those that were idle for their \
         family's time, or for --idle.\n\n\
         A series knows the sweep in which it was last looked up. Sweeps begin at most once a \
         minute, and only where somebody scrapes, makes series or runs this. So what goes was idle \
         for that long, but what stays may have been too: where nobody swept, run it again after \
         the time that you ask for. Series of fixed labels, those that a living process keeps, and \
-        those that hold what is in flight stay.",
+        those that hold what is in flight stay.";
+
+/// Arguments of `talea expire`.
+#[cfg(target_os = "linux")]
+#[derive(Debug, Args)]
+#[command(
     after_help = "Exit status: 0 done, 2 it could not be done (nothing is created, and a file that is \
         no region is left alone), 130 stopped by a signal."
 )]
@@ -401,18 +417,20 @@ pub struct ExpireArguments {
     pub idle: Option<Duration>,
 }
 
-/// Arguments of `talea serve`.
 #[cfg(target_os = "linux")]
-#[derive(Debug, Args)]
-#[command(
-    long_about = "Serve the metrics of regions from outside, also while their services are stopped \
+const SERVE: &str = "Serve the metrics of regions from outside, also while their services are stopped \
         or dead.\n\n\
         Regions are read, never written to. Those of a directory are served as they come and go: \
         files named NAME.talea, or NAME.talea.N. What cannot be served is told on standard error \
         and in the metrics, and the others are served.\n\n\
         GET /metrics answers in the Prometheus text format, OpenMetrics or protobuf, compressed \
         where that is asked for; /healthz while the agent runs; /readyz where all that was named \
-        is served.",
+        is served.";
+
+/// Arguments of `talea serve`.
+#[cfg(target_os = "linux")]
+#[derive(Debug, Args)]
+#[command(
     after_help = "Exit status: 0 stopped by a signal, 2 usage, no such process, or the address is taken."
 )]
 pub struct ServeArguments {
@@ -487,6 +505,16 @@ mod tests {
     fn the_command_line_is_consistent() {
         use clap::CommandFactory;
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn help_says_more_of_each_command_than_its_line() {
+        use clap::CommandFactory;
+        for command in Arguments::command().get_subcommands() {
+            let line = command.get_about().map(ToString::to_string).unwrap_or_default();
+            let long = command.get_long_about().map(ToString::to_string).unwrap_or_default();
+            assert!(long.len() > line.len(), "{}: {long:?}", command.get_name());
+        }
     }
 
     #[test]
