@@ -24,6 +24,8 @@ use crate::snapshot::{self, FamilyCopy, Snapshot, Source};
 pub struct Reader {
     locks: Backing,
     s: Sections,
+    /// Whose file it must be, where that matters.
+    pub(crate) owners: Option<Box<[u32]>>,
 }
 
 impl Reader {
@@ -78,7 +80,7 @@ impl Reader {
         let word = |at: u64| header.words()[(at / WORD) as usize];
         let s = Region::validate(word, metadata.len())
             .map_err(|reason| OpenError::Damaged { path: path.to_owned(), reason })?;
-        Ok(Self { locks: Backing::of(file), s })
+        Ok(Self { locks: Backing::of(file), s, owners: None })
     }
 
     /// Copies all values out. It costs the writers nothing, and works whatever

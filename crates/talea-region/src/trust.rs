@@ -19,6 +19,8 @@ pub enum Standing {
     Gone,
     /// Another file is at its path.
     Replaced,
+    /// At its path, and not to be trusted any more: of another owner, or others may write to it.
+    Untrusted,
     /// At its path, and of another length, so that no copy of it can be whole.
     Resized {
         /// How long it is, in bytes.
@@ -62,7 +64,9 @@ impl Reader {
         }
         // Its owner and its mode may have changed between.
         trusted(&opened, owners).map_err(untrusted)?;
-        Self::of_file(path, file)
+        let mut reader = Self::of_file(path, file)?;
+        reader.owners = Some(owners.into());
+        Ok(reader)
     }
 
     /// The device and the number (inode) of the file, which no other file has as long as this
@@ -76,7 +80,8 @@ impl Reader {
     }
 
     /// Whether `path`, under which the file was opened, still names it, and whether it is as long
-    /// as it was. Cost: two system calls.
+    /// as it was; of one that was opened by its owner, also whether it would still be. Cost: two
+    /// system calls.
     ///
     /// # Errors
     ///
@@ -89,6 +94,9 @@ impl Reader {
         };
         if identity_of(&named) != self.identity()? {
             return Ok(Standing::Replaced);
+        }
+        if self.owners.as_deref().is_some_and(|owners| trusted(&named, owners).is_err()) {
+            return Ok(Standing::Untrusted);
         }
         let (found, expected) = (named.len(), self.len());
         Ok(if found == expected { Standing::Same } else { Standing::Resized { found, expected } })

@@ -4,7 +4,7 @@
 
 mod stage;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown, symlink};
 use std::os::unix::process::CommandExt;
@@ -293,6 +293,26 @@ fn what_became_of_a_file_is_known_before_it_is_read_again() {
         assert_eq!(standing(), Standing::Resized { found, expected });
     }
     assert!(reader.standing(path.join("below")).is_err(), "a file is no folder");
+}
+
+#[test]
+fn a_file_that_others_may_write_to_meanwhile_is_not_trusted_any_more() {
+    let shm = Shm::new("meanwhile");
+    let path = shm.file();
+    Region::open(&path, Config::with_len(1 << 20)).unwrap();
+    let owner = fs::metadata(&path).unwrap().uid();
+    let careful = Reader::open_owned_by(&path, &[owner]).unwrap();
+    let any = Reader::open(&path).unwrap();
+    for (mode, expected) in [
+        (0o640, Standing::Same),
+        (0o660, Standing::Untrusted),
+        (0o602, Standing::Untrusted),
+        (0o600, Standing::Same),
+    ] {
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        assert_eq!(careful.standing(&path).unwrap(), expected, "{mode:o}");
+        assert_eq!(any.standing(&path).unwrap(), Standing::Same, "{mode:o}");
+    }
 }
 
 #[test]
