@@ -2,64 +2,17 @@
 
 #![cfg(unix)]
 
+mod prometheus;
 mod secured;
 
-use std::fs::File;
-use std::net::TcpListener;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use talea_cli::front::web::Web;
-use tempfile::TempDir;
 
+use crate::prometheus::Prometheus;
 use crate::secured::{Folder, tls, users};
-
-/// One that runs; it ends when it is dropped.
-struct Prometheus {
-    child: Child,
-    url: String,
-    _data: TempDir,
-}
-
-impl Drop for Prometheus {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Prometheus {
-    fn start(configuration: &Path) -> Self {
-        let data = tempfile::tempdir().unwrap();
-        let log = File::create(data.path().join("log")).unwrap();
-        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let child = Command::new("setpriv")
-            .args(["--pdeathsig", "KILL", "prometheus", "--log.level=warn"])
-            .arg(format!("--config.file={}", configuration.display()))
-            .arg(format!("--storage.tsdb.path={}", data.path().join("data").display()))
-            .arg(format!("--web.listen-address={free}"))
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .expect("setpriv runs prometheus; scripts/setup --test installs it");
-        Self { child, url: format!("http://{free}"), _data: data }
-    }
-
-    /// How its targets are, by job; nothing while it does not answer.
-    fn targets(&self, folder: &Folder) -> Vec<(String, String, String)> {
-        let answer = folder.get(&format!("{}/api/v1/targets", self.url));
-        let answer = serde_json::from_str::<Value>(&answer).unwrap_or_default();
-        let targets = answer["data"]["activeTargets"].as_array().cloned().unwrap_or_default();
-        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let target = |target: &Value| {
-            (text(&target["labels"]["job"]), text(&target["health"]), text(&target["lastError"]))
-        };
-        targets.iter().map(target).collect()
-    }
-}
 
 #[test]
 fn it_scrapes_with_its_certificate_and_password_and_is_told_why_not_without() {
@@ -89,7 +42,7 @@ fn it_scrapes_with_its_certificate_and_password_and_is_told_why_not_without() {
     let began = Instant::now();
     // A scrape may run out of time where the machine is busy; the next one is asked then.
     loop {
-        let targets = prometheus.targets(&folder);
+        let targets = prometheus.targets();
         assert!(targets.iter().all(|(job, health, _)| job == "both" || health != "up"));
         if targets.len() == 4 && targets.iter().all(is_as_expected) {
             break;
@@ -97,10 +50,8 @@ fn it_scrapes_with_its_certificate_and_password_and_is_told_why_not_without() {
         assert!(began.elapsed() < Duration::from_secs(30), "{targets:?}");
         thread::sleep(Duration::from_millis(100));
     }
-    let query = format!("{}/api/v1/query?query=answers_total", prometheus.url);
-    let found = serde_json::from_str::<Value>(&folder.get(&query)).unwrap();
-    let found = found["data"]["result"].as_array().unwrap();
-    assert!(found.len() == 1 && found[0]["value"][1] == "42", "{found:?}");
+    let found = prometheus.query("answers_total");
+    assert!(matches!(found[..], [(_, 42.0)]), "{found:?}");
 }
 
 fn is_as_expected((job, health, error): &(String, String, String)) -> bool {

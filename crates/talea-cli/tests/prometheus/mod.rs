@@ -36,15 +36,31 @@ impl Prometheus {
         Self { child, url: format!("http://{free}"), data }
     }
 
-    /// What a query gives, as labels and values; nothing while it does not answer.
+    /// What it says; nothing while it does not answer.
+    fn ask(&self, what: &str, query: &[(&str, &str)]) -> Value {
+        let mut curl = Command::new("curl");
+        curl.args(["--silent", "--noproxy", "*", "--get"]);
+        for (name, value) in query {
+            curl.args(["--data-urlencode", &format!("{name}={value}")]);
+        }
+        let output = curl.arg(format!("{}/api/v1/{what}", self.url)).output().expect("curl runs");
+        let mut answer = serde_json::from_slice::<Value>(&output.stdout).unwrap_or_default();
+        answer["data"].take()
+    }
+
+    /// How its targets are, by job: their health, and why.
+    pub(crate) fn targets(&self) -> Vec<(String, String, String)> {
+        let targets = self.ask("targets", &[])["activeTargets"].take();
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let target = |target: &Value| {
+            (text(&target["labels"]["job"]), text(&target["health"]), text(&target["lastError"]))
+        };
+        targets.as_array().into_iter().flatten().map(target).collect()
+    }
+
+    /// What a query gives, as labels and values.
     pub(crate) fn query(&self, query: &str) -> Vec<(Value, f64)> {
-        let output = Command::new("curl")
-            .args(["--silent", "--noproxy", "*", "--get", "--data-urlencode"])
-            .arg(format!("query={query}"))
-            .arg(format!("{}/api/v1/query", self.url))
-            .output();
-        let answer = serde_json::from_slice::<Value>(&output.expect("curl runs").stdout);
-        let found = answer.unwrap_or_default()["data"]["result"].take();
+        let found = self.ask("query", &[("query", query)])["result"].take();
         let found = found.as_array().cloned().unwrap_or_default().into_iter();
         found
             .map(|mut one| {
