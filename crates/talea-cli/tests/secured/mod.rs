@@ -170,10 +170,4 @@ impl Folder {
             code: status.code().unwrap(),
         }
     }
-
-    /// The body that is at a URL; nothing while nobody answers.
-    pub(crate) fn get(&self, url: &str) -> String {
-        let output = Command::new("curl").args(["--silent", "--noproxy", "*", url]).output();
-        String::from_utf8(output.expect("curl runs").stdout).unwrap()
-    }
 }
