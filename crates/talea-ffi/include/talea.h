@@ -531,7 +531,8 @@ talea_status talea_register(const struct talea_registry *registry,
 //
 // For few series that are known beforehand: what is kept stays in memory until the process
 // ends, and the series does not expire. Where there is no room for a new one, it is the
-// family's overflow series.
+// family's overflow series; where a series is there and the region has no room even for the 40
+// bytes that note that it is kept, what it is told goes nowhere. So keep series early.
 //
 // TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS.
 talea_status talea_series_keep(const struct talea_family *family,

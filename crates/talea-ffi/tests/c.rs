@@ -1,5 +1,5 @@
 //! Claims about the library, each a program in C: see `tests/c`.
-#![cfg(target_os = "linux")]
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 mod stage;
 
@@ -49,6 +49,13 @@ fn processes_that_do_not_fork_from_one_parent_count_in_one_file() {
 }
 
 #[test]
+fn a_file_has_the_limits_and_the_readers_that_were_asked_for() {
+    let shm = shm();
+    let [one, other] = ["one.talea", "other.talea"].map(|name| shm.path().join(name));
+    runs("files", Linked::Shared, &[one.as_os_str(), other.as_os_str()]);
+}
+
+#[test]
 fn no_label_set_is_lost_that_many_processes_meet_at_once() {
     let shm = shm();
     runs("crowd", Linked::Shared, &[shm.path().join("crowd.talea").as_os_str()]);
@@ -73,7 +80,10 @@ fn a_library_that_is_closed_stays_and_goes_on() {
     let hosted = |library: &Path| {
         run(Command::new("timeout").arg("60").arg(&host).arg(library));
     };
-    hosted(&built().join("libtalea_ffi.so"));
+    let library = built().join("libtalea_ffi.so");
+    hosted(&library);
+    let said = run(Command::new("readelf").arg("--dynamic").arg(&library));
+    assert!(said.contains("NODELETE"), "{said}");
 
     // A plugin that has the library inside, as an extension may: nothing but the library says
     // that it stays.

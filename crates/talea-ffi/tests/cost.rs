@@ -2,7 +2,7 @@
 //! handle and by two label values.
 //!
 //! `cargo test --release -p talea-ffi --test cost -- --ignored --nocapture` prints it.
-#![cfg(target_os = "linux")]
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 mod stage;
 

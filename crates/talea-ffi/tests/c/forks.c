@@ -142,10 +142,37 @@ static void summaries_do_not_disturb(void) {
     ends_well(child);
 }
 
+// A function that is handed in may call anything, and fork.
+static int32_t calls_back(void *context, const talea_family_view *family) {
+    const talea_family *seen = family_of(registry, TALEA_KIND_COUNTER, "seen", &LABEL, 1);
+    OK(talea_add(seen, &family->name, 1, 1));
+    total_of(registry, "seen_total", NULL);
+    if (*(int *)context == 0) {
+        pid_t child = fork();
+        if (child == 0) {
+            alarm(20);
+            OK(talea_wipe_family(seen));
+            _exit(0);
+        }
+        ends_well(child);
+    }
+    ++*(int *)context;
+    return 0;
+}
+
+static void a_callback_may_call_and_fork(void) {
+    int calls = 0;
+    OK(talea_read(registry, NONE, calls_back, &calls));
+    CHECK(calls > 50);
+    // The first was wiped.
+    CHECK(total_of(registry, "seen_total", NULL) == calls - 1);
+}
+
 int main(void) {
     registry = opened(NULL, 16 << 20);
     threads_do_not_block_a_child();
     a_killed_child_loses_nothing();
     summaries_do_not_disturb();
+    a_callback_may_call_and_fork();
     return 0;
 }
