@@ -1,0 +1,684 @@
+// Talea: metrics in shared memory. The C ABI, for bindings of other languages; docs/bindings.md
+// has an example, and says what must not be done.
+//
+// What holds for every function:
+// - Pointers point to what their type says, and it stays until the call returns; nobody else
+//   writes to it meanwhile. Texts and arrays of the length 0 may be null.
+// - Registries, families and series are made by the library, stay until the process ends, may be
+//   used by any number of threads at once and in children made by fork, and are never freed.
+// - A null pointer, a length that cannot be, text that is not UTF-8 are answered by a status, and
+//   nothing is written through the other pointers then.
+// - Where there is a `message`, it is a buffer of `message_len` bytes that gets the reason in
+//   words, cut where it does not fit, with a zero at its end; of success, the empty text. It may
+//   be null.
+//
+// Written by cbindgen; run TALEA_WRITE_HEADER=1 cargo test -p talea-ffi --test header.
+
+#ifndef TALEA_H
+#define TALEA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// The version of the ABI that this header describes. It changes when a program that was
+// compiled with an older header could break.
+#define TALEA_ABI_VERSION 1
+
+// The metric and its labels may have any names without quotes, backslashes and line ends.
+#define TALEA_FAMILY_UTF8_NAMES 1
+
+// `schema` of talea_family_options counts.
+#define TALEA_FAMILY_SCHEMA 2
+
+// Each CPU has a copy of each value: for counters and histograms of few, hot series. Those
+// without labels have it anyway.
+#define TALEA_FAMILY_STRIPED 4
+
+// Series never go because nobody uses them.
+#define TALEA_FAMILY_LASTING 8
+
+// `quantiles` of talea_family_options counts also where there are none.
+#define TALEA_FAMILY_QUANTILES 16
+
+// The `group` of talea_open_options may read a new file.
+#define TALEA_OPEN_READ_BY_GROUP 1
+
+// What a call answers. More may come: take what you do not know for an error.
+enum talea_status
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : int32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  // It is done.
+  TALEA_STATUS_OK = 0,
+  // A pointer is null that must not be.
+  TALEA_STATUS_NULL = 1,
+  // The `size` of a struct is not one that this library knows, or it sets what this library
+  // does not know.
+  TALEA_STATUS_WRONG_SIZE = 2,
+  // A length is more than memory can hold.
+  TALEA_STATUS_WRONG_LENGTH = 3,
+  // A text is not UTF-8.
+  TALEA_STATUS_NOT_UTF8 = 4,
+  // There are more label values than the family has labels, or fewer.
+  TALEA_STATUS_WRONG_LABELS = 5,
+  // Metrics of this kind have no such operation.
+  TALEA_STATUS_WRONG_KIND = 6,
+  // A metric of this kind cannot take this number: a counter nothing negative, a duration
+  // nothing that is no number.
+  TALEA_STATUS_WRONG_VALUE = 7,
+  // An option has a value that there is not, or that does not go with another.
+  TALEA_STATUS_WRONG_OPTION = 8,
+  // The region cannot be opened; the message says why.
+  TALEA_STATUS_CANNOT_OPEN = 9,
+  // The family cannot be registered; the message says why.
+  TALEA_STATUS_CANNOT_REGISTER = 10,
+  // The buffer is too short; nothing was written to it.
+  TALEA_STATUS_TOO_SHORT = 11,
+  // The caller's function asked to stop.
+  TALEA_STATUS_STOPPED = 12,
+  // The region has no room to note what was counted so far; that goes on then.
+  TALEA_STATUS_NO_ROOM = 13,
+  // An error in the library itself. The call did nothing, or a part; others go on working.
+  TALEA_STATUS_PANIC = 14,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum talea_status talea_status;
+#else
+typedef int32_t talea_status;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// What a family's metrics are.
+enum talea_kind
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  // A total of whole things, that only goes up.
+  TALEA_KIND_COUNTER = 1,
+  // A total of anything else, that only goes up.
+  TALEA_KIND_FLOAT_COUNTER = 2,
+  // A number that is set, or goes up and down.
+  TALEA_KIND_GAUGE = 3,
+  // The same of whole numbers, from -2^63 to 2^63 - 1.
+  TALEA_KIND_INTEGER_GAUGE = 4,
+  // What is there right now, such as requests in flight: each process counts its own, and
+  // what a process held leaves with it.
+  TALEA_KIND_UP_DOWN_COUNTER = 5,
+  // Observations by size, with their count and sum.
+  TALEA_KIND_HISTOGRAM = 6,
+  // Quantiles of what was observed lately, with the count and sum of all.
+  TALEA_KIND_SUMMARY = 7,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum talea_kind talea_kind;
+#else
+typedef uint32_t talea_kind;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// What a histogram or a summary measures: how it is kept, what its name ends in, and which
+// thresholds it has unless `buckets` says otherwise.
+enum talea_unit
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  // Doubles of any kind, kept as such; powers of ten from 0.001 to 1,000.
+  TALEA_UNIT_NONE = 0,
+  // Durations in seconds, kept in nanoseconds; `_seconds`; 14 thresholds from 5 ms to 10 s.
+  TALEA_UNIT_SECONDS = 1,
+  // Whole bytes; `_bytes`; 8 thresholds from 256 B to 4 MiB.
+  TALEA_UNIT_BYTES = 2,
+  // Whole things; powers of ten from 1 to a million.
+  TALEA_UNIT_THINGS = 3,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum talea_unit talea_unit;
+#else
+typedef uint32_t talea_unit;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// How the processes that share a region make up the value of a gauge.
+enum talea_combining
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  // What was set last, by whichever process.
+  TALEA_COMBINING_LATEST = 0,
+  // The sum of what the living processes set, each its own.
+  TALEA_COMBINING_SUM = 1,
+  // The largest of these.
+  TALEA_COMBINING_MAX = 2,
+  // The smallest of these.
+  TALEA_COMBINING_MIN = 3,
+  // A series for each, with the label `pid`.
+  TALEA_COMBINING_EACH = 4,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum talea_combining talea_combining;
+#else
+typedef uint32_t talea_combining;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// Which buckets a histogram has.
+enum talea_buckets
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  // Those of its thresholds, and exponential ones.
+  TALEA_BUCKETS_DUAL = 0,
+  // Those of its thresholds alone: the least memory.
+  TALEA_BUCKETS_CLASSIC = 1,
+  // Exponential ones alone; text formats show the count and the sum.
+  TALEA_BUCKETS_NATIVE = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum talea_buckets talea_buckets;
+#else
+typedef uint32_t talea_buckets;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// How a sample's number is held.
+enum talea_number
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  // A double.
+  TALEA_NUMBER_DOUBLE = 0,
+  // A whole number, in `unsigned_value` too.
+  TALEA_NUMBER_UNSIGNED = 1,
+  // A whole number that may be negative, in `signed_value` too.
+  TALEA_NUMBER_SIGNED = 2,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum talea_number talea_number;
+#else
+typedef uint32_t talea_number;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// A family: metrics of one name. It stays until the process ends.
+typedef struct talea_family talea_family;
+
+// A snapshot that is read family by family, by one thread at a time.
+typedef struct talea_reading talea_reading;
+
+// A registry: a region of shared memory, and what was registered in it. It stays until the
+// process ends, so there is nothing to free. Any number of threads may use one.
+typedef struct talea_registry talea_registry;
+
+// A scrape that is under way, used by one thread at a time.
+typedef struct talea_rendering talea_rendering;
+
+// A series of a family: one combination of label values, kept. It stays until the process
+// ends.
+typedef struct talea_series talea_series;
+
+// A text: so many bytes, UTF-8, with or without a zero at their end. Null with the length 0 is
+// the empty text.
+typedef struct talea_text {
+  // Where it begins.
+  const char *data;
+  // How many bytes it has.
+  size_t len;
+} talea_text;
+
+// What a family is registered with. Zeros are defaults, but of `size`, `kind`, `name` and
+// `help`; set `size` by `sizeof`.
+typedef struct talea_family_options {
+  // How large this struct is.
+  size_t size;
+  // A talea_kind.
+  uint32_t kind;
+  // A talea_unit, of histograms and summaries.
+  uint32_t unit;
+  // The name. It is completed where it does not say so itself: a counter ends in `_total`, a
+  // histogram or a summary in its unit.
+  struct talea_text name;
+  // The help, in a sentence. It must not be empty.
+  struct talea_text help;
+  // The names of the labels; null where there are none.
+  const struct talea_text *label_names;
+  // How many these are.
+  size_t label_count;
+  // TALEA_FAMILY_ flags.
+  uint32_t flags;
+  // A talea_combining, of gauges.
+  uint32_t combining;
+  // The most series of the family; further ones count in its overflow series. 0: 2,000.
+  uint64_t limit;
+  // After how many seconds a series goes that nobody used, in whole minutes. 0: an hour.
+  uint64_t expires_after_seconds;
+  // Thresholds of a histogram in the shown unit, ascending; null for those of its unit.
+  const double *buckets;
+  // How many these are.
+  size_t bucket_count;
+  // Which quantiles a summary shows, ascending, from 0 to 1; null for 0.5, 0.9 and 0.99. A
+  // histogram that is given some shows them in a summary beside itself.
+  const double *quantiles;
+  // How many these are.
+  size_t quantile_count;
+  // Of how many seconds quantiles are. 0: 600.
+  uint64_t window_seconds;
+  // A talea_buckets, of histograms.
+  uint32_t bucketing;
+  // How fine native buckets are, -4 to 8, where TALEA_FAMILY_SCHEMA is set; else 3.
+  int32_t schema;
+  // How many native buckets of a series are shown at most. 0: 160.
+  uint32_t max_buckets;
+  // Must be 0.
+  uint32_t reserved;
+  // How far from 0 an observation may be that counts as 0 where there are too many.
+  double widest_zero;
+} talea_family_options;
+
+// How a region is opened. Zeros are defaults; set `size` by `sizeof`.
+typedef struct talea_open_options {
+  // How large this struct is.
+  size_t size;
+  // A file on tmpfs, such as /dev/shm/shop.talea, which is created where it is not there.
+  // Empty: memory of this process, which children made by fork share.
+  struct talea_text path;
+  // Bytes of memory that a new region may come to use; pages are taken as they are needed.
+  // 0: 64 MiB, or an eighth of the cgroup's memory limit where that is less.
+  uint64_t len;
+  // Series that a new region can hold. 0: one for each 512 bytes.
+  uint64_t series;
+  // TALEA_OPEN_READ_BY_GROUP, or 0.
+  uint32_t flags;
+  // The number of the group that may read a new file (mode 0640), where the flag is set.
+  uint32_t group;
+} talea_open_options;
+
+// How much of a region is in use, in bytes.
+typedef struct talea_memory {
+  // Records of series, and how many bytes there can be.
+  uint64_t records;
+  // See `records`.
+  uint64_t records_room;
+  // Names, help and label text, and how many bytes there can be.
+  uint64_t text;
+  // See `text`.
+  uint64_t text_room;
+  // Values of series, each CPU's copies once, and how many bytes there can be.
+  uint64_t cells;
+  // See `cells`.
+  uint64_t cells_room;
+} talea_memory;
+
+// A label of a series.
+typedef struct talea_label {
+  // Its name.
+  struct talea_text name;
+  // Its value, as it was given.
+  struct talea_text value;
+} talea_label;
+
+// A sample: a line of a scrape.
+typedef struct talea_sample {
+  // Its name: the family's, or with `_bucket`, `_sum`, `_count` at its end.
+  struct talea_text name;
+  // A label that it has beside those of its series: `le` of a bucket, `quantile` of a
+  // quantile, or none, and its value as a scrape of the text format has it.
+  struct talea_label label;
+  // That value as a number; 0 where there is none.
+  double bound;
+  // The value. Whole numbers beyond 2^53 are rounded.
+  double value;
+  // The value where `number` is TALEA_NUMBER_UNSIGNED, else 0.
+  uint64_t unsigned_value;
+  // The value where `number` is TALEA_NUMBER_SIGNED, else 0.
+  int64_t signed_value;
+  // A talea_number.
+  uint32_t number;
+} talea_sample;
+
+// A series with its samples: of a histogram its buckets, which are cumulative, its count and
+// its sum; of a summary its quantiles, its count and its sum; of others one.
+typedef struct talea_series_view {
+  // Its labels. Those of the overflow series are `otel_metric_overflow="true"`, whatever its
+  // family's are.
+  const struct talea_label *labels;
+  // How many these are.
+  size_t label_count;
+  // Its samples.
+  const struct talea_sample *samples;
+  // How many these are.
+  size_t sample_count;
+} talea_series_view;
+
+// A family with its series, in the order of their birth.
+typedef struct talea_family_view {
+  // The name, as samples have it (a counter's with `_total`).
+  struct talea_text name;
+  // counter, gauge, histogram, summary, info or stateset.
+  struct talea_text kind;
+  // The help.
+  struct talea_text help;
+  // How often label values counted in its overflow series for want of room.
+  uint64_t dropped;
+  // Its series.
+  const struct talea_series_view *series;
+  // How many these are; perhaps 0.
+  size_t series_count;
+} talea_family_view;
+
+// Takes a family; anything but 0 stops.
+typedef int32_t (*talea_read_family)(void *context, const struct talea_family_view *family);
+
+// Takes a piece; anything but 0 stops.
+typedef int32_t (*talea_write)(void *context, const char *piece, size_t piece_len);
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// The version of the ABI that the library has: where it is not TALEA_ABI_VERSION, the header
+// belongs to another library, and nothing else should be called.
+uint32_t talea_abi_version(void);
+
+// Adds a whole number: to counters, gauges, up-down counters.
+//
+// The series is that of the label values, in the order of the family's labels; it is made where
+// it is new. Where there is no room for it, the family's overflow series counts, which is no
+// error.
+//
+// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
+talea_status talea_add(const struct talea_family *family,
+                       const struct talea_text *values,
+                       size_t value_count,
+                       uint64_t amount);
+
+// The same in a series that is kept.
+//
+// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
+talea_status talea_series_add(const struct talea_series *series, uint64_t amount);
+
+// Adds a whole number that may be negative: to gauges and up-down counters; to counters one
+// that is not.
+//
+// The series is that of the label values, in the order of the family's labels; it is made where
+// it is new. Where there is no room for it, the family's overflow series counts, which is no
+// error.
+//
+// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
+talea_status talea_add_signed(const struct talea_family *family,
+                              const struct talea_text *values,
+                              size_t value_count,
+                              int64_t amount);
+
+// The same in a series that is kept.
+//
+// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
+talea_status talea_series_add_signed(const struct talea_series *series, int64_t amount);
+
+// Adds a number: to gauges; to float counters one that is finite and not negative; to others one
+// that is whole and fits.
+//
+// The series is that of the label values, in the order of the family's labels; it is made where
+// it is new. Where there is no room for it, the family's overflow series counts, which is no
+// error.
+//
+// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
+talea_status talea_add_double(const struct talea_family *family,
+                              const struct talea_text *values,
+                              size_t value_count,
+                              double amount);
+
+// The same in a series that is kept.
+//
+// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
+talea_status talea_series_add_double(const struct talea_series *series, double amount);
+
+// Sets a gauge; one of whole numbers takes whole ones.
+//
+// The series is that of the label values, in the order of the family's labels; it is made where
+// it is new. Where there is no room for it, the family's overflow series counts, which is no
+// error.
+//
+// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
+talea_status talea_set(const struct talea_family *family,
+                       const struct talea_text *values,
+                       size_t value_count,
+                       double value);
+
+// The same in a series that is kept.
+//
+// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
+talea_status talea_series_set(const struct talea_series *series, double value);
+
+// Sets a gauge to a whole number.
+//
+// The series is that of the label values, in the order of the family's labels; it is made where
+// it is new. Where there is no room for it, the family's overflow series counts, which is no
+// error.
+//
+// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
+talea_status talea_set_integer(const struct talea_family *family,
+                               const struct talea_text *values,
+                               size_t value_count,
+                               int64_t value);
+
+// The same in a series that is kept.
+//
+// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
+talea_status talea_series_set_integer(const struct talea_series *series, int64_t value);
+
+// Counts an observation of a histogram or a summary, in the shown unit: seconds, bytes. Units
+// that are kept whole are rounded, and take nothing negative and no NaN.
+//
+// The series is that of the label values, in the order of the family's labels; it is made where
+// it is new. Where there is no room for it, the family's overflow series counts, which is no
+// error.
+//
+// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
+talea_status talea_observe(const struct talea_family *family,
+                           const struct talea_text *values,
+                           size_t value_count,
+                           double value);
+
+// The same in a series that is kept.
+//
+// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
+talea_status talea_series_observe(const struct talea_series *series, double value);
+
+// The same of a whole number as it is kept: nanoseconds, bytes, things.
+//
+// The series is that of the label values, in the order of the family's labels; it is made where
+// it is new. Where there is no room for it, the family's overflow series counts, which is no
+// error.
+//
+// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
+talea_status talea_observe_integer(const struct talea_family *family,
+                                   const struct talea_text *values,
+                                   size_t value_count,
+                                   uint64_t value);
+
+// The same in a series that is kept.
+//
+// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
+talea_status talea_series_observe_integer(const struct talea_series *series, uint64_t value);
+
+// Registers a family, or finds the one that is registered alike: the same options give the
+// same pointer. Keep it for as long as the process lives. Children made by fork use it too.
+//
+// TALEA_STATUS_CANNOT_REGISTER with a message where the name, a label or the buckets cannot be
+// used, the name is taken by another definition (the message says in what they differ), or the
+// region is full; or TALEA_STATUS_NULL, _WRONG_SIZE, _WRONG_LENGTH, _WRONG_OPTION, _NOT_UTF8.
+talea_status talea_register(const struct talea_registry *registry,
+                            const struct talea_family_options *options,
+                            const struct talea_family **family,
+                            char *message,
+                            size_t message_len);
+
+// Finds or makes the series of some label values, in the order of the family's labels, and
+// keeps it: counting in it costs no look-up. The same values give the same pointer.
+//
+// For few series that are known beforehand: what is kept stays in memory until the process
+// ends, and the series does not expire. Where there is no room for a new one, it is the
+// family's overflow series; where a series is there and the region has no room even for the 40
+// bytes that note that it is kept, what it is told goes nowhere. So keep series early.
+//
+// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS.
+talea_status talea_series_keep(const struct talea_family *family,
+                               const struct talea_text *values,
+                               size_t value_count,
+                               const struct talea_series **series);
+
+// Removes a series with all that it counted; what counts in it next makes it anew. One that a
+// living process keeps is left out of scrapes until it is counted in, and counts from 0.
+// `removed`, which may be null, is told whether there was one.
+//
+// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS.
+talea_status talea_remove(const struct talea_family *family,
+                          const struct talea_text *values,
+                          size_t value_count,
+                          bool *removed);
+
+// Has a family count from 0 again: series with labels go, and kept ones count from 0. What is
+// in flight, and what each process set for itself, stays.
+//
+// TALEA_STATUS_NULL, _NO_ROOM.
+talea_status talea_wipe_family(const struct talea_family *family);
+
+// Has all families of a registry count from 0 again, those of other processes too.
+//
+// TALEA_STATUS_NULL, _NO_ROOM.
+talea_status talea_wipe(const struct talea_registry *registry);
+
+// Ends the family of a name, which is as samples have it (a counter's with `_total`), for all
+// processes: scrapes show it no more, and what it is told goes nowhere until somebody
+// registers it again as it was. An empty name ends all. `ended`, which may be null, is told
+// how many these were.
+//
+// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8.
+talea_status talea_unregister(const struct talea_registry *registry,
+                              struct talea_text name,
+                              size_t *ended);
+
+// How often label values counted in a family's overflow series, because they were new and
+// there was no room for them; over all processes. Scrapes show it as
+// talea_series_dropped_total.
+//
+// TALEA_STATUS_NULL.
+talea_status talea_dropped(const struct talea_family *family, uint64_t *dropped);
+
+// Opens a region: creates it, or attaches to a file that is there, with the limits that this
+// was created with. A file that cannot be used is moved aside, or a sibling opened; a line on
+// standard error says so.
+//
+// `options` may be null: memory of this process. Open a region once in a process, and before
+// it forks; each opening counts as a process.
+//
+// TALEA_STATUS_CANNOT_OPEN with a message, or TALEA_STATUS_NULL, _WRONG_SIZE, _WRONG_OPTION,
+// _NOT_UTF8.
+talea_status talea_open(const struct talea_open_options *options,
+                        const struct talea_registry **registry,
+                        char *message,
+                        size_t message_len);
+
+// Opens the file that the environment variable TALEA_REGION names, readable by the group that
+// TALEA_REGION_GROUP names; where it is unset or empty, memory of this process.
+//
+// TALEA_STATUS_CANNOT_OPEN with a message, or TALEA_STATUS_NULL.
+talea_status talea_open_from_environment(const struct talea_registry **registry,
+                                         char *message,
+                                         size_t message_len);
+
+// Tells how much of a region is in use. TALEA_STATUS_NULL.
+talea_status talea_usage(const struct talea_registry *registry, struct talea_memory *usage);
+
+// Takes a snapshot of the family of a name, which is as samples have it (a counter's with
+// `_total`), or of all where the name is empty; talea_read_next reads it. End it by
+// talea_read_end.
+//
+// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8.
+talea_status talea_read_begin(const struct talea_registry *registry,
+                              struct talea_text name,
+                              struct talea_reading **reading);
+
+// Reads the next family, by name; null after the last. All that it points to stays until the
+// next call.
+//
+// TALEA_STATUS_NULL.
+talea_status talea_read_next(struct talea_reading *reading,
+                             const struct talea_family_view **family);
+
+// Ends a reading, at any time; its memory is free. Null is fine.
+void talea_read_end(struct talea_reading *reading);
+
+// The same in one call: `read` is given one family after the other, and anything but 0 that it
+// returns stops. It must return: no longjmp, no exception may leave it.
+//
+// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _STOPPED.
+talea_status talea_read(const struct talea_registry *registry,
+                        struct talea_text name,
+                        talea_read_family read,
+                        void *context);
+
+// Tells the Content-Type of what is rendered for an Accept header (which may be empty: text):
+// `written` is its length, and it ends with a zero that is not among that. 256 bytes are
+// enough.
+//
+// TALEA_STATUS_NULL, _WRONG_LENGTH, _TOO_SHORT.
+talea_status talea_content_type(struct talea_text accept,
+                                char *buffer,
+                                size_t buffer_len,
+                                size_t *written);
+
+// Takes a snapshot of all values, to be rendered for an Accept header (which may be empty:
+// text) by talea_render_next. End it by talea_render_end.
+//
+// Its memory is that of the values, not of the text, and a piece.
+//
+// TALEA_STATUS_NULL, _WRONG_LENGTH.
+talea_status talea_render_begin(const struct talea_registry *registry,
+                                struct talea_text accept,
+                                struct talea_rendering **rendering);
+
+// Renders the next piece: about 64 KiB, more where a single series is longer. It stays until
+// the next call; its length is 0 when all is rendered.
+//
+// TALEA_STATUS_NULL.
+talea_status talea_render_next(struct talea_rendering *rendering, struct talea_text *piece);
+
+// Ends a scrape, at any time; its memory is free. Null is fine.
+void talea_render_end(struct talea_rendering *rendering);
+
+// The same in one call: `write` is given one piece after the other, and anything but 0 that it
+// returns stops. It must return: no longjmp, no exception may leave it. Where the host cannot
+// promise that, use talea_render_begin.
+//
+// TALEA_STATUS_NULL, _WRONG_LENGTH, _STOPPED.
+talea_status talea_render(const struct talea_registry *registry,
+                          struct talea_text accept,
+                          talea_write write,
+                          void *context);
+
+// A status in words, ending with a zero; it stays as long as the process. Of a number that is
+// no status, text that says so.
+const char *talea_status_text(int32_t status);
+
+// The text before the first zero; empty for null. It is not copied.
+struct talea_text talea_text_of(const char *zero_terminated);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* TALEA_H */

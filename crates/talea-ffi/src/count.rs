@@ -1,0 +1,300 @@
+//! Counting: what is called all the time. Nothing here allocates, locks or blocks.
+
+use crate::boundary::{guarded, required};
+use crate::family::{Family, Series};
+use crate::metric::{Told, each_kind};
+use crate::status::Status;
+use crate::text::Text;
+
+/// Adds a whole number: to counters, gauges, up-down counters.
+///
+/// The series is that of the label values, in the order of the family's labels; it is made where
+/// it is new. Where there is no room for it, the family's overflow series counts, which is no
+/// error.
+///
+/// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_add(
+    family: *const Family,
+    values: *const Text,
+    value_count: usize,
+    amount: u64,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the header asks for as much.
+        let family = unsafe { required(family)? };
+        // SAFETY: the same.
+        let values = unsafe { family.values(values, value_count)? };
+        each_kind!(&family.family, AnyFamily, |family, M, make| {
+            let step = <M as Told>::add(amount)?;
+            step(&family.with_values(values));
+        });
+        Ok(())
+    })
+}
+
+/// The same in a series that is kept.
+///
+/// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_series_add(series: *const Series, amount: u64) -> Status {
+    guarded(|| {
+        // SAFETY: the header asks for as much.
+        let series = unsafe { required(series)? };
+        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Told>::add(amount)?(metric));
+        Ok(())
+    })
+}
+
+/// Adds a whole number that may be negative: to gauges and up-down counters; to counters one
+/// that is not.
+///
+/// The series is that of the label values, in the order of the family's labels; it is made where
+/// it is new. Where there is no room for it, the family's overflow series counts, which is no
+/// error.
+///
+/// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_add_signed(
+    family: *const Family,
+    values: *const Text,
+    value_count: usize,
+    amount: i64,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the header asks for as much.
+        let family = unsafe { required(family)? };
+        // SAFETY: the same.
+        let values = unsafe { family.values(values, value_count)? };
+        each_kind!(&family.family, AnyFamily, |family, M, make| {
+            let step = <M as Told>::add_signed(amount)?;
+            step(&family.with_values(values));
+        });
+        Ok(())
+    })
+}
+
+/// The same in a series that is kept.
+///
+/// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_series_add_signed(series: *const Series, amount: i64) -> Status {
+    guarded(|| {
+        // SAFETY: the header asks for as much.
+        let series = unsafe { required(series)? };
+        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Told>::add_signed(amount)?(
+            metric
+        ));
+        Ok(())
+    })
+}
+
+/// Adds a number: to gauges; to float counters one that is finite and not negative; to others one
+/// that is whole and fits.
+///
+/// The series is that of the label values, in the order of the family's labels; it is made where
+/// it is new. Where there is no room for it, the family's overflow series counts, which is no
+/// error.
+///
+/// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_add_double(
+    family: *const Family,
+    values: *const Text,
+    value_count: usize,
+    amount: f64,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the header asks for as much.
+        let family = unsafe { required(family)? };
+        // SAFETY: the same.
+        let values = unsafe { family.values(values, value_count)? };
+        each_kind!(&family.family, AnyFamily, |family, M, make| {
+            let step = <M as Told>::add_double(amount)?;
+            step(&family.with_values(values));
+        });
+        Ok(())
+    })
+}
+
+/// The same in a series that is kept.
+///
+/// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_series_add_double(series: *const Series, amount: f64) -> Status {
+    guarded(|| {
+        // SAFETY: the header asks for as much.
+        let series = unsafe { required(series)? };
+        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Told>::add_double(amount)?(
+            metric
+        ));
+        Ok(())
+    })
+}
+
+/// Sets a gauge; one of whole numbers takes whole ones.
+///
+/// The series is that of the label values, in the order of the family's labels; it is made where
+/// it is new. Where there is no room for it, the family's overflow series counts, which is no
+/// error.
+///
+/// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_set(
+    family: *const Family,
+    values: *const Text,
+    value_count: usize,
+    value: f64,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the header asks for as much.
+        let family = unsafe { required(family)? };
+        // SAFETY: the same.
+        let values = unsafe { family.values(values, value_count)? };
+        each_kind!(&family.family, AnyFamily, |family, M, make| {
+            let step = <M as Told>::set(value)?;
+            step(&family.with_values(values));
+        });
+        Ok(())
+    })
+}
+
+/// The same in a series that is kept.
+///
+/// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_series_set(series: *const Series, value: f64) -> Status {
+    guarded(|| {
+        // SAFETY: the header asks for as much.
+        let series = unsafe { required(series)? };
+        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Told>::set(value)?(metric));
+        Ok(())
+    })
+}
+
+/// Sets a gauge to a whole number.
+///
+/// The series is that of the label values, in the order of the family's labels; it is made where
+/// it is new. Where there is no room for it, the family's overflow series counts, which is no
+/// error.
+///
+/// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_set_integer(
+    family: *const Family,
+    values: *const Text,
+    value_count: usize,
+    value: i64,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the header asks for as much.
+        let family = unsafe { required(family)? };
+        // SAFETY: the same.
+        let values = unsafe { family.values(values, value_count)? };
+        each_kind!(&family.family, AnyFamily, |family, M, make| {
+            let step = <M as Told>::set_integer(value)?;
+            step(&family.with_values(values));
+        });
+        Ok(())
+    })
+}
+
+/// The same in a series that is kept.
+///
+/// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_series_set_integer(series: *const Series, value: i64) -> Status {
+    guarded(|| {
+        // SAFETY: the header asks for as much.
+        let series = unsafe { required(series)? };
+        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Told>::set_integer(value)?(
+            metric
+        ));
+        Ok(())
+    })
+}
+
+/// Counts an observation of a histogram or a summary, in the shown unit: seconds, bytes. Units
+/// that are kept whole are rounded, and take nothing negative and no NaN.
+///
+/// The series is that of the label values, in the order of the family's labels; it is made where
+/// it is new. Where there is no room for it, the family's overflow series counts, which is no
+/// error.
+///
+/// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_observe(
+    family: *const Family,
+    values: *const Text,
+    value_count: usize,
+    value: f64,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the header asks for as much.
+        let family = unsafe { required(family)? };
+        // SAFETY: the same.
+        let values = unsafe { family.values(values, value_count)? };
+        each_kind!(&family.family, AnyFamily, |family, M, make| {
+            let step = <M as Told>::observe(value)?;
+            step(&family.with_values(values));
+        });
+        Ok(())
+    })
+}
+
+/// The same in a series that is kept.
+///
+/// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_series_observe(series: *const Series, value: f64) -> Status {
+    guarded(|| {
+        // SAFETY: the header asks for as much.
+        let series = unsafe { required(series)? };
+        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Told>::observe(value)?(
+            metric
+        ));
+        Ok(())
+    })
+}
+
+/// The same of a whole number as it is kept: nanoseconds, bytes, things.
+///
+/// The series is that of the label values, in the order of the family's labels; it is made where
+/// it is new. Where there is no room for it, the family's overflow series counts, which is no
+/// error.
+///
+/// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_observe_integer(
+    family: *const Family,
+    values: *const Text,
+    value_count: usize,
+    value: u64,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the header asks for as much.
+        let family = unsafe { required(family)? };
+        // SAFETY: the same.
+        let values = unsafe { family.values(values, value_count)? };
+        each_kind!(&family.family, AnyFamily, |family, M, make| {
+            let step = <M as Told>::observe_integer(value)?;
+            step(&family.with_values(values));
+        });
+        Ok(())
+    })
+}
+
+/// The same in a series that is kept.
+///
+/// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_series_observe_integer(series: *const Series, value: u64) -> Status {
+    guarded(|| {
+        // SAFETY: the header asks for as much.
+        let series = unsafe { required(series)? };
+        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Told>::observe_integer(
+            value
+        )?(metric));
+        Ok(())
+    })
+}

@@ -1,0 +1,351 @@
+//! What a family is registered with.
+
+use std::time::Duration;
+
+use talea::{Bucketing, Combine, Opts};
+
+use crate::boundary;
+use crate::status::{Failure, Status};
+use crate::text::Text;
+
+/// What a family's metrics are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Kind {
+    /// A total of whole things, that only goes up.
+    Counter = 1,
+    /// A total of anything else, that only goes up.
+    FloatCounter = 2,
+    /// A number that is set, or goes up and down.
+    Gauge = 3,
+    /// The same of whole numbers, from -2^63 to 2^63 - 1.
+    IntegerGauge = 4,
+    /// What is there right now, such as requests in flight: each process counts its own, and
+    /// what a process held leaves with it.
+    UpDownCounter = 5,
+    /// Observations by size, with their count and sum.
+    Histogram = 6,
+    /// Quantiles of what was observed lately, with the count and sum of all.
+    Summary = 7,
+}
+
+/// What a histogram or a summary measures: how it is kept, what its name ends in, and which
+/// thresholds it has unless `buckets` says otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Unit {
+    /// Doubles of any kind, kept as such; powers of ten from 0.001 to 1,000.
+    None = 0,
+    /// Durations in seconds, kept in nanoseconds; `_seconds`; 14 thresholds from 5 ms to 10 s.
+    Seconds = 1,
+    /// Whole bytes; `_bytes`; 8 thresholds from 256 B to 4 MiB.
+    Bytes = 2,
+    /// Whole things; powers of ten from 1 to a million.
+    Things = 3,
+}
+
+/// How the processes that share a region make up the value of a gauge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Combining {
+    /// What was set last, by whichever process.
+    Latest = 0,
+    /// The sum of what the living processes set, each its own.
+    Sum = 1,
+    /// The largest of these.
+    Max = 2,
+    /// The smallest of these.
+    Min = 3,
+    /// A series for each, with the label `pid`.
+    Each = 4,
+}
+
+/// Which buckets a histogram has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Buckets {
+    /// Those of its thresholds, and exponential ones.
+    Dual = 0,
+    /// Those of its thresholds alone: the least memory.
+    Classic = 1,
+    /// Exponential ones alone; text formats show the count and the sum.
+    Native = 2,
+}
+
+/// The metric and its labels may have any names without quotes, backslashes and line ends.
+pub const TALEA_FAMILY_UTF8_NAMES: u32 = 1;
+/// `schema` of talea_family_options counts.
+pub const TALEA_FAMILY_SCHEMA: u32 = 2;
+/// Each CPU has a copy of each value: for counters and histograms of few, hot series. Those
+/// without labels have it anyway.
+pub const TALEA_FAMILY_STRIPED: u32 = 4;
+/// Series never go because nobody uses them.
+pub const TALEA_FAMILY_LASTING: u32 = 8;
+/// `quantiles` of talea_family_options counts also where there are none.
+pub const TALEA_FAMILY_QUANTILES: u32 = 16;
+
+const FLAGS: u32 = TALEA_FAMILY_UTF8_NAMES
+    | TALEA_FAMILY_SCHEMA
+    | TALEA_FAMILY_STRIPED
+    | TALEA_FAMILY_LASTING
+    | TALEA_FAMILY_QUANTILES;
+
+/// What a family is registered with. Zeros are defaults, but of `size`, `kind`, `name` and
+/// `help`; set `size` by `sizeof`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct FamilyOptions {
+    /// How large this struct is.
+    pub size: usize,
+    /// A talea_kind.
+    pub kind: u32,
+    /// A talea_unit, of histograms and summaries.
+    pub unit: u32,
+    /// The name. It is completed where it does not say so itself: a counter ends in `_total`, a
+    /// histogram or a summary in its unit.
+    pub name: Text,
+    /// The help, in a sentence. It must not be empty.
+    pub help: Text,
+    /// The names of the labels; null where there are none.
+    pub label_names: *const Text,
+    /// How many these are.
+    pub label_count: usize,
+    /// TALEA_FAMILY_ flags.
+    pub flags: u32,
+    /// A talea_combining, of gauges.
+    pub combining: u32,
+    /// The most series of the family; further ones count in its overflow series. 0: 2,000.
+    pub limit: u64,
+    /// After how many seconds a series goes that nobody used, in whole minutes. 0: an hour.
+    pub expires_after_seconds: u64,
+    /// Thresholds of a histogram in the shown unit, ascending; null for those of its unit.
+    pub buckets: *const f64,
+    /// How many these are.
+    pub bucket_count: usize,
+    /// Which quantiles a summary shows, ascending, from 0 to 1; null for 0.5, 0.9 and 0.99. A
+    /// histogram that is given some shows them in a summary beside itself.
+    pub quantiles: *const f64,
+    /// How many these are.
+    pub quantile_count: usize,
+    /// Of how many seconds quantiles are. 0: 600.
+    pub window_seconds: u64,
+    /// A talea_buckets, of histograms.
+    pub bucketing: u32,
+    /// How fine native buckets are, -4 to 8, where TALEA_FAMILY_SCHEMA is set; else 3.
+    pub schema: i32,
+    /// How many native buckets of a series are shown at most. 0: 160.
+    pub max_buckets: u32,
+    /// Must be 0.
+    pub reserved: u32,
+    /// How far from 0 an observation may be that counts as 0 where there are too many.
+    pub widest_zero: f64,
+}
+
+// SAFETY: it is numbers, texts and pointers; the first field is its size.
+unsafe impl boundary::Options for FamilyOptions {}
+
+/// The same, checked, and in memory of its own: what tells families apart.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Definition {
+    pub(crate) kind: Kind,
+    pub(crate) unit: Unit,
+    name: String,
+    help: String,
+    pub(crate) labels: Vec<String>,
+    flags: u32,
+    combining: Combining,
+    bucketing: Buckets,
+    schema: i8,
+    max_buckets: u32,
+    limit: u64,
+    expires_after: u64,
+    window: u64,
+    buckets: Option<Floats>,
+    quantiles: Option<Floats>,
+    widest_zero: Float,
+}
+
+/// A float that is told apart from others by its bits.
+#[derive(Clone, Copy, Debug)]
+struct Float(f64);
+
+impl PartialEq for Float {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.to_bits() == other.0.to_bits()
+    }
+}
+
+impl Eq for Float {}
+
+impl std::hash::Hash for Float {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.to_bits().hash(state);
+    }
+}
+
+/// Floats, told apart in the same way.
+#[derive(Clone, Debug)]
+struct Floats(Vec<f64>);
+
+impl Floats {
+    fn bits(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().map(|x| x.to_bits())
+    }
+}
+
+impl PartialEq for Floats {
+    fn eq(&self, other: &Self) -> bool {
+        self.bits().eq(other.bits())
+    }
+}
+
+impl Eq for Floats {}
+
+impl std::hash::Hash for Floats {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.bits().for_each(|bits| bits.hash(state));
+    }
+}
+
+impl Definition {
+    /// Checks what the caller says.
+    ///
+    /// # Safety
+    ///
+    /// What the options point to is there, and stays as it is meanwhile.
+    pub(crate) unsafe fn of(options: FamilyOptions) -> Result<Self, Failure> {
+        let FamilyOptions { kind, unit, combining, bucketing, flags, schema, .. } = options;
+        use Kind::{Counter, FloatCounter, Gauge, Histogram, IntegerGauge, Summary, UpDownCounter};
+        let kinds = [Counter, FloatCounter, Gauge, IntegerGauge, UpDownCounter, Histogram, Summary];
+        let kind = one_of("kind", kind, kinds, |kind| kind as u32)?;
+        let units = [Unit::None, Unit::Seconds, Unit::Bytes, Unit::Things];
+        let unit = one_of("unit", unit, units, |unit| unit as u32)?;
+        let ways =
+            [Combining::Latest, Combining::Sum, Combining::Max, Combining::Min, Combining::Each];
+        let combining = one_of("combining", combining, ways, |way| way as u32)?;
+        let ways = [Buckets::Dual, Buckets::Classic, Buckets::Native];
+        let bucketing = one_of("bucketing", bucketing, ways, |way| way as u32)?;
+        let observes = matches!(kind, Histogram | Summary);
+        if unit != Unit::None && !observes {
+            return Err(wrong(format!("a {kind:?} has no unit; leave it 0")));
+        }
+        if combining != Combining::Latest && !matches!(kind, Gauge | IntegerGauge) {
+            return Err(wrong(format!("a {kind:?} has no combining; leave it 0")));
+        }
+        if flags & !FLAGS != 0 || options.reserved != 0 {
+            return Err(wrong(format!(
+                "its flags are {flags:#x}; expected those of TALEA_FAMILY_"
+            )));
+        }
+        let schema = if flags & TALEA_FAMILY_SCHEMA != 0 { schema } else { 3 };
+        let schema = i8::try_from(schema)
+            .map_err(|_| wrong(format!("its schema is {schema}; expected -4 to 8")))?;
+        // SAFETY: as the caller promises, here and below.
+        let name = unsafe { options.name.as_str()? }.to_owned();
+        if name.is_empty() {
+            // It would be completed to one that a scraper takes.
+            let told = "the name is empty; say what is measured";
+            return Err(Failure::new(Status::CannotRegister, told));
+        }
+        // SAFETY: as above.
+        let names = unsafe { boundary::slice(options.label_names, options.label_count)? };
+        let mut labels = Vec::new();
+        for name in names {
+            // SAFETY: as above.
+            labels.push(unsafe { name.as_str()? }.to_owned());
+        }
+        let floats = |first: *const f64, count, counts| {
+            // SAFETY: as above.
+            let found = unsafe { boundary::slice(first, count)? };
+            Ok::<_, Status>((counts || !found.is_empty()).then(|| Floats(found.to_vec())))
+        };
+        let shows = flags & TALEA_FAMILY_QUANTILES != 0;
+        Ok(Self {
+            kind,
+            unit,
+            name,
+            // SAFETY: as above.
+            help: unsafe { options.help.as_str()? }.to_owned(),
+            labels,
+            flags,
+            combining,
+            bucketing,
+            schema,
+            max_buckets: options.max_buckets,
+            limit: options.limit,
+            expires_after: options.expires_after_seconds,
+            window: options.window_seconds,
+            buckets: floats(options.buckets, options.bucket_count, false)?,
+            quantiles: floats(options.quantiles, options.quantile_count, shows)?,
+            widest_zero: Float(options.widest_zero),
+        })
+    }
+
+    /// The same as Talea takes it.
+    pub(crate) fn opts(&self) -> Opts<'_> {
+        let is = |flag| self.flags & flag != 0;
+        let mut opts = Opts::new(&self.name, &self.help)
+            .utf8_names(is(TALEA_FAMILY_UTF8_NAMES))
+            .schema(self.schema)
+            .widest_zero(self.widest_zero.0)
+            .bucketing(match self.bucketing {
+                Buckets::Dual => Bucketing::Dual,
+                Buckets::Classic => Bucketing::Classic,
+                Buckets::Native => Bucketing::Native,
+            });
+        // As metrics that are registered without labels are in Rust: there is one series, and
+        // it stays.
+        let alone = self.labels.is_empty();
+        opts = opts.striped(alone || is(TALEA_FAMILY_STRIPED));
+        if alone || is(TALEA_FAMILY_LASTING) {
+            opts = opts.expires_after(None);
+        } else if self.expires_after > 0 {
+            opts = opts.expires_after(Some(Duration::from_secs(self.expires_after)));
+        }
+        if alone {
+            opts = opts.limit(1);
+        } else if self.limit > 0 {
+            opts = opts.limit(self.limit);
+        }
+        if self.window > 0 {
+            opts = opts.window(Duration::from_secs(self.window));
+        }
+        if self.max_buckets > 0 {
+            opts = opts.max_buckets(self.max_buckets);
+        }
+        if let Some(Floats(buckets)) = &self.buckets {
+            opts = opts.buckets(buckets);
+        }
+        if let Some(Floats(quantiles)) = &self.quantiles {
+            opts = opts.quantiles(quantiles);
+        }
+        match self.combining {
+            Combining::Latest => opts,
+            Combining::Sum => opts.combine(Combine::Sum),
+            Combining::Max => opts.combine(Combine::Max),
+            Combining::Min => opts.combine(Combine::Min),
+            Combining::Each => opts.combine(Combine::Each),
+        }
+    }
+
+    /// Whether it has a window, which a thread keeps.
+    pub(crate) fn is_windowed(&self) -> bool {
+        self.kind == Kind::Summary || self.quantiles.is_some()
+    }
+}
+
+fn wrong(message: String) -> Failure {
+    Failure::new(Status::WrongOption, message)
+}
+
+/// That of all values that has the number which the caller gave.
+fn one_of<T: Copy, const N: usize>(
+    what: &str,
+    given: u32,
+    all: [T; N],
+    number: impl Fn(T) -> u32,
+) -> Result<T, Failure> {
+    let known = || all.map(&number);
+    let found = all.into_iter().find(|&one| number(one) == given);
+    found.ok_or_else(|| wrong(format!("its {what} is {given}; expected one of {:?}", known())))
+}

@@ -1,0 +1,85 @@
+//! What a fork must not cut in two.
+//!
+//! Registering, opening and taking a snapshot take locks inside Talea. Would another thread
+//! hold one while this one forks, it would stay locked in the child for ever. So whoever may
+//! take one is let in here first, and a fork waits until they are out: microseconds, of a large
+//! snapshot milliseconds. Counting takes no locks and is not let in.
+
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+
+static INSIDE: RwLock<()> = RwLock::new(());
+
+/// Lets a thread in, until what it is given goes. It must not come in twice, call what is not
+/// Talea, or fork meanwhile.
+pub(crate) fn enter() -> RwLockReadGuard<'static, ()> {
+    #[cfg(target_os = "linux")]
+    handlers::register();
+    INSIDE.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(target_os = "linux")]
+mod handlers {
+    use std::cell::RefCell;
+    use std::sync::{Once, PoisonError, RwLockWriteGuard};
+
+    thread_local! {
+        /// What the thread holds that forks.
+        static HELD: RefCell<Option<RwLockWriteGuard<'static, ()>>> = const { RefCell::new(None) };
+    }
+
+    pub(super) fn register() {
+        static ONCE: Once = Once::new();
+        // SAFETY: the handlers let no panic out, and stay as long as the process: the library
+        // is never unloaded.
+        ONCE.call_once(|| unsafe {
+            libc::pthread_atfork(Some(before), Some(after), Some(after));
+        });
+    }
+
+    extern "C" fn before() {
+        let held = super::INSIDE.write().unwrap_or_else(PoisonError::into_inner);
+        // A thread that is ending has no place for it; then nobody is kept out.
+        let _ = HELD.try_with(|place| place.try_borrow_mut().map(|mut place| *place = Some(held)));
+    }
+
+    /// In the parent and in the child: the same thread lets go, each of its own lock.
+    extern "C" fn after() {
+        let _ = HELD.try_with(|place| place.try_borrow_mut().map(|mut place| place.take()));
+    }
+}
+
+/// Keeps signals away from the threads that are started meanwhile: their handlers are the
+/// host's, and it does not expect them on a thread of somebody else. (A summary has one that
+/// keeps its window.)
+pub(crate) struct WithoutSignals {
+    #[cfg(unix)]
+    before: Option<libc::sigset_t>,
+}
+
+impl WithoutSignals {
+    pub(crate) fn new() -> Self {
+        #[cfg(unix)]
+        {
+            // SAFETY: both sets are written before they are read, and nothing else is touched.
+            let before = unsafe {
+                let mut all: libc::sigset_t = std::mem::zeroed();
+                let mut before: libc::sigset_t = std::mem::zeroed();
+                libc::sigfillset(&mut all);
+                (libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before) == 0).then_some(before)
+            };
+            Self { before }
+        }
+        #[cfg(not(unix))]
+        Self {}
+    }
+}
+
+impl Drop for WithoutSignals {
+    fn drop(&mut self) {
+        #[cfg(unix)]
+        if let Some(before) = &self.before {
+            // SAFETY: the set is what the thread had before.
+            unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, before, std::ptr::null_mut()) };
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! Reading values: what a scrape shows, as numbers and texts rather than as a page.
+
+use std::ffi::c_void;
+
+use talea::{FamilySnapshot, SeriesSnapshot, Snapshot, Value};
+
+use crate::boundary::{guarded, place, required};
+use crate::fork::{self, WithoutSignals};
+use crate::open::Registry;
+use crate::status::Status;
+use crate::text::Text;
+
+/// How a sample's number is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Number {
+    /// A double.
+    Double = 0,
+    /// A whole number, in `unsigned_value` too.
+    Unsigned = 1,
+    /// A whole number that may be negative, in `signed_value` too.
+    Signed = 2,
+}
+
+/// A label of a series.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Label {
+    /// Its name.
+    pub name: Text,
+    /// Its value, as it was given.
+    pub value: Text,
+}
+
+/// A sample: a line of a scrape.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Sample {
+    /// Its name: the family's, or with `_bucket`, `_sum`, `_count` at its end.
+    pub name: Text,
+    /// A label that it has beside those of its series: `le` of a bucket, `quantile` of a
+    /// quantile, or none, and its value as a scrape of the text format has it.
+    pub label: Label,
+    /// That value as a number; 0 where there is none.
+    pub bound: f64,
+    /// The value. Whole numbers beyond 2^53 are rounded.
+    pub value: f64,
+    /// The value where `number` is TALEA_NUMBER_UNSIGNED, else 0.
+    pub unsigned_value: u64,
+    /// The value where `number` is TALEA_NUMBER_SIGNED, else 0.
+    pub signed_value: i64,
+    /// A talea_number.
+    pub number: u32,
+}
+
+/// A series with its samples: of a histogram its buckets, which are cumulative, its count and
+/// its sum; of a summary its quantiles, its count and its sum; of others one.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct SeriesView {
+    /// Its labels. Those of the overflow series are `otel_metric_overflow="true"`, whatever its
+    /// family's are.
+    pub labels: *const Label,
+    /// How many these are.
+    pub label_count: usize,
+    /// Its samples.
+    pub samples: *const Sample,
+    /// How many these are.
+    pub sample_count: usize,
+}
+
+/// A family with its series, in the order of their birth.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct FamilyView {
+    /// The name, as samples have it (a counter's with `_total`).
+    pub name: Text,
+    /// counter, gauge, histogram, summary, info or stateset.
+    pub kind: Text,
+    /// The help.
+    pub help: Text,
+    /// How often label values counted in its overflow series for want of room.
+    pub dropped: u64,
+    /// Its series.
+    pub series: *const SeriesView,
+    /// How many these are; perhaps 0.
+    pub series_count: usize,
+}
+
+/// A snapshot that is read family by family, by one thread at a time.
+pub struct Reading {
+    snapshot: Snapshot,
+    next: usize,
+    family: FamilyRoom,
+}
+
+/// Takes a family; anything but 0 stops.
+pub type Read =
+    Option<unsafe extern "C" fn(context: *mut c_void, family: *const FamilyView) -> i32>;
+
+/// Takes a snapshot of the family of a name, which is as samples have it (a counter's with
+/// `_total`), or of all where the name is empty; talea_read_next reads it. End it by
+/// talea_read_end.
+///
+/// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_read_begin(
+    registry: *const Registry,
+    name: Text,
+    reading: *mut *mut Reading,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the header asks for as much.
+        let (registry, place) = unsafe { (required(registry)?, place(reading)?) };
+        // SAFETY: the same.
+        let reading = Reading::of(registry, unsafe { name.as_str()? });
+        place.write(Box::into_raw(Box::new(reading)));
+        Ok(())
+    })
+}
+
+/// Reads the next family, by name; null after the last. All that it points to stays until the
+/// next call.
+///
+/// TALEA_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_read_next(
+    reading: *mut Reading,
+    family: *mut *const FamilyView,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the header asks for as much: it is one that was begun and not ended, and no
+        // other thread uses it.
+        let reading = unsafe { reading.as_mut() }.ok_or(Status::Null)?;
+        // SAFETY: the header asks for as much.
+        let place = unsafe { place(family)? };
+        place.write(reading.next().map_or(std::ptr::null(), std::ptr::from_ref));
+        Ok(())
+    })
+}
+
+/// Ends a reading, at any time; its memory is free. Null is fine.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_read_end(reading: *mut Reading) {
+    guarded(|| {
+        if !reading.is_null() {
+            // SAFETY: `talea_read_begin` made it so, and it is ended once.
+            drop(unsafe { Box::from_raw(reading) });
+        }
+        Ok(())
+    });
+}
+
+/// The same in one call: `read` is given one family after the other, and anything but 0 that it
+/// returns stops. It must return: no longjmp, no exception may leave it.
+///
+/// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _STOPPED.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_read(
+    registry: *const Registry,
+    name: Text,
+    read: Read,
+    context: *mut c_void,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the header asks for as much.
+        let (registry, read) = unsafe { (required(registry)?, read.ok_or(Status::Null)?) };
+        // SAFETY: the same.
+        let mut reading = Reading::of(registry, unsafe { name.as_str()? });
+        while let Some(family) = reading.next() {
+            // SAFETY: it is the caller's function with the caller's context.
+            if unsafe { read(context, family) } != 0 {
+                return Err(Status::Stopped);
+            }
+        }
+        Ok(())
+    })
+}
+
+impl Reading {
+    fn of(registry: &Registry, name: &str) -> Self {
+        let _inside = fork::enter();
+        let _alone = WithoutSignals::new();
+        let snapshot = registry.registry.snapshot_of(|found| name.is_empty() || found == name);
+        Self { snapshot, next: 0, family: FamilyRoom::default() }
+    }
+
+    fn next(&mut self) -> Option<&FamilyView> {
+        let family = self.snapshot.families().nth(self.next)?;
+        self.next += 1;
+        Some(self.family.fill(&family))
+    }
+}
+
+/// What the view of a family points to.
+#[derive(Default)]
+struct FamilyRoom {
+    /// Names of samples, label names and values, one after the other.
+    text: String,
+    labels: Vec<Label>,
+    samples: Vec<Sample>,
+    series: Vec<SeriesView>,
+    view: Option<FamilyView>,
+}
+
+/// A text in the room, which may move while that is filled.
+type Place = (usize, usize);
+
+impl FamilyRoom {
+    fn fill(&mut self, family: &FamilySnapshot<'_>) -> &FamilyView {
+        let Self { text, labels, samples, series, .. } = self;
+        text.clear();
+        labels.clear();
+        samples.clear();
+        series.clear();
+        let mut filling = Filling { text, label_places: Vec::new(), samples: Vec::new() };
+        let mut ends = Vec::new();
+        let names = Names::of(family.name(), filling.text);
+        for one in family.series() {
+            filling.labels(&one);
+            filling.samples(&names, &one);
+            ends.push((filling.label_places.len(), filling.samples.len()));
+        }
+        let Filling { label_places, samples: drafts, .. } = filling;
+        // From here on the text stays where it is.
+        let text = &*text;
+        let at = |(from, to): Place| Text::of(text.get(from..to).unwrap_or_default());
+        let label = |&(name, value): &(Place, Place)| Label { name: at(name), value: at(value) };
+        labels.extend(label_places.iter().map(label));
+        samples.extend(drafts.iter().map(|draft| Sample {
+            name: at(draft.name),
+            label: label(&draft.label),
+            bound: draft.bound,
+            value: draft.number.as_double(),
+            unsigned_value: draft.number.as_unsigned(),
+            signed_value: draft.number.as_signed(),
+            number: draft.number.kind() as u32,
+        }));
+        let (mut first_label, mut first_sample) = (0, 0);
+        for (label_end, sample_end) in ends {
+            let (own, told) = (&labels[first_label..label_end], &samples[first_sample..sample_end]);
+            series.push(SeriesView {
+                labels: own.as_ptr(),
+                label_count: own.len(),
+                samples: told.as_ptr(),
+                sample_count: told.len(),
+            });
+            (first_label, first_sample) = (label_end, sample_end);
+        }
+        self.view.insert(FamilyView {
+            name: Text::of(family.name()),
+            kind: Text::of(family.kind().as_str()),
+            help: Text::of(family.help()),
+            dropped: family.dropped(),
+            series: series.as_ptr(),
+            series_count: series.len(),
+        })
+    }
+}
+
+/// What a family's samples are called.
+struct Names {
+    family: Place,
+    bucket: Place,
+    sum: Place,
+    count: Place,
+    le: Place,
+    quantile: Place,
+}
+
+impl Names {
+    fn of(name: &str, text: &mut String) -> Self {
+        let mut with = |parts: [&str; 2]| put(text, &parts.concat());
+        Self {
+            family: with([name, ""]),
+            bucket: with([name, "_bucket"]),
+            sum: with([name, "_sum"]),
+            count: with([name, "_count"]),
+            le: with(["le", ""]),
+            quantile: with(["quantile", ""]),
+        }
+    }
+}
+
+fn put(text: &mut String, more: &str) -> Place {
+    let from = text.len();
+    text.push_str(more);
+    (from, text.len())
+}
+
+/// A sample whose texts may still move.
+struct Draft {
+    name: Place,
+    label: (Place, Place),
+    bound: f64,
+    number: Held,
+}
+
+#[derive(Clone, Copy)]
+enum Held {
+    Double(f64),
+    Unsigned(u64),
+    Signed(i64),
+}
+
+impl Held {
+    fn kind(self) -> Number {
+        match self {
+            Self::Double(_) => Number::Double,
+            Self::Unsigned(_) => Number::Unsigned,
+            Self::Signed(_) => Number::Signed,
+        }
+    }
+
+    fn as_double(self) -> f64 {
+        match self {
+            Self::Double(x) => x,
+            Self::Unsigned(n) => n as f64,
+            Self::Signed(n) => n as f64,
+        }
+    }
+
+    fn as_unsigned(self) -> u64 {
+        if let Self::Unsigned(n) = self { n } else { 0 }
+    }
+
+    fn as_signed(self) -> i64 {
+        if let Self::Signed(n) = self { n } else { 0 }
+    }
+}
+
+/// A family's series on their way into the room.
+struct Filling<'a> {
+    text: &'a mut String,
+    label_places: Vec<(Place, Place)>,
+    samples: Vec<Draft>,
+}
+
+impl Filling<'_> {
+    fn labels(&mut self, series: &SeriesSnapshot<'_>) {
+        for (name, value) in series.labels() {
+            let label = (put(self.text, name), put(self.text, &value));
+            self.label_places.push(label);
+        }
+    }
+
+    fn samples(&mut self, names: &Names, series: &SeriesSnapshot<'_>) {
+        const NONE: (Place, Place) = ((0, 0), (0, 0));
+        let mut push = |name, label, bound, number| {
+            self.samples.push(Draft { name, label, bound, number });
+        };
+        match series.value() {
+            Value::Unsigned(n) => push(names.family, NONE, 0.0, Held::Unsigned(n)),
+            Value::Signed(n) => push(names.family, NONE, 0.0, Held::Signed(n)),
+            Value::Float(x) => push(names.family, NONE, 0.0, Held::Double(x)),
+            Value::Histogram(histogram) => {
+                for (bound, count) in histogram.cumulative() {
+                    let text = put(self.text, &shown(bound));
+                    push(names.bucket, (names.le, text), bound, Held::Unsigned(count));
+                }
+                push(names.sum, NONE, 0.0, Held::Double(histogram.sum()));
+                push(names.count, NONE, 0.0, Held::Unsigned(histogram.count()));
+            }
+            Value::Summary(summary) => {
+                for (quantile, value) in summary.quantiles {
+                    let text = put(self.text, &shown(quantile));
+                    push(names.family, (names.quantile, text), quantile, Held::Double(value));
+                }
+                push(names.sum, NONE, 0.0, Held::Double(summary.sum));
+                push(names.count, NONE, 0.0, Held::Unsigned(summary.count));
+            }
+        }
+    }
+}
+
+/// A bound as the text format has it: with an exponent from a million on, and below a
+/// ten-thousandth.
+fn shown(x: f64) -> String {
+    if x.is_infinite() {
+        return if x > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
+    }
+    if x == 0.0 || (1e-4..1e6).contains(&x.abs()) {
+        return format!("{x}");
+    }
+    let text = format!("{x:e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let (sign, exponent) = match exponent.strip_prefix('-') {
+        Some(exponent) => ('-', exponent),
+        None => ('+', exponent),
+    };
+    format!("{digits}e{sign}{exponent:0>2}")
+}

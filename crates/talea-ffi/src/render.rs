@@ -1,0 +1,174 @@
+//! Rendering: from the region to the text that a scraper reads, a piece at a time.
+
+use std::ffi::{c_char, c_void};
+
+use talea::{Escaping, Format, Scraper};
+
+use crate::boundary::{guarded, place, required};
+use crate::fork::{self, WithoutSignals};
+use crate::open::Registry;
+use crate::status::Status;
+use crate::text::Text;
+
+/// About how long a piece is: it ends with the series that makes it as long.
+const PIECE: usize = 64 << 10;
+
+/// A scrape that is under way, used by one thread at a time.
+pub struct Rendering {
+    scraper: Scraper,
+    piece: Vec<u8>,
+    more: bool,
+}
+
+/// Takes a piece; anything but 0 stops.
+pub type Write = Option<
+    unsafe extern "C" fn(context: *mut c_void, piece: *const c_char, piece_len: usize) -> i32,
+>;
+
+/// Tells the Content-Type of what is rendered for an Accept header (which may be empty: text):
+/// `written` is its length, and it ends with a zero that is not among that. 256 bytes are
+/// enough.
+///
+/// TALEA_STATUS_NULL, _WRONG_LENGTH, _TOO_SHORT.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_content_type(
+    accept: Text,
+    buffer: *mut c_char,
+    buffer_len: usize,
+    written: *mut usize,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the header asks for as much.
+        let (place, accept) = unsafe { (place(written)?, format_of(accept)?) };
+        if buffer.is_null() {
+            return Err(Status::Null);
+        }
+        let (format, escaping) = accept;
+        let text = format.content_type(escaping);
+        if text.len() >= buffer_len {
+            return Err(Status::TooShort);
+        }
+        // SAFETY: the text and its zero fit into the caller's buffer.
+        unsafe {
+            buffer.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), text.len());
+            buffer.add(text.len()).write(0);
+        }
+        place.write(text.len());
+        Ok(())
+    })
+}
+
+/// The format of an Accept header. One that is no text asks for nothing.
+///
+/// # Safety
+///
+/// As [`Text::as_str`].
+unsafe fn format_of(accept: Text) -> Result<(Format, Escaping), Status> {
+    // SAFETY: as the caller promises.
+    match unsafe { accept.as_str() } {
+        Ok(accept) => Ok(Format::negotiate(accept)),
+        Err(Status::NotUtf8) => Ok(Format::negotiate("")),
+        Err(other) => Err(other),
+    }
+}
+
+/// Takes a snapshot of all values, to be rendered for an Accept header (which may be empty:
+/// text) by talea_render_next. End it by talea_render_end.
+///
+/// Its memory is that of the values, not of the text, and a piece.
+///
+/// TALEA_STATUS_NULL, _WRONG_LENGTH.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_render_begin(
+    registry: *const Registry,
+    accept: Text,
+    rendering: *mut *mut Rendering,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the header asks for as much.
+        let (registry, place) = unsafe { (required(registry)?, place(rendering)?) };
+        // SAFETY: the same.
+        let format = unsafe { format_of(accept)? };
+        place.write(Box::into_raw(Box::new(Rendering::of(registry, format))));
+        Ok(())
+    })
+}
+
+/// Renders the next piece: about 64 KiB, more where a single series is longer. It stays until
+/// the next call; its length is 0 when all is rendered.
+///
+/// TALEA_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_render_next(rendering: *mut Rendering, piece: *mut Text) -> Status {
+    guarded(|| {
+        // SAFETY: the header asks for as much: it is one that was begun and not ended, and no
+        // other thread uses it.
+        let rendering = unsafe { rendering.as_mut() }.ok_or(Status::Null)?;
+        // SAFETY: the header asks for as much.
+        let place = unsafe { place(piece)? };
+        let next = rendering.next();
+        place.write(Text { data: next.as_ptr().cast(), len: next.len() });
+        Ok(())
+    })
+}
+
+/// Ends a scrape, at any time; its memory is free. Null is fine.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_render_end(rendering: *mut Rendering) {
+    guarded(|| {
+        if !rendering.is_null() {
+            // SAFETY: `talea_render_begin` made it so, and it is ended once.
+            drop(unsafe { Box::from_raw(rendering) });
+        }
+        Ok(())
+    });
+}
+
+/// The same in one call: `write` is given one piece after the other, and anything but 0 that it
+/// returns stops. It must return: no longjmp, no exception may leave it. Where the host cannot
+/// promise that, use talea_render_begin.
+///
+/// TALEA_STATUS_NULL, _WRONG_LENGTH, _STOPPED.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_render(
+    registry: *const Registry,
+    accept: Text,
+    write: Write,
+    context: *mut c_void,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the header asks for as much.
+        let (registry, write) = unsafe { (required(registry)?, write.ok_or(Status::Null)?) };
+        // SAFETY: the same.
+        let mut rendering = Rendering::of(registry, unsafe { format_of(accept)? });
+        loop {
+            let piece = rendering.next();
+            if piece.is_empty() {
+                return Ok(());
+            }
+            // SAFETY: it is the caller's function with the caller's context.
+            if unsafe { write(context, piece.as_ptr().cast(), piece.len()) } != 0 {
+                return Err(Status::Stopped);
+            }
+        }
+    })
+}
+
+impl Rendering {
+    fn of(registry: &Registry, (format, escaping): (Format, Escaping)) -> Self {
+        let mut scraper = registry.registry.scraper();
+        scraper.format(format, escaping);
+        let _inside = fork::enter();
+        let _alone = WithoutSignals::new();
+        scraper.begin(|_| true);
+        Self { scraper, piece: Vec::new(), more: true }
+    }
+
+    fn next(&mut self) -> &[u8] {
+        self.piece.clear();
+        while self.more && self.piece.is_empty() {
+            self.more = self.scraper.write_some(&mut self.piece, PIECE);
+        }
+        &self.piece
+    }
+}

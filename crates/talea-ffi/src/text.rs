@@ -1,0 +1,117 @@
+//! Texts and label values, as C has them.
+
+use std::ffi::{CStr, c_char};
+
+use crate::boundary;
+use crate::status::Status;
+
+/// A text: so many bytes, UTF-8, with or without a zero at their end. Null with the length 0 is
+/// the empty text.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Text {
+    /// Where it begins.
+    pub data: *const c_char,
+    /// How many bytes it has.
+    pub len: usize,
+}
+
+impl Text {
+    pub(crate) fn of(text: &str) -> Self {
+        Self { data: text.as_ptr().cast(), len: text.len() }
+    }
+
+    /// The text, where it is one.
+    ///
+    /// # Safety
+    ///
+    /// `data` points to `len` bytes that stay as they are for `'a`, or is null.
+    #[inline]
+    pub(crate) unsafe fn as_str<'a>(self) -> Result<&'a str, Status> {
+        // SAFETY: as the caller promises.
+        let bytes = unsafe { boundary::slice(self.data.cast::<u8>(), self.len)? };
+        // Most are, and short: then this is some words to look at, where the whole check is a
+        // call and a byte after the other.
+        if bytes.is_ascii() {
+            // SAFETY: what is ASCII is UTF-8.
+            return Ok(unsafe { std::str::from_utf8_unchecked(bytes) });
+        }
+        std::str::from_utf8(bytes).map_err(|_| Status::NotUtf8)
+    }
+}
+
+/// The text before the first zero; empty for null. It is not copied.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_text_of(zero_terminated: *const c_char) -> Text {
+    if zero_terminated.is_null() {
+        return Text { data: std::ptr::null(), len: 0 };
+    }
+    // SAFETY: the caller's text ends with a zero.
+    let len = unsafe { CStr::from_ptr(zero_terminated) }.count_bytes();
+    Text { data: zero_terminated, len }
+}
+
+/// A label value that was looked at and is UTF-8: `values` makes them, and nobody else. So a
+/// list of values is used where the caller has it, however long it is.
+#[repr(transparent)]
+pub(crate) struct Value(Text);
+
+impl AsRef<str> for Value {
+    #[inline]
+    fn as_ref(&self) -> &str {
+        let Text { data, len } = self.0;
+        if len == 0 {
+            return "";
+        }
+        // SAFETY: `values` found so many bytes of UTF-8 there, and the caller leaves them
+        // alone until its call returns.
+        unsafe { std::str::from_utf8_unchecked(std::slice::from_raw_parts(data.cast(), len)) }
+    }
+}
+
+/// The label values of a call.
+///
+/// # Safety
+///
+/// `values` points to `count` texts, each of so many bytes as it says; all of that stays as it
+/// is for `'a`, which ends before the call returns.
+#[inline]
+pub(crate) unsafe fn values<'a>(values: *const Text, count: usize) -> Result<&'a [Value], Status> {
+    // SAFETY: as the caller promises; a value has the layout of its text.
+    let values: &[Value] = unsafe { boundary::slice(values.cast(), count)? };
+    for Value(text) in values {
+        // SAFETY: as the caller promises.
+        unsafe { text.as_str()? };
+    }
+    Ok(values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn label_values_are_those_that_were_given_or_none() {
+        let long = "x".repeat(1000);
+        for texts in [vec![], vec![""], vec!["a", "ü\0b", &long, "💡"]] {
+            let given: Vec<Text> = texts.iter().copied().map(Text::of).collect();
+            // SAFETY: the texts outlive what is made of them.
+            let found = unsafe { values(given.as_ptr(), given.len()) }.unwrap();
+            assert!(found.iter().map(Value::as_ref).eq(texts));
+        }
+        let refused = |text, count| {
+            let given = [Text::of("fine"), text];
+            // SAFETY: as above; lengths that cannot be are refused before anything is read.
+            unsafe { values(given.as_ptr(), count) }.map(<[Value]>::len).err()
+        };
+        let null = |len| Text { data: std::ptr::null(), len };
+        assert_eq!(refused(null(0), 2), None);
+        assert_eq!(refused(null(1), 2), Some(Status::Null));
+        let cut = Text { len: 1, ..Text::of("ü") };
+        assert_eq!(refused(cut, 2), Some(Status::NotUtf8));
+        assert_eq!(refused(cut, 1), None);
+        let endless = Text { len: usize::MAX, ..Text::of("x") };
+        assert_eq!(refused(endless, 2), Some(Status::WrongLength));
+        assert_eq!(refused(cut, usize::MAX / 2), Some(Status::WrongLength));
+    }
+}
