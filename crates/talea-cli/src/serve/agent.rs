@@ -1,11 +1,12 @@
 //! The agent: all regions that there are, and what is wrong with the others.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use talea::outside::Reader;
-use talea::{Config, Error, Page, Registry, Scrapable, Snapshot};
+use talea::{Config, Error, OpenError, Page, Registry, Scrapable, Snapshot};
 
 use super::meters::{Meters, Named};
 use super::region::Region;
@@ -87,11 +88,7 @@ impl Agent {
     pub fn missing(&self) -> Vec<String> {
         self.refresh();
         let state = self.0.state();
-        let named = |source: &Source| match source {
-            Source::File(path) => self.0.sources.files.contains(path),
-            Source::Process(_) => true,
-        };
-        let regions = state.regions.iter().filter(|(_, slot)| named(&slot.source));
+        let regions = state.regions.iter().filter(|(_, slot)| self.0.is_named(&slot.source));
         let regions = regions.filter_map(|(name, slot)| {
             let reason = slot.found.as_ref().err()?;
             Some(printable(&format!("{name}: {reason}")))
@@ -192,28 +189,47 @@ impl Inner {
     /// Opens a region that is new, or is another than before.
     fn look_at(&self, state: &mut State, name: &str, source: Source) {
         let before = state.regions.get(name).filter(|slot| slot.source == source);
-        let errors = self.meters.region_errors.with(Named { region: name });
-        let is_up = match before.map(|slot| &slot.found) {
-            Some(Ok(region)) if region.is_current() => true,
-            before => {
-                let known = before.and_then(|found| found.as_ref().err());
-                let found = Region::open(&source, &self.owners);
-                let found = found.map(Arc::new).map_err(|error| error.to_string());
-                match &found {
-                    Ok(_) => log(&format!("{name}: {source} is served")),
-                    Err(reason) => {
-                        errors.inc();
-                        if known != Some(reason) {
-                            log(&format!("{name}: {reason}"));
-                        }
-                    }
-                }
-                let is_up = found.is_ok();
-                state.regions.insert(name.to_owned(), Slot { source, found });
-                is_up
+        let known = before.map(|slot| slot.found.as_ref());
+        if let Some(Ok(region)) = known {
+            if region.is_current() {
+                self.note_up(name, true);
+                return;
             }
-        };
+        }
+        let found = Region::open(&source, &self.owners);
+        if found.as_ref().is_err_and(|error| is_missing(error) && !self.is_named(&source)) {
+            // It went since its directory was listed.
+            if state.regions.contains_key(name) {
+                self.forget(state, name);
+            }
+            return;
+        }
+        let found = found.map(Arc::new).map_err(|error| error.to_string());
+        match &found {
+            Ok(_) => log(&format!("{name}: {source} is served")),
+            Err(reason) => {
+                self.meters.region_errors.with(Named { region: name }).inc();
+                if !matches!(known, Some(Err(told)) if told == reason) {
+                    log(&format!("{name}: {reason}"));
+                }
+            }
+        }
+        self.note_up(name, found.is_ok());
+        state.regions.insert(name.to_owned(), Slot { source, found });
+    }
+
+    fn note_up(&self, name: &str, is_up: bool) {
         self.meters.region_up.with(Named { region: name }).set(is_up.into());
+        // So that it is there before the first error.
+        self.meters.region_errors.with(Named { region: name }).add(0);
+    }
+
+    /// Whether the user named it, so that it should be there.
+    fn is_named(&self, source: &Source) -> bool {
+        match source {
+            Source::File(path) => self.sources.files.contains(path),
+            Source::Process(_) => true,
+        }
     }
 
     /// Notes that a region could not be read; it is opened anew the next time.
@@ -239,6 +255,12 @@ fn processes_are_there(sources: &Sources) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether there is no such file.
+fn is_missing(error: &Error) -> bool {
+    let Error::Open(OpenError::System { source, .. }) = error else { return false };
+    source.kind() == ErrorKind::NotFound
 }
 
 /// A line on standard error.
