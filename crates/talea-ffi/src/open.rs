@@ -9,7 +9,7 @@ use talea::{Config, Error};
 use crate::boundary::{self, guarded, place, required, told};
 use crate::definition::Definition;
 use crate::family::Family;
-use crate::fork;
+use crate::fork::{self, WithoutSignals};
 use crate::pin;
 use crate::status::{Failure, Status};
 use crate::text::Text;
@@ -93,6 +93,8 @@ pub unsafe extern "C" fn talea_open_from_environment(
     // SAFETY: the header asks for as much.
     unsafe {
         told(message, message_len, || {
+            // It has a thread that keeps values fresh.
+            let _alone = WithoutSignals::new();
             place(registry)?.write(open(talea::Registry::from_env)?);
             Ok(())
         })

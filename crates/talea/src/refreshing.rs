@@ -2,7 +2,7 @@
 //! outside the process.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::thread;
 use std::time::Duration;
 
@@ -10,22 +10,23 @@ use talea_region::Region;
 
 use crate::registry::Registry;
 
-/// What is called to read them.
+/// What is called to read them. A child that is forked while a thread looks at them can look
+/// too: it finds them as if somebody else were reading for ever.
 #[derive(Default)]
-pub(crate) struct Refreshers(Mutex<Vec<Arc<Refresh>>>);
+pub(crate) struct Refreshers(RwLock<Vec<Arc<Refresh>>>);
 
 type Refresh = dyn Fn() + Send + Sync;
 
 impl Refreshers {
     pub(crate) fn add(&self, refresh: impl Fn() + Send + Sync + 'static) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::new(refresh));
+        self.0.write().unwrap_or_else(PoisonError::into_inner).push(Arc::new(refresh));
     }
 
     pub(crate) fn refresh(&self) {
         // A refresher may register another.
         let mut n = 0;
         loop {
-            let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
             let Some(next) = all.get(n).cloned() else { return };
             drop(all);
             next();
