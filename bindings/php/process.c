@@ -1,0 +1,173 @@
+/* What stays while the process lives: regions by their path, families by their definition.
+ *
+ * A request finds what an earlier one opened and registered. Threads share it; a lock keeps them
+ * apart, and nothing that PHP might jump out of is called while it is held. */
+#include "php_talea.h"
+#include "zend_smart_str.h"
+
+#include <time.h>
+
+static HashTable registries;
+
+#ifdef ZTS
+static MUTEX_T lock;
+# define LOCK() tsrm_mutex_lock(lock)
+# define UNLOCK() tsrm_mutex_unlock(lock)
+#else
+# define LOCK()
+# define UNLOCK()
+#endif
+
+enum { MESSAGE = 1024 };
+
+static void registry_forget(zval *found);
+static void family_forget(zval *found);
+static process_family *family_remember(const talea_family_options *options);
+static zend_string *key_of(const talea_family_options *options);
+
+/* Seconds of a clock that only goes on. */
+static uint64_t now(void) {
+    struct timespec time = { 0 };
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec;
+}
+
+void process_begin(void) {
+    zend_hash_init(&registries, 4, NULL, registry_forget, 1);
+#ifdef ZTS
+    lock = tsrm_mutex_alloc();
+#endif
+}
+
+void process_end(void) {
+    zend_hash_destroy(&registries);
+#ifdef ZTS
+    tsrm_mutex_free(lock);
+#endif
+}
+
+process_registry *process_open(zend_string *path) {
+    const char *configured = TALEA_G(region) ? TALEA_G(region) : "";
+    const char *wanted = path ? ZSTR_VAL(path) : configured;
+    size_t wanted_len = strlen(wanted);
+    char message[MESSAGE] = "";
+    process_registry *opened = NULL;
+    LOCK();
+    zval *found = zend_hash_str_find(&registries, wanted, wanted_len);
+    if (found) {
+        opened = Z_PTR_P(found);
+    } else {
+        talea_open_options options = { .size = sizeof options, .path = { wanted, wanted_len } };
+        const talea_registry *registry = NULL;
+        talea_status status = wanted_len > 0
+            ? talea_open(&options, &registry, message, sizeof message)
+            : talea_open_from_environment(&registry, message, sizeof message);
+        if (status == TALEA_STATUS_OK) {
+            opened = pemalloc(sizeof *opened, 1);
+            opened->registry = registry;
+            zend_hash_init(&opened->families, 16, NULL, family_forget, 1);
+            zend_hash_str_add_new_ptr(&registries, wanted, wanted_len, opened);
+        }
+    }
+    UNLOCK();
+    if (!opened) {
+        failure_throw("%s", message);
+    }
+    return opened;
+}
+
+process_family *process_register(process_registry *registry, const talea_family_options *options) {
+    char message[MESSAGE] = "";
+    zend_string *key = key_of(options);
+    LOCK();
+    process_family *remembered = zend_hash_find_ptr(&registry->families, key);
+    if (!remembered || remembered->asked_at != now()) {
+        const talea_family *family = NULL;
+        talea_status status =
+            talea_register(registry->registry, options, &family, message, sizeof message);
+        /* That there is no room must not end a request. The status does not tell it from others. */
+        bool full = status == TALEA_STATUS_CANNOT_REGISTER && strstr(message, "the region is full");
+        if (status != TALEA_STATUS_OK && !full) {
+            remembered = NULL;
+        } else {
+            if (!remembered) {
+                remembered = family_remember(options);
+                zend_string *kept = zend_string_init(ZSTR_VAL(key), ZSTR_LEN(key), 1);
+                zend_hash_add_new_ptr(&registry->families, kept, remembered);
+                zend_string_release(kept);
+            }
+            if (family) {
+                remembered->family = family;
+            }
+            remembered->asked_at = now();
+        }
+    }
+    UNLOCK();
+    zend_string_release(key);
+    if (!remembered) {
+        failure_throw("%s", message);
+    }
+    return remembered;
+}
+
+void process_ask_again(process_registry *registry) {
+    process_family *family;
+    LOCK();
+    ZEND_HASH_FOREACH_PTR(&registry->families, family) {
+        family->asked_at = 0;
+    } ZEND_HASH_FOREACH_END();
+    UNLOCK();
+}
+
+static process_family *family_remember(const talea_family_options *options) {
+    process_family *family = pecalloc(1, sizeof *family, 1);
+    family->kind = options->kind;
+    family->name = zend_string_init(options->name.data, options->name.len, 1);
+    family->label_count = options->label_count;
+    family->label_names = safe_pemalloc(options->label_count, sizeof(zend_string *), 1, 1);
+    for (size_t i = 0; i < options->label_count; i++) {
+        const talea_text *name = &options->label_names[i];
+        family->label_names[i] = zend_string_init(name->data, name->len, 1);
+    }
+    return family;
+}
+
+/* Definitions that differ have keys that differ. */
+static zend_string *key_of(const talea_family_options *options) {
+    smart_str key = { 0 };
+    talea_family_options numbers = *options;
+    numbers.name = numbers.help = (talea_text) { NULL, options->name.len };
+    numbers.help.len = options->help.len;
+    numbers.label_names = NULL;
+    numbers.buckets = numbers.quantiles = NULL;
+    smart_str_appendl(&key, (const char *) &numbers, sizeof numbers);
+    smart_str_appendl(&key, options->name.data, options->name.len);
+    smart_str_appendl(&key, options->help.data, options->help.len);
+    for (size_t i = 0; i < options->label_count; i++) {
+        const talea_text *name = &options->label_names[i];
+        smart_str_appendl(&key, (const char *) &name->len, sizeof name->len);
+        smart_str_appendl(&key, name->data, name->len);
+    }
+    size_t size = sizeof(double);
+    smart_str_appendl(&key, (const char *) options->buckets, options->bucket_count * size);
+    smart_str_appendl(&key, (const char *) options->quantiles, options->quantile_count * size);
+    smart_str_0(&key);
+    return key.s;
+}
+
+/* The library keeps its own part. */
+static void registry_forget(zval *found) {
+    process_registry *registry = Z_PTR_P(found);
+    zend_hash_destroy(&registry->families);
+    pefree(registry, 1);
+}
+
+static void family_forget(zval *found) {
+    process_family *family = Z_PTR_P(found);
+    for (uint32_t i = 0; i < family->label_count; i++) {
+        zend_string_release(family->label_names[i]);
+    }
+    pefree(family->label_names, 1);
+    zend_string_release(family->name);
+    pefree(family, 1);
+}
