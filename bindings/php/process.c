@@ -7,6 +7,7 @@
 
 #include <time.h>
 
+static bool begun;
 static HashTable registries;
 
 #ifdef ZTS
@@ -20,8 +21,6 @@ static MUTEX_T lock;
 
 enum { MESSAGE = 1024 };
 
-static void registry_forget(zval *found);
-static void family_forget(zval *found);
 static process_family *family_remember(const talea_family_options *options);
 static zend_string *key_of(const talea_family_options *options);
 
@@ -33,13 +32,23 @@ static uint64_t now(void) {
 }
 
 void process_begin(void) {
-    zend_hash_init(&registries, 4, NULL, registry_forget, 1);
+    /* A host that ends its modules and begins them again finds what was opened before. */
+    if (begun) {
+        return;
+    }
+    begun = true;
+    zend_hash_init(&registries, 4, NULL, NULL, 1);
 #ifdef ZTS
     lock = tsrm_mutex_alloc();
 #endif
 }
 
 void process_end(void) {
+    /* The library keeps us loaded, and its part can be neither closed nor opened again. */
+    if (zend_hash_num_elements(&registries) > 0) {
+        return;
+    }
+    begun = false;
     zend_hash_destroy(&registries);
 #ifdef ZTS
     tsrm_mutex_free(lock);
@@ -65,7 +74,7 @@ process_registry *process_open(zend_string *path) {
         if (status == TALEA_STATUS_OK) {
             opened = pemalloc(sizeof *opened, 1);
             opened->registry = registry;
-            zend_hash_init(&opened->families, 16, NULL, family_forget, 1);
+            zend_hash_init(&opened->families, 16, NULL, NULL, 1);
             zend_hash_str_add_new_ptr(&registries, wanted, wanted_len, opened);
         }
     }
@@ -153,21 +162,4 @@ static zend_string *key_of(const talea_family_options *options) {
     smart_str_appendl(&key, (const char *) options->quantiles, options->quantile_count * size);
     smart_str_0(&key);
     return key.s;
-}
-
-/* The library keeps its own part. */
-static void registry_forget(zval *found) {
-    process_registry *registry = Z_PTR_P(found);
-    zend_hash_destroy(&registry->families);
-    pefree(registry, 1);
-}
-
-static void family_forget(zval *found) {
-    process_family *family = Z_PTR_P(found);
-    for (uint32_t i = 0; i < family->label_count; i++) {
-        zend_string_release(family->label_names[i]);
-    }
-    pefree(family->label_names, 1);
-    zend_string_release(family->name);
-    pefree(family, 1);
 }
