@@ -12,7 +12,15 @@ typedef struct {
 static zend_class_entry *counter_class, *gauge_class, *histogram_class, *summary_class;
 static zend_object_handlers metric_handlers;
 
-typedef talea_status (*told)(const talea_family *, const talea_text *, size_t, double);
+/* What a family and a series are told by the same call. */
+typedef struct {
+    talea_status (*family)(const talea_family *, const talea_text *, size_t, double);
+    talea_status (*series)(const talea_series *, double);
+} told;
+
+static const told ADD = { talea_add_double, talea_series_add_double };
+static const told SET = { talea_set, talea_series_set };
+static const told OBSERVE = { talea_observe, talea_series_observe };
 
 static void tell(zval *this, told told, double value, HashTable *given);
 static void fail(talea_status status, const process_family *family, const label_values *labels,
@@ -28,7 +36,7 @@ static void tell_one(INTERNAL_FUNCTION_PARAMETERS, double value) {
         Z_PARAM_OPTIONAL
         Z_PARAM_ARRAY_HT(labels)
     ZEND_PARSE_PARAMETERS_END();
-    tell(ZEND_THIS, talea_add_double, value, labels);
+    tell(ZEND_THIS, ADD, value, labels);
 }
 
 static void tell_number(INTERNAL_FUNCTION_PARAMETERS, told told, double sign) {
@@ -48,11 +56,11 @@ ZEND_METHOD(Talea_Counter, inc) {
 
 /* A counter is told integers and floats; as what it holds both are the same. */
 ZEND_METHOD(Talea_Counter, incBy) {
-    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, talea_add_double, 1);
+    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, ADD, 1);
 }
 
 ZEND_METHOD(Talea_Gauge, set) {
-    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, talea_set, 1);
+    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, SET, 1);
 }
 
 ZEND_METHOD(Talea_Gauge, inc) {
@@ -60,7 +68,7 @@ ZEND_METHOD(Talea_Gauge, inc) {
 }
 
 ZEND_METHOD(Talea_Gauge, incBy) {
-    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, talea_add_double, 1);
+    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, ADD, 1);
 }
 
 ZEND_METHOD(Talea_Gauge, dec) {
@@ -68,15 +76,15 @@ ZEND_METHOD(Talea_Gauge, dec) {
 }
 
 ZEND_METHOD(Talea_Gauge, decBy) {
-    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, talea_add_double, -1);
+    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, ADD, -1);
 }
 
 ZEND_METHOD(Talea_Histogram, observe) {
-    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, talea_observe, 1);
+    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, OBSERVE, 1);
 }
 
 ZEND_METHOD(Talea_Summary, observe) {
-    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, talea_observe, 1);
+    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, OBSERVE, 1);
 }
 
 /* Registries make them. */
@@ -92,7 +100,9 @@ static void tell(zval *this, told told, double value, HashTable *given) {
         return;
     }
     if (EXPECTED(family->family)) {
-        talea_status status = told(family->family, labels.values, labels.count, value);
+        talea_status status = family->series
+            ? told.series(family->series, value)
+            : told.family(family->family, labels.values, labels.count, value);
         if (UNEXPECTED(status != TALEA_STATUS_OK)) {
             fail(status, family, &labels, value);
         }

@@ -35,6 +35,8 @@ typedef struct {
 typedef struct {
     /* Null where the region had no room for it: what it is told goes nowhere. */
     const talea_family *family;
+    /* Its only series, where it has no labels: telling that needs no look-up. */
+    const talea_series *series;
     talea_kind kind;
     zend_string *name;
     uint32_t label_count;

@@ -107,6 +107,9 @@ process_family *process_register(process_registry *registry, const talea_family_
             }
             if (family) {
                 remembered->family = family;
+                if (remembered->label_count == 0) {
+                    talea_series_keep(family, NULL, 0, &remembered->series);
+                }
             }
             remembered->asked_at = now();
         }
