@@ -8,9 +8,9 @@ bool labels_take(label_values *labels, const process_family *family, HashTable *
     labels->count = 0;
     labels->values = labels->values_in_place;
     labels->made = labels->made_in_place;
-    if (UNEXPECTED(count != family->label_count)) {
-        failure_throw("%s has %u labels, and %u label values were given", ZSTR_VAL(family->name),
-            family->label_count, count);
+    if (UNEXPECTED(count != family->options.label_count)) {
+        failure_throw("%s has %zu labels, and %u label values were given", family->options.name.data,
+            family->options.label_count, count);
         return false;
     }
     if (count == 0) {
@@ -29,8 +29,8 @@ bool labels_take(label_values *labels, const process_family *family, HashTable *
         if (UNEXPECTED(string == NULL)) {
             if (!EG(exception)) {
                 failure_throw("the label %s of %s is of the type %s; expected a string, a number, "
-                    "a boolean or null", ZSTR_VAL(family->label_names[labels->count]),
-                    ZSTR_VAL(family->name), zend_zval_type_name(value));
+                    "a boolean or null", family->options.label_names[labels->count].data,
+                    family->options.name.data, zend_zval_type_name(value));
             }
             labels_free(labels);
             return false;
@@ -45,7 +45,7 @@ bool labels_take(label_values *labels, const process_family *family, HashTable *
     /* An object's own code may have shortened the array. */
     if (UNEXPECTED(labels->count != count)) {
         labels_free(labels);
-        failure_throw("the label values of %s changed meanwhile", ZSTR_VAL(family->name));
+        failure_throw("the label values of %s changed meanwhile", family->options.name.data);
         return false;
     }
     return true;

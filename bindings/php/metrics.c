@@ -87,6 +87,39 @@ ZEND_METHOD(Talea_Summary, observe) {
     tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, OBSERVE, 1);
 }
 
+static void answer_removed(INTERNAL_FUNCTION_PARAMETERS) {
+    HashTable *given = NULL;
+    ZEND_PARSE_PARAMETERS_START(0, 1)
+        Z_PARAM_OPTIONAL
+        Z_PARAM_ARRAY_HT(given)
+    ZEND_PARSE_PARAMETERS_END();
+    const process_family *family = metric_of(Z_OBJ_P(ZEND_THIS))->family;
+    label_values labels;
+    if (!labels_take(&labels, family, given)) {
+        return;
+    }
+    bool removed = false;
+    if (family->family) {
+        talea_status status =
+            talea_remove(family->family, labels.values, labels.count, &removed);
+        if (status != TALEA_STATUS_OK) {
+            fail(status, family, &labels, 0);
+        }
+    }
+    labels_free(&labels);
+    RETVAL_BOOL(removed);
+}
+
+#define REMOVE_OF(Kind) \
+    ZEND_METHOD(Talea_##Kind, remove) { \
+        answer_removed(INTERNAL_FUNCTION_PARAM_PASSTHRU); \
+    }
+
+REMOVE_OF(Counter)
+REMOVE_OF(Gauge)
+REMOVE_OF(Histogram)
+REMOVE_OF(Summary)
+
 /* Registries make them. */
 ZEND_METHOD(Talea_Counter, __construct) {}
 ZEND_METHOD(Talea_Gauge, __construct) {}
@@ -122,14 +155,14 @@ static bool is_utf8(const zend_string *string) {
 
 static void fail(talea_status status, const process_family *family, const label_values *labels,
     double value) {
-    const char *name = ZSTR_VAL(family->name);
+    const char *name = family->options.name.data;
     if (status == TALEA_STATUS_NOT_UTF8) {
         uint32_t at = 0;
         while (at + 1 < labels->count && is_utf8(labels->made[at])) {
             at++;
         }
-        failure_throw("the label %s of %s is not UTF-8", ZSTR_VAL(family->label_names[at]), name);
-    } else if (status == TALEA_STATUS_WRONG_VALUE && family->kind == TALEA_KIND_FLOAT_COUNTER) {
+        failure_throw("the label %s of %s is not UTF-8", family->options.label_names[at].data, name);
+    } else if (status == TALEA_STATUS_WRONG_VALUE && family->options.kind == TALEA_KIND_FLOAT_COUNTER) {
         failure_throw("%s is a counter, which only goes up by finite numbers; %g was given", name,
             value);
     } else {
@@ -147,7 +180,7 @@ static zend_object *metric_create(zend_class_entry *class) {
 
 zend_object *metric_new(process_family *family) {
     zend_class_entry *class;
-    switch (family->kind) {
+    switch (family->options.kind) {
         case TALEA_KIND_FLOAT_COUNTER:
             class = counter_class;
             break;
@@ -163,6 +196,10 @@ zend_object *metric_new(process_family *family) {
     zend_object *object = metric_create(class);
     metric_of(object)->family = family;
     return object;
+}
+
+process_family *metric_family(zval *metric) {
+    return metric_of(Z_OBJ_P(metric))->family;
 }
 
 static zend_class_entry *metric_class(const char *name, const zend_function_entry *methods) {

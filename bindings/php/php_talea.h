@@ -37,10 +37,8 @@ typedef struct {
     const talea_family *family;
     /* Its only series, where it has no labels: telling that needs no look-up. */
     const talea_series *series;
-    talea_kind kind;
-    zend_string *name;
-    uint32_t label_count;
-    zend_string **label_names;
+    /* What it was registered with. Its texts end with a zero. */
+    talea_family_options options;
     /* The second when the library was asked for it; 0: it must be asked again. */
     uint64_t asked_at;
 } process_family;
@@ -54,8 +52,11 @@ process_registry *process_open(zend_string *path);
 
 /* Registers, or finds what is registered alike. Null after an exception.
  *
- * The library is asked again in each second: another process may have ended the family. */
+ * The library is asked in each second again: another process may have ended the family. */
 process_family *process_register(process_registry *registry, const talea_family_options *options);
+
+/* The same of one that was found before. */
+void process_stay(process_registry *registry, process_family *family);
 
 /* Has the library be asked for all families again: they were ended here. */
 void process_ask_again(process_registry *registry);
@@ -81,6 +82,7 @@ void labels_free(label_values *labels);
 
 void metrics_begin(void);
 zend_object *metric_new(process_family *family);
+process_family *metric_family(zval *metric);
 
 /* registry.c: the class Registry. */
 

@@ -21,13 +21,18 @@ static MUTEX_T lock;
 
 enum { MESSAGE = 1024 };
 
-static process_family *family_remember(const talea_family_options *options);
+static bool family_register(const process_registry *registry, process_family *family,
+    char message[MESSAGE]);
+static void family_stay(const process_registry *registry, process_family *family);
+static process_family *family_remember(const process_family *asked);
+static talea_text text_remember(talea_text text);
+static const double *doubles_remember(const double *doubles, size_t count);
 static zend_string *key_of(const talea_family_options *options);
 
-/* Seconds of a clock that only goes on. */
+/* Seconds of a clock that only goes on; the one that costs least. */
 static uint64_t now(void) {
     struct timespec time = { 0 };
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
     return time.tv_sec;
 }
 
@@ -87,39 +92,34 @@ process_registry *process_open(zend_string *path) {
 
 process_family *process_register(process_registry *registry, const talea_family_options *options) {
     char message[MESSAGE] = "";
+    bool is_registered = true;
     zend_string *key = key_of(options);
     LOCK();
     process_family *remembered = zend_hash_find_ptr(&registry->families, key);
-    if (!remembered || remembered->asked_at != now()) {
-        const talea_family *family = NULL;
-        talea_status status =
-            talea_register(registry->registry, options, &family, message, sizeof message);
-        /* That there is no room must not end a request. The status does not tell it from others. */
-        bool full = status == TALEA_STATUS_CANNOT_REGISTER && strstr(message, "the region is full");
-        if (status != TALEA_STATUS_OK && !full) {
-            remembered = NULL;
-        } else {
-            if (!remembered) {
-                remembered = family_remember(options);
-                zend_string *kept = zend_string_init(ZSTR_VAL(key), ZSTR_LEN(key), 1);
-                zend_hash_add_new_ptr(&registry->families, kept, remembered);
-                zend_string_release(kept);
-            }
-            if (family) {
-                remembered->family = family;
-                if (remembered->label_count == 0) {
-                    talea_series_keep(family, NULL, 0, &remembered->series);
-                }
-            }
-            remembered->asked_at = now();
+    if (remembered) {
+        family_stay(registry, remembered);
+    } else {
+        process_family asked = { .options = *options };
+        is_registered = family_register(registry, &asked, message);
+        if (is_registered) {
+            zend_string *kept = zend_string_init(ZSTR_VAL(key), ZSTR_LEN(key), 1);
+            remembered = family_remember(&asked);
+            zend_hash_add_new_ptr(&registry->families, kept, remembered);
+            zend_string_release(kept);
         }
     }
     UNLOCK();
     zend_string_release(key);
-    if (!remembered) {
+    if (!is_registered) {
         failure_throw("%s", message);
     }
     return remembered;
+}
+
+void process_stay(process_registry *registry, process_family *family) {
+    LOCK();
+    family_stay(registry, family);
+    UNLOCK();
 }
 
 void process_ask_again(process_registry *registry) {
@@ -131,17 +131,61 @@ void process_ask_again(process_registry *registry) {
     UNLOCK();
 }
 
-static process_family *family_remember(const talea_family_options *options) {
-    process_family *family = pecalloc(1, sizeof *family, 1);
-    family->kind = options->kind;
-    family->name = zend_string_init(options->name.data, options->name.len, 1);
-    family->label_count = options->label_count;
-    family->label_names = safe_pemalloc(options->label_count, sizeof(zend_string *), 1, 1);
-    for (size_t i = 0; i < options->label_count; i++) {
-        const talea_text *name = &options->label_names[i];
-        family->label_names[i] = zend_string_init(name->data, name->len, 1);
+/* Registers it again where that was not done in this second. Where its name has another definition
+ * by now, it goes on as it is: it was right when it was registered. */
+static void family_stay(const process_registry *registry, process_family *family) {
+    if (family->asked_at != now()) {
+        char message[MESSAGE] = "";
+        family_register(registry, family, message);
+        family->asked_at = now();
     }
+}
+
+/* False where the library refuses it, with its words. */
+static bool family_register(const process_registry *registry, process_family *family,
+    char message[MESSAGE]) {
+    const talea_family *registered = NULL;
+    talea_status status =
+        talea_register(registry->registry, &family->options, &registered, message, MESSAGE);
+    if (status == TALEA_STATUS_OK) {
+        family->family = registered;
+        if (family->options.label_count == 0) {
+            talea_series_keep(registered, NULL, 0, &family->series);
+        }
+    }
+    family->asked_at = now();
+    /* That there is no room must not end a request. The status does not tell it from others. */
+    return status == TALEA_STATUS_OK
+        || (status == TALEA_STATUS_CANNOT_REGISTER && strstr(message, "the region is full"));
+}
+
+static process_family *family_remember(const process_family *asked) {
+    process_family *family = pemalloc(sizeof *family, 1);
+    *family = *asked;
+    talea_family_options *options = &family->options;
+    options->name = text_remember(options->name);
+    options->help = text_remember(options->help);
+    talea_text *names = safe_pemalloc(options->label_count, sizeof *names, 1, 1);
+    for (size_t i = 0; i < options->label_count; i++) {
+        names[i] = text_remember(options->label_names[i]);
+    }
+    options->label_names = names;
+    options->buckets = doubles_remember(options->buckets, options->bucket_count);
+    options->quantiles = doubles_remember(options->quantiles, options->quantile_count);
     return family;
+}
+
+/* With a zero at its end. */
+static talea_text text_remember(talea_text text) {
+    return (talea_text) { zend_strndup(text.data, text.len), text.len };
+}
+
+static const double *doubles_remember(const double *doubles, size_t count) {
+    if (count == 0) {
+        return NULL;
+    }
+    double *copy = safe_pemalloc(count, sizeof *copy, 0, 1);
+    return memcpy(copy, doubles, count * sizeof *copy);
 }
 
 /* Definitions that differ have keys that differ. */

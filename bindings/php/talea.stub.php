@@ -140,6 +140,15 @@ final class Counter
     {
     }
 
+    /**
+     * Removes the series of these label values, in all processes. Tells whether there was one.
+     *
+     * @param array<string|int|float|bool|null|\Stringable> $labels
+     */
+    public function remove(array $labels = []): bool
+    {
+    }
+
     /** @param array<string|int|float|bool|null|\Stringable> $labels the values, in the order of the names */
     public function inc(array $labels = []): void
     {
@@ -155,6 +164,15 @@ final class Counter
 final class Gauge
 {
     private function __construct()
+    {
+    }
+
+    /**
+     * Removes the series of these label values, in all processes. Tells whether there was one.
+     *
+     * @param array<string|int|float|bool|null|\Stringable> $labels
+     */
+    public function remove(array $labels = []): bool
     {
     }
 
@@ -191,6 +209,15 @@ final class Histogram
     {
     }
 
+    /**
+     * Removes the series of these label values, in all processes. Tells whether there was one.
+     *
+     * @param array<string|int|float|bool|null|\Stringable> $labels
+     */
+    public function remove(array $labels = []): bool
+    {
+    }
+
     /** @param array<string|int|float|bool|null|\Stringable> $labels the values, in the order of the names */
     public function observe(float $value, array $labels = []): void
     {
@@ -201,6 +228,15 @@ final class Histogram
 final class Summary
 {
     private function __construct()
+    {
+    }
+
+    /**
+     * Removes the series of these label values, in all processes. Tells whether there was one.
+     *
+     * @param array<string|int|float|bool|null|\Stringable> $labels
+     */
+    public function remove(array $labels = []): bool
     {
     }
 

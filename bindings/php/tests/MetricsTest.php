@@ -217,6 +217,19 @@ final class MetricsTest extends RegionTestCase
         $counter->inc([...range(1, 19), []]);
     }
 
+    public function testASeriesThatIsRemovedIsGoneAndCountsFromNothing(): void
+    {
+        $registry = $this->registry();
+        $gauge = $registry->registerGauge('', 'queue_length', 'Waiting.', ['queue']);
+        $gauge->set(5, ['a']);
+        $gauge->set(7, ['b']);
+        self::assertTrue($gauge->remove(['a']));
+        self::assertFalse($gauge->remove(['a']));
+        self::assertCount(1, $registry->families()[0]['series']);
+        $gauge->inc(['a']);
+        self::assertHasLine('queue_length{queue="a"} 1', $registry->render());
+    }
+
     public function testMetricsAreMadeByRegistriesAlone(): void
     {
         $counter = $this->registry()->registerCounter('', 'calls', 'Calls.');

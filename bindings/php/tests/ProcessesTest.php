@@ -51,6 +51,24 @@ final class ProcessesTest extends RegionTestCase
         }
     }
 
+    public function testAFamilyThatAnotherProcessEndedIsThereAgainWithinASecond(): void
+    {
+        $registry = $this->registry();
+        $kinds = ['labels' => ['a'], 'none' => []];
+        $count = function () use ($registry, $kinds): void {
+            foreach ($kinds as $name => $labels) {
+                $registry->getOrRegisterCounter('', $name, 'Calls.', $labels)->inc($labels);
+            }
+        };
+        $count();
+        self::inProcesses(1, fn () => self::assertSame(2, $registry->unregister()));
+        self::assertSame('', $registry->render());
+        sleep(1);
+        $count();
+        self::assertHasLine('labels_total{a="a"} 1', $registry->render());
+        self::assertHasLine('none_total 1', $registry->render());
+    }
+
     public function testNewSeriesBeyondTheLimitAreCountedTogetherAndThrowNothing(): void
     {
         $code = '$r = new Talea\Registry(); $c = $r->registerCounter("", "calls", "Calls.", ["id"]);'
