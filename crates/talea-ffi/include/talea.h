@@ -28,7 +28,7 @@
 // The metric and its labels may have any names without quotes, backslashes and line ends.
 #define TALEA_FAMILY_UTF8_NAMES 1
 
-// `schema` of FamilyOptions counts.
+// `schema` of talea_family_options counts.
 #define TALEA_FAMILY_SCHEMA 2
 
 // Each CPU has a copy of each value: for counters and histograms of few, hot series. Those
@@ -38,10 +38,10 @@
 // Series never go because nobody uses them.
 #define TALEA_FAMILY_LASTING 8
 
-// `quantiles` of FamilyOptions counts also where there are none.
+// `quantiles` of talea_family_options counts also where there are none.
 #define TALEA_FAMILY_QUANTILES 16
 
-// The group of OpenOptions may read a new file.
+// The `group` of talea_open_options may read a new file.
 #define TALEA_OPEN_READ_BY_GROUP 1
 
 // What a call answers. More may come: take what you do not know for an error.
@@ -306,7 +306,7 @@ typedef struct talea_open_options {
 } talea_open_options;
 
 // How much of a region is in use, in bytes.
-typedef struct talea_usage_of {
+typedef struct talea_memory {
   // Records of series, and how many bytes there can be.
   uint64_t records;
   // See `records`.
@@ -319,7 +319,7 @@ typedef struct talea_usage_of {
   uint64_t cells;
   // See `cells`.
   uint64_t cells_room;
-} talea_usage_of;
+} talea_memory;
 
 // A label of a series.
 typedef struct talea_label {
@@ -531,7 +531,8 @@ talea_status talea_register(const struct talea_registry *registry,
 //
 // For few series that are known beforehand: what is kept stays in memory until the process
 // ends, and the series does not expire. Where there is no room for a new one, it is the
-// family's overflow series.
+// family's overflow series; where a series is there and the region has no room even for the 40
+// bytes that note that it is kept, what it is told goes nowhere. So keep series early.
 //
 // TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS.
 talea_status talea_series_keep(const struct talea_family *family,
@@ -600,7 +601,7 @@ talea_status talea_open_from_environment(const struct talea_registry **registry,
                                          size_t message_len);
 
 // Tells how much of a region is in use. TALEA_STATUS_NULL.
-talea_status talea_usage(const struct talea_registry *registry, struct talea_usage_of *usage);
+talea_status talea_usage(const struct talea_registry *registry, struct talea_memory *usage);
 
 // Takes a snapshot of the family of a name, which is as samples have it (a counter's with
 // `_total`), or of all where the name is empty; talea_read_next reads it. End it by

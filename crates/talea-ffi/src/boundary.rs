@@ -16,8 +16,10 @@ pub(crate) fn guarded(body: impl FnOnce() -> Result<(), Status>) -> Status {
         Ok(Ok(())) => Status::Ok,
         Ok(Err(status)) => status,
         Err(payload) => {
-            // Dropping what a panic carries could panic again.
-            std::mem::forget(payload);
+            // To drop what a panic carries may panic too.
+            if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+                std::mem::forget(again);
+            }
             Status::Panic
         }
     }
@@ -151,9 +153,18 @@ pub(crate) unsafe fn options<T: Options>(pointer: *const T) -> Result<T, Status>
 mod tests {
     use super::*;
 
+    struct PanicsWhenDropped;
+
+    impl Drop for PanicsWhenDropped {
+        fn drop(&mut self) {
+            panic!("for a test, again");
+        }
+    }
+
     #[test]
     fn a_panic_is_a_status_and_says_so() {
         assert_eq!(guarded(|| panic!("for a test")), Status::Panic);
+        assert_eq!(guarded(|| std::panic::panic_any(PanicsWhenDropped)), Status::Panic);
         let mut buffer = [b'x' as c_char; 64];
         // SAFETY: the buffer is as long as it says.
         let status = unsafe { told(buffer.as_mut_ptr(), 64, || panic!("for a test")) };

@@ -82,7 +82,9 @@ pub unsafe extern "C" fn talea_series_add_signed(series: *const Series, amount: 
     guarded(|| {
         // SAFETY: the header asks for as much.
         let series = unsafe { required(series)? };
-        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Told>::add_signed(amount)?(metric));
+        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Told>::add_signed(amount)?(
+            metric
+        ));
         Ok(())
     })
 }
@@ -123,7 +125,9 @@ pub unsafe extern "C" fn talea_series_add_double(series: *const Series, amount: 
     guarded(|| {
         // SAFETY: the header asks for as much.
         let series = unsafe { required(series)? };
-        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Told>::add_double(amount)?(metric));
+        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Told>::add_double(amount)?(
+            metric
+        ));
         Ok(())
     })
 }
@@ -203,7 +207,9 @@ pub unsafe extern "C" fn talea_series_set_integer(series: *const Series, value: 
     guarded(|| {
         // SAFETY: the header asks for as much.
         let series = unsafe { required(series)? };
-        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Told>::set_integer(value)?(metric));
+        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Told>::set_integer(value)?(
+            metric
+        ));
         Ok(())
     })
 }
@@ -244,7 +250,9 @@ pub unsafe extern "C" fn talea_series_observe(series: *const Series, value: f64)
     guarded(|| {
         // SAFETY: the header asks for as much.
         let series = unsafe { required(series)? };
-        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Told>::observe(value)?(metric));
+        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Told>::observe(value)?(
+            metric
+        ));
         Ok(())
     })
 }
@@ -284,7 +292,9 @@ pub unsafe extern "C" fn talea_series_observe_integer(series: *const Series, val
     guarded(|| {
         // SAFETY: the header asks for as much.
         let series = unsafe { required(series)? };
-        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Told>::observe_integer(value)?(metric));
+        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Told>::observe_integer(
+            value
+        )?(metric));
         Ok(())
     })
 }

@@ -216,8 +216,7 @@ impl Definition {
     pub(crate) unsafe fn of(options: FamilyOptions) -> Result<Self, Failure> {
         let FamilyOptions { kind, unit, combining, bucketing, flags, schema, .. } = options;
         use Kind::{Counter, FloatCounter, Gauge, Histogram, IntegerGauge, Summary, UpDownCounter};
-        let kinds =
-            [Counter, FloatCounter, Gauge, IntegerGauge, UpDownCounter, Histogram, Summary];
+        let kinds = [Counter, FloatCounter, Gauge, IntegerGauge, UpDownCounter, Histogram, Summary];
         let kind = one_of("kind", kind, kinds, |kind| kind as u32)?;
         let units = [Unit::None, Unit::Seconds, Unit::Bytes, Unit::Things];
         let unit = one_of("unit", unit, units, |unit| unit as u32)?;
@@ -234,18 +233,29 @@ impl Definition {
             return Err(wrong(format!("a {kind:?} has no combining; leave it 0")));
         }
         if flags & !FLAGS != 0 || options.reserved != 0 {
-            return Err(wrong(format!("its flags are {flags:#x}; expected those of TALEA_FAMILY_")));
+            return Err(wrong(format!(
+                "its flags are {flags:#x}; expected those of TALEA_FAMILY_"
+            )));
         }
         let schema = if flags & TALEA_FAMILY_SCHEMA != 0 { schema } else { 3 };
         let schema = i8::try_from(schema)
             .map_err(|_| wrong(format!("its schema is {schema}; expected -4 to 8")))?;
         // SAFETY: as the caller promises, here and below.
+        let name = unsafe { options.name.as_str()? }.to_owned();
+        if name.is_empty() {
+            // It would be completed to one that a scraper takes.
+            let told = "the name is empty; say what is measured";
+            return Err(Failure::new(Status::CannotRegister, told));
+        }
+        // SAFETY: as above.
         let names = unsafe { boundary::slice(options.label_names, options.label_count)? };
         let mut labels = Vec::new();
         for name in names {
+            // SAFETY: as above.
             labels.push(unsafe { name.as_str()? }.to_owned());
         }
         let floats = |first: *const f64, count, counts| {
+            // SAFETY: as above.
             let found = unsafe { boundary::slice(first, count)? };
             Ok::<_, Status>((counts || !found.is_empty()).then(|| Floats(found.to_vec())))
         };
@@ -253,7 +263,8 @@ impl Definition {
         Ok(Self {
             kind,
             unit,
-            name: unsafe { options.name.as_str()? }.to_owned(),
+            name,
+            // SAFETY: as above.
             help: unsafe { options.help.as_str()? }.to_owned(),
             labels,
             flags,

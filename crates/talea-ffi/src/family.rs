@@ -183,7 +183,8 @@ impl Registry {
 ///
 /// For few series that are known beforehand: what is kept stays in memory until the process
 /// ends, and the series does not expire. Where there is no room for a new one, it is the
-/// family's overflow series.
+/// family's overflow series; where a series is there and the region has no room even for the 40
+/// bytes that note that it is kept, what it is told goes nowhere. So keep series early.
 ///
 /// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS.
 #[unsafe(no_mangle)]
@@ -273,6 +274,7 @@ pub unsafe extern "C" fn talea_unregister(
         let (registry, name) = unsafe { (required(registry)?, name.as_str()?) };
         let registry = &registry.registry;
         let _inside = fork::enter();
+        let _alone = WithoutSignals::new();
         let end = |name: &str| usize::from(registry.unregister(name));
         let count = match name {
             "" => registry.snapshot_of(|_| true).families().map(|f| end(f.name())).sum(),

@@ -2,7 +2,7 @@
 //! header, docs/bindings.md says how to use it.
 //!
 //! Every function checks what it is given as far as C allows, and lets no panic out. Pointers
-//! become references in [`boundary`] alone; what they must be is said there and in the header.
+//! become references in `boundary` alone; what they must be is said there and in the header.
 
 // The boundary to C: each function has a name that the linker sees, and takes pointers.
 #![allow(unsafe_code)]

@@ -111,7 +111,7 @@ fn unsigned(n: i64) -> Result<u64, Status> {
 /// An amount that a total can go up by.
 #[inline]
 fn amount(x: f64) -> Result<f64, Status> {
-    if x >= 0.0 && x < f64::INFINITY { Ok(x) } else { Err(Status::WrongValue) }
+    if (0.0..f64::INFINITY).contains(&x) { Ok(x) } else { Err(Status::WrongValue) }
 }
 
 impl Told for Counter {

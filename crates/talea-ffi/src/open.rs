@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, c_char};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use talea::{Config, Error};
 
@@ -16,6 +16,9 @@ use crate::text::Text;
 
 /// The `group` of talea_open_options may read a new file.
 pub const TALEA_OPEN_READ_BY_GROUP: u32 = 1;
+
+/// Those that are open.
+static OPEN: Mutex<Vec<&'static Registry>> = Mutex::new(Vec::new());
 
 /// A registry: a region of shared memory, and what was registered in it. It stays until the
 /// process ends, so there is nothing to free. Any number of threads may use one.
@@ -68,7 +71,7 @@ pub unsafe extern "C" fn talea_open(
         told(message, message_len, || {
             let place = place(registry)?;
             let opened = match options.is_null() {
-                true => open(|| talea::Registry::new())?,
+                true => open(talea::Registry::new)?,
                 false => with_options(boundary::options(options)?)?,
             };
             place.write(opened);
@@ -90,7 +93,7 @@ pub unsafe extern "C" fn talea_open_from_environment(
     // SAFETY: the header asks for as much.
     unsafe {
         told(message, message_len, || {
-            place(registry)?.write(open(|| talea::Registry::from_env())?);
+            place(registry)?.write(open(talea::Registry::from_env)?);
             Ok(())
         })
     }
@@ -174,6 +177,9 @@ fn open(
     pin::stay_loaded();
     let _inside = fork::enter();
     let registry = open().map_err(|e| Failure::new(Status::CannotOpen, e.to_string()))?;
-    // The memory stays mapped, and so may this.
-    Ok(Box::leak(Box::new(Registry { registry, families: Mutex::default() })))
+    // The memory stays mapped, and so may this. That it is known here tells those who look for
+    // leaks.
+    let opened: &Registry = Box::leak(Box::new(Registry { registry, families: Mutex::default() }));
+    OPEN.lock().unwrap_or_else(PoisonError::into_inner).push(opened);
+    Ok(opened)
 }

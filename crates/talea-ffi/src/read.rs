@@ -209,7 +209,10 @@ type Place = (usize, usize);
 impl FamilyRoom {
     fn fill(&mut self, family: &FamilySnapshot<'_>) -> &FamilyView {
         let Self { text, labels, samples, series, .. } = self;
-        (text.clear(), labels.clear(), samples.clear(), series.clear());
+        text.clear();
+        labels.clear();
+        samples.clear();
+        series.clear();
         let mut filling = Filling { text, label_places: Vec::new(), samples: Vec::new() };
         let mut ends = Vec::new();
         let names = Names::of(family.name(), filling.text);
@@ -235,8 +238,7 @@ impl FamilyRoom {
         }));
         let (mut first_label, mut first_sample) = (0, 0);
         for (label_end, sample_end) in ends {
-            let (own, told) =
-                (&labels[first_label..label_end], &samples[first_sample..sample_end]);
+            let (own, told) = (&labels[first_label..label_end], &samples[first_sample..sample_end]);
             series.push(SeriesView {
                 labels: own.as_ptr(),
                 label_count: own.len(),

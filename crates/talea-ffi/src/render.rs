@@ -99,10 +99,7 @@ pub unsafe extern "C" fn talea_render_begin(
 ///
 /// TALEA_STATUS_NULL.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn talea_render_next(
-    rendering: *mut Rendering,
-    piece: *mut Text,
-) -> Status {
+pub unsafe extern "C" fn talea_render_next(rendering: *mut Rendering, piece: *mut Text) -> Status {
     guarded(|| {
         // SAFETY: the header asks for as much: it is one that was begun and not ended, and no
         // other thread uses it.

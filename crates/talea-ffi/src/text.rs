@@ -26,9 +26,16 @@ impl Text {
     /// # Safety
     ///
     /// `data` points to `len` bytes that stay as they are for `'a`, or is null.
+    #[inline]
     pub(crate) unsafe fn as_str<'a>(self) -> Result<&'a str, Status> {
         // SAFETY: as the caller promises.
         let bytes = unsafe { boundary::slice(self.data.cast::<u8>(), self.len)? };
+        // Most are, and short: then this is some words to look at, where the whole check is a
+        // call and a byte after the other.
+        if bytes.is_ascii() {
+            // SAFETY: what is ASCII is UTF-8.
+            return Ok(unsafe { std::str::from_utf8_unchecked(bytes) });
+        }
         std::str::from_utf8(bytes).map_err(|_| Status::NotUtf8)
     }
 }

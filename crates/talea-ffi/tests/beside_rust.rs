@@ -1,0 +1,131 @@
+//! Claims about a region that services in Rust and in other languages count in.
+#![cfg(target_os = "linux")]
+#![allow(unsafe_code)]
+
+mod stage;
+
+use std::ptr::{null, null_mut};
+use std::time::Duration;
+
+use talea::{
+    Bytes, Combine, Counter, FloatCounter, FloatGauge, Gauge, Histogram, Opts, Registry, Seconds,
+    Summary, UpDownCounter,
+};
+use talea_ffi::{
+    Combining, Family, FamilyOptions, Kind, OpenOptions, Status, Text, Unit, talea_add,
+    talea_add_double, talea_observe, talea_open, talea_register, talea_set,
+};
+
+fn text(text: &str) -> Text {
+    Text { data: text.as_ptr().cast(), len: text.len() }
+}
+
+/// What the header calls all zeros, of some kind and name.
+fn options(kind: Kind, name: &str) -> FamilyOptions {
+    FamilyOptions {
+        size: size_of::<FamilyOptions>(),
+        kind: kind as u32,
+        unit: Unit::None as u32,
+        name: text(name),
+        help: text("Help."),
+        label_names: null(),
+        label_count: 0,
+        flags: 0,
+        combining: Combining::Latest as u32,
+        limit: 0,
+        expires_after_seconds: 0,
+        buckets: null(),
+        bucket_count: 0,
+        quantiles: null(),
+        quantile_count: 0,
+        window_seconds: 0,
+        bucketing: 0,
+        schema: 0,
+        max_buckets: 0,
+        reserved: 0,
+        widest_zero: 0.0,
+    }
+}
+
+#[test]
+fn what_is_registered_alike_in_rust_and_in_c_is_one_family() {
+    let shm = stage::shm();
+    let path = shm.path().join("both.talea");
+    let rust = Registry::open(&path).unwrap();
+    let path = path.to_str().unwrap();
+    let opening = OpenOptions {
+        size: size_of::<OpenOptions>(),
+        path: text(path),
+        len: 0,
+        series: 0,
+        flags: 0,
+        group: 0,
+    };
+    let mut c = null();
+    // SAFETY: the options and the place live until it returns.
+    assert_eq!(unsafe { talea_open(&opening, &mut c, null_mut(), 0) }, Status::Ok);
+    let register = |options: FamilyOptions| -> &Family {
+        let mut family = null();
+        // SAFETY: the same; a family stays.
+        unsafe {
+            let status = talea_register(c, &options, &mut family, null_mut(), 0);
+            assert_eq!(status, Status::Ok);
+            &*family
+        }
+    };
+    let opts = |name| Opts::new(name, "Help.");
+    let label = [text("method")];
+    let labelled =
+        |options| FamilyOptions { label_names: label.as_ptr(), label_count: 1, ..options };
+    let value = [text("card")];
+
+    let all: Counter = rust.register(opts("all")).unwrap();
+    all.add(2);
+    // SAFETY: the families stay, and the values live until the calls return.
+    unsafe {
+        talea_add(register(options(Kind::Counter, "all")), null(), 0, 3);
+        let busy: FloatCounter = rust.register(opts("busy")).unwrap();
+        busy.add(0.5);
+        talea_add_double(register(options(Kind::FloatCounter, "busy")), null(), 0, 0.25);
+        let open: UpDownCounter = rust.register(opts("open")).unwrap();
+        open.add(4);
+        talea_add(register(options(Kind::UpDownCounter, "open")), null(), 0, 1);
+        let limit: FloatGauge = rust.register(opts("limit")).unwrap();
+        limit.set(1.5);
+        talea_set(register(options(Kind::Gauge, "limit")), null(), 0, 2.5);
+        let longest: Gauge = rust.register(opts("longest").combine(Combine::Max)).unwrap();
+        longest.set(7);
+        let largest = Combining::Max as u32;
+        let longest =
+            FamilyOptions { combining: largest, ..options(Kind::IntegerGauge, "longest") };
+        talea_set(register(longest), null(), 0, 6.0);
+        let orders = rust.family::<Counter>(opts("orders"), &["method"]).unwrap();
+        orders.with_values(&["card"]).add(10);
+        let orders = register(labelled(options(Kind::Counter, "orders")));
+        talea_add(orders, value.as_ptr(), 1, 5);
+        let pricing = rust.family::<Histogram<Seconds>>(opts("pricing"), &["method"]).unwrap();
+        pricing.with_values(&["card"]).observe(Duration::from_millis(20));
+        let pricing = FamilyOptions {
+            unit: Unit::Seconds as u32,
+            ..labelled(options(Kind::Histogram, "pricing"))
+        };
+        talea_observe(register(pricing), value.as_ptr(), 1, 0.03);
+        let size: Summary<Bytes> = rust.register(opts("size")).unwrap();
+        size.observe(100);
+        let size = FamilyOptions { unit: Unit::Bytes as u32, ..options(Kind::Summary, "size") };
+        talea_observe(register(size), null(), 0, 200.0);
+    }
+
+    let snapshot = rust.snapshot();
+    for (name, wanted) in
+        [("all_total", 5.0), ("busy_total", 0.75), ("open", 5.0), ("limit", 2.5), ("longest", 7.0)]
+    {
+        snapshot.assert_value(name, &[], wanted);
+    }
+    let card = [("method", "card")];
+    snapshot.assert_value("orders_total", &card, 15.0);
+    let pricing = snapshot.expect_histogram("pricing_seconds", &card);
+    assert_eq!((pricing.count(), pricing.sum()), (2, 0.05));
+    let size = snapshot.expect_histogram("size_bytes", &[]);
+    assert_eq!((size.count(), size.sum()), (2, 300.0));
+}

@@ -1,0 +1,90 @@
+// A host that loads a library with Talea inside, closes it, and has a thread that goes on in it.
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include "check.h"
+
+static talea_status (*add)(const talea_series *, uint64_t);
+static volatile int closed, stop;
+static const talea_series *kept;
+static uint64_t counted, counted_after;
+
+static void *function(void *library, const char *name) {
+    void *found = dlsym(library, name);
+    if (found == NULL)
+        fprintf(stderr, "%s\n", dlerror());
+    CHECK(found != NULL);
+    return found;
+}
+
+static void *counts(void *argument) {
+    (void)argument;
+    while (!stop) {
+        for (int n = 0; n < 1000; n++)
+            CHECK(add(kept, 1) == TALEA_STATUS_OK);
+        counted += 1000;
+        counted_after += closed ? 1000 : 0;
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv) {
+    CHECK(argc == 2);
+    void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL)
+        fprintf(stderr, "%s\n", dlerror());
+    CHECK(library != NULL);
+    talea_status (*open)(const talea_open_options *, const talea_registry **, char *, size_t);
+    talea_status (*regist)(const talea_registry *, const talea_family_options *,
+                           const talea_family **, char *, size_t);
+    talea_status (*keep)(const talea_family *, const talea_text *, size_t, const talea_series **);
+    talea_status (*render)(const talea_registry *, talea_text, talea_write, void *);
+    *(void **)&open = function(library, "talea_open");
+    *(void **)&regist = function(library, "talea_register");
+    *(void **)&keep = function(library, "talea_series_keep");
+    *(void **)&add = function(library, "talea_series_add");
+    *(void **)&render = function(library, "talea_render");
+
+    const talea_registry *registry;
+    const talea_family *family;
+    CHECK(open(NULL, &registry, NULL, 0) == TALEA_STATUS_OK);
+    talea_family_options options;
+    memset(&options, 0, sizeof options);
+    options.size = sizeof options;
+    options.kind = TALEA_KIND_COUNTER;
+    options.name = (talea_text){"orders", 6};
+    options.help = (talea_text){"Orders.", 7};
+    CHECK(regist(registry, &options, &family, NULL, 0) == TALEA_STATUS_OK);
+    CHECK(keep(family, NULL, 0, &kept) == TALEA_STATUS_OK);
+
+    pthread_t thread;
+    CHECK(pthread_create(&thread, NULL, counts, NULL) == 0);
+    usleep(20000);
+    CHECK(dlclose(library) == 0);
+    closed = 1;
+    usleep(50000);
+    // What runs at a fork is there too.
+    pid_t child = fork();
+    if (child == 0) {
+        CHECK(add(kept, 1) == TALEA_STATUS_OK);
+        _exit(0);
+    }
+    usleep(20000);
+    stop = 1;
+    pthread_join(thread, NULL);
+    CHECK(counted_after > 0);
+    struct page page = {NULL, 0, 0};
+    CHECK(render(registry, (talea_text){NULL, 0}, onto, &page) == TALEA_STATUS_OK);
+    char line[64];
+    sprintf(line, "orders_total %llu\n", (unsigned long long)counted + 1);
+    if (strstr(page.text, line) == NULL)
+        fprintf(stderr, "%s is not in\n%s", line, page.text);
+    CHECK(strstr(page.text, line) != NULL);
+
+    // Loaded again it is the same one.
+    void *again = dlopen(argv[1], RTLD_NOW | RTLD_NOLOAD);
+    CHECK(again != NULL && function(again, "talea_series_add") == *(void **)&add);
+    return 0;
+}

@@ -1,0 +1,344 @@
+// Each kind of metric counts, by label values and kept, and is read as it was counted.
+
+#include <math.h>
+
+#include "check.h"
+
+static const talea_text LABELS[] = {{"method", 6}, {"country", 7}};
+
+// The fewest digits that are read back as the same.
+static int digits_of(double x) {
+    char text[64];
+    for (int digits = 1; digits < 17; digits++) {
+        sprintf(text, "%.*g", digits, x);
+        // As far as there is no exponent.
+        if (strtod(text, NULL) == x && strchr(text, 'e') == NULL)
+            return digits;
+    }
+    return 17;
+}
+
+// Every sample of a reading as a line of the text format, sorted as they come.
+static int32_t onto_lines(void *context, const talea_family_view *family) {
+    char line[4096];
+    for (size_t n = 0; n < family->series_count; n++) {
+        const talea_series_view *series = &family->series[n];
+        for (size_t s = 0; s < series->sample_count; s++) {
+            const talea_sample *sample = &series->samples[s];
+            size_t labels = series->label_count + (sample->label.name.len > 0);
+            int at = sprintf(line, "%.*s", (int)sample->name.len, sample->name.data);
+            for (size_t l = 0; l < labels; l++) {
+                const talea_label *label = l < series->label_count ? &series->labels[l] : &sample->label;
+                at += sprintf(line + at, "%s%.*s=\"%.*s\"", l == 0 ? "{" : ",",
+                              (int)label->name.len, label->name.data, (int)label->value.len,
+                              label->value.data);
+            }
+            at += sprintf(line + at, labels > 0 ? "} " : " ");
+            if (sample->number == TALEA_NUMBER_UNSIGNED)
+                at += sprintf(line + at, "%llu\n", (unsigned long long)sample->unsigned_value);
+            else if (sample->number == TALEA_NUMBER_SIGNED)
+                at += sprintf(line + at, "%lld\n", (long long)sample->signed_value);
+            else if (isnan(sample->value))
+                at += sprintf(line + at, "NaN\n");
+            else
+                at += sprintf(line + at, "%.*g\n", digits_of(sample->value), sample->value);
+            onto(context, line, (size_t)at);
+        }
+    }
+    return 0;
+}
+
+// What the text format shows and what is read, without metadata, line by line.
+static void is_read_as_it_is_rendered(const talea_registry *registry) {
+    struct page read = {NULL, 0, 0};
+    OK(talea_read(registry, NONE, onto_lines, &read));
+    struct page page = rendered(registry, "");
+    size_t lines = 0, found = 0;
+    for (char *line = strtok(page.text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        if (line[0] == '#')
+            continue;
+        lines++;
+        char wanted[4096];
+        sprintf(wanted, "%s\n", line);
+        if (strstr(read.text, wanted) == NULL)
+            fprintf(stderr, "%s is not in\n%s\n", line, read.text);
+        else
+            found++;
+    }
+    size_t read_lines = 0;
+    for (const char *at = read.text; *at; at++)
+        read_lines += *at == '\n';
+    CHECK(lines > 20 && found == lines && read_lines == lines);
+    free(page.text);
+    free(read.text);
+}
+
+static void counters(const talea_registry *registry) {
+    const talea_family *orders = family_of(registry, TALEA_KIND_COUNTER, "orders", LABELS, 2);
+    CHECK(family_of(registry, TALEA_KIND_COUNTER, "orders", LABELS, 2) == orders);
+    talea_text sale[] = {{"card", 4}, {"pe", 2}};
+    OK(talea_add(orders, sale, 2, 1));
+    OK(talea_add_double(orders, sale, 2, 2.0));
+    OK(talea_add_signed(orders, sale, 2, 3));
+    const talea_series *kept, *again;
+    OK(talea_series_keep(orders, sale, 2, &kept));
+    OK(talea_series_keep(orders, sale, 2, &again));
+    CHECK(kept == again);
+    OK(talea_series_add(kept, 4));
+    CHECK(shows(registry, "orders_total{method=\"card\",country=\"pe\"} 10"));
+
+    // Any bytes that are UTF-8, zeros among them.
+    talea_text odd[] = {{"a\0\"b\\\n", 6}, {"\xc3\xbc\xf0\x9f\x92\xa1", 6}};
+    OK(talea_add(orders, odd, 2, 18446744073709551615u));
+    talea_reading *reading;
+    const talea_family_view *family;
+    OK(talea_read_begin(registry, talea_text_of("orders_total"), &reading));
+    OK(talea_read_next(reading, &family));
+    CHECK(is(family->name, "orders_total") && is(family->kind, "counter"));
+    CHECK(is(family->help, "Help.") && family->series_count == 2 && family->dropped == 0);
+    const talea_series_view *second = &family->series[1];
+    CHECK(second->label_count == 2 && is(second->labels[0].name, "method"));
+    CHECK(second->labels[0].value.len == 6 && memcmp(second->labels[0].value.data, odd[0].data, 6) == 0);
+    CHECK(second->sample_count == 1 && second->samples[0].unsigned_value == 18446744073709551615u);
+    OK(talea_read_next(reading, &family));
+    CHECK(family == NULL);
+    OK(talea_read_next(reading, &family));
+    CHECK(family == NULL);
+    talea_read_end(reading);
+    bool removed = false;
+    OK(talea_remove(orders, odd, 2, &removed));
+    CHECK(removed);
+    OK(talea_remove(orders, odd, 2, &removed));
+    CHECK(!removed);
+    OK(talea_remove(orders, odd, 2, NULL));
+
+    const talea_family *seconds = family_of(registry, TALEA_KIND_FLOAT_COUNTER, "busy_seconds", NULL, 0);
+    OK(talea_add_double(seconds, NULL, 0, 0.125));
+    OK(talea_add(seconds, NULL, 0, 1));
+    OK(talea_add_signed(seconds, NULL, 0, 2));
+    CHECK(shows(registry, "busy_seconds_total 3.125"));
+}
+
+static void gauges(const talea_registry *registry) {
+    const talea_family *degrees = family_of(registry, TALEA_KIND_GAUGE, "degrees", NULL, 0);
+    OK(talea_set(degrees, NULL, 0, -1.5));
+    OK(talea_add_double(degrees, NULL, 0, 0.25));
+    OK(talea_add_signed(degrees, NULL, 0, -2));
+    CHECK(shows(registry, "degrees -3.25"));
+    OK(talea_set_integer(degrees, NULL, 0, 7));
+    OK(talea_add(degrees, NULL, 0, 1));
+    CHECK(shows(registry, "degrees 8"));
+
+    const talea_family *depth = family_of(registry, TALEA_KIND_INTEGER_GAUGE, "depth", LABELS, 1);
+    talea_text queue[] = {{"mail", 4}};
+    const talea_series *kept;
+    OK(talea_series_keep(depth, queue, 1, &kept));
+    OK(talea_series_set_integer(kept, INT64_MIN));
+    CHECK(shows(registry, "depth{method=\"mail\"} -9223372036854775808"));
+    OK(talea_series_set(kept, 3.0));
+    OK(talea_series_add_double(kept, -5.0));
+    OK(talea_series_add_signed(kept, 1));
+    OK(talea_series_add(kept, 2));
+    CHECK(shows(registry, "depth{method=\"mail\"} 1"));
+
+    const uint32_t ways[] = {TALEA_COMBINING_SUM, TALEA_COMBINING_MAX, TALEA_COMBINING_MIN,
+                             TALEA_COMBINING_EACH};
+    const char *names[] = {"sum", "max", "min", "each"};
+    for (size_t n = 0; n < 4; n++) {
+        talea_family_options options = options_of(TALEA_KIND_GAUGE, names[n], NULL, 0);
+        options.combining = ways[n];
+        OK(talea_set(registered(registry, &options), NULL, 0, 2.5));
+    }
+    CHECK(shows(registry, "sum 2.5") && shows(registry, "max 2.5") && shows(registry, "min 2.5"));
+    size_t count;
+    CHECK(total_of(registry, "each", &count) == 2.5 && count == 1);
+
+    const talea_family *open = family_of(registry, TALEA_KIND_UP_DOWN_COUNTER, "open", NULL, 0);
+    OK(talea_add(open, NULL, 0, 3));
+    OK(talea_add_signed(open, NULL, 0, -1));
+    OK(talea_add_double(open, NULL, 0, -1.0));
+    CHECK(shows(registry, "open 1"));
+}
+
+static void histograms(const talea_registry *registry) {
+    static const double THRESHOLDS[] = {-1, 0, 0.0001, 0.00001, 0.5, 1, 1e5, 1e6, 2.5e7, 1e300};
+    const double ascending[] = {-1, 0, 0.00001, 0.0001, 0.5, 1, 1e5, 1e6, 2.5e7, 1e300};
+    talea_family_options options = options_of(TALEA_KIND_HISTOGRAM, "drift", LABELS, 1);
+    char message[256];
+    const talea_family *drift;
+    options.buckets = THRESHOLDS;
+    options.bucket_count = 10;
+    ANSWERS(TALEA_STATUS_CANNOT_REGISTER,
+            talea_register(registry, &options, &drift, message, sizeof message));
+    CHECK(strstr(message, "ascending") != NULL);
+    options.buckets = ascending;
+    drift = registered(registry, &options);
+    CHECK(registered(registry, &options) == drift);
+    talea_text up[] = {{"up", 2}};
+    OK(talea_observe(drift, up, 1, -0.25));
+    OK(talea_observe(drift, up, 1, 0.75));
+    OK(talea_observe_integer(drift, up, 1, 3));
+    CHECK(shows(registry, "drift_sum{method=\"up\"} 3.5"));
+    CHECK(shows(registry, "drift_bucket{method=\"up\",le=\"0\"} 1"));
+    CHECK(shows(registry, "drift_bucket{method=\"up\",le=\"1e+06\"} 3"));
+
+    options = options_of(TALEA_KIND_HISTOGRAM, "pricing", NULL, 0);
+    options.unit = TALEA_UNIT_SECONDS;
+    options.flags = TALEA_FAMILY_SCHEMA | TALEA_FAMILY_QUANTILES;
+    options.schema = 5;
+    const double half[] = {0.5};
+    options.quantiles = half;
+    options.quantile_count = 1;
+    const talea_family *pricing = registered(registry, &options);
+    const talea_series *kept;
+    OK(talea_series_keep(pricing, NULL, 0, &kept));
+    OK(talea_series_observe(kept, 0.0105));
+    OK(talea_series_observe_integer(kept, 10500000));
+    CHECK(shows(registry, "pricing_seconds_sum 0.021"));
+    CHECK(shows(registry, "pricing_seconds_bucket{le=\"0.01\"} 0"));
+    CHECK(shows(registry, "pricing_seconds_bucket{le=\"0.025\"} 2"));
+    CHECK(total_of(registry, "pricing_recent_seconds", NULL) > 0.0103);
+
+    const uint32_t units[] = {TALEA_UNIT_BYTES, TALEA_UNIT_THINGS};
+    const char *names[] = {"page_bytes", "page_things"};
+    for (size_t n = 0; n < 2; n++) {
+        options = options_of(TALEA_KIND_HISTOGRAM, names[n], NULL, 0);
+        options.unit = units[n];
+        options.bucketing = n == 0 ? TALEA_BUCKETS_CLASSIC : TALEA_BUCKETS_NATIVE;
+        const talea_family *page = registered(registry, &options);
+        OK(talea_observe(page, NULL, 0, 99.6));
+        OK(talea_observe_integer(page, NULL, 0, 1000));
+    }
+    CHECK(shows(registry, "page_bytes_sum 1100") && shows(registry, "page_things_sum 1100"));
+    struct page protobuf = rendered(
+        registry, "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited");
+    CHECK(protobuf.len > 500);
+    free(protobuf.text);
+
+    const uint32_t all[] = {TALEA_UNIT_NONE, TALEA_UNIT_SECONDS, TALEA_UNIT_BYTES, TALEA_UNIT_THINGS};
+    const char *summaries[] = {"plain", "time", "size", "number"};
+    for (size_t n = 0; n < 4; n++) {
+        options = options_of(TALEA_KIND_SUMMARY, summaries[n], LABELS, 1);
+        options.unit = all[n];
+        options.window_seconds = 60;
+        const talea_family *summary = registered(registry, &options);
+        for (int i = 1; i <= 100; i++)
+            OK(talea_observe(summary, up, 1, i));
+        OK(talea_series_keep(summary, up, 1, &kept));
+        OK(talea_series_observe_integer(kept, 0));
+    }
+    CHECK(shows(registry, "plain_count{method=\"up\"} 101"));
+    CHECK(shows(registry, "time_seconds_sum{method=\"up\"} 5050"));
+    const double median = total_of(registry, "plain", NULL);
+    CHECK(fabs(median / 50 - 1) < 0.0434);
+}
+
+static void formats(const talea_registry *registry) {
+    char type[256];
+    size_t len;
+    OK(talea_content_type(NONE, type, sizeof type, &len));
+    CHECK(strcmp(type, "text/plain; version=0.0.4; charset=utf-8; escaping=underscores") == 0);
+    CHECK(len == strlen(type));
+    const char *accept = "application/openmetrics-text;version=1.0.0";
+    OK(talea_content_type(talea_text_of(accept), type, sizeof type, &len));
+    CHECK(strncmp(type, accept, 28) == 0);
+    // What is no text asks for nothing.
+    talea_text bad = {"\xff", 1};
+    OK(talea_content_type(bad, type, sizeof type, &len));
+    CHECK(strncmp(type, "text/plain", 10) == 0);
+    struct page page = rendered(registry, accept);
+    CHECK(strcmp(page.text + page.len - 6, "# EOF\n") == 0);
+
+    // In pieces it is the same.
+    talea_rendering *rendering;
+    talea_text piece;
+    struct page pieces = {NULL, 0, 0};
+    OK(talea_render_begin(registry, talea_text_of(accept), &rendering));
+    for (;;) {
+        OK(talea_render_next(rendering, &piece));
+        if (piece.len == 0)
+            break;
+        onto(&pieces, piece.data, piece.len);
+    }
+    OK(talea_render_next(rendering, &piece));
+    CHECK(piece.len == 0);
+    talea_render_end(rendering);
+    CHECK(strcmp(page.text, pieces.text) == 0);
+    free(page.text);
+    free(pieces.text);
+}
+
+// A page of some megabytes leaves in pieces.
+static void large_page(void) {
+    const talea_registry *registry = opened(NULL, 64 << 20);
+    talea_family_options options = options_of(TALEA_KIND_COUNTER, "visits", LABELS, 2);
+    options.limit = 50000;
+    const talea_family *visits = registered(registry, &options);
+    char path[64];
+    for (int n = 0; n < 20000; n++) {
+        sprintf(path, "/a/path/that/is/as/long/as/paths/are/%d", n);
+        talea_text values[] = {{"GET", 3}, {path, strlen(path)}};
+        OK(talea_add(visits, values, 2, 1));
+    }
+    struct page page = rendered(registry, "");
+    CHECK(page.len > 1 << 20 && page.longest_piece < 80 << 10);
+    free(page.text);
+    size_t count;
+    CHECK(total_of(registry, "visits_total", &count) == 20000 && count == 20000);
+    talea_memory memory;
+    OK(talea_usage(registry, &memory));
+    CHECK(memory.records >= 20000 * 64 && memory.records < memory.records_room);
+    CHECK(memory.text > 20000 * 40 && memory.cells >= 20000 * 8);
+}
+
+static void wiping(const talea_registry *registry) {
+    const talea_family *orders = family_of(registry, TALEA_KIND_COUNTER, "orders", LABELS, 2);
+    talea_text sale[] = {{"card", 4}, {"pe", 2}}, other[] = {{"cash", 4}, {"pe", 2}};
+    const talea_series *kept;
+    OK(talea_series_keep(orders, sale, 2, &kept));
+    OK(talea_add(orders, other, 2, 1));
+    OK(talea_wipe_family(orders));
+    size_t count;
+    CHECK(total_of(registry, "orders_total", &count) == 0);
+    CHECK(shows(registry, "busy_seconds_total 3.125"));
+    OK(talea_series_add(kept, 2));
+    CHECK(shows(registry, "orders_total{method=\"card\",country=\"pe\"} 2"));
+    OK(talea_wipe(registry));
+    CHECK(shows(registry, "busy_seconds_total 0"));
+    CHECK(total_of(registry, "orders_total", NULL) == 0);
+
+    // Ended, its name is free for another definition; registered as it was, it goes on.
+    size_t ended;
+    OK(talea_unregister(registry, talea_text_of("orders_total"), &ended));
+    CHECK(ended == 1);
+    OK(talea_add(orders, sale, 2, 5));
+    OK(talea_unregister(registry, talea_text_of("orders_total"), NULL));
+    CHECK(total_of(registry, "orders_total", &count) == 0 && count == 0);
+    CHECK(family_of(registry, TALEA_KIND_COUNTER, "orders", LABELS, 2) == orders);
+    OK(talea_add(orders, sale, 2, 7));
+    CHECK(shows(registry, "orders_total{method=\"card\",country=\"pe\"} 7"));
+    OK(talea_unregister(registry, talea_text_of("orders_total"), &ended));
+    const talea_family *fewer = family_of(registry, TALEA_KIND_COUNTER, "orders", LABELS, 1);
+    CHECK(fewer != orders);
+    OK(talea_add(fewer, sale, 1, 1));
+    CHECK(shows(registry, "orders_total{method=\"card\"} 1"));
+    OK(talea_unregister(registry, NONE, &ended));
+    CHECK(ended > 10);
+    struct page page = rendered(registry, "");
+    CHECK(page.len == 0);
+    free(page.text);
+}
+
+int main(void) {
+    CHECK(talea_abi_version() == TALEA_ABI_VERSION);
+    const talea_registry *registry;
+    OK(talea_open(NULL, &registry, NULL, 0));
+    counters(registry);
+    gauges(registry);
+    histograms(registry);
+    is_read_as_it_is_rendered(registry);
+    formats(registry);
+    wiping(registry);
+    large_page();
+    return 0;
+}

@@ -1,0 +1,48 @@
+// Who opens a file says its limits and who may read it, or leaves that to the environment.
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "check.h"
+
+static void counts(const talea_registry *registry, double total) {
+    const talea_family *opened = family_of(registry, TALEA_KIND_COUNTER, "opened", NULL, 0);
+    OK(talea_add(opened, NULL, 0, 1));
+    CHECK(total_of(registry, "opened_total", NULL) == total);
+}
+
+int main(int argc, char **argv) {
+    CHECK(argc == 3);
+    const talea_registry *registry;
+    char message[512];
+    struct stat file;
+    talea_open_options options;
+    memset(&options, 0, sizeof options);
+    options.size = sizeof options;
+    options.path = talea_text_of(argv[1]);
+    options.len = 2 << 20;
+    options.series = 1000;
+    options.flags = TALEA_OPEN_READ_BY_GROUP;
+    options.group = getgid();
+    OK(talea_open(&options, &registry, message, sizeof message));
+    CHECK(stat(argv[1], &file) == 0 && (file.st_mode & 0777) == 0640);
+    CHECK(file.st_size == 2 << 20 && file.st_gid == getgid());
+    talea_memory memory;
+    OK(talea_usage(registry, &memory));
+    CHECK(memory.records_room >= 1000 * 64 && memory.records_room < 1100 * 64);
+    counts(registry, 1);
+
+    // The environment names the same file, another one, and none.
+    setenv("TALEA_REGION", argv[1], 1);
+    OK(talea_open_from_environment(&registry, message, sizeof message));
+    CHECK(message[0] == 0);
+    counts(registry, 2);
+    setenv("TALEA_REGION", argv[2], 1);
+    OK(talea_open_from_environment(&registry, message, sizeof message));
+    CHECK(stat(argv[2], &file) == 0 && (file.st_mode & 0777) == 0600);
+    counts(registry, 1);
+    setenv("TALEA_REGION", "", 1);
+    OK(talea_open_from_environment(&registry, message, sizeof message));
+    counts(registry, 1);
+    return 0;
+}

@@ -1,0 +1,39 @@
+// The header in C++, with what a binding does in it.
+
+#include "talea.h"
+
+#include <string>
+
+extern "C" int32_t onto(void *page, const char *piece, size_t len) {
+    static_cast<std::string *>(page)->append(piece, len);
+    return 0;
+}
+
+int main() {
+    if (talea_abi_version() != TALEA_ABI_VERSION)
+        return 1;
+    const talea_registry *registry = nullptr;
+    talea_status status = talea_open(nullptr, &registry, nullptr, 0);
+    if (status != TALEA_STATUS_OK)
+        return 2;
+    talea_text label = talea_text_of("method");
+    talea_family_options options{};
+    options.size = sizeof options;
+    options.kind = TALEA_KIND_COUNTER;
+    options.name = talea_text_of("orders");
+    options.help = talea_text_of("Orders accepted.");
+    options.label_names = &label;
+    options.label_count = 1;
+    char message[256];
+    const talea_family *orders = nullptr;
+    if (talea_register(registry, &options, &orders, message, sizeof message) != TALEA_STATUS_OK)
+        return 3;
+    const std::string method = "card";
+    const talea_text value{method.data(), method.size()};
+    if (talea_add(orders, &value, 1, 2) != TALEA_STATUS_OK)
+        return 4;
+    std::string page;
+    if (talea_render(registry, talea_text{nullptr, 0}, onto, &page) != TALEA_STATUS_OK)
+        return 5;
+    return page.find("orders_total{method=\"card\"} 2\n") == std::string::npos ? 6 : 0;
+}

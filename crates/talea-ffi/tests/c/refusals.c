@@ -1,0 +1,270 @@
+// Each status is answered where it should be, and nothing breaks.
+
+#include <math.h>
+
+#include "check.h"
+
+static char message[512];
+
+static int32_t stops(void *context, const char *piece, size_t len) {
+    (void)piece, (void)len;
+    ++*(int *)context;
+    return -1;
+}
+
+static int32_t stops_too(void *context, const talea_family_view *family) {
+    CHECK(family->series_count > 0);
+    ++*(int *)context;
+    return 1;
+}
+
+static void refuses(const talea_registry *registry, talea_status status, const char *word,
+                    const talea_family_options *options) {
+    const talea_family *family = NULL;
+    talea_status found = talea_register(registry, options, &family, message, sizeof message);
+    if (found != status || strstr(message, word) == NULL)
+        fprintf(stderr, "%d rather than %d, %s: %s\n", found, status, word, message);
+    CHECK(found == status && family == NULL && strstr(message, word) != NULL);
+    // Without a message it is the same; nor is a short one run over.
+    ANSWERS(status, talea_register(registry, options, &family, NULL, 100));
+    char cut[8] = "xxxxxxx";
+    ANSWERS(status, talea_register(registry, options, &family, cut, 4));
+    CHECK(strlen(cut) == 3 && cut[4] == 'x');
+    ANSWERS(status, talea_register(registry, options, &family, cut, 0));
+}
+
+// The good options with one thing changed.
+#define REFUSES(status, word, ...)                    \
+    do {                                              \
+        bad = good;                                   \
+        __VA_ARGS__;                                  \
+        refuses(registry, (status), (word), &bad);    \
+    } while (0)
+
+static void opening(void) {
+    const talea_registry *registry = NULL;
+    talea_open_options options;
+    memset(&options, 0, sizeof options);
+    ANSWERS(TALEA_STATUS_WRONG_SIZE, talea_open(&options, &registry, message, sizeof message));
+    CHECK(strstr(message, "sizeof") != NULL);
+    options.size = sizeof options;
+    ANSWERS(TALEA_STATUS_NULL, talea_open(&options, NULL, message, sizeof message));
+    options.flags = 2;
+    ANSWERS(TALEA_STATUS_WRONG_OPTION, talea_open(&options, &registry, message, sizeof message));
+    options.flags = 0;
+    options.len = 1;
+    ANSWERS(TALEA_STATUS_CANNOT_OPEN, talea_open(&options, &registry, message, sizeof message));
+    CHECK(strlen(message) > 20);
+    options.len = 0;
+    options.path = talea_text_of("/proc/cannot/be");
+    ANSWERS(TALEA_STATUS_CANNOT_OPEN, talea_open(&options, &registry, message, sizeof message));
+    CHECK(strstr(message, "/proc/cannot") != NULL);
+    options.path.data = NULL;
+    ANSWERS(TALEA_STATUS_NULL, talea_open(&options, &registry, message, sizeof message));
+    options.path = (talea_text){"x", SIZE_MAX};
+    ANSWERS(TALEA_STATUS_WRONG_LENGTH, talea_open(&options, &registry, message, sizeof message));
+    ANSWERS(TALEA_STATUS_NULL, talea_open_from_environment(NULL, message, sizeof message));
+    setenv("TALEA_REGION", "/proc/cannot/be", 1);
+    ANSWERS(TALEA_STATUS_CANNOT_OPEN, talea_open_from_environment(&registry, message, sizeof message));
+    CHECK(strstr(message, "TALEA_REGION") != NULL && registry == NULL);
+    unsetenv("TALEA_REGION");
+    OK(talea_open_from_environment(&registry, message, sizeof message));
+    CHECK(registry != NULL);
+}
+
+static void registering(const talea_registry *registry) {
+    talea_text label = {"method", 6}, twice[] = {label, label};
+    talea_family_options good = options_of(TALEA_KIND_COUNTER, "orders", &label, 1), bad;
+    const talea_family *family = NULL;
+    ANSWERS(TALEA_STATUS_NULL, talea_register(NULL, &good, &family, message, sizeof message));
+    ANSWERS(TALEA_STATUS_NULL, talea_register(registry, NULL, &family, message, sizeof message));
+    ANSWERS(TALEA_STATUS_NULL, talea_register(registry, &good, NULL, message, sizeof message));
+    OK(talea_register(registry, &good, &family, message, sizeof message));
+
+    // A struct of a later header, without and with what this library does not know.
+    struct {
+        talea_family_options known;
+        uint64_t later;
+    } grown = {good, 0};
+    grown.known.size = sizeof grown;
+    const talea_family *same;
+    OK(talea_register(registry, &grown.known, &same, message, sizeof message));
+    CHECK(same == family);
+    grown.later = 1;
+    ANSWERS(TALEA_STATUS_WRONG_SIZE, talea_register(registry, &grown.known, &same, NULL, 0));
+    REFUSES(TALEA_STATUS_WRONG_SIZE, "zeros", bad.size = 0);
+    REFUSES(TALEA_STATUS_WRONG_SIZE, "zeros", bad.size -= 8);
+    REFUSES(TALEA_STATUS_WRONG_SIZE, "zeros", bad.size = SIZE_MAX);
+
+    REFUSES(TALEA_STATUS_WRONG_OPTION, "kind", bad.kind = 0);
+    REFUSES(TALEA_STATUS_WRONG_OPTION, "kind", bad.kind = 99);
+    REFUSES(TALEA_STATUS_WRONG_OPTION, "unit", bad.unit = 9);
+    REFUSES(TALEA_STATUS_WRONG_OPTION, "unit", bad.unit = TALEA_UNIT_BYTES);
+    REFUSES(TALEA_STATUS_WRONG_OPTION, "combining", bad.combining = 9);
+    REFUSES(TALEA_STATUS_WRONG_OPTION, "combining", bad.combining = 1);
+    REFUSES(TALEA_STATUS_WRONG_OPTION, "bucketing", bad.bucketing = 9);
+    REFUSES(TALEA_STATUS_WRONG_OPTION, "flags", bad.flags = 1u << 31);
+    REFUSES(TALEA_STATUS_WRONG_OPTION, "flags", bad.reserved = 1);
+    REFUSES(TALEA_STATUS_NOT_UTF8, "UTF-8", bad.name = talea_text_of("\xff"));
+    REFUSES(TALEA_STATUS_NOT_UTF8, "UTF-8", bad.help = talea_text_of("\xff"));
+    REFUSES(TALEA_STATUS_NULL, "null", bad.label_names = NULL);
+    REFUSES(TALEA_STATUS_NULL, "null", bad.name.data = NULL);
+    REFUSES(TALEA_STATUS_NULL, "null", bad.bucket_count = 1);
+    REFUSES(TALEA_STATUS_WRONG_LENGTH, "length", bad.label_count = SIZE_MAX);
+    REFUSES(TALEA_STATUS_WRONG_LENGTH, "length", bad.name.len = SIZE_MAX);
+    REFUSES(TALEA_STATUS_CANNOT_REGISTER, "help", bad.help = NONE);
+    REFUSES(TALEA_STATUS_CANNOT_REGISTER, "name", bad.name = NONE);
+    REFUSES(TALEA_STATUS_CANNOT_REGISTER, "http.x", bad.name = talea_text_of("http.x"));
+    REFUSES(TALEA_STATUS_CANNOT_REGISTER, "twice", bad.label_names = twice, bad.label_count = 2);
+    // The message says in what it differs from the one that is there.
+    REFUSES(TALEA_STATUS_CANNOT_REGISTER, "labels", bad.label_count = 0);
+    REFUSES(TALEA_STATUS_CANNOT_REGISTER, "Other.", bad.help = talea_text_of("Other."));
+    bad = options_of(TALEA_KIND_SUMMARY, "pricing", NULL, 0);
+    const double quantiles[] = {0.9, 0.5};
+    bad.quantiles = quantiles;
+    bad.quantile_count = 2;
+    refuses(registry, TALEA_STATUS_CANNOT_REGISTER, "ascending", &bad);
+    bad = options_of(TALEA_KIND_HISTOGRAM, "pricing", NULL, 0);
+    bad.flags = TALEA_FAMILY_SCHEMA;
+    bad.schema = 9;
+    refuses(registry, TALEA_STATUS_CANNOT_REGISTER, "schema", &bad);
+    bad.schema = 1000;
+    refuses(registry, TALEA_STATUS_WRONG_OPTION, "schema", &bad);
+    // With such names allowed, they are.
+    good = options_of(TALEA_KIND_COUNTER, "http.x", NULL, 0);
+    good.flags = TALEA_FAMILY_UTF8_NAMES;
+    OK(talea_register(registry, &good, &family, message, sizeof message));
+}
+
+static void counting(const talea_registry *registry) {
+    talea_text label = {"method", 6}, value = {"card", 4}, bad = {"\xc3", 1}, null = {NULL, 1},
+               endless = {"x", SIZE_MAX}, two[] = {value, value};
+    const talea_family *orders = family_of(registry, TALEA_KIND_COUNTER, "orders", &label, 1);
+    size_t before;
+    total_of(registry, "orders_total", &before);
+    ANSWERS(TALEA_STATUS_NULL, talea_add(NULL, &value, 1, 1));
+    ANSWERS(TALEA_STATUS_NULL, talea_add(orders, NULL, 1, 1));
+    ANSWERS(TALEA_STATUS_NULL, talea_add(orders, &null, 1, 1));
+    ANSWERS(TALEA_STATUS_NOT_UTF8, talea_add(orders, &bad, 1, 1));
+    ANSWERS(TALEA_STATUS_WRONG_LENGTH, talea_add(orders, &endless, 1, 1));
+    ANSWERS(TALEA_STATUS_WRONG_LABELS, talea_add(orders, two, 2, 1));
+    ANSWERS(TALEA_STATUS_WRONG_LABELS, talea_add(orders, NULL, 0, 1));
+    ANSWERS(TALEA_STATUS_WRONG_LABELS, talea_add(orders, two, SIZE_MAX, 1));
+    ANSWERS(TALEA_STATUS_WRONG_KIND, talea_set(orders, &value, 1, 1));
+    ANSWERS(TALEA_STATUS_WRONG_KIND, talea_set_integer(orders, &value, 1, 1));
+    ANSWERS(TALEA_STATUS_WRONG_KIND, talea_observe(orders, &value, 1, 1));
+    ANSWERS(TALEA_STATUS_WRONG_KIND, talea_observe_integer(orders, &value, 1, 1));
+    ANSWERS(TALEA_STATUS_WRONG_VALUE, talea_add_signed(orders, &value, 1, -1));
+    ANSWERS(TALEA_STATUS_WRONG_VALUE, talea_add_double(orders, &value, 1, 0.5));
+    ANSWERS(TALEA_STATUS_WRONG_VALUE, talea_add_double(orders, &value, 1, -1));
+    ANSWERS(TALEA_STATUS_WRONG_VALUE, talea_add_double(orders, &value, 1, NAN));
+    ANSWERS(TALEA_STATUS_WRONG_VALUE, talea_add_double(orders, &value, 1, 1e30));
+    ANSWERS(TALEA_STATUS_NULL, talea_remove(NULL, &value, 1, NULL));
+    ANSWERS(TALEA_STATUS_WRONG_LABELS, talea_remove(orders, NULL, 0, NULL));
+    const talea_series *kept = NULL;
+    ANSWERS(TALEA_STATUS_NULL, talea_series_keep(NULL, &value, 1, &kept));
+    ANSWERS(TALEA_STATUS_NULL, talea_series_keep(orders, &value, 1, NULL));
+    ANSWERS(TALEA_STATUS_NOT_UTF8, talea_series_keep(orders, &bad, 1, &kept));
+    ANSWERS(TALEA_STATUS_WRONG_LABELS, talea_series_keep(orders, &bad, 0, &kept));
+    CHECK(kept == NULL);
+    // None of that made a series.
+    size_t after;
+    total_of(registry, "orders_total", &after);
+    CHECK(before == after);
+    OK(talea_series_keep(orders, &value, 1, &kept));
+    ANSWERS(TALEA_STATUS_NULL, talea_series_add(NULL, 1));
+    ANSWERS(TALEA_STATUS_WRONG_KIND, talea_series_set(kept, 1));
+    ANSWERS(TALEA_STATUS_WRONG_KIND, talea_series_set_integer(kept, 1));
+    ANSWERS(TALEA_STATUS_WRONG_KIND, talea_series_observe(kept, 1));
+    ANSWERS(TALEA_STATUS_WRONG_KIND, talea_series_observe_integer(kept, 1));
+    ANSWERS(TALEA_STATUS_WRONG_VALUE, talea_series_add_signed(kept, -1));
+    ANSWERS(TALEA_STATUS_WRONG_VALUE, talea_series_add_double(kept, -1));
+    ANSWERS(TALEA_STATUS_NULL, talea_series_add_signed(NULL, 1));
+    ANSWERS(TALEA_STATUS_NULL, talea_series_add_double(NULL, 1));
+    ANSWERS(TALEA_STATUS_NULL, talea_series_set(NULL, 1));
+    ANSWERS(TALEA_STATUS_NULL, talea_series_set_integer(NULL, 1));
+    ANSWERS(TALEA_STATUS_NULL, talea_series_observe(NULL, 1));
+    ANSWERS(TALEA_STATUS_NULL, talea_series_observe_integer(NULL, 1));
+
+    const talea_family *busy = family_of(registry, TALEA_KIND_FLOAT_COUNTER, "busy", NULL, 0);
+    ANSWERS(TALEA_STATUS_WRONG_VALUE, talea_add_double(busy, NULL, 0, -0.5));
+    ANSWERS(TALEA_STATUS_WRONG_VALUE, talea_add_double(busy, NULL, 0, INFINITY));
+    ANSWERS(TALEA_STATUS_WRONG_VALUE, talea_add_signed(busy, NULL, 0, -1));
+    const talea_family *open = family_of(registry, TALEA_KIND_UP_DOWN_COUNTER, "open", NULL, 0);
+    ANSWERS(TALEA_STATUS_WRONG_VALUE, talea_add(open, NULL, 0, UINT64_MAX));
+    ANSWERS(TALEA_STATUS_WRONG_KIND, talea_set(open, NULL, 0, 1));
+    const talea_family *depth = family_of(registry, TALEA_KIND_INTEGER_GAUGE, "depth", NULL, 0);
+    ANSWERS(TALEA_STATUS_WRONG_VALUE, talea_set(depth, NULL, 0, 0.5));
+    ANSWERS(TALEA_STATUS_WRONG_VALUE, talea_set(depth, NULL, 0, 9223372036854775808.0));
+    ANSWERS(TALEA_STATUS_WRONG_KIND, talea_observe(depth, NULL, 0, 1));
+    talea_family_options options = options_of(TALEA_KIND_HISTOGRAM, "time", NULL, 0);
+    options.unit = TALEA_UNIT_SECONDS;
+    const talea_family *time = registered(registry, &options);
+    ANSWERS(TALEA_STATUS_WRONG_VALUE, talea_observe(time, NULL, 0, -1e-9));
+    ANSWERS(TALEA_STATUS_WRONG_VALUE, talea_observe(time, NULL, 0, NAN));
+    ANSWERS(TALEA_STATUS_WRONG_KIND, talea_add(time, NULL, 0, 1));
+    ANSWERS(TALEA_STATUS_WRONG_KIND, talea_add_signed(time, NULL, 0, 1));
+    ANSWERS(TALEA_STATUS_WRONG_KIND, talea_add_double(time, NULL, 0, 1));
+}
+
+static void reading(const talea_registry *registry) {
+    char type[256];
+    size_t len = 7;
+    ANSWERS(TALEA_STATUS_NULL, talea_content_type(NONE, NULL, 256, &len));
+    ANSWERS(TALEA_STATUS_NULL, talea_content_type(NONE, type, 256, NULL));
+    ANSWERS(TALEA_STATUS_TOO_SHORT, talea_content_type(NONE, type, 10, &len));
+    CHECK(len == 7);
+    talea_text endless = {"x", SIZE_MAX}, null = {NULL, 1}, bad = {"\xff", 1};
+    int calls = 0;
+    ANSWERS(TALEA_STATUS_STOPPED, talea_render(registry, NONE, stops, &calls));
+    ANSWERS(TALEA_STATUS_STOPPED, talea_read(registry, talea_text_of("orders_total"), stops_too, &calls));
+    CHECK(calls == 2);
+    ANSWERS(TALEA_STATUS_NULL, talea_render(registry, NONE, NULL, &calls));
+    ANSWERS(TALEA_STATUS_NULL, talea_render(NULL, NONE, stops, &calls));
+    ANSWERS(TALEA_STATUS_NULL, talea_render(registry, null, stops, &calls));
+    ANSWERS(TALEA_STATUS_WRONG_LENGTH, talea_render(registry, endless, stops, &calls));
+    ANSWERS(TALEA_STATUS_NULL, talea_read(registry, NONE, NULL, &calls));
+    ANSWERS(TALEA_STATUS_NULL, talea_read(NULL, NONE, stops_too, &calls));
+    ANSWERS(TALEA_STATUS_NOT_UTF8, talea_read(registry, bad, stops_too, &calls));
+    OK(talea_read(registry, talea_text_of("there is none"), stops_too, &calls));
+    CHECK(calls == 2);
+    talea_rendering *rendering;
+    talea_reading *reading;
+    talea_text piece;
+    const talea_family_view *family;
+    ANSWERS(TALEA_STATUS_NULL, talea_render_begin(NULL, NONE, &rendering));
+    ANSWERS(TALEA_STATUS_NULL, talea_render_begin(registry, NONE, NULL));
+    ANSWERS(TALEA_STATUS_NULL, talea_render_next(NULL, &piece));
+    ANSWERS(TALEA_STATUS_NULL, talea_read_begin(NULL, NONE, &reading));
+    ANSWERS(TALEA_STATUS_NULL, talea_read_begin(registry, NONE, NULL));
+    ANSWERS(TALEA_STATUS_NULL, talea_read_next(NULL, &family));
+    OK(talea_render_begin(registry, NONE, &rendering));
+    ANSWERS(TALEA_STATUS_NULL, talea_render_next(rendering, NULL));
+    talea_render_end(rendering);
+    talea_render_end(NULL);
+    OK(talea_read_begin(registry, NONE, &reading));
+    ANSWERS(TALEA_STATUS_NULL, talea_read_next(reading, NULL));
+    talea_read_end(reading);
+    talea_read_end(NULL);
+    ANSWERS(TALEA_STATUS_NULL, talea_usage(registry, NULL));
+    talea_memory memory;
+    ANSWERS(TALEA_STATUS_NULL, talea_usage(NULL, &memory));
+    ANSWERS(TALEA_STATUS_NULL, talea_wipe(NULL));
+    ANSWERS(TALEA_STATUS_NULL, talea_wipe_family(NULL));
+    ANSWERS(TALEA_STATUS_NULL, talea_unregister(NULL, NONE, NULL));
+    ANSWERS(TALEA_STATUS_NOT_UTF8, talea_unregister(registry, bad, NULL));
+    uint64_t dropped;
+    ANSWERS(TALEA_STATUS_NULL, talea_dropped(NULL, &dropped));
+    CHECK(talea_text_of(NULL).len == 0);
+    CHECK(strcmp(talea_status_text(TALEA_STATUS_NOT_UTF8), "a text is not UTF-8") == 0);
+    CHECK(strlen(talea_status_text(12345)) > 0);
+}
+
+int main(void) {
+    opening();
+    const talea_registry *registry = opened(NULL, 4 << 20);
+    registering(registry);
+    counting(registry);
+    reading(registry);
+    return 0;
+}
