@@ -89,9 +89,10 @@ bench-load: setup
 	@$(CARGO) build --release --locked --quiet -p talea-bench-http -p talea-cli
 	$(CARGO) run --release --locked --quiet -p talea-bench-http -- generators $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS))
 
-# The extension for PHP: built, tested, tested under Valgrind.
+# The extension for PHP: built, tested beside the agent, tested under Valgrind.
 php: setup
 	@scripts/setup --php
+	@$(CARGO) build --release --locked --quiet -p talea-cli
 	@scripts/php
 	@scripts/php valgrind
 

@@ -14,7 +14,7 @@ if test "$PHP_TALEA" != "no"; then
 
   PHP_ADD_INCLUDE([$PHP_TALEA/include])
   dnl The library's own names stay inside: another extension may bring another copy.
-  TALEA_SHARED_LIBADD="$TALEA_LIBRARY -Wl,--exclude-libs,ALL -lpthread -ldl -lm -lgcc_s"
+  TALEA_SHARED_LIBADD="$TALEA_LIBRARY -Wl,--exclude-libs,ALL -lpthread -ldl -lm -lgcc_s -lutil -lrt"
   PHP_SUBST([TALEA_SHARED_LIBADD])
 
   PHP_NEW_EXTENSION([talea],

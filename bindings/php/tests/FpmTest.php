@@ -25,9 +25,7 @@ final class FpmTest extends RegionTestCase
         $this->region = $this->path();
         $this->folder = sprintf('%s/talea-fpm-%d', sys_get_temp_dir(), getmypid());
         mkdir($this->folder);
-        $free = stream_socket_server('tcp://127.0.0.1:0');
-        $this->port = (int) substr(strrchr(stream_socket_get_name($free, false), ':'), 1);
-        fclose($free);
+        $this->port = self::freePort();
         $this->writePages();
         $this->start($this->fpm());
         $this->start($this->nginx());
@@ -78,6 +76,38 @@ final class FpmTest extends RegionTestCase
         self::assertGreaterThanOrEqual($answered, $requests);
         self::assertLessThanOrEqual(self::CLIENTS * 250, $requests);
         self::assertGreaterThanOrEqual($answered, $series);
+    }
+
+    public function testTheAgentShowsWhatTheWorkersShow(): void
+    {
+        $program = getenv('TALEA_PROGRAM') ?: '';
+        if (!is_executable($program)) {
+            self::markTestSkipped('the agent is not built: cargo build --release -p talea-cli');
+        }
+        self::inProcesses(self::CLIENTS, function (int $client): void {
+            for ($i = 0; $i < 50; $i++) {
+                $this->get("/count.php?id=$client-$i");
+            }
+        });
+        $port = self::freePort();
+        $owner = posix_getuid() === 0 ? ['--owner', 'www-data'] : [];
+        $this->start([$program, 'serve', $this->region, '--listen', "127.0.0.1:$port", ...$owner]);
+        for ($tries = 0; $tries < 100 && !($served = @file_get_contents("http://127.0.0.1:$port/metrics")); $tries++) {
+            usleep(50_000);
+        }
+        [$page] = $this->counted();
+        // Its quantiles begin when it does.
+        $lines = array_filter(explode("\n", $page), fn ($line) => !str_contains($line, 'quantile='));
+        self::assertGreaterThan(self::CLIENTS * 50, count($lines));
+        self::assertSame([], array_diff($lines, explode("\n", (string) $served)));
+    }
+
+    private static function freePort(): int
+    {
+        $free = stream_socket_server('tcp://127.0.0.1:0');
+        $port = (int) substr(strrchr(stream_socket_get_name($free, false), ':'), 1);
+        fclose($free);
+        return $port;
     }
 
     private function writePages(): void
