@@ -2,8 +2,8 @@
 #include "php_talea.h"
 
 static void take_family(zval *into, const talea_family_view *family);
-static void take_series(zval *into, const talea_series_view *series);
-static void take_sample(zval *into, const talea_sample *sample);
+static void take_series(zval *into, const talea_series_view *series, const zval *before);
+static void take_sample(zval *into, const talea_sample *sample, const zval *before);
 
 bool families_of(const talea_registry *registry, zval *into) {
     talea_reading *volatile reading = NULL;
@@ -37,60 +37,100 @@ bool families_of(const talea_registry *registry, zval *into) {
     return status == TALEA_STATUS_OK;
 }
 
-static void add_text(zval *into, const char *key, talea_text text) {
-    add_assoc_stringl(into, key, text.len ? text.data : "", text.len);
+/* The keys of all arrays, made once. */
+static zend_string *NAME, *TYPE, *HELP, *SERIES, *LABELS, *SAMPLES, *LABEL, *LABEL_VALUE, *VALUE;
+
+static zend_string *key_of(const char *text) {
+    return zend_string_init_interned(text, strlen(text), 1);
+}
+
+void families_begin(void) {
+    NAME = key_of("name");
+    TYPE = key_of("type");
+    HELP = key_of("help");
+    SERIES = key_of("series");
+    LABELS = key_of("labels");
+    SAMPLES = key_of("samples");
+    LABEL = key_of("label");
+    LABEL_VALUE = key_of("labelValue");
+    VALUE = key_of("value");
+}
+
+static void add(zval *into, zend_string *key, zval *value) {
+    zend_hash_add_new(Z_ARRVAL_P(into), key, value);
+}
+
+static void add_text(zval *into, zend_string *key, talea_text text) {
+    zval value;
+    ZVAL_STR(&value, zend_string_init_fast(text.len ? text.data : "", text.len));
+    add(into, key, &value);
+}
+
+/* The same where it is likely to be that of the same place before, whose string then does. */
+static void add_text_as(zval *into, zend_string *key, talea_text text, const zval *before) {
+    zval *found = before ? zend_hash_find_known_hash(Z_ARRVAL_P(before), key) : NULL;
+    if (found && Z_STRLEN_P(found) == text.len
+        && memcmp(Z_STRVAL_P(found), text.data, text.len) == 0) {
+        Z_TRY_ADDREF_P(found);
+        add(into, key, found);
+    } else {
+        add_text(into, key, text);
+    }
 }
 
 static void take_family(zval *into, const talea_family_view *family) {
     array_init_size(into, 4);
-    add_text(into, "name", family->name);
-    add_text(into, "type", family->kind);
-    add_text(into, "help", family->help);
+    add_text(into, NAME, family->name);
+    add_text(into, TYPE, family->kind);
+    add_text(into, HELP, family->help);
     zval all;
     array_init_size(&all, (uint32_t) family->series_count);
+    const zval *before = NULL;
     for (size_t i = 0; i < family->series_count; i++) {
         zval series;
-        take_series(&series, &family->series[i]);
-        zend_hash_next_index_insert_new(Z_ARRVAL(all), &series);
+        take_series(&series, &family->series[i], before);
+        zval *added = zend_hash_next_index_insert_new(Z_ARRVAL(all), &series);
+        before = zend_hash_find_known_hash(Z_ARRVAL_P(added), SAMPLES);
     }
-    add_assoc_zval(into, "series", &all);
+    add(into, SERIES, &all);
 }
 
-static void take_series(zval *into, const talea_series_view *series) {
+static void take_series(zval *into, const talea_series_view *series, const zval *before) {
     array_init_size(into, 2);
     zval labels;
     array_init_size(&labels, (uint32_t) series->label_count);
     for (size_t i = 0; i < series->label_count; i++) {
         talea_text name = series->labels[i].name, value = series->labels[i].value;
         zval text;
-        ZVAL_STRINGL(&text, value.len ? value.data : "", value.len);
-        /* Not as a symbol: a label that is called 1 has a text for its name too. */
+        ZVAL_STR(&text, zend_string_init_fast(value.len ? value.data : "", value.len));
         zend_hash_str_update(Z_ARRVAL(labels), name.data, name.len, &text);
     }
-    add_assoc_zval(into, "labels", &labels);
+    add(into, LABELS, &labels);
     zval samples;
     array_init_size(&samples, (uint32_t) series->sample_count);
     for (size_t i = 0; i < series->sample_count; i++) {
         zval sample;
-        take_sample(&sample, &series->samples[i]);
+        take_sample(&sample, &series->samples[i],
+            before ? zend_hash_index_find(Z_ARRVAL_P(before), i) : NULL);
         zend_hash_next_index_insert_new(Z_ARRVAL(samples), &sample);
     }
-    add_assoc_zval(into, "samples", &samples);
+    add(into, SAMPLES, &samples);
 }
 
-static void take_sample(zval *into, const talea_sample *sample) {
+static void take_sample(zval *into, const talea_sample *sample, const zval *before) {
     array_init_size(into, 4);
-    add_text(into, "name", sample->name);
-    bool has_label = sample->label.name.len > 0;
-    if (has_label) {
-        add_text(into, "label", sample->label.name);
-        add_text(into, "labelValue", sample->label.value);
+    add_text_as(into, NAME, sample->name, before);
+    if (sample->label.name.len > 0) {
+        add_text_as(into, LABEL, sample->label.name, before);
+        add_text_as(into, LABEL_VALUE, sample->label.value, before);
     }
+    zval value;
     if (sample->number == TALEA_NUMBER_UNSIGNED && sample->unsigned_value <= ZEND_LONG_MAX) {
-        add_assoc_long(into, "value", (zend_long) sample->unsigned_value);
+        ZVAL_LONG(&value, (zend_long) sample->unsigned_value);
     } else if (sample->number == TALEA_NUMBER_SIGNED) {
-        add_assoc_long(into, "value", (zend_long) sample->signed_value);
+        ZVAL_LONG(&value, (zend_long) sample->signed_value);
     } else {
-        add_assoc_double(into, "value", sample->value);
+        ZVAL_DOUBLE(&value, sample->value);
     }
+    add(into, VALUE, &value);
 }

@@ -95,6 +95,7 @@ zend_string *page_of(const talea_registry *registry, talea_text accept);
 
 /* families.c: the values as arrays. */
 
+void families_begin(void);
 /* False after an exception. */
 bool families_of(const talea_registry *registry, zval *into);
 

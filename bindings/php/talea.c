@@ -49,6 +49,7 @@ static PHP_MINIT_FUNCTION(talea) {
     failure_begin();
     metrics_begin();
     registry_begin();
+    families_begin();
     return SUCCESS;
 }
 

@@ -116,17 +116,22 @@ final class Collection
     {
         $samples = [];
         $shows = $family['type'] !== 'summary';
+        $names = array_keys($more);
+        $values = array_merge($values, array_values($more));
+        $length = strlen($family['name']);
         foreach ($found as $sample) {
-            $beside = $more;
+            $label_names = $names;
+            $label_values = $values;
             if (isset($sample['label'])) {
-                $beside[$sample['label']] = $this->threshold($sample['labelValue']);
+                $label_names[] = $sample['label'];
+                $label_values[] = $this->threshold($sample['labelValue']);
                 // Where nothing was observed lately there are no quantiles.
                 $shows = $shows || !is_nan((float) $sample['value']);
             }
             $samples[] = [
-                'name' => $name . substr($sample['name'], strlen($family['name'])),
-                'labelNames' => array_keys($beside),
-                'labelValues' => array_merge($values, array_values($beside)),
+                'name' => $name . substr($sample['name'], $length),
+                'labelNames' => $label_names,
+                'labelValues' => $label_values,
                 'value' => $sample['value'],
             ];
         }
