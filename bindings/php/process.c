@@ -188,17 +188,17 @@ static const double *doubles_remember(const double *doubles, size_t count) {
     return memcpy(copy, doubles, count * sizeof *copy);
 }
 
-/* Definitions that differ have keys that differ. */
+/* Definitions that differ have keys that differ. The help takes no part: where new code has another
+ * one, a process that ran the old code goes on with that. */
 static zend_string *key_of(const talea_family_options *options) {
     smart_str key = { 0 };
     talea_family_options numbers = *options;
-    numbers.name = numbers.help = (talea_text) { NULL, options->name.len };
-    numbers.help.len = options->help.len;
+    numbers.name = (talea_text) { NULL, options->name.len };
+    numbers.help = (talea_text) { NULL, 0 };
     numbers.label_names = NULL;
     numbers.buckets = numbers.quantiles = NULL;
     smart_str_appendl(&key, (const char *) &numbers, sizeof numbers);
     smart_str_appendl(&key, options->name.data, options->name.len);
-    smart_str_appendl(&key, options->help.data, options->help.len);
     for (size_t i = 0; i < options->label_count; i++) {
         const talea_text *name = &options->label_names[i];
         smart_str_appendl(&key, (const char *) &name->len, sizeof name->len);

@@ -40,6 +40,23 @@ final class RegistryTest extends RegionTestCase
         $registry->getGauge('shop', 'orders');
     }
 
+    public function testAHelpThatChangedIsNoHindranceToAProcessThatKnowsTheOldOne(): void
+    {
+        $path = $this->path();
+        (new Registry($path))->registerCounter('', 'calls', 'Calls.')->inc();
+        (new Registry($path))->registerCounter('', 'calls', 'How often it was called.')->inc();
+        self::assertHasLine('calls_total 2', (new Registry($path))->render());
+    }
+
+    public function testAnotherDefinitionOfANameIsRefused(): void
+    {
+        $path = $this->path();
+        (new Registry($path))->registerHistogram('', 'size', 'Sizes.', [], [1, 2]);
+        $this->expectException(Exception::class);
+        $this->expectExceptionMessage('use one definition, or another name');
+        (new Registry($path))->registerHistogram('', 'size', 'Sizes.', [], [1, 2, 3]);
+    }
+
     /** @dataProvider definitionsThatAreRefused */
     public function testADefinitionThatCannotBeIsRefusedInWords(string $message, callable $register): void
     {
