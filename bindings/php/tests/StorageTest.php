@@ -98,6 +98,22 @@ final class StorageTest extends RegionTestCase
         self::assertEquals([['wait_count', [], ['a'], 99], ['wait_sum', [], ['a'], 4950]], array_slice($rows, 2));
     }
 
+    /** @group slow */
+    public function testASummaryInWhichNothingWasObservedLatelyIsLeftOut(): void
+    {
+        $this->summarize('wait', [], 3);
+        $this->summarize('wait', [], 4);
+        self::assertCount(1, $this->storage->collect());
+        $until = time() + 40;
+        while ($this->storage->collect() !== [] && time() < $until) {
+            usleep(500_000);
+        }
+        self::assertSame([], $this->storage->collect());
+        $this->summarize('wait', [], 5);
+        [$wait] = $this->storage->collect();
+        self::assertEqualsWithDelta(5, $wait->samples[0]->value, 5 * 0.0109);
+    }
+
     public function testSamplesAreSortedByTheirLabelValues(): void
     {
         foreach (['b', 'a', 'c', 'B', '10', '9'] as $value) {
@@ -263,7 +279,7 @@ final class StorageTest extends RegionTestCase
     /** @param mixed[] $labels */
     private function summarize(string $name, array $labels, int|float $value): void
     {
-        $more = ['maxAgeSeconds' => 60, 'quantiles' => [0.5, 0.99]];
+        $more = ['maxAgeSeconds' => 10, 'quantiles' => [0.5, 0.99]];
         $this->storage->updateSummary(self::data($name, 'summary', $labels, $value) + $more);
     }
 }
