@@ -123,6 +123,28 @@ final class ProcessesTest extends RegionTestCase
         self::assertHasLine('calls_total{id="1"} 100000', $page);
     }
 
+    public function testWhatIsPreloadedCountsAndIsUsed(): void
+    {
+        $path = $this->path();
+        $script = "$path.php";
+        $files = preg_grep('~/(Prometheus|PromPhp)/~', get_included_files());
+        $lines = array_map(fn (string $file) => 'require ' . var_export($file, true) . ';', $files);
+        $lines[] = '(new Talea\Registry())->registerCounter("", "calls", "Calls.", ["by"])->inc(["preloading"]);';
+        file_put_contents($script, "<?php\n" . implode("\n", $lines));
+        $code = '$s = new Talea\PromPhp\Storage(); $r = new Talea\Registry(); '
+            . '$r->registerCounter("", "calls", "Calls.", ["by"])->inc(["a request"]); '
+            . 'echo count($s->collect()), "\n", $r->render();';
+        $output = self::runPhp($code, [
+            'opcache.enable_cli' => '1',
+            'opcache.preload' => $script,
+            'opcache.preload_user' => posix_getpwuid(posix_getuid())['name'],
+            'talea.region' => $path,
+        ]);
+        self::assertHasLine('1', $output);
+        self::assertHasLine('calls_total{by="preloading"} 1', $output);
+        self::assertHasLine('calls_total{by="a request"} 1', $output);
+    }
+
     public function testAPageBeyondTheMemoryLimitEndsARequestAsUsual(): void
     {
         $code = 'register_shutdown_function(function () { echo "the end"; });'
