@@ -1,0 +1,82 @@
+/* Label values: any scalar, null, and what can say what it is as a string. */
+#include "php_talea.h"
+
+static zend_string *made_of(zval *value);
+
+bool labels_take(label_values *labels, const process_family *family, HashTable *given) {
+    uint32_t count = given ? zend_hash_num_elements(given) : 0;
+    labels->count = 0;
+    labels->values = labels->values_in_place;
+    labels->made = labels->made_in_place;
+    if (UNEXPECTED(count != family->options.label_count)) {
+        failure_throw("%s has %zu labels, and %u label values were given", family->options.name.data,
+            family->options.label_count, count);
+        return false;
+    }
+    if (count == 0) {
+        return true;
+    }
+    if (UNEXPECTED(count > LABELS_IN_PLACE)) {
+        labels->values = safe_emalloc(count, sizeof(talea_text), 0);
+        labels->made = safe_emalloc(count, sizeof(zend_string *), 0);
+    }
+    zval *value;
+    ZEND_HASH_FOREACH_VAL(given, value) {
+        ZVAL_DEREF(value);
+        /* Also a string is held: what comes after it may run code that changes the array. */
+        zend_string *string =
+            Z_TYPE_P(value) == IS_STRING ? zend_string_copy(Z_STR_P(value)) : made_of(value);
+        if (UNEXPECTED(string == NULL)) {
+            if (!EG(exception)) {
+                failure_throw("the label %s of %s is of the type %s; expected a string, a number, "
+                    "a boolean or null", family->options.label_names[labels->count].data,
+                    family->options.name.data, zend_zval_type_name(value));
+            }
+            labels_free(labels);
+            return false;
+        }
+        labels->made[labels->count] = string;
+        labels->values[labels->count] = text_of(string);
+        labels->count++;
+        if (UNEXPECTED(labels->count == count)) {
+            break;
+        }
+    } ZEND_HASH_FOREACH_END();
+    /* An object's own code may have shortened the array. */
+    if (UNEXPECTED(labels->count != count)) {
+        labels_free(labels);
+        failure_throw("the label values of %s changed meanwhile", family->options.name.data);
+        return false;
+    }
+    return true;
+}
+
+void labels_free(label_values *labels) {
+    for (uint32_t i = 0; i < labels->count; i++) {
+        zend_string_release(labels->made[i]);
+    }
+    if (UNEXPECTED(labels->values != labels->values_in_place)) {
+        efree(labels->values);
+        efree(labels->made);
+    }
+}
+
+/* Null, false and the empty string are three values; so are true and 1. Null where the type has
+ * no text. */
+static zend_string *made_of(zval *value) {
+    switch (Z_TYPE_P(value)) {
+        case IS_NULL:
+            return zend_string_init("null", 4, 0);
+        case IS_FALSE:
+            return zend_string_init("false", 5, 0);
+        case IS_TRUE:
+            return zend_string_init("true", 4, 0);
+        case IS_LONG:
+        case IS_DOUBLE:
+            return zval_get_string(value);
+        case IS_OBJECT:
+            return Z_OBJCE_P(value)->__tostring ? zval_try_get_string(value) : NULL;
+        default:
+            return NULL;
+    }
+}

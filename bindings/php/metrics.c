@@ -1,0 +1,223 @@
+/* The classes Counter, Gauge, Histogram and Summary: a family each, and what it can be told. */
+#include "php_talea.h"
+#include "ext/standard/html.h"
+
+#include "metrics_arginfo.h"
+
+typedef struct {
+    process_family *family;
+    zend_object std;
+} metric;
+
+static zend_class_entry *counter_class, *gauge_class, *histogram_class, *summary_class;
+static zend_object_handlers metric_handlers;
+
+/* What a family and a series are told by the same call. */
+typedef struct {
+    talea_status (*family)(const talea_family *, const talea_text *, size_t, double);
+    talea_status (*series)(const talea_series *, double);
+} told;
+
+static const told ADD = { talea_add_double, talea_series_add_double };
+static const told SET = { talea_set, talea_series_set };
+static const told OBSERVE = { talea_observe, talea_series_observe };
+
+static void tell(zval *this, told told, double value, HashTable *given);
+static void fail(talea_status status, const process_family *family, const label_values *labels,
+    double value);
+
+static inline metric *metric_of(zend_object *object) {
+    return (metric *) ((char *) object - XtOffsetOf(metric, std));
+}
+
+static void tell_one(INTERNAL_FUNCTION_PARAMETERS, double value) {
+    HashTable *labels = NULL;
+    ZEND_PARSE_PARAMETERS_START(0, 1)
+        Z_PARAM_OPTIONAL
+        Z_PARAM_ARRAY_HT(labels)
+    ZEND_PARSE_PARAMETERS_END();
+    tell(ZEND_THIS, ADD, value, labels);
+}
+
+static void tell_number(INTERNAL_FUNCTION_PARAMETERS, told told, double sign) {
+    double value;
+    HashTable *labels = NULL;
+    ZEND_PARSE_PARAMETERS_START(1, 2)
+        Z_PARAM_DOUBLE(value)
+        Z_PARAM_OPTIONAL
+        Z_PARAM_ARRAY_HT(labels)
+    ZEND_PARSE_PARAMETERS_END();
+    tell(ZEND_THIS, told, sign * value, labels);
+}
+
+ZEND_METHOD(Talea_Counter, inc) {
+    tell_one(INTERNAL_FUNCTION_PARAM_PASSTHRU, 1);
+}
+
+/* A counter is told integers and floats; as what it holds both are the same. */
+ZEND_METHOD(Talea_Counter, incBy) {
+    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, ADD, 1);
+}
+
+ZEND_METHOD(Talea_Gauge, set) {
+    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, SET, 1);
+}
+
+ZEND_METHOD(Talea_Gauge, inc) {
+    tell_one(INTERNAL_FUNCTION_PARAM_PASSTHRU, 1);
+}
+
+ZEND_METHOD(Talea_Gauge, incBy) {
+    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, ADD, 1);
+}
+
+ZEND_METHOD(Talea_Gauge, dec) {
+    tell_one(INTERNAL_FUNCTION_PARAM_PASSTHRU, -1);
+}
+
+ZEND_METHOD(Talea_Gauge, decBy) {
+    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, ADD, -1);
+}
+
+ZEND_METHOD(Talea_Histogram, observe) {
+    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, OBSERVE, 1);
+}
+
+ZEND_METHOD(Talea_Summary, observe) {
+    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, OBSERVE, 1);
+}
+
+static void answer_removed(INTERNAL_FUNCTION_PARAMETERS) {
+    HashTable *given = NULL;
+    ZEND_PARSE_PARAMETERS_START(0, 1)
+        Z_PARAM_OPTIONAL
+        Z_PARAM_ARRAY_HT(given)
+    ZEND_PARSE_PARAMETERS_END();
+    const process_family *family = metric_of(Z_OBJ_P(ZEND_THIS))->family;
+    label_values labels;
+    if (!labels_take(&labels, family, given)) {
+        return;
+    }
+    bool removed = false;
+    if (family->family) {
+        talea_status status =
+            talea_remove(family->family, labels.values, labels.count, &removed);
+        if (status != TALEA_STATUS_OK) {
+            fail(status, family, &labels, 0);
+        }
+    }
+    labels_free(&labels);
+    RETVAL_BOOL(removed);
+}
+
+#define REMOVE_OF(Kind) \
+    ZEND_METHOD(Talea_##Kind, remove) { \
+        answer_removed(INTERNAL_FUNCTION_PARAM_PASSTHRU); \
+    }
+
+REMOVE_OF(Counter)
+REMOVE_OF(Gauge)
+REMOVE_OF(Histogram)
+REMOVE_OF(Summary)
+
+/* Registries make them. */
+ZEND_METHOD(Talea_Counter, __construct) {}
+ZEND_METHOD(Talea_Gauge, __construct) {}
+ZEND_METHOD(Talea_Histogram, __construct) {}
+ZEND_METHOD(Talea_Summary, __construct) {}
+
+static void tell(zval *this, told told, double value, HashTable *given) {
+    const process_family *family = metric_of(Z_OBJ_P(this))->family;
+    label_values labels;
+    if (!labels_take(&labels, family, given)) {
+        return;
+    }
+    if (EXPECTED(family->family)) {
+        talea_status status = family->series
+            ? told.series(family->series, value)
+            : told.family(family->family, labels.values, labels.count, value);
+        if (UNEXPECTED(status != TALEA_STATUS_OK)) {
+            fail(status, family, &labels, value);
+        }
+    }
+    labels_free(&labels);
+}
+
+static bool is_utf8(const zend_string *string) {
+    size_t at = 0;
+    zend_result decoded = SUCCESS;
+    while (at < ZSTR_LEN(string) && decoded == SUCCESS) {
+        const unsigned char *text = (const unsigned char *) ZSTR_VAL(string);
+        php_next_utf8_char(text, ZSTR_LEN(string), &at, &decoded);
+    }
+    return decoded == SUCCESS;
+}
+
+static void fail(talea_status status, const process_family *family, const label_values *labels,
+    double value) {
+    const char *name = family->options.name.data;
+    if (status == TALEA_STATUS_NOT_UTF8) {
+        uint32_t at = 0;
+        while (at + 1 < labels->count && is_utf8(labels->made[at])) {
+            at++;
+        }
+        failure_throw("the label %s of %s is not UTF-8", family->options.label_names[at].data, name);
+    } else if (status == TALEA_STATUS_WRONG_VALUE && family->options.kind == TALEA_KIND_FLOAT_COUNTER) {
+        failure_throw("%s is a counter, which only goes up by finite numbers; %g was given", name,
+            value);
+    } else {
+        failure_throw("%s: %s", name, talea_status_text(status));
+    }
+}
+
+static zend_object *metric_create(zend_class_entry *class) {
+    metric *metric = zend_object_alloc(sizeof *metric, class);
+    zend_object_std_init(&metric->std, class);
+    metric->std.handlers = &metric_handlers;
+    metric->family = NULL;
+    return &metric->std;
+}
+
+zend_object *metric_new(process_family *family) {
+    zend_class_entry *class;
+    switch (family->options.kind) {
+        case TALEA_KIND_FLOAT_COUNTER:
+            class = counter_class;
+            break;
+        case TALEA_KIND_GAUGE:
+            class = gauge_class;
+            break;
+        case TALEA_KIND_HISTOGRAM:
+            class = histogram_class;
+            break;
+        default:
+            class = summary_class;
+    }
+    zend_object *object = metric_create(class);
+    metric_of(object)->family = family;
+    return object;
+}
+
+process_family *metric_family(zval *metric) {
+    return metric_of(Z_OBJ_P(metric))->family;
+}
+
+static zend_class_entry *metric_class(const char *name, const zend_function_entry *methods) {
+    zend_class_entry class;
+    INIT_CLASS_ENTRY_EX(class, name, strlen(name), methods);
+    zend_class_entry *registered = zend_register_internal_class(&class);
+    registered->ce_flags |=
+        ZEND_ACC_FINAL | ZEND_ACC_NO_DYNAMIC_PROPERTIES | ZEND_ACC_NOT_SERIALIZABLE;
+    registered->create_object = metric_create;
+    return registered;
+}
+
+void metrics_begin(void) {
+    counter_class = metric_class("Talea\\Counter", class_Talea_Counter_methods);
+    gauge_class = metric_class("Talea\\Gauge", class_Talea_Gauge_methods);
+    histogram_class = metric_class("Talea\\Histogram", class_Talea_Histogram_methods);
+    summary_class = metric_class("Talea\\Summary", class_Talea_Summary_methods);
+    metric_handlers = *zend_get_std_object_handlers();
+    metric_handlers.offset = XtOffsetOf(metric, std);
+    metric_handlers.clone_obj = NULL;
+}

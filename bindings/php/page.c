@@ -1,0 +1,89 @@
+/* The text of a scrape: from the region into blocks, from the blocks into one string.
+ *
+ * A string that grows would be copied, and so be there twice. So the text waits in blocks outside
+ * of PHP's memory, each of which goes as soon as it is copied: the most that there is at once is
+ * the page and a block. No code of PHP runs while the library calls back. */
+#include "php_talea.h"
+
+#include <sys/mman.h>
+
+enum { BLOCK = 1 << 18 };
+
+typedef struct block {
+    struct block *next;
+    size_t used;
+    char text[];
+} block;
+
+enum { BLOCK_TEXT = BLOCK - sizeof(block) };
+
+typedef struct {
+    block *first;
+    block *last;
+    size_t len;
+} page;
+
+static int32_t page_take(void *context, const char *piece, size_t piece_len);
+static void page_drop_first(page *page);
+
+zend_string *page_of(const talea_registry *registry, talea_text accept) {
+    page page = { NULL, NULL, 0 };
+    talea_status status = talea_render(registry, accept, page_take, &page);
+    zend_string *string = NULL;
+    if (status == TALEA_STATUS_OK) {
+        /* Beyond the memory limit it jumps out of here. */
+        zend_try {
+            string = zend_string_alloc(page.len, 0);
+        } zend_catch {
+            while (page.first) {
+                page_drop_first(&page);
+            }
+            zend_bailout();
+        } zend_end_try();
+    }
+    size_t copied = 0;
+    while (page.first) {
+        if (string) {
+            memcpy(ZSTR_VAL(string) + copied, page.first->text, page.first->used);
+            copied += page.first->used;
+        }
+        page_drop_first(&page);
+    }
+    if (string) {
+        ZSTR_VAL(string)[copied] = '\0';
+    } else if (status == TALEA_STATUS_STOPPED) {
+        failure_throw("there is no memory for the text of the metrics");
+    } else {
+        failure_of_status(status);
+    }
+    return string;
+}
+
+static int32_t page_take(void *context, const char *piece, size_t piece_len) {
+    page *page = context;
+    while (piece_len > 0) {
+        if (!page->last || page->last->used == BLOCK_TEXT) {
+            block *block =
+                mmap(NULL, BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            if (block == MAP_FAILED) {
+                return 1;
+            }
+            *(page->last ? &page->last->next : &page->first) = block;
+            page->last = block;
+        }
+        block *into = page->last;
+        size_t part = MIN(piece_len, BLOCK_TEXT - into->used);
+        memcpy(into->text + into->used, piece, part);
+        into->used += part;
+        page->len += part;
+        piece += part;
+        piece_len -= part;
+    }
+    return 0;
+}
+
+static void page_drop_first(page *page) {
+    block *first = page->first;
+    page->first = first->next;
+    munmap(first, BLOCK);
+}

@@ -1,0 +1,115 @@
+/* Talea for PHP: what the files of the extension share. */
+#ifndef PHP_TALEA_H
+#define PHP_TALEA_H
+
+#include "php.h"
+#include "talea.h"
+
+#define PHP_TALEA_VERSION "0.1.0"
+
+extern zend_module_entry talea_module_entry;
+#define phpext_talea_ptr &talea_module_entry
+
+ZEND_BEGIN_MODULE_GLOBALS(talea)
+    /* What talea.region and talea.max_series say. */
+    char *region;
+    zend_long max_series;
+ZEND_END_MODULE_GLOBALS(talea)
+
+ZEND_EXTERN_MODULE_GLOBALS(talea)
+#define TALEA_G(v) ZEND_MODULE_GLOBALS_ACCESSOR(talea, v)
+
+#if defined(ZTS) && defined(COMPILE_DL_TALEA)
+ZEND_TSRMLS_CACHE_EXTERN()
+#endif
+
+/* process.c: what stays while the process lives, over all its requests and threads. */
+
+/* A region that was opened, and the families that were registered in it. */
+typedef struct {
+    const talea_registry *registry;
+    HashTable families;
+} process_registry;
+
+/* A family that was registered. */
+typedef struct {
+    /* Null where the region had no room for it: what it is told goes nowhere. */
+    const talea_family *family;
+    /* Its only series, where it has no labels: telling that needs no look-up. */
+    const talea_series *series;
+    /* What it was registered with. Its texts end with a zero. */
+    talea_family_options options;
+    /* The second when the library was asked for it; 0: it must be asked again. */
+    uint64_t asked_at;
+} process_family;
+
+void process_begin(void);
+void process_end(void);
+
+/* The region of a path; where it is null, of talea.region, else of TALEA_REGION, else memory of
+ * this process. Null after an exception. */
+process_registry *process_open(zend_string *path);
+
+/* Registers, or finds what is registered alike. Null after an exception.
+ *
+ * The library is asked in each second again: another process may have ended the family. */
+process_family *process_register(process_registry *registry, const talea_family_options *options);
+
+/* The same of one that was found before. */
+void process_stay(process_registry *registry, process_family *family);
+
+/* Has the library be asked for all families again: they were ended here. */
+void process_ask_again(process_registry *registry);
+
+/* labels.c: label values. */
+
+enum { LABELS_IN_PLACE = 8 };
+
+typedef struct {
+    talea_text *values;
+    uint32_t count;
+    /* What was made of numbers and the like, in the places of their values. */
+    zend_string **made;
+    talea_text values_in_place[LABELS_IN_PLACE];
+    zend_string *made_in_place[LABELS_IN_PLACE];
+} label_values;
+
+/* The values of a call, which may be null. False after an exception; else labels_free ends it. */
+bool labels_take(label_values *labels, const process_family *family, HashTable *given);
+void labels_free(label_values *labels);
+
+/* metrics.c: the classes of metrics. */
+
+void metrics_begin(void);
+zend_object *metric_new(process_family *family);
+process_family *metric_family(zval *metric);
+
+/* registry.c: the class Registry. */
+
+void registry_begin(void);
+
+/* page.c: the text of a scrape. */
+
+/* Null after an exception. */
+zend_string *page_of(const talea_registry *registry, talea_text accept);
+
+/* families.c: the values as arrays. */
+
+void families_begin(void);
+/* False after an exception. */
+bool families_of(const talea_registry *registry, zval *into);
+
+/* failure.c: exceptions. */
+
+extern zend_class_entry *talea_exception;
+
+void failure_begin(void);
+void failure_throw(const char *format, ...) ZEND_ATTRIBUTE_FORMAT(printf, 1, 2);
+/* What a status says, of a call that has no message. */
+void failure_of_status(talea_status status);
+
+static inline talea_text text_of(const zend_string *string) {
+    return (talea_text) { ZSTR_VAL(string), ZSTR_LEN(string) };
+}
+
+#endif

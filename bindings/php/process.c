@@ -1,0 +1,212 @@
+/* What stays while the process lives: regions by their path, families by their definition.
+ *
+ * A request finds what an earlier one opened and registered. Threads share it; a lock keeps them
+ * apart, and nothing that PHP might jump out of is called while it is held. */
+#include "php_talea.h"
+#include "zend_smart_str.h"
+
+#include <time.h>
+
+static bool begun;
+static HashTable registries;
+
+#ifdef ZTS
+static MUTEX_T lock;
+# define LOCK() tsrm_mutex_lock(lock)
+# define UNLOCK() tsrm_mutex_unlock(lock)
+#else
+# define LOCK()
+# define UNLOCK()
+#endif
+
+enum { MESSAGE = 1024 };
+
+static bool family_register(const process_registry *registry, process_family *family,
+    char message[MESSAGE]);
+static void family_stay(const process_registry *registry, process_family *family);
+static process_family *family_remember(const process_family *asked);
+static talea_text text_remember(talea_text text);
+static const double *doubles_remember(const double *doubles, size_t count);
+static zend_string *key_of(const talea_family_options *options);
+
+/* Seconds of a clock that only goes on; the one that costs least. */
+static uint64_t now(void) {
+    struct timespec time = { 0 };
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
+    return time.tv_sec;
+}
+
+void process_begin(void) {
+    /* A host that ends its modules and begins them again finds what was opened before. */
+    if (begun) {
+        return;
+    }
+    begun = true;
+    zend_hash_init(&registries, 4, NULL, NULL, 1);
+#ifdef ZTS
+    lock = tsrm_mutex_alloc();
+#endif
+}
+
+void process_end(void) {
+    /* The library keeps us loaded, and its part can be neither closed nor opened again. */
+    if (zend_hash_num_elements(&registries) > 0) {
+        return;
+    }
+    begun = false;
+    zend_hash_destroy(&registries);
+#ifdef ZTS
+    tsrm_mutex_free(lock);
+#endif
+}
+
+process_registry *process_open(zend_string *path) {
+    const char *configured = TALEA_G(region) ? TALEA_G(region) : "";
+    const char *wanted = path ? ZSTR_VAL(path) : configured;
+    size_t wanted_len = strlen(wanted);
+    char message[MESSAGE] = "";
+    process_registry *opened = NULL;
+    LOCK();
+    zval *found = zend_hash_str_find(&registries, wanted, wanted_len);
+    if (found) {
+        opened = Z_PTR_P(found);
+    } else {
+        talea_open_options options = { .size = sizeof options, .path = { wanted, wanted_len } };
+        const talea_registry *registry = NULL;
+        talea_status status = wanted_len > 0
+            ? talea_open(&options, &registry, message, sizeof message)
+            : talea_open_from_environment(&registry, message, sizeof message);
+        if (status == TALEA_STATUS_OK) {
+            opened = pemalloc(sizeof *opened, 1);
+            opened->registry = registry;
+            zend_hash_init(&opened->families, 16, NULL, NULL, 1);
+            zend_hash_str_add_new_ptr(&registries, wanted, wanted_len, opened);
+        }
+    }
+    UNLOCK();
+    if (!opened) {
+        failure_throw("%s", message);
+    }
+    return opened;
+}
+
+process_family *process_register(process_registry *registry, const talea_family_options *options) {
+    char message[MESSAGE] = "";
+    bool is_registered = true;
+    zend_string *key = key_of(options);
+    LOCK();
+    process_family *remembered = zend_hash_find_ptr(&registry->families, key);
+    if (remembered) {
+        family_stay(registry, remembered);
+    } else {
+        process_family asked = { .options = *options };
+        is_registered = family_register(registry, &asked, message);
+        if (is_registered) {
+            zend_string *kept = zend_string_init(ZSTR_VAL(key), ZSTR_LEN(key), 1);
+            remembered = family_remember(&asked);
+            zend_hash_add_new_ptr(&registry->families, kept, remembered);
+            zend_string_release(kept);
+        }
+    }
+    UNLOCK();
+    zend_string_release(key);
+    if (!is_registered) {
+        failure_throw("%s", message);
+    }
+    return remembered;
+}
+
+void process_stay(process_registry *registry, process_family *family) {
+    LOCK();
+    family_stay(registry, family);
+    UNLOCK();
+}
+
+void process_ask_again(process_registry *registry) {
+    process_family *family;
+    LOCK();
+    ZEND_HASH_FOREACH_PTR(&registry->families, family) {
+        family->asked_at = 0;
+    } ZEND_HASH_FOREACH_END();
+    UNLOCK();
+}
+
+/* Registers it again where that was not done in this second. Where its name has another definition
+ * by now, it goes on as it is: it was right when it was registered. */
+static void family_stay(const process_registry *registry, process_family *family) {
+    if (family->asked_at != now()) {
+        char message[MESSAGE] = "";
+        family_register(registry, family, message);
+        family->asked_at = now();
+    }
+}
+
+/* False where the library refuses it, with its words. */
+static bool family_register(const process_registry *registry, process_family *family,
+    char message[MESSAGE]) {
+    const talea_family *registered = NULL;
+    talea_status status =
+        talea_register(registry->registry, &family->options, &registered, message, MESSAGE);
+    if (status == TALEA_STATUS_OK) {
+        family->family = registered;
+        if (family->options.label_count == 0) {
+            talea_series_keep(registered, NULL, 0, &family->series);
+        }
+    }
+    family->asked_at = now();
+    /* That there is no room must not end a request. The status does not tell it from others. */
+    return status == TALEA_STATUS_OK
+        || (status == TALEA_STATUS_CANNOT_REGISTER && strstr(message, "the region is full"));
+}
+
+static process_family *family_remember(const process_family *asked) {
+    process_family *family = pemalloc(sizeof *family, 1);
+    *family = *asked;
+    talea_family_options *options = &family->options;
+    options->name = text_remember(options->name);
+    options->help = text_remember(options->help);
+    talea_text *names = safe_pemalloc(options->label_count, sizeof *names, 1, 1);
+    for (size_t i = 0; i < options->label_count; i++) {
+        names[i] = text_remember(options->label_names[i]);
+    }
+    options->label_names = names;
+    options->buckets = doubles_remember(options->buckets, options->bucket_count);
+    options->quantiles = doubles_remember(options->quantiles, options->quantile_count);
+    return family;
+}
+
+/* With a zero at its end. */
+static talea_text text_remember(talea_text text) {
+    return (talea_text) { zend_strndup(text.data, text.len), text.len };
+}
+
+static const double *doubles_remember(const double *doubles, size_t count) {
+    if (count == 0) {
+        return NULL;
+    }
+    double *copy = safe_pemalloc(count, sizeof *copy, 0, 1);
+    return memcpy(copy, doubles, count * sizeof *copy);
+}
+
+/* Definitions that differ have keys that differ. The help takes no part: where new code has another
+ * one, a process that ran the old code goes on with that. */
+static zend_string *key_of(const talea_family_options *options) {
+    smart_str key = { 0 };
+    talea_family_options numbers = *options;
+    numbers.name = (talea_text) { NULL, options->name.len };
+    numbers.help = (talea_text) { NULL, 0 };
+    numbers.label_names = NULL;
+    numbers.buckets = numbers.quantiles = NULL;
+    smart_str_appendl(&key, (const char *) &numbers, sizeof numbers);
+    smart_str_appendl(&key, options->name.data, options->name.len);
+    for (size_t i = 0; i < options->label_count; i++) {
+        const talea_text *name = &options->label_names[i];
+        smart_str_appendl(&key, (const char *) &name->len, sizeof name->len);
+        smart_str_appendl(&key, name->data, name->len);
+    }
+    size_t size = sizeof(double);
+    smart_str_appendl(&key, (const char *) options->buckets, options->bucket_count * size);
+    smart_str_appendl(&key, (const char *) options->quantiles, options->quantile_count * size);
+    smart_str_0(&key);
+    return key.s;
+}

@@ -1,0 +1,247 @@
+<?php
+
+/**
+ * What the extension talea declares, for editors and analysers. metrics_arginfo.h and
+ * registry_arginfo.h say the same to PHP; a test compares them.
+ */
+
+namespace Talea;
+
+/** What Talea refuses, and why. That there is no room is never one. */
+class Exception extends \RuntimeException
+{
+}
+
+/**
+ * The metrics of a region. Processes that open the same path share them, and they stay when a
+ * request ends.
+ */
+final class Registry
+{
+    /**
+     * @param string|null $path a file on tmpfs, such as /dev/shm/shop.talea, which is created where
+     *     it is not there; null: what talea.region in php.ini says, else the environment variable
+     *     TALEA_REGION, else memory of this process, which children made by fork share
+     */
+    public function __construct(?string $path = null)
+    {
+    }
+
+    /** @param string[] $labels */
+    public function registerCounter(string $namespace, string $name, string $help, array $labels = []): Counter
+    {
+    }
+
+    /** @param string[] $labels */
+    public function getOrRegisterCounter(string $namespace, string $name, string $help, array $labels = []): Counter
+    {
+    }
+
+    public function getCounter(string $namespace, string $name): Counter
+    {
+    }
+
+    /** @param string[] $labels */
+    public function registerGauge(string $namespace, string $name, string $help, array $labels = []): Gauge
+    {
+    }
+
+    /** @param string[] $labels */
+    public function getOrRegisterGauge(string $namespace, string $name, string $help, array $labels = []): Gauge
+    {
+    }
+
+    public function getGauge(string $namespace, string $name): Gauge
+    {
+    }
+
+    /**
+     * @param string[] $labels
+     * @param array<int|float>|null $buckets ascending; null: 14 from 0.005 to 10
+     */
+    public function registerHistogram(string $namespace, string $name, string $help, array $labels = [], ?array $buckets = null): Histogram
+    {
+    }
+
+    /**
+     * @param string[] $labels
+     * @param array<int|float>|null $buckets ascending; null: 14 from 0.005 to 10
+     */
+    public function getOrRegisterHistogram(string $namespace, string $name, string $help, array $labels = [], ?array $buckets = null): Histogram
+    {
+    }
+
+    public function getHistogram(string $namespace, string $name): Histogram
+    {
+    }
+
+    /**
+     * @param string[] $labels
+     * @param int $maxAgeSeconds of how many seconds the quantiles are
+     * @param array<int|float>|null $quantiles ascending; null: 0.01, 0.05, 0.5, 0.95, 0.99
+     */
+    public function registerSummary(string $namespace, string $name, string $help, array $labels = [], int $maxAgeSeconds = 600, ?array $quantiles = null): Summary
+    {
+    }
+
+    /**
+     * @param string[] $labels
+     * @param int $maxAgeSeconds of how many seconds the quantiles are
+     * @param array<int|float>|null $quantiles ascending; null: 0.01, 0.05, 0.5, 0.95, 0.99
+     */
+    public function getOrRegisterSummary(string $namespace, string $name, string $help, array $labels = [], int $maxAgeSeconds = 600, ?array $quantiles = null): Summary
+    {
+    }
+
+    public function getSummary(string $namespace, string $name): Summary
+    {
+    }
+
+    /**
+     * The page that a scrape with such an Accept header gets; null: text.
+     */
+    public function render(?string $accept = null): string
+    {
+    }
+
+    /** The Content-Type of that page. */
+    public static function contentType(?string $accept = null): string
+    {
+    }
+
+    /**
+     * All values, as a list of families. `label` and `labelValue` are those that a sample has
+     * beside its series', `le` and `quantile`.
+     *
+     * @return array<array{name: string, type: string, help: string, series: array<array{labels: array<string, string>, samples: array<array{name: string, label?: string, labelValue?: string, value: int|float}>}>}>
+     */
+    public function families(): array
+    {
+    }
+
+    /** Has all metrics count from 0 again, in all processes; series with labels go. */
+    public function wipe(): void
+    {
+    }
+
+    /**
+     * Ends a family, by its name as samples have it, or all: in all processes, until they register
+     * it again. Tells how many these were.
+     */
+    public function unregister(?string $name = null): int
+    {
+    }
+}
+
+/** A total that only goes up. */
+final class Counter
+{
+    private function __construct()
+    {
+    }
+
+    /**
+     * Removes the series of these label values, in all processes. Tells whether there was one.
+     *
+     * @param array<string|int|float|bool|null|\Stringable> $labels
+     */
+    public function remove(array $labels = []): bool
+    {
+    }
+
+    /** @param array<string|int|float|bool|null|\Stringable> $labels the values, in the order of the names */
+    public function inc(array $labels = []): void
+    {
+    }
+
+    /** @param array<string|int|float|bool|null|\Stringable> $labels the values, in the order of the names */
+    public function incBy(int|float $count, array $labels = []): void
+    {
+    }
+}
+
+/** A number that is set, or goes up and down. */
+final class Gauge
+{
+    private function __construct()
+    {
+    }
+
+    /**
+     * Removes the series of these label values, in all processes. Tells whether there was one.
+     *
+     * @param array<string|int|float|bool|null|\Stringable> $labels
+     */
+    public function remove(array $labels = []): bool
+    {
+    }
+
+    /** @param array<string|int|float|bool|null|\Stringable> $labels the values, in the order of the names */
+    public function set(int|float $value, array $labels = []): void
+    {
+    }
+
+    /** @param array<string|int|float|bool|null|\Stringable> $labels the values, in the order of the names */
+    public function inc(array $labels = []): void
+    {
+    }
+
+    /** @param array<string|int|float|bool|null|\Stringable> $labels the values, in the order of the names */
+    public function incBy(int|float $value, array $labels = []): void
+    {
+    }
+
+    /** @param array<string|int|float|bool|null|\Stringable> $labels the values, in the order of the names */
+    public function dec(array $labels = []): void
+    {
+    }
+
+    /** @param array<string|int|float|bool|null|\Stringable> $labels the values, in the order of the names */
+    public function decBy(int|float $value, array $labels = []): void
+    {
+    }
+}
+
+/** Observations by size, with their count and sum. */
+final class Histogram
+{
+    private function __construct()
+    {
+    }
+
+    /**
+     * Removes the series of these label values, in all processes. Tells whether there was one.
+     *
+     * @param array<string|int|float|bool|null|\Stringable> $labels
+     */
+    public function remove(array $labels = []): bool
+    {
+    }
+
+    /** @param array<string|int|float|bool|null|\Stringable> $labels the values, in the order of the names */
+    public function observe(float $value, array $labels = []): void
+    {
+    }
+}
+
+/** Quantiles of what was observed lately, with the count and sum of all. */
+final class Summary
+{
+    private function __construct()
+    {
+    }
+
+    /**
+     * Removes the series of these label values, in all processes. Tells whether there was one.
+     *
+     * @param array<string|int|float|bool|null|\Stringable> $labels
+     */
+    public function remove(array $labels = []): bool
+    {
+    }
+
+    /** @param array<string|int|float|bool|null|\Stringable> $labels the values, in the order of the names */
+    public function observe(float $value, array $labels = []): void
+    {
+    }
+}

@@ -1,0 +1,252 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Talea\Tests;
+
+use Talea\Counter;
+use Talea\Exception;
+
+final class MetricsTest extends RegionTestCase
+{
+    public function testACounterGoesUpByWholeAndOtherNumbers(): void
+    {
+        $registry = $this->registry();
+        $counter = $registry->registerCounter('shop', 'orders', 'Orders.', ['country']);
+        $counter->inc(['pe']);
+        $counter->incBy(2, ['pe']);
+        $counter->incBy(0.25, ['pe']);
+        $counter->incBy(0.0001, ['ch']);
+        $page = $registry->render();
+        self::assertHasLine('shop_orders_total{country="pe"} 3.25', $page);
+        self::assertHasLine('shop_orders_total{country="ch"} 0.0001', $page);
+    }
+
+    /** @dataProvider numbersThatACounterCannotTake */
+    public function testACounterTakesNothingThatWouldBringItDown(float $count): void
+    {
+        $counter = $this->registry()->registerCounter('', 'orders', 'Orders.');
+        $this->expectException(Exception::class);
+        $this->expectExceptionMessage('orders is a counter, which only goes up');
+        $counter->incBy($count);
+    }
+
+    /** @return float[][] */
+    public function numbersThatACounterCannotTake(): array
+    {
+        return [[-1.0], [NAN], [INF], [-INF]];
+    }
+
+    public function testAGaugeIsSetAndGoesUpAndDown(): void
+    {
+        $registry = $this->registry();
+        $gauge = $registry->registerGauge('', 'queue_length', 'Waiting.', ['queue']);
+        $gauge->set(10, ['mail']);
+        $gauge->inc(['mail']);
+        $gauge->incBy(0.5, ['mail']);
+        $gauge->dec(['mail']);
+        $gauge->decBy(2, ['mail']);
+        self::assertHasLine('queue_length{queue="mail"} 8.5', $registry->render());
+        $gauge->set(-INF, ['mail']);
+        self::assertHasLine('queue_length{queue="mail"} -Inf', $registry->render());
+    }
+
+    public function testAHistogramHasTheBucketsItIsGiven(): void
+    {
+        $registry = $this->registry();
+        $histogram = $registry->registerHistogram('', 'size', 'Sizes.', ['part'], [0.1, 5, 100]);
+        foreach ([0.1, 3, 5, 7, 1000] as $size) {
+            $histogram->observe($size, ['a']);
+        }
+        $expected = <<<'END'
+            size_bucket{part="a",le="0.1"} 1
+            size_bucket{part="a",le="5"} 3
+            size_bucket{part="a",le="100"} 4
+            size_bucket{part="a",le="+Inf"} 5
+            size_sum{part="a"} 1015.1
+            size_count{part="a"} 5
+            END;
+        self::assertStringContainsString($expected, $registry->render());
+    }
+
+    public function testAHistogramHasFourteenBucketsByDefault(): void
+    {
+        $registry = $this->registry();
+        $registry->registerHistogram('', 'size', 'Sizes.')->observe(1);
+        preg_match_all('/le="([^"]+)"/', $registry->render(), $found);
+        $buckets = explode(' ', '0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10 +Inf');
+        self::assertSame($buckets, $found[1]);
+    }
+
+    public function testASummaryShowsQuantilesWithinTheErrorThatTheDocsState(): void
+    {
+        $registry = $this->registry();
+        $summary = $registry->registerSummary('', 'wait', 'Waiting.', [], 60, [0.5, 0.99]);
+        for ($i = 1; $i <= 1000; $i++) {
+            $summary->observe($i);
+        }
+        [$family] = $registry->families();
+        $values = array_column($family['series'][0]['samples'], 'value');
+        self::assertEqualsWithDelta(500, $values[0], 500 * 0.0109);
+        self::assertEqualsWithDelta(990, $values[1], 990 * 0.0109);
+        self::assertEquals([500500, 1000], array_slice($values, 2));
+    }
+
+    public function testNullFalseTheEmptyTextTrueAndOneAreDifferentLabelValues(): void
+    {
+        $registry = $this->registry();
+        $counter = $registry->registerCounter('', 'calls', 'Calls.', ['with']);
+        $amount = 1;
+        foreach ([null, false, '', true, 1, 1.5, 0.1 + 0.2, -0.0] as $value) {
+            $counter->incBy($amount++, [$value]);
+        }
+        $page = $registry->render();
+        $texts = ['null', 'false', '', 'true', '1', '1.5', (string) (0.1 + 0.2), '-0'];
+        foreach ($texts as $i => $text) {
+            self::assertHasLine(sprintf('calls_total{with="%s"} %d', $text, $i + 1), $page);
+        }
+    }
+
+    public function testAnObjectThatHasATextIsALabelValue(): void
+    {
+        $registry = $this->registry();
+        $counter = $registry->registerCounter('', 'calls', 'Calls.', ['by']);
+        $counter->inc([new class {
+            public function __toString(): string
+            {
+                return 'the caller';
+            }
+        }]);
+        self::assertHasLine('calls_total{by="the caller"} 1', $registry->render());
+    }
+
+    public function testWhatAnObjectThrowsInsteadOfATextIsPassedOn(): void
+    {
+        $counter = $this->registry()->registerCounter('', 'calls', 'Calls.', ['a', 'by']);
+        $this->expectException(\LogicException::class);
+        $counter->inc([str_repeat('x', 3), new class {
+            public function __toString(): string
+            {
+                throw new \LogicException('nobody');
+            }
+        }]);
+    }
+
+    public function testAnObjectThatChangesTheLabelsMeanwhileDoesNoHarm(): void
+    {
+        $registry = $this->registry();
+        $counter = $registry->registerCounter('', 'calls', 'Calls.', ['a', 'b', 'c']);
+        $labels = [str_repeat('first', 2), null, 'third'];
+        $labels[1] = new class ($labels) {
+            /** @param mixed[] $labels */
+            public function __construct(private array &$labels)
+            {
+            }
+
+            public function __toString(): string
+            {
+                $this->labels = [];
+                return 'second';
+            }
+        };
+        $counter->inc($labels);
+        self::assertHasLine('calls_total{a="firstfirst",b="second",c="third"} 1', $registry->render());
+    }
+
+    public function testAnyPrintableByteAndUtf8IsALabelValue(): void
+    {
+        $registry = $this->registry();
+        $counter = $registry->registerCounter('', 'calls', 'Calls.', ['text']);
+        $texts = ["ñandú 東京 🚀", "\u{7f}\u{10ffff}", "line\nend", 'quote"', 'back\\slash', "zero\0"];
+        for ($byte = 32; $byte < 127; $byte++) {
+            $texts[] = 'with ' . chr($byte);
+        }
+        foreach ($texts as $text) {
+            $counter->inc([$text]);
+        }
+        $found = array_map(fn (array $one) => $one['labels']['text'], $registry->families()[0]['series']);
+        self::assertSame($texts, $found);
+    }
+
+    public function testALabelValueThatIsNoUtf8IsRefusedByTheNameOfItsLabel(): void
+    {
+        $counter = $this->registry()->registerCounter('', 'calls', 'Calls.', ['fine', 'broken', 'other']);
+        $this->expectException(Exception::class);
+        $this->expectExceptionMessage('the label broken of calls is not UTF-8');
+        $counter->inc(['é', "caf\xe9", 'x']);
+    }
+
+    /** @dataProvider labelValuesThatAreRefused */
+    public function testOtherLabelValuesAreRefusedInWords(string $message, mixed ...$values): void
+    {
+        $registry = $this->registry();
+        $counter = $registry->registerCounter('', 'calls', 'Calls.', ['a', 'b']);
+        try {
+            $counter->inc($values);
+            self::fail('it was taken');
+        } catch (Exception $e) {
+            self::assertSame($message, $e->getMessage());
+        }
+        self::assertSame([], $registry->families()[0]['series']);
+    }
+
+    /** @return mixed[][] */
+    public function labelValuesThatAreRefused(): array
+    {
+        $type = 'the label b of calls is of the type %s; expected a string, a number, a boolean or null';
+        return [
+            ['calls has 2 labels, and 1 label values were given', 'x'],
+            ['calls has 2 labels, and 0 label values were given'],
+            ['calls has 2 labels, and 3 label values were given', 'x', 'y', 'z'],
+            [sprintf($type, 'array'), 'x', ['y']],
+            [sprintf($type, 'stdClass'), 1.5, new \stdClass()],
+        ];
+    }
+
+    public function testMoreLabelsThanFitInPlaceAreAsGood(): void
+    {
+        $registry = $this->registry();
+        $names = array_map(fn (int $i) => "label$i", range(1, 20));
+        $counter = $registry->registerCounter('', 'calls', 'Calls.', $names);
+        $counter->inc(range(1, 20));
+        self::assertSame(
+            array_combine($names, array_map('strval', range(1, 20))),
+            $registry->families()[0]['series'][0]['labels']
+        );
+        $this->expectExceptionMessage('the label label20 of calls is of the type array');
+        $counter->inc([...range(1, 19), []]);
+    }
+
+    public function testASeriesThatIsRemovedIsGoneAndCountsFromNothing(): void
+    {
+        $registry = $this->registry();
+        $gauge = $registry->registerGauge('', 'queue_length', 'Waiting.', ['queue']);
+        $gauge->set(5, ['a']);
+        $gauge->set(7, ['b']);
+        self::assertTrue($gauge->remove(['a']));
+        self::assertFalse($gauge->remove(['a']));
+        self::assertCount(1, $registry->families()[0]['series']);
+        $gauge->inc(['a']);
+        self::assertHasLine('queue_length{queue="a"} 1', $registry->render());
+    }
+
+    public function testMetricsAreMadeByRegistriesAlone(): void
+    {
+        $counter = $this->registry()->registerCounter('', 'calls', 'Calls.');
+        $refused = 0;
+        $ways = [
+            fn () => new Counter(),
+            fn () => clone $counter,
+            fn () => serialize($counter),
+            fn () => (new \ReflectionClass(Counter::class))->newInstanceWithoutConstructor(),
+        ];
+        foreach ($ways as $way) {
+            try {
+                $way();
+            } catch (\Throwable) {
+                $refused++;
+            }
+        }
+        self::assertSame(count($ways), $refused);
+    }
+}

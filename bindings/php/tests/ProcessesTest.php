@@ -1,0 +1,178 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Talea\Tests;
+
+use Talea\Registry;
+
+/** @group processes */
+final class ProcessesTest extends RegionTestCase
+{
+    public function testNothingIsLostThatSixteenProcessesCountInNewSeries(): void
+    {
+        $path = $this->path();
+        self::inProcesses(16, function (int $number) use ($path): void {
+            $registry = new Registry($path);
+            $counter = $registry->registerCounter('', 'calls', 'Calls.', ['worker', 'call']);
+            $shared = $registry->registerCounter('', 'shared', 'Shared.', ['call']);
+            for ($i = 0; $i < 500; $i++) {
+                $counter->inc([$number, $i]);
+                $shared->inc([$i]);
+            }
+        });
+        $families = (new Registry($path))->families();
+        self::assertSame(['calls_total', 'shared_total'], array_column($families, 'name'));
+        $values = fn (array $family) => array_map(fn ($one) => $one['samples'][0]['value'], $family['series']);
+        self::assertEquals(array_fill(0, 8000, 1), $values($families[0]));
+        self::assertEquals(array_fill(0, 500, 16), $values($families[1]));
+    }
+
+    public function testChildrenCountInWhatTheirParentRegistered(): void
+    {
+        foreach ([$this->registry(), new Registry()] as $registry) {
+            $counter = $registry->getOrRegisterCounter('', 'forked', 'Forked.', ['by']);
+            $histogram = $registry->getOrRegisterHistogram('', 'took', 'Took.');
+            $summary = $registry->getOrRegisterSummary('', 'lately', 'Lately.');
+            $counter->inc(['parent']);
+            self::inProcesses(4, function () use ($counter, $histogram, $summary, $registry): void {
+                $counter->incBy(2, ['child']);
+                $histogram->observe(1);
+                $summary->observe(1);
+                $registry->registerGauge('', 'late', 'Late.', ['a'])->inc(['b']);
+                self::assertStringContainsString('forked_total{by="child"}', $registry->render());
+            });
+            $page = $registry->render();
+            self::assertHasLine('forked_total{by="parent"} 1', $page);
+            self::assertHasLine('forked_total{by="child"} 8', $page);
+            self::assertHasLine('took_count 4', $page);
+            self::assertHasLine('lately_count 4', $page);
+            self::assertHasLine('late{a="b"} 4', $page);
+        }
+    }
+
+    public function testAFamilyThatAnotherProcessEndedIsThereAgainWithinASecond(): void
+    {
+        $registry = $this->registry();
+        $kinds = ['labels' => ['a'], 'none' => []];
+        $count = function () use ($registry, $kinds): void {
+            foreach ($kinds as $name => $labels) {
+                $registry->getOrRegisterCounter('', $name, 'Calls.', $labels)->inc($labels);
+            }
+        };
+        $count();
+        self::inProcesses(1, fn () => self::assertSame(2, $registry->unregister()));
+        self::assertSame('', $registry->render());
+        sleep(1);
+        $count();
+        self::assertHasLine('labels_total{a="a"} 1', $registry->render());
+        self::assertHasLine('none_total 1', $registry->render());
+    }
+
+    public function testNewSeriesBeyondTheLimitAreCountedTogetherAndThrowNothing(): void
+    {
+        $code = '$r = new Talea\Registry(); $c = $r->registerCounter("", "calls", "Calls.", ["id"]);'
+            . 'for ($i = 0; $i < 100; $i++) { $c->inc([$i]); } echo $r->render();';
+        $page = self::runPhp($code, ['talea.max_series' => '10']);
+        self::assertHasLine('calls_total{otel_metric_overflow="true"} 90', $page);
+        self::assertHasLine('talea_series_dropped_total{family="calls_total"} 90', $page);
+    }
+
+    public function testAFullRegionThrowsNothing(): void
+    {
+        $registry = $this->registry();
+        $long = str_repeat('x', 500_000);
+        for ($i = 0; $i < 300; $i++) {
+            $registry->registerGauge('', "full_$i", 'Full.', ['id'])->inc([$long . $i]);
+            $registry->registerHistogram('', "more_$i", $long, ['id'])->observe(1, ['a']);
+        }
+        self::assertStringContainsString('otel_metric_overflow="true"', $registry->render());
+    }
+
+    public function testTheRegionIsThatOfIniElseThatOfTheEnvironment(): void
+    {
+        $path = $this->path();
+        $other = $this->path();
+        $code = '(new Talea\Registry())->registerCounter("", "calls", "Calls.")->inc();';
+        self::runPhp($code, ['talea.region' => $path]);
+        self::runPhp($code, ['talea.region' => $path], ['TALEA_REGION' => $other]);
+        self::runPhp($code, [], ['TALEA_REGION' => $path]);
+        self::assertFileDoesNotExist($other);
+        self::assertHasLine('calls_total 3', (new Registry($path))->render());
+    }
+
+    public function testAPathBeyondOpenBasedirIsRefusedAndTheConfiguredOneIsNot(): void
+    {
+        $path = $this->path();
+        $code = 'try { new Talea\Registry("/dev/shm/not-allowed"); } catch (Talea\Exception $e) {'
+            . ' echo $e->getMessage(); } new Talea\Registry();';
+        $output = self::runPhp($code, ['open_basedir' => '/nowhere', 'talea.region' => $path]);
+        self::assertStringContainsString('open_basedir does not allow the region', $output);
+        self::assertFileExists($path);
+        self::assertFileDoesNotExist('/dev/shm/not-allowed');
+    }
+
+    public function testOptimizedCodeCountsTheSame(): void
+    {
+        $code = '$r = new Talea\Registry(); $c = $r->registerCounter("", "calls", "Calls.", ["id"]);'
+            . 'for ($i = 0; $i < 200000; $i++) { $c->inc(["a"]); $c->incBy(1, [$i & 1]); } echo $r->render();';
+        $ini = ['opcache.enable_cli' => '1', 'opcache.jit' => 'tracing', 'opcache.jit_buffer_size' => '16M'];
+        $page = self::runPhp($code, $ini);
+        self::assertHasLine('calls_total{id="a"} 200000', $page);
+        self::assertHasLine('calls_total{id="0"} 100000', $page);
+        self::assertHasLine('calls_total{id="1"} 100000', $page);
+    }
+
+    public function testWhatIsPreloadedCountsAndIsUsed(): void
+    {
+        $path = $this->path();
+        $script = "$path.php";
+        $files = preg_grep('~/(Prometheus|PromPhp)/~', get_included_files());
+        $lines = array_map(fn (string $file) => 'require ' . var_export($file, true) . ';', $files);
+        $lines[] = '(new Talea\Registry())->registerCounter("", "calls", "Calls.", ["by"])->inc(["preloading"]);';
+        file_put_contents($script, "<?php\n" . implode("\n", $lines));
+        $code = '$s = new Talea\PromPhp\Storage(); $r = new Talea\Registry(); '
+            . '$r->registerCounter("", "calls", "Calls.", ["by"])->inc(["a request"]); '
+            . 'echo count($s->collect()), "\n", $r->render();';
+        $output = self::runPhp($code, [
+            'opcache.enable_cli' => '1',
+            'opcache.preload' => $script,
+            'opcache.preload_user' => posix_getpwuid(posix_getuid())['name'],
+            'talea.region' => $path,
+        ]);
+        self::assertHasLine('1', $output);
+        self::assertHasLine('calls_total{by="preloading"} 1', $output);
+        self::assertHasLine('calls_total{by="a request"} 1', $output);
+    }
+
+    public function testAPageBeyondTheMemoryLimitEndsARequestAsUsual(): void
+    {
+        $code = 'register_shutdown_function(function () { echo "the end"; });'
+            . '$r = new Talea\Registry(); $c = $r->registerCounter("", "calls", "Calls.", ["id"]);'
+            . 'for ($i = 0; $i < %d; $i++) { $c->inc([str_repeat("x", 1000) . $i]); }'
+            . 'ini_set("memory_limit", "4M"); $r->%s();';
+        // Half as much again as there may be: PHPs that look at the limit late end at the double.
+        foreach (['render' => 5500, 'families' => 2000] as $method => $count) {
+            $output = self::runPhp(sprintf($code, $count, $method), [], [], 255);
+            self::assertStringContainsString('Allowed memory size', $output);
+            self::assertStringContainsString('the end', $output);
+        }
+    }
+
+    /**
+     * @param array<string, string> $ini
+     * @param array<string, string> $environment
+     */
+    private static function runPhp(string $code, array $ini, array $environment = [], int $ends = 0): string
+    {
+        $command = [PHP_BINARY, '-d', 'extension=' . getenv('TALEA_PHP_EXTENSION')];
+        foreach ($ini as $name => $value) {
+            array_push($command, '-d', "$name=$value");
+        }
+        $pipes = [1 => ['pipe', 'w'], 2 => ['redirect', 1]];
+        $process = proc_open([...$command, '-r', $code], $pipes, $pipes, null, $environment);
+        $output = stream_get_contents($pipes[1]);
+        self::assertSame($ends, proc_close($process), $output);
+        return $output;
+    }
+}

@@ -1,0 +1,65 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Talea\Tests;
+
+use PHPUnit\Framework\TestCase;
+use Talea\Registry;
+
+/** A test with a region of its own. */
+abstract class RegionTestCase extends TestCase
+{
+    private static int $regions = 0;
+
+    /** @var string[] */
+    private array $paths = [];
+
+    protected function path(): string
+    {
+        return $this->paths[] = sprintf('/dev/shm/talea-php-%d-%d', getmypid(), self::$regions++);
+    }
+
+    protected function registry(): Registry
+    {
+        return new Registry($this->path());
+    }
+
+    protected function tearDown(): void
+    {
+        foreach ($this->paths as $path) {
+            // Where a region cannot be used, its siblings begin as it does.
+            array_map('unlink', glob("$path*") ?: []);
+        }
+    }
+
+    protected static function assertHasLine(string $line, string $page): void
+    {
+        self::assertContains($line, explode("\n", $page), $page);
+    }
+
+    /** Does something in so many processes at once, each with its number; all must end well. */
+    protected static function inProcesses(int $count, callable $do): void
+    {
+        $children = [];
+        for ($number = 0; $number < $count; $number++) {
+            $child = pcntl_fork();
+            if ($child === 0) {
+                $code = 1;
+                try {
+                    $do($number);
+                    $code = 0;
+                } catch (\Throwable $e) {
+                    fwrite(STDERR, "$e\n");
+                }
+                // Not the way by which PHPUnit ends: it would report here too.
+                posix_kill(getmypid(), $code === 0 ? SIGKILL : SIGABRT);
+            }
+            $children[] = $child;
+        }
+        foreach ($children as $child) {
+            pcntl_waitpid($child, $status);
+            self::assertSame(SIGKILL, pcntl_wtermsig($status));
+        }
+    }
+}

@@ -1,0 +1,161 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Talea\Tests;
+
+use Talea\Exception;
+use Talea\Registry;
+
+final class RegistryTest extends RegionTestCase
+{
+    public function testTwoRegistriesOfAPathShareTheirMetrics(): void
+    {
+        $path = $this->path();
+        $one = new Registry($path);
+        $two = new Registry($path);
+        $one->registerCounter('', 'calls', 'Calls.')->inc();
+        $two->registerCounter('', 'calls', 'Calls.')->inc();
+        self::assertHasLine('calls_total 2', $one->render());
+        self::assertSame($one->render(), $two->render());
+    }
+
+    public function testWhatIsRegisteredTwiceInARegistryIsRefusedAndGetOrRegisterFindsIt(): void
+    {
+        $registry = $this->registry();
+        $counter = $registry->registerCounter('shop', 'orders', 'Orders.', ['country']);
+        self::assertSame($counter, $registry->getOrRegisterCounter('shop', 'orders', 'Orders.'));
+        self::assertSame($counter, $registry->getCounter('shop', 'orders'));
+        $this->expectException(Exception::class);
+        $this->expectExceptionMessage('shop_orders is registered already');
+        $registry->registerCounter('shop', 'orders', 'Orders.', ['country']);
+    }
+
+    public function testWhatIsNotRegisteredIsNotFound(): void
+    {
+        $registry = $this->registry();
+        $registry->registerCounter('shop', 'orders', 'Orders.');
+        $this->expectException(Exception::class);
+        $this->expectExceptionMessage('shop_orders is not registered here');
+        $registry->getGauge('shop', 'orders');
+    }
+
+    public function testAHelpThatChangedIsNoHindranceToAProcessThatKnowsTheOldOne(): void
+    {
+        $path = $this->path();
+        (new Registry($path))->registerCounter('', 'calls', 'Calls.')->inc();
+        (new Registry($path))->registerCounter('', 'calls', 'How often it was called.')->inc();
+        self::assertHasLine('calls_total 2', (new Registry($path))->render());
+    }
+
+    public function testAnotherDefinitionOfANameIsRefused(): void
+    {
+        $path = $this->path();
+        (new Registry($path))->registerHistogram('', 'size', 'Sizes.', [], [1, 2]);
+        $this->expectException(Exception::class);
+        $this->expectExceptionMessage('use one definition, or another name');
+        (new Registry($path))->registerHistogram('', 'size', 'Sizes.', [], [1, 2, 3]);
+    }
+
+    /** @dataProvider definitionsThatAreRefused */
+    public function testADefinitionThatCannotBeIsRefusedInWords(string $message, callable $register): void
+    {
+        $registry = $this->registry();
+        $registry->registerCounter('', 'calls_total', 'Calls.', ['a']);
+        $this->expectException(Exception::class);
+        $this->expectExceptionMessage($message);
+        $register($registry);
+    }
+
+    /** @return mixed[][] */
+    public function definitionsThatAreRefused(): array
+    {
+        return [
+            ['asked for', fn (Registry $r) => (new Registry())->getOrRegisterGauge('', 'x', 'X.')
+                && (new Registry())->registerHistogram('', 'x', 'X.')],
+            ['the help is empty', fn (Registry $r) => $r->registerGauge('', 'x', '')],
+            ['letters', fn (Registry $r) => $r->registerGauge('', 'a metric', 'X.')],
+            ['letters', fn (Registry $r) => $r->registerGauge('', 'x', 'X.', ['a label'])],
+            ['of the type int', fn (Registry $r) => $r->registerGauge('', 'x', 'X.', [1])],
+            ['there is no bucket', fn (Registry $r) => $r->registerHistogram('', 'x', 'X.', [], [])],
+            ['a bucket is of the type string',
+                fn (Registry $r) => $r->registerHistogram('', 'x', 'X.', [], ['1'])],
+            ['bucket', fn (Registry $r) => $r->registerHistogram('', 'x', 'X.', [], [2, 1])],
+            ['there is no quantile', fn (Registry $r) => $r->registerSummary('', 'x', 'X.', [], 60, [])],
+            ['quantile', fn (Registry $r) => $r->registerSummary('', 'x', 'X.', [], 60, [1.5])],
+            ['maxAgeSeconds of x is 0', fn (Registry $r) => $r->registerSummary('', 'x', 'X.', [], 0)],
+        ];
+    }
+
+    public function testAPageIsInTheFormatThatIsAskedFor(): void
+    {
+        $registry = $this->registry();
+        $registry->registerCounter('', 'calls', 'Calls.')->inc();
+        self::assertSame("# HELP calls_total Calls.\n# TYPE calls_total counter\ncalls_total 1\n", $registry->render());
+        $openmetrics = 'application/openmetrics-text; version=1.0.0';
+        self::assertStringEndsWith("# EOF\n", $registry->render($openmetrics));
+        self::assertStringStartsWith('text/plain; version=0.0.4', Registry::contentType());
+        self::assertStringStartsWith($openmetrics, Registry::contentType($openmetrics));
+    }
+
+    public function testALargePageIsThereOnceWhileItIsMade(): void
+    {
+        $registry = $this->registry();
+        $counter = $registry->registerCounter('', 'calls', 'Calls.', ['text']);
+        for ($i = 0; $i < 9000; $i++) {
+            $counter->inc([str_repeat('long ', 200) . $i]);
+        }
+        gc_collect_cycles();
+        if (!function_exists('memory_reset_peak_usage')) {
+            self::markTestSkipped('this PHP cannot tell the peak of a part');
+        }
+        memory_reset_peak_usage();
+        $before = memory_get_usage();
+        $page = $registry->render();
+        self::assertGreaterThan(9_000_000, strlen($page));
+        self::assertSame(9002 , substr_count($page, "\n"));
+        self::assertLessThan(strlen($page) + (1 << 20), memory_get_peak_usage() - $before);
+    }
+
+    public function testWipedMetricsCountFromNothing(): void
+    {
+        $registry = $this->registry();
+        $counter = $registry->registerCounter('', 'calls', 'Calls.', ['a']);
+        $alone = $registry->registerCounter('', 'alone', 'Alone.');
+        $counter->inc(['x']);
+        $alone->incBy(5);
+        $registry->wipe();
+        self::assertStringNotContainsString('calls_total{', $registry->render());
+        $counter->inc(['x']);
+        $alone->inc();
+        self::assertHasLine('calls_total{a="x"} 1', $registry->render());
+        self::assertHasLine('alone_total 1', $registry->render());
+    }
+
+    public function testAFamilyThatEndedIsGoneUntilItIsRegisteredAgain(): void
+    {
+        $registry = $this->registry();
+        $registry->registerCounter('', 'calls', 'Calls.')->inc();
+        $registry->registerGauge('', 'stays', 'Stays.')->set(1);
+        self::assertSame(1, $registry->unregister('calls_total'));
+        self::assertSame(0, $registry->unregister('calls_total'));
+        self::assertSame("# HELP stays Stays.\n# TYPE stays gauge\nstays 1\n", $registry->render());
+        $registry->registerCounter('', 'calls', 'Calls.')->incBy(3);
+        self::assertHasLine('calls_total 3', $registry->render());
+        self::assertSame(2, $registry->unregister());
+        self::assertSame('', $registry->render());
+    }
+
+    public function testARegionThatIsNotOnTmpfsIsRefused(): void
+    {
+        $this->expectException(Exception::class);
+        $this->expectExceptionMessage('is not on tmpfs');
+        new Registry(__DIR__ . '/region');
+    }
+
+    public function testAnEmptyPathIsRefused(): void
+    {
+        $this->expectException(Exception::class);
+        new Registry('');
+    }
+}

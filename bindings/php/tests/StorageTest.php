@@ -1,0 +1,285 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Talea\Tests;
+
+use Prometheus\MetricFamilySamples;
+use Prometheus\Sample;
+use Prometheus\Storage\Adapter;
+use Talea\Exception;
+use Talea\PromPhp\Storage;
+use Talea\Registry;
+
+final class StorageTest extends RegionTestCase
+{
+    private Registry $registry;
+    private Storage $storage;
+
+    protected function setUp(): void
+    {
+        $this->registry = $this->registry();
+        $this->storage = new Storage($this->registry);
+    }
+
+    public function testACounterIsCollectedByTheNameThatItWasGiven(): void
+    {
+        $this->add('test_some_metric', ['a' => 'x'], 3);
+        $this->add('test_some_metric', ['a' => 'x'], 0.25, Adapter::COMMAND_INCREMENT_FLOAT);
+        $this->add('test_things_total', [], 1);
+        [$some, $things] = $this->storage->collect();
+        self::assertSame(['test_some_metric', 'counter', 'Help.', ['a']], self::head($some));
+        self::assertEquals([['test_some_metric', [], ['x'], 3.25]], self::rows($some));
+        self::assertSame(['test_things_total', 'counter', 'Help.', []], self::head($things));
+        self::assertEquals([['test_things_total', [], [], 1]], self::rows($things));
+        self::assertHasLine('test_some_metric_total{a="x"} 3.25', $this->registry->render());
+    }
+
+    public function testValuesAreNotCutToThousandths(): void
+    {
+        for ($i = 0; $i < 10; $i++) {
+            $this->add('small', [], 0.0001, Adapter::COMMAND_INCREMENT_FLOAT);
+            $this->gauge('fine', [], 0.00001, Adapter::COMMAND_INCREMENT_FLOAT);
+        }
+        [$fine, $small] = $this->storage->collect();
+        self::assertEqualsWithDelta(0.001, $small->samples[0]->value, 1e-15);
+        self::assertEqualsWithDelta(0.0001, $fine->samples[0]->value, 1e-15);
+    }
+
+    public function testACounterThatIsSetCountsFromNothing(): void
+    {
+        $this->add('calls', ['a' => 'x'], 3);
+        $this->add('calls', ['a' => 'x'], 7, Adapter::COMMAND_SET);
+        self::assertEquals([['calls', [], ['x'], 0]], self::rows($this->storage->collect()[0]));
+    }
+
+    public function testAGaugeIsSetAndGoesUpAndDown(): void
+    {
+        $this->gauge('length', ['queue' => 'mail'], 10, Adapter::COMMAND_SET);
+        $this->gauge('length', ['queue' => 'mail'], -3, Adapter::COMMAND_INCREMENT_INTEGER);
+        $this->gauge('length', ['queue' => 'mail'], 0.5, Adapter::COMMAND_INCREMENT_FLOAT);
+        [$gauge] = $this->storage->collect();
+        self::assertSame(['length', 'gauge', 'Help.', ['queue']], self::head($gauge));
+        self::assertEquals([['length', [], ['mail'], 7.5]], self::rows($gauge));
+    }
+
+    public function testAHistogramHasItsBucketsThenItsCountThenItsSum(): void
+    {
+        foreach ([0.05, 3, 5, 1e9] as $value) {
+            $this->observe('size', ['part' => 'a'], $value, [0.1, 5, 1e6]);
+        }
+        $this->observe('alone', [], 2, [1]);
+        [$alone, $size] = $this->storage->collect();
+        self::assertSame(['size', 'histogram', 'Help.', ['part']], self::head($size));
+        self::assertEquals([
+            ['size_bucket', ['le'], ['a', '0.1'], 1],
+            ['size_bucket', ['le'], ['a', '5'], 3],
+            ['size_bucket', ['le'], ['a', '1000000'], 3],
+            ['size_bucket', ['le'], ['a', '+Inf'], 4],
+            ['size_count', [], ['a'], 4],
+            ['size_sum', [], ['a'], 1000000008.05],
+        ], self::rows($size));
+        self::assertSame('1000000', self::rows($size)[2][2][1]);
+        self::assertEquals(['alone_sum', [], [], 2], self::rows($alone)[3]);
+    }
+
+    public function testASummaryHasItsQuantilesThenItsCountThenItsSum(): void
+    {
+        for ($i = 1; $i <= 99; $i++) {
+            $this->summarize('wait', ['part' => 'a'], $i);
+        }
+        [$wait] = $this->storage->collect();
+        self::assertSame(['wait', 'summary', 'Help.', ['part']], self::head($wait));
+        $rows = self::rows($wait);
+        self::assertEqualsWithDelta(50, $rows[0][3], 50 * 0.0109);
+        self::assertEqualsWithDelta(98, $rows[1][3], 98 * 0.0109 + 1);
+        self::assertEquals(['wait', ['quantile'], ['a', '0.5']], array_slice($rows[0], 0, 3));
+        self::assertEquals(['wait', ['quantile'], ['a', '0.99']], array_slice($rows[1], 0, 3));
+        self::assertEquals([['wait_count', [], ['a'], 99], ['wait_sum', [], ['a'], 4950]], array_slice($rows, 2));
+    }
+
+    /** @group slow */
+    public function testASummaryInWhichNothingWasObservedLatelyIsLeftOut(): void
+    {
+        $this->summarize('wait', [], 3);
+        $this->summarize('wait', [], 4);
+        self::assertCount(1, $this->storage->collect());
+        $until = time() + 40;
+        while ($this->storage->collect() !== [] && time() < $until) {
+            usleep(500_000);
+        }
+        self::assertSame([], $this->storage->collect());
+        $this->summarize('wait', [], 5);
+        [$wait] = $this->storage->collect();
+        self::assertEqualsWithDelta(5, $wait->samples[0]->value, 5 * 0.0109);
+    }
+
+    public function testSamplesAreSortedByTheirLabelValues(): void
+    {
+        foreach (['b', 'a', 'c', 'B', '10', '9'] as $value) {
+            $this->add('calls', ['x' => $value], 1);
+            $this->observe('size', ['x' => $value], 1, [1]);
+        }
+        [$size, $calls] = $this->storage->collect();
+        self::assertSame(['10', '9', 'B', 'a', 'b', 'c'], array_column(array_column(self::rows($calls), 2), 0));
+        $sorted = array_map(fn ($x) => base64_encode(json_encode([$x])), ['b', 'a', 'c', 'B', '10', '9']);
+        sort($sorted);
+        $found = array_values(array_unique(array_column(array_column(self::rows($size), 2), 0)));
+        self::assertSame($sorted, array_map(fn ($x) => base64_encode(json_encode([$x])), $found));
+    }
+
+    public function testFamiliesComeByTheirTypes(): void
+    {
+        $this->add('a', [], 1);
+        $this->summarize('b', [], 1);
+        $this->gauge('c', [], 1, Adapter::COMMAND_SET);
+        $this->observe('d', [], 1, [1]);
+        self::assertSame(['d', 'c', 'a', 'b'], array_column($this->storage->collect(), 'name'));
+    }
+
+    public function testCollectTakesAnArgumentThatTheInterfaceDoesNotDeclare(): void
+    {
+        $this->add('calls', [], 1);
+        self::assertEquals($this->storage->collect(), $this->storage->collect(false));
+    }
+
+    public function testNothingIsLeftOfWhatWasWipedAndItCountsAnew(): void
+    {
+        $tell = function (): void {
+            $this->add('a', ['x' => 'y'], 1);
+            $this->add('b', [], 1);
+            $this->gauge('c', [], 1, Adapter::COMMAND_INCREMENT_INTEGER);
+            $this->observe('d', [], 1, [1]);
+            $this->summarize('e', [], 1);
+        };
+        $tell();
+        $first = $this->storage->collect();
+        self::assertCount(5, $first);
+        $this->storage->wipeStorage();
+        self::assertSame([], $this->storage->collect());
+        self::assertSame('', $this->registry->render());
+        $tell();
+        self::assertEquals($first, $this->storage->collect());
+    }
+
+    public function testAnotherRequestSeesAndContinuesWhatThisOneCounted(): void
+    {
+        $path = $this->path();
+        (fn () => $this->storage = new Storage(new Registry($path)))();
+        $this->add('calls', ['x' => 'y'], 1);
+        $this->storage = new Storage(new Registry($path));
+        self::assertEquals([['calls', [], ['y'], 1]], self::rows($this->storage->collect()[0]));
+        $this->add('calls', ['x' => 'y'], 1);
+        self::assertEquals([['calls', [], ['y'], 2]], self::rows($this->storage->collect()[0]));
+    }
+
+    public function testAnyPrintableLabelValueComesBack(): void
+    {
+        $values = ["ñandú 東京 🚀", "line\nend", ':', '', 'null', "'", '"', '\\', '{}', ' '];
+        for ($byte = 32; $byte < 127; $byte++) {
+            $values[] = 'x' . chr($byte);
+        }
+        foreach ($values as $value) {
+            $this->add('calls', ['text' => $value], 1);
+            $this->observe('size', ['text' => $value], 1, [1]);
+        }
+        sort($values, SORT_STRING);
+        [$size, $calls] = $this->storage->collect();
+        self::assertSame($values, array_column(array_column(self::rows($calls), 2), 0));
+        $found = array_unique(array_column(array_column(self::rows($size), 2), 0));
+        sort($found, SORT_STRING);
+        self::assertSame($values, $found);
+    }
+
+    public function testNullFalseAndTheEmptyTextAreThreeSeries(): void
+    {
+        foreach ([null, false, ''] as $value) {
+            $this->add('calls', ['x' => $value], 1);
+        }
+        self::assertEquals([['calls', [], [''], 1], ['calls', [], ['false'], 1], ['calls', [], ['null'], 1]],
+            self::rows($this->storage->collect()[0]));
+    }
+
+    public function testALabelValueThatIsNoUtf8IsRefused(): void
+    {
+        $this->expectException(Exception::class);
+        $this->expectExceptionMessage('the label x of calls is not UTF-8');
+        $this->add('calls', ['x' => "\xff"], 1);
+    }
+
+    public function testAnEmptyHelpIsNoHindrance(): void
+    {
+        $this->storage->updateGauge(['help' => ''] + self::data('length', 'gauge', [], 1)
+            + ['command' => Adapter::COMMAND_SET]);
+        self::assertSame(['length', 'gauge', 'length', []], self::head($this->storage->collect()[0]));
+    }
+
+    public function testWhatOverflowedHasTheLabelsOfItsFamilyEmpty(): void
+    {
+        for ($i = 0; $i < 10_003; $i++) {
+            $this->add('calls', ['a' => $i, 'b' => 'x'], 1);
+        }
+        $calls = array_values(array_filter($this->storage->collect(), fn ($one) => $one->name === 'calls'));
+        self::assertSame(['a', 'b'], $calls[0]->labelNames);
+        self::assertEquals(['calls', ['otel_metric_overflow'], ['', '', 'true'], 3], self::rows($calls[0])[0]);
+    }
+
+    /** @return mixed[] */
+    private static function head(MetricFamilySamples $family): array
+    {
+        return [$family->name, $family->type, $family->help, $family->labelNames];
+    }
+
+    /** @return mixed[][] */
+    private static function rows(MetricFamilySamples $family): array
+    {
+        $row = fn (Sample $one) => [$one->name, $one->labelNames, $one->labelValues, $one->value];
+        return array_map($row, $family->samples);
+    }
+
+    /**
+     * What the library passes on.
+     *
+     * @param mixed[] $labels
+     * @return mixed[]
+     */
+    private static function data(string $name, string $type, array $labels, int|float $value): array
+    {
+        return [
+            'name' => $name,
+            'help' => 'Help.',
+            'type' => $type,
+            'labelNames' => array_keys($labels),
+            'labelValues' => array_values($labels),
+            'value' => $value,
+        ];
+    }
+
+    /** @param mixed[] $labels */
+    private function add(string $name, array $labels, int|float $by, int $command = Adapter::COMMAND_INCREMENT_INTEGER): void
+    {
+        $this->storage->updateCounter(self::data($name, 'counter', $labels, $by) + ['command' => $command]);
+    }
+
+    /** @param mixed[] $labels */
+    private function gauge(string $name, array $labels, int|float $value, int $command): void
+    {
+        $this->storage->updateGauge(self::data($name, 'gauge', $labels, $value) + ['command' => $command]);
+    }
+
+    /**
+     * @param mixed[] $labels
+     * @param array<int|float> $buckets
+     */
+    private function observe(string $name, array $labels, int|float $value, array $buckets): void
+    {
+        $this->storage->updateHistogram(self::data($name, 'histogram', $labels, $value) + ['buckets' => $buckets]);
+    }
+
+    /** @param mixed[] $labels */
+    private function summarize(string $name, array $labels, int|float $value): void
+    {
+        $more = ['maxAgeSeconds' => 10, 'quantiles' => [0.5, 0.99]];
+        $this->storage->updateSummary(self::data($name, 'summary', $labels, $value) + $more);
+    }
+}

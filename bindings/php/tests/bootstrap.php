@@ -1,0 +1,10 @@
+<?php
+
+declare(strict_types=1);
+
+require __DIR__ . '/RegionTestCase.php';
+require __DIR__ . '/Prometheus/Sample.php';
+require __DIR__ . '/Prometheus/MetricFamilySamples.php';
+require __DIR__ . '/Prometheus/Storage/Adapter.php';
+require dirname(__DIR__) . '/src/PromPhp/Collection.php';
+require dirname(__DIR__) . '/src/PromPhp/Storage.php';
