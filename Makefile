@@ -65,6 +65,7 @@ test-long: test
 	TALEA_PROMETHEUS=$$(scripts/prometheus) $(CARGO) test --release --locked -p talea-tests \
 		--test current --test dashboard
 	$(MODELS) LOOM_MAX_PREEMPTIONS=3 $(MODEL_TEST)
+	$(MAKE) php
 	scripts/miri
 	scripts/fuzz 30
 	scripts/other-platforms

@@ -186,7 +186,7 @@ impl Reading {
     }
 
     fn next(&mut self) -> Option<&FamilyView> {
-        let family = self.snapshot.families().nth(self.next)?;
+        let family = self.snapshot.family_at(self.next)?;
         self.next += 1;
         Some(self.family.fill(&family))
     }

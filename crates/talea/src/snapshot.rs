@@ -197,7 +197,8 @@ impl Snapshot {
         }
     }
 
-    pub(crate) fn family_at(&self, n: usize) -> Option<FamilySnapshot<'_>> {
+    /// One of [`families`](Self::families), counted from 0; `None` beyond the last.
+    pub fn family_at(&self, n: usize) -> Option<FamilySnapshot<'_>> {
         self.families.get(n).map(|known| self.family_of(known))
     }
 
