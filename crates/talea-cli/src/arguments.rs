@@ -323,7 +323,8 @@ const INSPECT: &str = "Look into the shared memory that a service counts in, fro
         how full, who has it open, and its families; with --family the values of one.\n\n\
         The region is read and never mapped or written to, so whoever counts in it notices \
         nothing, and may be busy, stopped or dead. What is read rather than counted, such as the \
-        process's memory, is as of the last scrape.";
+        process's memory, is as of the last scrape, or some seconds old where the service keeps it \
+        fresh.";
 
 /// Arguments of `talea inspect`.
 #[cfg(target_os = "linux")]
@@ -395,9 +396,9 @@ const EXPIRE: &str = "Remove series that nobody has looked up for a while from s
         those who count in it run, are stopped or are dead: those that were idle for their \
         family's time, or for --idle.\n\n\
         A series knows the sweep in which it was last looked up. Sweeps begin at most once a \
-        minute, and only where somebody scrapes, makes series or runs this. So what goes was idle \
-        for that long, but what stays may have been too: where nobody swept, run it again after \
-        the time that you ask for. Series of fixed labels, those that a living process keeps, and \
+        minute, and only where somebody scrapes the service, it keeps its values fresh, makes \
+        series, or you run this. So what goes was idle for that long, but what stays may have been \
+        too: where nobody swept, run it again after the time that you ask for. Series of fixed labels, those that a living process keeps, and \
         those that hold what is in flight stay.";
 
 /// Arguments of `talea expire`.
@@ -430,9 +431,8 @@ const SERVE: &str = "Serve the metrics of regions from outside, also while their
 /// Arguments of `talea serve`.
 #[cfg(target_os = "linux")]
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Exit status: 0 stopped by a signal, 2 usage, no such process, or the address is taken."
-)]
+#[command(after_help = "Exit status: 0 stopped by a signal, 2 usage, no such process, the web \
+        configuration cannot be used, or the address is taken.")]
 pub struct ServeArguments {
     /// Files with regions, such as TALEA_REGION names; they may come later
     #[arg(value_name = "REGION")]

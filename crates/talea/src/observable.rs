@@ -1,7 +1,8 @@
 //! Metrics whose values are read at each snapshot rather than told.
 //!
 //! What is read goes into the region as what is told does, so that an agent outside
-//! the process shows it too: as of the last snapshot that the process took.
+//! the process shows it too: as of the last snapshot that the process took, or of the
+//! last time that it [kept them fresh](crate::Registry::refresh_every).
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};

@@ -1,5 +1,5 @@
 //! Reading a registry from outside the processes that count in it: also when they are
-//! stopped, or dead. What `talea inspect` stands on. Linux only.
+//! stopped, or dead. What `talea inspect` and `talea serve` stand on. Linux only.
 //!
 //! ```
 //! use talea::{Counter, Opts, Registry, outside};
@@ -52,8 +52,9 @@ pub struct Look {
     pub families: Vec<FamilyFacts>,
     /// Families that Talea did not write, or that are damaged: they are left out.
     pub families_unreadable: u64,
-    /// All values. What is read rather than told is as of the last snapshot that its
-    /// process took; what a [`Summary`](crate::Summary) shows only its process knows.
+    /// All values. What is read rather than told is as old as its process
+    /// [lets it get](crate::Registry::refresh_every); what a [`Summary`](crate::Summary) shows
+    /// needs who looks for so long: [`Windows`](crate::Windows).
     pub snapshot: Snapshot,
 }
 

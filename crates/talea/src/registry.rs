@@ -166,7 +166,7 @@ impl Registry {
     /// one: for an operator's tools. It counts as a process as long as this process lives.
     ///
     /// What others registered is not in use by it, and values that are read rather than told
-    /// are as of the last snapshot that their process took.
+    /// are as old as their process [lets them get](Self::refresh_every).
     ///
     /// # Errors
     ///
