@@ -81,12 +81,15 @@ pub(crate) fn groups_of(
 /// name.
 const WINDOW: u64 = 64 * GROUP;
 
+/// How much of a part is in use, in bytes. The mark moves before the pages behind it are backed.
+pub(crate) fn in_use(source: &impl Source, pool: &Pool) -> u64 {
+    let backed = source.word(pool.marks + BACKED);
+    source.word(pool.marks + USED).min(backed).min(pool.len)
+}
+
 /// The same groups, those together that lie together, in place of what `windows` had.
 pub(crate) fn windows_of(source: &impl Source, chosen: &Chosen, windows: &mut Vec<Range<u64>>) {
-    let records = source.sections().records;
-    // The mark moves before the pages behind it are backed.
-    let backed = source.word(records.marks + BACKED);
-    let used = source.word(records.marks + USED).min(backed).min(records.len);
+    let used = in_use(source, &source.sections().records);
     windows.clear();
     for group in groups_of(source, chosen, used) {
         match windows.last_mut() {

@@ -474,6 +474,7 @@ pub(crate) fn take(
     chosen.choose(&taken.s, taken.out.families.iter().map(|family| family.id));
     taken.scratch.gathering.begin(taken.out.families.len());
     groups::windows_of(windows.source(), &chosen, &mut ranges);
+    taken.reserve(windows.source(), &ranges);
     let (mut walk, mut batch) = (Walk::new(&chosen), Batch::default());
     let mut told = Ok(());
     for window in &ranges {
@@ -588,6 +589,18 @@ impl<'a> Taken<'a> {
         blocks.extend(alive.iter().map(|block| block.delta));
         let (exemplar_room, limit) = (s.singles.len, s.plane(s.plane_count));
         Self { s, scratch, family_text: 0, exemplar_room, limit, out }
+    }
+
+    /// Has room for the series of these records and for their texts, before there are many:
+    /// what grows step by step leaves holes in memory as large as itself, of each scrape.
+    fn reserve(&mut self, source: &impl Source, windows: &[Range<u64>]) {
+        let in_use = |pool: &Pool| groups::in_use(source, pool);
+        let wanted: u64 = windows.iter().map(|records| records.end - records.start).sum();
+        let all = (in_use(&self.s.records) / RECORD_LEN).max(1);
+        // As much as their share of all texts.
+        let texts = u128::from(in_use(&self.s.arena)) * u128::from(wanted) / u128::from(all);
+        self.out.series.reserve(wanted as usize);
+        self.out.texts.reserve(texts as u64);
     }
 
     /// Ends a walk.

@@ -55,6 +55,11 @@ impl Texts {
         self.words.len() as u64 * WORD
     }
 
+    /// Has room for so many bytes more.
+    pub(crate) fn reserve(&mut self, len: u64) {
+        self.words.reserve(len.div_ceil(WORD) as usize);
+    }
+
     /// Forgets what came after a length.
     pub(crate) fn truncate(&mut self, len: u64) {
         self.words.truncate((len / WORD) as usize);
