@@ -255,6 +255,11 @@ impl Region {
         let _ = snapshot::take(self, wants, out);
     }
 
+    /// Bytes that single cells can have at most. Cost: none.
+    pub fn room_for_single_cells(&self) -> u64 {
+        self.s.singles.len
+    }
+
     /// How much of the region is in use.
     pub fn usage(&self) -> Usage {
         let s = &self.s;

@@ -6,7 +6,8 @@
 //!   u32 n, then n × (u32 length, label name)
 //!   u32 n, then n × u64 thresholds: as kept, or floats in the order of integers
 //!   u32 n, then n × (i32 schema, u32 most buckets, f64 widest zero); at most one
-//!   u32 n, then n × (u32 seconds of the window, u32 m, m × f64 quantiles); at most one
+//!   u32 n, then, unless that is 0, u32 seconds of the window, u32 m, m × f64 quantiles;
+//!     2 where samples are kept, else 1
 //!   u32 n, then n × (u32 length, a state's name as label text)
 //!   u32 length, help
 //! ```
@@ -31,6 +32,8 @@ pub(crate) struct Definition {
 pub(crate) struct Recent {
     pub(crate) seconds: u32,
     pub(crate) quantiles: Vec<f64>,
+    /// Whether samples are kept beside it.
+    pub(crate) sampled: bool,
 }
 
 impl Definition {
@@ -51,8 +54,9 @@ impl Definition {
             out.extend(most.to_le_bytes());
             out.extend(widest_zero.to_le_bytes());
         }
-        out.extend(u32::from(self.recent.is_some()).to_le_bytes());
-        if let Some(Recent { seconds, quantiles }) = &self.recent {
+        let count = self.recent.as_ref().map_or(0, |recent| 1 + u32::from(recent.sampled));
+        out.extend(count.to_le_bytes());
+        if let Some(Recent { seconds, quantiles, .. }) = &self.recent {
             out.extend(seconds.to_le_bytes());
             out.extend((quantiles.len() as u32).to_le_bytes());
             out.extend(quantiles.iter().flat_map(|q| q.to_le_bytes()));
@@ -81,12 +85,12 @@ impl Definition {
         };
         let recent = match count(&mut bytes)? {
             0 => None,
-            1 => {
+            n @ 1..=2 => {
                 let seconds = u32::from_le_bytes(take(&mut bytes)?);
                 let quantiles = (0..count(&mut bytes)?)
                     .map(|_| take(&mut bytes).map(f64::from_le_bytes))
                     .collect::<Option<_>>()?;
-                Some(Recent { seconds, quantiles })
+                Some(Recent { seconds, quantiles, sampled: n == 2 })
             }
             _ => return None,
         };
@@ -191,7 +195,7 @@ mod tests {
                 thresholds: vec![5, 10, u64::MAX],
                 native: Some(NativeLayout { schema: -4, most: 160, widest_zero: 1e-6 }),
             },
-            recent: Some(Recent { seconds: 600, quantiles: vec![0.5, 1.0] }),
+            recent: Some(Recent { seconds: 600, quantiles: vec![0.5, 1.0], sampled: false }),
             states: vec!["open".into()],
             help: "Zeit, die vergeht.".into(),
         }
@@ -199,7 +203,11 @@ mod tests {
 
     #[test]
     fn a_definition_survives_encoding() {
-        assert_eq!(Definition::decode(&some().encode(), Numbers::Whole), Some(some()));
+        let mut some = some();
+        for sampled in [false, true] {
+            some.recent.as_mut().unwrap().sampled = sampled;
+            assert_eq!(Definition::decode(&some.encode(), Numbers::Whole), Some(some.clone()));
+        }
         let bare = Definition::default();
         assert_eq!(Definition::decode(&bare.encode(), Numbers::Whole), Some(bare));
     }

@@ -101,6 +101,7 @@ mod query;
 mod refreshing;
 mod register;
 mod registry;
+mod samples;
 mod scraper;
 mod slot;
 mod snapshot;
@@ -128,6 +129,7 @@ pub use opts::{Bucketing, Opts};
 pub use page::{Conflict, Page, Scrapable, is_usable_as_part_label};
 pub use register::Registrable;
 pub use registry::Registry;
+pub use samples::SampledSummary;
 pub use scraper::Scraper;
 pub use snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot, SummarySnapshot, Value};
 #[cfg(feature = "derive")]

@@ -47,6 +47,8 @@ pub struct Opts<'a> {
     pub(crate) combine: Option<Combine>,
     pub(crate) whole: bool,
     pub(crate) utf8_names: bool,
+    /// Whether samples of a summary are kept beside it.
+    pub(crate) sampled: bool,
 }
 
 impl<'a> Opts<'a> {
@@ -72,6 +74,7 @@ impl<'a> Opts<'a> {
             combine: None,
             whole: false,
             utf8_names: false,
+            sampled: false,
         }
     }
 

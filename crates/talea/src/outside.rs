@@ -28,6 +28,7 @@ use crate::error::Error;
 use crate::expose::unit;
 use crate::labels::LabelText;
 use crate::metric::Kind;
+use crate::samples;
 use crate::snapshot::{Snapshot, definition};
 use crate::{Combine, OpenError, told};
 
@@ -188,7 +189,8 @@ impl Reader {
     pub fn recent_into(&self, out: &mut Snapshot) -> Result<(), Error> {
         let mut told = Ok(());
         let is_recent =
-            |family: &FamilyCopy| definition(family).is_some_and(|it| it.recent.is_some());
+            |family: &FamilyCopy| definition(family)
+                .is_some_and(|it| it.recent.is_some_and(|recent| !recent.sampled));
         out.refill(|_| true, |raw| told = self.region.snapshot_into(raw, &is_recent));
         told.map_err(|source| self.failed(source).into())
     }
@@ -220,7 +222,9 @@ impl Reader {
             let newest_first = other.created_unix_nanos.cmp(&one.created_unix_nanos);
             one.name.cmp(&other.name).then(newest_first)
         });
-        let families_unreadable = (overview.family_uses.len() - families.len()) as u64;
+        let samples = taken.families().iter().filter(|family| samples::is_own(&family.name));
+        let known = families.len() + samples.count();
+        let families_unreadable = overview.family_uses.len().saturating_sub(known) as u64;
         let mut snapshot = Snapshot::default();
         snapshot.refill(
             |_| true,

@@ -20,7 +20,7 @@ use crate::slot::{self, Slot};
 use crate::values::{self, Values};
 
 /// Series a family, unless it says otherwise.
-const SERIES_LIMIT: u64 = 2000;
+pub(crate) const SERIES_LIMIT: u64 = 2000;
 
 /// Families of more combinations than this are looked up by hash, however fixed
 /// these are: a place for each takes memory.
@@ -262,7 +262,7 @@ impl Registry {
         }
         let bound = bound_once::<M>(&mut bounds, family, group, &definition)?;
         drop(bounds);
-        if let Some(recent) = &shape.recent {
+        if let Some(recent) = shape.recent.as_ref().filter(|recent| !recent.sampled) {
             self.keep_windows(&name, recent);
         }
         if opts.whole {
@@ -365,7 +365,7 @@ fn make_whole<M: Metric>(bound: &family::Bound<M>, group: &Group<'_>) -> Result<
     Ok(())
 }
 
-fn idle_minutes(opts: &Opts<'_>) -> u32 {
+pub(crate) fn idle_minutes(opts: &Opts<'_>) -> u32 {
     opts.expires_after
         .map_or(0, |idle| u32::try_from(idle.as_secs().div_ceil(60)).unwrap_or(u32::MAX).max(1))
 }

@@ -15,6 +15,7 @@ use crate::kept_windows::KeptWindows;
 use crate::opts::Opts;
 use crate::refreshing::Refreshers;
 use crate::register::Registrable;
+use crate::samples::{own_name, owner_of};
 use crate::snapshot::Snapshot;
 
 /// The environment variable that names the file of a registry.
@@ -261,7 +262,7 @@ impl Registry {
     /// # Ok::<(), talea::Error>(())
     /// ```
     pub fn wipe(&self, wants: impl Fn(&str) -> bool) -> bool {
-        self.region.wipe(|name| std::str::from_utf8(name).is_ok_and(&wants))
+        self.region.wipe(|name| std::str::from_utf8(name).is_ok_and(|name| wants(owner_of(name))))
     }
 
     /// Ends a family: scrapes show it no more, what its handles are told goes nowhere,
@@ -273,6 +274,7 @@ impl Registry {
     /// The memory of its series is used again when no process lives any more that
     /// registered it.
     pub fn unregister(&self, name: &str) -> bool {
+        self.region.end_families(own_name(name).as_bytes());
         self.region.end_families(name.as_bytes())
     }
 
@@ -301,7 +303,7 @@ impl Registry {
     /// long as their family, or that hold what is in flight. Cost: a look at every series.
     pub fn expire(&self, longer: Option<Duration>, wants: impl Fn(&str, bool) -> bool) -> u64 {
         self.region.expire(longer, |name, minutes| {
-            std::str::from_utf8(name).is_ok_and(|name| wants(name, minutes > 0))
+            std::str::from_utf8(name).is_ok_and(|name| wants(owner_of(name), minutes > 0))
         })
     }
 }

@@ -16,6 +16,7 @@ use crate::labels::{LabelText, pairs};
 use crate::metric::Kind;
 use crate::names;
 use crate::native_buckets::NativeBuckets;
+use crate::samples;
 use crate::told;
 
 /// All values of a registry at one instant, copied out of the region: what happens
@@ -27,6 +28,8 @@ pub struct Snapshot {
     families: Vec<Known>,
     /// Those of the last time, while this one is filled.
     before: Vec<Known>,
+    /// Which raw families have the samples of summaries, by name.
+    samples: Vec<usize>,
     /// Whether the label text of all series together is UTF-8. In a region that is not
     /// damaged it is.
     is_text: bool,
@@ -43,6 +46,9 @@ struct Known {
     /// Of a summary that [`Windows`](crate::Windows) were asked for: its quantiles, of one
     /// series after the other.
     quantiles: Vec<f64>,
+    /// Of a summary that keeps samples: how many there are in its window and their sum, of
+    /// one series after the other.
+    lately: Vec<(u64, f64)>,
     /// Of what shows the quantiles of a histogram: its name.
     recent_name: Option<String>,
     /// That definition as the region has it.
@@ -59,6 +65,7 @@ pub struct FamilySnapshot<'a> {
     definition: &'a Definition,
     grid: &'a Grid,
     quantiles: &'a [f64],
+    lately: &'a [(u64, f64)],
 }
 
 /// A series in a snapshot.
@@ -107,7 +114,10 @@ impl Snapshot {
     ) {
         self.refill(&wants, |raw| {
             // The quantiles of a histogram have a name of their own.
-            let wants_it = |name: &str| wants(name) || wants(&names::recent(name));
+            let wants_it = |name: &str| {
+                let name = samples::owner_of(name);
+                wants(name) || wants(&names::recent(name))
+            };
             copy(raw, &|family| std::str::from_utf8(&family.name).is_ok_and(wants_it));
             if wants(told::DROPPED) {
                 told::dropped(raw);
@@ -121,7 +131,7 @@ impl Snapshot {
         wants: impl Fn(&str) -> bool,
         copy: impl FnOnce(&mut talea_region::Snapshot),
     ) {
-        let Self { raw, families, before, is_text } = self;
+        let Self { raw, families, before, samples: kept, is_text } = self;
         copy(raw);
         families.retain(|family| family.recent_name.is_none());
         told::by_process(raw);
@@ -150,8 +160,16 @@ impl Snapshot {
             one.name.cmp(&other.name).then(other.created_unix_nanos.cmp(&one.created_unix_nanos))
         });
         families.dedup_by(|older, newer| raw_of(older).name == raw_of(newer).name);
-        for Known { n, kind, definition, quantiles, .. } in families.iter_mut() {
+        let raw_families = raw.families();
+        kept.clear();
+        kept.extend((0..raw_families.len()).filter(|&n| raw_families[n].kind == samples::KIND));
+        kept.sort_unstable_by(|&one, &other| {
+            let (one, other) = (&raw_families[one], &raw_families[other]);
+            one.name.cmp(&other.name).then(other.created_unix_nanos.cmp(&one.created_unix_nanos))
+        });
+        for Known { n, kind, definition, quantiles, lately, .. } in families.iter_mut() {
             quantiles.clear();
+            lately.clear();
             if *kind == Kind::StateSet {
                 told::by_state(raw, *n, &definition.states);
             }
@@ -159,6 +177,7 @@ impl Snapshot {
         *is_text = std::str::from_utf8(raw.text()).is_ok();
         self.add_recent();
         self.families.retain(|known| wants(known.name(&self.raw)));
+        self.show_samples(SystemTime::now());
     }
 
     /// Adds the summaries of what histograms that show quantiles observed lately.
@@ -185,9 +204,33 @@ impl Snapshot {
         self.families().map(|family| self.raw.series(family.raw).len()).sum()
     }
 
-    /// Whether any family shows quantiles.
+    /// Whether any family shows quantiles that only a reader who stays can tell.
     pub(crate) fn has_summaries(&self) -> bool {
-        self.families.iter().any(|family| family.kind == Kind::Summary)
+        self.families.iter().any(|family| family.kind == Kind::Summary && !family.is_sampled())
+    }
+
+    /// The series that have the samples of a family's.
+    pub(crate) fn samples_of(
+        &self,
+        family: &FamilySnapshot<'_>,
+    ) -> Option<impl Iterator<Item = SeriesView<'_>>> {
+        let own = samples::own_name(family.name);
+        let name = |&n: &usize| self.raw.families()[n].name.as_slice();
+        let place = self.samples.partition_point(|n| name(n) < own.as_bytes());
+        let found = self.samples.get(place).filter(|n| name(n) == own.as_bytes())?;
+        Some(self.raw.series(&self.raw.families()[*found]))
+    }
+
+    /// Puts in what the samples of a family's series show, of one series after the other.
+    pub(crate) fn set_lately(
+        &mut self,
+        family: usize,
+        quantiles: Vec<f64>,
+        lately: Vec<(u64, f64)>,
+    ) {
+        if let Some(family) = self.families.get_mut(family) {
+            (family.quantiles, family.lately) = (quantiles, lately);
+        }
     }
 
     /// Puts in the quantiles of a family's series, one after the other.
@@ -203,9 +246,10 @@ impl Snapshot {
     }
 
     fn family_of<'a>(&'a self, known: &'a Known) -> FamilySnapshot<'a> {
-        let Known { n, kind, definition, grid, quantiles, .. } = known;
+        let Known { n, kind, definition, grid, quantiles, lately, .. } = known;
         let (raw, name) = (&self.raw.families()[*n], known.name(&self.raw));
-        FamilySnapshot { snapshot: self, raw, name, kind: *kind, definition, grid, quantiles }
+        let kind = *kind;
+        FamilySnapshot { snapshot: self, raw, name, kind, definition, grid, quantiles, lately }
     }
 
     /// The text exposition format, version 0.0.4: to be served as
@@ -256,6 +300,10 @@ impl Known {
         self.recent_name.as_deref().unwrap_or_else(name)
     }
 
+    fn is_sampled(&self) -> bool {
+        self.definition.recent.as_ref().is_some_and(|recent| recent.sampled)
+    }
+
     /// The summary that a histogram shows beside itself, if it does.
     fn recent(&self, raw: &talea_region::Snapshot) -> Option<Self> {
         if self.kind != Kind::Histogram || self.definition.recent.is_none() {
@@ -270,8 +318,8 @@ impl Known {
         std::str::from_utf8(&family.name).ok()?;
         let kind = Kind::from_u8(family.kind)?;
         let grid = Arc::new(Grid::new(definition.layout.clone()));
-        let (quantiles, encoded) = (Vec::new(), family.definition.clone());
-        Some(Self { n, kind, definition, grid, quantiles, recent_name: None, encoded })
+        let (quantiles, lately, encoded) = (Vec::new(), Vec::new(), family.definition.clone());
+        Some(Self { n, kind, definition, grid, quantiles, lately, recent_name: None, encoded })
     }
 }
 
@@ -520,6 +568,12 @@ impl<'a> SeriesSnapshot<'a> {
             Shown::Signed(n) => Value::Signed(n),
             Shown::Float(x) => Value::Float(x),
         }
+    }
+
+    /// How many observations there were in the window of a
+    /// [`SampledSummary`](crate::SampledSummary), and their sum; `None` of others.
+    pub fn lately(&self) -> Option<(u64, f64)> {
+        self.family.lately.get(self.n).copied()
     }
 
     /// Each quantile that a summary shows, with its value.

@@ -10,6 +10,7 @@ use crate::labels::LabelText;
 use crate::metric::Kind;
 use crate::names::is_plain_label;
 use crate::register::PID;
+use crate::samples;
 
 /// How often each family refused a new series.
 pub(crate) const DROPPED: &str = "talea_series_dropped_total";
@@ -45,6 +46,7 @@ pub(crate) fn by_state(raw: &mut Snapshot, family: usize, states: &[String]) {
 pub(crate) fn dropped(raw: &mut Snapshot) {
     let series: Vec<(String, u64)> = raw
         .dropped()
+        .filter(|(name, _)| !samples::is_own(name))
         .map(|(name, count)| (LabelText::one("family", &String::from_utf8_lossy(name)), count))
         .collect();
     if series.is_empty() {

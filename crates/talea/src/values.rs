@@ -54,7 +54,7 @@ fn check(openings: &[String], values: &[impl AsRef<str>]) -> Result<(), Refused>
     if found == expected { Ok(()) } else { Err(Refused::Values { found, expected }) }
 }
 
-fn write(text: &mut LabelText, openings: &[String], values: &[impl AsRef<str>]) {
+pub(crate) fn write(text: &mut LabelText, openings: &[String], values: &[impl AsRef<str>]) {
     for (opening, value) in openings.iter().zip(values) {
         text.push_raw(opening);
         text.push_escaped(value.as_ref());

@@ -77,7 +77,8 @@ impl Windows {
         self.round += 1;
         for n in 0.. {
             let Some(family) = snapshot.family_at(n) else { return };
-            let Some(recent) = family.recent() else { continue };
+            // What keeps samples shows them by itself.
+            let Some(recent) = family.recent().filter(|it| !it.sampled) else { continue };
             let shown = self.family(&family, recent);
             snapshot.set_quantiles(n, shown);
         }

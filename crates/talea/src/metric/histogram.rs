@@ -402,7 +402,7 @@ pub(super) fn recent(opts: &Opts<'_>, quantiles: &[f64]) -> Result<Recent, Strin
     }
     match u32::try_from(opts.window.as_secs()) {
         Ok(seconds) if seconds > 0 && opts.window.subsec_nanos() == 0 => {
-            Ok(Recent { seconds, quantiles: quantiles.to_vec() })
+            Ok(Recent { seconds, quantiles: quantiles.to_vec(), sampled: opts.sampled })
         }
         _ => Err(format!("its window is {:?}; expected whole seconds, at least one", opts.window)),
     }
