@@ -41,6 +41,11 @@
 // `quantiles` of talea_family_options counts also where there are none.
 #define TALEA_FAMILY_QUANTILES 16
 
+// A summary without a unit keeps what was observed lately in the region, 2 to 10 KiB a series, so
+// that who reads it need not have been there meanwhile: for processes that live for some requests
+// only. While its window has no more than 128 observations, quantiles are exact.
+#define TALEA_FAMILY_SAMPLED 32
+
 // The `group` of talea_open_options may read a new file.
 #define TALEA_OPEN_READ_BY_GROUP 1
 
@@ -360,6 +365,12 @@ typedef struct talea_series_view {
   const struct talea_sample *samples;
   // How many these are.
   size_t sample_count;
+  // Whether it keeps samples, TALEA_FAMILY_SAMPLED: then the next two tell of its window.
+  bool is_sampled;
+  // How many observations there were in the window of its quantiles.
+  uint64_t window_count;
+  // Their sum.
+  double window_sum;
 } talea_series_view;
 
 // A family with its series, in the order of their birth.
@@ -492,6 +503,16 @@ talea_status talea_observe(const struct talea_family *family,
                            size_t value_count,
                            double value);
 
+// The same of an observation that was made at another time, in milliseconds since 1970: for tests
+// of what time does. Only families that keep samples note it.
+//
+// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
+talea_status talea_observe_at(const struct talea_family *family,
+                              const struct talea_text *values,
+                              size_t value_count,
+                              double value,
+                              uint64_t unix_millis);
+
 // The same in a series that is kept.
 //
 // TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
@@ -611,6 +632,12 @@ talea_status talea_usage(const struct talea_registry *registry, struct talea_mem
 talea_status talea_read_begin(const struct talea_registry *registry,
                               struct talea_text name,
                               struct talea_reading **reading);
+
+// Has families that keep samples tell of windows that end at another time, in milliseconds since
+// 1970: for tests of what time does. What was observed later than that is not left out.
+//
+// TALEA_STATUS_NULL.
+talea_status talea_reading_at(struct talea_reading *reading, uint64_t unix_millis);
 
 // Reads the next family, by name; null after the last. All that it points to stays until the
 // next call.

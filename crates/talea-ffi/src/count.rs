@@ -1,10 +1,12 @@
 //! Counting: what is called all the time. Nothing here allocates, locks or blocks.
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use crate::boundary::{guarded, required};
 use crate::family::{Family, Series};
 use crate::metric::{Told, each_kind};
 use crate::status::Status;
-use crate::text::Text;
+use crate::text::{Text, Value};
 
 /// Adds a whole number: to counters, gauges, up-down counters.
 ///
@@ -234,12 +236,53 @@ pub unsafe extern "C" fn talea_observe(
         let family = unsafe { required(family)? };
         // SAFETY: the same.
         let values = unsafe { family.values(values, value_count)? };
-        each_kind!(&family.family, AnyFamily, |family, M, make| {
-            let step = <M as Told>::observe(value)?;
-            step(&family.with_values(values));
-        });
-        Ok(())
+        observe(family, values, value, SystemTime::now)
     })
+}
+
+/// The same of an observation that was made at another time, in milliseconds since 1970: for tests
+/// of what time does. Only families that keep samples note it.
+///
+/// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_observe_at(
+    family: *const Family,
+    values: *const Text,
+    value_count: usize,
+    value: f64,
+    unix_millis: u64,
+) -> Status {
+    guarded(|| {
+        // SAFETY: the header asks for as much.
+        let family = unsafe { required(family)? };
+        // SAFETY: the same.
+        let values = unsafe { family.values(values, value_count)? };
+        observe(family, values, value, || time_of(unix_millis))
+    })
+}
+
+/// A time; far ones are the last that there is.
+pub(crate) fn time_of(unix_millis: u64) -> SystemTime {
+    // Of as many milliseconds as a double tells apart, each system has the time.
+    UNIX_EPOCH + Duration::from_millis(unix_millis.min(1 << 53))
+}
+
+#[inline]
+fn observe(
+    family: &Family,
+    values: &[Value],
+    value: f64,
+    at: impl FnOnce() -> SystemTime,
+) -> Result<(), Status> {
+    if let Some(sampled) = &family.sampled {
+        sampled.observe(values, value, at());
+        return Ok(());
+    }
+    each_kind!(&family.family, AnyFamily, |family, M, make| {
+        let step = <M as Told>::observe(value)?;
+        step(&family.with_values(values));
+    });
+    Ok(())
 }
 
 /// The same in a series that is kept.
@@ -250,6 +293,10 @@ pub unsafe extern "C" fn talea_series_observe(series: *const Series, value: f64)
     guarded(|| {
         // SAFETY: the header asks for as much.
         let series = unsafe { required(series)? };
+        if let Some((sampled, values)) = &series.sampled {
+            sampled.observe(values, value, SystemTime::now());
+            return Ok(());
+        }
         each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Told>::observe(value)?(
             metric
         ));
@@ -276,6 +323,9 @@ pub unsafe extern "C" fn talea_observe_integer(
         let family = unsafe { required(family)? };
         // SAFETY: the same.
         let values = unsafe { family.values(values, value_count)? };
+        if family.sampled.is_some() {
+            return observe(family, values, value as f64, SystemTime::now);
+        }
         each_kind!(&family.family, AnyFamily, |family, M, make| {
             let step = <M as Told>::observe_integer(value)?;
             step(&family.with_values(values));
@@ -292,6 +342,10 @@ pub unsafe extern "C" fn talea_series_observe_integer(series: *const Series, val
     guarded(|| {
         // SAFETY: the header asks for as much.
         let series = unsafe { required(series)? };
+        if let Some((sampled, values)) = &series.sampled {
+            sampled.observe(values, value as f64, SystemTime::now());
+            return Ok(());
+        }
         each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Told>::observe_integer(
             value
         )?(metric));

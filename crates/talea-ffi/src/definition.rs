@@ -83,12 +83,17 @@ pub const TALEA_FAMILY_STRIPED: u32 = 4;
 pub const TALEA_FAMILY_LASTING: u32 = 8;
 /// `quantiles` of talea_family_options counts also where there are none.
 pub const TALEA_FAMILY_QUANTILES: u32 = 16;
+/// A summary without a unit keeps what was observed lately in the region, 2 to 10 KiB a series, so
+/// that who reads it need not have been there meanwhile: for processes that live for some requests
+/// only. While its window has no more than 128 observations, quantiles are exact.
+pub const TALEA_FAMILY_SAMPLED: u32 = 32;
 
 const FLAGS: u32 = TALEA_FAMILY_UTF8_NAMES
     | TALEA_FAMILY_SCHEMA
     | TALEA_FAMILY_STRIPED
     | TALEA_FAMILY_LASTING
-    | TALEA_FAMILY_QUANTILES;
+    | TALEA_FAMILY_QUANTILES
+    | TALEA_FAMILY_SAMPLED;
 
 /// What a family is registered with. Zeros are defaults, but of `size`, `kind`, `name` and
 /// `help`; set `size` by `sizeof`.
@@ -237,6 +242,12 @@ impl Definition {
                 "its flags are {flags:#x}; expected those of TALEA_FAMILY_"
             )));
         }
+        if flags & TALEA_FAMILY_SAMPLED != 0 && (kind, unit) != (Summary, Unit::None) {
+            return Err(wrong(format!(
+                "TALEA_FAMILY_SAMPLED is set, and it is a {kind:?} of {unit:?}; expected a summary \
+                 without a unit"
+            )));
+        }
         let schema = if flags & TALEA_FAMILY_SCHEMA != 0 { schema } else { 3 };
         let schema = i8::try_from(schema)
             .map_err(|_| wrong(format!("its schema is {schema}; expected -4 to 8")))?;
@@ -328,9 +339,14 @@ impl Definition {
         }
     }
 
-    /// Whether it has a window, which a thread keeps.
+    /// Whether it keeps what was observed lately in the region.
+    pub(crate) fn is_sampled(&self) -> bool {
+        self.flags & TALEA_FAMILY_SAMPLED != 0
+    }
+
+    /// Whether it has a window that a thread keeps.
     pub(crate) fn is_windowed(&self) -> bool {
-        self.kind == Kind::Summary || self.quantiles.is_some()
+        !self.is_sampled() && (self.kind == Kind::Summary || self.quantiles.is_some())
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::c_char;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use talea::{Bytes, Floats, Histogram, Metric, Summary, Things, Values};
+use talea::{Bytes, Floats, Histogram, Metric, SampledSummary, Summary, Things, Values};
 
 use crate::boundary::{self, guarded, place, required, told};
 use crate::definition::{Definition, FamilyOptions, Kind, Unit};
@@ -17,6 +17,8 @@ use crate::text::{Text, Value, values};
 /// A family: metrics of one name. It stays until the process ends.
 pub struct Family {
     pub(crate) family: AnyFamily,
+    /// The same where it keeps samples.
+    pub(crate) sampled: Option<SampledSummary>,
     /// How many labels it has.
     pub(crate) labels: usize,
     /// What is kept, by its values.
@@ -28,6 +30,8 @@ pub struct Family {
 /// ends.
 pub struct Series {
     pub(crate) metric: AnyMetric,
+    /// Where its family keeps samples, that and its values.
+    pub(crate) sampled: Option<(SampledSummary, Vec<String>)>,
 }
 
 impl Family {
@@ -62,7 +66,7 @@ impl Family {
         });
         match found {
             Ok(metric) => {
-                let series: &Series = Box::leak(Box::new(Series { metric }));
+                let series: &Series = Box::leak(Box::new(self.series(metric, values)));
                 kept.insert(key, series);
                 series
             }
@@ -72,9 +76,14 @@ impl Family {
                 let metric = each_kind!(&self.family, AnyFamily, |family, M, make| {
                     make(family.with_values(&beyond).keep())
                 });
-                Box::leak(Box::new(Series { metric }))
+                Box::leak(Box::new(self.series(metric, &beyond)))
             }),
         }
+    }
+
+    fn series(&self, metric: AnyMetric, values: &[impl AsRef<str>]) -> Series {
+        let values = || values.iter().map(|value| value.as_ref().to_owned()).collect();
+        Series { metric, sampled: self.sampled.clone().map(|sampled| (sampled, values())) }
     }
 }
 
@@ -118,8 +127,8 @@ impl Registry {
         let _inside = fork::enter();
         let _alone = definition.is_windowed().then(WithoutSignals::new);
         // Talea is asked each time: somebody may have ended the family meanwhile.
-        let found = self
-            .found(&definition)
+        let (found, sampled) = self
+            .found_or_sampled(&definition)
             .map_err(|e| Failure::new(Status::CannotRegister, e.to_string()))?;
         let mut families = self.families.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(family) = families.get(&definition) {
@@ -127,12 +136,24 @@ impl Registry {
         }
         let family: &Family = Box::leak(Box::new(Family {
             family: found,
+            sampled,
             labels: definition.labels.len(),
             kept: Mutex::default(),
             overflow: OnceLock::new(),
         }));
         families.insert(definition, family);
         Ok(family)
+    }
+
+    fn found_or_sampled(
+        &self,
+        definition: &Definition,
+    ) -> Result<(AnyFamily, Option<SampledSummary>), talea::Error> {
+        if !definition.is_sampled() {
+            return self.found(definition).map(|family| (family, None));
+        }
+        let sampled = self.registry.sampled_summary(definition.opts(), &definition.labels)?;
+        Ok((AnyFamily::Summary(sampled.family().clone()), Some(sampled)))
     }
 
     fn found(&self, definition: &Definition) -> Result<AnyFamily, talea::Error> {
@@ -221,8 +242,12 @@ pub unsafe extern "C" fn talea_remove(
         let family = unsafe { required(family)? };
         // SAFETY: the same.
         let values = unsafe { family.values(values, value_count)? };
-        let found =
-            each_kind!(&family.family, AnyFamily, |family, M, make| family.remove_values(values));
+        let found = match &family.sampled {
+            Some(sampled) => sampled.remove_values(values),
+            None => each_kind!(&family.family, AnyFamily, |family, M, make| {
+                family.remove_values(values)
+            }),
+        };
         // SAFETY: the same.
         if let Ok(place) = unsafe { place(removed) } {
             place.write(found);
@@ -240,7 +265,10 @@ pub unsafe extern "C" fn talea_wipe_family(family: *const Family) -> Status {
     guarded(|| {
         // SAFETY: the header asks for as much.
         let family = unsafe { required(family)? };
-        let wiped = each_kind!(&family.family, AnyFamily, |family, M, make| family.wipe());
+        let wiped = match &family.sampled {
+            Some(sampled) => sampled.wipe(),
+            None => each_kind!(&family.family, AnyFamily, |family, M, make| family.wipe()),
+        };
         if wiped { Ok(()) } else { Err(Status::NoRoom) }
     })
 }

@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use talea::{FamilySnapshot, SeriesSnapshot, Snapshot, Value};
 
 use crate::boundary::{guarded, place, required};
+use crate::count::time_of;
 use crate::fork::{self, WithoutSignals};
 use crate::open::Registry;
 use crate::status::Status;
@@ -67,6 +68,12 @@ pub struct SeriesView {
     pub samples: *const Sample,
     /// How many these are.
     pub sample_count: usize,
+    /// Whether it keeps samples, TALEA_FAMILY_SAMPLED: then the next two tell of its window.
+    pub is_sampled: bool,
+    /// How many observations there were in the window of its quantiles.
+    pub window_count: u64,
+    /// Their sum.
+    pub window_sum: f64,
 }
 
 /// A family with its series, in the order of their birth.
@@ -115,6 +122,21 @@ pub unsafe extern "C" fn talea_read_begin(
         // SAFETY: the same.
         let reading = Reading::of(registry, unsafe { name.as_str()? });
         place.write(Box::into_raw(Box::new(reading)));
+        Ok(())
+    })
+}
+
+/// Has families that keep samples tell of windows that end at another time, in milliseconds since
+/// 1970: for tests of what time does. What was observed later than that is not left out.
+///
+/// TALEA_STATUS_NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_reading_at(reading: *mut Reading, unix_millis: u64) -> Status {
+    guarded(|| {
+        // SAFETY: the header asks for as much: it is one that was begun and not ended, and no
+        // other thread uses it.
+        let reading = unsafe { reading.as_mut() }.ok_or(Status::Null)?;
+        reading.snapshot.show_samples(time_of(unix_millis));
         Ok(())
     })
 }
@@ -219,7 +241,8 @@ impl FamilyRoom {
         for one in family.series() {
             filling.labels(&one);
             filling.samples(&names, &one);
-            ends.push((filling.label_places.len(), filling.samples.len()));
+            let lately = one.lately();
+            ends.push((filling.label_places.len(), filling.samples.len(), lately));
         }
         let Filling { label_places, samples: drafts, .. } = filling;
         // From here on the text stays where it is.
@@ -237,13 +260,16 @@ impl FamilyRoom {
             number: draft.number.kind() as u32,
         }));
         let (mut first_label, mut first_sample) = (0, 0);
-        for (label_end, sample_end) in ends {
+        for (label_end, sample_end, lately) in ends {
             let (own, told) = (&labels[first_label..label_end], &samples[first_sample..sample_end]);
             series.push(SeriesView {
                 labels: own.as_ptr(),
                 label_count: own.len(),
                 samples: told.as_ptr(),
                 sample_count: told.len(),
+                is_sampled: lately.is_some(),
+                window_count: lately.map_or(0, |(count, _)| count),
+                window_sum: lately.map_or(0.0, |(_, sum)| sum),
             });
             (first_label, first_sample) = (label_end, sample_end);
         }

@@ -20,6 +20,11 @@ fn what_is_wrong_is_answered_by_its_status() {
 }
 
 #[test]
+fn a_summary_that_keeps_samples_tells_its_window_to_any_reader() {
+    runs("samples", Linked::Shared, &[]);
+}
+
+#[test]
 fn a_program_that_has_the_library_inside_does_the_same() {
     runs("counting", Linked::Static, &[]);
 }

@@ -188,9 +188,9 @@ impl Reader {
     /// As [`snapshot_into`](Self::snapshot_into).
     pub fn recent_into(&self, out: &mut Snapshot) -> Result<(), Error> {
         let mut told = Ok(());
-        let is_recent =
-            |family: &FamilyCopy| definition(family)
-                .is_some_and(|it| it.recent.is_some_and(|recent| !recent.sampled));
+        let is_recent = |family: &FamilyCopy| {
+            definition(family).is_some_and(|it| it.recent.is_some_and(|recent| !recent.sampled))
+        };
         out.refill(|_| true, |raw| told = self.region.snapshot_into(raw, &is_recent));
         told.map_err(|source| self.failed(source).into())
     }

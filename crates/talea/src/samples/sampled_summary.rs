@@ -138,4 +138,10 @@ impl SampledSummary {
         self.samples.remove(text.as_bytes());
         self.summary.remove_values(values)
     }
+
+    /// Has the family count from 0 again, as [`Family::wipe`].
+    pub fn wipe(&self) -> bool {
+        self.samples.wipe();
+        self.summary.wipe()
+    }
 }
