@@ -5,12 +5,19 @@ static void take_family(zval *into, const talea_family_view *family);
 static void take_series(zval *into, const talea_series_view *series, const zval *before);
 static void take_sample(zval *into, const talea_sample *sample, const zval *before);
 
-bool families_of(const talea_registry *registry, zval *into) {
+uint64_t families_millis(double seconds) {
+    return seconds > 0 && seconds < 1e12 ? (uint64_t) (seconds * 1000) : 0;
+}
+
+bool families_of(const talea_registry *registry, const double *now, zval *into) {
     talea_reading *volatile reading = NULL;
     talea_reading *begun = NULL;
     volatile talea_status status =
         talea_read_begin(registry, (talea_text) { NULL, 0 }, &begun);
     reading = begun;
+    if (status == TALEA_STATUS_OK && now) {
+        status = talea_reading_at(reading, families_millis(*now));
+    }
     array_init(into);
     /* Beyond the memory limit it jumps out of here. */
     zend_try {
@@ -38,7 +45,8 @@ bool families_of(const talea_registry *registry, zval *into) {
 }
 
 /* The keys of all arrays, made once. */
-static zend_string *NAME, *TYPE, *HELP, *SERIES, *LABELS, *SAMPLES, *LABEL, *LABEL_VALUE, *VALUE;
+static zend_string *NAME, *TYPE, *HELP, *SERIES, *LABELS, *SAMPLES, *LABEL, *LABEL_VALUE, *VALUE,
+    *WINDOW_COUNT, *WINDOW_SUM;
 
 static zend_string *key_of(const char *text) {
     return zend_string_init_interned(text, strlen(text), 1);
@@ -54,6 +62,8 @@ void families_begin(void) {
     LABEL = key_of("label");
     LABEL_VALUE = key_of("labelValue");
     VALUE = key_of("value");
+    WINDOW_COUNT = key_of("windowCount");
+    WINDOW_SUM = key_of("windowSum");
 }
 
 static void add(zval *into, zend_string *key, zval *value) {
@@ -115,6 +125,13 @@ static void take_series(zval *into, const talea_series_view *series, const zval 
         zend_hash_next_index_insert_new(Z_ARRVAL(samples), &sample);
     }
     add(into, SAMPLES, &samples);
+    if (series->is_sampled) {
+        zval count, sum;
+        ZVAL_LONG(&count, (zend_long) series->window_count);
+        ZVAL_DOUBLE(&sum, series->window_sum);
+        add(into, WINDOW_COUNT, &count);
+        add(into, WINDOW_SUM, &sum);
+    }
 }
 
 static void take_sample(zval *into, const talea_sample *sample, const zval *before) {

@@ -23,6 +23,7 @@ static const told SET = { talea_set, talea_series_set };
 static const told OBSERVE = { talea_observe, talea_series_observe };
 
 static void tell(zval *this, told told, double value, HashTable *given);
+static void tell_at(zval *this, double value, HashTable *given, uint64_t unix_millis);
 static void fail(talea_status status, const process_family *family, const label_values *labels,
     double value);
 
@@ -84,7 +85,20 @@ ZEND_METHOD(Talea_Histogram, observe) {
 }
 
 ZEND_METHOD(Talea_Summary, observe) {
-    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, OBSERVE, 1);
+    double value, time = 0;
+    HashTable *labels = NULL;
+    bool is_now = true;
+    ZEND_PARSE_PARAMETERS_START(1, 3)
+        Z_PARAM_DOUBLE(value)
+        Z_PARAM_OPTIONAL
+        Z_PARAM_ARRAY_HT(labels)
+        Z_PARAM_DOUBLE_OR_NULL(time, is_now)
+    ZEND_PARSE_PARAMETERS_END();
+    if (is_now) {
+        tell(ZEND_THIS, OBSERVE, value, labels);
+    } else {
+        tell_at(ZEND_THIS, value, labels, families_millis(time));
+    }
 }
 
 static void answer_removed(INTERNAL_FUNCTION_PARAMETERS) {
@@ -136,6 +150,22 @@ static void tell(zval *this, told told, double value, HashTable *given) {
         talea_status status = family->series
             ? told.series(family->series, value)
             : told.family(family->family, labels.values, labels.count, value);
+        if (UNEXPECTED(status != TALEA_STATUS_OK)) {
+            fail(status, family, &labels, value);
+        }
+    }
+    labels_free(&labels);
+}
+
+static void tell_at(zval *this, double value, HashTable *given, uint64_t unix_millis) {
+    const process_family *family = metric_of(Z_OBJ_P(this))->family;
+    label_values labels;
+    if (!labels_take(&labels, family, given)) {
+        return;
+    }
+    if (EXPECTED(family->family)) {
+        talea_status status = talea_observe_at(family->family, labels.values, labels.count, value,
+            unix_millis);
         if (UNEXPECTED(status != TALEA_STATUS_OK)) {
             fail(status, family, &labels, value);
         }

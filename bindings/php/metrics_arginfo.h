@@ -22,6 +22,12 @@ ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_observe, 0, 1, IS_VOID, 0)
     ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, labels, IS_ARRAY, 0, "[]")
 ZEND_END_ARG_INFO()
 
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_summary_observe, 0, 1, IS_VOID, 0)
+    ZEND_ARG_TYPE_INFO(0, value, IS_DOUBLE, 0)
+    ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, labels, IS_ARRAY, 0, "[]")
+    ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, time, IS_DOUBLE, 1, "null")
+ZEND_END_ARG_INFO()
+
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_remove, 0, 0, _IS_BOOL, 0)
     ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, labels, IS_ARRAY, 0, "[]")
 ZEND_END_ARG_INFO()
@@ -73,6 +79,6 @@ static const zend_function_entry class_Talea_Histogram_methods[] = {
 static const zend_function_entry class_Talea_Summary_methods[] = {
     ZEND_ME(Talea_Summary, __construct, arginfo_metric_construct, ZEND_ACC_PRIVATE)
     ZEND_ME(Talea_Summary, remove, arginfo_remove, ZEND_ACC_PUBLIC)
-    ZEND_ME(Talea_Summary, observe, arginfo_observe, ZEND_ACC_PUBLIC)
+    ZEND_ME(Talea_Summary, observe, arginfo_summary_observe, ZEND_ACC_PUBLIC)
     ZEND_FE_END
 };

@@ -97,7 +97,11 @@ zend_string *page_of(const talea_registry *registry, talea_text accept);
 
 void families_begin(void);
 /* False after an exception. */
-bool families_of(const talea_registry *registry, zval *into);
+/* As of another time, in seconds since 1970, where there is one. */
+bool families_of(const talea_registry *registry, const double *now, zval *into);
+
+/* Milliseconds since 1970. */
+uint64_t families_millis(double seconds);
 
 /* failure.c: exceptions. */
 

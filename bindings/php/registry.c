@@ -186,10 +186,15 @@ ZEND_METHOD(Talea_Registry, contentType) {
 }
 
 ZEND_METHOD(Talea_Registry, families) {
-    ZEND_PARSE_PARAMETERS_NONE();
+    double now = 0;
+    bool is_now = true;
+    ZEND_PARSE_PARAMETERS_START(0, 1)
+        Z_PARAM_OPTIONAL
+        Z_PARAM_DOUBLE_OR_NULL(now, is_now)
+    ZEND_PARSE_PARAMETERS_END();
     const talea_registry *registry = opened(ZEND_THIS);
     if (registry) {
-        families_of(registry, return_value);
+        families_of(registry, is_now ? NULL : &now, return_value);
     }
 }
 
@@ -278,10 +283,8 @@ static process_family *family_of(process_registry *registry, talea_kind kind,
         options.quantile_count =
             numbers ? zend_hash_num_elements(asked->numbers) : COUNT_OF(DEFAULT_QUANTILES);
         options.window_seconds = asked->window_seconds;
-        /* Quantiles within 1.08 %, also where the largest is 10^12 times the smallest. */
-        options.flags |= TALEA_FAMILY_SCHEMA;
-        options.schema = 5;
-        options.max_buckets = 1280;
+        /* Workers are replaced sooner than a window is over. */
+        options.flags |= TALEA_FAMILY_SAMPLED;
     }
     process_family *family = NULL;
     uint32_t label_count = asked->labels ? zend_hash_num_elements(asked->labels) : 0;

@@ -111,11 +111,13 @@ final class Registry
 
     /**
      * All values, as a list of families. `label` and `labelValue` are those that a sample has
-     * beside its series', `le` and `quantile`.
+     * beside its series', `le` and `quantile`. Of summaries `windowCount` and `windowSum` are those
+     * of the last maxAgeSeconds; they end at `now`, in seconds since 1970, which is another time
+     * only in tests.
      *
-     * @return array<array{name: string, type: string, help: string, series: array<array{labels: array<string, string>, samples: array<array{name: string, label?: string, labelValue?: string, value: int|float}>}>}>
+     * @return array<array{name: string, type: string, help: string, series: array<array{labels: array<string, string>, samples: array<array{name: string, label?: string, labelValue?: string, value: int|float}>, windowCount?: int, windowSum?: float}>}>
      */
-    public function families(): array
+    public function families(?float $now = null): array
     {
     }
 
@@ -240,8 +242,11 @@ final class Summary
     {
     }
 
-    /** @param array<string|int|float|bool|null|\Stringable> $labels the values, in the order of the names */
-    public function observe(float $value, array $labels = []): void
+    /**
+     * @param array<string|int|float|bool|null|\Stringable> $labels the values, in the order of the names
+     * @param float|null $time when it was observed, in seconds since 1970, if that is not now
+     */
+    public function observe(float $value, array $labels = [], ?float $time = null): void
     {
     }
 }

@@ -78,6 +78,37 @@ final class MetricsTest extends RegionTestCase
         self::assertSame($buckets, $found[1]);
     }
 
+    public function testASummaryOfFewShowsExactQuantiles(): void
+    {
+        $registry = $this->registry();
+        $summary = $registry->registerSummary('', 'wait', 'Waiting.', ['x'], 60, [0.01, 0.5, 0.99]);
+        foreach (array_reverse(range(1, 100)) as $i) {
+            $summary->observe($i / 7, ['a']);
+        }
+        self::assertHasLine('wait{x="a",quantile="0.5"} ' . json_encode(50 / 7), $registry->render());
+        [$family] = $registry->families();
+        $values = array_column($family['series'][0]['samples'], 'value');
+        self::assertSame([1 / 7, 50 / 7, 99 / 7], array_slice($values, 0, 3));
+    }
+
+    public function testASummarySlidesOverItsWindowAndCountsAllOfTime(): void
+    {
+        $registry = $this->registry();
+        $summary = $registry->registerSummary('', 'wait', 'Waiting.', [], 10, [0.5]);
+        foreach (range(1, 9) as $i) {
+            $summary->observe($i, [], 1e9 + $i);
+        }
+        $shown = function (float $now) use ($registry): array {
+            [$series] = $registry->families(1e9 + $now)[0]['series'];
+            return [$series['windowCount'], $series['windowSum'], $series['samples'][0]['value']];
+        };
+        self::assertSame([9, 45.0, 5.0], $shown(9));
+        self::assertSame([4, 30.0, 7.0], $shown(15.5));
+        self::assertSame([0, 0.0], array_slice($shown(20), 0, 2));
+        self::assertNan($shown(20)[2]);
+        self::assertHasLine('wait_count 9', $registry->render());
+    }
+
     public function testASummaryShowsQuantilesWithinTheErrorThatTheDocsState(): void
     {
         $registry = $this->registry();

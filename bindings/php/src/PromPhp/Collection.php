@@ -77,6 +77,16 @@ final class Collection
             }
             // As the other storages sort them.
             $key = $measures ? base64_encode((string) json_encode($values)) : implode('', $values);
+            if (isset($series['windowCount'])) {
+                if ($series['windowCount'] === 0) {
+                    continue;
+                }
+                // The last two are the sum and the count of all time.
+                array_splice($series['samples'], -2, 2, [
+                    ['value' => $series['windowSum']] + $series['samples'][count($series['samples']) - 2],
+                    ['value' => $series['windowCount']] + $series['samples'][count($series['samples']) - 1],
+                ]);
+            }
             $samples[] = [$key, $this->series($series['samples'], $name, $family, $values, $more)];
         }
         usort($samples, fn (array $a, array $b) => strcmp($a[0], $b[0]));

@@ -25,8 +25,11 @@ final class Storage implements Adapter
     /** @var array<string, int> the second when a counter's name was noted last */
     private array $noted = [];
 
-    /** @param Registry|null $registry null: that of the configured region */
-    public function __construct(?Registry $registry = null)
+    /**
+     * @param Registry|null $registry null: that of the configured region
+     * @param \Closure(): float|null $clock seconds since 1970, for tests of what time does; null: now
+     */
+    public function __construct(?Registry $registry = null, private readonly ?\Closure $clock = null)
     {
         $this->registry = $registry ?? new Registry();
     }
@@ -37,7 +40,7 @@ final class Storage implements Adapter
      */
     public function collect(bool $sortMetrics = true): array
     {
-        return (new Collection($this->registry->families(), self::NAMES))->samples();
+        return (new Collection($this->registry->families($this->time()), self::NAMES))->samples();
     }
 
     /** @param mixed[] $data */
@@ -88,13 +91,18 @@ final class Storage implements Adapter
                 $data['maxAgeSeconds'],
                 $data['quantiles']
             )
-            ->observe($data['value'], $data['labelValues']);
+            ->observe($data['value'], $data['labelValues'], $this->time());
     }
 
     public function wipeStorage(): void
     {
         $this->registry->unregister();
         $this->noted = [];
+    }
+
+    private function time(): ?float
+    {
+        return $this->clock === null ? null : ($this->clock)();
     }
 
     /** Again in each second: another process may have wiped it. */

@@ -27,12 +27,12 @@ const SHARE: u64 = 4;
 ///
 /// The last 128 observations are kept as they are. While a window has no more, its quantiles
 /// are exact: the nearest rank, the smallest value that no smaller share of all is above.
-/// Earlier ones go to six slices of the window, with 160 buckets each. A quantile is then
-/// within 1.1 % of one of them, where a slice's are within a factor of ten; where they spread
+/// Earlier ones go to six slices of the window, with 232 buckets each. A quantile is then
+/// within 1.1 % of one of them, where a slice's are within a factor of fifty; where they spread
 /// more widely, those that come later are told half as finely, and so on. Of the slice that
 /// the window has part of, as large a part is counted.
 ///
-/// Memory of the region, for each series: what a summary takes, 2.2 KiB, and at most 7.8 KiB
+/// Memory of the region, for each series: what a summary takes, 2.2 KiB, and at most 11 KiB
 /// more where more than 128 observations come in a window. A series that there is no room for
 /// shows quantiles of all that it ever counted.
 ///

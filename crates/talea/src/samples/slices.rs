@@ -21,7 +21,7 @@ use super::Window;
 /// Slices: a fifth of the window each, and one that it has part of.
 pub(super) const COUNT: usize = 6;
 /// Buckets of a slice.
-const BUCKETS: usize = 160;
+const BUCKETS: usize = 232;
 const HEADER: usize = 2;
 /// Words of a slice.
 const WORDS: usize = HEADER + BUCKETS;
