@@ -54,6 +54,11 @@ impl Window {
         self.millis.div_ceil(slices::COUNT as u64 - 1).max(1)
     }
 
+    #[cfg(test)]
+    fn slice_len(self) -> Duration {
+        Duration::from_millis(self.slice())
+    }
+
     /// Which slice a time is of.
     fn slice_of(self, millis: u64) -> u64 {
         millis / self.slice()

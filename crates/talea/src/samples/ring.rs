@@ -16,7 +16,7 @@ pub(super) const PLACE: usize = 2;
 /// Which segment it is.
 pub(super) const SEGMENT: usize = 0;
 /// Somebody is writing, or was killed in the middle; such a place is passed over.
-const BUSY: u64 = 1;
+pub(super) const BUSY: u64 = 1;
 /// What stamps are counted from: 0 says that nothing was ever there.
 const FIRST: u64 = 2;
 /// How many places are tried.

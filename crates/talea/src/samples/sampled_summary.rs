@@ -145,3 +145,49 @@ impl SampledSummary {
         self.summary.wipe()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The series of the label value, as who writes has it.
+    fn segments(summary: &SampledSummary) -> talea_region::Segments {
+        let series = summary.samples.series(b"country=\"pe\"").unwrap();
+        series.segments().unwrap()
+    }
+
+    fn shown(registry: &Registry) -> (u64, f64) {
+        let snapshot = registry.snapshot();
+        let family = snapshot.families().next().unwrap();
+        family.series().next().and_then(|series| series.lately()).unwrap()
+    }
+
+    #[test]
+    fn what_one_who_was_killed_left_half_written_stands_in_nobody_s_way() {
+        let registry = Registry::for_test().unwrap();
+        let summary = registry.sampled_summary(Opts::new("took", "Time."), &["country"]).unwrap();
+        let now = SystemTime::now();
+        summary.observe(&["pe"], 1.0, now);
+        // Killed in the ring: seven places in a row.
+        let segments = segments(&summary);
+        let ring = segments.get(ring::SEGMENT).unwrap();
+        let places = (10..17).map(|place| segments.cell(ring, place * ring::PLACE).unwrap());
+        places.for_each(|stamp| stamp.set(ring::BUSY));
+        (1..1000).for_each(|_| summary.observe(&["pe"], 1.0, now));
+        assert_eq!(shown(&registry), (1000, 1000.0));
+
+        // Killed while a slice was cleared: that one is used again for the next of its place.
+        let slice = |n: u64| SystemTime::UNIX_EPOCH + summary.window.slice_len() * n as u32;
+        let later = now + 100 * summary.window.slice_len();
+        let number = summary.window.slice_of(millis(later));
+        let n = 1 + (number % slices::COUNT as u64) as usize;
+        let state = segments.make(n, slices::WORDS, 0).and_then(|it| segments.cell(it, 0)).unwrap();
+        state.set((number - slices::COUNT as u64) << 1 | 1);
+        (0..500).for_each(|_| summary.observe(&["pe"], 2.0, slice(number)));
+        let mut snapshot = registry.snapshot();
+        snapshot.show_samples(slice(number));
+        let family = snapshot.families().next().unwrap();
+        let lately = family.series().next().unwrap().lately();
+        assert_eq!(lately, Some((500, 1000.0)));
+    }
+}

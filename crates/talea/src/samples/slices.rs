@@ -24,7 +24,7 @@ pub(super) const COUNT: usize = 6;
 const BUCKETS: usize = 232;
 const HEADER: usize = 2;
 /// Words of a slice.
-const WORDS: usize = HEADER + BUCKETS;
+pub(super) const WORDS: usize = HEADER + BUCKETS;
 
 /// The finest buckets of a factor of two.
 const FINEST: f64 = 32.0;
