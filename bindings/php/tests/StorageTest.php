@@ -98,6 +98,25 @@ final class StorageTest extends RegionTestCase
         ], self::rows($wait));
     }
 
+    /** A `CollectorRegistry` begins with php_info. */
+    public function testNamesThatTheLibraryTakesAreTaken(): void
+    {
+        $this->gauge('php_info', ['version' => PHP_VERSION], 1, Adapter::COMMAND_SET);
+        $this->gauge('users_total', ['le' => 'a', 'quantile' => 'b'], 2, Adapter::COMMAND_SET);
+        $this->add('requests_count', [], 3);
+        $this->observe('size_sum', [], 4, [1, 2]);
+        $this->summarize('wait_bucket', [], 5);
+        $found = [];
+        foreach ($this->storage->collect() as $family) {
+            $found[$family->name] = $family->samples[0]->value;
+        }
+        self::assertEquals(1, $found['php_info']);
+        self::assertEquals(2, $found['users_total']);
+        self::assertEquals(3, $found['requests_count']);
+        self::assertEquals(5, $found['wait_bucket']);
+        self::assertArrayHasKey('size_sum', $found);
+    }
+
     public function testASummaryIsOfItsWindowAndWithoutSamplesItIsLeftOut(): void
     {
         $now = 1e9;

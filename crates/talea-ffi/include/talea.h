@@ -41,10 +41,15 @@
 // `quantiles` of talea_family_options counts also where there are none.
 #define TALEA_FAMILY_QUANTILES 16
 
-// A summary without a unit keeps what was observed lately in the region, 2 to 10 KiB a series, so
+// A summary without a unit keeps what was observed lately in the region, 2 to 13 KiB a series, so
 // that who reads it need not have been there meanwhile: for processes that live for some requests
 // only. While its window has no more than 128 observations, quantiles are exact.
 #define TALEA_FAMILY_SAMPLED 32
+
+// Names are taken as other libraries take them: also gauges that end in `_total` or `_info`, names
+// that end in `_count`, `_sum`, `_bucket` or `_created`, and, where it is no histogram and no
+// summary, labels `le` and `quantile`. For metrics that were named by others.
+#define TALEA_FAMILY_LENIENT_NAMES 64
 
 // The `group` of talea_open_options may read a new file.
 #define TALEA_OPEN_READ_BY_GROUP 1

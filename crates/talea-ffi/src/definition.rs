@@ -87,13 +87,18 @@ pub const TALEA_FAMILY_QUANTILES: u32 = 16;
 /// that who reads it need not have been there meanwhile: for processes that live for some requests
 /// only. While its window has no more than 128 observations, quantiles are exact.
 pub const TALEA_FAMILY_SAMPLED: u32 = 32;
+/// Names are taken as other libraries take them: also gauges that end in `_total` or `_info`, names
+/// that end in `_count`, `_sum`, `_bucket` or `_created`, and, where it is no histogram and no
+/// summary, labels `le` and `quantile`. For metrics that were named by others.
+pub const TALEA_FAMILY_LENIENT_NAMES: u32 = 64;
 
 const FLAGS: u32 = TALEA_FAMILY_UTF8_NAMES
     | TALEA_FAMILY_SCHEMA
     | TALEA_FAMILY_STRIPED
     | TALEA_FAMILY_LASTING
     | TALEA_FAMILY_QUANTILES
-    | TALEA_FAMILY_SAMPLED;
+    | TALEA_FAMILY_SAMPLED
+    | TALEA_FAMILY_LENIENT_NAMES;
 
 /// What a family is registered with. Zeros are defaults, but of `size`, `kind`, `name` and
 /// `help`; set `size` by `sizeof`.
@@ -297,6 +302,7 @@ impl Definition {
         let is = |flag| self.flags & flag != 0;
         let mut opts = Opts::new(&self.name, &self.help)
             .utf8_names(is(TALEA_FAMILY_UTF8_NAMES))
+            .lenient_names(is(TALEA_FAMILY_LENIENT_NAMES))
             .schema(self.schema)
             .widest_zero(self.widest_zero.0)
             .bucketing(match self.bucketing {

@@ -25,6 +25,11 @@ pub(crate) fn fault_in_metric(name: &str, kind: Kind, utf8: bool) -> Option<Stri
     if name.starts_with("__") {
         return Some("names that begin with '__' are reserved".to_owned());
     }
+    None
+}
+
+/// Why a metric's name should not end as it does, in words; `None` where it may.
+pub(crate) fn fault_in_ending(name: &str, kind: Kind) -> Option<String> {
     let own = match kind {
         Kind::Counter => "_total",
         Kind::Info => "_info",
@@ -73,10 +78,12 @@ pub(crate) fn fault_in_label(name: &str, utf8: bool) -> Option<&'static str> {
     if name.starts_with("__") {
         return Some("label names that begin with '__' are reserved");
     }
-    if name == "le" || name == "quantile" {
-        return Some("histograms and summaries write this label themselves");
-    }
     None
+}
+
+/// Whether histograms or summaries write a label of this name themselves.
+pub(crate) fn is_written_by_us(label: &str) -> bool {
+    label == "le" || label == "quantile"
 }
 
 /// Why a name of any characters cannot be used.
@@ -106,23 +113,17 @@ mod tests {
         }
         assert_eq!(fault_in_metric("shop_orders_total", Kind::Counter, false), None);
         assert_eq!(fault_in_metric("build_info", Kind::Info, false), None);
-        for bad in [
-            "",
-            "9x",
-            "a-b",
-            "a b",
-            "ä",
-            "__x",
-            "x_bucket",
-            "x_count",
-            "x_sum",
-            "x_info",
-            "x_created",
-            "x_total",
-        ] {
+        for bad in ["", "9x", "a-b", "a b", "ä", "__x"] {
             assert!(fault_in_metric(bad, Kind::Gauge, false).is_some(), "{bad}");
         }
-        for bad in ["", "9x", "a:b", "__x", "le", "quantile", "ä"] {
+        for bad in ["x_bucket", "x_count", "x_sum", "x_info", "x_created", "x_total"] {
+            assert!(fault_in_ending(bad, Kind::Gauge).is_some(), "{bad}");
+        }
+        for (own, kind) in [("x_total", Kind::Counter), ("x_info", Kind::Info)] {
+            assert_eq!(fault_in_ending(own, kind), None);
+        }
+        assert!(is_written_by_us("le") && is_written_by_us("quantile"));
+        for bad in ["", "9x", "a:b", "__x", "ä"] {
             assert!(fault_in_label(bad, false).is_some(), "{bad}");
         }
         assert_eq!(fault_in_label("method", false), None);

@@ -47,6 +47,7 @@ pub struct Opts<'a> {
     pub(crate) combine: Option<Combine>,
     pub(crate) whole: bool,
     pub(crate) utf8_names: bool,
+    pub(crate) lenient_names: bool,
     /// Whether samples of a summary are kept beside it.
     pub(crate) sampled: bool,
 }
@@ -74,6 +75,7 @@ impl<'a> Opts<'a> {
             combine: None,
             whole: false,
             utf8_names: false,
+            lenient_names: false,
             sampled: false,
         }
     }
@@ -219,6 +221,15 @@ impl<'a> Opts<'a> {
     /// ```
     pub const fn utf8_names(mut self, allowed: bool) -> Self {
         self.utf8_names = allowed;
+        self
+    }
+
+    /// Whether names are taken as other libraries take them: the metric's may end as samples of
+    /// another type do (a gauge `users_total`, `php_info`), and where it is no histogram and no
+    /// summary, labels may be called `le` and `quantile`. For metrics that were named by others:
+    /// scrapers read them, people may misread them. Default: no, so that a slip is told.
+    pub const fn lenient_names(mut self, allowed: bool) -> Self {
+        self.lenient_names = allowed;
         self
     }
 }

@@ -128,15 +128,18 @@ impl Group<'_> {
         }
     }
 
-    fn check(&self, name: &str, shape: &Shape, utf8: bool) -> Result<(), String> {
+    fn check(&self, name: &str, shape: &Shape, opts: &Opts<'_>) -> Result<(), String> {
+        let measures = matches!(shape.kind, Kind::Histogram | Kind::Summary);
         let mut seen = HashSet::new();
         for label in self.names {
             let fault = if *label == PID && shape.combine == Combine::Each {
                 Some("a gauge of which each process has its own gets this label from us")
             } else if *label == name && shape.kind == Kind::StateSet {
                 Some("a state set names its states by this label")
+            } else if names::is_written_by_us(label) && (measures || !opts.lenient_names) {
+                Some("histograms and summaries write this label themselves")
             } else {
-                names::fault_in_label(label, utf8)
+                names::fault_in_label(label, opts.utf8_names)
             };
             if let Some(fault) = fault {
                 return Err(format!("its label {label:?} cannot be used: {fault}"));
@@ -213,7 +216,10 @@ impl Registry {
         let shape = M::shape(opts)?;
         let name = names::completed(opts.name, shape.ending);
         names::fault_in_metric(&name, shape.kind, opts.utf8_names).map_or(Ok(()), Err)?;
-        group.check(&name, &shape, opts.utf8_names)?;
+        if !opts.lenient_names {
+            names::fault_in_ending(&name, shape.kind).map_or(Ok(()), Err)?;
+        }
+        group.check(&name, &shape, opts)?;
         if opts.help.trim().is_empty() {
             return Err("the help is empty; say in a sentence what is measured".to_owned());
         }

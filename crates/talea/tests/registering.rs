@@ -656,3 +656,24 @@ mod names {
         registry.register::<Counter>(opts("x_seconds_sum")).unwrap();
     }
 }
+
+#[test]
+fn names_that_others_gave_are_taken_where_that_is_asked_for_and_can_be_scraped() {
+    let registry = Registry::for_test().unwrap();
+    let named = |name| Opts::new(name, "Named by others.").lenient_names(true);
+    for name in ["php_info", "users_total", "queue_count", "x_sum", "x_bucket", "x_created"] {
+        assert!(registry.family::<Gauge>(Opts::new(name, "Help."), &["a"]).is_err(), "{name}");
+        registry.family::<Gauge>(named(name), &["le", "quantile"]).unwrap();
+    }
+    let gauge = registry.family::<Gauge>(named("php_info"), &["le", "quantile"]).unwrap();
+    gauge.with_values(&["1", "2"]).set(3);
+    let count = registry.family::<Counter>(named("jobs_count"), &["a"]).unwrap();
+    count.with_values(&["b"]).add(2);
+    let snapshot = registry.snapshot();
+    assert_eq!(snapshot.value("php_info", &[("le", "1"), ("quantile", "2")]), Some(3.0));
+    assert_eq!(snapshot.value("jobs_count_total", &[("a", "b")]), Some(2.0));
+    // A label that we write stays ours, and a name is still one.
+    let taken = registry.family::<talea::Histogram<talea::Seconds>>(named("x"), &["le"]);
+    assert!(taken.unwrap_err().to_string().contains("\"le\""));
+    assert!(registry.family::<Gauge>(named("a b"), &["a"]).is_err());
+}

@@ -20,7 +20,8 @@ pub(super) fn fault(family: &FamilySnapshot<'_>, label: &str) -> Option<String> 
     if !name.ends_with(ending) || fault_in_metric(name, kind, true).is_some() {
         return Some(format!("a {} cannot have this name; {DAMAGED}", kind.as_str()));
     }
-    let new = || Sound { label: label.as_bytes(), names: Vec::new(), begins: Vec::new() };
+    let measures = matches!(kind, Kind::Histogram | Kind::Summary);
+    let new = || Sound { label: label.as_bytes(), measures, names: Vec::new(), begins: Vec::new() };
     let [mut series_text, mut exemplar_text] = [new(), new()];
     for series in family.all_series() {
         if !series_text.is(series.label_bytes()) {
@@ -40,6 +41,8 @@ const DAMAGED: &str = "the region is damaged, or something else than Talea wrote
 /// need but a look at their values: there may be a million.
 struct Sound<'a> {
     label: &'a [u8],
+    /// Whether series get labels from us that say of what size they tell.
+    measures: bool,
     /// The names of the last text.
     names: Vec<&'a [u8]>,
     /// What stands before each of its values.
@@ -77,7 +80,7 @@ impl<'a> Sound<'a> {
             let Some((name, after)) = rest.get(comma..).and_then(name) else { break };
             let is_taken = name == self.label
                 || name.starts_with(b"__")
-                || matches!(name, b"le" | b"quantile")
+                || self.measures && matches!(name, b"le" | b"quantile")
                 || self.names.contains(&name);
             let Some(value) = after.strip_prefix(b"=\"") else { break };
             let Some(behind) = behind_value(value).filter(|_| !is_taken) else { break };
@@ -198,7 +201,7 @@ mod tests {
     }
 
     fn sound(label: &[u8]) -> Sound<'_> {
-        Sound { label, names: Vec::new(), begins: Vec::new() }
+        Sound { label, measures: true, names: Vec::new(), begins: Vec::new() }
     }
 
     #[test]
