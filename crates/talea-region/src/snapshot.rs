@@ -306,6 +306,9 @@ impl Snapshot {
     /// One of them, counted from 0.
     #[inline]
     pub fn series_at<'a>(&'a self, family: &'a FamilyCopy, n: usize) -> Option<SeriesView<'a>> {
+        if n >= family.series {
+            return None;
+        }
         Some(self.view(family, self.copies(family, n).next()?))
     }
 

@@ -10,11 +10,11 @@ use talea_region::{FamilyCopy, Number, SeriesView};
 use crate::buckets::{Grid, Numbers};
 use crate::definition::{Definition, Recent};
 use crate::exemplar::Exemplar;
-use crate::expose::{Encoder, Escaping, Format, Shown};
+use crate::expose::{Encoder, Escaping, Format, Shown, is_plain};
 use crate::histogram_snapshot::HistogramSnapshot;
 use crate::labels::{LabelText, pairs};
 use crate::metric::Kind;
-use crate::names;
+use crate::names::{self, is_plain_label};
 use crate::native_buckets::NativeBuckets;
 use crate::told;
 
@@ -37,14 +37,18 @@ pub struct Snapshot {
 struct Known {
     /// Which of the raw families it is.
     n: usize,
+    /// The name that it is shown by.
+    name: String,
+    /// Whether that, and the names of its labels, are such as every format has.
+    is_plain: bool,
     kind: Kind,
     definition: Definition,
     grid: Arc<Grid>,
     /// Of a summary that [`Windows`](crate::Windows) were asked for: its quantiles, of one
     /// series after the other.
     quantiles: Vec<f64>,
-    /// Of what shows the quantiles of a histogram: its name.
-    recent_name: Option<String>,
+    /// Whether it shows the quantiles of a histogram, which has the same number.
+    is_recent: bool,
     /// That definition as the region has it.
     encoded: Vec<u8>,
 }
@@ -55,6 +59,7 @@ pub struct FamilySnapshot<'a> {
     snapshot: &'a Snapshot,
     raw: &'a FamilyCopy,
     name: &'a str,
+    is_plain: bool,
     kind: Kind,
     definition: &'a Definition,
     grid: &'a Grid,
@@ -121,35 +126,13 @@ impl Snapshot {
         wants: impl Fn(&str) -> bool,
         copy: impl FnOnce(&mut talea_region::Snapshot),
     ) {
-        let Self { raw, families, before, is_text } = self;
-        copy(raw);
-        families.retain(|family| family.recent_name.is_none());
-        told::by_process(raw);
-        // Definitions are decoded when they are new. They mostly come in the order of the
-        // last time.
-        families.sort_unstable_by_key(|family| family.n);
-        std::mem::swap(families, before);
-        let mut before = before.drain(..).peekable();
-        for (n, family) in raw.families().iter().enumerate() {
-            while before.next_if(|earlier| earlier.n < n).is_some() {}
-            let same = before.next_if(|earlier| {
-                earlier.n == n
-                    && earlier.encoded == family.definition
-                    && earlier.kind as u8 == family.kind
-                    && earlier.definition.layout.numbers == numbers(family)
-            });
-            // What cannot be read was written by something that is not Talea, and is left
-            // out.
-            families.extend(same.or_else(|| Known::of(n, family)));
+        copy(&mut self.raw);
+        told::by_process(&mut self.raw);
+        if !self.knows_all() {
+            self.learn();
+            self.add_recent();
         }
-        drop(before);
-        // Of one name, as while a new version is rolled out, the newest is shown.
-        let raw_of = |known: &Known| &raw.families()[known.n];
-        families.sort_unstable_by(|one, other| {
-            let (one, other) = (raw_of(one), raw_of(other));
-            one.name.cmp(&other.name).then(other.created_unix_nanos.cmp(&one.created_unix_nanos))
-        });
-        families.dedup_by(|older, newer| raw_of(older).name == raw_of(newer).name);
+        let Self { raw, families, is_text, .. } = self;
         for Known { n, kind, definition, quantiles, .. } in families.iter_mut() {
             quantiles.clear();
             if *kind == Kind::StateSet {
@@ -157,16 +140,59 @@ impl Snapshot {
             }
         }
         *is_text = std::str::from_utf8(raw.text()).is_ok();
-        self.add_recent();
-        self.families.retain(|known| wants(known.name(&self.raw)));
+        families.retain(|known| wants(&known.name));
+    }
+
+    /// Whether the families are those of the last time, all of which are known. Then so is their
+    /// order.
+    fn knows_all(&self) -> bool {
+        let (mut own, mut recent) = (0, 0);
+        let is_known = |known: &Known| match known.is_recent {
+            true => {
+                recent += 1;
+                true
+            }
+            false => {
+                own += 1;
+                recent -= i64::from(known.shows_recent());
+                self.raw.families().get(known.n).is_some_and(|family| known.is_of(family))
+            }
+        };
+        // None was left out, nor any that a histogram shows beside itself.
+        self.families.iter().all(is_known) && own == self.raw.families().len() && recent == 0
+    }
+
+    /// Looks at the families anew, whose definitions are decoded where they are new.
+    fn learn(&mut self) {
+        let Self { raw, families, before, .. } = self;
+        families.retain(|family| !family.is_recent);
+        // They mostly come in the order of the last time.
+        families.sort_unstable_by_key(|family| family.n);
+        std::mem::swap(families, before);
+        let mut before = before.drain(..).peekable();
+        for (n, family) in raw.families().iter().enumerate() {
+            while before.next_if(|earlier| earlier.n < n).is_some() {}
+            let same = before.next_if(|earlier| earlier.n == n && earlier.is_of(family));
+            // What cannot be read was written by something that is not Talea, and is left
+            // out.
+            let known = same.or_else(|| Known::of(n, family, families));
+            families.extend(known);
+        }
+        drop(before);
+        // Of one name, as while a new version is rolled out, the newest is shown.
+        let created = |known: &Known| raw.families()[known.n].created_unix_nanos;
+        families.sort_unstable_by(|one, other| {
+            one.name.cmp(&other.name).then(created(other).cmp(&created(one)))
+        });
+        families.dedup_by(|older, newer| older.name == newer.name);
     }
 
     /// Adds the summaries of what histograms that show quantiles observed lately.
     fn add_recent(&mut self) {
-        let Self { raw, families, .. } = self;
-        let recent: Vec<Known> = families.iter().filter_map(|known| known.recent(raw)).collect();
+        let families = &mut self.families;
+        let recent: Vec<Known> = families.iter().filter_map(Known::recent).collect();
         for summary in recent {
-            let place = families.binary_search_by(|known| known.name(raw).cmp(summary.name(raw)));
+            let place = families.binary_search_by(|known| known.name.cmp(&summary.name));
             // A family of that very name is shown as it is.
             if let Err(place) = place {
                 families.insert(place, summary);
@@ -190,11 +216,21 @@ impl Snapshot {
         self.families.iter().any(|family| family.kind == Kind::Summary)
     }
 
-    /// Puts in the quantiles of a family's series, one after the other.
-    pub(crate) fn set_quantiles(&mut self, family: usize, quantiles: Vec<f64>) {
-        if let Some(family) = self.families.get_mut(family) {
-            family.quantiles = quantiles;
+    /// Puts in the quantiles of a family's series, one after the other, if it shows any: `tell`
+    /// is given the family, what it shows, and where that belongs.
+    pub(crate) fn put_quantiles(
+        &mut self,
+        family: usize,
+        tell: impl FnOnce(&FamilySnapshot<'_>, &Recent, &mut Vec<f64>),
+    ) {
+        let Some(known) = self.families.get_mut(family) else { return };
+        let mut quantiles = std::mem::take(&mut known.quantiles);
+        quantiles.clear();
+        let found = self.family_of(&self.families[family]);
+        if let Some(recent) = found.recent() {
+            tell(&found, recent, &mut quantiles);
         }
+        self.families[family].quantiles = quantiles;
     }
 
     /// One of [`families`](Self::families), counted from 0; `None` beyond the last.
@@ -203,9 +239,9 @@ impl Snapshot {
     }
 
     fn family_of<'a>(&'a self, known: &'a Known) -> FamilySnapshot<'a> {
-        let Known { n, kind, definition, grid, quantiles, .. } = known;
-        let (raw, name) = (&self.raw.families()[*n], known.name(&self.raw));
-        FamilySnapshot { snapshot: self, raw, name, kind: *kind, definition, grid, quantiles }
+        let Known { n, name, is_plain, kind, definition, grid, quantiles, .. } = known;
+        let (raw, is_plain, kind) = (&self.raw.families()[*n], *is_plain, *kind);
+        FamilySnapshot { snapshot: self, raw, name, is_plain, kind, definition, grid, quantiles }
     }
 
     /// The text exposition format, version 0.0.4: to be served as
@@ -251,27 +287,57 @@ impl Snapshot {
 }
 
 impl Known {
-    fn name<'a>(&'a self, raw: &'a talea_region::Snapshot) -> &'a str {
-        let name = || std::str::from_utf8(&raw.families()[self.n].name).unwrap_or_default();
-        self.recent_name.as_deref().unwrap_or_else(name)
+    /// Whether it is what is known of a family.
+    fn is_of(&self, family: &FamilyCopy) -> bool {
+        self.name.as_bytes() == family.name
+            && self.encoded == family.definition
+            && self.kind as u8 == family.kind
+            && self.definition.layout.numbers == numbers(family)
     }
 
-    /// The summary that a histogram shows beside itself, if it does.
-    fn recent(&self, raw: &talea_region::Snapshot) -> Option<Self> {
-        if self.kind != Kind::Histogram || self.definition.recent.is_none() {
-            return None;
-        }
-        let name = names::recent(self.name(raw));
-        Some(Self { kind: Kind::Summary, recent_name: Some(name), ..self.clone() })
+    /// Whether it is a histogram that shows quantiles beside itself.
+    fn shows_recent(&self) -> bool {
+        self.kind == Kind::Histogram && self.definition.recent.is_some()
     }
 
-    fn of(n: usize, family: &FamilyCopy) -> Option<Self> {
+    /// The summary that it shows then.
+    fn recent(&self) -> Option<Self> {
+        let recent = |known: &Self| Self {
+            kind: Kind::Summary,
+            name: names::recent(&known.name),
+            is_recent: true,
+            ..known.clone()
+        };
+        self.shows_recent().then(|| recent(self))
+    }
+
+    /// What can be known of a family, where some others are known.
+    fn of(n: usize, family: &FamilyCopy, others: &[Self]) -> Option<Self> {
+        /// Among so many that came last there is mostly one that counts alike.
+        const LATEST: usize = 8;
         let definition = definition(family)?;
-        std::str::from_utf8(&family.name).ok()?;
+        let name = String::from_utf8(family.name.clone()).ok()?;
         let kind = Kind::from_u8(family.kind)?;
-        let grid = Arc::new(Grid::new(definition.layout.clone()));
+        let mut latest = others.iter().rev().take(LATEST);
+        let grid = match latest.find(|other| other.definition.layout == definition.layout) {
+            Some(other) => other.grid.clone(),
+            None => Arc::new(Grid::new(definition.layout.clone())),
+        };
+        let is_plain =
+            is_plain(&name) && definition.labels.iter().all(|label| is_plain_label(label));
+        let is_plain = is_plain && (kind != Kind::StateSet || is_plain_label(&name));
         let (quantiles, encoded) = (Vec::new(), family.definition.clone());
-        Some(Self { n, kind, definition, grid, quantiles, recent_name: None, encoded })
+        Some(Self {
+            n,
+            name,
+            is_plain,
+            kind,
+            definition,
+            grid,
+            quantiles,
+            is_recent: false,
+            encoded,
+        })
     }
 }
 
@@ -313,6 +379,11 @@ impl<'a> FamilySnapshot<'a> {
         self.name
     }
 
+    /// Whether its name and those of its labels are such as every format has.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.is_plain
+    }
+
     /// What kind of metric it is.
     pub fn kind(&self) -> Kind {
         self.kind
@@ -352,7 +423,7 @@ impl<'a> FamilySnapshot<'a> {
     }
 
     /// The upper bounds of its histograms' buckets in the shown unit; the last is +Inf.
-    pub(crate) fn bounds(&self) -> impl Iterator<Item = f64> + use<'a> {
+    pub(crate) fn bounds(&self) -> impl Iterator<Item = f64> + Clone + use<'a> {
         self.definition.layout.shown().chain([f64::INFINITY])
     }
 
@@ -365,7 +436,8 @@ impl<'a> FamilySnapshot<'a> {
     ) -> Option<(&'a [u8], impl Iterator<Item = Placed> + use<'a>)> {
         let Self { snapshot, raw, kind, .. } = *self;
         let number = raw.number;
-        if matches!(kind, Kind::Histogram | Kind::Summary) || !snapshot.is_text {
+        let is_number = !matches!(kind, Kind::Histogram | Kind::Summary);
+        if !is_number || !snapshot.is_text || from >= snapshot.raw.series(raw).len() {
             return None;
         }
         let values = snapshot.raw.first_values(raw, from);
@@ -444,15 +516,19 @@ impl<'a> SeriesSnapshot<'a> {
         self.family.grid.classic(&self.raw, out);
     }
 
-    /// How many observations there were, by way of such a list.
-    pub(crate) fn count(&self, buckets: &mut Vec<u64>) -> u64 {
-        self.classic(buckets);
-        buckets.iter().fold(0, |all, here| all.wrapping_add(*here))
+    /// How many observations there were.
+    pub(crate) fn count(&self) -> u64 {
+        self.family.grid.count(&self.raw)
     }
 
     /// A histogram's native buckets, if it has any.
     pub(crate) fn native(&self) -> Option<NativeBuckets> {
         self.family.grid.native(&self.raw)
+    }
+
+    /// The same in memory that is used again; false where it has none.
+    pub(crate) fn native_into(&self, out: &mut NativeBuckets) -> bool {
+        self.family.grid.native_into(&self.raw, out)
     }
 
     /// The sum of a histogram's observations in the shown unit.

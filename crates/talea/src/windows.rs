@@ -35,10 +35,13 @@ pub struct Windows {
     now: Duration,
     /// How many snapshots it was given.
     round: u64,
+    /// The buckets of the series that it looks at, and what was observed lately.
+    buckets: NativeBuckets,
+    memory: NativeBuckets,
 }
 
 /// The windows of a family's series, by their label text, and how long a step of them is.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Rings {
     step: Duration,
     series: HashMap<Vec<u8>, Ring>,
@@ -75,11 +78,9 @@ impl Windows {
     pub fn show(&mut self, snapshot: &mut Snapshot, now: Duration) {
         self.now = self.now.max(now);
         self.round += 1;
-        for n in 0.. {
-            let Some(family) = snapshot.family_at(n) else { return };
-            let Some(recent) = family.recent() else { continue };
-            let shown = self.family(&family, recent);
-            snapshot.set_quantiles(n, shown);
+        let count = snapshot.families().len();
+        for n in 0..count {
+            snapshot.put_quantiles(n, |family, recent, shown| self.family(family, recent, shown));
         }
     }
 
@@ -89,33 +90,37 @@ impl Windows {
         self.families.iter().map(|(name, rings)| (name.as_str(), rings.step))
     }
 
-    /// The quantiles of each series of a family, one series after the other.
-    fn family(&mut self, family: &FamilySnapshot<'_>, recent: &Recent) -> Vec<f64> {
-        let Self { families, now, round } = self;
-        if !families.contains_key(family.name()) {
-            let rings = Rings { step: recent.step(), series: HashMap::new() };
-            families.insert(family.name().to_owned(), rings);
-        }
-        let Some(Rings { step, series: rings }) = families.get_mut(family.name()) else {
-            return Vec::new();
+    /// Adds the quantiles of each series of a family, one series after the other.
+    fn family(&mut self, family: &FamilySnapshot<'_>, recent: &Recent, shown: &mut Vec<f64>) {
+        let Self { families, now, round, buckets, memory } = self;
+        let Rings { step, series: rings } = match families.get_mut(family.name()) {
+            Some(rings) => rings,
+            None => families.entry(family.name().to_owned()).or_default(),
         };
         *step = recent.step();
-        let mut shown = Vec::new();
+        let mut seen = 0;
         for series in family.all_series() {
-            let Some(buckets) = series.native() else { continue };
-            let text = series.label_bytes();
-            if !rings.contains_key(text) {
-                rings.insert(text.to_vec(), Ring::new(&series, &buckets, recent, *now));
+            if !series.native_into(buckets) {
+                continue;
             }
-            let Some(ring) = rings.get_mut(text) else { continue };
+            let text = series.label_bytes();
+            let ring = match rings.get_mut(text) {
+                Some(ring) => ring,
+                None => {
+                    let new = Ring::new(&series, buckets, recent, *now);
+                    rings.entry(text.to_vec()).or_insert(new)
+                }
+            };
+            seen += usize::from(ring.seen != *round);
             ring.seen = *round;
-            ring.move_on(&series, &buckets, recent, *now);
-            let lately = buckets.diff(&ring.before);
-            let quantile = |&q| lately.as_ref().and_then(|lately| lately.quantile(q));
-            shown.extend(recent.quantiles.iter().map(|q| quantile(q).unwrap_or(f64::NAN)));
+            ring.move_on(&series, buckets, recent, *now, memory);
+            let lately = buckets.since(&ring.before, memory);
+            let quantile = |&q| lately.and_then(|lately| lately.quantile(q)).unwrap_or(f64::NAN);
+            shown.extend(recent.quantiles.iter().map(quantile));
         }
-        rings.retain(|_, ring| ring.seen == *round);
-        shown
+        if seen < rings.len() {
+            rings.retain(|_, ring| ring.seen == *round);
+        }
     }
 }
 
@@ -154,19 +159,21 @@ impl Ring {
         buckets: &NativeBuckets,
         recent: &Recent,
         now: Duration,
+        memory: &mut NativeBuckets,
     ) {
+        let has_grown =
+            |latest, memory| buckets == latest || buckets.since(latest, memory).is_some();
         // Counted from 0 again.
-        if self.created != series.created() || buckets.diff(&self.latest).is_none() {
+        if self.created != series.created() || !has_grown(&self.latest, memory) {
             self.before = buckets.emptied();
             self.latest = buckets.emptied();
             self.steps.clear();
             self.created = series.created();
         }
         if now >= self.ended + recent.step() {
-            if let Some(came) = buckets.diff(&self.latest).filter(|came| came.count() > 0) {
-                self.steps.push_back((now, came));
-            }
-            self.latest = buckets.clone();
+            let came = buckets.since(&self.latest, memory).filter(|came| came.count() > 0);
+            self.steps.extend(came.map(|came| (now, came.clone())));
+            self.latest.copy(buckets);
             self.ended = now;
         }
         let begin = now.saturating_sub(recent.window());

@@ -47,7 +47,7 @@ impl Layout {
     }
 
     /// The thresholds in the shown unit.
-    pub(crate) fn shown(&self) -> impl Iterator<Item = f64> + use<'_> {
+    pub(crate) fn shown(&self) -> impl Iterator<Item = f64> + Clone + use<'_> {
         let Self { numbers, per_unit, .. } = *self;
         self.thresholds.iter().map(move |&threshold| match numbers {
             // Dividing rounds once, so 5,000,000 ns show as 0.005.
