@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use talea_region::{FamilyCopy, Number, SeriesView};
+use talea_region::{About, FamilyCopy, Number, SeriesView};
 
 use crate::buckets::{Grid, Numbers};
 use crate::definition::{Definition, Recent};
@@ -27,6 +27,11 @@ pub struct Snapshot {
     families: Vec<Known>,
     /// Those of the last time, while this one is filled.
     before: Vec<Known>,
+    /// Their names and help, one after the other: so whoever goes through them all does not wait
+    /// for the memory of each.
+    texts: String,
+    /// The raw families that were looked at for them, if none of them was left out since.
+    learned: Option<Vec<About>>,
     /// Whether the label text of all series together is UTF-8. In a region that is not
     /// damaged it is.
     is_text: bool,
@@ -37,20 +42,23 @@ pub struct Snapshot {
 struct Known {
     /// Which of the raw families it is.
     n: usize,
-    /// The name that it is shown by.
-    name: String,
-    /// Whether that, and the names of its labels, are such as every format has.
+    about: About,
+    /// Where its name and its help are among the texts.
+    name: Range<usize>,
+    help: Range<usize>,
+    /// Whether its name, and the names of its labels, are such as every format has.
     is_plain: bool,
     kind: Kind,
     definition: Definition,
+    /// What many families have alike, and so share: their grid, and what of `definition` is
+    /// looked at in each scrape.
     grid: Arc<Grid>,
+    recent: Option<Arc<Recent>>,
     /// Of a summary that [`Windows`](crate::Windows) were asked for: its quantiles, of one
     /// series after the other.
     quantiles: Vec<f64>,
-    /// Whether it shows the quantiles of a histogram, which has the same number.
-    is_recent: bool,
-    /// That definition as the region has it.
-    encoded: Vec<u8>,
+    /// Of what shows the quantiles of a histogram: its name.
+    recent_name: Option<String>,
 }
 
 /// A family in a snapshot.
@@ -59,10 +67,12 @@ pub struct FamilySnapshot<'a> {
     snapshot: &'a Snapshot,
     raw: &'a FamilyCopy,
     name: &'a str,
+    help: &'a str,
     is_plain: bool,
     kind: Kind,
     definition: &'a Definition,
     grid: &'a Grid,
+    recent: Option<&'a Recent>,
     quantiles: &'a [f64],
 }
 
@@ -131,8 +141,9 @@ impl Snapshot {
         if !self.knows_all() {
             self.learn();
             self.add_recent();
+            self.put_texts();
         }
-        let Self { raw, families, is_text, .. } = self;
+        let Self { raw, families, texts, is_text, .. } = self;
         for Known { n, kind, definition, quantiles, .. } in families.iter_mut() {
             quantiles.clear();
             if *kind == Kind::StateSet {
@@ -140,39 +151,33 @@ impl Snapshot {
             }
         }
         *is_text = std::str::from_utf8(raw.text()).is_ok();
-        families.retain(|known| wants(&known.name));
+        let count = families.len();
+        families.retain(|known| wants(&texts[known.name.clone()]));
+        if families.len() < count {
+            self.learned = None;
+        }
     }
 
-    /// Whether the families are those of the last time, all of which are known. Then so is their
-    /// order.
+    /// Whether the families are those of the last time. Then so is all that is known of them.
     fn knows_all(&self) -> bool {
-        let (mut own, mut recent) = (0, 0);
-        let is_known = |known: &Known| match known.is_recent {
-            true => {
-                recent += 1;
-                true
-            }
-            false => {
-                own += 1;
-                recent -= i64::from(known.shows_recent());
-                self.raw.families().get(known.n).is_some_and(|family| known.is_of(family))
-            }
-        };
-        // None was left out, nor any that a histogram shows beside itself.
-        self.families.iter().all(is_known) && own == self.raw.families().len() && recent == 0
+        let found = self.raw.families().iter().map(FamilyCopy::about);
+        self.learned.as_ref().is_some_and(|learned| found.eq(learned.iter().copied()))
     }
 
     /// Looks at the families anew, whose definitions are decoded where they are new.
     fn learn(&mut self) {
-        let Self { raw, families, before, .. } = self;
-        families.retain(|family| !family.is_recent);
+        let Self { raw, families, before, learned, .. } = self;
+        let all = learned.get_or_insert_default();
+        all.clear();
+        all.extend(raw.families().iter().map(FamilyCopy::about));
+        families.retain(|family| family.recent_name.is_none());
         // They mostly come in the order of the last time.
         families.sort_unstable_by_key(|family| family.n);
         std::mem::swap(families, before);
         let mut before = before.drain(..).peekable();
         for (n, family) in raw.families().iter().enumerate() {
             while before.next_if(|earlier| earlier.n < n).is_some() {}
-            let same = before.next_if(|earlier| earlier.n == n && earlier.is_of(family));
+            let same = before.next_if(|e| e.n == n && e.about == family.about());
             // What cannot be read was written by something that is not Talea, and is left
             // out.
             let known = same.or_else(|| Known::of(n, family, families));
@@ -180,23 +185,38 @@ impl Snapshot {
         }
         drop(before);
         // Of one name, as while a new version is rolled out, the newest is shown.
-        let created = |known: &Known| raw.families()[known.n].created_unix_nanos;
+        let raw_of = |known: &Known| &raw.families()[known.n];
         families.sort_unstable_by(|one, other| {
-            one.name.cmp(&other.name).then(created(other).cmp(&created(one)))
+            let (one, other) = (raw_of(one), raw_of(other));
+            one.name.cmp(&other.name).then(other.created_unix_nanos.cmp(&one.created_unix_nanos))
         });
-        families.dedup_by(|older, newer| older.name == newer.name);
+        families.dedup_by(|older, newer| raw_of(older).name == raw_of(newer).name);
     }
 
     /// Adds the summaries of what histograms that show quantiles observed lately.
     fn add_recent(&mut self) {
-        let families = &mut self.families;
-        let recent: Vec<Known> = families.iter().filter_map(Known::recent).collect();
+        let Self { raw, families, .. } = self;
+        let recent: Vec<Known> = families.iter().filter_map(|known| known.recent(raw)).collect();
         for summary in recent {
-            let place = families.binary_search_by(|known| known.name.cmp(&summary.name));
+            let place =
+                families.binary_search_by(|known| known.name_in(raw).cmp(summary.name_in(raw)));
             // A family of that very name is shown as it is.
             if let Err(place) = place {
                 families.insert(place, summary);
             }
+        }
+    }
+
+    /// Puts the names and the help of its families into the texts.
+    fn put_texts(&mut self) {
+        let Self { raw, families, texts, .. } = self;
+        texts.clear();
+        for known in families {
+            let begin = texts.len();
+            texts.push_str(known.name_in(raw));
+            let end = texts.len();
+            texts.push_str(&known.definition.help);
+            (known.name, known.help) = (begin..end, end..texts.len());
         }
     }
 
@@ -239,9 +259,19 @@ impl Snapshot {
     }
 
     fn family_of<'a>(&'a self, known: &'a Known) -> FamilySnapshot<'a> {
-        let Known { n, name, is_plain, kind, definition, grid, quantiles, .. } = known;
-        let (raw, is_plain, kind) = (&self.raw.families()[*n], *is_plain, *kind);
-        FamilySnapshot { snapshot: self, raw, name, is_plain, kind, definition, grid, quantiles }
+        let Known { n, is_plain, kind, definition, grid, recent, quantiles, .. } = known;
+        FamilySnapshot {
+            snapshot: self,
+            raw: &self.raw.families()[*n],
+            name: &self.texts[known.name.clone()],
+            help: &self.texts[known.help.clone()],
+            is_plain: *is_plain,
+            kind: *kind,
+            definition,
+            grid,
+            recent: recent.as_deref(),
+            quantiles,
+        }
     }
 
     /// The text exposition format, version 0.0.4: to be served as
@@ -287,28 +317,18 @@ impl Snapshot {
 }
 
 impl Known {
-    /// Whether it is what is known of a family.
-    fn is_of(&self, family: &FamilyCopy) -> bool {
-        self.name.as_bytes() == family.name
-            && self.encoded == family.definition
-            && self.kind as u8 == family.kind
-            && self.definition.layout.numbers == numbers(family)
+    fn name_in<'a>(&'a self, raw: &'a talea_region::Snapshot) -> &'a str {
+        let name = || std::str::from_utf8(&raw.families()[self.n].name).unwrap_or_default();
+        self.recent_name.as_deref().unwrap_or_else(name)
     }
 
-    /// Whether it is a histogram that shows quantiles beside itself.
-    fn shows_recent(&self) -> bool {
-        self.kind == Kind::Histogram && self.definition.recent.is_some()
-    }
-
-    /// The summary that it shows then.
-    fn recent(&self) -> Option<Self> {
-        let recent = |known: &Self| Self {
-            kind: Kind::Summary,
-            name: names::recent(&known.name),
-            is_recent: true,
-            ..known.clone()
-        };
-        self.shows_recent().then(|| recent(self))
+    /// The summary that a histogram shows beside itself, if it does.
+    fn recent(&self, raw: &talea_region::Snapshot) -> Option<Self> {
+        if self.kind != Kind::Histogram || self.definition.recent.is_none() {
+            return None;
+        }
+        let name = names::recent(self.name_in(raw));
+        Some(Self { kind: Kind::Summary, recent_name: Some(name), ..self.clone() })
     }
 
     /// What can be known of a family, where some others are known.
@@ -316,27 +336,35 @@ impl Known {
         /// Among so many that came last there is mostly one that counts alike.
         const LATEST: usize = 8;
         let definition = definition(family)?;
-        let name = String::from_utf8(family.name.clone()).ok()?;
+        let name = std::str::from_utf8(&family.name).ok()?;
         let kind = Kind::from_u8(family.kind)?;
-        let mut latest = others.iter().rev().take(LATEST);
-        let grid = match latest.find(|other| other.definition.layout == definition.layout) {
-            Some(other) => other.grid.clone(),
-            None => Arc::new(Grid::new(definition.layout.clone())),
+        let mut alike = others.iter().rev().take(LATEST).filter(|other| {
+            let Definition { layout, recent, .. } = &other.definition;
+            (layout, recent) == (&definition.layout, &definition.recent)
+        });
+        let (grid, recent) = match alike.next() {
+            Some(other) => (other.grid.clone(), other.recent.clone()),
+            None => (
+                Arc::new(Grid::new(definition.layout.clone())),
+                definition.recent.clone().map(Arc::new),
+            ),
         };
-        let is_plain =
-            is_plain(&name) && definition.labels.iter().all(|label| is_plain_label(label));
-        let is_plain = is_plain && (kind != Kind::StateSet || is_plain_label(&name));
-        let (quantiles, encoded) = (Vec::new(), family.definition.clone());
+        let is_plain = is_plain(name)
+            && definition.labels.iter().all(|label| is_plain_label(label))
+            // A state set has its own name among its labels.
+            && (kind != Kind::StateSet || is_plain_label(name));
         Some(Self {
             n,
-            name,
+            about: family.about(),
+            name: 0..0,
+            help: 0..0,
             is_plain,
             kind,
             definition,
             grid,
-            quantiles,
-            is_recent: false,
-            encoded,
+            recent,
+            quantiles: Vec::new(),
+            recent_name: None,
         })
     }
 }
@@ -391,7 +419,7 @@ impl<'a> FamilySnapshot<'a> {
 
     /// The help text.
     pub fn help(&self) -> &'a str {
-        &self.definition.help
+        self.help
     }
 
     /// How often a label combination was refused for want of room: a look-up each.
@@ -424,7 +452,7 @@ impl<'a> FamilySnapshot<'a> {
 
     /// The upper bounds of its histograms' buckets in the shown unit; the last is +Inf.
     pub(crate) fn bounds(&self) -> impl Iterator<Item = f64> + Clone + use<'a> {
-        self.definition.layout.shown().chain([f64::INFINITY])
+        self.grid.bounds().chain([f64::INFINITY])
     }
 
     /// Of a family of numbers whose label text is sound: where that of each series, from
@@ -463,7 +491,7 @@ impl<'a> FamilySnapshot<'a> {
 
     /// What a summary shows quantiles of.
     pub(crate) fn recent(&self) -> Option<&'a Recent> {
-        self.definition.recent.as_ref().filter(|_| self.kind == Kind::Summary)
+        self.recent.filter(|_| self.kind == Kind::Summary)
     }
 
     /// The series in the order of their birth. An overflow series that nothing
@@ -541,7 +569,7 @@ impl<'a> SeriesSnapshot<'a> {
         let sum = self.raw.values.last().copied().unwrap_or(0);
         match self.family.raw.number {
             Number::FloatLast => f64::from_bits(sum),
-            _ => sum as f64 / self.family.definition.layout.per_unit,
+            _ => sum as f64 / self.family.grid.per_unit(),
         }
     }
 
@@ -608,7 +636,7 @@ impl<'a> SeriesSnapshot<'a> {
     }
 
     pub(crate) fn histogram(&self) -> HistogramSnapshot {
-        let thresholds = self.family.definition.layout.shown().collect();
+        let thresholds = self.family.grid.bounds().collect();
         let mut buckets = Vec::new();
         self.classic(&mut buckets);
         let beyond = self.family.grid.beyond(&self.raw);

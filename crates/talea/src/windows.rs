@@ -29,8 +29,8 @@ const SHORTEST_STEP: Duration = Duration::from_secs(1);
 /// bucket that was counted in during the step.
 #[derive(Debug, Default)]
 pub struct Windows {
-    /// By the family's name, then by the series' label text.
-    families: HashMap<String, Rings>,
+    /// By the family's name.
+    families: Vec<Rings>,
     /// The latest time that it was told.
     now: Duration,
     /// How many snapshots it was given.
@@ -40,16 +40,20 @@ pub struct Windows {
     memory: NativeBuckets,
 }
 
-/// The windows of a family's series, by their label text, and how long a step of them is.
-#[derive(Debug, Default)]
+/// The windows of a family's series, in the order that these had the last time, and how long a
+/// step of them is.
+#[derive(Debug)]
 struct Rings {
+    name: String,
     step: Duration,
-    series: HashMap<Vec<u8>, Ring>,
+    series: Vec<Ring>,
 }
 
 /// The window of one series.
 #[derive(Debug)]
 struct Ring {
+    /// The label text of the series.
+    text: Vec<u8>,
     /// What there was when the window began.
     before: NativeBuckets,
     /// What came in each step since, where anything did, and when the step ended.
@@ -59,8 +63,9 @@ struct Ring {
     ended: Duration,
     /// When the series began to count.
     created: Option<SystemTime>,
-    /// The last round that it was there.
+    /// The last round that it was there, and which of the family's series it was.
     seen: u64,
+    place: usize,
 }
 
 impl Windows {
@@ -78,49 +83,84 @@ impl Windows {
     pub fn show(&mut self, snapshot: &mut Snapshot, now: Duration) {
         self.now = self.now.max(now);
         self.round += 1;
-        let count = snapshot.families().len();
+        // Both are sorted by name.
+        let (mut at, count) = (0, snapshot.families().len());
         for n in 0..count {
-            snapshot.put_quantiles(n, |family, recent, shown| self.family(family, recent, shown));
+            snapshot.put_quantiles(n, |family, recent, shown| {
+                let Self { families, .. } = self;
+                let is_before = |rings: &&Rings| rings.name.as_str() < family.name();
+                at += families[at..].iter().take_while(is_before).count();
+                if families.get(at).is_none_or(|rings| rings.name != family.name()) {
+                    families.insert(at, Rings::new(family.name()));
+                }
+                self.family(at, family, recent, shown);
+            });
         }
     }
 
     /// The summaries that it has seen: their names, and how often each should be shown at
     /// least, so that nothing of its window is lost.
     pub fn summaries(&self) -> impl Iterator<Item = (&str, Duration)> {
-        self.families.iter().map(|(name, rings)| (name.as_str(), rings.step))
+        self.families.iter().map(|rings| (rings.name.as_str(), rings.step))
     }
 
-    /// Adds the quantiles of each series of a family, one series after the other.
-    fn family(&mut self, family: &FamilySnapshot<'_>, recent: &Recent, shown: &mut Vec<f64>) {
+    /// Adds the quantiles of each series of one of the families, one series after the other.
+    fn family(
+        &mut self,
+        at: usize,
+        family: &FamilySnapshot<'_>,
+        recent: &Recent,
+        shown: &mut Vec<f64>,
+    ) {
         let Self { families, now, round, buckets, memory } = self;
-        let Rings { step, series: rings } = match families.get_mut(family.name()) {
-            Some(rings) => rings,
-            None => families.entry(family.name().to_owned()).or_default(),
-        };
-        *step = recent.step();
-        let mut seen = 0;
-        for series in family.all_series() {
+        let rings = &mut families[at];
+        rings.step = recent.step();
+        let (mut next, mut places) = (0, None);
+        for (place, series) in family.all_series().enumerate() {
             if !series.native_into(buckets) {
                 continue;
             }
-            let text = series.label_bytes();
-            let ring = match rings.get_mut(text) {
-                Some(ring) => ring,
-                None => {
-                    let new = Ring::new(&series, buckets, recent, *now);
-                    rings.entry(text.to_vec()).or_insert(new)
-                }
-            };
-            seen += usize::from(ring.seen != *round);
-            ring.seen = *round;
+            let new = || Ring::new(&series, buckets, recent, *now);
+            let found = rings.find(series.label_bytes(), next, &mut places, new);
+            next = found + 1;
+            let ring = &mut rings.series[found];
+            (ring.seen, ring.place) = (*round, place);
             ring.move_on(&series, buckets, recent, *now, memory);
             let lately = buckets.since(&ring.before, memory);
             let quantile = |&q| lately.and_then(|lately| lately.quantile(q)).unwrap_or(f64::NAN);
             shown.extend(recent.quantiles.iter().map(quantile));
         }
-        if seen < rings.len() {
-            rings.retain(|_, ring| ring.seen == *round);
+        if next < rings.series.len() || places.is_some() {
+            rings.series.retain(|ring| ring.seen == *round);
+            rings.series.sort_by_key(|ring| ring.place);
         }
+    }
+}
+
+impl Rings {
+    fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), step: Duration::ZERO, series: Vec::new() }
+    }
+
+    /// Where the window of a series is: mostly `next`. Where one is not there, all are looked
+    /// for in `places`, by their text; where there is none, it is the last, and `new`.
+    fn find(
+        &mut self,
+        text: &[u8],
+        next: usize,
+        places: &mut Option<HashMap<Vec<u8>, usize>>,
+        new: impl FnOnce() -> Ring,
+    ) -> usize {
+        if self.series.get(next).is_some_and(|ring| ring.text == text) {
+            return next;
+        }
+        let place = |(n, ring): (usize, &Ring)| (ring.text.clone(), n);
+        let places =
+            places.get_or_insert_with(|| self.series.iter().enumerate().map(place).collect());
+        *places.entry(text.to_vec()).or_insert_with(|| {
+            self.series.push(new());
+            self.series.len() - 1
+        })
     }
 }
 
@@ -149,7 +189,8 @@ impl Ring {
         let is_young = age.is_none_or(|age| age <= recent.window());
         let before = if is_young { buckets.emptied() } else { buckets.clone() };
         let latest = before.clone();
-        Self { before, steps: VecDeque::new(), latest, ended: now, created, seen: 0 }
+        let (text, steps) = (series.label_bytes().to_vec(), VecDeque::new());
+        Self { text, before, steps, latest, ended: now, created, seen: 0, place: 0 }
     }
 
     /// Ends the step, if it is over, and forgets those that the window has left.

@@ -127,6 +127,16 @@ impl Grid {
         self.octaves.as_ref().map_or(0, Octaves::slots)
     }
 
+    /// Its thresholds in the shown unit.
+    pub(crate) fn bounds(&self) -> impl Iterator<Item = f64> + Clone + use<'_> {
+        self.layout.shown()
+    }
+
+    /// How many of what is kept make one shown unit.
+    pub(crate) fn per_unit(&self) -> f64 {
+        self.layout.per_unit
+    }
+
     /// The octaves, where there are native buckets.
     #[inline]
     pub(crate) fn octaves(&self) -> Option<&Octaves> {
