@@ -179,6 +179,8 @@ pub struct FamilyCopy {
     /// Which of all runs are its series, in the order of their records; and how many these are.
     runs: Range<usize>,
     series: usize,
+    /// Where the first of them is.
+    first: usize,
 }
 
 /// What tells a family apart from all others of all regions: two copies that have the same were
@@ -334,7 +336,12 @@ impl Snapshot {
         if n >= family.series {
             return None;
         }
-        Some(self.view(family, self.copies(family, n).next()?))
+        // A family has a run at least, and mostly one.
+        let series = match n {
+            0 => self.series.get(family.first)?,
+            _ => self.copies(family, n).next()?,
+        };
+        Some(self.view(family, series))
     }
 
     /// Of each series of a family, from one on: where its label text begins and ends in
@@ -440,6 +447,7 @@ impl Snapshot {
         let (runs, count) = self.push_run(family, from);
         let copy = &mut self.families[family];
         (copy.cells, copy.segments, copy.runs, copy.series) = (1, 0, runs, count);
+        copy.first = from;
     }
 
     /// Adds a family that the region does not hold: what a reader says of it.
@@ -479,6 +487,7 @@ impl Snapshot {
             segments: 0,
             runs,
             series: count,
+            first: from,
         });
     }
 
@@ -640,9 +649,9 @@ impl<'a> Taken<'a> {
     fn end(&mut self, mut walk: Walk<'_>) {
         self.gather(&mut walk);
         let Snapshot { families, runs, .. } = &mut *self.out;
-        runs::of_families(runs, |family, runs, count| {
+        runs::of_families(runs, |family, runs, count, first| {
             let family = &mut families[family as usize];
-            (family.runs, family.series) = (runs, count);
+            (family.runs, family.series, family.first) = (runs, count, first);
         });
     }
 
