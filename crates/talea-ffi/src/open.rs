@@ -11,6 +11,7 @@ use crate::definition::Definition;
 use crate::family::Family;
 use crate::fork::{self, WithoutSignals};
 use crate::pin;
+use crate::render::Kept;
 use crate::status::{Failure, Status};
 use crate::text::Text;
 
@@ -25,6 +26,8 @@ static OPEN: Mutex<Vec<&'static Registry>> = Mutex::new(Vec::new());
 pub struct Registry {
     pub(crate) registry: talea::Registry,
     pub(crate) families: Mutex<HashMap<Definition, &'static Family>>,
+    /// What the last scrape was taken with, for the next.
+    pub(crate) kept: Kept,
 }
 
 /// How a region is opened. Zeros are defaults; set `size` by `sizeof`.
@@ -181,7 +184,11 @@ fn open(
     let registry = open().map_err(|e| Failure::new(Status::CannotOpen, e.to_string()))?;
     // The memory stays mapped, and so may this. That it is known here tells those who look for
     // leaks.
-    let opened: &Registry = Box::leak(Box::new(Registry { registry, families: Mutex::default() }));
+    let opened: &Registry = Box::leak(Box::new(Registry {
+        registry,
+        families: Mutex::default(),
+        kept: Kept::default(),
+    }));
     OPEN.lock().unwrap_or_else(PoisonError::into_inner).push(opened);
     Ok(opened)
 }

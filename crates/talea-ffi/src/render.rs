@@ -1,6 +1,7 @@
 //! Rendering: from the region to the text that a scraper reads, a piece at a time.
 
 use std::ffi::{c_char, c_void};
+use std::sync::{Mutex, TryLockError};
 
 use talea::{Escaping, Format, Scraper};
 
@@ -15,9 +16,43 @@ const PIECE: usize = 64 << 10;
 
 /// A scrape that is under way, used by one thread at a time.
 pub struct Rendering {
+    /// There until it ends.
+    memory: Option<Memory>,
+    more: bool,
+    kept: &'static Kept,
+}
+
+/// What a scrape is taken with.
+struct Memory {
     scraper: Scraper,
     piece: Vec<u8>,
-    more: bool,
+}
+
+/// The memory of the last scrape, with the families that it had: to look at ten thousand
+/// definitions anew would take longer than to take the values. Whoever scrapes takes it and puts
+/// it back; who finds none, because others scrape at this moment, has its own.
+///
+/// It is locked for a move, by who is [inside](fork::enter), so a fork never cuts that in two.
+#[derive(Default)]
+pub(crate) struct Kept(Mutex<Option<Memory>>);
+
+impl Kept {
+    fn take(&self) -> Option<Memory> {
+        self.open(|kept| kept.take()).flatten()
+    }
+
+    fn put(&self, memory: Memory) {
+        // One that was there goes when nobody waits for it.
+        drop(self.open(|kept| kept.replace(memory)));
+    }
+
+    fn open<T>(&self, with: impl FnOnce(&mut Option<Memory>) -> T) -> Option<T> {
+        match self.0.try_lock() {
+            Ok(mut kept) => Some(with(&mut kept)),
+            Err(TryLockError::Poisoned(kept)) => Some(with(&mut kept.into_inner())),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
 }
 
 /// Takes a piece; anything but 0 stops.
@@ -155,20 +190,31 @@ pub unsafe extern "C" fn talea_render(
 }
 
 impl Rendering {
-    fn of(registry: &Registry, (format, escaping): (Format, Escaping)) -> Self {
-        let mut scraper = registry.registry.scraper();
-        scraper.format(format, escaping);
+    fn of(registry: &'static Registry, (format, escaping): (Format, Escaping)) -> Self {
         let _inside = fork::enter();
         let _alone = WithoutSignals::new();
-        scraper.begin(|_| true);
-        Self { scraper, piece: Vec::new(), more: true }
+        let new = || Memory { scraper: registry.registry.scraper(), piece: Vec::new() };
+        let mut memory = registry.kept.take().unwrap_or_else(new);
+        memory.scraper.format(format, escaping);
+        memory.scraper.begin(|_| true);
+        Self { memory: Some(memory), more: true, kept: &registry.kept }
     }
 
     fn next(&mut self) -> &[u8] {
-        self.piece.clear();
-        while self.more && self.piece.is_empty() {
-            self.more = self.scraper.write_some(&mut self.piece, PIECE);
+        let Some(Memory { scraper, piece }) = &mut self.memory else { return &[] };
+        piece.clear();
+        while self.more && piece.is_empty() {
+            self.more = scraper.write_some(piece, PIECE);
         }
-        &self.piece
+        piece
+    }
+}
+
+impl Drop for Rendering {
+    fn drop(&mut self) {
+        if let Some(memory) = self.memory.take() {
+            let _inside = fork::enter();
+            self.kept.put(memory);
+        }
     }
 }

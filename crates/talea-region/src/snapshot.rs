@@ -20,8 +20,9 @@ use self::plain::Batch;
 use self::runs::{Copies, Gathering, Run};
 use crate::cells::{self, Combine, Number, Storage};
 use crate::exemplars::{self, Exemplar};
-use crate::families::{self, FamilyHead};
+use crate::families::{self, FamilyHead, NAMES};
 use crate::groups::{self, Chosen};
+use crate::hash::hash;
 use crate::layout::*;
 use crate::more::more_len;
 use crate::record::{self, CellRun, Head, PUBLISHED, STRIPES, stripe_len};
@@ -135,10 +136,23 @@ struct Scratch {
     gathering: Gathering,
     /// The records that are read together.
     windows: Vec<Range<u64>>,
-    /// What a series has beyond the usual.
-    more: Vec<u64>,
+    more: More,
     /// What a segment held when its series was last wiped.
     base: Vec<u64>,
+}
+
+/// What a series has beyond the usual.
+#[derive(Clone, Debug, Default)]
+struct More {
+    /// Where its exemplars are, and when it was last wiped; or 0.
+    exemplars: u64,
+    wiped: u64,
+    /// What its cells held then, if it was.
+    base: Vec<u64>,
+    /// Where it is said what its segments held then, or 0.
+    bases: u64,
+    /// The entries of its segments, by their number: those that have anything to say.
+    segments: Vec<(u64, u64)>,
 }
 
 /// A family in a snapshot.
@@ -158,15 +172,28 @@ pub struct FamilyCopy {
     pub created_unix_nanos: u64,
     /// How often a new series was refused.
     pub dropped: u64,
+    about: About,
     id: u32,
     cells: u16,
     segments: u16,
     /// Which of all runs are its series, in the order of their records; and how many these are.
     runs: Range<usize>,
     series: usize,
+    /// Where the first of them is.
+    first: usize,
 }
 
+/// What tells a family apart from all others of all regions: two copies that have the same were
+/// found by the same name, and with the same definition, kind and number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct About([u64; 5]);
+
 impl FamilyCopy {
+    /// What tells it apart from all others.
+    pub fn about(&self) -> About {
+        self.about
+    }
+
     /// Its number, which no other family of the region has.
     pub fn number(&self) -> u32 {
         self.id
@@ -306,7 +333,15 @@ impl Snapshot {
     /// One of them, counted from 0.
     #[inline]
     pub fn series_at<'a>(&'a self, family: &'a FamilyCopy, n: usize) -> Option<SeriesView<'a>> {
-        Some(self.view(family, self.copies(family, n).next()?))
+        if n >= family.series {
+            return None;
+        }
+        // A family has a run at least, and mostly one.
+        let series = match n {
+            0 => self.series.get(family.first)?,
+            _ => self.copies(family, n).next()?,
+        };
+        Some(self.view(family, series))
     }
 
     /// Of each series of a family, from one on: where its label text begins and ends in
@@ -412,6 +447,7 @@ impl Snapshot {
         let (runs, count) = self.push_run(family, from);
         let copy = &mut self.families[family];
         (copy.cells, copy.segments, copy.runs, copy.series) = (1, 0, runs, count);
+        copy.first = from;
     }
 
     /// Adds a family that the region does not hold: what a reader says of it.
@@ -426,6 +462,7 @@ impl Snapshot {
         let from = self.series.len();
         // No record of the region has this number.
         let id = u32::MAX;
+        let told = [name.as_bytes(), &definition].map(|text| hash(u64::from(kind), NAMES, text));
         for (text, value) in series {
             self.series.push(SeriesCopy {
                 text: self.texts.push(text.as_bytes()),
@@ -444,11 +481,13 @@ impl Snapshot {
             combine: Combine::Sum,
             created_unix_nanos: 0,
             dropped: 0,
+            about: About([told[0], told[1], 0, 0, 0]),
             id,
             cells: 1,
             segments: 0,
             runs,
             series: count,
+            first: from,
         });
     }
 
@@ -558,6 +597,8 @@ impl<'a> Walk<'a> {
 /// What is taken so far.
 struct Taken<'a> {
     s: Sections,
+    /// That of the region's hashes, which no other has.
+    seed: u64,
     scratch: Scratch,
     /// Bytes of names and definitions so far.
     family_text: u64,
@@ -587,8 +628,9 @@ impl<'a> Taken<'a> {
         alive.extend(living(source));
         blocks.clear();
         blocks.extend(alive.iter().map(|block| block.delta));
-        let (exemplar_room, limit) = (s.singles.len, s.plane(s.plane_count));
-        Self { s, scratch, family_text: 0, exemplar_room, limit, out }
+        let (seed, exemplar_room) = (source.seed(), s.singles.len);
+        let limit = s.plane(s.plane_count);
+        Self { s, seed, scratch, family_text: 0, exemplar_room, limit, out }
     }
 
     /// Has room for the series of these records and for their texts, before there are many:
@@ -607,9 +649,9 @@ impl<'a> Taken<'a> {
     fn end(&mut self, mut walk: Walk<'_>) {
         self.gather(&mut walk);
         let Snapshot { families, runs, .. } = &mut *self.out;
-        runs::of_families(runs, |family, runs, count| {
+        runs::of_families(runs, |family, runs, count, first| {
             let family = &mut families[family as usize];
-            (family.runs, family.series) = (runs, count);
+            (family.runs, family.series, family.first) = (runs, count, first);
         });
     }
 
@@ -661,24 +703,35 @@ impl<S: Source> Taking<'_, '_, S> {
     }
 
     fn family(&mut self, id: u32, out: &mut FamilyCopy) -> Option<()> {
-        let word = |at| self.source.word(self.taken.s.families + u64::from(id) * FAMILY_LEN + at);
+        const WORDS: usize = (FAMILY_DROPPED / WORD) as usize + 1;
+        let at = self.taken.s.families + u64::from(id) * FAMILY_LEN;
+        let words: [u64; WORDS] = self.source.block(at, WORDS as u64)?;
+        let word = |at: u64| words[(at / WORD) as usize];
         let (families::PUBLISHED, head) = FamilyHead::unpack(word(FAMILY_HEAD))? else {
             return None;
         };
-        let spans = [FAMILY_NAME, FAMILY_DEFINITION].map(|at| Span::unpack(word(at)));
+        let [name, definition, created] =
+            [FAMILY_NAME, FAMILY_DEFINITION, FAMILY_CREATED].map(word);
+        let spans = [name, definition].map(Span::unpack);
         // Each has text of its own, so together it fits the region.
         self.taken.family_text += spans[0].len + spans[1].len;
         if self.taken.family_text > self.taken.limit {
             return None;
         }
-        out.name.clear();
-        out.definition.clear();
-        self.text(spans[0], &mut out.name)?;
-        self.text(spans[1], &mut out.definition)?;
+        // Where a family is that was published, there is never another.
+        let about = About([self.taken.seed, word(FAMILY_HEAD), name, definition, created]);
+        if out.about != about {
+            out.about = About::default();
+            out.name.clear();
+            out.definition.clear();
+            self.text(spans[0], &mut out.name)?;
+            self.text(spans[1], &mut out.definition)?;
+            out.about = about;
+        }
         out.kind = head.kind;
         out.number = head.number;
         out.combine = head.combine;
-        out.created_unix_nanos = word(FAMILY_CREATED);
+        out.created_unix_nanos = created;
         out.dropped = word(FAMILY_DROPPED);
         out.id = id;
         out.cells = head.cells;
@@ -775,7 +828,7 @@ impl<S: Source> Taking<'_, '_, S> {
         if run.storage == Storage::Owned && combine.knows_silence() {
             return self.owned_values(series, run, number, combine, is_plain);
         }
-        let more = self.more(record[MORE], run, segments);
+        let more = self.more(record[MORE], run, segments).is_some();
         // Most series are one cell.
         let digest = match (run.storage, run.count) {
             (Storage::Single, 1) => {
@@ -802,22 +855,34 @@ impl<S: Source> Taking<'_, '_, S> {
     /// Copies what a series has beyond the usual, if anything; before its cells, so that
     /// nothing is taken away that was not counted.
     #[inline]
-    fn more(&mut self, at: u64, run: CellRun, segments: u16) -> bool {
-        let len = more_len(run.count, u64::from(segments));
-        if at == 0 || !self.taken.s.lies_in_singles(at, len) {
-            return false;
+    fn more(&mut self, at: u64, run: CellRun, segments: u16) -> Option<()> {
+        let (cells, count) = (run.count, u64::from(segments));
+        if at == 0 || !self.taken.s.lies_in_singles(at, more_len(cells, count)) {
+            return None;
         }
-        let Some(words) = self.source.words(at, len) else { return false };
-        self.taken.scratch.more.clear();
-        self.taken.scratch.more.extend(words);
-        true
+        let More { exemplars, wiped, base, bases, segments } = &mut self.taken.scratch.more;
+        [*exemplars, *wiped] = self.source.block(at, MORE_BASE)?;
+        let place = |n: u64| at + n * WORD;
+        base.clear();
+        if *wiped > 0 {
+            base.extend(self.source.words(place(MORE_BASE), cells)?);
+        }
+        *bases = 0;
+        segments.clear();
+        if count > 0 {
+            let directory = MORE_BASE + cells;
+            *bases = self.source.word(place(directory + DIRECTORY_BASES));
+            let entries = self.source.words(place(directory + DIRECTORY_ENTRIES), count)?;
+            // Most octaves have none.
+            segments.extend((0..).zip(entries).filter(|&(_, entry)| entry != 0));
+        }
+        Some(())
     }
 
     /// Takes away what was wiped, and adds exemplars and segments.
     fn details(&mut self, series: &mut SeriesCopy, run: CellRun, number: Number) -> Option<()> {
         let more = std::mem::take(&mut self.taken.scratch.more);
-        let [exemplars, wiped, rest @ ..] = &more[..] else { return None };
-        let (base, directory) = rest.split_at_checked(run.count as usize)?;
+        let More { exemplars, wiped, base, bases, segments } = &more;
         if *wiped > 0 {
             series.created = series.created.max(*wiped);
             take_away(number, &mut self.taken.out.values[series.values as usize..], base);
@@ -828,9 +893,7 @@ impl<S: Source> Taking<'_, '_, S> {
         // What was counted before it was wiped is not counted any more.
         exemplars.retain(|exemplar| exemplar.unix_nanos >= *wiped);
         let first = self.taken.out.segments.len();
-        if let [_, bases, entries @ ..] = directory {
-            self.segments(entries, if *wiped > 0 { *bases } else { 0 })?;
-        }
+        self.segments(segments, if *wiped > 0 { *bases } else { 0 })?;
         let segments = first..self.taken.out.segments.len();
         if !exemplars.is_empty() || !segments.is_empty() {
             series.beside = self.taken.out.details.len() as u32 | HAS_DETAILS;
@@ -841,15 +904,15 @@ impl<S: Source> Taking<'_, '_, S> {
     }
 
     /// Appends a series' segments, less what they held where `bases`, if not 0, says.
-    fn segments(&mut self, entries: &[u64], bases: u64) -> Option<()> {
-        for (n, &entry) in entries.iter().enumerate() {
+    fn segments(&mut self, entries: &[(u64, u64)], bases: u64) -> Option<()> {
+        for &(n, entry) in entries {
             let Some((run, what)) = Segment::unpack(entry) else { continue };
             let values = self.taken.out.values.len();
             // Each has cells of its own, so together they fit the region.
             if (values as u64 + run.count) * WORD > self.taken.limit {
                 return None;
             }
-            self.base_of_segment(bases, n as u64, run);
+            self.base_of_segment(bases, n, run);
             if self.sum(run, Number::Integer).is_none() {
                 // Younger than what was copied; its turn comes.
                 self.taken.out.values.truncate(values);
@@ -893,7 +956,7 @@ impl<S: Source> Taking<'_, '_, S> {
         let stripes: [u64; STRIPES as usize] =
             std::array::from_fn(|n| n as u64 * stripe_len(run.count));
         let copies: &[u64] = match run.storage {
-            Storage::Single => &[0],
+            Storage::Single => return self.singles(run, number),
             Storage::Stripes => &stripes,
             Storage::Striped => &self.taken.scratch.planes,
             Storage::Owned => &self.taken.scratch.blocks,
@@ -916,6 +979,27 @@ impl<S: Source> Taking<'_, '_, S> {
                 digest = digest.wrapping_add(word);
                 *value = wipe::add(number.of_cell(n, run.count), *value, word);
             }
+        }
+        Some(digest)
+    }
+
+    /// The same of cells that are there once.
+    fn singles(&mut self, run: CellRun, number: Number) -> Option<u64> {
+        let (mut digest, from) = (0_u64, self.taken.out.values.len());
+        let words = self.source.words(run.at, run.count)?;
+        self.taken.out.values.extend(words.map(|word| {
+            digest = digest.wrapping_add(word);
+            word
+        }));
+        // As if they were added to 0, which of a float is one that has no sign.
+        let floats = match number {
+            Number::Integer => run.count,
+            Number::FloatLast => run.count.saturating_sub(1),
+            _ => 0,
+        };
+        for n in floats..run.count {
+            let value = self.taken.out.values.get_mut(from + n as usize)?;
+            *value = wipe::add(number.of_cell(n, run.count), 0, *value);
         }
         Some(digest)
     }
@@ -966,7 +1050,8 @@ impl<S: Source> Taking<'_, '_, S> {
     fn text(&self, span: Span, out: &mut Vec<u8>) -> Option<()> {
         let end = out.len() + span.len as usize;
         let (at, count) = text_place(&self.taken.s, span)?;
-        out.extend(self.source.words(at, count)?.flat_map(u64::to_le_bytes));
+        out.reserve((count * WORD) as usize);
+        self.source.words(at, count)?.for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
         out.truncate(end);
         Some(())
     }

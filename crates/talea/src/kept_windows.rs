@@ -1,6 +1,7 @@
 //! The windows that a registry keeps by itself, so that they are up to date however
 //! seldom somebody scrapes.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -23,7 +24,7 @@ pub(crate) struct KeptWindows {
 
 #[derive(Debug, Default)]
 struct Names {
-    all: Vec<String>,
+    all: HashSet<Vec<u8>>,
     /// The shortest of their steps.
     step: Option<Duration>,
 }
@@ -48,9 +49,7 @@ impl Registry {
     /// Has the windows of a summary kept, also while nobody scrapes.
     pub(crate) fn keep_windows(&self, name: &str, recent: &Recent) {
         let mut names = self.kept.names.lock().unwrap_or_else(PoisonError::into_inner);
-        if !names.all.iter().any(|known| known == name) {
-            names.all.push(name.to_owned());
-        }
+        names.all.insert(name.as_bytes().to_vec());
         names.step = Some(names.step.map_or(recent.step(), |step| step.min(recent.step())));
         drop(names);
         self.own_windows();
@@ -96,7 +95,7 @@ fn keep_up_to_date(region: &'static Region, kept: &Weak<KeptWindows>, process: u
         if names.is_empty() {
             continue;
         }
-        let wants = |found: &FamilyCopy| names.iter().any(|name| name.as_bytes() == found.name);
+        let wants = |found: &FamilyCopy| names.contains(&found.name);
         snapshot.refill(|_| true, |raw| region.snapshot_into(raw, &wants));
         let own = kept.own.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(own) = own.filter(|own| own.process == process) {

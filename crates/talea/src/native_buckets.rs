@@ -1,6 +1,6 @@
 //! Native buckets as a reader sees them.
 
-use crate::buckets::{COARSEST, coarser, upper_bound};
+use crate::buckets::{COARSEST, coarser, growth, join, upper_bound};
 
 /// The native (exponential) buckets of a histogram: bucket *i* of schema *n* holds
 /// (β^(i−1), β^i] with β = 2^(2^−n), in the shown unit; negative values lie alike on their
@@ -27,7 +27,7 @@ impl NativeBuckets {
 
     /// By how much an upper bound is larger than the one below.
     pub fn growth(&self) -> f64 {
-        2_f64.powf(2_f64.powi(-i32::from(self.schema)))
+        growth(self.schema)
     }
 
     /// What is at most so far from 0 counts as zero.
@@ -195,7 +195,7 @@ impl NativeBuckets {
         }
         for side in [&mut self.positive, &mut self.negative] {
             side.iter_mut().for_each(|(bucket, _)| *bucket = coarser(i64::from(*bucket), by));
-            *side = crate::buckets::joined(std::mem::take(side));
+            join(side);
         }
         self.schema = schema;
         // What lies within zero counts as zero.
@@ -251,26 +251,72 @@ impl NativeBuckets {
             [(&mut self.positive, other.positive), (&mut self.negative, other.negative)]
         {
             mine.extend(theirs);
-            *mine = crate::buckets::joined(std::mem::take(mine));
+            join(mine);
         }
     }
 
     /// What was observed since an earlier state; `None` where that is none.
     pub(crate) fn diff(&self, earlier: &Self) -> Option<Self> {
-        let (mut now, mut then) = (self.clone(), earlier.clone());
-        now.align(&mut then);
-        now.zero = now.zero.checked_sub(then.zero)?;
-        now.nan = now.nan.checked_sub(then.nan)?;
-        for (mine, theirs) in
-            [(&mut now.positive, then.positive), (&mut now.negative, then.negative)]
-        {
-            let mut theirs = theirs.into_iter().peekable();
+        let mut found = self.clone();
+        found.take_away(earlier).then_some(found)
+    }
+
+    /// The same, put together in memory that is used again where it is not all there is.
+    pub(crate) fn since<'a>(&'a self, earlier: &Self, memory: &'a mut Self) -> Option<&'a Self> {
+        if self.is_aligned_with(earlier) && earlier.is_empty() {
+            return Some(self);
+        }
+        memory.copy(self);
+        memory.take_away(earlier).then_some(memory)
+    }
+
+    /// Becomes another, in the same memory.
+    pub(crate) fn copy(&mut self, other: &Self) {
+        let Self { schema, zero_threshold, zero, positive, negative, nan } = other;
+        self.positive.clone_from(positive);
+        self.negative.clone_from(negative);
+        (self.schema, self.zero_threshold) = (*schema, *zero_threshold);
+        (self.zero, self.nan) = (*zero, *nan);
+    }
+
+    /// Becomes one without observations, in the same memory.
+    pub(crate) fn clear(&mut self, schema: i8, zero_threshold: f64) {
+        self.positive.clear();
+        self.negative.clear();
+        (self.schema, self.zero_threshold) = (schema, zero_threshold);
+        (self.zero, self.nan) = (0, 0);
+    }
+
+    fn is_empty(&self) -> bool {
+        (self.zero, self.nan, self.len()) == (0, 0, 0)
+    }
+
+    fn is_aligned_with(&self, other: &Self) -> bool {
+        (self.schema, self.zero_threshold) == (other.schema, other.zero_threshold)
+    }
+
+    /// Leaves what was observed since an earlier state; false where that is none.
+    fn take_away(&mut self, earlier: &Self) -> bool {
+        if self.is_aligned_with(earlier) {
+            return self.take_away_aligned(earlier).is_some();
+        }
+        let mut then = earlier.clone();
+        self.align(&mut then);
+        self.take_away_aligned(&then).is_some()
+    }
+
+    fn take_away_aligned(&mut self, then: &Self) -> Option<()> {
+        self.zero = self.zero.checked_sub(then.zero)?;
+        self.nan = self.nan.checked_sub(then.nan)?;
+        let sides = [(&mut self.positive, &then.positive), (&mut self.negative, &then.negative)];
+        for (mine, theirs) in sides {
+            let mut theirs = theirs.iter().peekable();
             for (bucket, count) in mine.iter_mut() {
                 if theirs.peek().is_some_and(|(other, _)| other < bucket) {
                     return None;
                 }
                 if let Some((_, before)) = theirs.next_if(|(other, _)| other == bucket) {
-                    *count = count.checked_sub(before)?;
+                    *count = count.checked_sub(*before)?;
                 }
             }
             if theirs.next().is_some() {
@@ -278,6 +324,6 @@ impl NativeBuckets {
             }
             mine.retain(|&(_, count)| count > 0);
         }
-        Some(now)
+        Some(())
     }
 }

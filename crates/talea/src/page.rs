@@ -174,19 +174,23 @@ impl Page {
         let parts = &parts[..*used];
         entries.clear();
         conflicts.clear();
-        for (part, of) in parts.iter().enumerate() {
+        let all_of = |(part, of): (usize, &Part)| {
             let count = of.snapshot.families().len();
-            let all = (0..count).map(|family| Entry { part, family, is_shown: true });
-            // What cannot be shown at all has no say in how the others are.
-            entries.extend(all.filter(|entry| match entry.fault(parts) {
-                Some(reason) => {
-                    conflicts.push(entry.conflict(parts, reason));
-                    false
-                }
-                None => true,
-            }));
-        }
+            (0..count).map(move |family| Entry { part, family, is_shown: true })
+        };
         // A registry alone sees to it that its families do not clash.
+        if let [alone @ Part { is_foreign: false, .. }] = parts {
+            if alone.label.is_empty() {
+                return entries.extend(all_of((0, alone)));
+            }
+        }
+        // What cannot be shown at all has no say in how the others are.
+        entries.extend(parts.iter().enumerate().flat_map(all_of).filter(|entry| {
+            let fault = entry.fault(parts);
+            let is_sound = fault.is_none();
+            conflicts.extend(fault.map(|reason| entry.conflict(parts, reason)));
+            is_sound
+        }));
         let has_many = parts.len() > 1;
         if has_many {
             // Those of each part are sorted, and stay so.
@@ -215,9 +219,10 @@ impl Page {
     /// A family whose first entry is at a place, with all of its parts.
     pub(crate) fn family_at(&self, place: usize) -> Option<Family<'_>> {
         let rest = self.entries.get(place..).filter(|rest| !rest.is_empty())?;
-        let name = rest[0].name(&self.parts);
-        let same = rest.iter().take_while(|entry| entry.name(&self.parts) == name);
-        Some(Family::OfPage { page: self, from: place, count: same.count() })
+        // One part has each once.
+        let count =
+            if self.used == 1 { 1 } else { of_name(rest, rest[0].name(&self.parts), &self.parts) };
+        Some(Family::OfPage { page: self, from: place, count })
     }
 
     /// The label text of the part that an entry belongs to, and its family.

@@ -5,16 +5,16 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use talea_region::{FamilyCopy, Number, SeriesView};
+use talea_region::{About, FamilyCopy, Number, SeriesView};
 
 use crate::buckets::{Grid, Numbers};
 use crate::definition::{Definition, Recent};
 use crate::exemplar::Exemplar;
-use crate::expose::{Encoder, Escaping, Format, Shown};
+use crate::expose::{Encoder, Escaping, Format, Shown, is_plain};
 use crate::histogram_snapshot::HistogramSnapshot;
 use crate::labels::{LabelText, pairs};
 use crate::metric::Kind;
-use crate::names;
+use crate::names::{self, is_plain_label};
 use crate::native_buckets::NativeBuckets;
 use crate::samples;
 use crate::told;
@@ -28,8 +28,11 @@ pub struct Snapshot {
     families: Vec<Known>,
     /// Those of the last time, while this one is filled.
     before: Vec<Known>,
-    /// Which raw families have the samples of summaries, by name.
-    samples: Vec<usize>,
+    /// Their names and help, one after the other: so whoever goes through them all does not wait
+    /// for the memory of each.
+    texts: String,
+    /// The raw families that were looked at for them, if none of them was left out since.
+    learned: Option<Vec<About>>,
     /// Whether the label text of all series together is UTF-8. In a region that is not
     /// damaged it is.
     is_text: bool,
@@ -40,19 +43,27 @@ pub struct Snapshot {
 struct Known {
     /// Which of the raw families it is.
     n: usize,
+    about: About,
+    /// Where its name and its help are among the texts.
+    name: Range<usize>,
+    help: Range<usize>,
+    /// Whether its name, and the names of its labels, are such as every format has.
+    is_plain: bool,
     kind: Kind,
     definition: Definition,
+    /// What many families have alike, and so share: their grid, and what of `definition` is
+    /// looked at in each scrape.
     grid: Arc<Grid>,
+    recent: Option<Arc<Recent>>,
     /// Of a summary that [`Windows`](crate::Windows) were asked for: its quantiles, of one
     /// series after the other.
     quantiles: Vec<f64>,
-    /// Of a summary that keeps samples: how many there are in its window and their sum, of
-    /// one series after the other.
+    /// Of a summary that keeps samples: which of the raw families has them.
+    samples: Option<usize>,
+    /// How many of them there are in its window and their sum, of one series after the other.
     lately: Vec<(u64, f64)>,
     /// Of what shows the quantiles of a histogram: its name.
     recent_name: Option<String>,
-    /// That definition as the region has it.
-    encoded: Vec<u8>,
 }
 
 /// A family in a snapshot.
@@ -61,9 +72,12 @@ pub struct FamilySnapshot<'a> {
     snapshot: &'a Snapshot,
     raw: &'a FamilyCopy,
     name: &'a str,
+    help: &'a str,
+    is_plain: bool,
     kind: Kind,
     definition: &'a Definition,
     grid: &'a Grid,
+    recent: Option<&'a Recent>,
     quantiles: &'a [f64],
     lately: &'a [(u64, f64)],
 }
@@ -131,26 +145,54 @@ impl Snapshot {
         wants: impl Fn(&str) -> bool,
         copy: impl FnOnce(&mut talea_region::Snapshot),
     ) {
-        let Self { raw, families, before, samples: kept, is_text } = self;
-        copy(raw);
+        copy(&mut self.raw);
+        told::by_process(&mut self.raw);
+        if !self.knows_all() {
+            self.learn();
+            self.add_recent();
+            self.put_texts();
+        }
+        let Self { raw, families, texts, is_text, .. } = self;
+        for Known { n, kind, definition, quantiles, lately, .. } in families.iter_mut() {
+            quantiles.clear();
+            lately.clear();
+            if *kind == Kind::StateSet {
+                told::by_state(raw, *n, &definition.states);
+            }
+        }
+        *is_text = std::str::from_utf8(raw.text()).is_ok();
+        let count = families.len();
+        families.retain(|known| wants(&texts[known.name.clone()]));
+        if families.len() < count {
+            self.learned = None;
+        }
+        self.show_samples(SystemTime::now());
+    }
+
+    /// Whether the families are those of the last time. Then so is all that is known of them.
+    fn knows_all(&self) -> bool {
+        let found = self.raw.families().iter().map(FamilyCopy::about);
+        self.learned.as_ref().is_some_and(|learned| found.eq(learned.iter().copied()))
+    }
+
+    /// Looks at the families anew, whose definitions are decoded where they are new.
+    fn learn(&mut self) {
+        let Self { raw, families, before, learned, .. } = self;
+        let all = learned.get_or_insert_default();
+        all.clear();
+        all.extend(raw.families().iter().map(FamilyCopy::about));
         families.retain(|family| family.recent_name.is_none());
-        told::by_process(raw);
-        // Definitions are decoded when they are new. They mostly come in the order of the
-        // last time.
+        // They mostly come in the order of the last time.
         families.sort_unstable_by_key(|family| family.n);
         std::mem::swap(families, before);
         let mut before = before.drain(..).peekable();
         for (n, family) in raw.families().iter().enumerate() {
             while before.next_if(|earlier| earlier.n < n).is_some() {}
-            let same = before.next_if(|earlier| {
-                earlier.n == n
-                    && earlier.encoded == family.definition
-                    && earlier.kind as u8 == family.kind
-                    && earlier.definition.layout.numbers == numbers(family)
-            });
+            let same = before.next_if(|e| e.n == n && e.about == family.about());
             // What cannot be read was written by something that is not Talea, and is left
             // out.
-            families.extend(same.or_else(|| Known::of(n, family)));
+            let known = same.or_else(|| Known::of(n, family, families));
+            families.extend(known);
         }
         drop(before);
         // Of one name, as while a new version is rolled out, the newest is shown.
@@ -160,24 +202,7 @@ impl Snapshot {
             one.name.cmp(&other.name).then(other.created_unix_nanos.cmp(&one.created_unix_nanos))
         });
         families.dedup_by(|older, newer| raw_of(older).name == raw_of(newer).name);
-        let raw_families = raw.families();
-        kept.clear();
-        kept.extend((0..raw_families.len()).filter(|&n| raw_families[n].kind == samples::KIND));
-        kept.sort_unstable_by(|&one, &other| {
-            let (one, other) = (&raw_families[one], &raw_families[other]);
-            one.name.cmp(&other.name).then(other.created_unix_nanos.cmp(&one.created_unix_nanos))
-        });
-        for Known { n, kind, definition, quantiles, lately, .. } in families.iter_mut() {
-            quantiles.clear();
-            lately.clear();
-            if *kind == Kind::StateSet {
-                told::by_state(raw, *n, &definition.states);
-            }
-        }
-        *is_text = std::str::from_utf8(raw.text()).is_ok();
-        self.add_recent();
-        self.families.retain(|known| wants(known.name(&self.raw)));
-        self.show_samples(SystemTime::now());
+        samples::find(raw.families(), families.iter_mut().map(|it| (it.n, &mut it.samples)));
     }
 
     /// Adds the summaries of what histograms that show quantiles observed lately.
@@ -185,11 +210,25 @@ impl Snapshot {
         let Self { raw, families, .. } = self;
         let recent: Vec<Known> = families.iter().filter_map(|known| known.recent(raw)).collect();
         for summary in recent {
-            let place = families.binary_search_by(|known| known.name(raw).cmp(summary.name(raw)));
+            let place =
+                families.binary_search_by(|known| known.name_in(raw).cmp(summary.name_in(raw)));
             // A family of that very name is shown as it is.
             if let Err(place) = place {
                 families.insert(place, summary);
             }
+        }
+    }
+
+    /// Puts the names and the help of its families into the texts.
+    fn put_texts(&mut self) {
+        let Self { raw, families, texts, .. } = self;
+        texts.clear();
+        for known in families {
+            let begin = texts.len();
+            texts.push_str(known.name_in(raw));
+            let end = texts.len();
+            texts.push_str(&known.definition.help);
+            (known.name, known.help) = (begin..end, end..texts.len());
         }
     }
 
@@ -209,35 +248,48 @@ impl Snapshot {
         self.families.iter().any(|family| family.kind == Kind::Summary && !family.is_sampled())
     }
 
-    /// The series that have the samples of a family's.
-    pub(crate) fn samples_of(
-        &self,
-        family: &FamilySnapshot<'_>,
-    ) -> Option<impl Iterator<Item = SeriesView<'_>>> {
-        let own = samples::own_name(family.name);
-        let name = |&n: &usize| self.raw.families()[n].name.as_slice();
-        let place = self.samples.partition_point(|n| name(n) < own.as_bytes());
-        let found = self.samples.get(place).filter(|n| name(n) == own.as_bytes())?;
-        Some(self.raw.series(&self.raw.families()[*found]))
-    }
-
-    /// Puts in what the samples of a family's series show, of one series after the other.
-    pub(crate) fn set_lately(
+    /// Puts in what the samples of a family's series show, one series after the other, if it keeps
+    /// any: `tell` is given the family, the series that have its samples, and where what they show
+    /// belongs.
+    pub(crate) fn put_lately(
         &mut self,
         family: usize,
-        quantiles: Vec<f64>,
-        lately: Vec<(u64, f64)>,
+        tell: impl FnOnce(&FamilySnapshot<'_>, Samples<'_>, &mut Vec<f64>, &mut Vec<(u64, f64)>),
     ) {
-        if let Some(family) = self.families.get_mut(family) {
-            (family.quantiles, family.lately) = (quantiles, lately);
-        }
+        let Some(known) = self.families.get_mut(family).filter(|known| known.is_sampled()) else {
+            return;
+        };
+        let mut quantiles = std::mem::take(&mut known.quantiles);
+        let mut lately = std::mem::take(&mut known.lately);
+        quantiles.clear();
+        lately.clear();
+        let known = &self.families[family];
+        let raw = &self.raw;
+        let samples = known.samples.and_then(|n| raw.families().get(n));
+        let samples = Samples { raw, family: samples };
+        tell(&self.family_of(known), samples, &mut quantiles, &mut lately);
+        let known = &mut self.families[family];
+        (known.quantiles, known.lately) = (quantiles, lately);
     }
 
-    /// Puts in the quantiles of a family's series, one after the other.
-    pub(crate) fn set_quantiles(&mut self, family: usize, quantiles: Vec<f64>) {
-        if let Some(family) = self.families.get_mut(family) {
-            family.quantiles = quantiles;
+    /// Puts in the quantiles of a family's series, one after the other, if it shows any and keeps no
+    /// samples: `tell`
+    /// is given the family, what it shows, and where that belongs.
+    pub(crate) fn put_quantiles(
+        &mut self,
+        family: usize,
+        tell: impl FnOnce(&FamilySnapshot<'_>, &Recent, &mut Vec<f64>),
+    ) {
+        let Some(known) = self.families.get_mut(family).filter(|known| !known.is_sampled()) else {
+            return;
+        };
+        let mut quantiles = std::mem::take(&mut known.quantiles);
+        quantiles.clear();
+        let found = self.family_of(&self.families[family]);
+        if let Some(recent) = found.recent() {
+            tell(&found, recent, &mut quantiles);
         }
+        self.families[family].quantiles = quantiles;
     }
 
     /// One of [`families`](Self::families), counted from 0; `None` beyond the last.
@@ -246,10 +298,20 @@ impl Snapshot {
     }
 
     fn family_of<'a>(&'a self, known: &'a Known) -> FamilySnapshot<'a> {
-        let Known { n, kind, definition, grid, quantiles, lately, .. } = known;
-        let (raw, name) = (&self.raw.families()[*n], known.name(&self.raw));
-        let kind = *kind;
-        FamilySnapshot { snapshot: self, raw, name, kind, definition, grid, quantiles, lately }
+        let Known { n, is_plain, kind, definition, grid, recent, quantiles, lately, .. } = known;
+        FamilySnapshot {
+            snapshot: self,
+            raw: &self.raw.families()[*n],
+            name: &self.texts[known.name.clone()],
+            help: &self.texts[known.help.clone()],
+            is_plain: *is_plain,
+            kind: *kind,
+            definition,
+            grid,
+            recent: recent.as_deref(),
+            quantiles,
+            lately,
+        }
     }
 
     /// The text exposition format, version 0.0.4: to be served as
@@ -295,7 +357,7 @@ impl Snapshot {
 }
 
 impl Known {
-    fn name<'a>(&'a self, raw: &'a talea_region::Snapshot) -> &'a str {
+    fn name_in<'a>(&'a self, raw: &'a talea_region::Snapshot) -> &'a str {
         let name = || std::str::from_utf8(&raw.families()[self.n].name).unwrap_or_default();
         self.recent_name.as_deref().unwrap_or_else(name)
     }
@@ -309,17 +371,60 @@ impl Known {
         if self.kind != Kind::Histogram || self.definition.recent.is_none() {
             return None;
         }
-        let name = names::recent(self.name(raw));
+        let name = names::recent(self.name_in(raw));
         Some(Self { kind: Kind::Summary, recent_name: Some(name), ..self.clone() })
     }
 
-    fn of(n: usize, family: &FamilyCopy) -> Option<Self> {
+    /// What can be known of a family, where some others are known.
+    fn of(n: usize, family: &FamilyCopy, others: &[Self]) -> Option<Self> {
+        /// Among so many that came last there is mostly one that counts alike.
+        const LATEST: usize = 8;
         let definition = definition(family)?;
-        std::str::from_utf8(&family.name).ok()?;
+        let name = std::str::from_utf8(&family.name).ok()?;
         let kind = Kind::from_u8(family.kind)?;
-        let grid = Arc::new(Grid::new(definition.layout.clone()));
-        let (quantiles, lately, encoded) = (Vec::new(), Vec::new(), family.definition.clone());
-        Some(Self { n, kind, definition, grid, quantiles, lately, recent_name: None, encoded })
+        let mut alike = others.iter().rev().take(LATEST).filter(|other| {
+            let Definition { layout, recent, .. } = &other.definition;
+            (layout, recent) == (&definition.layout, &definition.recent)
+        });
+        let (grid, recent) = match alike.next() {
+            Some(other) => (other.grid.clone(), other.recent.clone()),
+            None => (
+                Arc::new(Grid::new(definition.layout.clone())),
+                definition.recent.clone().map(Arc::new),
+            ),
+        };
+        let is_plain = is_plain(name)
+            && definition.labels.iter().all(|label| is_plain_label(label))
+            // A state set has its own name among its labels.
+            && (kind != Kind::StateSet || is_plain_label(name));
+        Some(Self {
+            n,
+            about: family.about(),
+            name: 0..0,
+            help: 0..0,
+            is_plain,
+            kind,
+            definition,
+            grid,
+            recent,
+            quantiles: Vec::new(),
+            samples: None,
+            lately: Vec::new(),
+            recent_name: None,
+        })
+    }
+}
+
+/// The series that have a family's samples.
+#[derive(Clone, Copy)]
+pub(crate) struct Samples<'a> {
+    raw: &'a talea_region::Snapshot,
+    family: Option<&'a FamilyCopy>,
+}
+
+impl<'a> Samples<'a> {
+    pub(crate) fn series(self) -> impl Iterator<Item = SeriesView<'a>> {
+        self.family.into_iter().flat_map(move |family| self.raw.series(family))
     }
 }
 
@@ -361,6 +466,11 @@ impl<'a> FamilySnapshot<'a> {
         self.name
     }
 
+    /// Whether its name and those of its labels are such as every format has.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.is_plain
+    }
+
     /// What kind of metric it is.
     pub fn kind(&self) -> Kind {
         self.kind
@@ -368,7 +478,7 @@ impl<'a> FamilySnapshot<'a> {
 
     /// The help text.
     pub fn help(&self) -> &'a str {
-        &self.definition.help
+        self.help
     }
 
     /// How often a label combination was refused for want of room: a look-up each.
@@ -400,8 +510,8 @@ impl<'a> FamilySnapshot<'a> {
     }
 
     /// The upper bounds of its histograms' buckets in the shown unit; the last is +Inf.
-    pub(crate) fn bounds(&self) -> impl Iterator<Item = f64> + use<'a> {
-        self.definition.layout.shown().chain([f64::INFINITY])
+    pub(crate) fn bounds(&self) -> impl Iterator<Item = f64> + Clone + use<'a> {
+        self.grid.bounds().chain([f64::INFINITY])
     }
 
     /// Of a family of numbers whose label text is sound: where that of each series, from
@@ -413,7 +523,8 @@ impl<'a> FamilySnapshot<'a> {
     ) -> Option<(&'a [u8], impl Iterator<Item = Placed> + use<'a>)> {
         let Self { snapshot, raw, kind, .. } = *self;
         let number = raw.number;
-        if matches!(kind, Kind::Histogram | Kind::Summary) || !snapshot.is_text {
+        let is_number = !matches!(kind, Kind::Histogram | Kind::Summary);
+        if !is_number || !snapshot.is_text || from >= snapshot.raw.series(raw).len() {
             return None;
         }
         let values = snapshot.raw.first_values(raw, from);
@@ -439,7 +550,7 @@ impl<'a> FamilySnapshot<'a> {
 
     /// What a summary shows quantiles of.
     pub(crate) fn recent(&self) -> Option<&'a Recent> {
-        self.definition.recent.as_ref().filter(|_| self.kind == Kind::Summary)
+        self.recent.filter(|_| self.kind == Kind::Summary)
     }
 
     /// The series in the order of their birth. An overflow series that nothing
@@ -492,15 +603,19 @@ impl<'a> SeriesSnapshot<'a> {
         self.family.grid.classic(&self.raw, out);
     }
 
-    /// How many observations there were, by way of such a list.
-    pub(crate) fn count(&self, buckets: &mut Vec<u64>) -> u64 {
-        self.classic(buckets);
-        buckets.iter().fold(0, |all, here| all.wrapping_add(*here))
+    /// How many observations there were.
+    pub(crate) fn count(&self) -> u64 {
+        self.family.grid.count(&self.raw)
     }
 
     /// A histogram's native buckets, if it has any.
     pub(crate) fn native(&self) -> Option<NativeBuckets> {
         self.family.grid.native(&self.raw)
+    }
+
+    /// The same in memory that is used again; false where it has none.
+    pub(crate) fn native_into(&self, out: &mut NativeBuckets) -> bool {
+        self.family.grid.native_into(&self.raw, out)
     }
 
     /// The sum of a histogram's observations in the shown unit.
@@ -513,7 +628,7 @@ impl<'a> SeriesSnapshot<'a> {
         let sum = self.raw.values.last().copied().unwrap_or(0);
         match self.family.raw.number {
             Number::FloatLast => f64::from_bits(sum),
-            _ => sum as f64 / self.family.definition.layout.per_unit,
+            _ => sum as f64 / self.family.grid.per_unit(),
         }
     }
 
@@ -586,7 +701,7 @@ impl<'a> SeriesSnapshot<'a> {
     }
 
     pub(crate) fn histogram(&self) -> HistogramSnapshot {
-        let thresholds = self.family.definition.layout.shown().collect();
+        let thresholds = self.family.grid.bounds().collect();
         let mut buckets = Vec::new();
         self.classic(&mut buckets);
         let beyond = self.family.grid.beyond(&self.raw);

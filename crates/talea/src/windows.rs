@@ -29,24 +29,31 @@ const SHORTEST_STEP: Duration = Duration::from_secs(1);
 /// bucket that was counted in during the step.
 #[derive(Debug, Default)]
 pub struct Windows {
-    /// By the family's name, then by the series' label text.
-    families: HashMap<String, Rings>,
+    /// By the family's name.
+    families: Vec<Rings>,
     /// The latest time that it was told.
     now: Duration,
     /// How many snapshots it was given.
     round: u64,
+    /// The buckets of the series that it looks at, and what was observed lately.
+    buckets: NativeBuckets,
+    memory: NativeBuckets,
 }
 
-/// The windows of a family's series, by their label text, and how long a step of them is.
+/// The windows of a family's series, in the order that these had the last time, and how long a
+/// step of them is.
 #[derive(Debug)]
 struct Rings {
+    name: String,
     step: Duration,
-    series: HashMap<Vec<u8>, Ring>,
+    series: Vec<Ring>,
 }
 
 /// The window of one series.
 #[derive(Debug)]
 struct Ring {
+    /// The label text of the series.
+    text: Vec<u8>,
     /// What there was when the window began.
     before: NativeBuckets,
     /// What came in each step since, where anything did, and when the step ended.
@@ -56,8 +63,9 @@ struct Ring {
     ended: Duration,
     /// When the series began to count.
     created: Option<SystemTime>,
-    /// The last round that it was there.
+    /// The last round that it was there, and which of the family's series it was.
     seen: u64,
+    place: usize,
 }
 
 impl Windows {
@@ -75,48 +83,84 @@ impl Windows {
     pub fn show(&mut self, snapshot: &mut Snapshot, now: Duration) {
         self.now = self.now.max(now);
         self.round += 1;
-        for n in 0.. {
-            let Some(family) = snapshot.family_at(n) else { return };
-            // What keeps samples shows them by itself.
-            let Some(recent) = family.recent().filter(|it| !it.sampled) else { continue };
-            let shown = self.family(&family, recent);
-            snapshot.set_quantiles(n, shown);
+        // Both are sorted by name.
+        let (mut at, count) = (0, snapshot.families().len());
+        for n in 0..count {
+            snapshot.put_quantiles(n, |family, recent, shown| {
+                let Self { families, .. } = self;
+                let is_before = |rings: &&Rings| rings.name.as_str() < family.name();
+                at += families[at..].iter().take_while(is_before).count();
+                if families.get(at).is_none_or(|rings| rings.name != family.name()) {
+                    families.insert(at, Rings::new(family.name()));
+                }
+                self.family(at, family, recent, shown);
+            });
         }
     }
 
     /// The summaries that it has seen: their names, and how often each should be shown at
     /// least, so that nothing of its window is lost.
     pub fn summaries(&self) -> impl Iterator<Item = (&str, Duration)> {
-        self.families.iter().map(|(name, rings)| (name.as_str(), rings.step))
+        self.families.iter().map(|rings| (rings.name.as_str(), rings.step))
     }
 
-    /// The quantiles of each series of a family, one series after the other.
-    fn family(&mut self, family: &FamilySnapshot<'_>, recent: &Recent) -> Vec<f64> {
-        let Self { families, now, round } = self;
-        if !families.contains_key(family.name()) {
-            let rings = Rings { step: recent.step(), series: HashMap::new() };
-            families.insert(family.name().to_owned(), rings);
-        }
-        let Some(Rings { step, series: rings }) = families.get_mut(family.name()) else {
-            return Vec::new();
-        };
-        *step = recent.step();
-        let mut shown = Vec::new();
-        for series in family.all_series() {
-            let Some(buckets) = series.native() else { continue };
-            let text = series.label_bytes();
-            if !rings.contains_key(text) {
-                rings.insert(text.to_vec(), Ring::new(&series, &buckets, recent, *now));
+    /// Adds the quantiles of each series of one of the families, one series after the other.
+    fn family(
+        &mut self,
+        at: usize,
+        family: &FamilySnapshot<'_>,
+        recent: &Recent,
+        shown: &mut Vec<f64>,
+    ) {
+        let Self { families, now, round, buckets, memory } = self;
+        let rings = &mut families[at];
+        rings.step = recent.step();
+        let (mut next, mut places) = (0, None);
+        for (place, series) in family.all_series().enumerate() {
+            if !series.native_into(buckets) {
+                continue;
             }
-            let Some(ring) = rings.get_mut(text) else { continue };
-            ring.seen = *round;
-            ring.move_on(&series, &buckets, recent, *now);
-            let lately = buckets.diff(&ring.before);
-            let quantile = |&q| lately.as_ref().and_then(|lately| lately.quantile(q));
-            shown.extend(recent.quantiles.iter().map(|q| quantile(q).unwrap_or(f64::NAN)));
+            let new = || Ring::new(&series, buckets, recent, *now);
+            let found = rings.find(series.label_bytes(), next, &mut places, new);
+            next = found + 1;
+            let ring = &mut rings.series[found];
+            (ring.seen, ring.place) = (*round, place);
+            ring.move_on(&series, buckets, recent, *now, memory);
+            let lately = buckets.since(&ring.before, memory);
+            let quantile = |&q| lately.and_then(|lately| lately.quantile(q)).unwrap_or(f64::NAN);
+            shown.extend(recent.quantiles.iter().map(quantile));
         }
-        rings.retain(|_, ring| ring.seen == *round);
-        shown
+        if next < rings.series.len() || places.is_some() {
+            rings.series.retain(|ring| ring.seen == *round);
+            rings.series.sort_by_key(|ring| ring.place);
+        }
+    }
+}
+
+impl Rings {
+    fn new(name: &str) -> Self {
+        Self { name: name.to_owned(), step: Duration::ZERO, series: Vec::new() }
+    }
+
+    /// Where the window of a series is: mostly `next`. Where one is not there, all are looked
+    /// for in `places`, by their text; where there is none, it is the last, and `new`.
+    fn find(
+        &mut self,
+        text: &[u8],
+        next: usize,
+        places: &mut Option<HashMap<Vec<u8>, usize>>,
+        new: impl FnOnce() -> Ring,
+    ) -> usize {
+        if self.series.get(next).is_some_and(|ring| ring.text == text) {
+            return next;
+        }
+        let place = |(n, ring): (usize, &Ring)| (ring.text.clone(), n);
+        let places =
+            places.get_or_insert_with(|| self.series.iter().enumerate().map(place).collect());
+        *places.entry(text.to_vec()).or_insert_with(|| {
+            self.series.push(new());
+            self.series.len() - 1
+        })
     }
 }
 
@@ -145,7 +189,8 @@ impl Ring {
         let is_young = age.is_none_or(|age| age <= recent.window());
         let before = if is_young { buckets.emptied() } else { buckets.clone() };
         let latest = before.clone();
-        Self { before, steps: VecDeque::new(), latest, ended: now, created, seen: 0 }
+        let (text, steps) = (series.label_bytes().to_vec(), VecDeque::new());
+        Self { text, before, steps, latest, ended: now, created, seen: 0, place: 0 }
     }
 
     /// Ends the step, if it is over, and forgets those that the window has left.
@@ -155,19 +200,21 @@ impl Ring {
         buckets: &NativeBuckets,
         recent: &Recent,
         now: Duration,
+        memory: &mut NativeBuckets,
     ) {
+        let has_grown =
+            |latest, memory| buckets == latest || buckets.since(latest, memory).is_some();
         // Counted from 0 again.
-        if self.created != series.created() || buckets.diff(&self.latest).is_none() {
+        if self.created != series.created() || !has_grown(&self.latest, memory) {
             self.before = buckets.emptied();
             self.latest = buckets.emptied();
             self.steps.clear();
             self.created = series.created();
         }
         if now >= self.ended + recent.step() {
-            if let Some(came) = buckets.diff(&self.latest).filter(|came| came.count() > 0) {
-                self.steps.push_back((now, came));
-            }
-            self.latest = buckets.clone();
+            let came = buckets.since(&self.latest, memory).filter(|came| came.count() > 0);
+            self.steps.extend(came.map(|came| (now, came.clone())));
+            self.latest.copy(buckets);
             self.ended = now;
         }
         let begin = now.saturating_sub(recent.window());

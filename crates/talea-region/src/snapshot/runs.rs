@@ -109,8 +109,12 @@ impl Gathering {
     }
 }
 
-/// Brings each family's runs together: which they are, and how many series it has.
-pub(super) fn of_families(runs: &mut [Run], mut found: impl FnMut(u32, Range<usize>, usize)) {
+/// Brings each family's runs together: which they are, how many series it has, and where the first
+/// of them is.
+pub(super) fn of_families(
+    runs: &mut [Run],
+    mut found: impl FnMut(u32, Range<usize>, usize, usize),
+) {
     runs.sort_unstable_by_key(|run| (run.family, run.from));
     let mut first = 0;
     for of_it in runs.chunk_by_mut(|one, next| one.family == next.family) {
@@ -120,7 +124,7 @@ pub(super) fn of_families(runs: &mut [Run], mut found: impl FnMut(u32, Range<usi
             count += run.count;
         }
         let end = first + of_it.len();
-        found(of_it[0].family, first..end, count as usize);
+        found(of_it[0].family, first..end, count as usize, of_it[0].from as usize);
         first = end;
     }
 }
@@ -195,7 +199,7 @@ mod tests {
         }
         gathering.gather(&mut series, &mut runs);
         let mut ranges = vec![(0..0, 0); families];
-        of_families(&mut runs, |family, range, count| ranges[family as usize] = (range, count));
+        of_families(&mut runs, |family, range, count, _| ranges[family as usize] = (range, count));
         let all = ranges.into_iter().map(|(range, count)| {
             let all = Copies::new(&series, &runs[range.clone()], count, 0);
             assert_eq!(all.len(), count);

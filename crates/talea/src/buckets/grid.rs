@@ -47,7 +47,7 @@ impl Layout {
     }
 
     /// The thresholds in the shown unit.
-    pub(crate) fn shown(&self) -> impl Iterator<Item = f64> + use<'_> {
+    pub(crate) fn shown(&self) -> impl Iterator<Item = f64> + Clone + use<'_> {
         let Self { numbers, per_unit, .. } = *self;
         self.thresholds.iter().map(move |&threshold| match numbers {
             // Dividing rounds once, so 5,000,000 ns show as 0.005.
@@ -125,6 +125,16 @@ impl Grid {
     /// Segments that a series may have.
     pub(crate) fn segments(&self) -> usize {
         self.octaves.as_ref().map_or(0, Octaves::slots)
+    }
+
+    /// Its thresholds in the shown unit.
+    pub(crate) fn bounds(&self) -> impl Iterator<Item = f64> + Clone + use<'_> {
+        self.layout.shown()
+    }
+
+    /// How many of what is kept make one shown unit.
+    pub(crate) fn per_unit(&self) -> f64 {
+        self.layout.per_unit
     }
 
     /// The octaves, where there are native buckets.

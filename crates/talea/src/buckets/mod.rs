@@ -27,6 +27,6 @@ mod octaves;
 mod read;
 
 pub(crate) use grid::{Grid, Layout, NativeLayout, Numbers, ZERO, order};
-pub(crate) use native::{COARSEST, FINEST, bucket_of, coarser, upper_bound};
+pub(crate) use native::{COARSEST, FINEST, bucket_of, coarser, growth, upper_bound};
 pub(crate) use octaves::{Octave, Octaves};
-pub(crate) use read::joined;
+pub(crate) use read::join;

@@ -117,9 +117,25 @@ pub(crate) fn upper_bound(bucket: i32, schema: i8) -> f64 {
     let (octave, n) = (bucket.div_euclid(count), bucket.rem_euclid(count));
     let mantissa = root(n as u64, fine) as f64 / (1_u64 << 52) as f64;
     // In two steps, since the last of them may be too small for a normal float.
-    let half = (octave / 2).clamp(-1080, 1080) as i32;
-    let rest = (octave - i64::from(half)).clamp(-1080, 1080) as i32;
-    mantissa * 2_f64.powi(half) * 2_f64.powi(rest)
+    let half = octave / 2;
+    mantissa * power_of_two(half) * power_of_two(octave - half)
+}
+
+/// 2^n; beyond what is a normal float, 0 or +∞.
+pub(crate) fn power_of_two(n: i64) -> f64 {
+    match n {
+        -1022..=1023 => f64::from_bits(((n + 1023) as u64) << 52),
+        ..-1022 => 0.0,
+        _ => f64::INFINITY,
+    }
+}
+
+/// By how much each bound of a schema is larger than the one below.
+pub(crate) fn growth(schema: i8) -> f64 {
+    match schema {
+        1.. => root(1, schema as u8) as f64 / (1_u64 << 52) as f64,
+        _ => power_of_two(1 << -schema.max(COARSEST)),
+    }
 }
 
 /// The bucket of a schema that is coarser by so many, which holds a bucket.
@@ -140,12 +156,32 @@ fn split(x: f64) -> (u64, i32) {
     (fraction << shift, -1021 - shift)
 }
 
-/// 2^(n / 2^schema) · 2^52 to the nearest integer, for n below 2^schema. A product of
-/// square roots of 2 that are exact to 2^−120.
+/// 2^(n / 2^schema) · 2^52 to the nearest integer, for n below 2^schema.
 fn root(n: u64, schema: u8) -> u64 {
-    let factors = (1..=schema).filter(|&k| n >> (schema - k) & 1 == 1);
-    let exact = factors.fold(1_u128 << 127, |product, k| times(product, ROOTS[usize::from(k) - 1]));
-    ((exact + (1 << 74)) >> 75) as u64
+    FINEST_ROOTS[(n << (FINEST - schema)) as usize]
+}
+
+/// Those of the finest schema, which has all others.
+static FINEST_ROOTS: [u64; 1 << FINEST] = {
+    let mut all = [0; 1 << FINEST];
+    let mut n = 0;
+    while n < all.len() {
+        all[n] = exact_root(n);
+        n += 1;
+    }
+    all
+};
+
+/// A product of square roots of 2 that are exact to 2^−120.
+const fn exact_root(n: usize) -> u64 {
+    let (mut product, mut k) = (1_u128 << 127, 0);
+    while k < FINEST as usize {
+        if n >> (FINEST as usize - 1 - k) & 1 == 1 {
+            product = times(product, ROOTS[k]);
+        }
+        k += 1;
+    }
+    ((product + (1 << 74)) >> 75) as u64
 }
 
 /// 2^(1/2), 2^(1/4), … 2^(1/256), times 2^127.
@@ -161,7 +197,7 @@ const ROOTS: [u128; FINEST as usize] = [
 ];
 
 /// The product of two numbers of which 2^127 stands for 1; below 2 itself.
-fn times(one: u128, other: u128) -> u128 {
+const fn times(one: u128, other: u128) -> u128 {
     // In halves of 64 bits, of which the lowest product carries into nothing that counts.
     let (a, b) = (one >> 64, one as u64 as u128);
     let (c, d) = (other >> 64, other as u64 as u128);

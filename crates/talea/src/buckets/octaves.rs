@@ -177,17 +177,28 @@ impl Octaves {
         &all[from..to]
     }
 
-    /// Calls `each` for the cells of a segment, in order, with the schema and the native
-    /// bucket, whether that is one of negative values, and the classic bucket.
-    pub(super) fn each_cell(
+    /// The schema that a segment was made for.
+    pub(super) fn schema(&self, what: u16) -> i8 {
+        schema_of(what) as i8
+    }
+
+    /// How many cells a segment has.
+    pub(super) fn cells(&self, slot: usize, what: u16) -> usize {
+        let Some(level) = self.levels.get(usize::from(schema_of(what))) else { return 0 };
+        level.bounds().len() + 1 + self.thresholds_of(Octave::of(slot, what)).len()
+    }
+
+    /// Calls `each` for the cells of a segment in which anything was counted, in order, with the
+    /// native bucket, whether that is one of negative values, the classic bucket and the count.
+    #[inline]
+    pub(super) fn each_count(
         &self,
-        slot: usize,
-        what: u16,
+        (slot, what): (usize, u16),
+        counts: &[u64],
         layout: &Layout,
-        mut each: impl FnMut(u8, i32, bool, usize),
+        mut each: impl FnMut(i32, bool, usize, u64),
     ) {
-        let schema = schema_of(what);
-        let Some(level) = self.levels.get(usize::from(schema)) else { return };
+        let Some(level) = self.levels.get(usize::from(schema_of(what))) else { return };
         let octave = Octave::of(slot, what);
         let cuts = self.thresholds_of(octave);
         let (number, is_negative) = match self.numbers {
@@ -210,10 +221,21 @@ impl Octaves {
             false => negative_thresholds + passed,
             true => self.thresholds[1].len() - passed,
         };
+        let mut tell = |below, cut, count| {
+            if count != 0 {
+                each(level.bucket(number, below), is_negative, classic(before + cut), count);
+            }
+        };
+        let bounds = level.bounds();
+        if cuts.is_empty() {
+            // Each cell is a native bucket.
+            let cells = counts.iter().take(bounds.len() + 1).enumerate();
+            return cells.for_each(|(below, &count)| tell(below, 0, count));
+        }
         let (mut below, mut cut) = (0, 0);
-        loop {
-            each(schema, level.bucket(number, below), is_negative, classic(before + cut));
-            match (level.bounds().get(below).map(|&bound| unshifted(bound)), cuts.get(cut)) {
+        for &count in counts {
+            tell(below, cut, count);
+            match (bounds.get(below).map(|&bound| unshifted(bound)), cuts.get(cut)) {
                 (None, None) => return,
                 (Some(bound), Some(next)) if *next < bound => cut += 1,
                 (None, Some(_)) => cut += 1,

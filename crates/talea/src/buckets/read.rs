@@ -28,33 +28,41 @@ impl Grid {
         });
     }
 
+    /// All that was counted.
+    pub(crate) fn count(&self, series: &SeriesView<'_>) -> u64 {
+        let mut all = 0_u64;
+        self.each_of_base(series, |_, _, count| all = all.wrapping_add(count));
+        if let Some(octaves) = &self.octaves {
+            for segment in series.segments() {
+                let cells = octaves.cells(usize::from(segment.n), segment.what);
+                all = segment.values.iter().take(cells).fold(all, |all, n| all.wrapping_add(*n));
+            }
+        }
+        all
+    }
+
     /// The native buckets, if there are any.
     pub(crate) fn native(&self, series: &SeriesView<'_>) -> Option<NativeBuckets> {
-        let layout = self.layout.native?;
-        let mut found = Vec::new();
-        let mut schema = layout.schema;
+        let mut native = NativeBuckets::default();
+        self.native_into(series, &mut native).then_some(native)
+    }
+
+    /// The same into some whose memory is used again; false where there are none.
+    pub(crate) fn native_into(&self, series: &SeriesView<'_>, native: &mut NativeBuckets) -> bool {
+        let Some(layout) = self.layout.native else { return false };
+        let schema = self.coarsest_found(series, layout.schema);
+        // The format's default, which holds no whole number but 0. Some scrapers tell by it
+        // that there are native buckets.
+        native.clear(schema, FLOAT_ZERO);
         self.each(series, |place, _, count| {
-            if let Native::In { schema: found, .. } = place {
-                schema = schema.min(found);
-            }
-            found.push((place, count));
-        });
-        let mut native = NativeBuckets {
-            schema,
-            // The format's default, which holds no whole number but 0. Some scrapers tell by it
-            // that there are native buckets.
-            zero_threshold: FLOAT_ZERO,
-            ..NativeBuckets::default()
-        };
-        for (place, count) in found {
             let (bucket, negative) = match place {
                 Native::Zero => {
                     native.zero = native.zero.wrapping_add(count);
-                    continue;
+                    return;
                 }
                 Native::Nan => {
                     native.nan = native.nan.wrapping_add(count);
-                    continue;
+                    return;
                 }
                 // Beyond the largest float.
                 Native::Infinite { negative } => (bucket_of(f64::MAX, schema) + 1, negative),
@@ -64,11 +72,31 @@ impl Grid {
             };
             let side = if negative { &mut native.negative } else { &mut native.positive };
             side.push((bucket, count));
-        }
-        native.positive = joined(std::mem::take(&mut native.positive));
-        native.negative = joined(std::mem::take(&mut native.negative));
+        });
+        join(&mut native.positive);
+        join(&mut native.negative);
         native.fit(layout.most as usize, layout.widest_zero);
-        Some(native)
+        true
+    }
+
+    /// The schema that all can be shown in, of which anything was counted, and one that is asked
+    /// for.
+    fn coarsest_found(&self, series: &SeriesView<'_>, finest: i8) -> i8 {
+        let mut schema = finest;
+        self.each_of_base(series, |place, _, _| {
+            if let Native::In { schema: found, .. } = place {
+                schema = schema.min(found);
+            }
+        });
+        let Some(octaves) = &self.octaves else { return schema };
+        for segment in series.segments() {
+            let found = octaves.schema(segment.what);
+            let cells = octaves.cells(usize::from(segment.n), segment.what);
+            if found < schema && segment.values.iter().take(cells).any(|&count| count != 0) {
+                schema = found;
+            }
+        }
+        schema
     }
 
     /// How many are no finite numbers.
@@ -86,6 +114,24 @@ impl Grid {
 
     /// Calls `each` with every count that is not 0, where it is and its classic bucket.
     fn each(&self, series: &SeriesView<'_>, mut each: impl FnMut(Native, usize, u64)) {
+        self.each_of_base(series, &mut each);
+        let Some(octaves) = &self.octaves else { return };
+        for segment in series.segments() {
+            let (place, schema) = ((segment.n.into(), segment.what), octaves.schema(segment.what));
+            octaves.each_count(
+                place,
+                segment.values,
+                &self.layout,
+                |bucket, negative, at, count| {
+                    each(Native::In { schema, bucket, negative }, at, count);
+                },
+            );
+        }
+    }
+
+    /// The same of base cells alone.
+    #[inline]
+    fn each_of_base(&self, series: &SeriesView<'_>, mut each: impl FnMut(Native, usize, u64)) {
         let base = series.values.split_last().map_or(&[][..], |(_, base)| base);
         for (cell, &count) in base.iter().enumerate().filter(|(_, count)| **count != 0) {
             let native = match cell {
@@ -101,26 +147,14 @@ impl Grid {
             };
             each(native, self.classic_of_base(cell), count);
         }
-        let Some(octaves) = &self.octaves else { return };
-        for segment in series.segments() {
-            let mut counts = segment.values.iter();
-            octaves.each_cell(
-                usize::from(segment.n),
-                segment.what,
-                &self.layout,
-                |schema, bucket, negative, classic| {
-                    let count = counts.next().copied().unwrap_or(0);
-                    if count != 0 {
-                        each(Native::In { schema: schema as i8, bucket, negative }, classic, count);
-                    }
-                },
-            );
-        }
     }
 }
 
-/// Sorted, each bucket once.
-pub(crate) fn joined(mut buckets: Vec<(i32, u64)>) -> Vec<(i32, u64)> {
+/// Sorts buckets and has each of them once.
+pub(crate) fn join(buckets: &mut Vec<(i32, u64)>) {
+    if buckets.is_sorted_by(|one, next| one.0 < next.0) {
+        return;
+    }
     buckets.sort_unstable_by_key(|&(bucket, _)| bucket);
     buckets.dedup_by(|next, one| {
         let same = next.0 == one.0;
@@ -129,5 +163,4 @@ pub(crate) fn joined(mut buckets: Vec<(i32, u64)>) -> Vec<(i32, u64)> {
         }
         same
     });
-    buckets
 }

@@ -63,7 +63,9 @@ impl Escaping {
 
 /// Whether every format has such a name.
 pub(crate) fn is_plain(name: &str) -> bool {
-    !name.is_empty() && name.chars().enumerate().all(|(n, c)| is_plain_at(n, c))
+    // Nothing plain has more than a byte.
+    let is_plain_byte = |(n, byte): (usize, u8)| is_plain_at(n, char::from(byte));
+    !name.is_empty() && name.bytes().enumerate().all(is_plain_byte)
 }
 
 fn is_plain_at(n: usize, c: char) -> bool {

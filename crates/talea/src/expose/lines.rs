@@ -23,6 +23,8 @@ pub(crate) struct Lines {
     part: String,
     /// Lines on their way to what is written.
     lines: Vec<u8>,
+    /// What several lines of a series begin with.
+    beginning: Vec<u8>,
 }
 
 /// Whether a label text needs a look: it is not whole, or of a series that takes what
@@ -36,6 +38,11 @@ impl Lines {
     /// Prepares the lines of another family.
     pub(crate) fn begin(&mut self, family: &FamilySnapshot<'_>, escaping: Escaping) {
         self.name.clear();
+        if family.is_plain() {
+            self.name.push_str(family.name());
+            (self.quoted, self.renames) = (false, None);
+            return;
+        }
         self.name.push_str(&escaping.name(family.name()));
         self.quoted = !is_plain(&self.name);
         // A state set has its own name among its labels.
@@ -66,6 +73,7 @@ impl Lines {
         text: &str,
         quotes: bool,
     ) {
+        out.reserve(name.len() + text.len() + 32);
         push(out, &["# ", word, " "]);
         if self.quoted {
             out.push(b'"');
@@ -104,21 +112,84 @@ impl Lines {
         let labels = series.label_bytes();
         // All of the line, and the longest number.
         out.reserve(self.name.len() + self.part.len() + labels.len() + 64);
-        if self.quoted || self.renames.is_some() {
-            return self.open_slowly(out, series, name, last);
+        if self.needs_look() {
+            self.open_slowly(out, series, name, last.map(|(name, _)| name));
+            write_value(out, last);
+            return push(out, &["} "]);
         }
         push(out, &name);
-        let has_part = !self.part.is_empty();
-        if has_part || !labels.is_empty() || last.is_some() {
-            out.push(b'{');
-            if has_part {
-                push(out, &[&self.part, if labels.is_empty() { "" } else { "," }]);
-            }
-            out.extend_from_slice(labels);
-            write_last(out, has_part || !labels.is_empty(), last);
+        if !self.part.is_empty() || !labels.is_empty() || last.is_some() {
+            self.open_labels(out, labels, last.map(|(name, _)| name));
+            write_value(out, last);
             out.push(b'}');
         }
         out.push(b' ');
+    }
+
+    /// Whether names must be shown in quotes, or otherwise than the region has them.
+    #[inline]
+    fn needs_look(&self) -> bool {
+        self.quoted || self.renames.is_some()
+    }
+
+    /// Writes labels, up to the value of one of its own.
+    #[inline(always)]
+    fn open_labels(&self, out: &mut Vec<u8>, labels: &[u8], last: Option<&str>) {
+        out.push(b'{');
+        if !self.part.is_empty() {
+            push(out, &[&self.part, if labels.is_empty() { "" } else { "," }]);
+        }
+        out.extend_from_slice(labels);
+        open_last(out, !self.part.is_empty() || !labels.is_empty(), last);
+    }
+
+    /// Writes a line for each of some numbers, which differ in the value of a label of their
+    /// own. They are put together as those of [`easy`](Self::easy), and what is before that
+    /// value is put together once.
+    pub(crate) fn each(
+        &mut self,
+        out: &mut Vec<u8>,
+        series: &SeriesSnapshot<'_>,
+        ending: &str,
+        (label, values): (&str, &Bounds),
+        numbers: impl Iterator<Item = Shown>,
+    ) {
+        let mut begin = std::mem::take(&mut self.beginning);
+        begin.clear();
+        if self.needs_look() {
+            self.open_slowly(&mut begin, series, [&self.name, ending], Some(label));
+        } else {
+            push(&mut begin, &[&self.name, ending]);
+            self.open_labels(&mut begin, series.label_bytes(), Some(label));
+        }
+        push(&mut begin, &["=\""]);
+        let len = begin.len();
+        begin.resize(len.max(LONG), 0);
+        self.lines.resize(LINES, 0);
+        let mut end = 0;
+        for ((value, value_len), number) in values.quoted().zip(numbers) {
+            if end > LINES - LINE {
+                out.extend_from_slice(&self.lines[..end]);
+                end = 0;
+            }
+            let line = self.lines[end..].first_chunk_mut::<LINE>();
+            let pieces = line.zip(begin.first_chunk());
+            let put = pieces
+                .and_then(|(line, begin)| put_line(line, begin, len, value, value_len, number));
+            if let Some(put) = put {
+                end += put;
+                continue;
+            }
+            out.extend_from_slice(&self.lines[..end]);
+            end = 0;
+            out.extend_from_slice(&begin[..len]);
+            out.extend_from_slice(&value[..value_len]);
+            push(out, &["} "]);
+            number.write(out);
+            out.push(b'\n');
+        }
+        out.extend_from_slice(&self.lines[..end]);
+        self.beginning = begin;
     }
 
     /// Writes the lines of numbers with labels, from one on, until one is long or `out` is;
@@ -133,7 +204,7 @@ impl Lines {
         from: usize,
         enough: usize,
     ) -> usize {
-        let Self { name, quoted, renames, part, lines } = self;
+        let Self { name, quoted, renames, part, lines, .. } = self;
         let Some((texts, numbers)) = family.numbers(from) else { return from };
         let comma = if part.is_empty() { "" } else { "," };
         let labels_at = name.len() + 1 + part.len() + comma.len();
@@ -168,14 +239,14 @@ impl Lines {
         n
     }
 
-    /// The same where names need a look.
+    /// The name and the labels of a line where names need a look.
     #[cold]
     fn open_slowly(
         &self,
         out: &mut Vec<u8>,
         series: &SeriesSnapshot<'_>,
         name: [&str; 2],
-        last: Option<(&str, &[u8])>,
+        last: Option<&str>,
     ) {
         if self.quoted {
             push(out, &["{\""]);
@@ -198,8 +269,7 @@ impl Lines {
             escaped(out, &value, true);
             out.push(b'"');
         }
-        write_last(out, any, last);
-        push(out, &["} "]);
+        open_last(out, any, last);
     }
 }
 
@@ -244,9 +314,16 @@ fn put_piece(line: &mut [u8; LINE], at: usize, from: &[u8], len: usize) -> Optio
 }
 
 #[inline]
-fn write_last(out: &mut Vec<u8>, any: bool, last: Option<(&str, &[u8])>) {
-    if let Some((name, value)) = last {
-        push(out, &[if any { "," } else { "" }, name, "=\""]);
+fn open_last(out: &mut Vec<u8>, any: bool, name: Option<&str>) {
+    if let Some(name) = name {
+        push(out, &[if any { "," } else { "" }, name]);
+    }
+}
+
+#[inline]
+fn write_value(out: &mut Vec<u8>, label: Option<(&str, &[u8])>) {
+    if let Some((_, value)) = label {
+        push(out, &["=\""]);
         out.extend_from_slice(value);
         out.push(b'"');
     }
@@ -265,14 +342,18 @@ fn write_label_name(out: &mut Vec<u8>, name: &str) {
 
 /// Text with its backslashes and line ends escaped, and its quotes if they must be.
 pub(crate) fn escaped(out: &mut Vec<u8>, text: &str, quotes: bool) {
-    for byte in text.bytes() {
-        match byte {
-            b'\\' => out.extend_from_slice(br"\\"),
-            b'\n' => out.extend_from_slice(br"\n"),
-            b'"' if quotes => out.extend_from_slice(br#"\""#),
-            _ => out.push(byte),
-        }
+    let mut rest = text.as_bytes();
+    let is_special = |byte: &u8| matches!(byte, b'\\' | b'\n') || *byte == b'"' && quotes;
+    while let Some(at) = rest.iter().position(is_special) {
+        out.extend_from_slice(&rest[..at]);
+        out.extend_from_slice(match rest[at] {
+            b'\\' => br"\\",
+            b'\n' => br"\n",
+            _ => br#"\""#,
+        });
+        rest = &rest[at + 1..];
     }
+    out.extend_from_slice(rest);
 }
 
 #[inline]
@@ -280,10 +361,12 @@ pub(crate) fn push(out: &mut Vec<u8>, texts: &[&str]) {
     texts.iter().for_each(|text| out.extend_from_slice(text.as_bytes()));
 }
 
-/// The upper bounds of a family's histograms as text, rendered once for all of its
-/// series.
+/// Upper bounds of histograms, or the quantiles of summaries, as text: rendered once for all
+/// series of a family, and of those after it that have the same.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bounds {
+    bounds: Vec<f64>,
+    /// Each with the quote behind it, and then as much as is copied beyond the last.
     text: Vec<u8>,
     ends: Vec<usize>,
 }
@@ -291,20 +374,36 @@ pub(crate) struct Bounds {
 impl Bounds {
     pub(crate) fn begin(
         &mut self,
-        bounds: impl Iterator<Item = f64>,
+        bounds: impl Iterator<Item = f64> + Clone,
         write: fn(&mut Vec<u8>, f64),
     ) {
-        self.text.clear();
-        self.ends.clear();
-        for bound in bounds {
-            write(&mut self.text, bound);
-            self.ends.push(self.text.len());
+        let Self { bounds: known, text, ends } = self;
+        if known.iter().map(|x| x.to_bits()).eq(bounds.clone().map(f64::to_bits)) {
+            return;
         }
+        known.clear();
+        text.clear();
+        ends.clear();
+        for bound in bounds {
+            known.push(bound);
+            write(text, bound);
+            text.push(b'"');
+            ends.push(text.len());
+        }
+        text.resize(text.len() + LONG, 0);
     }
 
     /// The text of each.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        self.quoted().map(|(text, len)| &text[..len - 1])
+    }
+
+    /// What begins with the text of each and the quote behind it, and how long these are.
+    fn quoted(&self) -> impl Iterator<Item = (&[u8], usize)> {
         let mut from = 0;
-        self.ends.iter().map(move |&end| &self.text[std::mem::replace(&mut from, end)..end])
+        self.ends.iter().map(move |&end| {
+            let begin = std::mem::replace(&mut from, end);
+            (&self.text[begin..], end - begin)
+        })
     }
 }

@@ -16,7 +16,7 @@ pub(crate) use number::write_float;
 pub(crate) use openmetrics::unit;
 pub use text::CONTENT_TYPE as TEXT_CONTENT_TYPE;
 
-use number::{put_digits, write_integer};
+use number::{put_digits, put_float, write_integer};
 use openmetrics::OpenMetrics;
 use protobuf::Protobuf;
 use text::Text;
@@ -121,7 +121,7 @@ impl Shown {
         }
     }
 
-    /// Puts a whole number into a line, if it is one; where it ends.
+    /// Puts a number into a line, if it is one; where it ends.
     #[inline(always)]
     fn put(self, line: &mut [u8], at: usize) -> Option<usize> {
         match self {
@@ -131,7 +131,8 @@ impl Shown {
                 put_digits(line, at + 1, n.unsigned_abs())
             }
             Self::Signed(n) => put_digits(line, at, n.unsigned_abs()),
-            _ => None,
+            Self::Float(x) => put_float(line, at, x),
+            Self::Histogram | Self::Summary => None,
         }
     }
 

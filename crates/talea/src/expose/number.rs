@@ -28,16 +28,38 @@ pub(crate) fn write_float(out: &mut Vec<u8>, x: f64) {
         out.extend_from_slice(b"NaN");
     } else if x.is_infinite() {
         out.extend_from_slice(if x > 0.0 { b"+Inf" } else { b"-Inf" });
-    } else if x == x.trunc() && x.abs() < 1e15 {
-        if x == 0.0 && x.is_sign_negative() {
-            // Readers that take what has no point for an integer lose the sign of `-0`.
-            out.extend_from_slice(b"-0.0");
-        } else {
-            write_integer(out, x as i64);
-        }
+    } else if let Some(whole) = whole(x) {
+        write_integer(out, whole);
     } else {
         out.extend_from_slice(ryu::Buffer::new().format_finite(x).as_bytes());
     }
+}
+
+/// The same into a line, where there is room; where it ends.
+#[inline(never)]
+pub(crate) fn put_float(line: &mut [u8], at: usize, x: f64) -> Option<usize> {
+    let (mut buffer, mut digits) = (ryu::Buffer::new(), itoa::Buffer::new());
+    let text = match whole(x) {
+        Some(whole) => digits.format(whole),
+        None => buffer.format(x),
+    };
+    // What is infinite has a sign.
+    let text = match x {
+        f64::INFINITY => "+Inf",
+        f64::NEG_INFINITY => "-Inf",
+        _ => text,
+    };
+    line.get_mut(at..at + text.len())?.copy_from_slice(text.as_bytes());
+    Some(at + text.len())
+}
+
+/// A float that is written as a whole number. Readers that take what has no point for an integer
+/// lose the sign of `-0`, so that is not one.
+#[inline]
+fn whole(x: f64) -> Option<i64> {
+    let whole = x as i64;
+    let is_whole = whole as f64 == x && x.abs() < 1e15 && (whole != 0 || x.is_sign_positive());
+    is_whole.then_some(whole)
 }
 
 /// An upper bound as Go writes floats, so that `le` is the same text whoever wrote it:

@@ -19,7 +19,8 @@ const UNITS: [&str; 10] = [
 pub(crate) struct OpenMetrics {
     escaping: Escaping,
     lines: Lines,
-    bounds: Bounds,
+    thresholds: Bounds,
+    quantiles: Bounds,
     /// What is in each classic bucket of a series.
     buckets: Vec<u64>,
     /// Whether the family's histograms have buckets of negative values alone.
@@ -37,11 +38,13 @@ impl OpenMetrics {
 impl Writer for OpenMetrics {
     fn family(&mut self, out: &mut Vec<u8>, family: &Family<'_>) {
         let Some((_, family)) = family.part(0) else { return };
-        let Self { escaping, lines, bounds, .. } = self;
+        let Self { escaping, lines, thresholds, quantiles, .. } = self;
         lines.begin(&family, *escaping);
-        match family.recent() {
-            Some(recent) => bounds.begin(recent.quantiles.iter().copied(), write_canonical_bound),
-            None => bounds.begin(family.bounds(), write_canonical_bound),
+        let write = write_canonical_bound;
+        match (family.kind(), family.recent()) {
+            (_, Some(recent)) => quantiles.begin(recent.quantiles.iter().copied(), write),
+            (Kind::Histogram, None) => thresholds.begin(family.bounds(), write),
+            _ => {}
         }
         self.goes_below_zero = family.bounds().next().is_some_and(|bound| bound < 0.0);
         let kind = family.kind();
@@ -61,28 +64,33 @@ impl Writer for OpenMetrics {
 
     #[inline]
     fn series(&mut self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>) {
-        let Self { lines, bounds, buckets, .. } = self;
+        let Self { lines, thresholds, quantiles, buckets, .. } = self;
         match series.shown() {
             Shown::Histogram => {
                 series.classic(buckets);
                 let mut count = 0_u64;
-                for (n, (bound, here)) in bounds.iter().zip(&*buckets).enumerate() {
+                let counts = buckets.iter().map(|here| {
                     count = count.wrapping_add(*here);
-                    lines.open(out, series, "_bucket", Some(("le", bound)));
-                    write_integer(out, count);
-                    write_exemplar(out, series.exemplar(n));
-                    out.push(b'\n');
+                    count
+                });
+                if series.raw_exemplars().is_empty() {
+                    let counts = counts.map(Shown::Unsigned);
+                    lines.each(out, series, "_bucket", ("le", thresholds), counts);
+                } else {
+                    for (n, (bound, count)) in thresholds.iter().zip(counts).enumerate() {
+                        lines.open(out, series, "_bucket", Some(("le", bound)));
+                        write_integer(out, count);
+                        write_exemplar(out, series.exemplar(n));
+                        out.push(b'\n');
+                    }
                 }
                 self.count_and_sum(out, series, count);
                 return self.created(out, series);
             }
             Shown::Summary => {
-                for (q, (_, value)) in bounds.iter().zip(series.quantiles()) {
-                    lines.open(out, series, "", Some(("quantile", q)));
-                    write_float(out, value);
-                    out.push(b'\n');
-                }
-                let count = series.count(buckets);
+                let values = series.quantiles().map(|(_, value)| Shown::Float(value));
+                lines.each(out, series, "", ("quantile", quantiles), values);
+                let count = series.count();
                 self.count_and_sum(out, series, count);
                 return self.created(out, series);
             }

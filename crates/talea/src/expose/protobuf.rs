@@ -130,7 +130,7 @@ impl Protobuf {
                 HISTOGRAM
             }
             (Shown::Summary, _) => {
-                varint_field(inner, COUNT, series.count(buckets));
+                varint_field(inner, COUNT, series.count());
                 double(inner, SUM, series.sum());
                 for (q, value) in series.quantiles() {
                     bucket.clear();

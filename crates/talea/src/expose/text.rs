@@ -15,7 +15,8 @@ pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 pub(crate) struct Text {
     escaping: Escaping,
     lines: Lines,
-    bounds: Bounds,
+    thresholds: Bounds,
+    quantiles: Bounds,
     /// What is in each classic bucket of a series.
     buckets: Vec<u64>,
 }
@@ -29,11 +30,12 @@ impl Text {
 impl Writer for Text {
     fn family(&mut self, out: &mut Vec<u8>, family: &Family<'_>) {
         let Some((_, family)) = family.part(0) else { return };
-        let Self { escaping, lines, bounds, .. } = self;
+        let Self { escaping, lines, thresholds, quantiles, .. } = self;
         lines.begin(&family, *escaping);
-        match family.recent() {
-            Some(recent) => bounds.begin(recent.quantiles.iter().copied(), write_bound),
-            None => bounds.begin(family.bounds(), write_bound),
+        match (family.kind(), family.recent()) {
+            (_, Some(recent)) => quantiles.begin(recent.quantiles.iter().copied(), write_bound),
+            (Kind::Histogram, None) => thresholds.begin(family.bounds(), write_bound),
+            _ => {}
         }
         lines.about(out, "HELP", lines.name(), family.help(), false);
         // What this format does not know are gauges.
@@ -50,17 +52,16 @@ impl Writer for Text {
 
     #[inline]
     fn series(&mut self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>) {
-        let Self { lines, bounds, buckets, .. } = self;
+        let Self { lines, thresholds, quantiles, buckets, .. } = self;
         match series.shown() {
             Shown::Histogram => {
                 series.classic(buckets);
                 let mut count = 0_u64;
-                for (bound, here) in bounds.iter().zip(&*buckets) {
+                let counts = buckets.iter().map(|here| {
                     count = count.wrapping_add(*here);
-                    lines.open(out, series, "_bucket", Some(("le", bound)));
-                    write_integer(out, count);
-                    out.push(b'\n');
-                }
+                    Shown::Unsigned(count)
+                });
+                lines.each(out, series, "_bucket", ("le", thresholds), counts);
                 lines.open(out, series, "_sum", None);
                 write_float(out, series.sum());
                 out.push(b'\n');
@@ -68,16 +69,13 @@ impl Writer for Text {
                 write_integer(out, count);
             }
             Shown::Summary => {
-                for (q, (_, value)) in bounds.iter().zip(series.quantiles()) {
-                    lines.open(out, series, "", Some(("quantile", q)));
-                    write_float(out, value);
-                    out.push(b'\n');
-                }
+                let values = series.quantiles().map(|(_, value)| Shown::Float(value));
+                lines.each(out, series, "", ("quantile", quantiles), values);
                 lines.open(out, series, "_sum", None);
                 write_float(out, series.sum());
                 out.push(b'\n');
                 lines.open(out, series, "_count", None);
-                write_integer(out, series.count(buckets));
+                write_integer(out, series.count());
             }
             number => {
                 lines.open(out, series, "", None);

@@ -25,7 +25,7 @@ mod slices;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub(crate) use lately::Lately;
-pub(crate) use names::{KIND, is_own, own_name, owner_of};
+pub(crate) use names::{KIND, find, is_own, own_name, owner_of};
 pub use sampled_summary::SampledSummary;
 
 /// How long samples count.

@@ -1,5 +1,9 @@
 //! What the family is called that has a summary's samples.
 
+use std::collections::HashMap;
+
+use talea_region::FamilyCopy;
+
 /// The kind of such families, which is none that is shown.
 pub(crate) const KIND: u8 = 7;
 
@@ -19,4 +23,20 @@ pub(crate) fn owner_of(family: &str) -> &str {
 /// Whether a family is one of samples, by its name.
 pub(crate) fn is_own(family: &[u8]) -> bool {
     family.ends_with(ENDING.as_bytes())
+}
+
+/// Finds the samples of families, each given by its number among all, the newest of its name.
+pub(crate) fn find<'a>(
+    all: &[FamilyCopy],
+    families: impl Iterator<Item = (usize, &'a mut Option<usize>)>,
+) {
+    let mut samples: HashMap<&[u8], usize> = HashMap::new();
+    for (n, family) in all.iter().enumerate().filter(|(_, family)| family.kind == KIND) {
+        let Some(owner) = family.name.strip_suffix(ENDING.as_bytes()) else { continue };
+        let newest = samples.entry(owner).or_insert(n);
+        if all[*newest].created_unix_nanos < family.created_unix_nanos {
+            *newest = n;
+        }
+    }
+    families.for_each(|(n, place)| *place = samples.get(all[n].name.as_slice()).copied());
 }

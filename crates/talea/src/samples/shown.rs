@@ -3,53 +3,71 @@
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
+use talea_region::SeriesView;
+
 use super::{Lately, Window, millis};
-use crate::definition::Recent;
-use crate::snapshot::{FamilySnapshot, Snapshot};
+use crate::snapshot::{Samples, SeriesSnapshot, Snapshot};
 
 impl Snapshot {
     /// Has what [`SampledSummary`](crate::SampledSummary)s show be that of windows which end at
     /// another time than that of the snapshot: for tests of what time does. Of what was observed
     /// later nothing is left out.
     pub fn show_samples(&mut self, now: SystemTime) {
-        for n in 0.. {
-            let Some(family) = self.family_at(n) else { return };
-            let Some(recent) = family.recent().filter(|recent| recent.sampled) else { continue };
-            let (quantiles, lately) = shown(self, &family, recent, millis(now));
-            self.set_lately(n, quantiles, lately);
+        let (now, mut found) = (millis(now), Lately::default());
+        let count = self.families().len();
+        for n in 0..count {
+            self.put_lately(n, |family, samples, quantiles, lately| {
+                let Some(recent) = family.recent() else { return };
+                let window = Window::of(Duration::from_secs(recent.seconds.into()));
+                let mut samples = ByText::new(samples);
+                for series in family.all_series() {
+                    match samples.of(&series) {
+                        Some(samples) => {
+                            found.fill(&samples, window, now);
+                            let of = |&q| found.quantile(q).unwrap_or(f64::NAN);
+                            quantiles.extend(recent.quantiles.iter().map(of));
+                            lately.push((found.count(), found.sum()));
+                        }
+                        // There was no room for them: all that there ever was.
+                        None => {
+                            let all = series.native();
+                            let of = |&q| all.as_ref().and_then(|all| all.quantile(q));
+                            let of = |q| of(q).unwrap_or(f64::NAN);
+                            quantiles.extend(recent.quantiles.iter().map(of));
+                            lately.push((series.histogram().count(), series.sum()));
+                        }
+                    }
+                }
+            });
         }
     }
 }
 
-/// The quantiles of each series of a family, one series after the other; and how many samples
-/// each has in its window, and their sum.
-fn shown(
-    snapshot: &Snapshot,
-    family: &FamilySnapshot<'_>,
-    recent: &Recent,
-    now: u64,
-) -> (Vec<f64>, Vec<(u64, f64)>) {
-    let (mut quantiles, mut lately) = (Vec::new(), Vec::new());
-    let window = Window::of(Duration::from_secs(recent.seconds.into()));
-    let samples = snapshot.samples_of(family).into_iter().flatten();
-    let samples: HashMap<_, _> = samples.map(|series| (series.text, series)).collect();
-    let mut found = Lately::default();
-    for series in family.all_series() {
-        match samples.get(series.label_bytes()) {
-            Some(samples) => {
-                found.fill(samples, window, now);
-                let of = |&q| found.quantile(q).unwrap_or(f64::NAN);
-                quantiles.extend(recent.quantiles.iter().map(of));
-                lately.push((found.count(), found.sum()));
-            }
-            // There was no room for them: all that there ever was.
-            None => {
-                let all = series.native();
-                let of = |&q| all.as_ref().and_then(|all| all.quantile(q)).unwrap_or(f64::NAN);
-                quantiles.extend(recent.quantiles.iter().map(of));
-                lately.push((series.histogram().count(), series.sum()));
+/// Finds the samples of series, which are mostly in the same order.
+struct ByText<'a, I> {
+    all: Samples<'a>,
+    rest: I,
+    /// Once they were not.
+    by_text: Option<HashMap<&'a [u8], SeriesView<'a>>>,
+}
+
+impl<'a> ByText<'a, ()> {
+    fn new(all: Samples<'a>) -> ByText<'a, impl Iterator<Item = SeriesView<'a>>> {
+        ByText { all, rest: all.series(), by_text: None }
+    }
+}
+
+impl<'a, I: Iterator<Item = SeriesView<'a>>> ByText<'a, I> {
+    fn of(&mut self, series: &SeriesSnapshot<'_>) -> Option<SeriesView<'a>> {
+        let text = series.label_bytes();
+        if self.by_text.is_none() {
+            if let Some(next) = self.rest.next().filter(|next| next.text == text) {
+                return Some(next);
             }
         }
+        let all = self.all;
+        let by_text =
+            self.by_text.get_or_insert_with(|| all.series().map(|it| (it.text, it)).collect());
+        by_text.get(text).copied()
     }
-    (quantiles, lately)
 }
