@@ -45,8 +45,29 @@ final class Collection
     /** @return MetricFamilySamples[] */
     public function samples(): array
     {
+        // There are no cycles in what is made here, and PHP would look for them again and again
+        // among ever more samples, which takes longer than to make them.
+        $looks_for_cycles = gc_enabled();
+        gc_disable();
+        try {
+            return $this->allSamples();
+        } finally {
+            if ($looks_for_cycles) {
+                gc_enable();
+            }
+        }
+    }
+
+    /** @return MetricFamilySamples[] */
+    private function allSamples(): array
+    {
         $by_type = array_fill_keys(self::TYPES, []);
-        foreach ($this->families as $family) {
+        // Each goes as soon as it is done, so that what is made next takes its memory.
+        $families = $this->families;
+        $this->families = [];
+        foreach (array_keys($families) as $place) {
+            $family = $families[$place];
+            unset($families[$place]);
             // Infos and states of other programs that share the region.
             $family['type'] = isset($by_type[$family['type']]) ? $family['type'] : 'gauge';
             $data = $this->family($family);
@@ -79,13 +100,15 @@ final class Collection
             $key = $measures ? base64_encode((string) json_encode($values)) : implode('', $values);
             $samples[] = [$key, $this->series($series['samples'], $name, $family, $values, $more)];
         }
-        usort($samples, fn (array $a, array $b) => strcmp($a[0], $b[0]));
+        if (count($samples) > 1) {
+            usort($samples, fn (array $a, array $b) => strcmp($a[0], $b[0]));
+        }
         return [
             'name' => $name,
             'help' => $family['help'],
             'type' => $family['type'],
             'labelNames' => $labels,
-            'samples' => array_merge(...array_column($samples, 1)),
+            'samples' => count($samples) === 1 ? $samples[0][1] : array_merge(...array_column($samples, 1)),
         ];
     }
 
@@ -118,21 +141,23 @@ final class Collection
         $shows = $family['type'] !== 'summary';
         $names = array_keys($more);
         $values = array_merge($values, array_values($more));
-        $length = strlen($family['name']);
+        $renamed_from = $name === $family['name'] ? null : strlen($family['name']);
         foreach ($found as $sample) {
             $label_names = $names;
             $label_values = $values;
+            $value = $sample['value'];
             if (isset($sample['label'])) {
+                $text = $sample['labelValue'];
                 $label_names[] = $sample['label'];
-                $label_values[] = $this->threshold($sample['labelValue']);
+                $label_values[] = $this->thresholds[$text] ??= self::threshold($text);
                 // Where nothing was observed lately there are no quantiles.
-                $shows = $shows || !is_nan((float) $sample['value']);
+                $shows = $shows || $value === $value;
             }
             $samples[] = [
-                'name' => $name . substr($sample['name'], $length),
+                'name' => $renamed_from === null ? $sample['name'] : $name . substr($sample['name'], $renamed_from),
                 'labelNames' => $label_names,
                 'labelValues' => $label_values,
-                'value' => $sample['value'],
+                'value' => $value,
             ];
         }
         if (!$shows) {
@@ -146,8 +171,8 @@ final class Collection
         return $samples;
     }
 
-    private function threshold(string $text): string
+    private static function threshold(string $text): string
     {
-        return $this->thresholds[$text] ??= is_numeric($text) ? (string) (float) $text : $text;
+        return is_numeric($text) ? (string) (float) $text : $text;
     }
 }
