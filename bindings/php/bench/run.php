@@ -21,7 +21,8 @@ $size = new Size();
 $subjects = Subject::all();
 $figures = new Figures();
 $others = new OtherPrograms();
-$rounds = (new Rounds($size, $subjects, $figures))->run();
+$all = new Rounds($size, $subjects, $figures);
+$rounds = $all->run();
 
 $share = $others->share();
 
@@ -32,6 +33,9 @@ $budgets = (new Budgets($figures, ['metrics' => $most], Subject::peer()))->all()
 $report->budgets($budgets);
 
 echo "\n";
+foreach ($all->failures() as $of => $why) {
+    echo "Failed: $of: $why\n";
+}
 if (!Library::isThere()) {
     echo "The library was not measured: PROMPHP=FOLDER names where promphp/prometheus_client_php is.\n";
 }
@@ -45,3 +49,5 @@ if (!$size->is_quick && $size->only === null) {
     $report->write($path, $budgets, $rounds, $share);
     echo "The rows are in bench/results/php.json.\n";
 }
+// What an engine of the library fails at is a finding; Talea must not fail.
+exit(preg_grep('/"talea/', array_keys($all->failures())) === [] ? 0 : 1);

@@ -31,7 +31,7 @@ final class BenchTest extends TestCase
     {
         $report = self::reportOf([]);
         self::assertMatchesRegularExpression('/^  counter +5 +[\d.]+ +[\d.]+$/m', $report);
-        self::assertMatchesRegularExpression('/^  metrics +foreign +talea +talea-adapter$/m', $report);
+        self::assertMatchesRegularExpression('/^  foreign +metrics +talea +talea-adapter$/m', $report);
         self::assertMatchesRegularExpression('/^  series lost +0 +0 +met/m', $report);
         self::assertMatchesRegularExpression('/^  memory of PHP beyond the page, MB +[\d.]+ +1 +met/m', $report);
         self::assertStringContainsString('PROMPHP=FOLDER', $report);
@@ -65,7 +65,16 @@ final class BenchTest extends TestCase
         $report = self::reportOf(
             ['PROMPHP' => $this->library, 'PROMPHP_ENGINES' => 'Slow', 'LIMIT' => '0.3', 'ONLY' => 'operations'],
         );
-        self::assertMatchesRegularExpression('/^collect, ms\n\n.*\n +50 +0 +[\d.]+ +> 300 +> 300$/m', $report);
+        self::assertMatchesRegularExpression('/^collect, ms\n\n.*\n +0 +50 +[\d.]+ +> 300 +> 300$/m', $report);
+    }
+
+    public function testWhatAnEngineOfTheLibraryFailsAtIsSaidAndTheOthersAreMeasured(): void
+    {
+        $this->putLibrary();
+        file_put_contents("$this->library/src/Prometheus/Storage/Bad.php", '<?php throw new Exception("It cannot.");');
+        $report = self::reportOf(['PROMPHP' => $this->library, 'PROMPHP_ENGINES' => 'Bad', 'ONLY' => 'lost']);
+        self::assertMatchesRegularExpression('/^Failed: \["lost","Bad",.*It cannot/m', $report);
+        self::assertMatchesRegularExpression('/^  series lost through the adapter +0 +0 +met/m', $report);
     }
 
     public function testAFolderThatHasNoLibraryIsRefused(): void

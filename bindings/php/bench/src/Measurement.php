@@ -13,10 +13,12 @@ final class Measurement
     private static int $count = 0;
 
     /**
-     * Its figures, as far as it came. Beyond its time it is ended.
+     * Its figures, as far as it came; the first of them is Experiment::BEGUN. Beyond its time it is
+     * ended.
      *
      * @param array<string, int|string> $case
      * @return array{figures: array<string, float>, is_late: bool}
+     * @throws \RuntimeException where it failed
      */
     public static function take(string $experiment, Subject $subject, array $case, float $limit): array
     {
@@ -47,7 +49,7 @@ final class Measurement
             Region::remove($region);
         }
         if (!$is_late && $code !== 0) {
-            throw new \RuntimeException("$experiment of $subject->name ended with $code: $said");
+            throw new \RuntimeException(trim($said) ?: "it ended with $code");
         }
         return ['figures' => $figures, 'is_late' => $is_late];
     }
@@ -72,10 +74,9 @@ final class Measurement
                 continue;
             }
             [$figure, $value] = json_decode($line, true, 4, JSON_THROW_ON_ERROR);
+            $figures[$figure] = (float) $value;
             if ($figure === Experiment::BEGUN) {
                 $until = microtime(true) + $limit;
-            } else {
-                $figures[$figure] = (float) $value;
             }
         }
         return [$figures, false];

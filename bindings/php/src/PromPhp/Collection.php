@@ -87,7 +87,9 @@ final class Collection
         $name = $this->names[$family['name']] ?? $family['name'];
         $labels = self::labelNames($family);
         $measures = $family['type'] === 'histogram' || $family['type'] === 'summary';
+        $is_alone = count($family['series']) === 1;
         $samples = [];
+        $keys = [];
         foreach ($family['series'] as $series) {
             $values = array_values($series['labels']);
             $more = [];
@@ -96,20 +98,34 @@ final class Collection
                 $values = array_fill(0, count($labels), '');
                 $more = [self::OVERFLOW => 'true'];
             }
-            // As the other storages sort them.
-            $key = $measures ? base64_encode((string) json_encode($values)) : implode('', $values);
-            $samples[] = [$key, $this->series($series['samples'], $name, $family, $values, $more)];
-        }
-        if (count($samples) > 1) {
-            usort($samples, fn (array $a, array $b) => strcmp($a[0], $b[0]));
+            $samples[] = $this->series($series['samples'], $name, $family, $values, $more);
+            if (!$is_alone) {
+                // As the other storages sort them.
+                $keys[] = $measures ? base64_encode((string) json_encode($values)) : implode('', $values);
+            }
         }
         return [
             'name' => $name,
             'help' => $family['help'],
             'type' => $family['type'],
             'labelNames' => $labels,
-            'samples' => count($samples) === 1 ? $samples[0][1] : array_merge(...array_column($samples, 1)),
+            'samples' => $is_alone ? $samples[0] : self::sorted($samples, $keys),
         ];
+    }
+
+    /**
+     * @param mixed[][][] $samples of each series
+     * @param string[] $keys by which the series are sorted
+     * @return mixed[][]
+     */
+    private static function sorted(array $samples, array $keys): array
+    {
+        asort($keys, SORT_STRING);
+        $sorted = [];
+        foreach (array_keys($keys) as $place) {
+            array_push($sorted, ...$samples[$place]);
+        }
+        return $sorted;
     }
 
     /**
@@ -122,7 +138,7 @@ final class Collection
     {
         foreach ($family['series'] as $series) {
             if (!isset($series['labels'][self::OVERFLOW])) {
-                return array_map('strval', array_keys($series['labels']));
+                return array_keys($series['labels']);
             }
         }
         return [];
@@ -140,7 +156,7 @@ final class Collection
         $samples = [];
         $shows = $family['type'] !== 'summary';
         $names = array_keys($more);
-        $values = array_merge($values, array_values($more));
+        array_push($values, ...array_values($more));
         $renamed_from = $name === $family['name'] ? null : strlen($family['name']);
         foreach ($found as $sample) {
             $label_names = $names;
@@ -165,8 +181,8 @@ final class Collection
         }
         if ($family['type'] === 'histogram' || $family['type'] === 'summary') {
             // The count goes before the sum.
-            [$sum, $count] = array_splice($samples, -2);
-            array_push($samples, $count, $sum);
+            $last = count($samples) - 1;
+            [$samples[$last - 1], $samples[$last]] = [$samples[$last], $samples[$last - 1]];
         }
         return $samples;
     }

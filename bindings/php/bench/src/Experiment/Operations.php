@@ -23,9 +23,9 @@ final class Operations implements Experiment
     public function cases(Size $size): array
     {
         $cases = [];
-        foreach ($size->of([50, 500, 2_500], [50]) as $metrics) {
-            foreach ($size->of([0, 1_000, 10_000, 100_000, 1_000_000], [0, 1_000]) as $foreign) {
-                $cases[] = ['metrics' => $metrics, 'foreign' => $foreign];
+        foreach ($size->of([0, 1_000, 10_000, 100_000, 1_000_000], [0, 1_000]) as $foreign) {
+            foreach ($size->of([50, 500, 2_500], [50]) as $metrics) {
+                $cases[] = ['foreign' => $foreign, 'metrics' => $metrics];
             }
         }
         return $cases;
