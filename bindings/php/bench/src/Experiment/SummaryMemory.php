@@ -18,7 +18,7 @@ final class SummaryMemory implements Experiment
 
     public function cases(Size $size): array
     {
-        return [['observations' => $size->of(100_000, 5_000), 'series' => $size->of(1_000, 50)]];
+        return [['observations' => $size->of(100_000, 5_000), 'series' => $size->of(200, 50)]];
     }
 
     public function takes(string $subject): bool
@@ -46,8 +46,8 @@ final class SummaryMemory implements Experiment
         // Many at once: a region grows in steps.
         $before = $engine->bytes();
         for ($i = 0; $i < $case['series']; $i++) {
-            for ($j = 0; $j < 60; $j++) {
-                $engine->tell('summary', 'took', ["series $i"], 10 ** ($j * 0.1 - 5));
+            for ($j = 0; $j < 300; $j++) {
+                $engine->tell('summary', 'took', ["series $i"], 10 ** ($j * 0.02 - 5));
             }
         }
         $says('a series', ($engine->bytes() - $before) / $case['series'] / 1e3);
