@@ -42,7 +42,11 @@ final class Collection
         }
     }
 
-    /** @return MetricFamilySamples[] */
+    /**
+     * Once: the families are gone then.
+     *
+     * @return MetricFamilySamples[]
+     */
     public function samples(): array
     {
         // There are no cycles in what is made here, and PHP would look for them again and again
