@@ -10,7 +10,7 @@ RUST := $(shell rustc --version 2>/dev/null | cut -d' ' -f2)
 OLDER := $(shell printf '%s\n' $(BENCH_RUST) $(RUST) | sort -V | head -n 1)
 ALL := --workspace $(if $(filter $(BENCH_RUST),$(OLDER)),,--exclude talea-bench)
 
-.PHONY: demo study-postgres study-overhead study-agent test test-long bench bench-http bench-load php setup setup-test build
+.PHONY: demo study-postgres study-overhead study-agent test test-long bench bench-http bench-load bench-php php setup setup-test build
 
 # Builds, runs the study on the embedded default, prints the table, says where
 # the report is.
@@ -90,6 +90,12 @@ bench-load: setup
 	@scripts/setup --bench-http
 	@$(CARGO) build --release --locked --quiet -p talea-bench-http -p talea-cli
 	$(CARGO) run --release --locked --quiet -p talea-bench-http -- generators $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS))
+
+# The extension for PHP beside the engines of promphp/prometheus_client_php, where PROMPHP names
+# its folder. QUICK=1 is a short look.
+bench-php: setup
+	@scripts/setup --php
+	@scripts/bench-php
 
 # The extension for PHP: built, tested beside the agent, tested under Valgrind.
 php: setup

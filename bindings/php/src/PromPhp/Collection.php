@@ -42,11 +42,36 @@ final class Collection
         }
     }
 
-    /** @return MetricFamilySamples[] */
+    /**
+     * Once: the families are gone then.
+     *
+     * @return MetricFamilySamples[]
+     */
     public function samples(): array
     {
+        // There are no cycles in what is made here, and PHP would look for them again and again
+        // among ever more samples, which takes longer than to make them.
+        $looks_for_cycles = gc_enabled();
+        gc_disable();
+        try {
+            return $this->allSamples();
+        } finally {
+            if ($looks_for_cycles) {
+                gc_enable();
+            }
+        }
+    }
+
+    /** @return MetricFamilySamples[] */
+    private function allSamples(): array
+    {
         $by_type = array_fill_keys(self::TYPES, []);
-        foreach ($this->families as $family) {
+        // Each goes as soon as it is done, so that what is made next takes its memory.
+        $families = $this->families;
+        $this->families = [];
+        foreach (array_keys($families) as $place) {
+            $family = $families[$place];
+            unset($families[$place]);
             // Infos and states of other programs that share the region.
             $family['type'] = isset($by_type[$family['type']]) ? $family['type'] : 'gauge';
             $data = $this->family($family);
@@ -66,7 +91,9 @@ final class Collection
         $name = $this->names[$family['name']] ?? $family['name'];
         $labels = self::labelNames($family);
         $measures = $family['type'] === 'histogram' || $family['type'] === 'summary';
+        $is_alone = count($family['series']) === 1;
         $samples = [];
+        $keys = [];
         foreach ($family['series'] as $series) {
             $values = array_values($series['labels']);
             $more = [];
@@ -75,28 +102,34 @@ final class Collection
                 $values = array_fill(0, count($labels), '');
                 $more = [self::OVERFLOW => 'true'];
             }
-            // As the other storages sort them.
-            $key = $measures ? base64_encode((string) json_encode($values)) : implode('', $values);
-            if (isset($series['windowCount'])) {
-                if ($series['windowCount'] === 0) {
-                    continue;
-                }
-                // The last two are the sum and the count of all time.
-                array_splice($series['samples'], -2, 2, [
-                    ['value' => $series['windowSum']] + $series['samples'][count($series['samples']) - 2],
-                    ['value' => $series['windowCount']] + $series['samples'][count($series['samples']) - 1],
-                ]);
+            $samples[] = $this->series($series, $name, $family, $values, $more);
+            if (!$is_alone) {
+                // As the other storages sort them.
+                $keys[] = $measures ? base64_encode((string) json_encode($values)) : implode('', $values);
             }
-            $samples[] = [$key, $this->series($series['samples'], $name, $family, $values, $more)];
         }
-        usort($samples, fn (array $a, array $b) => strcmp($a[0], $b[0]));
         return [
             'name' => $name,
             'help' => $family['help'],
             'type' => $family['type'],
             'labelNames' => $labels,
-            'samples' => array_merge(...array_column($samples, 1)),
+            'samples' => $is_alone ? $samples[0] : self::sorted($samples, $keys),
         ];
+    }
+
+    /**
+     * @param mixed[][][] $samples of each series
+     * @param string[] $keys by which the series are sorted
+     * @return mixed[][]
+     */
+    private static function sorted(array $samples, array $keys): array
+    {
+        asort($keys, SORT_STRING);
+        $sorted = [];
+        foreach (array_keys($keys) as $place) {
+            array_push($sorted, ...$samples[$place]);
+        }
+        return $sorted;
     }
 
     /**
@@ -109,40 +142,46 @@ final class Collection
     {
         foreach ($family['series'] as $series) {
             if (!isset($series['labels'][self::OVERFLOW])) {
-                return array_map('strval', array_keys($series['labels']));
+                return array_keys($series['labels']);
             }
         }
         return [];
     }
 
     /**
-     * @param mixed[][] $found
+     * @param mixed[] $series
      * @param mixed[] $family
      * @param string[] $values
      * @param array<string, string> $more labels beside the family's
      * @return mixed[][]
      */
-    private function series(array $found, string $name, array $family, array $values, array $more): array
+    private function series(array $series, string $name, array $family, array $values, array $more): array
     {
         $samples = [];
-        $shows = $family['type'] !== 'summary';
+        // Where nothing was observed lately a summary is left out.
+        $shows = $family['type'] !== 'summary' || ($series['windowCount'] ?? 0) > 0;
+        if (!$shows && isset($series['windowCount'])) {
+            return [];
+        }
         $names = array_keys($more);
-        $values = array_merge($values, array_values($more));
-        $length = strlen($family['name']);
-        foreach ($found as $sample) {
+        array_push($values, ...array_values($more));
+        $renamed_from = $name === $family['name'] ? null : strlen($family['name']);
+        foreach ($series['samples'] as $sample) {
             $label_names = $names;
             $label_values = $values;
+            $value = $sample['value'];
             if (isset($sample['label'])) {
+                $text = $sample['labelValue'];
                 $label_names[] = $sample['label'];
-                $label_values[] = $this->threshold($sample['labelValue']);
-                // Where nothing was observed lately there are no quantiles.
-                $shows = $shows || !is_nan((float) $sample['value']);
+                $label_values[] = $this->thresholds[$text] ??= self::threshold($text);
+                // One that keeps no samples has no quantiles then.
+                $shows = $shows || $value === $value;
             }
             $samples[] = [
-                'name' => $name . substr($sample['name'], $length),
+                'name' => $renamed_from === null ? $sample['name'] : $name . substr($sample['name'], $renamed_from),
                 'labelNames' => $label_names,
                 'labelValues' => $label_values,
-                'value' => $sample['value'],
+                'value' => $value,
             ];
         }
         if (!$shows) {
@@ -150,14 +189,19 @@ final class Collection
         }
         if ($family['type'] === 'histogram' || $family['type'] === 'summary') {
             // The count goes before the sum.
-            [$sum, $count] = array_splice($samples, -2);
-            array_push($samples, $count, $sum);
+            $last = count($samples) - 1;
+            [$samples[$last - 1], $samples[$last]] = [$samples[$last], $samples[$last - 1]];
+            if (isset($series['windowCount'])) {
+                // Not those of all time.
+                $samples[$last - 1]['value'] = $series['windowCount'];
+                $samples[$last]['value'] = $series['windowSum'];
+            }
         }
         return $samples;
     }
 
-    private function threshold(string $text): string
+    private static function threshold(string $text): string
     {
-        return $this->thresholds[$text] ??= is_numeric($text) ? (string) (float) $text : $text;
+        return is_numeric($text) ? (string) (float) $text : $text;
     }
 }

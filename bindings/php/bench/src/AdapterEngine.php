@@ -1,0 +1,127 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Talea\Bench;
+
+use Prometheus\CollectorRegistry;
+use Prometheus\RenderTextFormat;
+use Prometheus\Storage\Adapter;
+
+/**
+ * An engine of the library, or Talea's adapter, told what the library's registry passes on. What
+ * the registry itself takes is the same for all of them, so it is left out.
+ */
+final class AdapterEngine implements Engine
+{
+    private Adapter $adapter;
+
+    /** @param class-string<Adapter> $class */
+    public function __construct(private readonly string $class)
+    {
+        $this->adapter = new $class();
+    }
+
+    public function again(): void
+    {
+        // What is in memory of the process would be gone.
+        if (Subject::isShared(basename(strtr($this->class, '\\', '/')))) {
+            $this->adapter = new ($this->class)();
+        }
+    }
+
+    public function tell(string $kind, string $name, array $values, float $value = 1.5): void
+    {
+        $data = self::data($kind, $name, $values, $value);
+        match ($kind) {
+            'counter' => $this->adapter->updateCounter($data),
+            'gauge' => $this->adapter->updateGauge($data),
+            'histogram' => $this->adapter->updateHistogram($data),
+            'summary' => $this->adapter->updateSummary($data),
+        };
+    }
+
+    public function collect(): array
+    {
+        return $this->adapter->collect();
+    }
+
+    public function page(): ?string
+    {
+        return Library::isThere() ? (new RenderTextFormat())->render($this->adapter->collect()) : null;
+    }
+
+    public function seriesOf(string $counter): int
+    {
+        $page = $this->page();
+        if ($page !== null) {
+            return preg_match_all("/^test_{$counter}\\{/m", $page);
+        }
+        $samples = array_column($this->adapter->collect(), 'samples', 'name');
+        return count($samples["test_$counter"] ?? []);
+    }
+
+    public function wipe(): void
+    {
+        $this->adapter->wipeStorage();
+    }
+
+    public function timeCalls(string $kind, array $values, int $calls): int
+    {
+        return CallLoops::ofAdapter($this->adapter, $kind, self::data($kind, "call_$kind", $values, 1.5), $calls);
+    }
+
+    /**
+     * The same through the registry of the library, where that is there.
+     *
+     * @param string[] $values
+     */
+    public function timeCallsOfLibrary(string $kind, array $values, int $calls): ?int
+    {
+        if (!Library::isThere()) {
+            return null;
+        }
+        $registry = new CollectorRegistry($this->adapter, false);
+        $metric = match ($kind) {
+            'counter' => $registry->getOrRegisterCounter('test', "call_$kind", 'Help.', ['type']),
+            'gauge' => $registry->getOrRegisterGauge('test', "call_$kind", 'Help.', ['type']),
+            'histogram' => $registry->getOrRegisterHistogram('test', "call_$kind", 'Help.', ['type'], self::BUCKETS),
+            'summary' => $registry
+                ->getOrRegisterSummary('test', "call_$kind", 'Help.', ['type'], self::WINDOW, self::QUANTILES),
+        };
+        return CallLoops::ofMetric($metric, $values, $calls);
+    }
+
+    public function bytes(): int
+    {
+        if ($this->adapter instanceof \Talea\PromPhp\Storage) {
+            return Region::bytes();
+        }
+        if (!Subject::isShared(basename(strtr($this->class, '\\', '/')))) {
+            return memory_get_usage();
+        }
+        $memory = apcu_sma_info(true);
+        return (int) ($memory['num_seg'] * $memory['seg_size'] - $memory['avail_mem']);
+    }
+
+    /**
+     * @param string[] $values
+     * @return mixed[]
+     */
+    private static function data(string $kind, string $name, array $values, float $value): array
+    {
+        $measures = $kind === 'histogram' || $kind === 'summary';
+        return [
+            'name' => "test_$name",
+            'help' => 'it increases',
+            'type' => $kind,
+            'labelNames' => ['type'],
+            'labelValues' => $values,
+            'value' => $measures ? $value : 1,
+        ] + match ($kind) {
+            'histogram' => ['buckets' => self::BUCKETS],
+            'summary' => ['maxAgeSeconds' => self::WINDOW, 'quantiles' => self::QUANTILES],
+            default => ['command' => Adapter::COMMAND_INCREMENT_INTEGER],
+        };
+    }
+}

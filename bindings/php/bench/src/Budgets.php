@@ -1,0 +1,130 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Talea\Bench;
+
+/** What Talea may take, beside the library where that is there, else beside what it took once. */
+final class Budgets
+{
+    /**
+     * 2,500 metrics of each type, in milliseconds, by APCng with a tuned cache: collected and made
+     * a page on two cores of an EPYC, some day before this was written.
+     */
+    private const REFERENCE_PAGE = 489.0;
+
+    /** @param array<string, int|string> $most the case with most metrics, without its foreign keys */
+    public function __construct(
+        private readonly Figures $figures,
+        private readonly array $most,
+        private readonly ?string $peer,
+    ) {
+    }
+
+    /** @return array{budget: string, found: ?float, limit: float, met: ?bool, of: string}[] */
+    public function all(): array
+    {
+        return array_values(array_filter([
+            $this->ofPage(),
+            $this->besideForeign(),
+            $this->ofCollect(),
+            $this->ofCounter(),
+            $this->most('summary', 'grown by observations', Subject::NATIVE, 'a summary grows by its observations, kB', 0),
+            $this->most('summary', 'a series', Subject::NATIVE, 'a series of a summary, kB', 16.384),
+            $this->most('page', 'beyond, of PHP', Subject::NATIVE, 'memory of PHP beyond the page, MB', 1),
+            $this->most('lost', 'lost', Subject::NATIVE, 'series lost', 0),
+            $this->most('lost', 'lost', Subject::ADAPTER, 'series lost through the adapter', 0),
+        ]));
+    }
+
+    /** @return mixed[]|null */
+    private function ofPage(): ?array
+    {
+        $case = $this->most + ['foreign' => 0];
+        $theirs = $this->peer === null ? null : $this->figures->find('operations', $case, 'page', $this->peer);
+        return $this->ratio(
+            'render() to their page',
+            $this->figures->find('operations', $case, 'page', Subject::NATIVE),
+            $theirs,
+            $this->most['metrics'] === 2_500 ? self::REFERENCE_PAGE : null,
+            1 / 50,
+        );
+    }
+
+    /** @return mixed[]|null */
+    private function ofCollect(): ?array
+    {
+        $case = $this->most + ['foreign' => 0];
+        // Also the text is made of what is collected, by the same code for both.
+        $theirs = $this->peer === null ? null : $this->figures->find('operations', $case, 'page', $this->peer);
+        $figure = $this->peer === null ? 'collect' : 'page';
+        return $this->ratio(
+            $this->peer === null ? 'collect() to their page' : 'page through collect() to their page',
+            $this->figures->find('operations', $case, $figure, Subject::ADAPTER),
+            $theirs,
+            $this->most['metrics'] === 2_500 ? self::REFERENCE_PAGE : null,
+            1 / 5,
+        );
+    }
+
+    /** @return mixed[]|null */
+    private function ofCounter(): ?array
+    {
+        $find = fn (string $subject) => $this->figures->find('calls', ['kind' => 'counter'], 'call', $subject);
+        $theirs = $this->peer === null ? null : $find($this->peer);
+        return $this->ratio("updateCounter() to theirs", $find(Subject::ADAPTER), $theirs, null, 0.35);
+    }
+
+    /** Met also where the rounds of the longest and of the quickest overlap. @return mixed[]|null */
+    private function besideForeign(): ?array
+    {
+        $found = [];
+        foreach ([0, 1_000, 10_000, 100_000, 1_000_000] as $foreign) {
+            $figure = $this->figures->find('operations', $this->most + ['foreign' => $foreign], 'page', Subject::NATIVE);
+            if ($figure?->median !== null) {
+                $found[] = $figure;
+            }
+        }
+        if (count($found) < 2) {
+            return null;
+        }
+        usort($found, fn (Figure $a, Figure $b) => $a->median <=> $b->median);
+        [$quickest, $longest] = [$found[0], $found[count($found) - 1]];
+        $ratio = $longest->median / $quickest->median;
+        $is_chance = $longest->lowest <= $quickest->highest;
+        return [
+            'budget' => 'render() beside any number of foreign keys, longest to quickest',
+            'found' => $ratio,
+            'limit' => 1.1,
+            'met' => $ratio <= 1.1 || $is_chance,
+            'of' => $is_chance ? 'the rounds overlap' : 'measured',
+        ];
+    }
+
+    /** @return mixed[]|null */
+    private function ratio(string $budget, ?Figure $ours, ?Figure $theirs, ?float $reference, float $limit): ?array
+    {
+        if ($ours?->median === null) {
+            return null;
+        }
+        [$base, $of] = match (true) {
+            $theirs?->median !== null => [$theirs->median, "measured, $this->peer"],
+            $theirs?->longer_than !== null => [$theirs->longer_than, "measured, $this->peer took longer than the limit"],
+            $reference !== null => [$reference, sprintf("theirs is the reference's %s ms, not measured here", $reference)],
+            default => [null, 'theirs was not measured'],
+        };
+        $ratio = $base === null ? null : $ours->median / $base;
+        return compact('budget') + ['found' => $ratio, 'limit' => $limit, 'met' => $ratio === null ? null : $ratio <= $limit, 'of' => $of];
+    }
+
+    /** @return mixed[]|null */
+    private function most(string $experiment, string $name, string $subject, string $budget, float $limit): ?array
+    {
+        $figure = $this->figures->find($experiment, [], $name, $subject);
+        if ($figure?->highest === null) {
+            return null;
+        }
+        // In the worst round.
+        return compact('budget') + ['found' => $figure->highest, 'limit' => $limit, 'met' => $figure->highest <= $limit, 'of' => 'measured'];
+    }
+}

@@ -1,0 +1,39 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Talea\Bench;
+
+interface Experiment
+{
+    /** Above its tables. */
+    public function title(): string;
+
+    /**
+     * What it is done with, from the quickest to the longest.
+     *
+     * @return array<string, int|string>[]
+     */
+    public function cases(Size $size): array;
+
+    /** Whether a subject takes part in a case. */
+    public function takes(string $subject): bool;
+
+    /**
+     * What it finds, and in what.
+     *
+     * @return array<string, string> units by figures
+     */
+    public function figures(): array;
+
+    /**
+     * Tells figures as soon as they are known, and BEGUN when it is prepared: the time limit counts
+     * from there.
+     *
+     * @param array<string, int|string> $case
+     * @param callable(string, int|float|string): void $says
+     */
+    public function measure(string $subject, array $case, callable $says): void;
+
+    public const BEGUN = 'begun';
+}

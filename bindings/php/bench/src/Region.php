@@ -1,0 +1,23 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Talea\Bench;
+
+/** The region of a measurement: a file of its own, by talea.region. */
+final class Region
+{
+    /** Also what begins as its name does. */
+    public static function remove(string $path): void
+    {
+        array_map('unlink', glob("$path*") ?: []);
+    }
+
+    /** What the system keeps for it. */
+    public static function bytes(): int
+    {
+        clearstatcache();
+        $files = glob(ini_get('talea.region') . '*') ?: [];
+        return (int) array_sum(array_map(fn (string $file) => stat($file)['blocks'] * 512, $files));
+    }
+}
