@@ -31,12 +31,13 @@ typedef struct {
     HashTable families;
 } process_registry;
 
-/* A family that was registered. */
+/* A family that was registered. One thread may register it again while others tell it something;
+ * what these find is the earlier one or the later. */
 typedef struct {
     /* Null where the region had no room for it: what it is told goes nowhere. */
-    const talea_family *family;
+    const talea_family *_Atomic family;
     /* Its only series, where it has no labels: telling that needs no look-up. */
-    const talea_series *series;
+    const talea_series *_Atomic series;
     /* What it was registered with. Its texts end with a zero. */
     talea_family_options options;
     /* The second when the library was asked for it; 0: it must be asked again. */

@@ -5,6 +5,7 @@
 #include "php_talea.h"
 #include "zend_smart_str.h"
 
+#include <pthread.h>
 #include <time.h>
 
 static bool begun;
@@ -12,11 +13,28 @@ static HashTable registries;
 
 #ifdef ZTS
 static MUTEX_T lock;
-# define LOCK() tsrm_mutex_lock(lock)
-# define UNLOCK() tsrm_mutex_unlock(lock)
+
+static void hold(void) {
+    tsrm_mutex_lock(lock);
+}
+
+static void let_go(void) {
+    tsrm_mutex_unlock(lock);
+}
+
+/* A child has no thread that would let go of what another one held. Called once the library is in
+ * use and has said so too: whoever forks must wait for our lock first, and then for those in it. */
+static void mind_forks(void) {
+    static bool minds;
+    minds = minds || pthread_atfork(hold, let_go, let_go) == 0;
+}
+
+# define LOCK() hold()
+# define UNLOCK() let_go()
 #else
 # define LOCK()
 # define UNLOCK()
+# define mind_forks()
 #endif
 
 enum { MESSAGE = 1024 };
@@ -77,6 +95,7 @@ process_registry *process_open(zend_string *path) {
             ? talea_open(&options, &registry, message, sizeof message)
             : talea_open_from_environment(&registry, message, sizeof message);
         if (status == TALEA_STATUS_OK) {
+            mind_forks();
             opened = pemalloc(sizeof *opened, 1);
             opened->registry = registry;
             zend_hash_init(&opened->families, 16, NULL, NULL, 1);
@@ -149,8 +168,10 @@ static bool family_register(const process_registry *registry, process_family *fa
         talea_register(registry->registry, &family->options, &registered, message, MESSAGE);
     if (status == TALEA_STATUS_OK) {
         family->family = registered;
-        if (family->options.label_count == 0) {
-            talea_series_keep(registered, NULL, 0, &family->series);
+        const talea_series *series = NULL;
+        if (family->options.label_count == 0
+            && talea_series_keep(registered, NULL, 0, &series) == TALEA_STATUS_OK) {
+            family->series = series;
         }
     }
     family->asked_at = now();
