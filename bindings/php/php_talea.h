@@ -11,8 +11,10 @@ extern zend_module_entry talea_module_entry;
 #define phpext_talea_ptr &talea_module_entry
 
 ZEND_BEGIN_MODULE_GLOBALS(talea)
-    /* What talea.region and talea.max_series say. */
+    /* What the settings of their names say. */
     char *region;
+    zend_long mode;
+    char *group;
     zend_long max_series;
 ZEND_END_MODULE_GLOBALS(talea)
 
@@ -48,7 +50,8 @@ void process_begin(void);
 void process_end(void);
 
 /* The region of a path; where it is null, of talea.region, else of TALEA_REGION, else memory of
- * this process. Null after an exception. */
+ * this process, which a line in the log calls wrong where it is one of a server's many. Null after
+ * an exception. */
 process_registry *process_open(zend_string *path);
 
 /* Registers, or finds what is registered alike. Null after an exception.
@@ -99,6 +102,22 @@ zend_string *page_of(const talea_registry *registry, talea_text accept);
 void families_begin(void);
 /* False after an exception. */
 bool families_of(const talea_registry *registry, zval *into);
+
+/* group.c: who else may read a region. */
+
+enum { MESSAGE = 1024 };
+
+/* The number of talea.group, which is a name or a number; where it is empty, of the group of this
+ * process. False where there is no such group, with a message. */
+bool group_number(const char *group, uint32_t *number, char message[MESSAGE]);
+
+/* alone.c: a server's processes that share nothing. */
+
+void alone_begin(void);
+void alone_end(void);
+
+/* Memory of this process was opened: tells so in the log, once for all processes of a server. */
+void alone_opened(void);
 
 /* failure.c: exceptions. */
 

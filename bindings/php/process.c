@@ -37,8 +37,8 @@ static void mind_forks(void) {
 # define mind_forks()
 #endif
 
-enum { MESSAGE = 1024 };
-
+static talea_status region_open(talea_text path, const talea_registry **opened,
+    char message[MESSAGE]);
 static bool family_register(const process_registry *registry, process_family *family,
     char message[MESSAGE]);
 static void family_stay(const process_registry *registry, process_family *family);
@@ -84,17 +84,17 @@ process_registry *process_open(zend_string *path) {
     size_t wanted_len = strlen(wanted);
     char message[MESSAGE] = "";
     process_registry *opened = NULL;
+    bool is_alone = false;
     LOCK();
     zval *found = zend_hash_str_find(&registries, wanted, wanted_len);
     if (found) {
         opened = Z_PTR_P(found);
     } else {
-        talea_open_options options = { .size = sizeof options, .path = { wanted, wanted_len } };
         const talea_registry *registry = NULL;
-        talea_status status = wanted_len > 0
-            ? talea_open(&options, &registry, message, sizeof message)
-            : talea_open_from_environment(&registry, message, sizeof message);
-        if (status == TALEA_STATUS_OK) {
+        talea_text text = { wanted, wanted_len };
+        if (region_open(text, &registry, message) == TALEA_STATUS_OK) {
+            const char *environment = getenv("TALEA_REGION");
+            is_alone = wanted_len == 0 && (!environment || !*environment);
             mind_forks();
             opened = pemalloc(sizeof *opened, 1);
             opened->registry = registry;
@@ -106,7 +106,26 @@ process_registry *process_open(zend_string *path) {
     if (!opened) {
         failure_throw("%s", message);
     }
+    if (is_alone) {
+        alone_opened();
+    }
     return opened;
+}
+
+/* An empty path is that of the environment, which names a group of its own. */
+static talea_status region_open(talea_text path, const talea_registry **opened,
+    char message[MESSAGE]) {
+    if (path.len == 0) {
+        return talea_open_from_environment(opened, message, MESSAGE);
+    }
+    talea_open_options options = { .size = sizeof options, .path = path };
+    if (TALEA_G(mode) == 0640) {
+        options.flags = TALEA_OPEN_READ_BY_GROUP;
+        if (!group_number(TALEA_G(group), &options.group, message)) {
+            return TALEA_STATUS_CANNOT_OPEN;
+        }
+    }
+    return talea_open(&options, opened, message, MESSAGE);
 }
 
 process_family *process_register(process_registry *registry, const talea_family_options *options) {
