@@ -8,9 +8,13 @@
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <syslog.h>
+#include <unistd.h>
 
 /* Shared with all that are forked later. Null where there is no memory for it. */
 static atomic_flag *told;
+
+/* That which forks the others: what it opens, say while it preloads, they share. */
+static pid_t first;
 
 /* Whether requests of this server are answered by processes side by side. */
 static bool has_processes(void) {
@@ -27,6 +31,7 @@ void alone_begin(void) {
     if (told || !has_processes()) {
         return;
     }
+    first = getpid();
     void *page = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     told = page == MAP_FAILED ? NULL : page;
 }
@@ -40,7 +45,7 @@ void alone_end(void) {
 
 /* A warning of PHP's would be shown to users, or made an exception of. */
 void alone_opened(void) {
-    if (told && !atomic_flag_test_and_set(told)) {
+    if (told && getpid() != first && !atomic_flag_test_and_set(told)) {
         php_log_err_with_severity("talea: no region is configured, so each process of this server "
             "counts for itself, and a scrape shows what one of them counted; set talea.region in "
             "php.ini or in the pool to a file on tmpfs, such as /dev/shm/shop.talea", LOG_WARNING);

@@ -278,7 +278,10 @@ final class FpmTest extends RegionTestCase
     private function start(string $name, array $command): void
     {
         $log = ['file', "$this->folder/output", 'a'];
-        $this->programs[$name] = proc_open($command, [['file', '/dev/null', 'r'], $log, $log], $pipes);
+        // None of the settings that the system has for its own FPM.
+        $environment = ['PHP_INI_SCAN_DIR' => ''] + getenv();
+        $nothing = ['file', '/dev/null', 'r'];
+        $this->programs[$name] = proc_open($command, [$nothing, $log, $log], $pipes, null, $environment);
     }
 
     private function waitUntilItAnswers(string $place): void
