@@ -5,13 +5,14 @@
 #include "php_talea.h"
 #include "zend_smart_str.h"
 
-#include <pthread.h>
 #include <time.h>
 
 static bool begun;
 static HashTable registries;
 
 #ifdef ZTS
+# include <pthread.h>
+
 static MUTEX_T lock;
 
 static void hold(void) {
