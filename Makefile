@@ -52,8 +52,8 @@ test: setup-test
 	$(MODELS) LOOM_MAX_PREEMPTIONS=2 $(MODEL_TEST)
 	scripts/publishable
 
-# What takes longer: more kills, adds, series and damage, a current Prometheus, models, Miri,
-# fuzzing, other platforms.
+# What takes longer: more kills, adds, series and damage, a current Prometheus, models, PHP in
+# threads, Miri, fuzzing, other platforms.
 test-long: test
 	TALEA_KILLS=1000 TALEA_ADDS=100000000 TALEA_TURNOVER=10000000 \
 		$(CARGO) test --release --locked -p talea-region
@@ -66,6 +66,7 @@ test-long: test
 		--test current --test dashboard
 	$(MODELS) LOOM_MAX_PREEMPTIONS=3 $(MODEL_TEST)
 	$(MAKE) php
+	scripts/php zts
 	scripts/miri
 	scripts/fuzz 30
 	scripts/other-platforms

@@ -11,8 +11,10 @@ extern zend_module_entry talea_module_entry;
 #define phpext_talea_ptr &talea_module_entry
 
 ZEND_BEGIN_MODULE_GLOBALS(talea)
-    /* What talea.region and talea.max_series say. */
+    /* What the settings of their names say. */
     char *region;
+    zend_long mode;
+    char *group;
     zend_long max_series;
 ZEND_END_MODULE_GLOBALS(talea)
 
@@ -31,12 +33,13 @@ typedef struct {
     HashTable families;
 } process_registry;
 
-/* A family that was registered. */
+/* A family that was registered. One thread may register it again while others tell it something;
+ * what these find is the earlier one or the later. */
 typedef struct {
     /* Null where the region had no room for it: what it is told goes nowhere. */
-    const talea_family *family;
+    const talea_family *_Atomic family;
     /* Its only series, where it has no labels: telling that needs no look-up. */
-    const talea_series *series;
+    const talea_series *_Atomic series;
     /* What it was registered with. Its texts end with a zero. */
     talea_family_options options;
     /* The second when the library was asked for it; 0: it must be asked again. */
@@ -47,7 +50,8 @@ void process_begin(void);
 void process_end(void);
 
 /* The region of a path; where it is null, of talea.region, else of TALEA_REGION, else memory of
- * this process. Null after an exception. */
+ * this process, which a line in the log calls wrong where it is one of a server's many. Null after
+ * an exception. */
 process_registry *process_open(zend_string *path);
 
 /* Registers, or finds what is registered alike. Null after an exception.
@@ -102,6 +106,22 @@ bool families_of(const talea_registry *registry, const double *now, zval *into);
 
 /* Milliseconds since 1970. */
 uint64_t families_millis(double seconds);
+
+/* group.c: who else may read a region. */
+
+enum { MESSAGE = 1024 };
+
+/* The number of talea.group, which is a name or a number; where it is empty, of the group of this
+ * process. False where there is no such group, with a message. */
+bool group_number(const char *group, uint32_t *number, char message[MESSAGE]);
+
+/* alone.c: a server's processes that share nothing. */
+
+void alone_begin(void);
+void alone_end(void);
+
+/* Memory of this process was opened: tells so in the log, once for all processes of a server. */
+void alone_opened(void);
 
 /* failure.c: exceptions. */
 

@@ -11,16 +11,35 @@ static bool begun;
 static HashTable registries;
 
 #ifdef ZTS
+# include <pthread.h>
+
 static MUTEX_T lock;
-# define LOCK() tsrm_mutex_lock(lock)
-# define UNLOCK() tsrm_mutex_unlock(lock)
+
+static void hold(void) {
+    tsrm_mutex_lock(lock);
+}
+
+static void let_go(void) {
+    tsrm_mutex_unlock(lock);
+}
+
+/* A child has no thread that would let go of what another one held. Called once the library is in
+ * use and has said so too: whoever forks must wait for our lock first, and then for those in it. */
+static void mind_forks(void) {
+    static bool minds;
+    minds = minds || pthread_atfork(hold, let_go, let_go) == 0;
+}
+
+# define LOCK() hold()
+# define UNLOCK() let_go()
 #else
 # define LOCK()
 # define UNLOCK()
+# define mind_forks()
 #endif
 
-enum { MESSAGE = 1024 };
-
+static talea_status region_open(talea_text path, const talea_registry **opened,
+    char message[MESSAGE]);
 static bool family_register(const process_registry *registry, process_family *family,
     char message[MESSAGE]);
 static void family_stay(const process_registry *registry, process_family *family);
@@ -66,17 +85,18 @@ process_registry *process_open(zend_string *path) {
     size_t wanted_len = strlen(wanted);
     char message[MESSAGE] = "";
     process_registry *opened = NULL;
+    bool is_alone = false;
     LOCK();
     zval *found = zend_hash_str_find(&registries, wanted, wanted_len);
     if (found) {
         opened = Z_PTR_P(found);
     } else {
-        talea_open_options options = { .size = sizeof options, .path = { wanted, wanted_len } };
         const talea_registry *registry = NULL;
-        talea_status status = wanted_len > 0
-            ? talea_open(&options, &registry, message, sizeof message)
-            : talea_open_from_environment(&registry, message, sizeof message);
-        if (status == TALEA_STATUS_OK) {
+        talea_text text = { wanted, wanted_len };
+        if (region_open(text, &registry, message) == TALEA_STATUS_OK) {
+            const char *environment = getenv("TALEA_REGION");
+            is_alone = wanted_len == 0 && (!environment || !*environment);
+            mind_forks();
             opened = pemalloc(sizeof *opened, 1);
             opened->registry = registry;
             zend_hash_init(&opened->families, 16, NULL, NULL, 1);
@@ -87,7 +107,26 @@ process_registry *process_open(zend_string *path) {
     if (!opened) {
         failure_throw("%s", message);
     }
+    if (is_alone) {
+        alone_opened();
+    }
     return opened;
+}
+
+/* An empty path is that of the environment, which names a group of its own. */
+static talea_status region_open(talea_text path, const talea_registry **opened,
+    char message[MESSAGE]) {
+    if (path.len == 0) {
+        return talea_open_from_environment(opened, message, MESSAGE);
+    }
+    talea_open_options options = { .size = sizeof options, .path = path };
+    if (TALEA_G(mode) == 0640) {
+        options.flags = TALEA_OPEN_READ_BY_GROUP;
+        if (!group_number(TALEA_G(group), &options.group, message)) {
+            return TALEA_STATUS_CANNOT_OPEN;
+        }
+    }
+    return talea_open(&options, opened, message, MESSAGE);
 }
 
 process_family *process_register(process_registry *registry, const talea_family_options *options) {
@@ -149,8 +188,10 @@ static bool family_register(const process_registry *registry, process_family *fa
         talea_register(registry->registry, &family->options, &registered, message, MESSAGE);
     if (status == TALEA_STATUS_OK) {
         family->family = registered;
-        if (family->options.label_count == 0) {
-            talea_series_keep(registered, NULL, 0, &family->series);
+        const talea_series *series = NULL;
+        if (family->options.label_count == 0
+            && talea_series_keep(registered, NULL, 0, &series) == TALEA_STATUS_OK) {
+            family->series = series;
         }
     }
     family->asked_at = now();

@@ -23,8 +23,25 @@ static ZEND_INI_MH(on_max_series) {
     return OnUpdateLong(entry, new_value, mh_arg1, mh_arg2, mh_arg3, stage);
 }
 
+/* Those that the library can give a new file. */
+static ZEND_INI_MH(on_mode) {
+    char *end;
+    zend_long wanted = ZEND_STRTOL(ZSTR_VAL(new_value), &end, 8);
+    if (*end || (wanted != 0600 && wanted != 0640)) {
+        zend_error(E_WARNING, "talea.mode is %s; expected 0600, or 0640 for a group that reads",
+            ZSTR_VAL(new_value));
+        return FAILURE;
+    }
+    *(zend_long *) ZEND_INI_GET_ADDR() = wanted;
+    return SUCCESS;
+}
+
 PHP_INI_BEGIN()
     STD_PHP_INI_ENTRY("talea.region", "", PHP_INI_SYSTEM, OnUpdateString, region,
+        zend_talea_globals, talea_globals)
+    STD_PHP_INI_ENTRY("talea.mode", "0600", PHP_INI_SYSTEM, on_mode, mode,
+        zend_talea_globals, talea_globals)
+    STD_PHP_INI_ENTRY("talea.group", "", PHP_INI_SYSTEM, OnUpdateString, group,
         zend_talea_globals, talea_globals)
     STD_PHP_INI_ENTRY("talea.max_series", "10000", PHP_INI_SYSTEM, on_max_series, max_series,
         zend_talea_globals, talea_globals)
@@ -34,7 +51,8 @@ static PHP_GINIT_FUNCTION(talea) {
 #if defined(ZTS) && defined(COMPILE_DL_TALEA)
     ZEND_TSRMLS_CACHE_UPDATE();
 #endif
-    talea_globals->region = NULL;
+    talea_globals->region = talea_globals->group = NULL;
+    talea_globals->mode = 0;
     talea_globals->max_series = 0;
 }
 
@@ -45,6 +63,7 @@ static PHP_MINIT_FUNCTION(talea) {
         return FAILURE;
     }
     REGISTER_INI_ENTRIES();
+    alone_begin();
     process_begin();
     failure_begin();
     metrics_begin();
@@ -55,6 +74,7 @@ static PHP_MINIT_FUNCTION(talea) {
 
 static PHP_MSHUTDOWN_FUNCTION(talea) {
     process_end();
+    alone_end();
     UNREGISTER_INI_ENTRIES();
     return SUCCESS;
 }

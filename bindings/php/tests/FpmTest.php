@@ -5,19 +5,22 @@ declare(strict_types=1);
 namespace Talea\Tests;
 
 /**
- * FPM behind nginx, with eight workers that are replaced after fifty requests each.
+ * FPM behind nginx, as contrib/php has them, with eight workers that are replaced after fifty
+ * requests each.
  *
  * @group processes
  */
 final class FpmTest extends RegionTestCase
 {
     private const CLIENTS = 8;
+    private const EXAMPLE = __DIR__ . '/../../../contrib/php';
 
     private string $folder;
     private string $region;
     private int $port;
+    private int $agentPort;
 
-    /** @var resource[] */
+    /** @var array<string, resource> */
     private array $programs = [];
 
     protected function setUp(): void
@@ -26,10 +29,7 @@ final class FpmTest extends RegionTestCase
         $this->folder = sprintf('%s/talea-fpm-%d', sys_get_temp_dir(), getmypid());
         mkdir($this->folder);
         $this->port = self::freePort();
-        $this->writePages();
-        $this->start($this->fpm());
-        $this->start($this->nginx());
-        $this->waitUntilItAnswers();
+        $this->agentPort = self::freePort();
     }
 
     protected function tearDown(): void
@@ -44,6 +44,7 @@ final class FpmTest extends RegionTestCase
 
     public function testEachRequestIsCountedOnceAlthoughWorkersAreReplaced(): void
     {
+        $this->serve();
         self::inProcesses(self::CLIENTS, function (int $client): void {
             for ($i = 0; $i < 250; $i++) {
                 self::assertSame('counted', $this->get("/count.php?id=$client-$i"));
@@ -57,6 +58,7 @@ final class FpmTest extends RegionTestCase
 
     public function testNoAnsweredRequestIsLostWhereWorkersAreKilled(): void
     {
+        $this->serve();
         $answers = "$this->folder/answers";
         touch($answers);
         self::inProcesses(self::CLIENTS + 1, function (int $client) use ($answers): void {
@@ -80,26 +82,58 @@ final class FpmTest extends RegionTestCase
 
     public function testTheAgentShowsWhatTheWorkersShow(): void
     {
-        $program = getenv('TALEA_PROGRAM') ?: '';
-        if (!is_executable($program)) {
-            self::markTestSkipped('the agent is not built: cargo build --release -p talea-cli');
-        }
+        $this->startAgent();
+        $this->serve();
         self::inProcesses(self::CLIENTS, function (int $client): void {
             for ($i = 0; $i < 50; $i++) {
                 $this->get("/count.php?id=$client-$i");
             }
         });
-        $port = self::freePort();
-        $owner = posix_getuid() === 0 ? ['--owner', 'www-data'] : [];
-        $this->start([$program, 'serve', $this->region, '--listen', "127.0.0.1:$port", ...$owner]);
-        for ($tries = 0; $tries < 100 && !($served = @file_get_contents("http://127.0.0.1:$port/metrics")); $tries++) {
-            usleep(50_000);
-        }
+        self::assertSame("<h1>The shop: basket</h1>\n", $this->get('/?page=basket'));
+        self::assertSame("<h1>The shop: start</h1>\n", $this->get('/a/page'));
         [$page] = $this->counted();
+        self::assertHasLine('shop_pages_total{page="basket"} 1', $page);
+        self::assertHasLine('shop_page_duration_seconds_count{page="start"} 1', $page);
         // Its quantiles begin when it does.
         $lines = array_filter(explode("\n", $page), fn ($line) => !str_contains($line, 'quantile='));
         self::assertGreaterThan(self::CLIENTS * 50, count($lines));
-        self::assertSame([], array_diff($lines, explode("\n", (string) $served)));
+        self::assertSame([], array_diff($lines, explode("\n", (string) $this->get('/metrics'))));
+        self::assertStringContainsString('"127.0.0.1:9464"', self::example('prometheus.yml', []));
+    }
+
+    public function testTheAgentIsScrapedWhileNoWorkerIsLeft(): void
+    {
+        $this->startAgent();
+        $this->serve();
+        self::assertSame('counted', $this->get('/count.php?id=1'));
+        proc_terminate($this->programs['fpm']);
+        proc_close($this->programs['fpm']);
+        unset($this->programs['fpm']);
+        self::assertNull($this->get('/count.php?id=2'));
+        self::assertHasLine('requests_total 1', (string) $this->get('/metrics'));
+    }
+
+    public function testWorkersWithoutARegionAreToldOfOnceInTheLogAndNotToUsers(): void
+    {
+        $this->serve(['php_admin_value[talea.region]' => ';']);
+        self::inProcesses(self::CLIENTS, function (int $client): void {
+            for ($i = 0; $i < 50; $i++) {
+                self::assertSame('counted', $this->get("/count.php?id=$client-$i"));
+            }
+        });
+        preg_match('/^requests_total (\d+)$/m', (string) $this->get('/metrics.php'), $found);
+        self::assertLessThan(self::CLIENTS * 50, (int) ($found[1] ?? 0));
+        self::assertSame(1, substr_count($this->logs(), 'talea: no region is configured'), $this->logs());
+    }
+
+    public function testNothingIsToldWhereThePoolNamesTheRegion(): void
+    {
+        $this->serve();
+        self::assertSame('counted', $this->get('/count.php?id=1'));
+        $this->serve(['php_admin_value[talea.region]' => 'env[TALEA_REGION]']);
+        self::assertSame('counted', $this->get('/count.php?id=2'));
+        self::assertSame(2, $this->counted()[1]);
+        self::assertStringNotContainsString('talea', str_replace($this->folder, '', $this->logs()));
     }
 
     private static function freePort(): int
@@ -110,8 +144,46 @@ final class FpmTest extends RegionTestCase
         return $port;
     }
 
+    /**
+     * Writes the files of the example with what differs here, and runs them.
+     *
+     * @param array<string, string> $changes to the pool
+     */
+    private function serve(array $changes = []): void
+    {
+        foreach ($this->programs as $name => $program) {
+            if ($name !== 'agent') {
+                proc_terminate($program);
+                proc_close($program);
+                unset($this->programs[$name]);
+            }
+        }
+        $this->writePages();
+        $this->start('fpm', $this->fpm($changes));
+        $this->start('nginx', $this->nginx());
+        $this->waitUntilItAnswers("$this->port/metrics.php");
+    }
+
+    /**
+     * A file of the example. What is to be changed must be in it.
+     *
+     * @param array<string, string> $changes
+     */
+    private static function example(string $name, array $changes): string
+    {
+        $text = (string) file_get_contents(self::EXAMPLE . "/$name");
+        foreach ($changes as $from => $to) {
+            self::assertStringContainsString($from, $text, $name);
+            $text = str_replace($from, $to, $text);
+        }
+        return $text;
+    }
+
     private function writePages(): void
     {
+        foreach (glob(self::EXAMPLE . '/public/*.php') ?: [] as $page) {
+            copy($page, "$this->folder/" . basename($page));
+        }
         $open = '<?php $registry = new Talea\Registry(); ';
         file_put_contents("$this->folder/count.php", $open . <<<'END'
             $registry->getOrRegisterCounter('', 'requests', 'Requests.')->inc();
@@ -123,25 +195,30 @@ final class FpmTest extends RegionTestCase
         file_put_contents("$this->folder/metrics.php", $open . 'echo $registry->render();');
     }
 
-    /** @return string[] */
-    private function fpm(): array
+    /**
+     * @param array<string, string> $changes
+     * @return string[]
+     */
+    private function fpm(array $changes): array
     {
-        $user = posix_getuid() === 0 ? "user = www-data\nlisten.owner = www-data\n" : '';
-        file_put_contents("$this->folder/fpm.conf", <<<END
-            [global]
-            error_log = $this->folder/fpm.log
-            [pool]
-            listen = $this->folder/fpm.sock
-            $user
-            pm = static
-            pm.max_children = 8
-            pm.max_requests = 50
-            END);
+        $pool = self::example('pool.conf', [
+            '/run/php/shop.sock' => "$this->folder/fpm.sock",
+            'pm.max_requests = 500' => 'pm.max_requests = 50',
+            '/dev/shm/shop.talea' => $this->region,
+            ...$changes,
+        ]);
+        if (posix_getuid() !== 0) {
+            // Only root can give its socket away.
+            $pool = preg_replace('/^listen\.(owner|group) .*$/m', '', $pool);
+        }
+        file_put_contents("$this->folder/fpm.conf", "[global]\nerror_log = $this->folder/fpm.log\n$pool");
+        file_put_contents("$this->folder/php.ini", self::example('php.ini', [
+            'extension=talea' => 'extension=' . getenv('TALEA_PHP_EXTENSION'),
+        ]) . "display_errors=1\nzend_extension=opcache\n");
         return [
-            (glob('/usr/sbin/php-fpm*') ?: ['php-fpm'])[0], '--nodaemonize', '--allow-to-run-as-root',
-            '--no-php-ini', '--fpm-config', "$this->folder/fpm.conf",
-            '-d', 'zend_extension=opcache', '-d', 'extension=' . getenv('TALEA_PHP_EXTENSION'),
-            '-d', "talea.region=$this->region",
+            getenv('TALEA_PHP_FPM') ?: (glob('/usr/sbin/php-fpm*') ?: ['php-fpm'])[0],
+            '--nodaemonize', '--allow-to-run-as-root',
+            '--php-ini', "$this->folder/php.ini", '--fpm-config', "$this->folder/fpm.conf",
         ];
     }
 
@@ -149,6 +226,12 @@ final class FpmTest extends RegionTestCase
     private function nginx(): array
     {
         $user = posix_getuid() === 0 ? 'user www-data;' : '';
+        $site = self::example('nginx.conf', [
+            'listen 80;' => "listen 127.0.0.1:$this->port;",
+            '/srv/shop/public' => $this->folder,
+            '/run/php/shop.sock' => "$this->folder/fpm.sock",
+            '127.0.0.1:9464' => "127.0.0.1:$this->agentPort",
+        ]);
         file_put_contents("$this->folder/nginx.conf", <<<END
             $user
             daemon off;
@@ -163,39 +246,59 @@ final class FpmTest extends RegionTestCase
                 proxy_temp_path $this->folder/proxy;
                 scgi_temp_path $this->folder/scgi;
                 uwsgi_temp_path $this->folder/uwsgi;
-                server {
-                    listen 127.0.0.1:$this->port;
-                    root $this->folder;
-                    location ~ \.php$ {
-                        fastcgi_pass unix:$this->folder/fpm.sock;
-                        fastcgi_param SCRIPT_FILENAME \$document_root\$fastcgi_script_name;
-                        fastcgi_param QUERY_STRING \$query_string;
-                        fastcgi_param REQUEST_METHOD \$request_method;
-                    }
-                }
+                $site
             }
             END);
         $nginx = is_executable('/usr/sbin/nginx') ? '/usr/sbin/nginx' : 'nginx';
         return [$nginx, '-e', "$this->folder/nginx.log", '-c', "$this->folder/nginx.conf"];
     }
 
-    /** @param string[] $command */
-    private function start(array $command): void
+    /** As the unit starts it: before there is a region, and in the pool's group alone. */
+    private function startAgent(): void
     {
-        $log = ['file', "$this->folder/output", 'a'];
-        $this->programs[] = proc_open($command, [['file', '/dev/null', 'r'], $log, $log], $pipes);
+        $program = getenv('TALEA_PROGRAM') ?: '';
+        if (!is_executable($program)) {
+            self::markTestSkipped('the agent is not built: cargo build --release -p talea-cli');
+        }
+        $unit = self::example('talea-agent.conf', ['/dev/shm/shop.talea' => $this->region]);
+        self::assertSame(1, preg_match('~^ExecStart=/usr/local/bin/talea (.+)$~m', $unit, $command));
+        self::assertSame(1, preg_match('~^SupplementaryGroups=(.+)$~m', $unit, $group));
+        $arguments = explode(' ', $command[1]);
+        $as = [];
+        if (posix_getuid() === 0) {
+            $as = ['setpriv', '--reuid', 'nobody', '--regid', 'nogroup', '--groups', $group[1]];
+        } else {
+            $arguments = array_diff($arguments, ['--owner', 'www-data']);
+        }
+        $this->start('agent', [...$as, $program, ...$arguments, '--listen', "127.0.0.1:$this->agentPort"]);
+        $this->waitUntilItAnswers("$this->agentPort/healthz");
     }
 
-    private function waitUntilItAnswers(): void
+    /** @param string[] $command */
+    private function start(string $name, array $command): void
+    {
+        $log = ['file', "$this->folder/output", 'a'];
+        // None of the settings that the system has for its own FPM.
+        $environment = ['PHP_INI_SCAN_DIR' => ''] + getenv();
+        $nothing = ['file', '/dev/null', 'r'];
+        $this->programs[$name] = proc_open($command, [$nothing, $log, $log], $pipes, null, $environment);
+    }
+
+    private function waitUntilItAnswers(string $place): void
     {
         for ($tries = 0; $tries < 100; $tries++) {
-            if ($this->get('/metrics.php') === '') {
+            if (@file_get_contents("http://127.0.0.1:$place") !== false) {
                 return;
             }
             usleep(50_000);
         }
-        $logs = array_map('file_get_contents', glob("$this->folder/{output,*.log}", GLOB_BRACE) ?: []);
-        self::fail(implode("\n", $logs));
+        self::fail($this->logs());
+    }
+
+    private function logs(): string
+    {
+        $logs = glob("$this->folder/{output,*.log}", GLOB_BRACE) ?: [];
+        return implode("\n", array_map('file_get_contents', $logs));
     }
 
     /** The body; null where there is no answer, or it is an error. */
@@ -218,7 +321,7 @@ final class FpmTest extends RegionTestCase
 
     private function killWorkers(int $times): void
     {
-        $master = proc_get_status($this->programs[0])['pid'];
+        $master = proc_get_status($this->programs['fpm'])['pid'];
         while ($times-- > 0) {
             $workers = explode(' ', trim((string) @file_get_contents("/proc/$master/task/$master/children")));
             $worker = (int) $workers[array_rand($workers)];

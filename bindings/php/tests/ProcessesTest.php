@@ -127,7 +127,7 @@ final class ProcessesTest extends RegionTestCase
     {
         $path = $this->path();
         $script = "$path.php";
-        $files = preg_grep('~/(Prometheus|PromPhp)/~', get_included_files());
+        $files = preg_grep('~/(Prometheus|promphp)/~', get_included_files());
         $lines = array_map(fn (string $file) => 'require ' . var_export($file, true) . ';', $files);
         $lines[] = '(new Talea\Registry())->registerCounter("", "calls", "Calls.", ["by"])->inc(["preloading"]);';
         file_put_contents($script, "<?php\n" . implode("\n", $lines));

@@ -1,0 +1,53 @@
+/* A server's processes that count each for itself, because nobody said where: one line tells so.
+ *
+ * What a pool sets, its workers learn as they are forked, and they are replaced all the time. So it
+ * is told by the first that has opened memory of its own, and marked where the others see it. */
+#include "php_talea.h"
+#include "SAPI.h"
+
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <syslog.h>
+#include <unistd.h>
+
+/* Shared with all that are forked later. Null where there is no memory for it. */
+static atomic_flag *told;
+
+/* That which forks the others: what it opens, say while it preloads, they share. */
+static pid_t first;
+
+/* Whether requests of this server are answered by processes side by side. */
+static bool has_processes(void) {
+    static const char *const servers[] = { "fpm-fcgi", "apache2handler", "cgi-fcgi", "litespeed" };
+    for (size_t i = 0; i < sizeof servers / sizeof *servers; i++) {
+        if (strcmp(sapi_module.name, servers[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void alone_begin(void) {
+    if (told || !has_processes()) {
+        return;
+    }
+    first = getpid();
+    void *page = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    told = page == MAP_FAILED ? NULL : page;
+}
+
+void alone_end(void) {
+    if (told) {
+        munmap(told, sizeof *told);
+        told = NULL;
+    }
+}
+
+/* A warning of PHP's would be shown to users, or made an exception of. */
+void alone_opened(void) {
+    if (told && getpid() != first && !atomic_flag_test_and_set(told)) {
+        php_log_err_with_severity("talea: no region is configured, so each process of this server "
+            "counts for itself, and a scrape shows what one of them counted; set talea.region in "
+            "php.ini or in the pool to a file on tmpfs, such as /dev/shm/shop.talea", LOG_WARNING);
+    }
+}

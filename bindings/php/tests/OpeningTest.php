@@ -1,0 +1,115 @@
+<?php
+
+declare(strict_types=1);
+
+namespace Talea\Tests;
+
+use Talea\Exception;
+use Talea\Registry;
+
+/**
+ * Where a region cannot be, and who may read it.
+ *
+ * @group processes
+ */
+final class OpeningTest extends RegionTestCase
+{
+    public function testAPlaceThatCannotHoldARegionIsAnExceptionThatNamesItAndSaysWhy(): void
+    {
+        $wrong = [
+            '/dev/shm/talea-nowhere/shop.talea' => 'No such file or directory',
+            '/dev/shm' => 'Is a directory',
+            '/proc/shop.talea' => 'not on tmpfs',
+        ];
+        foreach ($wrong as $path => $why) {
+            try {
+                new Registry($path);
+                self::fail("$path was opened");
+            } catch (Exception $e) {
+                self::assertStringContainsString($path === '/dev/shm' ? $path : dirname($path), $e->getMessage());
+                self::assertStringContainsString($why, $e->getMessage());
+            }
+        }
+    }
+
+    public function testAFileThatIsAnothersIsAnException(): void
+    {
+        if (posix_getuid() !== 0) {
+            self::markTestSkipped('only root can make a file of another user');
+        }
+        $path = $this->path();
+        new Registry($path);
+        $as = ['setpriv', '--reuid', 'nobody', '--regid', 'nogroup', '--clear-groups'];
+        $output = self::opened(['talea.region' => $path], $as);
+        self::assertStringContainsString("Talea\\Exception: cannot open the region $path: Permission denied", $output);
+    }
+
+    public function testANewRegionIsReadByItsUserAlone(): void
+    {
+        $this->assertHasMode(0600, posix_getegid(), []);
+    }
+
+    public function testANewRegionIsReadByTheGroupOfItsProcessWhereTheModeSaysSo(): void
+    {
+        $this->assertHasMode(0640, posix_getegid(), ['talea.mode' => '0640']);
+    }
+
+    public function testTheGroupThatReadsIsGivenByItsNameOrItsNumber(): void
+    {
+        // Root can give it to any group, others to those that they are in.
+        $group = posix_getuid() === 0 ? posix_getgrnam('www-data') : posix_getgrgid(posix_getegid());
+        foreach ([$group['name'], (string) $group['gid']] as $named) {
+            $this->assertHasMode(0640, $group['gid'], ['talea.mode' => '640', 'talea.group' => $named]);
+        }
+    }
+
+    public function testAGroupThatIsNotThereIsAnExceptionAndNoFileIsMade(): void
+    {
+        $path = $this->path();
+        $ini = ['talea.region' => $path, 'talea.mode' => '0640', 'talea.group' => 'no-such-group'];
+        $output = self::opened($ini);
+        self::assertStringContainsString('the group no-such-group, which cannot be found', $output);
+        self::assertFileDoesNotExist($path);
+    }
+
+    public function testAModeThatIsNoneOfTheTwoIsToldAndGivesNobodyAnything(): void
+    {
+        foreach (['0666', '0644', '0640x', 'rw', '-1', ''] as $mode) {
+            $output = $this->assertHasMode(0600, posix_getegid(), ['talea.mode' => $mode]);
+            self::assertStringContainsString("talea.mode is $mode; expected 0600, or 0640", $output);
+        }
+    }
+
+    /** @param array<string, string> $ini */
+    private function assertHasMode(int $mode, int $group, array $ini): string
+    {
+        $path = $this->path();
+        $output = self::opened(['talea.region' => $path, ...$ini]);
+        self::assertStringContainsString('opened', $output);
+        clearstatcache();
+        self::assertSame(decoct($mode), decoct(fileperms($path) & 07777));
+        self::assertSame($group, filegroup($path));
+        return $output;
+    }
+
+    /**
+     * What is said where another process opens the configured region.
+     *
+     * @param array<string, string> $ini
+     * @param string[] $as what runs it
+     */
+    private static function opened(array $ini, array $as = []): string
+    {
+        $command = [...$as, PHP_BINARY, '-d', 'display_errors=1', '-d', 'display_startup_errors=1'];
+        foreach (['extension' => (string) getenv('TALEA_PHP_EXTENSION'), ...$ini] as $name => $value) {
+            array_push($command, '-d', "$name=$value");
+        }
+        $code = 'try { new Talea\Registry(); echo "opened"; }'
+            . ' catch (Talea\Exception $e) { echo "Talea\Exception: ", $e->getMessage(); }';
+        $output = [1 => ['pipe', 'w'], 2 => ['redirect', 1]];
+        $process = proc_open([...$command, '-r', $code], $output, $pipes);
+        $said = (string) stream_get_contents($pipes[1]);
+        self::assertSame(0, proc_close($process), $said);
+        return $said;
+    }
+}
