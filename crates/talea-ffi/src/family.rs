@@ -301,12 +301,9 @@ pub unsafe extern "C" fn talea_unregister(
         // SAFETY: the header asks for as much.
         let (registry, name) = unsafe { (required(registry)?, name.as_str()?) };
         let registry = &registry.registry;
-        let _inside = fork::enter();
-        let _alone = WithoutSignals::new();
-        let end = |name: &str| usize::from(registry.unregister(name));
         let count = match name {
-            "" => registry.snapshot_of(|_| true).families().map(|f| end(f.name())).sum(),
-            name => end(name),
+            "" => registry.unregister_where(|_| true),
+            name => usize::from(registry.unregister(name)),
         };
         // SAFETY: the same.
         if let Ok(place) = unsafe { place(ended) } {

@@ -25,13 +25,7 @@ impl Region {
     /// no room to note what a series counted, it goes on; then this is false.
     pub fn wipe(&'static self, mut wants: impl FnMut(&[u8]) -> bool) -> bool {
         let guard = self.enter();
-        let ids = (0..self.families_used()).filter(|&id| {
-            let mut name = Vec::new();
-            self.is_published(id) && {
-                self.read_text(self.family_span(id, FAMILY_NAME), &mut name);
-                wants(&name)
-            }
-        });
+        let ids = (0..self.families_used()).filter(|&id| self.has_wanted_name(id, &mut wants));
         let chosen = Chosen::of(&self.s, ids);
         self.wipe_chosen(&guard, &chosen)
     }
@@ -43,18 +37,35 @@ impl Region {
     pub fn end_families(&'static self, name: &[u8]) -> bool {
         let guard = self.enter();
         let mut ids = Vec::new();
-        self.each_named(name, |id| {
-            let word = self.family_word(id, FAMILY_HEAD);
-            let seen = word.load(Acquire);
-            let ended = seen & !0xFF | ENDED;
-            if self.is_published(id) && word.compare_exchange(seen, ended, AcqRel, Relaxed).is_ok()
-            {
-                ids.push(id);
-            }
-        });
+        self.each_named(name, |id| ids.extend(self.end_one(id).then_some(id)));
         let any = !ids.is_empty();
         self.wipe_chosen(&guard, &Chosen::of(&self.s, ids.into_iter()));
         any
+    }
+
+    /// The same of all families whose names are wanted. Cost: a look at each family, and each of
+    /// their series.
+    pub fn end_families_where(&'static self, mut wants: impl FnMut(&[u8]) -> bool) {
+        let guard = self.enter();
+        let ids = (0..self.families_used()).filter(|&id| self.has_wanted_name(id, &mut wants));
+        let ids: Vec<u32> = ids.filter(|&id| self.end_one(id)).collect();
+        self.wipe_chosen(&guard, &Chosen::of(&self.s, ids.into_iter()));
+    }
+
+    fn end_one(&self, id: u32) -> bool {
+        let word = self.family_word(id, FAMILY_HEAD);
+        let seen = word.load(Acquire);
+        let ended = seen & !0xFF | ENDED;
+        self.is_published(id) && word.compare_exchange(seen, ended, AcqRel, Relaxed).is_ok()
+    }
+
+    /// Whether a family is public and its name is wanted.
+    fn has_wanted_name(&self, id: u32, wants: &mut impl FnMut(&[u8]) -> bool) -> bool {
+        self.is_published(id) && {
+            let mut name = Vec::new();
+            self.read_text(self.family_span(id, FAMILY_NAME), &mut name);
+            wants(&name)
+        }
     }
 
     pub(crate) fn wipe_chosen(&'static self, guard: &Guard, chosen: &Chosen) -> bool {

@@ -1,7 +1,7 @@
 //! The registry: a region, and the way of metrics into it.
 
 use std::any::{Any, TypeId};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -276,6 +276,21 @@ impl Registry {
     pub fn unregister(&self, name: &str) -> bool {
         self.region.end_families(own_name(name).as_bytes());
         self.region.end_families(name.as_bytes())
+    }
+
+    /// The same of all families whose names are wanted. Returns how many these were. Cost: a look
+    /// at each family, and each of their series.
+    pub fn unregister_where(&self, wants: impl Fn(&str) -> bool) -> usize {
+        let mut ended = HashSet::new();
+        self.region.end_families_where(|name| {
+            let Ok(name) = std::str::from_utf8(name) else { return false };
+            let is_wanted = wants(owner_of(name));
+            if is_wanted && owner_of(name) == name {
+                ended.insert(name.to_owned());
+            }
+            is_wanted
+        });
+        ended.len()
     }
 
     /// How much of the region is in use. Cost: a look at a bit of each piece of it.

@@ -677,3 +677,27 @@ fn names_that_others_gave_are_taken_where_that_is_asked_for_and_can_be_scraped()
     assert!(taken.unwrap_err().to_string().contains("\"le\""));
     assert!(registry.family::<Gauge>(named("a b"), &["a"]).is_err());
 }
+
+#[test]
+fn many_families_are_ended_at_once() {
+    let registry = Registry::for_test().unwrap();
+    let register = |n: u64| {
+        let name = format!("{}_{n}", if n % 3 == 0 { "mine" } else { "yours" });
+        let gauges = registry.family::<Gauge>(Opts::new(&name, "Help."), &["a"]).unwrap();
+        (0..n).for_each(|a| gauges.with_values(&[a.to_string()]).set(1));
+        gauges
+    };
+    let gauges: Vec<_> = (0..30).map(register).collect();
+    assert_eq!(registry.unregister_where(|name| name.starts_with("mine_")), 10);
+    let left = registry.snapshot();
+    assert!(left.families().all(|family| family.name().starts_with("yours_")));
+    assert_eq!(left.families().count(), 20);
+    // Who goes on telling one that was ended is not heard until it is registered again.
+    gauges[3].with_values(&["x"]).set(2);
+    assert_eq!(registry.snapshot().families().count(), 20);
+    register(3).with_values(&["y"]).set(4);
+    assert_eq!(registry.snapshot().value("mine_3", &[("a", "y")]), Some(4.0));
+    assert_eq!(registry.snapshot().value("mine_3", &[("a", "x")]), None);
+    assert_eq!(registry.unregister_where(|_| true), 21);
+    assert_eq!(registry.unregister_where(|_| true), 0);
+}
