@@ -15,6 +15,8 @@ ZEND_BEGIN_MODULE_GLOBALS(talea)
     char *region;
     zend_long mode;
     char *group;
+    /* Bytes of a new file; 0 where the library decides. */
+    zend_long size;
     zend_long max_series;
 ZEND_END_MODULE_GLOBALS(talea)
 

@@ -119,7 +119,11 @@ static talea_status region_open(talea_text path, const talea_registry **opened,
     if (path.len == 0) {
         return talea_open_from_environment(opened, message, MESSAGE);
     }
-    talea_open_options options = { .size = sizeof options, .path = path };
+    talea_open_options options = {
+        .size = sizeof options,
+        .path = path,
+        .len = (uint64_t) TALEA_G(size),
+    };
     if (TALEA_G(mode) == 0640) {
         options.flags = TALEA_OPEN_READ_BY_GROUP;
         if (!group_number(TALEA_G(group), &options.group, message)) {
@@ -195,9 +199,8 @@ static bool family_register(const process_registry *registry, process_family *fa
         }
     }
     family->asked_at = now();
-    /* That there is no room must not end a request. The status does not tell it from others. */
-    return status == TALEA_STATUS_OK
-        || (status == TALEA_STATUS_CANNOT_REGISTER && strstr(message, "the region is full"));
+    /* That there is no room must not end a request. */
+    return status == TALEA_STATUS_OK || status == TALEA_STATUS_NO_ROOM;
 }
 
 static process_family *family_remember(const process_family *asked) {

@@ -23,6 +23,18 @@ static ZEND_INI_MH(on_max_series) {
     return OnUpdateLong(entry, new_value, mh_arg1, mh_arg2, mh_arg3, stage);
 }
 
+static ZEND_INI_MH(on_size) {
+    zend_long *size = (zend_long *) ZEND_INI_GET_ADDR();
+    zend_result result = OnUpdateLong(entry, new_value, mh_arg1, mh_arg2, mh_arg3, stage);
+    if (*size < 0) {
+        zend_error(E_WARNING, "talea.size is %s; expected bytes, such as 256M, or 0",
+            ZSTR_VAL(new_value));
+        *size = 0;
+        return FAILURE;
+    }
+    return result;
+}
+
 /* Those that the library can give a new file. */
 static ZEND_INI_MH(on_mode) {
     char *end;
@@ -39,6 +51,8 @@ static ZEND_INI_MH(on_mode) {
 PHP_INI_BEGIN()
     STD_PHP_INI_ENTRY("talea.region", "", PHP_INI_SYSTEM, OnUpdateString, region,
         zend_talea_globals, talea_globals)
+    STD_PHP_INI_ENTRY("talea.size", "0", PHP_INI_SYSTEM, on_size, size,
+        zend_talea_globals, talea_globals)
     STD_PHP_INI_ENTRY("talea.mode", "0600", PHP_INI_SYSTEM, on_mode, mode,
         zend_talea_globals, talea_globals)
     STD_PHP_INI_ENTRY("talea.group", "", PHP_INI_SYSTEM, OnUpdateString, group,
@@ -52,7 +66,7 @@ static PHP_GINIT_FUNCTION(talea) {
     ZEND_TSRMLS_CACHE_UPDATE();
 #endif
     talea_globals->region = talea_globals->group = NULL;
-    talea_globals->mode = 0;
+    talea_globals->size = talea_globals->mode = 0;
     talea_globals->max_series = 0;
 }
 

@@ -44,6 +44,19 @@ final class OpeningTest extends RegionTestCase
         self::assertStringContainsString("Talea\\Exception: cannot open the region $path: Permission denied", $output);
     }
 
+    public function testANewRegionIsAsLongAsItIsToBe(): void
+    {
+        foreach (['8M' => 8 << 20, '0' => 64 << 20, '-1' => 64 << 20] as $size => $expected) {
+            $path = $this->path();
+            $output = self::opened(['talea.region' => $path, 'talea.size' => (string) $size]);
+            self::assertSame($size === -1, str_contains($output, 'talea.size is -1; expected bytes'));
+            self::assertSame($expected, filesize($path));
+            unlink($path);
+        }
+        $tiny = self::opened(['talea.region' => $this->path(), 'talea.size' => '10']);
+        self::assertStringContainsString('Talea\Exception: cannot open the region', $tiny);
+    }
+
     public function testANewRegionIsReadByItsUserAlone(): void
     {
         $this->assertHasMode(0600, posix_getegid(), []);

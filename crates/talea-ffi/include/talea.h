@@ -41,7 +41,7 @@
 // `quantiles` of talea_family_options counts also where there are none.
 #define TALEA_FAMILY_QUANTILES 16
 
-// A summary without a unit keeps what was observed lately in the region, 2 to 13 KiB a series, so
+// A summary without a unit keeps what was observed lately in the region, 0.4 to 13 KiB a series, so
 // that who reads it need not have been there meanwhile: for processes that live for some requests
 // only. While its window has no more than 128 observations, quantiles are exact.
 #define TALEA_FAMILY_SAMPLED 32
@@ -88,7 +88,8 @@ enum talea_status
   TALEA_STATUS_TOO_SHORT = 11,
   // The caller's function asked to stop.
   TALEA_STATUS_STOPPED = 12,
-  // The region has no room to note what was counted so far; that goes on then.
+  // The region has no room: for another family, or to note what was counted so far when that is
+  // wiped, which goes on then.
   TALEA_STATUS_NO_ROOM = 13,
   // An error in the library itself. The call did nothing, or a part; others go on working.
   TALEA_STATUS_PANIC = 14,
@@ -544,8 +545,8 @@ talea_status talea_series_observe_integer(const struct talea_series *series, uin
 // same pointer. Keep it for as long as the process lives. Children made by fork use it too.
 //
 // TALEA_STATUS_CANNOT_REGISTER with a message where the name, a label or the buckets cannot be
-// used, the name is taken by another definition (the message says in what they differ), or the
-// region is full; or TALEA_STATUS_NULL, _WRONG_SIZE, _WRONG_LENGTH, _WRONG_OPTION, _NOT_UTF8.
+// used, or the name is taken by another definition (the message says in what they differ);
+// TALEA_STATUS_NO_ROOM where the region is full; or TALEA_STATUS_NULL, _WRONG_SIZE, _WRONG_LENGTH, _WRONG_OPTION, _NOT_UTF8.
 talea_status talea_register(const struct talea_registry *registry,
                             const struct talea_family_options *options,
                             const struct talea_family **family,

@@ -101,8 +101,8 @@ fn key(values: &[Value]) -> Vec<u8> {
 /// same pointer. Keep it for as long as the process lives. Children made by fork use it too.
 ///
 /// TALEA_STATUS_CANNOT_REGISTER with a message where the name, a label or the buckets cannot be
-/// used, the name is taken by another definition (the message says in what they differ), or the
-/// region is full; or TALEA_STATUS_NULL, _WRONG_SIZE, _WRONG_LENGTH, _WRONG_OPTION, _NOT_UTF8.
+/// used, or the name is taken by another definition (the message says in what they differ);
+/// TALEA_STATUS_NO_ROOM where the region is full; or TALEA_STATUS_NULL, _WRONG_SIZE, _WRONG_LENGTH, _WRONG_OPTION, _NOT_UTF8.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn talea_register(
     registry: *const Registry,
@@ -127,9 +127,11 @@ impl Registry {
         let _inside = fork::enter();
         let _alone = definition.is_windowed().then(WithoutSignals::new);
         // Talea is asked each time: somebody may have ended the family meanwhile.
-        let (found, sampled) = self
-            .found_or_sampled(&definition)
-            .map_err(|e| Failure::new(Status::CannotRegister, e.to_string()))?;
+        let (found, sampled) = self.found_or_sampled(&definition).map_err(|error| {
+            let is_full = matches!(error, talea::Error::Full { .. });
+            let status = if is_full { Status::NoRoom } else { Status::CannotRegister };
+            Failure::new(status, error.to_string())
+        })?;
         let mut families = self.families.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(family) = families.get(&definition) {
             return Ok(family);

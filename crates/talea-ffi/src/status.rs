@@ -34,7 +34,8 @@ pub enum Status {
     TooShort = 11,
     /// The caller's function asked to stop.
     Stopped = 12,
-    /// The region has no room to note what was counted so far; that goes on then.
+    /// The region has no room: for another family, or to note what was counted so far when that is
+    /// wiped, which goes on then.
     NoRoom = 13,
     /// An error in the library itself. The call did nothing, or a part; others go on working.
     Panic = 14,
@@ -64,7 +65,7 @@ impl Status {
             Self::CannotRegister => c"the family cannot be registered",
             Self::TooShort => c"the buffer is too short",
             Self::Stopped => c"the caller's function asked to stop",
-            Self::NoRoom => c"the region has no room to note what was counted so far",
+            Self::NoRoom => c"the region has no room",
             Self::Panic => c"an error in the library itself",
         }
     }

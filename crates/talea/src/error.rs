@@ -40,6 +40,11 @@ pub enum Error {
         /// What was found, what was expected and what to do.
         reason: String,
     },
+    /// The region has no room for another metric. What is registered goes on.
+    Full {
+        /// The metric's name.
+        name: String,
+    },
     /// The values of a [`label_set!`](crate::label_set) could not be fixed.
     LabelSet {
         /// The set's name.
@@ -80,6 +85,10 @@ impl fmt::Display for Error {
             Self::Register { name, reason } => {
                 write!(f, "cannot register the metric {name:?}: {reason}")
             }
+            Self::Full { name } => write!(
+                f,
+                "cannot register the metric {name:?}: the region is full; create it with more bytes"
+            ),
             Self::LabelSet { name, reason } => {
                 write!(f, "cannot fix the label set `{name}`: {reason}")
             }
@@ -95,6 +104,7 @@ impl std::error::Error for Error {
             Self::Environment { .. }
             | Self::Group { .. }
             | Self::Register { .. }
+            | Self::Full { .. }
             | Self::LabelSet { .. } => None,
         }
     }

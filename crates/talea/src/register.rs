@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::marker::PhantomData;
 use std::sync::{OnceLock, PoisonError};
 
-use talea_region::{Combine, FamilyError, FamilySpec, Memo, Registered, Storage};
+use talea_region::{Combine, FamilyError, FamilySpec, Memo, Overflow, Registered, Storage};
 
 use crate::buckets::Grid;
 use crate::definition::Definition;
@@ -152,6 +152,47 @@ impl Group<'_> {
     }
 }
 
+/// Why a metric cannot be registered.
+pub(crate) enum Refusal {
+    /// In words.
+    Reason(String),
+    /// The region is full.
+    Full,
+}
+
+impl Refusal {
+    pub(crate) fn error(self, name: &str) -> Error {
+        match self {
+            Self::Reason(reason) => Error::register(name, reason),
+            Self::Full => Error::Full { name: name.to_owned() },
+        }
+    }
+}
+
+impl From<String> for Refusal {
+    fn from(reason: String) -> Self {
+        Self::Reason(reason)
+    }
+}
+
+impl From<FamilyError> for Refusal {
+    fn from(error: FamilyError) -> Self {
+        match error {
+            FamilyError::Full => Self::Full,
+            other => Self::Reason(other.to_string()),
+        }
+    }
+}
+
+impl From<Overflow> for Refusal {
+    fn from(error: Overflow) -> Self {
+        match error {
+            Overflow::Full => Self::Full,
+            other => Self::Reason(other.to_string()),
+        }
+    }
+}
+
 impl Registry {
     /// Registers a family whose label names are known at run time, or finds the one that
     /// is defined alike.
@@ -205,14 +246,14 @@ impl Registry {
         opts: &Opts<'_>,
         group: &Group<'_>,
     ) -> Result<family::Bound<M>, Error> {
-        self.try_bound(opts, group).map_err(|reason| Error::register(opts.name, reason))
+        self.try_bound(opts, group).map_err(|refusal| refusal.error(opts.name))
     }
 
     fn try_bound<M: Metric>(
         &self,
         opts: &Opts<'_>,
         group: &Group<'_>,
-    ) -> Result<family::Bound<M>, String> {
+    ) -> Result<family::Bound<M>, Refusal> {
         let shape = M::shape(opts)?;
         let name = names::completed(opts.name, shape.ending);
         names::fault_in_metric(&name, shape.kind, opts.utf8_names).map_or(Ok(()), Err)?;
@@ -221,7 +262,7 @@ impl Registry {
         }
         group.check(&name, &shape, opts)?;
         if opts.help.trim().is_empty() {
-            return Err("the help is empty; say in a sentence what is measured".to_owned());
+            return Err("the help is empty; say in a sentence what is measured".to_owned().into());
         }
         // Held until its name is this one's: else two threads could give it to two.
         let mut bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
@@ -231,7 +272,8 @@ impl Registry {
             return Err(format!(
                 "{other:?} is registered too, and in OpenMetrics the two would have one name; \
                  rename one"
-            ));
+            )
+            .into());
         }
         let combinations = combinations(opts, group)?;
         let definition = Definition {
@@ -257,8 +299,8 @@ impl Registry {
         };
         let Registered { family, conflict } =
             self.region.family(spec).map_err(|error| match error {
-                FamilyError::Conflict => self.conflict(&name, &shape, &definition),
-                other => other.to_string(),
+                FamilyError::Conflict => self.conflict(&name, &shape, &definition).into(),
+                other => Refusal::from(other),
             })?;
         if conflict {
             eprintln!(
@@ -307,7 +349,7 @@ fn bound_once<M: Metric>(
     family: talea_region::Family,
     group: &Group<'_>,
     definition: &Definition,
-) -> Result<family::Bound<M>, String> {
+) -> Result<family::Bound<M>, Refusal> {
     let key = (family.number(), group.told_by, TypeId::of::<M>());
     let found = bounds
         .get(&key)
@@ -319,7 +361,7 @@ fn bound_once<M: Metric>(
     let overflow = family.series_beyond_limit(overflow.as_bytes()).map_err(|error| {
         // Had anybody here registered it before, the series were there.
         family.give_up();
-        error.to_string()
+        Refusal::from(error)
     })?;
     // Nothing that could fail comes after: who tries again in a full region leaks nothing.
     let grid = Grid::shared(&definition.layout);
@@ -358,12 +400,15 @@ fn combinations(opts: &Opts<'_>, group: &Group<'_>) -> Result<Option<u64>, Strin
 }
 
 /// Makes every series.
-fn make_whole<M: Metric>(bound: &family::Bound<M>, group: &Group<'_>) -> Result<(), String> {
+fn make_whole<M: Metric>(bound: &family::Bound<M>, group: &Group<'_>) -> Result<(), Refusal> {
     for n in 0..group.cardinality.unwrap_or(0) {
         let mut text = LabelText::new();
         (group.write_nth)(n, &mut text);
         let cells = bound.family.lasting_series(text.as_bytes());
-        let cells = cells.map_err(|error| format!("not all of its series can be made: {error}"))?;
+        let cells = cells.map_err(|error| match error {
+            Overflow::Full => Refusal::Full,
+            other => format!("not all of its series can be made: {other}").into(),
+        })?;
         if let Some(place) = bound.fixed.get(n) {
             place.get_or_init(|| M::bind(cells, bound.grid));
         }

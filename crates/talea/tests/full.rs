@@ -467,12 +467,8 @@ fn who_registers_in_a_full_region_is_told_and_can_try_again() {
     for scarce in [Scarce::Series, Scarce::Text, Scarce::Cells] {
         let stage = Stage::new(scarce);
         stage.fill();
-        let expected = match scarce {
-            Scarce::Text => {
-                "cannot register the metric \"late\": the region is full; create it with more bytes"
-            }
-            _ => "cannot register the metric \"late\": the region has no room for another series",
-        };
+        let expected =
+            "cannot register the metric \"late\": the region is full; create it with more bytes";
         for _ in 0..200 {
             assert_eq!(refused::<Gauge>(&stage.registry, opts("late")), expected, "{scarce:?}");
         }
@@ -491,7 +487,7 @@ fn who_is_refused_for_want_of_room_may_define_the_name_otherwise() {
     let stage = Stage::new(Scarce::Series);
     stage.fill();
     let late = || opts("late");
-    assert!(refused::<Gauge>(&stage.registry, late()).contains("no room"));
+    assert!(refused::<Gauge>(&stage.registry, late()).contains("is full"));
     stage.small.remove_matching(&[]);
     stage.registry.sweep();
     stage.registry.register::<Histogram<Things>>(late()).unwrap();
@@ -533,8 +529,7 @@ fn a_whole_family_that_does_not_fit_is_refused_in_words() {
     let told = stage.registry.register::<Family<OfMany, Counter>>(whole).err().unwrap();
     assert_eq!(
         told.to_string(),
-        "cannot register the metric \"whole\": not all of its series can be made: the region \
-         has no room for another series"
+        "cannot register the metric \"whole\": the region is full; create it with more bytes"
     );
     assert_eq!(stage.totals(), totals_of(1));
 }

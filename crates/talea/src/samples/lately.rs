@@ -20,7 +20,7 @@ impl Lately {
         (self.count, self.sum) = (0.0, 0.0);
         for segment in series.segments() {
             match usize::from(segment.n) {
-                ring::SEGMENT => self.add_ring(segment.values, window, now),
+                n if ring::SEGMENTS.contains(&n) => self.add_ring(segment.values, window, now),
                 _ => self.add_slice(segment.values, window, now),
             }
         }

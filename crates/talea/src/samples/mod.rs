@@ -8,7 +8,8 @@
 //! ```text
 //!   name samples   one series for each of the summary's, of the same label text
 //!     cell 0       the next place of the ring
-//!     segment 0    the ring: the latest samples, each a stamp and a value
+//!     segment 0, 7 the ring: the latest samples, each a stamp and a value; its first places, and
+//!                  the others, once these are needed
 //!     segment 1…6  slices of the window: what the ring holds no more, in buckets
 //! ```
 //!

@@ -4,7 +4,7 @@
 //! a place's words one after the other, so they may see the stamp of one sample with the
 //! value of the next: that one then counts as some time older than it is.
 
-use talea_region::{Cell, Segment, Segments};
+use talea_region::{Cell, Segments};
 
 use super::Window;
 use super::slices::Slice;
@@ -13,8 +13,10 @@ use super::slices::Slice;
 pub(super) const PLACES: usize = 128;
 /// Words of a place: its stamp and its value.
 pub(super) const PLACE: usize = 2;
-/// Which segment it is.
-pub(super) const SEGMENT: usize = 0;
+/// How many places come first.
+const FIRST_PLACES: usize = 16;
+/// Which segment has these, and which the others.
+pub(super) const SEGMENTS: [usize; 2] = [0, 7];
 /// Somebody is writing, or was killed in the middle; such a place is passed over.
 pub(super) const BUSY: u64 = 1;
 /// What stamps are counted from: 0 says that nothing was ever there.
@@ -32,10 +34,12 @@ pub(super) struct Sample {
 /// Puts a sample in, and the one that it takes the place of into its slice. Nothing is done
 /// where the region has no room.
 pub(super) fn put(next: Cell, segments: Segments, window: Window, sample: Sample) {
-    let Some(ring) = segments.make(SEGMENT, PLACES * PLACE, 0) else { return };
+    if cells(segments, 0).is_none() {
+        return;
+    }
     let evicted = (0..TRIES).find_map(|_| {
         let place = next.add_and_get(1).wrapping_sub(1) as usize % PLACES;
-        exchange(segments, ring, place, sample)
+        exchange(segments, place, sample)
     });
     let leaving = match evicted {
         Some(Exchanged::Empty) => return,
@@ -51,15 +55,27 @@ pub(super) fn put(next: Cell, segments: Segments, window: Window, sample: Sample
     }
 }
 
+/// The cells of a place, or where there is no room for it, of one among the first.
+pub(super) fn cells(segments: Segments, place: usize) -> Option<[Cell; 2]> {
+    let make = |n: usize, places| segments.make(SEGMENTS[n], places * PLACE, 0);
+    let beyond = place.checked_sub(FIRST_PLACES);
+    let found = beyond.and_then(|place| Some((make(1, PLACES - FIRST_PLACES)?, place)));
+    let (segment, place) = match found {
+        Some(found) => found,
+        None => (make(0, FIRST_PLACES)?, place % FIRST_PLACES),
+    };
+    let at = place * PLACE;
+    Some([segments.cell(segment, at)?, segments.cell(segment, at + 1)?])
+}
+
 enum Exchanged {
     Empty,
     Full(Sample),
 }
 
 /// Puts a sample in a place; `None` where somebody else is doing so.
-fn exchange(segments: Segments, ring: Segment, place: usize, new: Sample) -> Option<Exchanged> {
-    let stamp = segments.cell(ring, place * PLACE)?;
-    let value = segments.cell(ring, place * PLACE + 1)?;
+fn exchange(segments: Segments, place: usize, new: Sample) -> Option<Exchanged> {
+    let [stamp, value] = cells(segments, place)?;
     let (mut before, mut old) = (BUSY, 0);
     stamp.update(|seen| {
         before = seen;

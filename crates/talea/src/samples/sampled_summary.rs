@@ -10,13 +10,13 @@ use crate::family::Family;
 use crate::labels::LabelText;
 use crate::metric::Summary;
 use crate::opts::Opts;
-use crate::register::{OVERFLOW, SERIES_LIMIT, idle_minutes};
+use crate::register::{OVERFLOW, Refusal, SERIES_LIMIT, idle_minutes};
 use crate::registry::Registry;
 use crate::unit::Floats;
 use crate::values::{self, Values};
 
-/// What a series takes of a region as long as its ring has all of a window; it may come to be
-/// six times as much.
+/// What a series takes of a region as long as its ring has all of a window, at most; it may come to
+/// be six times as much.
 const SERIES: u64 = 2560;
 /// A family's rings may take one part of so many of a region's cells.
 const SHARE: u64 = 4;
@@ -32,8 +32,8 @@ const SHARE: u64 = 4;
 /// more widely, those that come later are told half as finely, and so on. Of the slice that
 /// the window has part of, as large a part is counted.
 ///
-/// Memory of the region, for each series: what a summary takes, 2.2 KiB, and at most 11 KiB
-/// more where more than 128 observations come in a window. A series that there is no room for
+/// Memory of the region, for each series: what a summary takes, and 0.4 KiB for 16 observations in
+/// a window, 2.2 KiB for 128, at most 13 KiB for more. A series that there is no room for
 /// shows quantiles of all that it ever counted.
 ///
 /// Threading: any number of threads and processes may observe at once, without locks. A
@@ -85,15 +85,13 @@ impl Registry {
             definition: &definition,
             kind: KIND,
             storage: Storage::Single,
-            segments: 1 + slices::COUNT as u16,
+            segments: 2 + slices::COUNT as u16,
             limit: opts.limit.unwrap_or(SERIES_LIMIT).min(most) + 1,
             idle_minutes: idle_minutes(&opts),
             ..FamilySpec::default()
         };
-        let Registered { family: samples, .. } = self
-            .region
-            .family(spec)
-            .map_err(|error| Error::register(opts.name, error.to_string()))?;
+        let Registered { family: samples, .. } =
+            self.region.family(spec).map_err(|error| Refusal::from(error).error(opts.name))?;
         let openings = summary.bound.get().map_or(&[][..], |bound| bound.openings);
         Ok(SampledSummary { summary, samples, window, openings })
     }
@@ -170,9 +168,8 @@ mod tests {
         summary.observe(&["pe"], 1.0, now);
         // Killed in the ring: seven places in a row.
         let segments = segments(&summary);
-        let ring = segments.get(ring::SEGMENT).unwrap();
-        let places = (10..17).map(|place| segments.cell(ring, place * ring::PLACE).unwrap());
-        places.for_each(|stamp| stamp.set(ring::BUSY));
+        let places = (10..17).map(|place| ring::cells(segments, place).unwrap());
+        places.for_each(|[stamp, _]| stamp.set(ring::BUSY));
         (1..1000).for_each(|_| summary.observe(&["pe"], 1.0, now));
         assert_eq!(shown(&registry), (1000, 1000.0));
 
