@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use talea_region::{About, FamilyCopy, Number, SeriesView};
+use talea_region::{FamilyCopy, Number, SeriesView};
 
 use crate::buckets::{Grid, Numbers};
 use crate::definition::{Definition, Recent};
@@ -31,7 +31,7 @@ pub struct Snapshot {
     /// for the memory of each.
     texts: String,
     /// The raw families that were looked at for them, if none of them was left out since.
-    learned: Option<Vec<About>>,
+    learned: Option<Vec<[u64; 5]>>,
     /// Whether the label text of all series together is UTF-8. In a region that is not
     /// damaged it is.
     is_text: bool,
@@ -42,7 +42,7 @@ pub struct Snapshot {
 struct Known {
     /// Which of the raw families it is.
     n: usize,
-    about: About,
+    about: [u64; 5],
     /// Where its name and its help are among the texts.
     name: Range<usize>,
     help: Range<usize>,
@@ -243,11 +243,12 @@ impl Snapshot {
         family: usize,
         tell: impl FnOnce(&FamilySnapshot<'_>, &Recent, &mut Vec<f64>),
     ) {
-        let Some(known) = self.families.get_mut(family) else { return };
+        let known = self.families.get_mut(family).filter(|known| known.kind == Kind::Summary);
+        let Some(known) = known else { return };
         let mut quantiles = std::mem::take(&mut known.quantiles);
         quantiles.clear();
         let found = self.family_of(&self.families[family]);
-        if let Some(recent) = found.recent() {
+        if let Some(recent) = found.recent {
             tell(&found, recent, &mut quantiles);
         }
         self.families[family].quantiles = quantiles;
@@ -642,5 +643,50 @@ impl<'a> SeriesSnapshot<'a> {
         let beyond = self.family.grid.beyond(&self.raw);
         let (finite_sum, native) = (self.finite_sum(), self.native());
         HistogramSnapshot { thresholds, buckets, finite_sum, beyond, native }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Bucketing, Counter, Histogram, Opts, Registry, Seconds, Summary};
+
+    #[test]
+    fn one_that_is_filled_again_shows_what_a_new_one_does() {
+        let registry = Registry::for_test().unwrap();
+        let mut again = Snapshot::default();
+        let mut assert_same = |wants: &dyn Fn(&str) -> bool, expected: &[&str]| {
+            for _ in 0..2 {
+                registry.snapshot_into(&mut again, wants);
+                let names: Vec<_> = again.families().map(|family| family.name()).collect();
+                assert_eq!(names, expected);
+                assert_eq!(again.to_text(), registry.snapshot_of(wants).to_text());
+            }
+        };
+        let all = |_: &str| true;
+        assert_same(&all, &[]);
+        let _: Counter = registry.register(Opts::new("c", "Some.")).unwrap();
+        let b: Counter = registry.register(Opts::new("b", "Some.")).unwrap();
+        assert_same(&all, &["b_total", "c_total"]);
+        let opts = Opts::new("a", "Times.").bucketing(Bucketing::Dual).quantiles(&[0.5]);
+        let a: Histogram<Seconds> = registry.register(opts).unwrap();
+        a.observe(Duration::from_millis(20));
+        let with_a = ["a_recent_seconds", "a_seconds", "b_total", "c_total"];
+        assert_same(&all, &with_a);
+        assert_same(&|name| name == "a_recent_seconds", &["a_recent_seconds"]);
+        assert_same(&|name| name == "a_seconds", &["a_seconds"]);
+        assert_same(&|name| name.starts_with('a'), &with_a[..2]);
+        assert_same(&|_| false, &[]);
+        assert_same(&all, &with_a);
+        registry.unregister("b_total");
+        assert_same(&all, &["a_recent_seconds", "a_seconds", "c_total"]);
+        let _: Summary<Seconds> = registry.register(Opts::new("b", "Times.")).unwrap();
+        let with_b = ["a_recent_seconds", "a_seconds", "b_seconds", "c_total"];
+        assert_same(&all, &with_b);
+        b.inc();
+        registry.wipe(|_| true);
+        assert_same(&all, &with_b);
+        drop(registry.register::<Counter>(Opts::new("b", "Others.")));
+        assert_same(&all, &["a_recent_seconds", "a_seconds", "b_seconds", "b_total", "c_total"]);
     }
 }

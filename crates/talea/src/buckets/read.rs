@@ -91,9 +91,11 @@ impl Grid {
         let Some(octaves) = &self.octaves else { return schema };
         for segment in series.segments() {
             let found = octaves.schema(segment.what);
-            let cells = octaves.cells(usize::from(segment.n), segment.what);
-            if found < schema && segment.values.iter().take(cells).any(|&count| count != 0) {
-                schema = found;
+            if found < schema {
+                let cells = octaves.cells(usize::from(segment.n), segment.what);
+                if segment.values.iter().take(cells).any(|&count| count != 0) {
+                    schema = found;
+                }
             }
         }
         schema
