@@ -32,6 +32,9 @@ struct Memory {
 /// definitions anew would take longer than to take the values. Whoever scrapes takes it and puts
 /// it back; who finds none, because others scrape at this moment, has its own.
 ///
+/// So what a process keeps from its first scrape on is a snapshot: its values, the text of its
+/// labels, and the names and definitions of its families.
+///
 /// It is locked for a move, by who is [inside](fork::enter), so a fork never cuts that in two.
 #[derive(Default)]
 pub(crate) struct Kept(Mutex<Option<Memory>>);

@@ -49,7 +49,8 @@ struct Known {
     /// Whether its name, and the names of its labels, are such as every format has.
     is_plain: bool,
     kind: Kind,
-    definition: Definition,
+    /// Apart, so that those who go through all families pass over less memory.
+    definition: Arc<Definition>,
     /// What many families have alike, and so share: their grid, and what of `definition` is
     /// looked at in each scrape.
     grid: Arc<Grid>,
@@ -340,7 +341,7 @@ impl Known {
         let name = std::str::from_utf8(&family.name).ok()?;
         let kind = Kind::from_u8(family.kind)?;
         let mut alike = others.iter().rev().take(LATEST).filter(|other| {
-            let Definition { layout, recent, .. } = &other.definition;
+            let Definition { layout, recent, .. } = &*other.definition;
             (layout, recent) == (&definition.layout, &definition.recent)
         });
         let (grid, recent) = match alike.next() {
@@ -361,7 +362,7 @@ impl Known {
             help: 0..0,
             is_plain,
             kind,
-            definition,
+            definition: Arc::new(definition),
             grid,
             recent,
             quantiles: Vec::new(),
