@@ -54,7 +54,7 @@ final class OpeningTest extends RegionTestCase
             unlink($path);
         }
         $tiny = self::opened(['talea.region' => $this->path(), 'talea.size' => '10']);
-        self::assertStringContainsString('Talea\Exception: cannot open the region', $tiny);
+        self::assertStringContainsString('Talea\Exception: a region cannot be laid out with a length of 10 bytes', $tiny);
     }
 
     public function testANewRegionIsReadByItsUserAlone(): void

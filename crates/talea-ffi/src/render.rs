@@ -32,6 +32,9 @@ struct Memory {
 /// definitions anew would take longer than to take the values. Whoever scrapes takes it and puts
 /// it back; who finds none, because others scrape at this moment, has its own.
 ///
+/// So what a process keeps from its first scrape on is a snapshot: its values, the text of its
+/// labels, and the names and definitions of its families.
+///
 /// It is locked for a move, by who is [inside](fork::enter), so a fork never cuts that in two.
 #[derive(Default)]
 pub(crate) struct Kept(Mutex<Option<Memory>>);
@@ -216,5 +219,63 @@ impl Drop for Rendering {
             let _inside = fork::enter();
             self.kept.put(memory);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use talea::{Counter, Opts};
+
+    use super::*;
+
+    const TEXT: (Format, Escaping) = (Format::Text, Escaping::Underscores);
+
+    fn opened() -> (&'static Registry, Counter) {
+        let registry = talea::Registry::for_test().unwrap();
+        let orders = registry.register(Opts::new("orders", "Orders.")).unwrap();
+        let (families, kept) = Default::default();
+        (Box::leak(Box::new(Registry { registry, families, kept })), orders)
+    }
+
+    fn rest(rendering: &mut Rendering) -> String {
+        let mut all = String::new();
+        loop {
+            let piece = rendering.next();
+            if piece.is_empty() {
+                return all;
+            }
+            all.push_str(std::str::from_utf8(piece).unwrap());
+        }
+    }
+
+    fn page(orders: u64) -> String {
+        format!("# HELP orders_total Orders.\n# TYPE orders_total counter\norders_total {orders}\n")
+    }
+
+    #[test]
+    fn scrapes_one_after_the_other_and_at_once_each_have_their_own_values() {
+        let (registry, orders) = opened();
+        assert_eq!(rest(&mut Rendering::of(registry, TEXT)), page(0));
+        orders.inc();
+        let mut one = Rendering::of(registry, TEXT);
+        orders.inc();
+        let mut two = Rendering::of(registry, TEXT);
+        assert_eq!([rest(&mut two), rest(&mut one)], [page(2), page(1)]);
+        drop((one, two));
+        orders.inc();
+        // One that stops before its end leaves nothing behind.
+        drop(Rendering::of(registry, TEXT));
+        let openmetrics = (Format::OpenMetrics, Escaping::Underscores);
+        assert!(rest(&mut Rendering::of(registry, openmetrics)).ends_with("# EOF\n"));
+        assert_eq!(rest(&mut Rendering::of(registry, TEXT)), page(3));
+    }
+
+    #[test]
+    fn a_scrape_does_not_wait_for_what_another_keeps() {
+        let (registry, _) = opened();
+        drop(Rendering::of(registry, TEXT));
+        let kept = registry.kept.0.lock().unwrap();
+        assert!(kept.is_some());
+        assert_eq!(rest(&mut Rendering::of(registry, TEXT)), page(0));
     }
 }

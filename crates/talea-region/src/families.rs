@@ -14,7 +14,7 @@ use crate::snapshot::Source;
 use crate::sweep::Idling;
 
 /// The hash domain of family names; series use their family's number.
-pub(crate) const NAMES: u64 = u64::MAX;
+const NAMES: u64 = u64::MAX;
 
 pub(crate) const BUILDING: u64 = 1;
 pub(crate) const PUBLISHED: u64 = 2;

@@ -20,7 +20,7 @@ use self::plain::Batch;
 use self::runs::{Copies, Gathering, Run};
 use crate::cells::{self, Combine, Number, Storage};
 use crate::exemplars::{self, Exemplar};
-use crate::families::{self, FamilyHead, NAMES};
+use crate::families::{self, FamilyHead};
 use crate::groups::{self, Chosen};
 use crate::hash::hash;
 use crate::layout::*;
@@ -172,7 +172,7 @@ pub struct FamilyCopy {
     pub created_unix_nanos: u64,
     /// How often a new series was refused.
     pub dropped: u64,
-    about: About,
+    about: [u64; 5],
     id: u32,
     cells: u16,
     segments: u16,
@@ -183,14 +183,10 @@ pub struct FamilyCopy {
     first: usize,
 }
 
-/// What tells a family apart from all others of all regions: two copies that have the same were
-/// found by the same name, and with the same definition, kind and number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct About([u64; 5]);
-
 impl FamilyCopy {
-    /// What tells it apart from all others.
-    pub fn about(&self) -> About {
+    /// What tells it apart from all other families of all regions: two copies that have the same
+    /// have one name, definition, kind and number.
+    pub fn about(&self) -> [u64; 5] {
         self.about
     }
 
@@ -462,7 +458,7 @@ impl Snapshot {
         let from = self.series.len();
         // No record of the region has this number.
         let id = u32::MAX;
-        let told = [name.as_bytes(), &definition].map(|text| hash(u64::from(kind), NAMES, text));
+        let told = [name.as_bytes(), &definition].map(|text| hash(0, u64::from(kind), text));
         for (text, value) in series {
             self.series.push(SeriesCopy {
                 text: self.texts.push(text.as_bytes()),
@@ -481,7 +477,7 @@ impl Snapshot {
             combine: Combine::Sum,
             created_unix_nanos: 0,
             dropped: 0,
-            about: About([told[0], told[1], 0, 0, 0]),
+            about: [told[0], told[1], 0, 0, 0],
             id,
             cells: 1,
             segments: 0,
@@ -719,9 +715,9 @@ impl<S: Source> Taking<'_, '_, S> {
             return None;
         }
         // Where a family is that was published, there is never another.
-        let about = About([self.taken.seed, word(FAMILY_HEAD), name, definition, created]);
+        let about = [self.taken.seed, word(FAMILY_HEAD), name, definition, created];
         if out.about != about {
-            out.about = About::default();
+            out.about = [0; 5];
             out.name.clear();
             out.definition.clear();
             self.text(spans[0], &mut out.name)?;
@@ -856,6 +852,8 @@ impl<S: Source> Taking<'_, '_, S> {
     /// nothing is taken away that was not counted.
     #[inline]
     fn more(&mut self, at: u64, run: CellRun, segments: u16) -> Option<()> {
+        /// Entries: those of a cache line.
+        const TOGETHER: u64 = 8;
         let (cells, count) = (run.count, u64::from(segments));
         if at == 0 || !self.taken.s.lies_in_singles(at, more_len(cells, count)) {
             return None;
@@ -872,9 +870,19 @@ impl<S: Source> Taking<'_, '_, S> {
         if count > 0 {
             let directory = MORE_BASE + cells;
             *bases = self.source.word(place(directory + DIRECTORY_BASES));
-            let entries = self.source.words(place(directory + DIRECTORY_ENTRIES), count)?;
-            // Most octaves have none.
-            segments.extend((0..).zip(entries).filter(|&(_, entry)| entry != 0));
+            let directory = place(directory + DIRECTORY_ENTRIES);
+            // Most octaves have none, so several are looked at together.
+            let mut first = 0;
+            while first + TOGETHER <= count {
+                let entries = self.source.block(directory + first * WORD, TOGETHER)?;
+                let entries: [u64; TOGETHER as usize] = entries;
+                if entries.iter().fold(0, |any, entry| any | entry) != 0 {
+                    segments.extend((first..).zip(entries).filter(|&(_, entry)| entry != 0));
+                }
+                first += TOGETHER;
+            }
+            let rest = self.source.words(directory + first * WORD, count - first)?;
+            segments.extend((first..).zip(rest).filter(|&(_, entry)| entry != 0));
         }
         Some(())
     }

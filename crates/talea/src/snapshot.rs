@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use talea_region::{About, FamilyCopy, Number, SeriesView};
+use talea_region::{FamilyCopy, Number, SeriesView};
 
 use crate::buckets::{Grid, Numbers};
 use crate::definition::{Definition, Recent};
@@ -32,7 +32,7 @@ pub struct Snapshot {
     /// for the memory of each.
     texts: String,
     /// The raw families that were looked at for them, if none of them was left out since.
-    learned: Option<Vec<About>>,
+    learned: Option<Vec<[u64; 5]>>,
     /// Whether the label text of all series together is UTF-8. In a region that is not
     /// damaged it is.
     is_text: bool,
@@ -43,14 +43,15 @@ pub struct Snapshot {
 struct Known {
     /// Which of the raw families it is.
     n: usize,
-    about: About,
+    about: [u64; 5],
     /// Where its name and its help are among the texts.
     name: Range<usize>,
     help: Range<usize>,
     /// Whether its name, and the names of its labels, are such as every format has.
     is_plain: bool,
     kind: Kind,
-    definition: Definition,
+    /// Apart, so that those who go through all families pass over less memory.
+    definition: Arc<Definition>,
     /// What many families have alike, and so share: their grid, and what of `definition` is
     /// looked at in each scrape.
     grid: Arc<Grid>,
@@ -280,13 +281,12 @@ impl Snapshot {
         family: usize,
         tell: impl FnOnce(&FamilySnapshot<'_>, &Recent, &mut Vec<f64>),
     ) {
-        let Some(known) = self.families.get_mut(family).filter(|known| !known.is_sampled()) else {
-            return;
-        };
+        let shows = |known: &&mut Known| known.kind == Kind::Summary && !known.is_sampled();
+        let Some(known) = self.families.get_mut(family).filter(shows) else { return };
         let mut quantiles = std::mem::take(&mut known.quantiles);
         quantiles.clear();
         let found = self.family_of(&self.families[family]);
-        if let Some(recent) = found.recent() {
+        if let Some(recent) = found.recent {
             tell(&found, recent, &mut quantiles);
         }
         self.families[family].quantiles = quantiles;
@@ -383,7 +383,7 @@ impl Known {
         let name = std::str::from_utf8(&family.name).ok()?;
         let kind = Kind::from_u8(family.kind)?;
         let mut alike = others.iter().rev().take(LATEST).filter(|other| {
-            let Definition { layout, recent, .. } = &other.definition;
+            let Definition { layout, recent, .. } = &*other.definition;
             (layout, recent) == (&definition.layout, &definition.recent)
         });
         let (grid, recent) = match alike.next() {
@@ -404,7 +404,7 @@ impl Known {
             help: 0..0,
             is_plain,
             kind,
-            definition,
+            definition: Arc::new(definition),
             grid,
             recent,
             quantiles: Vec::new(),
@@ -707,5 +707,50 @@ impl<'a> SeriesSnapshot<'a> {
         let beyond = self.family.grid.beyond(&self.raw);
         let (finite_sum, native) = (self.finite_sum(), self.native());
         HistogramSnapshot { thresholds, buckets, finite_sum, beyond, native }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Bucketing, Counter, Histogram, Opts, Registry, Seconds, Summary};
+
+    #[test]
+    fn one_that_is_filled_again_shows_what_a_new_one_does() {
+        let registry = Registry::for_test().unwrap();
+        let mut again = Snapshot::default();
+        let mut assert_same = |wants: &dyn Fn(&str) -> bool, expected: &[&str]| {
+            for _ in 0..2 {
+                registry.snapshot_into(&mut again, wants);
+                let names: Vec<_> = again.families().map(|family| family.name()).collect();
+                assert_eq!(names, expected);
+                assert_eq!(again.to_text(), registry.snapshot_of(wants).to_text());
+            }
+        };
+        let all = |_: &str| true;
+        assert_same(&all, &[]);
+        let _: Counter = registry.register(Opts::new("c", "Some.")).unwrap();
+        let b: Counter = registry.register(Opts::new("b", "Some.")).unwrap();
+        assert_same(&all, &["b_total", "c_total"]);
+        let opts = Opts::new("a", "Times.").bucketing(Bucketing::Dual).quantiles(&[0.5]);
+        let a: Histogram<Seconds> = registry.register(opts).unwrap();
+        a.observe(Duration::from_millis(20));
+        let with_a = ["a_recent_seconds", "a_seconds", "b_total", "c_total"];
+        assert_same(&all, &with_a);
+        assert_same(&|name| name == "a_recent_seconds", &["a_recent_seconds"]);
+        assert_same(&|name| name == "a_seconds", &["a_seconds"]);
+        assert_same(&|name| name.starts_with('a'), &with_a[..2]);
+        assert_same(&|_| false, &[]);
+        assert_same(&all, &with_a);
+        registry.unregister("b_total");
+        assert_same(&all, &["a_recent_seconds", "a_seconds", "c_total"]);
+        let _: Summary<Seconds> = registry.register(Opts::new("b", "Times.")).unwrap();
+        let with_b = ["a_recent_seconds", "a_seconds", "b_seconds", "c_total"];
+        assert_same(&all, &with_b);
+        b.inc();
+        registry.wipe(|_| true);
+        assert_same(&all, &with_b);
+        drop(registry.register::<Counter>(Opts::new("b", "Others.")));
+        assert_same(&all, &["a_recent_seconds", "a_seconds", "b_seconds", "b_total", "c_total"]);
     }
 }

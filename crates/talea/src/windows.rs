@@ -225,3 +225,38 @@ impl Ring {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Opts, Registry, Summary, Things};
+
+    #[test]
+    fn series_that_come_and_go_keep_their_own_windows() {
+        let registry = Registry::for_test().unwrap();
+        let opts = Opts::new("s", "Some.").quantiles(&[0.5]).schema(8);
+        let family = registry.family::<Summary<Things>>(opts, &["x"]).unwrap();
+        let mut windows = Windows::new();
+        let mut lives: Vec<u64> = Vec::new();
+        for round in 0..40_u64 {
+            if round % 3 == 2 {
+                // One from the middle.
+                let n = lives.remove(lives.len() / 2);
+                assert!(family.remove_values(&[n.to_string()]));
+            }
+            for n in [round, 100 + round] {
+                family.with_values(&[n.to_string()]).observe(10 + n);
+                lives.push(n);
+            }
+            let mut snapshot = registry.snapshot();
+            windows.show(&mut snapshot, Duration::from_secs(round));
+            for n in &lives {
+                let labels = [("x", &*n.to_string()), ("quantile", "0.5")];
+                let median = snapshot.value("s", &labels).unwrap();
+                assert!((median / (10 + n) as f64 - 1.0).abs() < 0.0014, "{n}: {median}");
+            }
+            // Those, and the one that takes what overflows.
+            assert_eq!(windows.families[0].series.len(), lives.len() + 1);
+        }
+    }
+}

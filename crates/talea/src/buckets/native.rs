@@ -210,6 +210,21 @@ const fn times(one: u128, other: u128) -> u128 {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_schema_grows_by_what_its_number_says() {
+        for schema in COARSEST..=FINEST as i8 {
+            assert_eq!(growth(schema), 2_f64.powf(2_f64.powi(-i32::from(schema))), "{schema}");
+        }
+    }
+
+    #[test]
+    fn powers_of_two_are_those_that_floats_have() {
+        for n in -1022..=1023 {
+            assert_eq!(power_of_two(n), 2_f64.powi(n as i32), "{n}");
+        }
+        assert_eq!((power_of_two(1024), power_of_two(-2000)), (f64::INFINITY, 0.0));
+    }
+
     /// x^(2^schema) beside 2^n, for a mantissa x: by what the digits of both are.
     fn power_is_above(mantissa: u64, schema: u8, n: u64) -> bool {
         let mut power = vec![mantissa as u32, (mantissa >> 32) as u32];

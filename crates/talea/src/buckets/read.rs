@@ -91,9 +91,11 @@ impl Grid {
         let Some(octaves) = &self.octaves else { return schema };
         for segment in series.segments() {
             let found = octaves.schema(segment.what);
-            let cells = octaves.cells(usize::from(segment.n), segment.what);
-            if found < schema && segment.values.iter().take(cells).any(|&count| count != 0) {
-                schema = found;
+            if found < schema {
+                let cells = octaves.cells(usize::from(segment.n), segment.what);
+                if segment.values.iter().take(cells).any(|&count| count != 0) {
+                    schema = found;
+                }
             }
         }
         schema
@@ -133,6 +135,10 @@ impl Grid {
     #[inline]
     fn each_of_base(&self, series: &SeriesView<'_>, mut each: impl FnMut(Native, usize, u64)) {
         let base = series.values.split_last().map_or(&[][..], |(_, base)| base);
+        // Mostly all is in segments, which is seen sooner where all are looked at.
+        if base.iter().fold(0, |any, count| any | count) == 0 {
+            return;
+        }
         for (cell, &count) in base.iter().enumerate().filter(|(_, count)| **count != 0) {
             let native = match cell {
                 _ if cell >= self.specials() => match self.coarse_of_base(cell) {

@@ -344,6 +344,10 @@ fn write_label_name(out: &mut Vec<u8>, name: &str) {
 pub(crate) fn escaped(out: &mut Vec<u8>, text: &str, quotes: bool) {
     let mut rest = text.as_bytes();
     let is_special = |byte: &u8| matches!(byte, b'\\' | b'\n') || *byte == b'"' && quotes;
+    // Most have none, which is seen sooner where all bytes are looked at.
+    if !rest.iter().fold(false, |any, byte| any | is_special(byte)) {
+        return out.extend_from_slice(rest);
+    }
     while let Some(at) = rest.iter().position(is_special) {
         out.extend_from_slice(&rest[..at]);
         out.extend_from_slice(match rest[at] {

@@ -131,6 +131,10 @@ mod tests {
             (f64::NAN, "NaN", "NaN", "NaN"),
         ] {
             assert_eq!(text(|out| write_float(out, x)), shown);
+            let mut line = [b'x'; 30];
+            let end = put_float(&mut line, 3, x).unwrap();
+            assert_eq!(line[3..end], *shown.as_bytes());
+            assert_eq!(put_float(&mut line[..3], 3, x), None);
             assert_eq!(text(|out| write_bound(out, x)), bound);
             assert_eq!(text(|out| write_canonical_bound(out, x)), canonical);
         }
