@@ -50,6 +50,7 @@ test: setup-test
 	$(CARGO) test --locked $(ALL)
 	$(CARGO) test --locked -p talea-collectors --all-features
 	$(MODELS) LOOM_MAX_PREEMPTIONS=2 $(MODEL_TEST)
+	PROFILE=debug scripts/php --exclude-group slow
 	scripts/publishable
 
 # What takes longer: more kills, adds, series and damage, a current Prometheus, models, PHP in
