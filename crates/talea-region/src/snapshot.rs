@@ -993,17 +993,15 @@ impl<S: Source> Taking<'_, '_, S> {
 
     /// The same of cells that are there once.
     fn singles(&mut self, run: CellRun, number: Number) -> Option<u64> {
-        let (mut digest, from) = (0_u64, self.taken.out.values.len());
-        let words = self.source.words(run.at, run.count)?;
-        self.taken.out.values.extend(words.map(|word| {
-            digest = digest.wrapping_add(word);
-            word
-        }));
-        // As if they were added to 0, which of a float is one that has no sign.
+        let from = self.taken.out.values.len();
+        self.taken.out.values.extend(self.source.words(run.at, run.count)?);
+        let words = self.taken.out.values.get(from..)?;
+        let digest = words.iter().fold(0_u64, |digest, word| digest.wrapping_add(*word));
+        // As if they were added to 0: of floats -0 becomes that.
         let floats = match number {
             Number::Integer => run.count,
             Number::FloatLast => run.count.saturating_sub(1),
-            _ => 0,
+            Number::Float => 0,
         };
         for n in floats..run.count {
             let value = self.taken.out.values.get_mut(from + n as usize)?;
