@@ -22,8 +22,11 @@ final class Storage implements Adapter
 
     private Registry $registry;
 
-    /** @var array<string, int> the second when a counter's name was noted last */
+    /** @var array<string, int> the second when a counter's name was looked at last */
     private array $noted = [];
+
+    /** @var array<string, string> by the names of metrics */
+    private array $helps = [];
 
     /**
      * @param Registry|null $registry null: that of the configured region
@@ -47,7 +50,8 @@ final class Storage implements Adapter
     public function updateCounter(array $data): void
     {
         $name = $data['name'];
-        $counter = $this->registry->getOrRegisterCounter('', $name, self::help($data), $data['labelNames']);
+        $help = $this->helps[$name] ?? $this->help($data);
+        $counter = $this->registry->getOrRegisterCounter('', $name, $help, $data['labelNames']);
         if ($data['command'] === Adapter::COMMAND_SET) {
             // A counter is set to nothing, whatever the value is: as the other storages do it.
             $counter->remove($data['labelValues']);
@@ -55,7 +59,7 @@ final class Storage implements Adapter
         } else {
             $counter->incBy($data['value'], $data['labelValues']);
         }
-        if (!str_ends_with($name, '_total') && ($this->noted[$name] ?? 0) !== time()) {
+        if (($this->noted[$name] ?? 0) !== \time()) {
             $this->note($name);
         }
     }
@@ -63,7 +67,9 @@ final class Storage implements Adapter
     /** @param mixed[] $data */
     public function updateGauge(array $data): void
     {
-        $gauge = $this->registry->getOrRegisterGauge('', $data['name'], self::help($data), $data['labelNames']);
+        $name = $data['name'];
+        $help = $this->helps[$name] ?? $this->help($data);
+        $gauge = $this->registry->getOrRegisterGauge('', $name, $help, $data['labelNames']);
         if ($data['command'] === Adapter::COMMAND_SET) {
             $gauge->set($data['value'], $data['labelValues']);
         } else {
@@ -74,19 +80,22 @@ final class Storage implements Adapter
     /** @param mixed[] $data */
     public function updateHistogram(array $data): void
     {
+        $name = $data['name'];
+        $help = $this->helps[$name] ?? $this->help($data);
         $this->registry
-            ->getOrRegisterHistogram('', $data['name'], self::help($data), $data['labelNames'], $data['buckets'])
+            ->getOrRegisterHistogram('', $name, $help, $data['labelNames'], $data['buckets'])
             ->observe($data['value'], $data['labelValues']);
     }
 
     /** @param mixed[] $data */
     public function updateSummary(array $data): void
     {
+        $name = $data['name'];
         $this->registry
             ->getOrRegisterSummary(
                 '',
-                $data['name'],
-                self::help($data),
+                $name,
+                $this->helps[$name] ?? $this->help($data),
                 $data['labelNames'],
                 $data['maxAgeSeconds'],
                 $data['quantiles']
@@ -108,10 +117,12 @@ final class Storage implements Adapter
     /** Again in each second: another process may have wiped it. */
     private function note(string $name): void
     {
-        $this->registry
-            ->getOrRegisterGauge('', self::NAMES, 'Counters whose names were given without _total.', ['name'])
-            ->set(1, [$name]);
-        $this->noted[$name] = time();
+        if (!\str_ends_with($name, '_total')) {
+            $this->registry
+                ->getOrRegisterGauge('', self::NAMES, 'Counters whose names were given without _total.', ['name'])
+                ->set(1, [$name]);
+        }
+        $this->noted[$name] = \time();
     }
 
     /**
@@ -119,8 +130,9 @@ final class Storage implements Adapter
      *
      * @param mixed[] $data
      */
-    private static function help(array $data): string
+    private function help(array $data): string
     {
-        return trim($data['help']) === '' ? $data['name'] : $data['help'];
+        $help = \trim($data['help']) === '' ? $data['name'] : $data['help'];
+        return $this->helps[$data['name']] = $help;
     }
 }
