@@ -53,6 +53,18 @@ final class StorageTest extends RegionTestCase
         self::assertEquals([['calls', [], ['x'], 0]], self::rows($this->storage->collect()[0]));
     }
 
+    public function testSoDoesOneWithoutLabels(): void
+    {
+        foreach (['calls', 'calls_total'] as $name) {
+            $this->add($name, [], 3);
+            $this->add($name, [], 7, Adapter::COMMAND_SET);
+            self::assertEquals([[$name, [], [], 0]], self::rows($this->storage->collect()[0]));
+            $this->add($name, [], 2);
+            self::assertEquals([[$name, [], [], 2]], self::rows($this->storage->collect()[0]));
+            $this->storage->wipeStorage();
+        }
+    }
+
     public function testAGaugeIsSetAndGoesUpAndDown(): void
     {
         $this->gauge('length', ['queue' => 'mail'], 10, Adapter::COMMAND_SET);

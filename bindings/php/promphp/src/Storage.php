@@ -54,7 +54,13 @@ final class Storage implements Adapter
         $counter = $this->registry->getOrRegisterCounter('', $name, $help, $data['labelNames']);
         if ($data['command'] === Adapter::COMMAND_SET) {
             // A counter is set to nothing, whatever the value is: as the other storages do it.
-            $counter->remove($data['labelValues']);
+            if ($data['labelNames'] === []) {
+                // Its one series stays as long as the counter.
+                $this->registry->unregister(\str_ends_with($name, '_total') ? $name : "{$name}_total");
+                $counter = $this->registry->getOrRegisterCounter('', $name, $help);
+            } else {
+                $counter->remove($data['labelValues']);
+            }
             $counter->incBy(0, $data['labelValues']);
         } else {
             $counter->incBy($data['value'], $data['labelValues']);
