@@ -112,7 +112,7 @@ final class Storage implements Adapter
     public function wipeStorage(): void
     {
         $this->registry->unregister();
-        $this->noted = [];
+        $this->noted = $this->helps = [];
     }
 
     private function time(): ?float
