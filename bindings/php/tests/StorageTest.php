@@ -197,6 +197,42 @@ final class StorageTest extends RegionTestCase
         self::assertEquals($first, $this->storage->collect());
     }
 
+    public function testWhatOneStorageWipedAnotherCountsAnewAtOnce(): void
+    {
+        $path = $this->path();
+        $others = new Storage(new Registry($path));
+        $this->storage = new Storage(new Registry($path));
+        $tell = function (): void {
+            $this->add('calls', ['x' => 'y'], 1);
+            $this->gauge('length', ['x' => 'y'], 1, Adapter::COMMAND_INCREMENT_INTEGER);
+            $this->observe('size', ['x' => 'y'], 1, [1]);
+            $this->summarize('wait', ['x' => 'y'], 1);
+        };
+        $tell();
+        $first = $this->storage->collect();
+        $others->wipeStorage();
+        $tell();
+        self::assertEquals($first, $this->storage->collect());
+    }
+
+    /** @group processes */
+    public function testWhatAnotherProcessWipedIsCountedAnewSoon(): void
+    {
+        $path = $this->path();
+        $this->storage = new Storage(new Registry($path));
+        $this->add('calls', ['x' => 'y'], 5);
+        $process = pcntl_fork();
+        if ($process === 0) {
+            (new Registry($path))->unregister();
+            posix_kill(posix_getpid(), SIGKILL);
+        }
+        pcntl_waitpid($process, $status);
+        // Until this second is over, and that of the extension's own clock.
+        usleep(2_100_000);
+        $this->add('calls', ['x' => 'y'], 1);
+        self::assertEquals([['calls', [], ['y'], 1]], self::rows($this->storage->collect()[0]));
+    }
+
     public function testAnotherRequestSeesAndContinuesWhatThisOneCounted(): void
     {
         $path = $this->path();

@@ -6,7 +6,11 @@ namespace Talea\PromPhp;
 
 use Prometheus\MetricFamilySamples;
 use Prometheus\Storage\Adapter;
+use Talea\Counter;
+use Talea\Gauge;
+use Talea\Histogram;
 use Talea\Registry;
+use Talea\Summary;
 
 /**
  * Keeps the metrics of promphp/prometheus_client_php in a region of Talea:
@@ -22,11 +26,19 @@ final class Storage implements Adapter
 
     private Registry $registry;
 
-    /** @var array<string, int> the second when a counter's name was looked at last */
-    private array $noted = [];
+    // What was found in this second, by its name: to ask the registry takes as long as to count.
+    /** @var array<string, Counter> */
+    private array $counters = [];
+    /** @var array<string, Gauge> */
+    private array $gauges = [];
+    /** @var array<string, Histogram> */
+    private array $histograms = [];
+    /** @var array<string, Summary> */
+    private array $summaries = [];
+    private int $second = 0;
 
-    /** @var array<string, string> by the names of metrics */
-    private array $helps = [];
+    /** @var \WeakMap<self, true>|null those of this process */
+    private static ?\WeakMap $all = null;
 
     /**
      * @param Registry|null $registry null: that of the configured region
@@ -35,6 +47,8 @@ final class Storage implements Adapter
     public function __construct(?Registry $registry = null, private readonly ?\Closure $clock = null)
     {
         $this->registry = $registry ?? new Registry();
+        self::$all ??= new \WeakMap();
+        self::$all[$this] = true;
     }
 
     /**
@@ -43,39 +57,33 @@ final class Storage implements Adapter
      */
     public function collect(bool $sortMetrics = true): array
     {
-        return (new Collection($this->registry->families($this->time()), self::NAMES))->samples();
+        return (new Collection($this->registry->families($this->clock === null ? null : ($this->clock)()), self::NAMES))->samples();
     }
 
     /** @param mixed[] $data */
     public function updateCounter(array $data): void
     {
-        $name = $data['name'];
-        $help = $this->helps[$name] ?? $this->help($data);
-        $counter = $this->registry->getOrRegisterCounter('', $name, $help, $data['labelNames']);
+        if ($this->second !== \time()) {
+            $this->askAgain();
+        }
+        $counter = $this->counters[$data['name']] ?? $this->counter($data);
         if ($data['command'] === Adapter::COMMAND_SET) {
-            // A counter is set to nothing, whatever the value is: as the other storages do it.
-            if ($data['labelNames'] === []) {
-                // Its one series stays as long as the counter.
-                $this->registry->unregister(\str_ends_with($name, '_total') ? $name : "{$name}_total");
-                $counter = $this->registry->getOrRegisterCounter('', $name, $help);
-            } else {
-                $counter->remove($data['labelValues']);
-            }
+            $counter = $this->emptied($counter, $data);
             $counter->incBy(0, $data['labelValues']);
         } else {
             $counter->incBy($data['value'], $data['labelValues']);
-        }
-        if (($this->noted[$name] ?? 0) !== \time()) {
-            $this->note($name);
         }
     }
 
     /** @param mixed[] $data */
     public function updateGauge(array $data): void
     {
+        if ($this->second !== \time()) {
+            $this->askAgain();
+        }
         $name = $data['name'];
-        $help = $this->helps[$name] ?? $this->help($data);
-        $gauge = $this->registry->getOrRegisterGauge('', $name, $help, $data['labelNames']);
+        $gauge = $this->gauges[$name]
+            ??= $this->registry->getOrRegisterGauge('', $name, self::help($data), $data['labelNames']);
         if ($data['command'] === Adapter::COMMAND_SET) {
             $gauge->set($data['value'], $data['labelValues']);
         } else {
@@ -86,49 +94,82 @@ final class Storage implements Adapter
     /** @param mixed[] $data */
     public function updateHistogram(array $data): void
     {
+        if ($this->second !== \time()) {
+            $this->askAgain();
+        }
         $name = $data['name'];
-        $help = $this->helps[$name] ?? $this->help($data);
-        $this->registry
-            ->getOrRegisterHistogram('', $name, $help, $data['labelNames'], $data['buckets'])
-            ->observe($data['value'], $data['labelValues']);
+        $histogram = $this->histograms[$name]
+            ??= $this->registry
+                ->getOrRegisterHistogram('', $name, self::help($data), $data['labelNames'], $data['buckets']);
+        $histogram->observe($data['value'], $data['labelValues']);
     }
 
     /** @param mixed[] $data */
     public function updateSummary(array $data): void
     {
+        if ($this->second !== \time()) {
+            $this->askAgain();
+        }
         $name = $data['name'];
-        $this->registry
-            ->getOrRegisterSummary(
+        $summary = $this->summaries[$name]
+            ??= $this->registry->getOrRegisterSummary(
                 '',
                 $name,
-                $this->helps[$name] ?? $this->help($data),
+                self::help($data),
                 $data['labelNames'],
                 $data['maxAgeSeconds'],
                 $data['quantiles']
-            )
-            ->observe($data['value'], $data['labelValues'], $this->time());
+            );
+        $summary->observe($data['value'], $data['labelValues'], $this->clock === null ? null : ($this->clock)());
     }
 
     public function wipeStorage(): void
     {
         $this->registry->unregister();
-        $this->noted = $this->helps = [];
+        foreach (self::$all ?? [] as $storage => $_) {
+            $storage->askAgain();
+        }
     }
 
-    private function time(): ?float
+    /** In each second: another process may have wiped what was found. */
+    private function askAgain(): void
     {
-        return $this->clock === null ? null : ($this->clock)();
+        $this->counters = $this->gauges = $this->histograms = $this->summaries = [];
+        $this->second = \time();
     }
 
-    /** Again in each second: another process may have wiped it. */
-    private function note(string $name): void
+    /**
+     * Also notes its name, if that is not the region's.
+     *
+     * @param mixed[] $data
+     */
+    private function counter(array $data): Counter
     {
+        $name = $data['name'];
+        $counter = $this->registry->getOrRegisterCounter('', $name, self::help($data), $data['labelNames']);
         if (!\str_ends_with($name, '_total')) {
             $this->registry
                 ->getOrRegisterGauge('', self::NAMES, 'Counters whose names were given without _total.', ['name'])
                 ->set(1, [$name]);
         }
-        $this->noted[$name] = \time();
+        return $this->counters[$name] = $counter;
+    }
+
+    /**
+     * A counter is set to nothing, whatever the value is: as the other storages do it.
+     *
+     * @param mixed[] $data
+     */
+    private function emptied(Counter $counter, array $data): Counter
+    {
+        if ($data['labelNames'] !== []) {
+            $counter->remove($data['labelValues']);
+            return $counter;
+        }
+        // Its one series stays as long as the counter.
+        $name = $data['name'];
+        $this->registry->unregister(\str_ends_with($name, '_total') ? $name : "{$name}_total");
+        return $this->counter($data);
     }
 
     /**
@@ -136,9 +177,8 @@ final class Storage implements Adapter
      *
      * @param mixed[] $data
      */
-    private function help(array $data): string
+    private static function help(array $data): string
     {
-        $help = \trim($data['help']) === '' ? $data['name'] : $data['help'];
-        return $this->helps[$data['name']] = $help;
+        return \trim($data['help']) === '' ? $data['name'] : $data['help'];
     }
 }
