@@ -150,7 +150,8 @@ pub unsafe extern "C" fn talea_render_next(rendering: *mut Rendering, piece: *mu
     })
 }
 
-/// Ends a scrape, at any time; its memory is free. Null is fine.
+/// Ends a scrape, at any time. Its memory stays for the registry's next one: that of a snapshot.
+/// Null is fine.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn talea_render_end(rendering: *mut Rendering) {
     guarded(|| {
