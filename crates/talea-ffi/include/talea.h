@@ -652,7 +652,8 @@ talea_status talea_reading_at(struct talea_reading *reading, uint64_t unix_milli
 talea_status talea_read_next(struct talea_reading *reading,
                              const struct talea_family_view **family);
 
-// Ends a reading, at any time; its memory is free. Null is fine.
+// Ends a reading, at any time. Where it was of all families, its memory stays for the registry's
+// next one. Null is fine.
 void talea_read_end(struct talea_reading *reading);
 
 // The same in one call: `read` is given one family after the other, and anything but 0 that it
