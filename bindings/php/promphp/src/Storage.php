@@ -40,7 +40,7 @@ final class Storage implements Adapter
      */
     public function collect(bool $sortMetrics = true): array
     {
-        return (new Collection($this->registry->families($this->time()), self::NAMES))->samples();
+        return (new Collection($this->registry, self::NAMES))->samples($this->time());
     }
 
     /** @param mixed[] $data */
