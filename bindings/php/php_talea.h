@@ -102,12 +102,18 @@ zend_string *page_of(const talea_registry *registry, talea_text accept);
 /* families.c: the values as arrays. */
 
 void families_begin(void);
-/* False after an exception. */
-/* As of another time, in seconds since 1970, where there is one. */
+/* As of another time, in seconds since 1970, where there is one. False after an exception. */
 bool families_of(const talea_registry *registry, const double *now, zval *into);
 
 /* Milliseconds since 1970. */
 uint64_t families_millis(double seconds);
+
+/* samples.c: the values as another library takes them. */
+
+void samples_begin(void);
+/* Hands the family of a name, or all where that is empty, to a function. */
+void samples_each(const talea_registry *registry, talea_text name, const double *now,
+    zend_fcall_info *take, zend_fcall_info_cache *cache);
 
 /* group.c: who else may read a region. */
 

@@ -198,6 +198,25 @@ ZEND_METHOD(Talea_Registry, families) {
     }
 }
 
+ZEND_METHOD(Talea_Registry, eachFamily) {
+    zend_fcall_info take;
+    zend_fcall_info_cache cache;
+    double now = 0;
+    bool is_now = true;
+    zend_string *name = NULL;
+    ZEND_PARSE_PARAMETERS_START(1, 3)
+        Z_PARAM_FUNC(take, cache)
+        Z_PARAM_OPTIONAL
+        Z_PARAM_DOUBLE_OR_NULL(now, is_now)
+        Z_PARAM_STR_OR_NULL(name)
+    ZEND_PARSE_PARAMETERS_END();
+    const talea_registry *registry = opened(ZEND_THIS);
+    if (registry) {
+        talea_text wanted = name ? text_of(name) : (talea_text) { NULL, 0 };
+        samples_each(registry, wanted, is_now ? NULL : &now, &take, &cache);
+    }
+}
+
 ZEND_METHOD(Talea_Registry, wipe) {
     ZEND_PARSE_PARAMETERS_NONE();
     const talea_registry *registry = opened(ZEND_THIS);

@@ -63,6 +63,12 @@ ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_families, 0, 0, IS_ARRAY, 0)
     ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, now, IS_DOUBLE, 1, "null")
 ZEND_END_ARG_INFO()
 
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_eachFamily, 0, 1, IS_VOID, 0)
+    ZEND_ARG_TYPE_INFO(0, take, IS_CALLABLE, 0)
+    ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, now, IS_DOUBLE, 1, "null")
+    ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, name, IS_STRING, 1, "null")
+ZEND_END_ARG_INFO()
+
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_wipe, 0, 0, IS_VOID, 0)
 ZEND_END_ARG_INFO()
 
@@ -86,6 +92,7 @@ ZEND_METHOD(Talea_Registry, getSummary);
 ZEND_METHOD(Talea_Registry, render);
 ZEND_METHOD(Talea_Registry, contentType);
 ZEND_METHOD(Talea_Registry, families);
+ZEND_METHOD(Talea_Registry, eachFamily);
 ZEND_METHOD(Talea_Registry, wipe);
 ZEND_METHOD(Talea_Registry, unregister);
 
@@ -106,6 +113,7 @@ static const zend_function_entry class_Talea_Registry_methods[] = {
     ZEND_ME(Talea_Registry, render, arginfo_for_accept, ZEND_ACC_PUBLIC)
     ZEND_ME(Talea_Registry, contentType, arginfo_for_accept, ZEND_ACC_PUBLIC | ZEND_ACC_STATIC)
     ZEND_ME(Talea_Registry, families, arginfo_families, ZEND_ACC_PUBLIC)
+    ZEND_ME(Talea_Registry, eachFamily, arginfo_eachFamily, ZEND_ACC_PUBLIC)
     ZEND_ME(Talea_Registry, wipe, arginfo_wipe, ZEND_ACC_PUBLIC)
     ZEND_ME(Talea_Registry, unregister, arginfo_unregister, ZEND_ACC_PUBLIC)
     ZEND_FE_END

@@ -83,6 +83,7 @@ static PHP_MINIT_FUNCTION(talea) {
     metrics_begin();
     registry_begin();
     families_begin();
+    samples_begin();
     return SUCCESS;
 }
 

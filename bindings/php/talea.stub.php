@@ -121,6 +121,19 @@ final class Registry
     {
     }
 
+    /**
+     * Hands all families to a function, or the one of a name, each as
+     * promphp/prometheus_client_php's MetricFamilySamples takes it, but without `samples`: these
+     * come beside it, for each series its label values and its samples. A summary's count and sum
+     * are of its window here; those in which nothing was observed lately are left out.
+     *
+     * @param callable(array{name: string, type: string, help: string, labelNames: string[]}, array<array{string[], array<array{name: string, labelNames: string[], labelValues: string[], value: int|float}>}>): void $take
+     * @param float|null $now when windows end, in seconds since 1970, if that is not now
+     */
+    public function eachFamily(callable $take, ?float $now = null, ?string $name = null): void
+    {
+    }
+
     /** Has all metrics count from 0 again, in all processes; series with labels go. */
     public function wipe(): void
     {

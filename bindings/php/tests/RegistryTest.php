@@ -158,4 +158,53 @@ final class RegistryTest extends RegionTestCase
         $this->expectException(Exception::class);
         new Registry('');
     }
+
+    public function testFamiliesAreHandedOverOneByOneAndAnExceptionEndsThat(): void
+    {
+        $registry = $this->registry();
+        $registry->registerCounter('', 'a', 'A.', ['x', 'y'])->incBy(2, ['1', '']);
+        $registry->registerHistogram('', 'b', 'B.', ['x'], [0.5, 1e6])->observe(0.75, ['z']);
+        $all = [];
+        $registry->eachFamily(function (array $family, array $series) use (&$all): void {
+            $all[] = [$family, $series];
+        });
+        $sample = fn (string $name, array $names, array $values, int|float $value): array =>
+            ['name' => $name, 'labelNames' => $names, 'labelValues' => $values, 'value' => $value];
+        self::assertSame([
+            [
+                ['name' => 'a_total', 'type' => 'counter', 'help' => 'A.', 'labelNames' => ['x', 'y']],
+                [[['1', ''], [$sample('a_total', [], ['1', ''], 2.0)]]],
+            ],
+            [
+                ['name' => 'b', 'type' => 'histogram', 'help' => 'B.', 'labelNames' => ['x']],
+                [[['z'], [
+                    $sample('b_bucket', ['le'], ['z', '0.5'], 0),
+                    $sample('b_bucket', ['le'], ['z', '1000000'], 1),
+                    $sample('b_bucket', ['le'], ['z', '+Inf'], 1),
+                    $sample('b_count', [], ['z'], 1),
+                    $sample('b_sum', [], ['z'], 0.75),
+                ]]],
+            ],
+        ], $all);
+
+        $found = [];
+        $take = function (array $family) use (&$found): void {
+            $found[] = $family['name'];
+        };
+        $registry->eachFamily($take, null, 'b');
+        self::assertSame(['b'], $found);
+        $times = 0;
+        try {
+            $registry->eachFamily(function () use (&$times): void {
+                $times++;
+                throw new \RuntimeException('enough');
+            });
+            self::fail('it was swallowed');
+        } catch (\RuntimeException $e) {
+            self::assertSame(['enough', 1], [$e->getMessage(), $times]);
+        }
+        // Who takes a family may do anything with the registry.
+        $registry->eachFamily(fn () => $registry->unregister());
+        self::assertSame('', $registry->render());
+    }
 }

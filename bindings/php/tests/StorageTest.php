@@ -132,7 +132,7 @@ final class StorageTest extends RegionTestCase
     public function testASummaryIsOfItsWindowAndWithoutSamplesItIsLeftOut(): void
     {
         $now = 1e9;
-        $this->storage = new Storage($this->registry(), function () use (&$now): float {
+        $this->storage = new Storage($this->registry(), static function () use (&$now): float {
             return $now;
         });
         $this->summarize('wait', ['x' => 'a'], 3);

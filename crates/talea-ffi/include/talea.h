@@ -41,7 +41,7 @@
 // `quantiles` of talea_family_options counts also where there are none.
 #define TALEA_FAMILY_QUANTILES 16
 
-// A summary without a unit keeps what was observed lately in the region, 0.4 to 13 KiB a series, so
+// A summary without a unit keeps what was observed lately in the region, 0.5 to 13.5 KiB a series, so
 // that who reads it need not have been there meanwhile: for processes that live for some requests
 // only. While its window has no more than 128 observations, quantiles are exact.
 #define TALEA_FAMILY_SAMPLED 32
@@ -652,7 +652,8 @@ talea_status talea_reading_at(struct talea_reading *reading, uint64_t unix_milli
 talea_status talea_read_next(struct talea_reading *reading,
                              const struct talea_family_view **family);
 
-// Ends a reading, at any time; its memory is free. Null is fine.
+// Ends a reading, at any time. Where it was of all families, its memory stays for the registry's
+// next one. Null is fine.
 void talea_read_end(struct talea_reading *reading);
 
 // The same in one call: `read` is given one family after the other, and anything but 0 that it
@@ -690,7 +691,8 @@ talea_status talea_render_begin(const struct talea_registry *registry,
 // TALEA_STATUS_NULL.
 talea_status talea_render_next(struct talea_rendering *rendering, struct talea_text *piece);
 
-// Ends a scrape, at any time; its memory is free. Null is fine.
+// Ends a scrape, at any time. Its memory stays for the registry's next one: that of a snapshot.
+// Null is fine.
 void talea_render_end(struct talea_rendering *rendering);
 
 // The same in one call: `write` is given one piece after the other, and anything but 0 that it

@@ -83,7 +83,7 @@ pub const TALEA_FAMILY_STRIPED: u32 = 4;
 pub const TALEA_FAMILY_LASTING: u32 = 8;
 /// `quantiles` of talea_family_options counts also where there are none.
 pub const TALEA_FAMILY_QUANTILES: u32 = 16;
-/// A summary without a unit keeps what was observed lately in the region, 0.4 to 13 KiB a series, so
+/// A summary without a unit keeps what was observed lately in the region, 0.5 to 13.5 KiB a series, so
 /// that who reads it need not have been there meanwhile: for processes that live for some requests
 /// only. While its window has no more than 128 observations, quantiles are exact.
 pub const TALEA_FAMILY_SAMPLED: u32 = 32;

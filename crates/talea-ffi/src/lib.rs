@@ -14,6 +14,7 @@ mod count;
 mod definition;
 mod family;
 mod fork;
+mod kept;
 mod metric;
 mod open;
 mod pin;

@@ -4,14 +4,15 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, c_char};
 use std::sync::{Mutex, PoisonError};
 
-use talea::{Config, Error};
+use talea::{Config, Error, Snapshot};
 
 use crate::boundary::{self, guarded, place, required, told};
 use crate::definition::Definition;
 use crate::family::Family;
 use crate::fork::{self, WithoutSignals};
+use crate::kept::Kept;
 use crate::pin;
-use crate::render::Kept;
+use crate::render;
 use crate::status::{Failure, Status};
 use crate::text::Text;
 
@@ -27,7 +28,8 @@ pub struct Registry {
     pub(crate) registry: talea::Registry,
     pub(crate) families: Mutex<HashMap<Definition, &'static Family>>,
     /// What the last scrape was taken with, for the next.
-    pub(crate) kept: Kept,
+    pub(crate) kept_scrape: Kept<render::Memory>,
+    pub(crate) kept_reading: Kept<Snapshot>,
 }
 
 /// How a region is opened. Zeros are defaults; set `size` by `sizeof`.
@@ -187,7 +189,8 @@ fn open(
     let opened: &Registry = Box::leak(Box::new(Registry {
         registry,
         families: Mutex::default(),
-        kept: Kept::default(),
+        kept_scrape: Kept::default(),
+        kept_reading: Kept::default(),
     }));
     OPEN.lock().unwrap_or_else(PoisonError::into_inner).push(opened);
     Ok(opened)

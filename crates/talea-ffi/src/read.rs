@@ -7,6 +7,7 @@ use talea::{FamilySnapshot, SeriesSnapshot, Snapshot, Value};
 use crate::boundary::{guarded, place, required};
 use crate::count::time_of;
 use crate::fork::{self, WithoutSignals};
+use crate::kept::Kept;
 use crate::open::Registry;
 use crate::status::Status;
 use crate::text::Text;
@@ -99,6 +100,8 @@ pub struct Reading {
     snapshot: Snapshot,
     next: usize,
     family: FamilyRoom,
+    /// Where the snapshot goes at the end, unless it is of some families alone.
+    kept: Option<&'static Kept<Snapshot>>,
 }
 
 /// Takes a family; anything but 0 stops.
@@ -161,7 +164,8 @@ pub unsafe extern "C" fn talea_read_next(
     })
 }
 
-/// Ends a reading, at any time; its memory is free. Null is fine.
+/// Ends a reading, at any time. Where it was of all families, its memory stays for the registry's
+/// next one. Null is fine.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn talea_read_end(reading: *mut Reading) {
     guarded(|| {
@@ -200,17 +204,29 @@ pub unsafe extern "C" fn talea_read(
 }
 
 impl Reading {
-    fn of(registry: &Registry, name: &str) -> Self {
+    fn of(registry: &'static Registry, name: &str) -> Self {
         let _inside = fork::enter();
         let _alone = WithoutSignals::new();
-        let snapshot = registry.registry.snapshot_of(|found| name.is_empty() || found == name);
-        Self { snapshot, next: 0, family: FamilyRoom::default() }
+        let kept = name.is_empty().then_some(&registry.kept_reading);
+        let mut snapshot = kept.and_then(Kept::take).unwrap_or_default();
+        let wants = |found: &str| name.is_empty() || found == name;
+        registry.registry.snapshot_into(&mut snapshot, wants);
+        Self { snapshot, next: 0, family: FamilyRoom::default(), kept }
     }
 
     fn next(&mut self) -> Option<&FamilyView> {
-        let family = self.snapshot.family_at(self.next)?;
+        let found = self.snapshot.family_at(self.next)?;
         self.next += 1;
-        Some(self.family.fill(&family))
+        Some(self.family.fill(&found))
+    }
+}
+
+impl Drop for Reading {
+    fn drop(&mut self) {
+        if let Some(kept) = self.kept {
+            let _inside = fork::enter();
+            kept.put(std::mem::take(&mut self.snapshot));
+        }
     }
 }
 

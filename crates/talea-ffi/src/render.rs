@@ -1,12 +1,12 @@
 //! Rendering: from the region to the text that a scraper reads, a piece at a time.
 
 use std::ffi::{c_char, c_void};
-use std::sync::{Mutex, TryLockError};
 
 use talea::{Escaping, Format, Scraper};
 
 use crate::boundary::{guarded, place, required};
 use crate::fork::{self, WithoutSignals};
+use crate::kept::Kept;
 use crate::open::Registry;
 use crate::status::Status;
 use crate::text::Text;
@@ -19,43 +19,13 @@ pub struct Rendering {
     /// There until it ends.
     memory: Option<Memory>,
     more: bool,
-    kept: &'static Kept,
+    kept: &'static Kept<Memory>,
 }
 
 /// What a scrape is taken with.
-struct Memory {
+pub(crate) struct Memory {
     scraper: Scraper,
     piece: Vec<u8>,
-}
-
-/// The memory of the last scrape, with the families that it had: to look at ten thousand
-/// definitions anew would take longer than to take the values. Whoever scrapes takes it and puts
-/// it back; who finds none, because others scrape at this moment, has its own.
-///
-/// So what a process keeps from its first scrape on is a snapshot: its values, the text of its
-/// labels, and the names and definitions of its families.
-///
-/// It is locked for a move, by who is [inside](fork::enter), so a fork never cuts that in two.
-#[derive(Default)]
-pub(crate) struct Kept(Mutex<Option<Memory>>);
-
-impl Kept {
-    fn take(&self) -> Option<Memory> {
-        self.open(|kept| kept.take()).flatten()
-    }
-
-    fn put(&self, memory: Memory) {
-        // One that was there goes when nobody waits for it.
-        drop(self.open(|kept| kept.replace(memory)));
-    }
-
-    fn open<T>(&self, with: impl FnOnce(&mut Option<Memory>) -> T) -> Option<T> {
-        match self.0.try_lock() {
-            Ok(mut kept) => Some(with(&mut kept)),
-            Err(TryLockError::Poisoned(kept)) => Some(with(&mut kept.into_inner())),
-            Err(TryLockError::WouldBlock) => None,
-        }
-    }
 }
 
 /// Takes a piece; anything but 0 stops.
@@ -150,7 +120,8 @@ pub unsafe extern "C" fn talea_render_next(rendering: *mut Rendering, piece: *mu
     })
 }
 
-/// Ends a scrape, at any time; its memory is free. Null is fine.
+/// Ends a scrape, at any time. Its memory stays for the registry's next one: that of a snapshot.
+/// Null is fine.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn talea_render_end(rendering: *mut Rendering) {
     guarded(|| {
@@ -197,10 +168,10 @@ impl Rendering {
         let _inside = fork::enter();
         let _alone = WithoutSignals::new();
         let new = || Memory { scraper: registry.registry.scraper(), piece: Vec::new() };
-        let mut memory = registry.kept.take().unwrap_or_else(new);
+        let mut memory = registry.kept_scrape.take().unwrap_or_else(new);
         memory.scraper.format(format, escaping);
         memory.scraper.begin(|_| true);
-        Self { memory: Some(memory), more: true, kept: &registry.kept }
+        Self { memory: Some(memory), more: true, kept: &registry.kept_scrape }
     }
 
     fn next(&mut self) -> &[u8] {
@@ -233,8 +204,9 @@ mod tests {
     fn opened() -> (&'static Registry, Counter) {
         let registry = talea::Registry::for_test().unwrap();
         let orders = registry.register(Opts::new("orders", "Orders.")).unwrap();
-        let (families, kept) = Default::default();
-        (Box::leak(Box::new(Registry { registry, families, kept })), orders)
+        let (families, kept_scrape, kept_reading) = Default::default();
+        let registry = Registry { registry, families, kept_scrape, kept_reading };
+        (Box::leak(Box::new(registry)), orders)
     }
 
     fn rest(rendering: &mut Rendering) -> String {
@@ -274,7 +246,7 @@ mod tests {
     fn a_scrape_does_not_wait_for_what_another_keeps() {
         let (registry, _) = opened();
         drop(Rendering::of(registry, TEXT));
-        let kept = registry.kept.0.lock().unwrap();
+        let kept = registry.kept_scrape.0.lock().unwrap();
         assert!(kept.is_some());
         assert_eq!(rest(&mut Rendering::of(registry, TEXT)), page(0));
     }

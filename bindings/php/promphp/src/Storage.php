@@ -57,7 +57,7 @@ final class Storage implements Adapter
      */
     public function collect(bool $sortMetrics = true): array
     {
-        return (new Collection($this->registry->families($this->clock === null ? null : ($this->clock)()), self::NAMES))->samples();
+        return (new Collection($this->registry, self::NAMES))->samples($this->time());
     }
 
     /** @param mixed[] $data */
@@ -120,7 +120,7 @@ final class Storage implements Adapter
                 $data['maxAgeSeconds'],
                 $data['quantiles']
             );
-        $summary->observe($data['value'], $data['labelValues'], $this->clock === null ? null : ($this->clock)());
+        $summary->observe($data['value'], $data['labelValues'], $this->time());
     }
 
     public function wipeStorage(): void
@@ -129,6 +129,11 @@ final class Storage implements Adapter
         foreach (self::$all ?? [] as $storage => $_) {
             $storage->askAgain();
         }
+    }
+
+    private function time(): ?float
+    {
+        return $this->clock === null ? null : ($this->clock)();
     }
 
     /** In each second: another process may have wiped what was found. */

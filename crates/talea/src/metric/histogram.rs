@@ -311,6 +311,8 @@ pub(super) fn shape<U: Unit>(opts: &Opts<'_>) -> Result<Shape, String> {
     Shape::without_choice(opts)?;
     let thresholds = match opts.bucketing {
         Bucketing::Native => Vec::new(),
+        // Its samples say more.
+        Bucketing::Classic if opts.sampled => Vec::new(),
         _ => thresholds::<U>(opts.buckets.unwrap_or(U::BUCKETS))?,
     };
     let numbers = if U::IS_FLOAT { Numbers::Floats } else { Numbers::Whole };

@@ -100,7 +100,11 @@ impl<U: Unit> Sealed for Summary<U> {
 
     fn shape(opts: &Opts<'_>) -> Result<Shape, String> {
         let recent = histogram::recent(opts, opts.quantiles.unwrap_or(&[0.5, 0.9, 0.99]))?;
-        let shape = histogram::shape::<U>(&opts.bucketing(Bucketing::Native))?;
+        let kept = match opts.sampled {
+            true => Opts { bucketing: Bucketing::Classic, quantiles: None, ..*opts },
+            false => opts.bucketing(Bucketing::Native),
+        };
+        let shape = histogram::shape::<U>(&kept)?;
         Ok(Shape { kind: Kind::Summary, recent: Some(recent), ..shape })
     }
 

@@ -32,9 +32,9 @@ const SHARE: u64 = 4;
 /// more widely, those that come later are told half as finely, and so on. Of the slice that
 /// the window has part of, as large a part is counted.
 ///
-/// Memory of the region, for each series: what a summary takes, and 0.4 KiB for 16 observations in
-/// a window, 2.2 KiB for 128, at most 13 KiB for more. A series that there is no room for
-/// shows quantiles of all that it ever counted.
+/// Memory of the region, for each series: 0.5 KiB for 16 observations in a window, 2.3 KiB for
+/// 128, at most 13.5 KiB for more. A series whose samples there is no room for has a count and a
+/// sum, and NaN for quantiles.
 ///
 /// Threading: any number of threads and processes may observe at once, without locks. A
 /// process that is killed in the middle may take one observation with it out of the window;

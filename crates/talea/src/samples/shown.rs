@@ -28,12 +28,9 @@ impl Snapshot {
                             quantiles.extend(recent.quantiles.iter().map(of));
                             lately.push((found.count(), found.sum()));
                         }
-                        // There was no room for them: all that there ever was.
+                        // There was no room for them, and what there was lately is not known.
                         None => {
-                            let all = series.native();
-                            let of = |&q| all.as_ref().and_then(|all| all.quantile(q));
-                            let of = |q| of(q).unwrap_or(f64::NAN);
-                            quantiles.extend(recent.quantiles.iter().map(of));
+                            quantiles.extend(recent.quantiles.iter().map(|_| f64::NAN));
                             lately.push((series.histogram().count(), series.sum()));
                         }
                     }

@@ -1,0 +1,39 @@
+//! What one scrape leaves to the next.
+
+use std::sync::{Mutex, TryLockError};
+
+/// The memory of the last scrape, with the families that it had: to look at ten thousand
+/// definitions anew would take longer than to take the values. Whoever scrapes takes it and puts
+/// it back; who finds none, because others scrape at this moment, has its own.
+///
+/// So what a process keeps from its first scrape on is a snapshot: its values, the text of its
+/// labels, and the names and definitions of its families.
+///
+/// It is locked for a move, by who is [inside](crate::fork::enter), so a fork never cuts that in
+/// two.
+pub(crate) struct Kept<T>(pub(crate) Mutex<Option<T>>);
+
+impl<T> Default for Kept<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T> Kept<T> {
+    pub(crate) fn take(&self) -> Option<T> {
+        self.open(|kept| kept.take()).flatten()
+    }
+
+    pub(crate) fn put(&self, memory: T) {
+        // One that was there goes when nobody waits for it.
+        drop(self.open(|kept| kept.replace(memory)));
+    }
+
+    fn open<R>(&self, with: impl FnOnce(&mut Option<T>) -> R) -> Option<R> {
+        match self.0.try_lock() {
+            Ok(mut kept) => Some(with(&mut kept)),
+            Err(TryLockError::Poisoned(kept)) => Some(with(&mut kept.into_inner())),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
