@@ -278,7 +278,7 @@ static process_family *family_of(process_registry *registry, talea_kind kind,
         .help = text_of(asked->help),
         /* No process of PHP keeps a series, so none would be safe from going. And names are those
            that the library takes: its own `php_info` is a gauge. */
-        .flags = TALEA_FAMILY_LASTING | TALEA_FAMILY_LENIENT_NAMES,
+        .flags = TALEA_FAMILY_LASTING | TALEA_FAMILY_LENIENT_NAMES | TALEA_FAMILY_UNSTRIPED,
         .limit = TALEA_G(max_series),
     };
     if (asked->window_seconds < 1) {

@@ -51,6 +51,10 @@
 // summary, labels `le` and `quantile`. For metrics that were named by others.
 #define TALEA_FAMILY_LENIENT_NAMES 64
 
+// Not even what has no labels has a copy for each CPU. What it held before it was wiped takes no
+// digits then of what it counts afterwards, where its values are floats.
+#define TALEA_FAMILY_UNSTRIPED 128
+
 // The `group` of talea_open_options may read a new file.
 #define TALEA_OPEN_READ_BY_GROUP 1
 

@@ -91,6 +91,9 @@ pub const TALEA_FAMILY_SAMPLED: u32 = 32;
 /// that end in `_count`, `_sum`, `_bucket` or `_created`, and, where it is no histogram and no
 /// summary, labels `le` and `quantile`. For metrics that were named by others.
 pub const TALEA_FAMILY_LENIENT_NAMES: u32 = 64;
+/// Not even what has no labels has a copy for each CPU. What it held before it was wiped takes no
+/// digits then of what it counts afterwards, where its values are floats.
+pub const TALEA_FAMILY_UNSTRIPED: u32 = 128;
 
 const FLAGS: u32 = TALEA_FAMILY_UTF8_NAMES
     | TALEA_FAMILY_SCHEMA
@@ -98,7 +101,8 @@ const FLAGS: u32 = TALEA_FAMILY_UTF8_NAMES
     | TALEA_FAMILY_LASTING
     | TALEA_FAMILY_QUANTILES
     | TALEA_FAMILY_SAMPLED
-    | TALEA_FAMILY_LENIENT_NAMES;
+    | TALEA_FAMILY_LENIENT_NAMES
+    | TALEA_FAMILY_UNSTRIPED;
 
 /// What a family is registered with. Zeros are defaults, but of `size`, `kind`, `name` and
 /// `help`; set `size` by `sizeof`.
@@ -313,7 +317,7 @@ impl Definition {
         // As metrics that are registered without labels are in Rust: there is one series, and
         // it stays.
         let alone = self.labels.is_empty();
-        opts = opts.striped(alone || is(TALEA_FAMILY_STRIPED));
+        opts = opts.striped(is(TALEA_FAMILY_STRIPED) || alone && !is(TALEA_FAMILY_UNSTRIPED));
         if alone || is(TALEA_FAMILY_LASTING) {
             opts = opts.expires_after(None);
         } else if self.expires_after > 0 {

@@ -2,9 +2,9 @@
 //!
 //! Nobody may store to a cell that others add to, since an add under way would undo
 //! it. So what a series counted is kept as its *base* (`more.rs`), which readers take
-//! away.
+//! away; but for floats that are added to by exchange, which go back to 0.
 
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use crate::cells::{Combine, Number, Storage};
 use crate::families::{ENDED, Family, FamilyHead};
@@ -117,16 +117,28 @@ impl Region {
     }
 
     /// Notes what the cells of a run hold.
+    ///
+    /// A float beside a large base would have lost its last digits, or all. So floats that are
+    /// added to by exchange are taken away instead: an add under way finds that and begins again.
     fn raise(&self, run: CellRun, number: Number, base: &[AtomicU64]) {
         let mut sums = vec![0_u64; run.count as usize];
         let of_cell = |n: usize| number.of_cell(n as u64, run.count);
+        let goes = |n: usize| of_cell(n) != Number::Integer && run.storage != Storage::Striped;
         let mut n = 0;
         self.for_each_word(run, |cell| {
             let place = n % run.count as usize;
-            sums[place] = add(of_cell(place), sums[place], cell.load(Relaxed));
             n += 1;
+            if goes(place) {
+                cell.store(0, Relaxed);
+            } else {
+                sums[place] = add(of_cell(place), sums[place], cell.load(Relaxed));
+            }
         });
         for (n, (word, sum)) in base.iter().zip(sums).enumerate() {
+            if goes(n) {
+                word.store(0, Release);
+                continue;
+            }
             // Of two that wipe at once, the later one counts.
             let later = |before| is_later(of_cell(n), sum, before).then_some(sum);
             let _ = word.fetch_update(AcqRel, Acquire, later);

@@ -63,6 +63,29 @@ fn what_was_wiped_counts_from_zero_however_it_is_stored() {
 }
 
 #[test]
+fn what_a_float_held_before_takes_no_digits_of_what_it_counts_afterwards() {
+    let region = region();
+    for storage in [Storage::Single, Storage::Stripes] {
+        let name = format!("{storage:?}");
+        let number = Number::FloatLast;
+        let spec = FamilySpec { storage, number, cells: 2, ..FamilySpec::default() };
+        let cells = family(region, &name, spec).lasting_series(b"").unwrap();
+        for large in [1e15, 22.1] {
+            cells.at(0).add(1);
+            cells.at(1).add_float(large);
+            assert!(region.wipe(|found| found == name.as_bytes()));
+            cells.at(0).add(2);
+            cells.at(1).add_float(0.11);
+            cells.at(1).add_float(0.03);
+            let snapshot = region.snapshot();
+            let shown = series(&snapshot, &name)[0].values.to_vec();
+            assert_eq!(shown, [2, 0.14_f64.to_bits()], "{name}");
+            assert!(region.wipe(|found| found == name.as_bytes()));
+        }
+    }
+}
+
+#[test]
 fn a_wiped_series_was_created_when_it_was_wiped() {
     let region = region();
     let f = family(region, "f", FamilySpec::default());
