@@ -43,6 +43,8 @@ static talea_status region_open(talea_text path, const talea_registry **opened,
 static bool family_register(const process_registry *registry, process_family *family,
     char message[MESSAGE]);
 static void family_stay(const process_registry *registry, process_family *family);
+static void family_take_help(const process_registry *registry, process_family *family,
+    talea_text help);
 static process_family *family_remember(const process_family *asked);
 static talea_text text_remember(talea_text text);
 static const double *doubles_remember(const double *doubles, size_t count);
@@ -140,6 +142,7 @@ process_family *process_register(process_registry *registry, const talea_family_
     LOCK();
     process_family *remembered = zend_hash_find_ptr(&registry->families, key);
     if (remembered) {
+        family_take_help(registry, remembered, options->help);
         family_stay(registry, remembered);
     } else {
         process_family asked = { .options = *options };
@@ -181,6 +184,24 @@ static void family_stay(const process_registry *registry, process_family *family
         char message[MESSAGE] = "";
         family_register(registry, family, message);
         family->asked_at = now();
+    }
+}
+
+/* Another help is another definition to the library, which takes it where the family has ended.
+ * Else the process goes on with the help that it began with. */
+static void family_take_help(const process_registry *registry, process_family *family,
+    talea_text help) {
+    talea_text before = family->options.help;
+    if (help.len == before.len && memcmp(help.data, before.data, help.len) == 0) {
+        return;
+    }
+    char message[MESSAGE] = "";
+    process_family asked = *family;
+    asked.options.help = help;
+    if (family_register(registry, &asked, message) && asked.family != family->family) {
+        asked.options.help = text_remember(help);
+        *family = asked;
+        free((char *) before.data);
     }
 }
 

@@ -197,6 +197,34 @@ final class StorageTest extends RegionTestCase
         self::assertEquals($first, $this->storage->collect());
     }
 
+    public function testWhatWasWipedTakesNoDigitsOfWhatIsCountedAfterwards(): void
+    {
+        $sums = [];
+        foreach ([1e15, 0.11] as $value) {
+            $this->storage->wipeStorage();
+            foreach ([$value, 0.03] as $observed) {
+                $this->observe('size', [], $observed, [1]);
+                $this->add('calls', [], $observed, Adapter::COMMAND_INCREMENT_FLOAT);
+            }
+            [$size, $calls] = $this->storage->collect();
+            $sums = [self::rows($size)[3][3], self::rows($calls)[0][3]];
+        }
+        self::assertSame([0.14, 0.14], $sums);
+    }
+
+    public function testAfterAWipeAnotherHelpIsShown(): void
+    {
+        foreach (['First.', 'Second.', 'First.'] as $help) {
+            // Another object, as another request has it, and the same one.
+            foreach ([new Storage($this->registry), $this->storage] as $storage) {
+                $storage->wipeStorage();
+                $storage->updateGauge(['help' => $help, 'command' => Adapter::COMMAND_SET]
+                    + self::data('length', 'gauge', ['queue' => 'mail'], 1));
+                self::assertSame($help, $storage->collect()[0]->help);
+            }
+        }
+    }
+
     public function testWhatOneStorageWipedAnotherCountsAnewAtOnce(): void
     {
         $path = $this->path();
