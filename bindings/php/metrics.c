@@ -60,6 +60,20 @@ ZEND_METHOD(Talea_Counter, incBy) {
     tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, ADD, 1);
 }
 
+ZEND_METHOD(Talea_Counter, noteName) {
+    zval *gauge;
+    ZEND_PARSE_PARAMETERS_START(1, 1)
+        Z_PARAM_OBJECT_OF_CLASS(gauge, gauge_class)
+    ZEND_PARSE_PARAMETERS_END();
+    process_family *notes = metric_family(gauge);
+    if (notes->options.label_count != 1) {
+        failure_throw("%s has %zu labels; expected one, for names", notes->options.name.data,
+            notes->options.label_count);
+        return;
+    }
+    process_note(metric_family(ZEND_THIS), notes);
+}
+
 ZEND_METHOD(Talea_Gauge, set) {
     tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, SET, 1);
 }
@@ -141,15 +155,16 @@ ZEND_METHOD(Talea_Histogram, __construct) {}
 ZEND_METHOD(Talea_Summary, __construct) {}
 
 static void tell(zval *this, told told, double value, HashTable *given) {
-    const process_family *family = metric_of(Z_OBJ_P(this))->family;
+    process_family *family = metric_of(Z_OBJ_P(this))->family;
     label_values labels;
     if (!labels_take(&labels, family, given)) {
         return;
     }
-    if (EXPECTED(family->family)) {
+    const talea_family *there = process_there(family);
+    if (EXPECTED(there)) {
         talea_status status = family->series
             ? told.series(family->series, value)
-            : told.family(family->family, labels.values, labels.count, value);
+            : told.family(there, labels.values, labels.count, value);
         if (UNEXPECTED(status != TALEA_STATUS_OK)) {
             fail(status, family, &labels, value);
         }
@@ -158,13 +173,14 @@ static void tell(zval *this, told told, double value, HashTable *given) {
 }
 
 static void tell_at(zval *this, double value, HashTable *given, uint64_t unix_millis) {
-    const process_family *family = metric_of(Z_OBJ_P(this))->family;
+    process_family *family = metric_of(Z_OBJ_P(this))->family;
     label_values labels;
     if (!labels_take(&labels, family, given)) {
         return;
     }
-    if (EXPECTED(family->family)) {
-        talea_status status = talea_observe_at(family->family, labels.values, labels.count, value,
+    const talea_family *there = process_there(family);
+    if (EXPECTED(there)) {
+        talea_status status = talea_observe_at(there, labels.values, labels.count, value,
             unix_millis);
         if (UNEXPECTED(status != TALEA_STATUS_OK)) {
             fail(status, family, &labels, value);

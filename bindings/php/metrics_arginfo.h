@@ -22,6 +22,10 @@ ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_observe, 0, 1, IS_VOID, 0)
     ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, labels, IS_ARRAY, 0, "[]")
 ZEND_END_ARG_INFO()
 
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_counter_noteName, 0, 1, IS_VOID, 0)
+    ZEND_ARG_OBJ_INFO(0, gauge, Talea\\Gauge, 0)
+ZEND_END_ARG_INFO()
+
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_summary_observe, 0, 1, IS_VOID, 0)
     ZEND_ARG_TYPE_INFO(0, value, IS_DOUBLE, 0)
     ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, labels, IS_ARRAY, 0, "[]")
@@ -36,6 +40,7 @@ ZEND_METHOD(Talea_Counter, __construct);
 ZEND_METHOD(Talea_Counter, remove);
 ZEND_METHOD(Talea_Counter, inc);
 ZEND_METHOD(Talea_Counter, incBy);
+ZEND_METHOD(Talea_Counter, noteName);
 ZEND_METHOD(Talea_Gauge, __construct);
 ZEND_METHOD(Talea_Gauge, remove);
 ZEND_METHOD(Talea_Gauge, set);
@@ -55,6 +60,7 @@ static const zend_function_entry class_Talea_Counter_methods[] = {
     ZEND_ME(Talea_Counter, remove, arginfo_remove, ZEND_ACC_PUBLIC)
     ZEND_ME(Talea_Counter, inc, arginfo_metric_one, ZEND_ACC_PUBLIC)
     ZEND_ME(Talea_Counter, incBy, arginfo_counter_incBy, ZEND_ACC_PUBLIC)
+    ZEND_ME(Talea_Counter, noteName, arginfo_counter_noteName, ZEND_ACC_PUBLIC)
     ZEND_FE_END
 };
 

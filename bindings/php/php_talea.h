@@ -37,14 +37,17 @@ typedef struct {
 
 /* A family that was registered. One thread may register it again while others tell it something;
  * what these find is the earlier one or the later. */
-typedef struct {
+typedef struct process_family {
+    process_registry *registry;
     /* Null where the region had no room for it: what it is told goes nowhere. */
     const talea_family *_Atomic family;
     /* Its only series, where it has no labels: telling that needs no look-up. */
     const talea_series *_Atomic series;
+    /* A gauge in which its name is noted whenever it is registered, or null. */
+    struct process_family *notes;
     /* What it was registered with. Its texts end with a zero. */
     talea_family_options options;
-    /* The second when the library was asked for it; 0: it must be asked again. */
+    /* Where there was no room, the second when the library was asked for it; 0: it may ask again. */
     uint64_t asked_at;
 } process_family;
 
@@ -56,15 +59,25 @@ void process_end(void);
  * an exception. */
 process_registry *process_open(zend_string *path);
 
-/* Registers, or finds what is registered alike. Null after an exception.
- *
- * The library is asked in each second again: another process may have ended the family. */
+/* Registers, or finds what is registered alike. Null after an exception. */
 process_family *process_register(process_registry *registry, const talea_family_options *options);
 
-/* The same of one that was found before. */
-void process_stay(process_registry *registry, process_family *family);
+/* Registers one again that was ended, by whichever process; and in each second one that there was
+ * no room for. */
+void process_revive(process_family *family);
 
-/* Has the library be asked for all families again: they were ended here. */
+/* What a family is told by; null where there is no room for it. */
+static inline const talea_family *process_there(process_family *family) {
+    if (UNEXPECTED(talea_is_ended(family->family))) {
+        process_revive(family);
+    }
+    return family->family;
+}
+
+/* Has a gauge with one label note the family's name, now and whenever it is registered again. */
+void process_note(process_family *family, process_family *notes);
+
+/* There may be room now. */
 void process_ask_again(process_registry *registry);
 
 /* labels.c: label values. */

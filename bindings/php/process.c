@@ -40,11 +40,9 @@ static void mind_forks(void) {
 
 static talea_status region_open(talea_text path, const talea_registry **opened,
     char message[MESSAGE]);
-static bool family_register(const process_registry *registry, process_family *family,
-    char message[MESSAGE]);
-static void family_stay(const process_registry *registry, process_family *family);
-static void family_take_help(const process_registry *registry, process_family *family,
-    talea_text help);
+static bool family_register(process_family *family, char message[MESSAGE]);
+static void family_revive(process_family *family, talea_text help);
+static void family_note(const process_family *family);
 static process_family *family_remember(const process_family *asked);
 static talea_text text_remember(talea_text text);
 static const double *doubles_remember(const double *doubles, size_t count);
@@ -142,11 +140,10 @@ process_family *process_register(process_registry *registry, const talea_family_
     LOCK();
     process_family *remembered = zend_hash_find_ptr(&registry->families, key);
     if (remembered) {
-        family_take_help(registry, remembered, options->help);
-        family_stay(registry, remembered);
+        family_revive(remembered, options->help);
     } else {
-        process_family asked = { .options = *options };
-        is_registered = family_register(registry, &asked, message);
+        process_family asked = { .registry = registry, .options = *options };
+        is_registered = family_register(&asked, message);
         if (is_registered) {
             zend_string *kept = zend_string_init(ZSTR_VAL(key), ZSTR_LEN(key), 1);
             remembered = family_remember(&asked);
@@ -162,9 +159,16 @@ process_family *process_register(process_registry *registry, const talea_family_
     return remembered;
 }
 
-void process_stay(process_registry *registry, process_family *family) {
+void process_revive(process_family *family) {
     LOCK();
-    family_stay(registry, family);
+    family_revive(family, family->options.help);
+    UNLOCK();
+}
+
+void process_note(process_family *family, process_family *notes) {
+    LOCK();
+    family->notes = notes;
+    family_note(family);
     UNLOCK();
 }
 
@@ -177,46 +181,51 @@ void process_ask_again(process_registry *registry) {
     UNLOCK();
 }
 
-/* Registers it again where that was not done in this second. Where its name has another definition
- * by now, it goes on as it is: it was right when it was registered. */
-static void family_stay(const process_registry *registry, process_family *family) {
-    if (family->asked_at != now()) {
-        char message[MESSAGE] = "";
-        family_register(registry, family, message);
-        family->asked_at = now();
-    }
-}
-
-/* Another help is another definition to the library, which takes it where the family has ended.
- * Else the process goes on with the help that it began with. */
-static void family_take_help(const process_registry *registry, process_family *family,
-    talea_text help) {
-    talea_text before = family->options.help;
-    if (help.len == before.len && memcmp(help.data, before.data, help.len) == 0) {
+/* Where it was ended, registers it again, with the help of who asks now: while it was there, the
+ * process went on with that of before. Where its name has another definition by now, it goes on as
+ * it is: it was right when it was registered. */
+static void family_revive(process_family *family, talea_text help) {
+    if (!talea_is_ended(family->family) || (!family->family && family->asked_at == now())) {
         return;
     }
     char message[MESSAGE] = "";
+    talea_text before = family->options.help;
+    if (help.len == before.len && memcmp(help.data, before.data, help.len) == 0) {
+        family_register(family, message);
+        return;
+    }
     process_family asked = *family;
     asked.options.help = help;
-    if (family_register(registry, &asked, message) && asked.family != family->family) {
+    if (family_register(&asked, message)) {
         asked.options.help = text_remember(help);
         *family = asked;
         free((char *) before.data);
     }
 }
 
+static void family_note(const process_family *family) {
+    process_family *notes = family->notes;
+    family_revive(notes, notes->options.help);
+    const talea_family *there = notes->family;
+    if (there) {
+        talea_set(there, &family->options.name, 1, 1);
+    }
+}
+
 /* False where the library refuses it, with its words. */
-static bool family_register(const process_registry *registry, process_family *family,
-    char message[MESSAGE]) {
+static bool family_register(process_family *family, char message[MESSAGE]) {
     const talea_family *registered = NULL;
     talea_status status =
-        talea_register(registry->registry, &family->options, &registered, message, MESSAGE);
+        talea_register(family->registry->registry, &family->options, &registered, message, MESSAGE);
     if (status == TALEA_STATUS_OK) {
         family->family = registered;
         const talea_series *series = NULL;
         if (family->options.label_count == 0
             && talea_series_keep(registered, NULL, 0, &series) == TALEA_STATUS_OK) {
             family->series = series;
+        }
+        if (family->notes) {
+            family_note(family);
         }
     }
     family->asked_at = now();

@@ -101,7 +101,7 @@ static void answer_metric(INTERNAL_FUNCTION_PARAMETERS, talea_kind kind, way way
     zend_string *key = key_of(kind, asked.namespace, asked.name);
     zval *found = zend_hash_find(&this->metrics, key);
     if (found && way == GET_OR_REGISTER) {
-        process_stay(this->registry, metric_family(found));
+        process_there(metric_family(found));
         RETVAL_COPY(found);
     } else if (found) {
         failure_throw("%s is registered already; getOrRegister finds it", ZSTR_VAL(key) + 1);

@@ -173,6 +173,14 @@ final class Counter
     public function incBy(int|float $count, array $labels = []): void
     {
     }
+
+    /**
+     * Has a gauge with one label be 1 for the name that this counter was registered by, now and
+     * whenever it is registered again after somebody ended it.
+     */
+    public function noteName(Gauge $gauge): void
+    {
+    }
 }
 
 /** A number that is set, or goes up and down. */

@@ -602,6 +602,10 @@ talea_status talea_unregister(const struct talea_registry *registry,
                               struct talea_text name,
                               size_t *ended);
 
+// Whether somebody ended the family, in any process, so that what it is told goes nowhere until it
+// is registered again as it was. True of null. Cost: a load.
+bool talea_is_ended(const struct talea_family *family);
+
 // How often label values counted in a family's overflow series, because they were new and
 // there was no room for them; over all processes. Scrapes show it as
 // talea_series_dropped_total.

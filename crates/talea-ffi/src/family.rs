@@ -315,6 +315,19 @@ pub unsafe extern "C" fn talea_unregister(
     })
 }
 
+/// Whether somebody ended the family, in any process, so that what it is told goes nowhere until it
+/// is registered again as it was. True of null. Cost: a load.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_is_ended(family: *const Family) -> bool {
+    // SAFETY: the header asks for as much.
+    match unsafe { family.as_ref() } {
+        Some(family) => {
+            each_kind!(&family.family, AnyFamily, |family, M, make| family.is_ended())
+        }
+        None => true,
+    }
+}
+
 /// How often label values counted in a family's overflow series, because they were new and
 /// there was no room for them; over all processes. Scrapes show it as
 /// talea_series_dropped_total.

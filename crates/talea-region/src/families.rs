@@ -88,6 +88,12 @@ impl Family {
         self.id
     }
 
+    /// Whether it was [ended](Region::end_families), and not registered since. Cost: a load.
+    #[inline]
+    pub fn is_ended(&self) -> bool {
+        self.region.family_word(self.id, FAMILY_HEAD).load(Acquire) & 0xFF == ENDED
+    }
+
     /// Takes back that this process uses the family, where registering it failed for
     /// another reason: its name can be defined otherwise then.
     pub fn give_up(&self) {

@@ -337,6 +337,13 @@ impl<L, M: Metric> Family<L, M> {
         self.bound.get().is_none_or(|bound| bound.family.wipe())
     }
 
+    /// Whether somebody [ended](crate::Registry::unregister) it, in any process, so that what it is
+    /// told goes nowhere until it is registered again as it was. Cost: a load.
+    #[inline]
+    pub fn is_ended(&self) -> bool {
+        self.bound.get().is_some_and(|bound| bound.family.is_ended())
+    }
+
     /// How often a label combination went to the overflow series because it was
     /// new and there was no room for it, over all processes; 0 where not installed.
     /// Scrapes show it as `talea_series_dropped_total`. Cost: a load.

@@ -693,9 +693,11 @@ fn many_families_are_ended_at_once() {
     assert!(left.families().all(|family| family.name().starts_with("yours_")));
     assert_eq!(left.families().count(), 20);
     // Who goes on telling one that was ended is not heard until it is registered again.
+    assert!((0..30).all(|n| gauges[n].is_ended() == (n % 3 == 0)));
     gauges[3].with_values(&["x"]).set(2);
     assert_eq!(registry.snapshot().families().count(), 20);
     register(3).with_values(&["y"]).set(4);
+    assert!(!gauges[3].is_ended());
     assert_eq!(registry.snapshot().value("mine_3", &[("a", "y")]), Some(4.0));
     assert_eq!(registry.snapshot().value("mine_3", &[("a", "x")]), None);
     assert_eq!(registry.unregister_where(|_| true), 21);

@@ -70,7 +70,7 @@ final class Collection
     private function givenNames(): array
     {
         $names = [];
-        $this->registry->eachFamily(function (array $family, array $series) use (&$names): void {
+        $this->registry->eachFamily(function (array $_, array $series) use (&$names): void {
             foreach ($series as [[$name]]) {
                 $names["{$name}_total"] = $name;
             }

@@ -26,7 +26,7 @@ final class Storage implements Adapter
 
     private Registry $registry;
 
-    // What was found in this second, by its name: to ask the registry takes as long as to count.
+    // What was found, by its name: to ask the registry takes as long as to count.
     /** @var array<string, Counter> */
     private array $counters = [];
     /** @var array<string, Gauge> */
@@ -35,7 +35,6 @@ final class Storage implements Adapter
     private array $histograms = [];
     /** @var array<string, Summary> */
     private array $summaries = [];
-    private int $second = 0;
 
     /** @var \WeakMap<self, true>|null those of this process */
     private static ?\WeakMap $all = null;
@@ -63,9 +62,6 @@ final class Storage implements Adapter
     /** @param mixed[] $data */
     public function updateCounter(array $data): void
     {
-        if ($this->second !== \time()) {
-            $this->askAgain();
-        }
         $counter = $this->counters[$data['name']] ?? $this->counter($data);
         if ($data['command'] === Adapter::COMMAND_SET) {
             $counter = $this->emptied($counter, $data);
@@ -78,9 +74,6 @@ final class Storage implements Adapter
     /** @param mixed[] $data */
     public function updateGauge(array $data): void
     {
-        if ($this->second !== \time()) {
-            $this->askAgain();
-        }
         $name = $data['name'];
         $gauge = $this->gauges[$name]
             ??= $this->registry->getOrRegisterGauge('', $name, self::help($data), $data['labelNames']);
@@ -94,9 +87,6 @@ final class Storage implements Adapter
     /** @param mixed[] $data */
     public function updateHistogram(array $data): void
     {
-        if ($this->second !== \time()) {
-            $this->askAgain();
-        }
         $name = $data['name'];
         $histogram = $this->histograms[$name]
             ??= $this->registry
@@ -107,9 +97,6 @@ final class Storage implements Adapter
     /** @param mixed[] $data */
     public function updateSummary(array $data): void
     {
-        if ($this->second !== \time()) {
-            $this->askAgain();
-        }
         $name = $data['name'];
         $summary = $this->summaries[$name]
             ??= $this->registry->getOrRegisterSummary(
@@ -127,20 +114,13 @@ final class Storage implements Adapter
     {
         $this->registry->unregister();
         foreach (self::$all ?? [] as $storage => $_) {
-            $storage->askAgain();
+            $storage->counters = $storage->gauges = $storage->histograms = $storage->summaries = [];
         }
     }
 
     private function time(): ?float
     {
         return $this->clock === null ? null : ($this->clock)();
-    }
-
-    /** In each second: another process may have wiped what was found. */
-    private function askAgain(): void
-    {
-        $this->counters = $this->gauges = $this->histograms = $this->summaries = [];
-        $this->second = \time();
     }
 
     /**
@@ -153,9 +133,8 @@ final class Storage implements Adapter
         $name = $data['name'];
         $counter = $this->registry->getOrRegisterCounter('', $name, self::help($data), $data['labelNames']);
         if (!\str_ends_with($name, '_total')) {
-            $this->registry
-                ->getOrRegisterGauge('', self::NAMES, 'Counters whose names were given without _total.', ['name'])
-                ->set(1, [$name]);
+            $help = 'Counters whose names were given without _total.';
+            $counter->noteName($this->registry->getOrRegisterGauge('', self::NAMES, $help, ['name']));
         }
         return $this->counters[$name] = $counter;
     }

@@ -76,6 +76,7 @@ static void is_read_as_it_is_rendered(const talea_registry *registry) {
 static void counters(const talea_registry *registry) {
     const talea_family *orders = family_of(registry, TALEA_KIND_COUNTER, "orders", LABELS, 2);
     CHECK(family_of(registry, TALEA_KIND_COUNTER, "orders", LABELS, 2) == orders);
+    CHECK(!talea_is_ended(orders) && talea_is_ended(NULL));
     talea_text sale[] = {{"card", 4}, {"pe", 2}};
     OK(talea_add(orders, sale, 2, 1));
     OK(talea_add_double(orders, sale, 2, 2.0));
@@ -310,7 +311,7 @@ static void wiping(const talea_registry *registry) {
     // Ended, its name is free for another definition; registered as it was, it goes on.
     size_t ended;
     OK(talea_unregister(registry, talea_text_of("orders_total"), &ended));
-    CHECK(ended == 1);
+    CHECK(ended == 1 && talea_is_ended(orders));
     OK(talea_add(orders, sale, 2, 5));
     OK(talea_unregister(registry, talea_text_of("orders_total"), NULL));
     CHECK(total_of(registry, "orders_total", &count) == 0 && count == 0);

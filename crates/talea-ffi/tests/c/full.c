@@ -73,7 +73,7 @@ static void a_region_that_is_full(void) {
         const talea_family *family;
         status = talea_register(registry, &more, &family, message, sizeof message);
     }
-    CHECK(status == TALEA_STATUS_CANNOT_REGISTER && strstr(message, "full") != NULL);
+    CHECK(status == TALEA_STATUS_NO_ROOM && strstr(message, "full") != NULL);
     talea_text value = {"/a/path/that/clients/make/up/0", 30};
     OK(talea_add(visits, &value, 1, 1));
     CHECK(total_of(registry, "visits_total", NULL) == TIMES + 1);
