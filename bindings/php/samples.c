@@ -19,7 +19,7 @@ typedef struct {
     zend_string *last_name;
 } shared;
 
-static zend_string *NAME, *TYPE, *HELP, *LABEL_NAMES, *LABEL_VALUES, *VALUE;
+static zend_string *SAMPLES, *NAME, *TYPE, *HELP, *LABEL_NAMES, *LABEL_VALUES, *VALUE;
 
 static void shared_begin(shared *shared);
 static void shared_end(shared *shared);
@@ -32,6 +32,7 @@ static zend_string *key_of(const char *text) {
 }
 
 void samples_begin(void) {
+    SAMPLES = key_of("samples");
     NAME = key_of("name");
     TYPE = key_of("type");
     HELP = key_of("help");
@@ -171,7 +172,8 @@ static void add_string(zval *into, zend_string *key, zend_string *string) {
     add(into, key, &value);
 }
 
-/* The family without its samples, and these by series, each with its label values. */
+/* The family, and its samples by series, each with its label values; those of an only one are the
+   family's. */
 static void take_family(zval *into, zval *series, const talea_family_view *family,
     shared *shared) {
     array_init_size(into, 8);
@@ -200,6 +202,12 @@ static void take_family(zval *into, zval *series, const talea_family_view *famil
         if (take_series(&taken, family, &family->series[i], label_count, shared)) {
             zend_hash_next_index_insert_new(Z_ARRVAL_P(series), &taken);
         }
+    }
+    if (zend_hash_num_elements(Z_ARRVAL_P(series)) == 1) {
+        zval *only = zend_hash_index_find(Z_ARRVAL_P(series), 0);
+        zval *samples = zend_hash_index_find(Z_ARRVAL_P(only), 1);
+        Z_ADDREF_P(samples);
+        add(into, SAMPLES, samples);
     }
 }
 

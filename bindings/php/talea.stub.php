@@ -123,11 +123,12 @@ final class Registry
 
     /**
      * Hands all families to a function, or the one of a name, each as
-     * promphp/prometheus_client_php's MetricFamilySamples takes it, but without `samples`: these
-     * come beside it, for each series its label values and its samples. A summary's count and sum
+     * promphp/prometheus_client_php's MetricFamilySamples takes it; but where it has several series,
+     * or none, it has no `samples`. Beside it comes each series with its label values and its
+     * samples. A summary's count and sum
      * are of its window here; those in which nothing was observed lately are left out.
      *
-     * @param callable(array{name: string, type: string, help: string, labelNames: string[]}, array<array{string[], array<array{name: string, labelNames: string[], labelValues: string[], value: int|float}>}>): void $take
+     * @param callable(array{name: string, type: string, help: string, labelNames: string[], samples?: mixed[]}, array<array{string[], array<array{name: string, labelNames: string[], labelValues: string[], value: int|float}>}>): void $take
      * @param float|null $now when windows end, in seconds since 1970, if that is not now
      */
     public function eachFamily(callable $take, ?float $now = null, ?string $name = null): void

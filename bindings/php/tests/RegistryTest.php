@@ -162,7 +162,9 @@ final class RegistryTest extends RegionTestCase
     public function testFamiliesAreHandedOverOneByOneAndAnExceptionEndsThat(): void
     {
         $registry = $this->registry();
-        $registry->registerCounter('', 'a', 'A.', ['x', 'y'])->incBy(2, ['1', '']);
+        $counter = $registry->registerCounter('', 'a', 'A.', ['x', 'y']);
+        $counter->incBy(2, ['1', '']);
+        $counter->inc(['0', '2']);
         $registry->registerHistogram('', 'b', 'B.', ['x'], [0.5, 1e6])->observe(0.75, ['z']);
         $all = [];
         $registry->eachFamily(function (array $family, array $series) use (&$all): void {
@@ -170,20 +172,24 @@ final class RegistryTest extends RegionTestCase
         });
         $sample = fn (string $name, array $names, array $values, int|float $value): array =>
             ['name' => $name, 'labelNames' => $names, 'labelValues' => $values, 'value' => $value];
+        $of_b = [
+            $sample('b_bucket', ['le'], ['z', '0.5'], 0),
+            $sample('b_bucket', ['le'], ['z', '1000000'], 1),
+            $sample('b_bucket', ['le'], ['z', '+Inf'], 1),
+            $sample('b_count', [], ['z'], 1),
+            $sample('b_sum', [], ['z'], 0.75),
+        ];
         self::assertSame([
             [
                 ['name' => 'a_total', 'type' => 'counter', 'help' => 'A.', 'labelNames' => ['x', 'y']],
-                [[['1', ''], [$sample('a_total', [], ['1', ''], 2.0)]]],
+                [
+                    [['1', ''], [$sample('a_total', [], ['1', ''], 2.0)]],
+                    [['0', '2'], [$sample('a_total', [], ['0', '2'], 1.0)]],
+                ],
             ],
             [
-                ['name' => 'b', 'type' => 'histogram', 'help' => 'B.', 'labelNames' => ['x']],
-                [[['z'], [
-                    $sample('b_bucket', ['le'], ['z', '0.5'], 0),
-                    $sample('b_bucket', ['le'], ['z', '1000000'], 1),
-                    $sample('b_bucket', ['le'], ['z', '+Inf'], 1),
-                    $sample('b_count', [], ['z'], 1),
-                    $sample('b_sum', [], ['z'], 0.75),
-                ]]],
+                ['name' => 'b', 'type' => 'histogram', 'help' => 'B.', 'labelNames' => ['x'], 'samples' => $of_b],
+                [[['z'], $of_b]],
             ],
         ], $all);
 

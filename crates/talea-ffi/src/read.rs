@@ -238,7 +238,28 @@ struct FamilyRoom {
     labels: Vec<Label>,
     samples: Vec<Sample>,
     series: Vec<SeriesView>,
+    label_places: Vec<(Place, Place)>,
+    drafts: Vec<Draft>,
+    bounds: Bounds,
     view: Option<FamilyView>,
+}
+
+/// The texts of the bounds that samples had last, by their place in a series: the next has mostly
+/// the same.
+#[derive(Default)]
+struct Bounds(Vec<(f64, String)>);
+
+impl Bounds {
+    fn text(&mut self, place: usize, bound: f64) -> &str {
+        while self.0.len() <= place {
+            self.0.push((0.0, shown(0.0)));
+        }
+        let (known, text) = &mut self.0[place];
+        if known.to_bits() != bound.to_bits() {
+            (*known, *text) = (bound, shown(bound));
+        }
+        text
+    }
 }
 
 /// A text in the room, which may move while that is filled.
@@ -246,12 +267,14 @@ type Place = (usize, usize);
 
 impl FamilyRoom {
     fn fill(&mut self, family: &FamilySnapshot<'_>) -> &FamilyView {
-        let Self { text, labels, samples, series, .. } = self;
+        let Self { text, labels, samples, series, label_places, drafts, bounds, .. } = self;
         text.clear();
         labels.clear();
         samples.clear();
         series.clear();
-        let mut filling = Filling { text, label_places: Vec::new(), samples: Vec::new() };
+        label_places.clear();
+        drafts.clear();
+        let mut filling = Filling { text, label_places, samples: drafts, bounds };
         let mut ends = Vec::new();
         let names = Names::of(family.name(), filling.text);
         for one in family.series() {
@@ -260,7 +283,6 @@ impl FamilyRoom {
             let lately = one.lately();
             ends.push((filling.label_places.len(), filling.samples.len(), lately));
         }
-        let Filling { label_places, samples: drafts, .. } = filling;
         // From here on the text stays where it is.
         let text = &*text;
         let at = |(from, to): Place| Text::of(text.get(from..to).unwrap_or_default());
@@ -312,7 +334,10 @@ struct Names {
 
 impl Names {
     fn of(name: &str, text: &mut String) -> Self {
-        let mut with = |parts: [&str; 2]| put(text, &parts.concat());
+        let mut with = |[one, other]: [&str; 2]| {
+            let (from, _) = put(text, one);
+            (from, put(text, other).1)
+        };
         Self {
             family: with([name, ""]),
             bucket: with([name, "_bucket"]),
@@ -374,8 +399,9 @@ impl Held {
 /// A family's series on their way into the room.
 struct Filling<'a> {
     text: &'a mut String,
-    label_places: Vec<(Place, Place)>,
-    samples: Vec<Draft>,
+    label_places: &'a mut Vec<(Place, Place)>,
+    samples: &'a mut Vec<Draft>,
+    bounds: &'a mut Bounds,
 }
 
 impl Filling<'_> {
@@ -396,16 +422,16 @@ impl Filling<'_> {
             Value::Signed(n) => push(names.family, NONE, 0.0, Held::Signed(n)),
             Value::Float(x) => push(names.family, NONE, 0.0, Held::Double(x)),
             Value::Histogram(histogram) => {
-                for (bound, count) in histogram.cumulative() {
-                    let text = put(self.text, &shown(bound));
+                for (place, (bound, count)) in histogram.cumulative().enumerate() {
+                    let text = put(self.text, self.bounds.text(place, bound));
                     push(names.bucket, (names.le, text), bound, Held::Unsigned(count));
                 }
                 push(names.sum, NONE, 0.0, Held::Double(histogram.sum()));
                 push(names.count, NONE, 0.0, Held::Unsigned(histogram.count()));
             }
             Value::Summary(summary) => {
-                for (quantile, value) in summary.quantiles {
-                    let text = put(self.text, &shown(quantile));
+                for (place, (quantile, value)) in summary.quantiles.into_iter().enumerate() {
+                    let text = put(self.text, self.bounds.text(place, quantile));
                     push(names.family, (names.quantile, text), quantile, Held::Double(value));
                 }
                 push(names.sum, NONE, 0.0, Held::Double(summary.sum));

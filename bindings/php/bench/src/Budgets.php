@@ -28,6 +28,7 @@ final class Budgets
             $this->ofPage(),
             $this->besideForeign(),
             $this->ofCollect(),
+            $this->ofCollectedPage(),
             $this->ofCounter(),
             $this->most('summary', 'grown by observations', Subject::NATIVE, 'a summary grows by its observations, kB', 0),
             $this->most('summary', 'a series', Subject::NATIVE, 'a series of a summary, kB', 16.384),
@@ -55,14 +56,26 @@ final class Budgets
     private function ofCollect(): ?array
     {
         $case = $this->most + ['foreign' => 0];
-        // Also the text is made of what is collected, by the same code for both.
-        $theirs = $this->peer === null ? null : $this->figures->find('operations', $case, 'page', $this->peer);
-        $figure = $this->peer === null ? 'collect' : 'page';
+        // Without the library its time is that of a page, which is more than to collect.
+        $theirs = $this->peer === null ? null : $this->figures->find('operations', $case, 'collect', $this->peer);
         return $this->ratio(
-            $this->peer === null ? 'collect() to their page' : 'page through collect() to their page',
-            $this->figures->find('operations', $case, $figure, Subject::ADAPTER),
+            $this->peer === null ? 'collect() to their page' : 'collect() to theirs',
+            $this->figures->find('operations', $case, 'collect', Subject::ADAPTER),
             $theirs,
             $this->most['metrics'] === 2_500 ? self::REFERENCE_PAGE : null,
+            1 / 5,
+        );
+    }
+
+    /** Of what is collected the library makes the text, for both. @return mixed[]|null */
+    private function ofCollectedPage(): ?array
+    {
+        $case = $this->most + ['foreign' => 0];
+        return $this->peer === null ? null : $this->ratio(
+            'page through collect() to their page',
+            $this->figures->find('operations', $case, 'page', Subject::ADAPTER),
+            $this->figures->find('operations', $case, 'page', $this->peer),
+            null,
             1 / 5,
         );
     }

@@ -50,18 +50,21 @@ final class Collection
             if ($series === [] || $family['name'] === $this->names) {
                 return;
             }
-            // Infos and states of other programs that share the region.
-            $family['type'] = isset($by_type[$family['type']]) ? $family['type'] : 'gauge';
-            $family['samples'] = self::sorted($series, $family['type'], count($family['labelNames']));
-            $name = $names[$family['name']] ?? null;
-            if ($name !== null) {
-                $family['name'] = $name;
-                foreach ($family['samples'] as &$sample) {
-                    $sample['name'] = $name;
-                }
-                unset($sample);
+            $type = $family['type'];
+            if (!isset($by_type[$type])) {
+                // Infos and states of other programs that share the region.
+                $family['type'] = $type = 'gauge';
             }
-            $by_type[$family['type']][] = new MetricFamilySamples($family);
+            if (!isset($family['samples'])) {
+                $family['samples'] = self::sorted($series, $type, count($family['labelNames']));
+            }
+            if (isset($names[$family['name']])) {
+                $family['name'] = $name = $names[$family['name']];
+                foreach (array_keys($family['samples']) as $place) {
+                    $family['samples'][$place]['name'] = $name;
+                }
+            }
+            $by_type[$type][] = new MetricFamilySamples($family);
         }, $now);
         return array_merge(...array_values($by_type));
     }
@@ -87,9 +90,6 @@ final class Collection
      */
     private static function sorted(array $series, string $type, int $labels): array
     {
-        if (count($series) === 1) {
-            return $series[0][1];
-        }
         $measures = $type === 'histogram' || $type === 'summary';
         $keys = [];
         foreach ($series as [$values]) {
