@@ -47,7 +47,7 @@ pub(super) fn put(next: Cell, segments: Segments, window: Window, sample: Sample
         // All of them are being written to.
         None => sample,
     };
-    // Another that is still of the window.
+    // One that the window has left is forgotten.
     if leaving.at >= window.begin(sample.at) {
         if let Some(slice) = Slice::of(segments, window, leaving.at) {
             slice.add(leaving.value);
