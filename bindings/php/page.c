@@ -2,12 +2,13 @@
  *
  * A string that grows would be copied, and so be there twice. So the text waits in blocks outside
  * of PHP's memory, each of which goes as soon as it is copied: the most that there is at once is
- * the page and a block. No code of PHP runs while the library calls back. */
+ * the page and a block. The first few stay for the next scrape, as their memory would have to be
+ * had from the system again. No code of PHP runs while the library calls back. */
 #include "php_talea.h"
 
 #include <sys/mman.h>
 
-enum { BLOCK = 1 << 18 };
+enum { BLOCK = 1 << 18, KEPT = 16 };
 
 typedef struct block {
     struct block *next;
@@ -17,6 +18,10 @@ typedef struct block {
 
 enum { BLOCK_TEXT = BLOCK - sizeof(block) };
 
+/* Blocks that wait for the next scrape of this thread. */
+ZEND_TLS block *kept;
+ZEND_TLS int kept_count;
+
 typedef struct {
     block *first;
     block *last;
@@ -24,6 +29,7 @@ typedef struct {
 } page;
 
 static int32_t page_take(void *context, const char *piece, size_t piece_len);
+static block *block_new(void);
 static void page_drop_first(page *page);
 
 zend_string *page_of(const talea_registry *registry, talea_text accept) {
@@ -63,9 +69,8 @@ static int32_t page_take(void *context, const char *piece, size_t piece_len) {
     page *page = context;
     while (piece_len > 0) {
         if (!page->last || page->last->used == BLOCK_TEXT) {
-            block *block =
-                mmap(NULL, BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-            if (block == MAP_FAILED) {
+            block *block = block_new();
+            if (!block) {
                 return 1;
             }
             *(page->last ? &page->last->next : &page->first) = block;
@@ -82,8 +87,37 @@ static int32_t page_take(void *context, const char *piece, size_t piece_len) {
     return 0;
 }
 
+/* Null where there is no memory. */
+static block *block_new(void) {
+    block *new = kept;
+    if (new) {
+        kept = new->next;
+        kept_count--;
+        new->next = NULL;
+        new->used = 0;
+        return new;
+    }
+    new = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return new == MAP_FAILED ? NULL : new;
+}
+
+void page_end(void) {
+    while (kept) {
+        block *first = kept;
+        kept = first->next;
+        munmap(first, BLOCK);
+    }
+    kept_count = 0;
+}
+
 static void page_drop_first(page *page) {
     block *first = page->first;
     page->first = first->next;
-    munmap(first, BLOCK);
+    if (kept_count < KEPT) {
+        first->next = kept;
+        kept = first;
+        kept_count++;
+    } else {
+        munmap(first, BLOCK);
+    }
 }

@@ -109,6 +109,9 @@ void registry_begin(void);
 
 /* page.c: the text of a scrape. */
 
+/* Gives back the memory that this thread keeps for the next one. */
+void page_end(void);
+
 /* Null after an exception. */
 zend_string *page_of(const talea_registry *registry, talea_text accept);
 

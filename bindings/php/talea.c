@@ -70,6 +70,11 @@ static PHP_GINIT_FUNCTION(talea) {
     talea_globals->max_series = 0;
 }
 
+static PHP_GSHUTDOWN_FUNCTION(talea) {
+    (void) talea_globals;
+    page_end();
+}
+
 static PHP_MINIT_FUNCTION(talea) {
     if (talea_abi_version() != TALEA_ABI_VERSION) {
         zend_error(E_CORE_ERROR, "talea was built with the header of another library: ABI %u, "
@@ -128,7 +133,7 @@ zend_module_entry talea_module_entry = {
     PHP_TALEA_VERSION,
     PHP_MODULE_GLOBALS(talea),
     PHP_GINIT(talea),
-    NULL,
+    PHP_GSHUTDOWN(talea),
     NULL,
     STANDARD_MODULE_PROPERTIES_EX,
 };

@@ -30,10 +30,10 @@ final class BenchTest extends TestCase
     public function testTaleaAloneIsMeasuredAndTheReportSaysHowToHaveTheLibrary(): void
     {
         $report = self::reportOf([]);
-        self::assertMatchesRegularExpression('/^  counter +5 +[\d.]+ +[\d.]+$/m', $report);
+        self::assertMatchesRegularExpression('/^  counter +5 +[\d.,]+ +[\d.,]+$/m', $report);
         self::assertMatchesRegularExpression('/^  foreign +metrics +talea +talea-adapter$/m', $report);
         self::assertMatchesRegularExpression('/^  series lost +0 +0 +met/m', $report);
-        self::assertMatchesRegularExpression('/^  memory of PHP beyond the page, MB +[\d.]+ +1 +met/m', $report);
+        self::assertMatchesRegularExpression('/^  memory of PHP beyond the page, MB +[\d.,]+ +1 +met/m', $report);
         self::assertStringContainsString('PROMPHP=FOLDER', $report);
         self::assertStringContainsString('1 whole rounds', $report);
     }
@@ -43,8 +43,8 @@ final class BenchTest extends TestCase
         $this->putLibrary();
         $report = self::reportOf(['PROMPHP' => $this->library, 'PROMPHP_ENGINES' => 'PlainApcu']);
         self::assertMatchesRegularExpression('/^  kind +batches +talea +talea-adapter +PlainApcu +PlainApcu-tuned$/m', $report);
-        self::assertMatchesRegularExpression('/^  render\(\) to their page +[\d.]+ +0\.020 .*measured, PlainApcu-tuned$/m', $report);
-        self::assertMatchesRegularExpression('/^  updateCounter\(\) to theirs +[\d.]+ +0\.35 .*measured, PlainApcu-tuned$/m', $report);
+        self::assertMatchesRegularExpression('/^  render\(\) to their page +[\d.,]+ +0\.020 .*measured, PlainApcu-tuned$/m', $report);
+        self::assertMatchesRegularExpression('/^  updateCounter\(\) to theirs +[\d.,]+ +0\.35 .*measured, PlainApcu-tuned$/m', $report);
         self::assertMatchesRegularExpression('/^  workers +labels +talea +talea-adapter +PlainApcu +PlainApcu-tuned\n +4 +50 +0 +0 +0 +0$/m', $report);
         self::assertStringContainsString('through the library', $report);
         self::assertStringNotContainsString('PROMPHP=FOLDER', $report);
@@ -65,7 +65,7 @@ final class BenchTest extends TestCase
         $report = self::reportOf(
             ['PROMPHP' => $this->library, 'PROMPHP_ENGINES' => 'Slow', 'LIMIT' => '0.3', 'ONLY' => 'operations'],
         );
-        self::assertMatchesRegularExpression('/^collect, ms\n\n.*\n +0 +50 +[\d.]+ +> 300 +> 300$/m', $report);
+        self::assertMatchesRegularExpression('/^collect, ms\n\n.*\n +0 +50 +[\d.,]+ +> 300 +> 300$/m', $report);
     }
 
     public function testWhatAnEngineOfTheLibraryFailsAtIsSaidAndTheOthersAreMeasured(): void
