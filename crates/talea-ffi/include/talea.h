@@ -23,7 +23,7 @@
 
 // The version of the ABI that this header describes. It changes when a program that was
 // compiled with an older header could break.
-#define TALEA_ABI_VERSION 1
+#define TALEA_ABI_VERSION 2
 
 // The metric and its labels may have any names without quotes, backslashes and line ends.
 #define TALEA_FAMILY_UTF8_NAMES 1

@@ -34,7 +34,7 @@ pub use text::*;
 
 /// The version of the ABI that this header describes. It changes when a program that was
 /// compiled with an older header could break.
-pub const TALEA_ABI_VERSION: u32 = 1;
+pub const TALEA_ABI_VERSION: u32 = 2;
 
 /// The version of the ABI that the library has: where it is not TALEA_ABI_VERSION, the header
 /// belongs to another library, and nothing else should be called.
