@@ -141,8 +141,10 @@ fn a_prometheus_that_is_started_says_the_same() {
     assert!(queries.iter().all(|query| query["found"].is_f64()), "{queries:?}");
     let rate = &queries[1];
     assert_eq!(rate["query"], "sum(rate(http_requests_total[2s]))");
+    // A scrape that reads up to a second late puts three seconds' requests into a window of two:
+    // what `differences` allows too.
     let ratio = rate["found"].as_f64().unwrap() / rate["sampled"].as_f64().unwrap();
-    assert!((0.3..=1.05).contains(&ratio), "{rate}");
+    assert!((0.3..=1.5).contains(&ratio), "{rate}");
     // It is gone, and so is its folder.
     let left = fs::read_dir(out.path()).unwrap().map(|entry| entry.unwrap().file_name());
     let left: Vec<_> = left.filter(|name| name != "report.html" && name != "report.json").collect();
