@@ -99,7 +99,7 @@ fn a_service_is_inspected_while_it_runs_is_stopped_and_is_dead() {
         all[0]["alive"].as_bool().unwrap()
     };
     assert!(process(&running));
-    assert_eq!(running["region"]["layout_version"], 4);
+    assert_eq!(running["region"]["layout_version"], 5);
     assert_eq!(running["region"]["bytes"], region.metadata().unwrap().len());
 
     // What its own scrape shows is here too, and of the same type.
@@ -191,7 +191,7 @@ fn a_person_reads_tables() {
     let all = text(&inspect([&region]));
     let path = region.display().to_string();
     for part in
-        [path.as_str(), "layout 4", "single cells", "alive", "storage", "striped", "seconds"]
+        [path.as_str(), "layout 5", "single cells", "alive", "storage", "striped", "seconds"]
     {
         assert!(all.contains(part), "{part}: {all}");
     }
@@ -258,8 +258,8 @@ fn each_kind_of_bad_file_is_one_clear_error() {
     let put = |file: &fs::File, at, word: u64| file.write_all_at(&word.to_le_bytes(), at).unwrap();
     copy("truncated").set_len(1 << 20).unwrap();
     bad("truncated", "its file has 1048576");
-    put(&copy("version"), 8, 3);
-    bad("version", "layout is version 3, where 4 was expected");
+    put(&copy("version"), 8, 4);
+    bad("version", "layout is version 4, where 5 was expected");
     put(&copy("boot"), 40, 1);
     bad("boot", "before the machine was last started");
     put(&copy("limits"), 24, u64::MAX);

@@ -238,7 +238,7 @@ fn faults() -> Vec<Fault> {
             },
             "does not begin as a region does",
         ),
-        ("another version", |path, place| with_words(path, place, &[(8, 5)]), "version"),
+        ("another version", |path, place| with_words(path, place, &[(8, 4)]), "version"),
         (
             "another length",
             |path, place| with_words(path, place, &[(16, 1 << 40)]),

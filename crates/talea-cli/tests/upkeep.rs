@@ -307,7 +307,7 @@ fn what_is_no_region_that_is_there_is_one_clear_error_and_stays_as_it_is() {
         let file = File::options().write(true).open(place.at(name)).unwrap();
         file.write_all_at(&word.to_le_bytes(), at).unwrap();
     };
-    copy("version", 8, 3);
+    copy("version", 8, 4);
     copy("boot", 40, 1);
     copy("marks", 1408, 1 << 40);
     fs::write(place.at("foreign"), vec![b'x'; 1 << 20]).unwrap();
@@ -318,7 +318,7 @@ fn what_is_no_region_that_is_there_is_one_clear_error_and_stays_as_it_is() {
     let before = place.files();
     for (name, part) in [
         ("missing", "No such file"),
-        ("version", "layout is version 3, where 4 was expected"),
+        ("version", "layout is version 4, where 5 was expected"),
         ("boot", "before the machine was last started"),
         ("marks", "planes are in use"),
         ("foreign", "does not begin as a region does"),

@@ -3,13 +3,13 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::error::Overflow;
-use crate::guard::thread_number;
 use crate::planes;
 use crate::primitive::AtomicU64;
 use crate::record::{CellRun, STRIPES, stripe_len};
 use crate::region::Region;
 use crate::restartable::{self, Done};
 use crate::segments::Segments;
+use crate::threads::thread_number;
 use crate::wipe;
 
 /// How the cells of a family are stored.
@@ -30,10 +30,15 @@ pub enum Storage {
 }
 
 impl Storage {
+    #[inline]
     pub(crate) fn from_u8(n: u8) -> Option<Self> {
-        [Self::Single, Self::Striped, Self::Owned, Self::Stripes]
-            .into_iter()
-            .find(|storage| *storage as u8 == n)
+        match n {
+            0 => Some(Self::Single),
+            1 => Some(Self::Striped),
+            2 => Some(Self::Owned),
+            3 => Some(Self::Stripes),
+            _ => None,
+        }
     }
 }
 
@@ -149,11 +154,9 @@ impl Copies {
     #[inline]
     pub(crate) fn of(region: &'static Region, id: u32, run: CellRun, combine: Combine) -> Self {
         let how = match run.storage {
-            Storage::Single => ONE,
-            Storage::Striped => PLANES,
-            Storage::Owned if combine.knows_silence() => SILENT_BLOCKS,
-            Storage::Owned => BLOCKS,
             Storage::Stripes => stripe_len(run.count) as u32,
+            Storage::Owned if combine.knows_silence() => SILENT_BLOCKS,
+            storage => storage as u32,
         };
         Self { region, how: u64::from(id) << 32 | u64::from(how) }
     }
@@ -207,7 +210,7 @@ impl Cell {
             ONE => {
                 self.word.fetch_add(n, Relaxed);
             }
-            _ => self.add_to_own(n),
+            _ => Self::add_to_own(self.word, self.copies, n),
         }
     }
 
@@ -216,7 +219,9 @@ impl Cell {
     ///
     /// Cost: where both are striped cells of one region, a little less than two
     /// [`add`](Self::add)s; else just those.
-    #[inline]
+    // Always, since out of line cells are handed over in memory: they would be read as
+    // wholes right after they were written in parts, which the processor is slow at.
+    #[inline(always)]
     pub fn count(self, other: Self, n: u64) {
         let region = self.copies.region;
         match (self.copies.how(), other.copies.how()) {
@@ -224,9 +229,7 @@ impl Cell {
                 match restartable::count([self.word, other.word], region.cpu_table(), n) {
                     Done::Both => {}
                     Done::One => planes::add_slowly(region, other.word, n),
-                    Done::Neither => {
-                        Self::count_apart(self.word, self.copies, other.word, other.copies, n)
-                    }
+                    Done::Neither => planes::count_slowly(region, self.word, other.word, n),
                 }
             }
             (ONE, ONE) => {
@@ -279,11 +282,12 @@ impl Cell {
 
     /// Out of line, so that the adds that there are most of stay small.
     #[inline(never)]
-    fn add_to_own(self, n: u64) {
-        if self.copies.how() == SILENT_BLOCKS {
-            self.change_own(|value| Some(value.wrapping_add(n)));
+    fn add_to_own(word: &'static AtomicU64, copies: Copies, n: u64) {
+        let own = Self::new(word, copies);
+        if copies.how() == SILENT_BLOCKS {
+            own.change_own(|value| Some(value.wrapping_add(n)));
         } else {
-            self.own().fetch_add(n, Relaxed);
+            own.own().fetch_add(n, Relaxed);
         }
     }
 
@@ -298,16 +302,17 @@ impl Cell {
                 }
             }
             ONE => add_float_atomically(self.word, x),
-            _ => self.add_float_to_own(x),
+            _ => Self::add_float_to_own(self.word, self.copies, x),
         }
     }
 
     #[inline(never)]
-    fn add_float_to_own(self, x: f64) {
-        if self.copies.how() == SILENT_BLOCKS {
-            self.change_own(|value| Some((f64::from_bits(value) + x).to_bits()));
+    fn add_float_to_own(word: &'static AtomicU64, copies: Copies, x: f64) {
+        let own = Self::new(word, copies);
+        if copies.how() == SILENT_BLOCKS {
+            own.change_own(|value| Some((f64::from_bits(value) + x).to_bits()));
         } else {
-            add_float_atomically(self.own(), x);
+            add_float_atomically(own.own(), x);
         }
     }
 

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //!   epoch        sweep:22 | step:26
-//!   guard word   sweep:22 | step:26 | count:16      one a thread, a few a process
+//!   guard word   sweep:22 | step:26 | count:16      a few a process
 //! ```
 //!
 //! - *Entering* announces the epoch in the thread's guard word: a count goes up,
@@ -24,18 +24,29 @@
 //! what it reads then was already without what had been put away. Of one that
 //! announces a later epoch the same is true, since it read that epoch.
 //!
+//! Most words are *one thread's alone*, as long as it lives. It announces by plain
+//! stores and makes no fence: the search has one made in its place (`membarrier.rs`), at
+//! some instant between the two of its own. Before that instant the announcement is
+//! seen, after it nothing is read that was put away. A signal handler that comes between
+//! the load of the word and the store leaves the count as it found it, and an epoch that
+//! is older than it need be. Where the system has no such fence, and for processes
+//! without a slot, every word may be several threads': these exchange it, which is a
+//! fence too. A slot says whether there are words of the first kind; who finds one and
+//! cannot have the fence made does not call anything quiet.
+//!
 //! A process that dies leaves its guard words as they were; the search leaves out
 //! slots that nobody holds. A process that is stopped within a guard holds up
 //! reuse, and nothing else: new series take fresh memory as long as there is any.
 
-use std::cell::Cell as ThreadCell;
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use crate::layout::*;
+use crate::membarrier;
 use crate::primitive::AtomicU64;
 use crate::region::Region;
 use crate::snapshot::Source;
+use crate::threads::{REUSED, thread_number};
 
 const COUNT_BITS: u32 = 16;
 const COUNT: u64 = (1 << COUNT_BITS) - 1;
@@ -43,11 +54,17 @@ const STEP_BITS: u32 = 26;
 /// What moves the epoch to the next sweep.
 pub(crate) const SWEEP: u64 = 1 << STEP_BITS;
 
+/// Beside the number of a slot: the word is the thread's alone.
+const ALONE: u64 = 1 << 63;
+
 /// While it lives, what its thread looked up is not used for anything else.
 #[derive(Debug)]
 pub struct Guard {
     region: &'static Region,
     word: &'static AtomicU64,
+    /// The slot that the word is of, and [`ALONE`]. Whole words only: a guard is moved with
+    /// what was looked up, and a byte that was just written is waited for if it is read as a
+    /// part of a word.
     slot: u64,
     /// The number of the sweep, read after the announcement.
     sweep: u64,
@@ -65,7 +82,12 @@ impl Drop for Guard {
     #[inline]
     fn drop(&mut self) {
         // In a child made by `fork` meanwhile, the word is the parent's.
-        if self.region.own_slot() == self.slot {
+        if self.region.own_slot() != self.slot & !ALONE {
+            return;
+        }
+        if self.slot & ALONE != 0 {
+            self.word.store(self.word.load(Relaxed).wrapping_sub(1), Release);
+        } else {
             self.word.fetch_sub(1, Release);
         }
     }
@@ -75,24 +97,39 @@ impl Region {
     /// Announces that this thread looks at series.
     #[inline]
     pub(crate) fn enter(&'static self) -> Guard {
-        let slot = self.own_slot();
-        // There are a power of two of them.
-        let last = self.s.guards_len / LINE - 1;
-        let word = self.guard_word(slot, thread_number() & last);
+        let (slot, number) = (self.own_slot(), thread_number());
+        let alone = number < self.words_alone();
+        let word = self.guard_word(slot, self.own_line(number));
         let epoch = self.mark(M_EPOCH);
         let now = epoch.load(Acquire);
-        let mut seen = word.load(Relaxed);
-        loop {
-            let wanted =
-                if seen & COUNT == 0 { now << COUNT_BITS | 1 } else { seen.wrapping_add(1) };
-            match word.compare_exchange_weak(seen, wanted, SeqCst, Relaxed) {
-                Ok(_) => break,
-                Err(other) => seen = other,
-            }
+        let announced = |seen: u64| {
+            if seen & COUNT == 0 { now << COUNT_BITS | 1 } else { seen.wrapping_add(1) }
+        };
+        if alone {
+            word.store(announced(word.load(Relaxed)), Relaxed);
+            after_own_announcement();
+        } else {
+            let _ = word.fetch_update(SeqCst, Relaxed, |seen| Some(announced(seen)));
+            after_exchange();
         }
-        after_announcement();
         let sweep = epoch.load(Acquire) >> STEP_BITS;
+        let slot = slot | if alone { ALONE } else { 0 };
         Guard { region: self, word, slot, sweep, bound: PhantomData }
+    }
+
+    /// How many guard words of a slot are one thread's alone, where the system makes fences:
+    /// three of four, the rest are for threads beyond.
+    pub(crate) fn guards_alone(&self) -> u64 {
+        let lines = self.s.guards_len / LINE;
+        (lines - lines / 4).min(REUSED)
+    }
+
+    /// Which of its slot's guard words a thread has.
+    #[inline]
+    fn own_line(&self, number: u64) -> u64 {
+        // There are a power of two of them, and of those beyond.
+        let (lines, alone) = (self.s.guards_len / LINE, self.words_alone());
+        if number < alone { number } else { alone + (number & (lines - alone - 1)) }
     }
 
     /// The stamp of something that was just put away.
@@ -112,7 +149,8 @@ impl Region {
         stamp < self.mark(M_QUIET).load(Acquire)
     }
 
-    /// The same after a new search. Cost: the guard words of every living process.
+    /// The same after a new search. Cost: a call of the system, and the guard words of every
+    /// living process.
     pub(crate) fn is_quiet(&self, stamp: u64) -> bool {
         let epoch = self.mark(M_EPOCH);
         let now = epoch.load(SeqCst);
@@ -121,6 +159,9 @@ impl Region {
         }
         let now = epoch.load(SeqCst);
         fence();
+        if !membarrier::fence_everywhere() && self.anybody_announces_alone() {
+            return false;
+        }
         let oldest = self.oldest_guard().unwrap_or(now).min(now);
         self.mark(M_QUIET).fetch_max(oldest, AcqRel);
         stamp < oldest
@@ -142,14 +183,29 @@ impl Region {
         (slot == SLOT_COUNT || self.lives(slot)).then_some(oldest)
     }
 
+    /// Whether a living process has guard words that are one thread's alone.
+    fn anybody_announces_alone(&self) -> bool {
+        let slots = self.mark(M_SLOTS).load(Acquire).min(SLOT_COUNT);
+        (0..slots).any(|slot| {
+            self.mark(SLOTS + slot * SLOT_LEN + SLOT_ALONE).load(SeqCst) != 0 && self.lives(slot)
+        })
+    }
+
     fn guard_word(&self, slot: u64, line: u64) -> &'static AtomicU64 {
         self.mark(self.s.guards + slot * self.s.guards_len + line * LINE)
     }
 }
 
-/// A full fence after an announcement.
+/// What follows an announcement by a plain store: the processor's part of the fence is made
+/// by who searches.
 #[inline]
-fn after_announcement() {
+fn after_own_announcement() {
+    if cfg!(loom) { fence() } else { std::sync::atomic::compiler_fence(SeqCst) }
+}
+
+/// A full fence after an exchange.
+#[inline]
+fn after_exchange() {
     // On x86 an exchange is one, and a second would cost as much again.
     if cfg!(all(target_arch = "x86_64", not(loom), not(miri))) {
         std::sync::atomic::compiler_fence(SeqCst);
@@ -166,35 +222,4 @@ pub(crate) fn last_stamp_of_sweep(sweep: u64) -> u64 {
 
 fn fence() {
     crate::primitive::fence(SeqCst);
-}
-
-#[cfg(loom)]
-loom::thread_local! {
-    /// Under the model checker all threads are one, and say who they are.
-    pub(crate) static MODEL_THREAD: ThreadCell<u64> = ThreadCell::new(0);
-}
-
-#[cfg(loom)]
-pub(crate) fn thread_number() -> u64 {
-    MODEL_THREAD.with(ThreadCell::get)
-}
-
-/// Threads take numbers as they come.
-#[cfg(not(loom))]
-#[inline]
-pub(crate) fn thread_number() -> u64 {
-    use std::sync::atomic::AtomicU64;
-    thread_local! {
-        static NUMBER: ThreadCell<u64> = const { ThreadCell::new(u64::MAX) };
-    }
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    // Where the thread is ending, it shares the first number.
-    NUMBER
-        .try_with(|number| {
-            if number.get() == u64::MAX {
-                number.set(NEXT.fetch_add(1, Relaxed));
-            }
-            number.get()
-        })
-        .unwrap_or(0)
 }

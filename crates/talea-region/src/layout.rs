@@ -43,7 +43,7 @@ pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"TALEAREG");
 
 /// The layout that this code reads and writes. Any change of what a word means
 /// raises it.
-pub const LAYOUT_VERSION: u64 = 4;
+pub const LAYOUT_VERSION: u64 = 5;
 
 pub(crate) const WORD: u64 = 8;
 
@@ -138,6 +138,9 @@ pub(crate) const SLOT_PID: u64 = 0;
 pub(crate) const SLOT_STARTED: u64 = SLOT_PID + WORD;
 /// How often it was taken; tells what a dead owner left from what a living has.
 pub(crate) const SLOT_GENERATION: u64 = SLOT_STARTED + WORD;
+/// How many of its guard words are one thread's alone; see `guard.rs`.
+pub(crate) const SLOT_ALONE: u64 = SLOT_GENERATION + WORD;
+const _: () = assert!(SLOT_ALONE + WORD <= SLOT_LEN);
 
 // A family record.
 #[cfg(not(loom))]

@@ -39,10 +39,12 @@ mod file;
 mod groups;
 mod guard;
 mod hash;
+#[cfg(all(target_os = "linux", not(loom)))]
 mod holdings;
 mod index;
 mod layout;
 mod mapping;
+mod membarrier;
 mod memo;
 #[cfg(all(test, loom))]
 mod models;
@@ -65,6 +67,7 @@ mod snapshot;
 mod sweep;
 mod system_group;
 mod texts;
+mod threads;
 #[cfg(all(target_os = "linux", not(loom)))]
 mod trust;
 mod wipe;

@@ -51,6 +51,7 @@ impl Mapping {
     }
 
     /// The byte offset of a word of this mapping.
+    #[inline]
     pub(crate) fn offset_of(&self, word: &'static AtomicU64) -> Option<u64> {
         let from = (word as *const AtomicU64 as usize).checked_sub(self.words.as_ptr() as usize)?;
         // Bytes of the region: a model checker's words are larger.

@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use loom::thread;
 
 use crate::families::{Family, FamilySpec};
-use crate::guard::MODEL_THREAD;
 use crate::hash::hash;
 use crate::layout::*;
 use crate::mapping::Mapping;
@@ -19,6 +18,7 @@ use crate::memo::{Key, Memo};
 use crate::record::Head;
 use crate::region::{Config, Region};
 use crate::series::Looked;
+use crate::threads::MODEL_THREAD;
 
 const LEN: u64 = 16 * PAGE;
 
@@ -81,28 +81,46 @@ struct Remembering(Memo);
 
 impl Remembering {
     fn of(family: Family) -> Self {
-        Self(Memo::of(family).unwrap())
+        let memo = Memo::of(family);
+        // The checker does not know that a table is whole when another thread finds it.
+        assert!(memo.table_for(2).is_some());
+        Self(memo)
     }
 
     /// `a` by its key.
     fn find(&self) -> Looked {
-        let found = self.0.find(Key::new(0, [1, 0, 0]));
-        found.unwrap_or_else(|unknown| unknown.series(b"a").unwrap())
+        self.find_by(Self::KEY, b"a")
+    }
+
+    const KEY: Key = Key::new(1, 2, 0, [1, 0, 0]);
+
+    fn find_by(&self, key: Key, text: &[u8]) -> Looked {
+        self.0.find(key).unwrap_or_else(|unknown| unknown.series(text).unwrap())
     }
 
     fn add(&self, n: u64) {
         self.find().at(0).add(n);
     }
+
+    /// Two keys of one entry, which may take that of `a`.
+    fn rivals(&self) -> [Key; 2] {
+        let table = self.0.table_for(2).unwrap();
+        let first = |key: &Key| table.first(&table.parts(key));
+        let mut others = (2..).map(|n| [0, 1].map(|number| Key::new(number, 2, 0, [n, 0, 0])));
+        others.find(|[key, _]| first(key) == first(&Self::KEY)).unwrap()
+    }
 }
 
 impl Drop for Remembering {
     fn drop(&mut self) {
-        let entries = self.0.entries;
-        // SAFETY: the entries were leaked from a vector of this length, and this memo
-        // alone has them.
-        unsafe {
-            drop(Vec::from_raw_parts(entries.as_ptr().cast_mut(), entries.len(), entries.len()))
-        };
+        let Some(Some(table)) = self.0.table.get() else { return };
+        for lines in [table.entries, table.rows, table.creations] {
+            // SAFETY: they were leaked from a vector of this length, and this memo alone
+            // has them.
+            unsafe {
+                drop(Vec::from_raw_parts(lines.as_ptr().cast_mut(), lines.len(), lines.len()));
+            }
+        }
     }
 }
 
@@ -319,6 +337,33 @@ fn two_that_note_at_once_read_whole_notes() {
         memo.add(1);
         other.join().unwrap();
         assert_eq!(value(region, b"a"), Some(4));
+    });
+}
+
+#[test]
+fn what_a_memo_finds_is_its_own_series_while_another_takes_the_entry() {
+    check_briefly(|region, family| {
+        let memo = Arc::new(Remembering::of(family));
+        let [b, c] = memo.rivals();
+        add(family, b"b", 10);
+        add(family, b"c", 100);
+        memo.add(1);
+        memo.add(1);
+        // From now on the entry may be taken.
+        region.begin_sweep(1);
+        let others = memo.clone();
+        // A thread that looks for what is there, and so remembers it.
+        let other = spawn(2, move || {
+            others.find_by(b, b"b").at(0).add(10);
+            others.find_by(c, b"c").at(0).add(100);
+        });
+        memo.add(1);
+        other.join().unwrap();
+        memo.add(1);
+        memo.find_by(b, b"b").at(0).add(10);
+        memo.find_by(c, b"c").at(0).add(100);
+        let values = [b"a", b"b", b"c"].map(|text| value(region, text));
+        assert_eq!(values, [Some(4), Some(30), Some(300)]);
     });
 }
 

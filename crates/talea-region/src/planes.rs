@@ -13,12 +13,12 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use crate::cells::add_float_atomically;
-use crate::guard::thread_number;
 use crate::layout::{ATOMIC_PLANES, M_AHEAD, M_PLANES, M_STRIPED, PAGE, WORD};
 use crate::primitive::AtomicU64;
 use crate::region::Region;
 use crate::restartable;
 use crate::snapshot;
+use crate::threads::thread_number;
 
 /// An integer add that found no plane: claims one for this CPU, or adds to an
 /// atomic plane.
@@ -30,7 +30,19 @@ pub(crate) fn add_slowly(region: &'static Region, cell: &'static AtomicU64, n: u
     atomic_copy(region, cell).fetch_add(n, Relaxed);
 }
 
-/// The same for a float cell.
+/// Counts one and adds to another, where neither found a plane.
+#[inline(never)]
+pub(crate) fn count_slowly(
+    region: &'static Region,
+    cell: &'static AtomicU64,
+    other: &'static AtomicU64,
+    n: u64,
+) {
+    add_slowly(region, cell, 1);
+    add_slowly(region, other, n);
+}
+
+/// As [`add_slowly`] for a float cell.
 #[inline(never)]
 pub(crate) fn add_float_slowly(region: &'static Region, cell: &'static AtomicU64, x: f64) {
     if claim_plane(region) && restartable::add_float(cell, region.cpu_table(), x) {

@@ -101,6 +101,7 @@ impl CellRun {
         self.at << 24 | (self.storage as u64) << 16 | self.count
     }
 
+    #[inline]
     pub(crate) fn unpack(word: u64) -> Option<Self> {
         let storage = Storage::from_u8((word >> 16) as u8)?;
         Some(Self { at: word >> 24, storage, count: word & 0xFFFF })

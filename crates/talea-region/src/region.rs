@@ -299,6 +299,7 @@ impl Region {
     }
 
     /// The word `delta` bytes after another word of this region.
+    #[inline]
     pub(crate) fn word_after(
         &self,
         word: &'static AtomicU64,

@@ -106,7 +106,8 @@ impl Segments {
 
     /// A cell of a segment of this series; the last one where there are fewer. `None`
     /// where no cell can lie there: the region is damaged.
-    #[inline]
+    // Always, as `Cell::count`: out of line the cell would come back through memory.
+    #[inline(always)]
     pub fn cell(&self, segment: Segment, n: usize) -> Option<Cell> {
         let Self { region, series, .. } = *self;
         let place = segment.place() + (n as u64).min(segment.count().wrapping_sub(1));

@@ -76,7 +76,7 @@ mod expectation {
     /// The model checker tries both.
     #[cfg(loom)]
     pub(super) fn is_new() -> bool {
-        crate::guard::thread_number() == 1
+        crate::threads::thread_number() == 1
     }
 
     #[cfg(loom)]

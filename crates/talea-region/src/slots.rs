@@ -19,7 +19,8 @@ use std::sync::atomic::{
 };
 
 use crate::layout::*;
-use crate::primitive::AtomicU64;
+use crate::membarrier;
+use crate::primitive::{AtomicU64, fence};
 use crate::region::{Region, unix_nanos};
 
 /// This process's part in a region. It stands in memory of the process, so a
@@ -30,6 +31,8 @@ pub(crate) struct OwnSlot {
     slot: OwnWord,
     /// How far its block lies behind block 0.
     block: OwnWord,
+    /// How many of its guard words are one thread's alone.
+    alone: OwnWord,
     /// The region that this process opened before this one.
     #[cfg(not(loom))]
     next: AtomicPtr<Region>,
@@ -73,6 +76,7 @@ fn list(region: &'static Region) {
 /// Runs in a child that was just made. No allocation, no lock.
 #[cfg(all(target_os = "linux", not(loom)))]
 extern "C" fn after_fork() {
+    crate::threads::after_fork();
     let mut at = OPEN.load(Acquire);
     // SAFETY: the list holds leaked regions only, linked before they were
     // published.
@@ -80,14 +84,15 @@ extern "C" fn after_fork() {
         if region.map.backing().reopen() {
             region.take_slot(Some(region.own_slot()));
         } else {
-            region.own.set(SLOT_COUNT, &region.s);
+            region.own.set(SLOT_COUNT, 0, &region.s);
         }
         at = region.own.next.load(Relaxed);
     }
 }
 
 impl OwnSlot {
-    fn set(&self, slot: u64, s: &Sections) {
+    fn set(&self, slot: u64, alone: u64, s: &Sections) {
+        self.alone.store(alone, Relaxed);
         self.slot.store(slot, Relaxed);
         self.block.store(slot * s.owned.len, Relaxed);
     }
@@ -98,7 +103,8 @@ impl Region {
     /// taken, or no memory is left, the process shares the block behind the last
     /// slot, which counts as living always.
     fn take_slot(&self, parent: Option<u64>) {
-        let mut taken = SLOT_COUNT;
+        let mut taken = (SLOT_COUNT, 0);
+        let alone = if membarrier::register() { self.guards_alone() } else { 0 };
         for slot in 0..SLOT_COUNT {
             if !matches!(self.map.backing().lock_slot(slot), Ok(true)) {
                 continue;
@@ -117,12 +123,16 @@ impl Region {
             self.inherit_families(slot, parent);
             self.inherit_pins(slot, parent);
             self.mark(at + SLOT_STARTED).store(unix_nanos(), Relaxed);
+            self.mark(at + SLOT_ALONE).store(alone, SeqCst);
             self.mark(at + SLOT_PID).store(u64::from(std::process::id()), Release);
             self.mark(M_SLOTS).fetch_max(slot + 1, SeqCst);
-            taken = slot;
+            // Who searches for guards and does not see this slot yet: we see all that it
+            // put away.
+            fence(SeqCst);
+            taken = (slot, alone);
             break;
         }
-        self.own.set(taken, &self.s);
+        self.own.set(taken.0, taken.1, &self.s);
     }
 
     /// How far the blocks that anybody ever had lie behind block 0.
@@ -141,5 +151,11 @@ impl Region {
     #[inline]
     pub(crate) fn own_slot(&self) -> u64 {
         self.own.slot.load(Relaxed)
+    }
+
+    /// How many guard words of this process are one thread's alone.
+    #[inline]
+    pub(crate) fn words_alone(&self) -> u64 {
+        self.own.alone.load(Relaxed)
     }
 }

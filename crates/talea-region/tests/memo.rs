@@ -18,7 +18,7 @@ fn family(region: &'static Region, name: &str) -> Family {
 }
 
 fn key(n: u64) -> Key {
-    Key::new(n as u32, [n, 0, 0])
+    Key::new(n as u16, 1, 0, [n, 0, 0])
 }
 
 fn text(n: u64) -> Vec<u8> {
@@ -54,7 +54,7 @@ fn value(region: &'static Region, family: &str, n: u64) -> Option<u64> {
 
 #[test]
 fn a_series_is_remembered_once_it_is_found_and_not_when_it_is_made() {
-    let memo = Memo::of(family(region(), "f")).unwrap();
+    let memo = Memo::of(family(region(), "f"));
     add(&memo, 1, 1);
     assert!(!is_remembered(&memo, 1), "many are made and never looked up again");
     add(&memo, 2, 1);
@@ -68,7 +68,7 @@ fn a_series_is_remembered_once_it_is_found_and_not_when_it_is_made() {
 fn a_removed_series_is_not_found_by_a_memo() {
     let region = region();
     let family = family(region, "f");
-    let memo = Memo::of(family).unwrap();
+    let memo = Memo::of(family);
     remember(&memo, 1);
     assert!(family.remove(&text(1)));
     assert!(!is_remembered(&memo, 1));
@@ -80,7 +80,7 @@ fn a_removed_series_is_not_found_by_a_memo() {
 fn others_are_found_again_after_a_removal_by_their_records() {
     let region = region();
     let family = family(region, "f");
-    let memo = Memo::of(family).unwrap();
+    let memo = Memo::of(family);
     remember(&memo, 1);
     remember(&memo, 2);
     assert!(family.remove(&text(1)));
@@ -93,7 +93,7 @@ fn others_are_found_again_after_a_removal_by_their_records() {
 fn a_record_that_is_used_again_is_not_taken_for_what_it_was() {
     let region = region();
     let family = family(region, "f");
-    let memo = Memo::of(family).unwrap();
+    let memo = Memo::of(family);
     remember(&memo, 1);
     assert!(family.remove(&text(1)));
     region.sweep();
@@ -107,7 +107,7 @@ fn a_record_that_is_used_again_is_not_taken_for_what_it_was() {
 #[test]
 fn a_series_that_expired_is_not_found_by_a_memo() {
     let region = region();
-    let memo = Memo::of(family(region, "f")).unwrap();
+    let memo = Memo::of(family(region, "f"));
     remember(&memo, 1);
     for _ in 0..4 {
         region.sweep();
@@ -121,7 +121,7 @@ fn a_series_that_expired_is_not_found_by_a_memo() {
 #[test]
 fn a_series_that_is_only_looked_up_by_a_memo_does_not_expire() {
     let region = region();
-    let memo = Memo::of(family(region, "f")).unwrap();
+    let memo = Memo::of(family(region, "f"));
     remember(&memo, 1);
     for _ in 0..10 {
         region.sweep();
@@ -134,7 +134,7 @@ fn a_series_that_is_only_looked_up_by_a_memo_does_not_expire() {
 fn a_wiped_series_and_one_of_a_family_that_ended_count_anew() {
     let region = region();
     let f = family(region, "f");
-    let memo = Memo::of(f).unwrap();
+    let memo = Memo::of(f);
     remember(&memo, 1);
     assert!(f.wipe());
     add(&memo, 1, 5);
@@ -156,7 +156,7 @@ fn a_wiped_series_and_one_of_a_family_that_ended_count_anew() {
 fn a_series_that_is_kept_is_the_same_after_it_was_removed() {
     let region = region();
     let family = family(region, "f");
-    let memo = Memo::of(family).unwrap();
+    let memo = Memo::of(family);
     remember(&memo, 1);
     let kept = look_up(&memo, 1).keep().unwrap();
     assert!(family.remove(&text(1)));
@@ -170,7 +170,7 @@ fn a_series_that_is_kept_is_the_same_after_it_was_removed() {
 #[test]
 fn keys_that_share_places_keep_their_own_series() {
     let region = region();
-    let memo = Memo::of(family(region, "f")).unwrap();
+    let memo = Memo::of(family(region, "f"));
     // Until the memo has grown, they are many more than it has places.
     for round in 0..5 {
         for n in 0..2000 {
@@ -182,6 +182,79 @@ fn keys_that_share_places_keep_their_own_series() {
     }
     let remembered = (0..2000).filter(|&n| is_remembered(&memo, n)).count();
     assert!(remembered > 1900, "{remembered}");
+}
+
+/// Keys of some texts that each have so many fixed combinations.
+fn rows(texts: u64, combinations: u16) -> impl Iterator<Item = (Key, Vec<u8>, u64)> {
+    (0..texts).flat_map(move |n| {
+        (0..combinations).map(move |number| {
+            let amount = n * u64::from(combinations) + u64::from(number) + 1;
+            let text = format!("n=\"{n}\",number=\"{number}\"").into_bytes();
+            (Key::new(number, u32::from(combinations), 7, [n, n, n]), text, amount)
+        })
+    })
+}
+
+#[test]
+fn keys_that_differ_in_their_number_alone_keep_their_own_series() {
+    for combinations in [1, 2, 3, 18, 64, 65, 200] {
+        let region = region();
+        let memo = Memo::of(family(region, "f"));
+        let texts = 1600 / u64::from(combinations);
+        let look_up = |key: Key, text: &[u8]| {
+            memo.find(key).unwrap_or_else(|unknown| unknown.series(text).unwrap())
+        };
+        for _ in 0..5 {
+            for (key, text, amount) in rows(texts, combinations) {
+                look_up(key, &text).at(0).add(amount);
+            }
+        }
+        let remembered = rows(texts, combinations).filter(|(key, ..)| memo.find(*key).is_ok());
+        let (remembered, all) = (remembered.count() as u64, texts * u64::from(combinations));
+        assert!(remembered > all * 9 / 10, "{remembered} of {all}");
+        for (key, text, amount) in rows(texts, combinations) {
+            assert_eq!(look_up(key, &text).at(0).get(), 5 * amount);
+        }
+    }
+}
+
+#[test]
+fn what_was_removed_is_not_found_once_its_neighbours_were_looked_at_again() {
+    let family = family(region(), "f");
+    let memo = Memo::of(family);
+    let all: Vec<_> = rows(1, 3).collect();
+    for _ in 0..3 {
+        for (key, text, _) in &all {
+            let found = memo.find(*key);
+            found.unwrap_or_else(|unknown| unknown.series(text).unwrap()).at(0).add(1);
+        }
+    }
+    assert!(all.iter().all(|(key, ..)| memo.find(*key).is_ok()));
+    let [(first, ..), (second, text, _), (third, ..)] = &all[..] else { unreachable!() };
+    assert!(family.remove(text));
+    for _ in 0..2 {
+        assert_eq!(memo.find(*first).unwrap().at(0).get(), 3);
+        assert!(memo.find(*second).is_err(), "it was removed");
+        assert_eq!(memo.find(*third).unwrap().at(0).get(), 3);
+    }
+    let anew = memo.find(*second).unwrap_or_else(|unknown| unknown.series(text).unwrap());
+    assert_eq!(anew.at(0).get(), 0);
+}
+
+#[test]
+fn a_number_beyond_its_combinations_is_looked_up_by_its_text() {
+    let memo = Memo::of(family(region(), "f"));
+    let key = |number| Key::new(number, 3, 0, [1, 0, 0]);
+    let add = |number: u16| {
+        let text = format!("n=\"{number}\"");
+        let found = memo.find(key(number));
+        found.unwrap_or_else(|unknown| unknown.series(text.as_bytes()).unwrap()).at(0).add(1);
+    };
+    for _ in 0..3 {
+        (0..5).for_each(add);
+    }
+    assert!((0..3).all(|number| memo.find(key(number)).is_ok()));
+    assert!((3..5).all(|number| memo.find(key(number)).is_err()));
 }
 
 fn value_of(memo: &Memo, n: u64) -> u64 {
@@ -198,7 +271,7 @@ fn what_is_told_after_a_removal_is_all_in_the_new_series_whatever_others_remove(
     // None is idle, however seldom its thread is let run.
     let spec = FamilySpec { name: b"f", ..FamilySpec::default() };
     let family = region.family(spec).unwrap().family;
-    let memo = &Memo::of(family).unwrap();
+    let memo = &Memo::of(family);
     let rounds = if cfg!(miri) { 5 } else { 3_000 };
     let done = &AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -239,7 +312,7 @@ fn what_is_told_after_a_removal_is_all_in_the_new_series_whatever_others_remove(
 fn a_child_uses_what_its_parent_remembered_and_sees_what_its_parent_removes() {
     let region = region();
     let family = family(region, "f");
-    let memo = Memo::of(family).unwrap();
+    let memo = Memo::of(family);
     remember(&memo, 1);
     remember(&memo, 2);
     let [mut told, mut heard] = [[0; 2]; 2];
