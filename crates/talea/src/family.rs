@@ -76,54 +76,42 @@ impl<M: Metric> slot::Bound for Bound<M> {
 }
 
 impl<M: Metric> Bound<M> {
-    /// Finds or makes a series, and remembers it in its place, if it has one, or by
-    /// its values. What overflows is not remembered.
-    ///
-    /// Out of line, so that what is found by arithmetic is found in place.
-    #[inline(never)]
-    fn resolve(&self, labels: &impl Labels, place: Option<&OnceLock<M::Bound>>) -> Looked<M> {
-        let found = match place {
-            Some(place) => self.fill(place, |text| labels.write(text)),
-            None => self.try_resolve(|key| labels.tell(key), |text| labels.write(text)),
-        };
-        found.unwrap_or_else(|_| self.overflowing())
-    }
-
     /// Finds or makes a series that has a place.
-    fn fill(
-        &self,
-        place: &OnceLock<M::Bound>,
-        write: impl FnOnce(&mut LabelText),
-    ) -> Result<Looked<M>, Refused> {
+    ///
+    /// Out of line, so that what is in its place is found in place.
+    #[inline(never)]
+    fn fill(&self, place: &OnceLock<M::Bound>, labels: &impl Labels) -> Result<Looked<M>, Refused> {
         let mut text = LabelText::new();
-        write(&mut text);
+        labels.write(&mut text);
         let cells = self.family.lasting_series(text.as_bytes())?;
         Ok(Looked::lasting(Slot::Bound(*place.get_or_init(|| M::bind(cells, self.grid)))))
     }
 
-    /// Finds or makes one that has none: by what it is remembered by, or else by its
-    /// label text.
-    #[inline]
-    pub(crate) fn try_resolve(
+    /// What this process remembers of a series that has none, or how to find it.
+    ///
+    /// In place, as is all that a hit takes: what is handed over in memory costs more than
+    /// the look-up, since its words are written one by one and copied two at a time.
+    #[inline(always)]
+    pub(crate) fn recall(
         &self,
         tell: impl FnOnce(&mut LabelKey),
-        write: impl FnOnce(&mut LabelText),
-    ) -> Result<Looked<M>, Refused> {
+    ) -> Result<Looked<M>, Option<Unknown<'static>>> {
+        let Some(memo) = self.memo else { return Err(None) };
         let mut key = LabelKey::new();
         tell(&mut key);
-        let unknown = match (self.memo, key.done()) {
-            (Some(memo), Some(key)) => match memo.find(key) {
-                Ok(found) => return Ok(self.passing(found)),
-                Err(unknown) => Some(unknown),
-            },
-            _ => None,
-        };
-        self.search(unknown, write)
+        match key.done().map(|key| memo.find(key)) {
+            Some(Ok(found)) => Ok(self.passing(found)),
+            Some(Err(unknown)) => Err(Some(unknown)),
+            None => Err(None),
+        }
     }
 
+    /// Finds or makes what is not remembered, by its label text. What overflows is not
+    /// remembered.
+    ///
     /// Out of line, with all the room that label text takes.
     #[inline(never)]
-    fn search(
+    pub(crate) fn search(
         &self,
         unknown: Option<Unknown<'_>>,
         write: impl FnOnce(&mut LabelText),
@@ -136,6 +124,21 @@ impl<M: Metric> Bound<M> {
             None => self.family.series(text.as_bytes())?,
         };
         Ok(self.passing(found))
+    }
+
+    /// The same for who wants a metric in any case, and of a series that has a place.
+    #[inline(never)]
+    fn resolve(
+        &self,
+        place: Option<&OnceLock<M::Bound>>,
+        unknown: Option<Unknown<'_>>,
+        labels: &impl Labels,
+    ) -> Looked<M> {
+        let found = match place {
+            Some(place) => self.fill(place, labels),
+            None => self.search(unknown, |text| labels.write(text)),
+        };
+        found.unwrap_or_else(|_| self.overflowing())
     }
 
     #[inline]
@@ -216,9 +219,11 @@ impl<L: 'static, M: Metric> Family<L, M> {
     /// combinations, some arithmetic and a load. Else this thread announces in a word of
     /// its own that it looks; a combination that this process found before is
     /// remembered, where its texts and integers have 24 bytes together at most, and takes
-    /// a hash and a cache line. (That takes 128 to 256 bytes of the process for each, at
-    /// most 4 MiB.) Others are rendered, hashed and compared. Nothing is allocated unless
-    /// they are longer than 256 bytes. [`keep`](Looked::keep) the result where the labels
+    /// a hash and one or two cache lines. (That takes 128 to 256 bytes of the process for
+    /// each; where labels beside those have 2 to 64 combinations of fixed values, 256 to 512
+    /// for all that differ in these alone, and 24 for each combination; at most 10 MiB.)
+    /// Others are rendered, hashed and compared. Nothing is allocated unless they are longer
+    /// than 256 bytes. [`keep`](Looked::keep) the result where the labels
     /// are known beforehand: a kept handle costs nothing to find.
     #[inline]
     pub fn with<Q: Labels<Static = L>>(&self, labels: Q) -> Looked<M> {
@@ -226,7 +231,11 @@ impl<L: 'static, M: Metric> Family<L, M> {
         let place = bound.fixed.get(labels.index());
         match place.and_then(|place| place.get().copied()) {
             Some(found) => Looked::lasting(Slot::Bound(found)),
-            None => bound.resolve(&labels, place),
+            None if place.is_some() => bound.resolve(place, None, &labels),
+            None => match bound.recall(|key| labels.tell(key)) {
+                Ok(found) => found,
+                Err(unknown) => bound.resolve(None, unknown, &labels),
+            },
         }
     }
 
@@ -244,8 +253,10 @@ impl<L: 'static, M: Metric> Family<L, M> {
         match place.and_then(|place| place.get().copied()) {
             Some(found) => Ok(Looked::lasting(Slot::Bound(found))),
             None => match place {
-                Some(place) => bound.fill(place, |text| labels.write(text)),
-                None => bound.try_resolve(|key| labels.tell(key), |text| labels.write(text)),
+                Some(place) => bound.fill(place, &labels),
+                None => bound
+                    .recall(|key| labels.tell(key))
+                    .or_else(|unknown| bound.search(unknown, |text| labels.write(text))),
             },
         }
     }

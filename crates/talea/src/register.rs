@@ -371,17 +371,11 @@ fn bound_once<M: Metric>(
         grid,
         overflow: M::bind(overflow, grid),
         fixed: Vec::leak((0..places).map(|_| OnceLock::new()).collect()),
-        memo: if places > 0 { None } else { memo(family) },
+        memo: (places == 0).then(|| &*Box::leak(Box::new(Memo::of(family)))),
         openings: Vec::leak(values::openings(group.names)),
     };
     bounds.insert(key, Box::new(bound));
     Ok(bound)
-}
-
-/// What the process will remember of look-ups; where there is no memory for it, each is
-/// by its text.
-fn memo(family: talea_region::Family) -> Option<&'static Memo> {
-    Memo::of(family).map(|memo| &*Box::leak(Box::new(memo)))
 }
 
 /// How many label combinations there are, where that is fixed.

@@ -36,7 +36,9 @@ impl<M: Metric> Family<Values, M> {
         let Some(bound) = self.bound.get() else { return Ok(Looked::lasting(Slot::late())) };
         check(bound.openings, values)?;
         let tell = |key: &mut LabelKey| values.iter().for_each(|value| key.text(value.as_ref()));
-        bound.try_resolve(tell, |text| write(text, bound.openings, values))
+        bound
+            .recall(tell)
+            .or_else(|unknown| bound.search(unknown, |text| write(text, bound.openings, values)))
     }
 
     /// Removes a label combination, as [`Family::remove`]; false also where there are more

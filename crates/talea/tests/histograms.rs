@@ -10,8 +10,8 @@ use std::time::Duration;
 use stage::Random;
 use stage::exact::{Native, shown_classic};
 use talea::{
-    Bucketing, Config, Family, Floats, Histogram, HistogramSnapshot, NativeBuckets, Opts, Registry,
-    Seconds, Things, Unit, Values,
+    Bucketing, Bytes, Config, Family, Floats, Histogram, HistogramSnapshot, NativeBuckets, Opts,
+    Registry, Seconds, Things, Unit, Values,
 };
 
 const WRITERS: u64 = 8;
@@ -49,6 +49,47 @@ fn check_same(one: &HistogramSnapshot, other: &HistogramSnapshot) {
 fn write(work: impl Fn(u64) + Sync) {
     let work = &work;
     thread::scope(|scope| (0..WRITERS).for_each(|n| drop(scope.spawn(move || work(n)))));
+}
+
+/// That one call counts in both what two calls do, where the other is made of such options.
+fn check_in_both<U: Unit>(values: &[U::Value], others: fn(Opts<'_>) -> Opts<'_>) {
+    let registry = Registry::for_test().unwrap();
+    let of = |name| register::<U>(&registry, opts(name));
+    let others_of = |name| register::<U>(&registry, others(opts(name)));
+    let (one, apart, late) = (of("one"), of("apart"), Histogram::new());
+    let (other, other_apart) = (others_of("other"), others_of("other_apart"));
+    for &value in values {
+        one.observe_in_both(&other, value);
+        apart.observe(value);
+        other_apart.observe(value);
+        late.observe_in_both(&one, value);
+        other.observe_in_both(&late, value);
+        late.observe_in_both(&late, value);
+        apart.observe(value);
+        other_apart.observe(value);
+    }
+    let shown = |name: &str| shown(&registry, &format!("{name}{}", U::SUFFIX));
+    assert_eq!(shown("one"), shown("apart"));
+    assert_eq!(shown("other"), shown("other_apart"));
+    assert_eq!(shown("other").count(), 2 * values.len() as u64);
+}
+
+#[test]
+fn one_call_counts_in_two_what_two_calls_do() {
+    let sizes = [0, 1, 13, 255, 256, 257, 1 << 40, u64::MAX].repeat(10);
+    let times: Vec<Duration> = times(7, 500, 60).collect();
+    let kinds: [fn(Opts<'_>) -> Opts<'_>; 5] = [
+        |opts| opts,
+        |opts| opts.buckets(&[10.0, 100.0]),
+        |opts| opts.schema(1).max_buckets(20),
+        |opts| opts.bucketing(Bucketing::Native),
+        |opts| opts.bucketing(Bucketing::Classic),
+    ];
+    for others in kinds {
+        check_in_both::<Bytes>(&sizes, others);
+        check_in_both::<Seconds>(&times, others);
+        check_in_both::<Floats>(&[0.0, -0.5, f64::INFINITY, 1e-300, 7.0], others);
+    }
 }
 
 #[test]

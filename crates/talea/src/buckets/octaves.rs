@@ -107,14 +107,15 @@ impl Octaves {
     }
 
     /// The same, if no octave has many thresholds.
-    #[inline]
+    // Always, with what it calls: calls would take as long again.
+    #[inline(always)]
     pub(crate) fn cell_among_few(&self, kept: u64, what: u16) -> Option<usize> {
         let cuts = self.cuts.as_ref()?;
         Some(self.below(kept, what)? + cuts.within(kept))
     }
 
     /// How many native bounds of its octave are below a whole number.
-    #[inline]
+    #[inline(always)]
     fn below(&self, kept: u64, what: u16) -> Option<usize> {
         let level = self.levels.get(usize::from(schema_of(what)))?;
         Some(level.below(kept << (63 - Self::of_whole(kept).slot)))

@@ -10,8 +10,9 @@ use super::table::short;
 /// what is dynamic is there whole, with its length.
 ///
 /// ```text
-///   numbers:  number of the fixed values:16 | lengths of texts:15
-///   words:    texts and integers, at most 24 bytes
+///   number   of the fixed values, 16 bits
+///   tag      lengths of texts, 15 bits
+///   words    texts and integers, at most 24 bytes
 /// ```
 ///
 /// What does not fit is no key, and is looked up by its text each time.
@@ -22,9 +23,9 @@ pub struct LabelKey {
     number: u32,
     texts: u32,
     lengths: u32,
-    /// So that a text can be put at any place of the key as three words; what is beyond
-    /// the key is not looked at.
-    words: [u64; 2 * Key::WORDS],
+    /// All that changes is a number by itself and none is found by a number, so that a key
+    /// is made in registers.
+    words: (u64, u64, u64),
     used: usize,
     fits: bool,
 }
@@ -38,15 +39,15 @@ impl LabelKey {
     /// A key of no values yet.
     #[inline]
     pub(crate) fn new() -> Self {
-        let words = [0; 2 * Key::WORDS];
+        let words = (0, 0, 0);
         Self { combinations: 1, number: 0, texts: 0, lengths: 0, words, used: 0, fits: true }
     }
 
     /// The key, if all fits.
     #[inline]
     pub(crate) fn done(&self) -> Option<Key> {
-        let words = *self.words.first_chunk()?;
-        self.fits.then(|| Key::new(self.number | self.lengths << 16, words))
+        let (number, lengths) = (self.number as u16, self.lengths as u16);
+        self.fits.then(|| Key::new(number, self.combinations, lengths, self.words.into()))
     }
 
     /// One of some values that are fixed.
@@ -66,11 +67,7 @@ impl LabelKey {
     /// An integer.
     #[inline]
     pub fn word(&mut self, word: u64) {
-        match self.words.get_mut(self.used) {
-            Some(place) => *place = word,
-            None => self.fits = false,
-        }
-        self.take(1);
+        self.put((word, 0, 0), 1);
     }
 
     /// A text of at most 24 bytes.
@@ -78,19 +75,11 @@ impl LabelKey {
     pub fn text(&mut self, text: &str) {
         let text = text.as_bytes();
         let len = text.len();
-        let words = len.div_ceil(8);
-        let place = self.words.get_mut(self.used..).and_then(<[u64]>::first_chunk_mut);
-        let Some(place) = place.filter(|_| words <= Key::WORDS && self.texts < Self::TEXTS) else {
-            self.fits = false;
-            return;
-        };
-        match words_of(text) {
-            Some(words) => *place = words,
-            None => place[0] = short(text),
-        }
+        self.fits &= self.texts < Self::TEXTS;
         self.texts += 1;
         self.lengths = self.lengths << 5 | len as u32;
-        self.take(words);
+        let words = words_of(text).unwrap_or_else(|| (short(text), 0, 0));
+        self.put(words, len.div_ceil(8));
     }
 
     /// A value that only its text tells.
@@ -99,9 +88,18 @@ impl LabelKey {
         self.fits = false;
     }
 
+    /// Puts words behind those that are there, of which so many count; the next ones come
+    /// in place of the others. What is beyond the key is left out.
     #[inline]
-    fn take(&mut self, words: usize) {
-        self.used += words;
+    fn put(&mut self, (a, b, c): (u64, u64, u64), count: usize) {
+        let (first, second, third) = self.words;
+        self.words = match self.used {
+            0 => (a, b, c),
+            1 => (first, a, b),
+            2 => (first, second, a),
+            _ => (first, second, third),
+        };
+        self.used += count;
         self.fits &= self.used <= Key::WORDS;
     }
 }
@@ -109,10 +107,10 @@ impl LabelKey {
 /// A text of 8 to 24 bytes as three words, over each other where it is shorter: with the
 /// length they say all of it, by the same steps for each length.
 #[inline]
-fn words_of(text: &[u8]) -> Option<[u64; Key::WORDS]> {
+fn words_of(text: &[u8]) -> Option<(u64, u64, u64)> {
     let last = text.len().checked_sub(8)?;
     let word = |at: usize| Some(u64::from_le_bytes(*text.get(at..)?.first_chunk()?));
-    Some([word(0)?, word(last.min(8))?, word(last)?])
+    Some((word(0)?, word(last.min(8))?, word(last)?))
 }
 
 #[cfg(test)]

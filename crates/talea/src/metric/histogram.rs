@@ -75,12 +75,39 @@ impl Bound {
         }
     }
 
+    /// Counts one observation here and in another histogram.
+    #[inline]
+    fn observe_in_both<U: Unit>(&self, other: &Self, value: U::Value) {
+        if U::IS_FLOAT || self.count_in_both(other, U::kept(value)).is_none() {
+            self.observe::<U>(value);
+            other.observe::<U>(value);
+        }
+    }
+
+    /// Counts a whole number in two segments that are there, whose cell is found by one
+    /// search: of two histograms that have the same buckets. `None` where nothing is counted.
+    #[inline(never)]
+    fn count_in_both(&self, other: &Self, kept: u64) -> Option<()> {
+        let (segments, others) = (self.segments.as_ref()?, other.segments.as_ref()?);
+        let slot = Octaves::of_whole(kept).slot;
+        let (segment, of_other) = (segments.get(slot)?, others.get(slot)?);
+        let are_alike = std::ptr::eq(self.grid, other.grid) && segment.what() == of_other.what();
+        if kept == 0 || !are_alike {
+            return None;
+        }
+        let n = self.grid.octaves()?.cell_among_few(kept, segment.what())?;
+        let (cell, of_other) = (segments.cell(segment, n)?, others.cell(of_other, n)?);
+        cell.count(self.cells.last(), kept);
+        of_other.count(other.cells.last(), kept);
+        Some(())
+    }
+
     /// Counts a whole number.
     #[inline]
     fn count(&self, kept: u64) {
         let ready = match &self.segments {
-            // Often, of sizes, and in no octave.
-            Some(_) if kept == 0 => Some(self.cells.at(ZERO)),
+            // Often, of sizes, and in no octave; the sum stays as it is.
+            Some(_) if kept == 0 => return self.cells.at(ZERO).add(1),
             Some(segments) => self.ready_cell_of_whole(segments, kept),
             None => Some(self.cells.at(self.grid.base_of_whole(kept))),
         };
@@ -198,6 +225,20 @@ impl<U: Unit> Histogram<U> {
     pub fn observe(&self, value: U::Value) {
         if let Some(bound) = self.bound.get() {
             bound.observe::<U>(value);
+        }
+    }
+
+    /// Counts one observation here and in another histogram, as where one time is the end
+    /// of two things.
+    ///
+    /// Cost: where both have the same buckets, less than two observations, since they are
+    /// searched once.
+    #[inline]
+    pub fn observe_in_both(&self, other: &Self, value: U::Value) {
+        match (self.bound.get(), other.bound.get()) {
+            (Some(bound), Some(others)) => bound.observe_in_both::<U>(others, value),
+            (Some(only), None) | (None, Some(only)) => only.observe::<U>(value),
+            (None, None) => {}
         }
     }
 }
