@@ -99,7 +99,6 @@ impl Arrivals {
     }
 
     /// Which of them a request is.
-    #[inline]
     pub(crate) fn place(&self, methods: bool, request: Head<'_>) -> usize {
         let mut place = if methods { self.method(request.method) as usize } else { 0 };
         if self.scheme {

@@ -87,9 +87,9 @@ impl<B: Body> Body for ResponseBody<B> {
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         let mut this = self.project();
         let Some(passing) = this.passing else { return this.inner.poll_frame(cx) };
-        passing.work();
+        let running = passing.run();
         let polled = this.inner.as_mut().poll_frame(cx);
-        passing.rest();
+        running.returned();
         let polled = ready!(polled);
         if let Some(Ok(frame)) = &polled {
             passing.pass(data_len(frame));
@@ -98,11 +98,7 @@ impl<B: Body> Body for ResponseBody<B> {
             Some(Ok(_)) if !this.inner.is_end_stream() => {}
             // Dropped, it broke off.
             Some(Err(_)) => *this.passing = None,
-            _ => {
-                if let Some(passing) = this.passing.take() {
-                    passing.end();
-                }
-            }
+            _ => passing.end(),
         }
         Poll::Ready(polled)
     }

@@ -12,27 +12,34 @@ use talea::{Bytes, Histogram};
 
 use crate::arrival::Head;
 use crate::broken;
-use crate::meters::{Answer, Arrival, Meters};
+use crate::meters::{Answer, Arrival, End, Meters};
 use crate::outcome::Outcome;
 
 /// A request in flight, until the head of its response is there. It ends once: with that
 /// head, or with the body that comes behind it, or, where it is dropped before, as one that
 /// broke off or panicked. It is moved with the future that carries it, so it is small.
+///
+/// It is opened in place, and while it is young nothing else is written to it: what copies
+/// it soon after would have to wait until that has reached the cache.
 #[derive(Debug)]
 pub(crate) struct Exchange {
-    arrival: &'static Arrival,
+    /// `None` where it is closed: not opened yet, or ended.
+    arrival: Option<&'static Arrival>,
     start: Instant,
     request: RequestBytes,
     is_head: bool,
-    /// Whether code of others is running on its behalf: if it is dropped then, that panicked.
-    busy: bool,
+    /// Whether code of others panicked that ran on its behalf.
+    unwound: bool,
     /// Whether something inside panicked, and was caught there.
     panicked: bool,
     /// Whether the request has a body, and whether that broke off.
     has_body: bool,
     broke_off: bool,
-    open: bool,
 }
+
+/// Code of others that runs on an exchange's behalf. If this is dropped, that panicked.
+#[derive(Debug)]
+pub(crate) struct Running<'a>(&'a mut Exchange);
 
 /// The same while the response's body passes.
 #[derive(Debug)]
@@ -79,57 +86,54 @@ pub(crate) enum Watch {
 }
 
 impl Exchange {
-    /// A request has arrived. What comes beside it goes with its body, which is counted as
-    /// it passes, if there is anything to count.
-    ///
-    /// It is busy until it is said to [`rest`](Self::rest).
+    /// One that tells nothing.
     #[inline]
-    pub(crate) fn start(
+    pub(crate) fn closed() -> Self {
+        Self {
+            arrival: None,
+            start: Instant::ZERO,
+            request: RequestBytes::Told,
+            is_head: false,
+            unwound: false,
+            panicked: false,
+            has_body: false,
+            broke_off: false,
+        }
+    }
+
+    /// A request has arrived. What is returned goes with its body, which is counted as it
+    /// passes, if there is anything to count.
+    #[inline]
+    pub(crate) fn open(
+        &mut self,
         meters: &'static Meters,
         request: Head<'_>,
         body: &impl Body,
-    ) -> (Self, Option<RequestTally>) {
+    ) -> Option<RequestTally> {
+        self.start = Instant::now();
         let arrival = meters.arrival(request);
         arrival.in_flight.inc();
-        let (bytes, tally) = request_bytes(arrival, request, body);
-        if tally.is_some() {
-            broken::watch();
-        }
-        let exchange = Self {
-            arrival,
-            start: Instant::now(),
-            request: bytes,
-            is_head: *request.method == Method::HEAD,
-            busy: true,
-            panicked: false,
-            has_body: tally.is_some(),
-            broke_off: false,
-            open: true,
-        };
-        (exchange, tally)
+        self.arrival = Some(arrival);
+        self.is_head = *request.method == Method::HEAD;
+        self.has_body = !body.is_end_stream();
+        let declared = arrival.declared_request_size;
+        self.request = RequestBytes::Known(if declared { declared_size(request) } else { 0 });
+        if self.has_body { Some(self.tally(arrival)) } else { None }
     }
 
     /// Code of others begins to run.
     #[inline]
-    pub(crate) fn work(&mut self) {
-        self.busy = true;
+    pub(crate) fn run(&mut self) -> Running<'_> {
         if self.has_body {
             broken::watch();
         }
+        Running(self)
     }
 
-    /// It has returned.
+    /// Whether it tells what becomes of its request.
     #[inline]
-    pub(crate) fn rest(&mut self) {
-        self.busy = false;
-        if self.has_body && broken::is_told() {
-            self.broke_off = true;
-        }
-    }
-
-    /// Something inside panicked, and was caught there: whatever the answer is.
-    pub(crate) fn panicked_inside(&mut self) {
-        self.panicked = true;
+    pub(crate) fn is_open(&self) -> bool {
+        self.arrival.is_some()
     }
 
     /// The head of the response is there. If there is a body to watch, what does so is made
@@ -141,35 +145,43 @@ impl Exchange {
         extensions: &Extensions,
         watch: Watch,
     ) -> Option<Ahead> {
-        let took = self.start.elapsed();
-        let answer = self.answered(Some(status.as_u16()), Some(extensions), took);
+        let arrival = self.arrival?;
         let whole = match Outcome::of_status(status.as_u16()) {
             _ if self.panicked => Outcome::Panicked,
             // Whoever answers, nobody hears it.
             Outcome::Complete if self.broke_off => Outcome::Aborted,
             outcome => outcome,
         };
-        let passed = match watch {
-            _ if self.is_head || has_no_body(status) => 0,
-            Watch::Sent(bytes) => bytes,
-            Watch::Passing(length) => return Some(Ahead { answer, whole, length }),
+        let (status, has_none) = (Some(status.as_u16()), self.is_head || has_no_body(status));
+        let sent = match watch {
+            Watch::Passing(_) if has_none => 0,
+            Watch::Passing(length) => {
+                let answer = self.tell_head(arrival, status, extensions);
+                return Some(Ahead { answer, whole, length });
+            }
+            Watch::Sent(bytes) => {
+                if has_none {
+                    0
+                } else {
+                    bytes
+                }
+            }
         };
-        self.finish(answer, whole, took, passed);
+        self.tell(arrival, (status, Some(extensions)), |_, _| whole, sent);
         None
     }
 
     #[cold]
-    fn break_off(&mut self) {
-        let took = self.start.elapsed();
+    fn break_off(&mut self, arrival: &'static Arrival) {
         // Whoever catches a panic answers with a 500.
-        let answer = self.answered(self.busy.then_some(500), None, took);
-        self.finish(answer, self.broken(took), took, 0);
+        let status = self.unwound.then_some(500);
+        self.tell(arrival, (status, None), |exchange, took| exchange.broken(arrival, took), 0);
     }
 
     /// How it broke off.
-    fn broken(&self, took: Duration) -> Outcome {
-        let limit = self.arrival.families().timed_out_after;
-        if self.busy {
+    fn broken(&self, arrival: &Arrival, took: Duration) -> Outcome {
+        let limit = arrival.families().timed_out_after;
+        if self.unwound {
             Outcome::Panicked
         } else if limit.is_some_and(|limit| took >= limit) {
             Outcome::TimedOut
@@ -178,56 +190,155 @@ impl Exchange {
         }
     }
 
-    #[inline]
-    fn answered(
+    /// Tells the head of a response whose body is to be watched.
+    #[inline(never)]
+    fn tell_head(
         &self,
+        arrival: &'static Arrival,
         status: Option<u16>,
-        extensions: Option<&Extensions>,
-        took: Duration,
+        extensions: &Extensions,
     ) -> &'static Answer {
-        let answer = self.arrival.answer(status, extensions);
-        if let Some(requests) = answer.requests {
-            requests.inc();
-        }
+        let took = self.start.elapsed();
+        let answer = answered(arrival, status, Some(extensions));
         if let Some(to_head) = answer.to_head {
             to_head.observe(took);
         }
         answer
     }
 
+    /// Ends a request whose response's head and end come together.
     #[inline]
-    fn finish(&mut self, answer: &'static Answer, outcome: Outcome, took: Duration, response: u64) {
-        self.open = false;
-        self.arrival.in_flight.dec();
-        let end = self.arrival.end(answer, outcome);
+    fn tell(
+        &mut self,
+        arrival: &'static Arrival,
+        (status, extensions): (Option<u16>, Option<&Extensions>),
+        outcome: impl FnOnce(&Self, Duration) -> Outcome,
+        sent: u64,
+    ) {
+        let took = self.close(arrival);
+        let answer = answered(arrival, status, extensions);
+        let end = arrival.end(answer, outcome(self, took));
+        match (answer.to_head, end.to_end) {
+            (Some(to_head), Some(to_end)) => to_head.observe_in_both(to_end, took),
+            (Some(only), None) | (None, Some(only)) => only.observe(took),
+            (None, None) => {}
+        }
+        self.tell_end(arrival, end, sent);
+    }
+
+    /// Ends a request whose response has a head already.
+    #[inline]
+    fn finish(
+        &mut self,
+        arrival: &'static Arrival,
+        answer: &'static Answer,
+        outcome: impl FnOnce(&Self, Duration) -> Outcome,
+        sent: u64,
+    ) {
+        let took = self.close(arrival);
+        let end = arrival.end(answer, outcome(self, took));
+        if let Some(to_end) = end.to_end {
+            to_end.observe(took);
+        }
+        self.tell_end(arrival, end, sent);
+    }
+
+    /// It is in flight no more; how long it took.
+    #[inline]
+    fn close(&mut self, arrival: &Arrival) -> Duration {
+        self.arrival = None;
+        // Before the clock is read: an atomic add waits for all before it, and what a
+        // reading takes to become a time can pass beside what follows.
+        arrival.in_flight.dec();
+        self.start.elapsed()
+    }
+
+    #[inline]
+    fn tell_end(&self, arrival: &'static Arrival, end: &End, sent: u64) {
         if let Some(outcomes) = end.outcomes {
             outcomes.inc();
         }
         if let Some(errors) = end.errors {
             errors.inc();
         }
-        if let Some(to_end) = end.to_end {
-            to_end.observe(took);
-        }
         if let Some(response_size) = end.response_size {
-            response_size.observe(response);
+            response_size.observe(sent);
         }
         let request = match &self.request {
             RequestBytes::Told => return,
             RequestBytes::Known(bytes) => *bytes,
             RequestBytes::Passing(bytes) => bytes.load(Relaxed),
         };
-        if let Some(request_size) = end.request_size.or(self.arrival.request_size) {
+        if let Some(request_size) = end.request_size.or(arrival.request_size) {
             request_size.observe(request);
         }
+    }
+
+    /// Who counts the bytes of a request with a body. Out of line, as most have none.
+    #[inline(never)]
+    fn tally(&mut self, arrival: &Arrival) -> RequestTally {
+        let families = arrival.families();
+        if families.declared_request_size {
+            return RequestTally::Nothing;
+        }
+        if families.request_size.is_none() {
+            self.request = RequestBytes::Told;
+            RequestTally::Nothing
+        } else if let Some(to) = arrival.request_size {
+            self.request = RequestBytes::Told;
+            RequestTally::Tells { bytes: 0, to }
+        } else {
+            let bytes = Arc::new(AtomicU64::new(0));
+            self.request = RequestBytes::Passing(Arc::clone(&bytes));
+            RequestTally::Shares(bytes)
+        }
+    }
+}
+
+/// Tells by what a request was answered, or that it was not.
+#[inline]
+fn answered<'a>(
+    arrival: &'a Arrival,
+    status: Option<u16>,
+    extensions: Option<&Extensions>,
+) -> &'a Answer {
+    let answer = arrival.answer(status, extensions);
+    if let Some(requests) = answer.requests {
+        requests.inc();
+    }
+    answer
+}
+
+impl Running<'_> {
+    /// Something inside panicked, and was caught there: whatever the answer is. False where
+    /// that is nothing to this exchange.
+    pub(crate) fn panicked_inside(&mut self) -> bool {
+        self.0.panicked = true;
+        self.0.is_open()
+    }
+
+    /// It has returned.
+    #[inline]
+    pub(crate) fn returned(self) {
+        if self.0.has_body && broken::is_told() {
+            self.0.broke_off = true;
+        }
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Running<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.unwound = true;
     }
 }
 
 impl Drop for Exchange {
     #[inline]
     fn drop(&mut self) {
-        if self.open {
-            self.break_off();
+        if let Some(arrival) = self.arrival {
+            self.break_off(arrival);
         }
     }
 }
@@ -243,8 +354,9 @@ pub(crate) struct Ahead {
 impl Ahead {
     /// The body begins to pass.
     #[inline]
-    pub(crate) fn pass(self, exchange: Exchange) -> Passing {
+    pub(crate) fn pass(self, exchange: &mut Exchange) -> Passing {
         let Self { answer, whole, length } = self;
+        let exchange = std::mem::replace(exchange, Exchange::closed());
         Passing { exchange, answer, whole, passed: 0, length }
     }
 }
@@ -252,14 +364,8 @@ impl Ahead {
 impl Passing {
     /// Code of others begins to run.
     #[inline]
-    pub(crate) fn work(&mut self) {
-        self.exchange.work();
-    }
-
-    /// It has returned.
-    #[inline]
-    pub(crate) fn rest(&mut self) {
-        self.exchange.rest();
+    pub(crate) fn run(&mut self) -> Running<'_> {
+        self.exchange.run()
     }
 
     /// So many bytes of the body have passed.
@@ -270,26 +376,24 @@ impl Passing {
 
     /// All of the body has passed.
     #[inline]
-    pub(crate) fn end(mut self) {
-        self.close(self.whole, self.exchange.start.elapsed());
-    }
-
-    fn close(&mut self, outcome: Outcome, took: Duration) {
-        let Self { exchange, answer, passed, .. } = self;
-        exchange.finish(answer, outcome, took, *passed);
+    pub(crate) fn end(&mut self) {
+        if let Some(arrival) = self.exchange.arrival {
+            let whole = self.whole;
+            self.exchange.finish(arrival, self.answer, |_, _| whole, self.passed);
+        }
     }
 }
 
 impl Drop for Passing {
     fn drop(&mut self) {
-        if !self.exchange.open {
-            return;
-        }
-        let took = self.exchange.start.elapsed();
+        let Self { exchange, answer, whole, passed, length } = self;
+        let Some(arrival) = exchange.arrival else { return };
         // Whoever sends it knows the length, and asks for no more.
-        let is_whole = !self.exchange.busy && self.length == Some(self.passed);
-        let outcome = if is_whole { self.whole } else { self.exchange.broken(took) };
-        self.close(outcome, took);
+        let is_whole = !exchange.unwound && *length == Some(*passed);
+        let outcome = |exchange: &Exchange, took| {
+            if is_whole { *whole } else { exchange.broken(arrival, took) }
+        };
+        exchange.finish(arrival, answer, outcome, *passed);
     }
 }
 
@@ -311,30 +415,6 @@ impl Drop for RequestTally {
         if let Self::Tells { bytes, to } = self {
             to.observe(*bytes);
         }
-    }
-}
-
-/// Who counts a request's bytes.
-#[inline]
-fn request_bytes(
-    arrival: &'static Arrival,
-    request: Head<'_>,
-    body: &impl Body,
-) -> (RequestBytes, Option<RequestTally>) {
-    let families = arrival.families();
-    let has_body = !body.is_end_stream();
-    if families.declared_request_size {
-        let tally = has_body.then_some(RequestTally::Nothing);
-        (RequestBytes::Known(declared_size(request)), tally)
-    } else if !has_body {
-        (RequestBytes::Known(0), None)
-    } else if families.request_size.is_none() {
-        (RequestBytes::Told, Some(RequestTally::Nothing))
-    } else if let Some(to) = arrival.request_size {
-        (RequestBytes::Told, Some(RequestTally::Tells { bytes: 0, to }))
-    } else {
-        let bytes = Arc::new(AtomicU64::new(0));
-        (RequestBytes::Passing(Arc::clone(&bytes)), Some(RequestTally::Shares(bytes)))
     }
 }
 

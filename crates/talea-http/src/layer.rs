@@ -65,10 +65,12 @@ where
     #[inline]
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let Endpoint { meters } = (self.endpoint)(&request);
-        let (mut exchange, tally) = Exchange::start(meters, Head::from(&request), request.body());
+        let mut exchange = Exchange::closed();
+        let tally = exchange.open(meters, Head::from(&request), request.body());
+        let running = exchange.run();
         let future = self.inner.call(request.map(|body| RequestBody::new(body, tally)));
-        exchange.rest();
-        MeteredFuture { future, exchange: Some(exchange) }
+        running.returned();
+        MeteredFuture { future, exchange }
     }
 }
 
@@ -79,7 +81,7 @@ pin_project! {
         // Dropped first: what the service holds goes while the request is in flight.
         #[pin]
         future: F,
-        exchange: Option<Exchange>,
+        exchange: Exchange,
     }
 }
 
@@ -93,23 +95,16 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        if let Some(exchange) = this.exchange {
-            exchange.work();
-        }
+        let running = this.exchange.run();
         let answer = this.future.poll(cx);
-        if let Some(exchange) = this.exchange {
-            exchange.rest();
-        }
+        running.returned();
         // Dropped without a response, it broke off.
         Poll::Ready(ready!(answer).map(|response| watched(response, this.exchange)))
     }
 }
 
 #[inline]
-fn watched<R: Body>(
-    response: Response<R>,
-    exchange: &mut Option<Exchange>,
-) -> Response<ResponseBody<R>> {
+fn watched<R: Body>(response: Response<R>, exchange: &mut Exchange) -> Response<ResponseBody<R>> {
     let body = response.body();
     let watch = match body.size_hint().exact() {
         Some(0) => Watch::Sent(0),
@@ -117,7 +112,7 @@ fn watched<R: Body>(
         length => Watch::Passing(length),
     };
     let (status, extensions) = (response.status(), response.extensions());
-    let ahead = exchange.as_mut().and_then(|open| open.head(status, extensions, watch));
-    let passing = ahead.and_then(|ahead| exchange.take().map(|exchange| ahead.pass(exchange)));
+    let ahead = exchange.head(status, extensions, watch);
+    let passing = ahead.map(|ahead| ahead.pass(exchange));
     response.map(|body| ResponseBody::new(body, passing))
 }

@@ -10,6 +10,7 @@ use crate::case::{Case, Declared};
 use crate::convention::Known;
 use crate::families::{Families, Metric};
 use crate::outcome::Outcome;
+use crate::status::Statuses;
 
 /// The meters of one endpoint. They live as long as the program, as a route does.
 #[derive(Debug)]
@@ -28,12 +29,17 @@ pub(crate) struct Arrival {
     families: &'static Families,
     declared: Declared,
     arrived: Arrived,
-    pub(crate) in_flight: &'static UpDownCounter,
+    /// In place, since it is the first to be told.
+    pub(crate) in_flight: UpDownCounter,
+    pub(crate) declared_request_size: bool,
     /// What a request's bytes are told to as soon as they have passed, if their labels say
     /// nothing of the answer.
     pub(crate) request_size: Option<&'static Histogram<Bytes>>,
     /// By the places of status and response.
     answers: Box<[OnceLock<Answer>]>,
+    statuses: Statuses,
+    /// How many places responses have.
+    responses: usize,
 }
 
 /// The meters of those that are answered alike.
@@ -91,7 +97,12 @@ impl Meters {
     /// The meters of a request that arrives.
     #[inline]
     pub(crate) fn arrival(&'static self, request: Head<'_>) -> &'static Arrival {
-        self.arrival_at(self.families.arrivals.place(self.methods, request))
+        // Mostly there is one, and nothing to look at in the request.
+        let place = match self.arrivals.len() {
+            1 => 0,
+            _ => self.families.arrivals.place(self.methods, request),
+        };
+        self.arrival_at(place)
     }
 
     #[inline]
@@ -106,14 +117,25 @@ impl Meters {
 impl Arrival {
     fn new(families: &'static Families, declared: Declared, arrived: Arrived) -> Self {
         let case = Case::arrived(&declared, &arrived);
-        let in_flight = families.in_flight.series(families, &case);
-        let apart = !families.declared_request_size;
+        let in_flight = families.in_flight.series(families, &case).clone();
+        let declared_request_size = families.declared_request_size;
+        let apart = !declared_request_size;
         let metric = families.request_size.as_ref();
         let metric = metric.filter(|metric| apart && metric.known <= Known::Arrived);
         let request_size = metric.map(|metric| metric.series(families, &case));
         let answers = families.statuses.count() * families.texts.responses();
         let answers = (0..answers).map(|_| OnceLock::new()).collect();
-        Self { families, declared, arrived, in_flight, request_size, answers }
+        Self {
+            families,
+            declared,
+            arrived,
+            in_flight,
+            declared_request_size,
+            request_size,
+            answers,
+            statuses: families.statuses,
+            responses: families.texts.responses(),
+        }
     }
 
     pub(crate) fn families(&self) -> &'static Families {
@@ -143,9 +165,12 @@ impl Arrival {
     /// The meters of an answer, or of none.
     #[inline]
     pub(crate) fn answer(&self, status: Option<u16>, extensions: Option<&Extensions>) -> &Answer {
-        let Families { statuses, texts, .. } = self.families;
-        let response = extensions.map_or(0, |extensions| texts.response(extensions));
-        self.answer_at(response * statuses.count() + statuses.place(status))
+        let place = self.statuses.place(status);
+        let response = match extensions {
+            Some(extensions) if self.responses > 1 => self.families.texts.response(extensions),
+            _ => 0,
+        };
+        self.answer_at(response * self.statuses.count() + place)
     }
 
     #[inline]

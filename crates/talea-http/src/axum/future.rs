@@ -1,8 +1,9 @@
 //! Futures that are metered to their response, with axum's bodies.
 
+use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use ::axum::body::Body;
 use ::axum::response::{IntoResponse, Response};
@@ -11,38 +12,41 @@ use pin_project_lite::pin_project;
 
 use super::panics;
 use crate::body::{RequestBody, ResponseBody};
-use crate::exchange::{Exchange, RequestTally, Watch};
+use crate::exchange::{Ahead, Exchange, RequestTally, Running, Watch};
 
 /// A body that says its length and is no longer than this is taken as sent. Nearly all of
 /// them lie in memory as a whole, which axum hides; and to watch one costs an allocation,
 /// a part of what it costs to send this much.
 const SENT_AT_MOST: u64 = 16 << 10;
 
-/// Counts a request's body as it passes, if there is one. In place, since a request is large
-/// to move.
-#[inline]
-pub(super) fn count(body: &mut Body, tally: Option<RequestTally>) {
-    if tally.is_some() {
-        *body = Body::new(RequestBody::new(std::mem::take(body), tally));
-    }
+/// Counts a request's body as it passes. In place, since a request is large to move.
+#[inline(never)]
+pub(super) fn count(body: &mut Body, tally: RequestTally) {
+    *body = Body::new(RequestBody::new(std::mem::take(body), Some(tally)));
 }
 
 /// A response is there: watches its body, where that is not as good as sent.
 #[inline]
-fn answer(response: &mut Response, exchange: &mut Option<Exchange>) {
-    let Some(open) = exchange else { return };
+fn answer(response: &mut Response, exchange: &mut Exchange) {
+    if !exchange.is_open() {
+        return;
+    }
     let body = response.body();
     let watch = match body.size_hint().exact() {
         Some(len) if len <= SENT_AT_MOST => Watch::Sent(len),
         None if body.is_end_stream() => Watch::Sent(0),
         length => Watch::Passing(length),
     };
-    let ahead = open.head(response.status(), response.extensions(), watch);
-    let passing = ahead.and_then(|ahead| exchange.take().map(|exchange| ahead.pass(exchange)));
-    if passing.is_some() {
-        let body = response.body_mut();
-        *body = Body::new(ResponseBody::new(std::mem::take(body), passing));
+    if let Some(ahead) = exchange.head(response.status(), response.extensions(), watch) {
+        pass(response.body_mut(), ahead, exchange);
     }
+}
+
+/// Watches a response's body as it passes.
+#[inline(never)]
+fn pass(body: &mut Body, ahead: Ahead, exchange: &mut Exchange) {
+    let passing = Some(ahead.pass(exchange));
+    *body = Body::new(ResponseBody::new(std::mem::take(body), passing));
 }
 
 pin_project! {
@@ -51,19 +55,14 @@ pin_project! {
         // Dropped first: what the handler holds goes while the request is in flight.
         #[pin]
         future: F,
-        exchange: Option<Exchange>,
+        exchange: Exchange,
     }
 }
 
 impl<F> OfHandler<F> {
-    /// Calls a handler.
+    /// What a handler's call returned, during which the exchange [ran](Exchange::run).
     #[inline]
-    pub(super) fn call(mut exchange: Option<Exchange>, call: impl FnOnce() -> F) -> Self {
-        // Whatever panics, the exchange is dropped while it is busy.
-        let future = call();
-        if let Some(exchange) = &mut exchange {
-            exchange.rest();
-        }
+    pub(super) fn new(future: F, exchange: Exchange) -> Self {
         Self { future, exchange }
     }
 }
@@ -74,16 +73,14 @@ impl<F: Future<Output = Response>> Future for OfHandler<F> {
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Response> {
         let this = self.project();
-        if let Some(exchange) = this.exchange {
-            exchange.work();
+        let running = this.exchange.run();
+        let mut polled = this.future.poll(cx);
+        running.returned();
+        // In place, since a response is large to move.
+        if let Poll::Ready(response) = &mut polled {
+            answer(response, this.exchange);
         }
-        let polled = this.future.poll(cx);
-        if let Some(exchange) = this.exchange {
-            exchange.rest();
-        }
-        let mut response = ready!(polled);
-        answer(&mut response, this.exchange);
-        Poll::Ready(response)
+        polled
     }
 }
 
@@ -92,49 +89,70 @@ pin_project! {
     pub struct OfService<F> {
         #[pin]
         future: F,
-        exchange: Option<Exchange>,
+        exchange: Exchange,
     }
 }
 
 impl<F> OfService<F> {
-    /// Calls a service.
+    /// What a service's call returned, which was [`Inside`] of the exchange.
     #[inline]
-    pub(super) fn call(mut exchange: Option<Exchange>, call: impl FnOnce() -> F) -> Self {
-        let future = watched(&mut exchange, call);
+    pub(super) fn new(future: F, exchange: Exchange) -> Self {
         Self { future, exchange }
     }
 }
 
-/// Runs code of others on an exchange's behalf.
-#[inline]
-fn watched<T>(exchange: &mut Option<Exchange>, inside: impl FnOnce() -> T) -> T {
-    let Some(exchange) = exchange else { return inside() };
-    exchange.work();
-    let (done, panicked) = panics::watch(inside);
-    exchange.rest();
-    if panicked {
-        exchange.panicked_inside();
+/// A service that runs inside of an exchange, which learns of panics that are caught there.
+pub(super) struct Inside<'a> {
+    running: Running<'a>,
+    /// Who stands further out is not to learn of what is told here.
+    outside: panics::Outside,
+}
+
+impl<'a> Inside<'a> {
+    /// It begins to run.
+    #[inline]
+    pub(super) fn of(exchange: &'a mut Exchange) -> Self {
+        Self { running: exchange.run(), outside: panics::watch() }
     }
-    done
+
+    /// It has returned.
+    #[inline]
+    pub(super) fn returned(mut self) {
+        if self.outside.end() && !self.running.panicked_inside() {
+            panics::pass_on();
+        }
+        self.running.returned();
+    }
 }
 
 impl<F, R, E> Future for OfService<F>
 where
     F: Future<Output = Result<R, E>>,
-    R: IntoResponse,
+    R: IntoResponse + 'static,
 {
     type Output = Result<Response, E>;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let polled = watched(this.exchange, || this.future.poll(cx));
+        let inside = Inside::of(this.exchange);
+        let mut polled = this.future.poll(cx);
+        inside.returned();
         // Dropped without a response, it broke off.
-        Poll::Ready(ready!(polled).map(|response| {
-            let mut response = response.into_response();
-            answer(&mut response, this.exchange);
+        let Poll::Ready(Ok(found)) = &mut polled else {
+            return polled.map(|found| found.map(IntoResponse::into_response));
+        };
+        // Mostly it is one already. It is looked at in place, and moved then: to copy it
+        // right after it was written would have to wait until that has reached the cache.
+        let in_place = (found as &mut dyn Any).downcast_mut::<Response>();
+        let is_told = in_place.map(|response| answer(response, this.exchange)).is_some();
+        polled.map(|found| {
+            let mut response = found.map(IntoResponse::into_response);
+            if let (Ok(response), false) = (&mut response, is_told) {
+                answer(response, this.exchange);
+            }
             response
-        }))
+        })
     }
 }
 

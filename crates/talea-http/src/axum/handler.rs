@@ -9,9 +9,10 @@ use ::axum::handler::Handler;
 use ::axum::response::{IntoResponse, Response};
 use tower_service::Service;
 
-use super::future::{OfHandler, OfService, Watched};
+use super::future::{self, OfHandler, OfService, Watched};
 use super::panics;
 use super::site::Site;
+use crate::exchange::Exchange;
 
 /// A handler or a service, and the endpoint that it answers.
 #[derive(Clone, Debug)]
@@ -34,15 +35,19 @@ where
 
     #[inline]
     fn call(self, mut request: Request, state: S) -> Self::Future {
-        let exchange = self.site.start(&mut request);
-        OfHandler::call(exchange, || self.inner.call(request, state))
+        let mut exchange = Exchange::closed();
+        self.site.start(&mut exchange, &mut request);
+        let running = exchange.run();
+        let future = self.inner.call(request, state);
+        running.returned();
+        OfHandler::new(future, exchange)
     }
 }
 
 impl<S> Service<Request> for At<S>
 where
     S: Service<Request, Error = Infallible>,
-    S::Response: IntoResponse,
+    S::Response: IntoResponse + 'static,
 {
     type Response = Response;
     type Error = Infallible;
@@ -55,8 +60,12 @@ where
 
     #[inline]
     fn call(&mut self, mut request: Request) -> Self::Future {
-        let exchange = self.site.start(&mut request);
-        OfService::call(exchange, || self.inner.call(request))
+        let mut exchange = Exchange::closed();
+        self.site.start(&mut exchange, &mut request);
+        let inside = future::Inside::of(&mut exchange);
+        let future = self.inner.call(request);
+        inside.returned();
+        OfService::new(future, exchange)
     }
 }
 

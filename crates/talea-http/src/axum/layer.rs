@@ -10,8 +10,9 @@ use ::axum::response::{IntoResponse, Response};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::future::OfService;
+use super::future::{Inside, OfService};
 use super::site::{ByMethod, Sites};
+use crate::exchange::Exchange;
 
 /// A layer with a meter around it.
 #[derive(Clone, Debug)]
@@ -45,7 +46,7 @@ pub(super) struct MeteredService<S> {
 impl<S> Service<Request> for MeteredService<S>
 where
     S: Service<Request>,
-    S::Response: IntoResponse,
+    S::Response: IntoResponse + 'static,
 {
     type Response = Response;
     type Error = S::Error;
@@ -58,8 +59,13 @@ where
 
     #[inline]
     fn call(&mut self, mut request: Request) -> Self::Future {
-        let site = self.sites.of(request.method());
-        let exchange = site.and_then(|site| site.start(&mut request));
-        OfService::call(exchange, || self.inner.call(request))
+        let mut exchange = Exchange::closed();
+        if let Some(site) = self.sites.of(request.method()) {
+            site.start(&mut exchange, &mut request);
+        }
+        let inside = Inside::of(&mut exchange);
+        let future = self.inner.call(request);
+        inside.returned();
+        OfService::new(future, exchange)
     }
 }

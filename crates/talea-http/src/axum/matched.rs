@@ -7,9 +7,10 @@ use ::axum::response::{IntoResponse, Response};
 use talea::{Error, Registry};
 use tower_service::Service;
 
-use super::future::OfService;
+use super::future::{Inside, OfService};
 use super::site::start;
 use crate::endpoints::Endpoints;
+use crate::exchange::Exchange;
 use crate::routes::{RouteError, Routes};
 
 /// Meters an `axum::Router` that exists already, told by the routes that it matches.
@@ -109,7 +110,7 @@ impl<S> tower_layer::Layer<S> for Layer {
 impl<S> Service<Request> for Metered<S>
 where
     S: Service<Request>,
-    S::Response: IntoResponse,
+    S::Response: IntoResponse + 'static,
 {
     type Response = Response;
     type Error = S::Error;
@@ -124,7 +125,11 @@ where
     fn call(&mut self, mut request: Request) -> Self::Future {
         let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
         let meters = self.routes.meters(matched, request.method(), request.uri().path());
-        let exchange = start(meters, &mut request);
-        OfService::call(Some(exchange), || self.inner.call(request))
+        let mut exchange = Exchange::closed();
+        start(meters, &mut exchange, &mut request);
+        let inside = Inside::of(&mut exchange);
+        let future = self.inner.call(request);
+        inside.returned();
+        OfService::new(future, exchange)
     }
 }

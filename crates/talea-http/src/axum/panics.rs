@@ -10,12 +10,27 @@ thread_local! {
     static PANICKED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs what is inside, and says whether something panicked there and was caught.
+/// What was told further out before a meter began to watch.
+pub(super) struct Outside(bool);
+
+/// Begins to watch what runs inside.
 #[inline]
-pub(super) fn watch<T>(inside: impl FnOnce() -> T) -> (T, bool) {
-    let outside = PANICKED.replace(false);
-    let done = inside();
-    (done, PANICKED.replace(outside))
+pub(super) fn watch() -> Outside {
+    Outside(PANICKED.replace(false))
+}
+
+impl Outside {
+    /// It has run. Whether something panicked there and was caught.
+    #[inline]
+    pub(super) fn end(self) -> bool {
+        PANICKED.replace(self.0)
+    }
+}
+
+/// Leaves it to who watches further out.
+#[cold]
+pub(super) fn pass_on() {
+    PANICKED.set(true);
 }
 
 /// Runs what may panic.

@@ -38,17 +38,19 @@ impl Site {
 
     /// Starts to meter a request; not before the declaration is metered.
     #[inline]
-    pub(super) fn start(&'static self, request: &mut Request) -> Option<Exchange> {
-        Some(start(self.meters.get()?, request))
+    pub(super) fn start(&'static self, exchange: &mut Exchange, request: &mut Request) {
+        if let Some(meters) = self.meters.get() {
+            start(meters, exchange, request);
+        }
     }
 }
 
 /// Starts to meter a request.
 #[inline]
-pub(super) fn start(meters: &'static Meters, request: &mut Request) -> Exchange {
-    let (exchange, tally) = Exchange::start(meters, Head::from(&*request), request.body());
-    count(request.body_mut(), tally);
-    exchange
+pub(super) fn start(meters: &'static Meters, exchange: &mut Exchange, request: &mut Request) {
+    if let Some(tally) = exchange.open(meters, Head::from(&*request), request.body()) {
+        count(request.body_mut(), tally);
+    }
 }
 
 /// The endpoints of one route, by method.

@@ -16,6 +16,7 @@ use ::axum::handler::Handler;
 
 use super::future::OfHandler;
 use super::site::Site;
+use crate::exchange::Exchange;
 
 /// A handler without a size, whose endpoint is found by its type.
 #[derive(Clone, Debug)]
@@ -43,9 +44,14 @@ where
 
     #[inline]
     fn call(self, mut request: Request, state: S) -> Self::Future {
-        let site = SITES.find(TypeId::of::<H>());
-        let exchange = site.and_then(|site| site.start(&mut request));
-        OfHandler::call(exchange, || self.handler.call(request, state))
+        let mut exchange = Exchange::closed();
+        if let Some(site) = SITES.find(TypeId::of::<H>()) {
+            site.start(&mut exchange, &mut request);
+        }
+        let running = exchange.run();
+        let future = self.handler.call(request, state);
+        running.returned();
+        OfHandler::new(future, exchange)
     }
 }
 
