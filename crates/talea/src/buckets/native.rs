@@ -23,13 +23,16 @@ pub(crate) const COARSEST: i8 = -4;
 #[derive(Debug)]
 pub(crate) struct Level {
     schema: u32,
-    /// By the first schema + 1 bits after the first of a value.
-    starts: Box<[Start]>,
     /// The bounds of an octave, ascending; then one that is above all.
     bounds: Box<[u64]>,
     /// The native bucket of the first value of octave 0.
     first: i64,
 }
+
+/// What is known of values by how they begin, by the schemas from 0 on. All in one, so that
+/// nothing else has to be looked at.
+#[derive(Debug)]
+pub(crate) struct Starts(Box<[Start]>);
 
 /// What is known of a value by how it begins.
 #[derive(Debug)]
@@ -53,28 +56,21 @@ impl Level {
         let high = products[longer..].iter().map(|product| (product >> 42) as u64);
         let low = products[..longer].iter().map(|product| (product >> 41) as u64);
         let bounds: Box<[u64]> = high.chain(low).chain([u64::MAX]).collect();
-        let slots = 2 * count as u64;
-        let start_of = |slot: u64| (1 << 63) + slot * ((1 << 63) / slots);
-        let start = |slot| {
-            let below = bounds[..count].partition_point(|&bound| bound < start_of(slot));
-            Start { below, next: bounds[below] }
-        };
         Self {
             schema: u32::from(schema),
-            starts: (0..slots).map(start).collect(),
             first: longer as i64 - i64::from(exponent) * count as i64,
             bounds,
         }
     }
 
-    /// How many of its octave's bounds are below a value that is shifted until its first
-    /// bit is bit 63.
-    #[inline]
-    pub(crate) fn below(&self, shifted: u64) -> usize {
-        let slot = (shifted << 1) >> (63 - self.schema);
-        self.starts
-            .get(slot as usize)
-            .map_or(0, |start| start.below + usize::from(start.next < shifted))
+    /// By the first schema + 1 bits after the first of a value.
+    fn starts(&self) -> impl Iterator<Item = Start> {
+        let slots = 2 * self.bounds().len() as u64;
+        let start_of = move |slot: u64| (1 << 63) + slot * ((1 << 63) / slots);
+        (0..slots).map(move |slot| {
+            let below = self.bounds().partition_point(|&bound| bound < start_of(slot));
+            Start { below, next: self.bounds[below] }
+        })
     }
 
     /// The bounds of an octave, ascending, shifted as values are.
@@ -86,6 +82,23 @@ impl Level {
     #[inline]
     pub(crate) fn bucket(&self, octave: i64, below: usize) -> i32 {
         ((octave << self.schema) + self.first + below as i64) as i32
+    }
+}
+
+impl Starts {
+    /// Of levels by their schemas, each of which is there.
+    pub(crate) fn new(levels: &[Level]) -> Self {
+        Self(levels.iter().flat_map(Level::starts).collect())
+    }
+
+    /// How many bounds of its octave are below a value that is shifted until its first bit is
+    /// bit 63; `None` where there is no such schema.
+    #[inline(always)]
+    pub(crate) fn below(&self, schema: u32, shifted: u64) -> Option<usize> {
+        // Each schema has twice as many as the one before.
+        let (slot, before) = ((shifted << 1) >> (63 - schema), (2 << schema) - 2);
+        let start = self.0.get(before + slot as usize)?;
+        Some(start.below + usize::from(start.next < shifted))
     }
 }
 
@@ -319,7 +332,9 @@ mod tests {
         for schema in 0..=FINEST {
             let roots: Vec<u64> = (0..1 << schema).map(|n| root(n, schema)).collect();
             for per_unit in units {
-                let level = Level::new(schema, per_unit);
+                let levels: Vec<_> = (0..=schema).map(|n| Level::new(n, per_unit)).collect();
+                let (starts, level) = (Starts::new(&levels), levels.last().unwrap());
+                assert_eq!(starts.below(u32::from(schema) + 1, 1 << 63), None);
                 assert!(level.bounds().is_sorted_by(|a, b| a < b));
                 for octave in 0..64_u32 {
                     let (first, last) = (1_u64 << octave, u64::MAX >> (63 - octave));
@@ -332,7 +347,7 @@ mod tests {
                             continue;
                         }
                         let shifted = kept << (63 - octave);
-                        let below = level.below(shifted);
+                        let below = starts.below(u32::from(schema), shifted).unwrap();
                         let all = level.bounds().partition_point(|&bound| bound < shifted);
                         assert_eq!(below, all, "{per_unit} {schema} {kept}");
                         let shown = kept as f64 / per_unit;

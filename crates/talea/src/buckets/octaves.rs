@@ -3,12 +3,16 @@
 use super::FINEST;
 use super::cuts::Cuts;
 use super::grid::{FLOAT_ZERO, Layout, NativeLayout, Numbers, float};
-use super::native::Level;
+use super::native::{Level, Starts};
 
 /// How a family's octaves are divided.
 #[derive(Debug)]
 pub(crate) struct Octaves {
     numbers: Numbers,
+    /// What nearly all observations look at.
+    starts: Starts,
+    /// The thresholds of whole numbers, where no octave has many.
+    cuts: Option<Cuts>,
     /// By schema, from 0 to the family's.
     levels: Vec<Level>,
     /// The most native buckets.
@@ -18,8 +22,6 @@ pub(crate) struct Octaves {
     per_unit: f64,
     /// The thresholds of positive and of negative values, each by how far from 0.
     thresholds: [Vec<u64>; 2],
-    /// The same of whole numbers, where no octave has many.
-    cuts: Option<Cuts>,
 }
 
 /// An octave, in a slot that its segment may have.
@@ -46,7 +48,8 @@ const CELLS: usize = 4;
 impl Octaves {
     pub(super) fn new(layout: &Layout, native: NativeLayout) -> Self {
         let finest = native.schema.clamp(0, FINEST as i8) as u8;
-        let levels = (0..=finest).map(|schema| Level::new(schema, layout.per_unit)).collect();
+        let levels: Vec<_> =
+            (0..=finest).map(|schema| Level::new(schema, layout.per_unit)).collect();
         let thresholds = match layout.numbers {
             Numbers::Whole => [layout.thresholds.clone(), Vec::new()],
             Numbers::Floats => {
@@ -65,12 +68,13 @@ impl Octaves {
         };
         Self {
             numbers: layout.numbers,
+            starts: Starts::new(&levels),
+            cuts,
             levels,
             most: native.most,
             widest_zero: native.widest_zero,
             per_unit: layout.per_unit,
             thresholds,
-            cuts,
         }
     }
 
@@ -117,15 +121,14 @@ impl Octaves {
     /// How many native bounds of its octave are below a whole number.
     #[inline(always)]
     fn below(&self, kept: u64, what: u16) -> Option<usize> {
-        let level = self.levels.get(usize::from(schema_of(what)))?;
-        Some(level.below(kept << (63 - Self::of_whole(kept).slot)))
+        let shifted = kept << (63 - Self::of_whole(kept).slot);
+        self.starts.below(u32::from(schema_of(what)), shifted)
     }
 
     /// The cell of a float in a segment that may be that of its octave, if it is.
     pub(crate) fn cell_of_float(&self, x: f64, octave: Octave, what: u16) -> Option<usize> {
-        let level = self.levels.get(usize::from(schema_of(what)))?;
         let bits = x.abs().to_bits();
-        let below = level.below(bits << 11 | 1 << 63);
+        let below = self.starts.below(u32::from(schema_of(what)), bits << 11 | 1 << 63)?;
         let cut = self.thresholds_of(octave).partition_point(|&cut| cut < bits);
         (Octave::of(octave.slot, what) == octave).then_some(below + cut)
     }
