@@ -103,7 +103,7 @@ impl Exchange {
 
     /// A request has arrived. What is returned goes with its body, which is counted as it
     /// passes, if there is anything to count.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn open(
         &mut self,
         meters: &'static Meters,
@@ -124,10 +124,39 @@ impl Exchange {
     /// Code of others begins to run.
     #[inline]
     pub(crate) fn run(&mut self) -> Running<'_> {
+        self.begin();
+        Running(self)
+    }
+
+    /// The same where who calls sees to it that it is told of the [end](Self::returned), or
+    /// that [there was a panic](Self::unwind).
+    #[inline]
+    pub(crate) fn begin(&mut self) {
         if self.has_body {
             broken::watch();
         }
-        Running(self)
+    }
+
+    /// It panicked.
+    #[inline]
+    pub(crate) fn unwind(&mut self) {
+        self.unwound = true;
+    }
+
+    /// Something inside panicked, and was caught there: whatever the answer is. False where
+    /// that is nothing to this exchange.
+    #[inline]
+    pub(crate) fn panicked_inside(&mut self) -> bool {
+        self.panicked = true;
+        self.is_open()
+    }
+
+    /// Code of others has run.
+    #[inline]
+    pub(crate) fn returned(&mut self) {
+        if self.has_body && broken::is_told() {
+            self.broke_off = true;
+        }
     }
 
     /// Whether it tells what becomes of its request.
@@ -310,19 +339,10 @@ fn answered<'a>(
 }
 
 impl Running<'_> {
-    /// Something inside panicked, and was caught there: whatever the answer is. False where
-    /// that is nothing to this exchange.
-    pub(crate) fn panicked_inside(&mut self) -> bool {
-        self.0.panicked = true;
-        self.0.is_open()
-    }
-
     /// It has returned.
     #[inline]
     pub(crate) fn returned(self) {
-        if self.0.has_body && broken::is_told() {
-            self.0.broke_off = true;
-        }
+        self.0.returned();
         std::mem::forget(self);
     }
 }
@@ -330,7 +350,7 @@ impl Running<'_> {
 impl Drop for Running<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.0.unwound = true;
+        self.0.unwind();
     }
 }
 

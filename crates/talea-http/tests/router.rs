@@ -14,6 +14,7 @@ use http_body_util::BodyExt;
 use talea::Registry;
 use talea_http::axum::{Router, get, post};
 use talea_http::{Opts, StatusLabel};
+use tower::layer::layer_fn;
 use tower::{Layer, Service, ServiceExt};
 
 fn registry() -> Registry {
@@ -384,6 +385,50 @@ async fn a_handler_that_panics_is_a_5xx_and_the_panic_goes_on() {
     let answer = futures_catch(ask(&app, Method::GET, "/broken")).await;
     assert!(answer.is_err(), "the panic reached the caller");
     assert_eq!(requests(&registry, "GET", "/broken", "5xx"), Some(1.0));
+    assert_eq!(total(&registry), 1);
+}
+
+/// A service that panics in its call, before there is a future.
+#[derive(Clone)]
+struct Trap;
+
+impl Service<Request<Body>> for Trap {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = std::future::Ready<Result<Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request<Body>) -> Self::Future {
+        panic!("on purpose")
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_panics_when_it_is_called_ends_its_request_too() {
+    let routers: [fn() -> Router; 2] = [
+        || Router::new().route_service("/x", Trap),
+        || Router::new().route("/x", get(async || "")).layer(layer_fn(|_| Trap)),
+    ];
+    for (n, router) in routers.into_iter().enumerate() {
+        let registry = registry();
+        let app = router().metered(&registry).unwrap();
+        assert!(futures_catch(ask(&app, Method::GET, "/x")).await.is_err());
+        let snapshot = registry.snapshot();
+        let labels = [("route", "/x"), ("status", "5xx")];
+        let select = snapshot.select("http_requests_total", &labels);
+        let values: Vec<_> = select.map(|series| series.value()).collect();
+        assert!(values.contains(&talea::Value::Unsigned(1)), "{n}: {values:?}");
+        assert_eq!(total(&registry), 1, "{n}");
+    }
+    let registry = registry();
+    let layer = talea_http::axum::Layer::new(&registry).unwrap();
+    let app = layer.routes(&[("GET", "/x")]).unwrap().layer(Trap);
+    let request = Request::builder().uri("/x").body(Body::empty()).unwrap();
+    assert!(futures_catch(app.oneshot(request)).await.is_err());
+    assert_eq!(requests(&registry, "GET", "/x", "5xx"), Some(1.0));
     assert_eq!(total(&registry), 1);
 }
 

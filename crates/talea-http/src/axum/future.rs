@@ -2,17 +2,20 @@
 
 use std::any::Any;
 use std::future::Future;
+use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use ::axum::body::Body;
+use ::axum::extract::Request;
 use ::axum::response::{IntoResponse, Response};
 use http_body::Body as _;
 use pin_project_lite::pin_project;
+use tower_service::Service;
 
 use super::panics;
 use crate::body::{RequestBody, ResponseBody};
-use crate::exchange::{Ahead, Exchange, RequestTally, Running, Watch};
+use crate::exchange::{Ahead, Exchange, RequestTally, Watch};
 
 /// A body that says its length and is no longer than this is taken as sent. Nearly all of
 /// them lie in memory as a whole, which axum hides; and to watch one costs an allocation,
@@ -94,34 +97,85 @@ pin_project! {
 }
 
 impl<F> OfService<F> {
-    /// What a service's call returned, which was [`Inside`] of the exchange.
+    /// A service's call, for which an exchange is opened before.
+    ///
+    /// The service's future is large to move. It is written where it stays if it comes from a
+    /// function out of line, and nothing has to be dropped should that panic: so that function
+    /// sees to it.
     #[inline]
-    pub(super) fn new(future: F, exchange: Exchange) -> Self {
-        Self { future, exchange }
+    pub(super) fn of<S: Service<Request, Future = F>>(
+        inner: &mut S,
+        request: Request,
+        open: impl FnOnce(&mut Exchange, &mut Request),
+    ) -> Self {
+        let mut exchange = ManuallyDrop::new(Exchange::closed());
+        let future = inner.called(request, &mut exchange, open);
+        Self { future, exchange: ManuallyDrop::into_inner(exchange) }
     }
 }
 
-/// A service that runs inside of an exchange, which learns of panics that are caught there.
-pub(super) struct Inside<'a> {
-    running: Running<'a>,
+/// What is called. This is a method of the service's so that it is compiled beside the
+/// service's own, which can then become a part of it: else the request is moved once more.
+trait Called: Service<Request> {
+    /// Calls it. If that panics the exchange ends here, since nobody drops it.
+    fn called(
+        &mut self,
+        request: Request,
+        exchange: &mut Exchange,
+        open: impl FnOnce(&mut Exchange, &mut Request),
+    ) -> Self::Future;
+}
+
+impl<S: Service<Request>> Called for S {
+    #[inline(never)]
+    fn called(
+        &mut self,
+        mut request: Request,
+        exchange: &mut Exchange,
+        open: impl FnOnce(&mut Exchange, &mut Request),
+    ) -> S::Future {
+        let mut inside = Inside::of(exchange);
+        open(inside.exchange, &mut request);
+        inside.exchange.begin();
+        let future = self.call(request);
+        inside.has_returned = true;
+        future
+    }
+}
+
+/// A service that runs inside of an exchange, which learns of panics that are caught there,
+/// and ends with one that is not.
+struct Inside<'a> {
+    exchange: &'a mut Exchange,
     /// Who stands further out is not to learn of what is told here.
     outside: panics::Outside,
+    has_returned: bool,
 }
 
 impl<'a> Inside<'a> {
-    /// It begins to run.
     #[inline]
-    pub(super) fn of(exchange: &'a mut Exchange) -> Self {
-        Self { running: exchange.run(), outside: panics::watch() }
+    fn of(exchange: &'a mut Exchange) -> Self {
+        Self { exchange, outside: panics::watch(), has_returned: false }
     }
 
-    /// It has returned.
-    #[inline]
-    pub(super) fn returned(mut self) {
-        if self.outside.end() && !self.running.panicked_inside() {
-            panics::pass_on();
+    #[cold]
+    #[inline(never)]
+    fn panicked(exchange: &mut Exchange) {
+        exchange.unwind();
+        *exchange = Exchange::closed();
+    }
+}
+
+impl Drop for Inside<'_> {
+    // Always, as a part of what is done for each request.
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.has_returned {
+            self.outside.end(self.exchange);
+            self.exchange.returned();
+        } else {
+            Self::panicked(self.exchange);
         }
-        self.running.returned();
     }
 }
 
@@ -135,9 +189,11 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let inside = Inside::of(this.exchange);
+        let mut inside = Inside::of(this.exchange);
+        inside.exchange.begin();
         let mut polled = this.future.poll(cx);
-        inside.returned();
+        inside.has_returned = true;
+        drop(inside);
         // Dropped without a response, it broke off.
         let Poll::Ready(Ok(found)) = &mut polled else {
             return polled.map(|found| found.map(IntoResponse::into_response));

@@ -9,7 +9,7 @@ use ::axum::handler::Handler;
 use ::axum::response::{IntoResponse, Response};
 use tower_service::Service;
 
-use super::future::{self, OfHandler, OfService, Watched};
+use super::future::{OfHandler, OfService, Watched};
 use super::panics;
 use super::site::Site;
 use crate::exchange::Exchange;
@@ -58,14 +58,13 @@ where
         self.inner.poll_ready(cx)
     }
 
-    #[inline]
-    fn call(&mut self, mut request: Request) -> Self::Future {
-        let mut exchange = Exchange::closed();
-        self.site.start(&mut exchange, &mut request);
-        let inside = future::Inside::of(&mut exchange);
-        let future = self.inner.call(request);
-        inside.returned();
-        OfService::new(future, exchange)
+    // As what it calls: see there.
+    #[inline(never)]
+    fn call(&mut self, request: Request) -> Self::Future {
+        let open = |exchange: &mut Exchange, request: &mut Request| {
+            self.site.start(exchange, request);
+        };
+        OfService::of(&mut self.inner, request, open)
     }
 }
 

@@ -10,7 +10,7 @@ use ::axum::response::{IntoResponse, Response};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::future::{Inside, OfService};
+use super::future::OfService;
 use super::site::{ByMethod, Sites};
 use crate::exchange::Exchange;
 
@@ -57,15 +57,14 @@ where
         self.inner.poll_ready(cx)
     }
 
-    #[inline]
-    fn call(&mut self, mut request: Request) -> Self::Future {
-        let mut exchange = Exchange::closed();
-        if let Some(site) = self.sites.of(request.method()) {
-            site.start(&mut exchange, &mut request);
-        }
-        let inside = Inside::of(&mut exchange);
-        let future = self.inner.call(request);
-        inside.returned();
-        OfService::new(future, exchange)
+    // As what it calls: see there.
+    #[inline(never)]
+    fn call(&mut self, request: Request) -> Self::Future {
+        let open = |exchange: &mut Exchange, request: &mut Request| {
+            if let Some(site) = self.sites.of(request.method()) {
+                site.start(exchange, request);
+            }
+        };
+        OfService::of(&mut self.inner, request, open)
     }
 }

@@ -7,7 +7,7 @@ use ::axum::response::{IntoResponse, Response};
 use talea::{Error, Registry};
 use tower_service::Service;
 
-use super::future::{Inside, OfService};
+use super::future::OfService;
 use super::site::start;
 use crate::endpoints::Endpoints;
 use crate::exchange::Exchange;
@@ -121,15 +121,14 @@ where
         self.inner.poll_ready(cx)
     }
 
-    #[inline]
-    fn call(&mut self, mut request: Request) -> Self::Future {
-        let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
-        let meters = self.routes.meters(matched, request.method(), request.uri().path());
-        let mut exchange = Exchange::closed();
-        start(meters, &mut exchange, &mut request);
-        let inside = Inside::of(&mut exchange);
-        let future = self.inner.call(request);
-        inside.returned();
-        OfService::new(future, exchange)
+    // As what it calls: see there.
+    #[inline(never)]
+    fn call(&mut self, request: Request) -> Self::Future {
+        let open = |exchange: &mut Exchange, request: &mut Request| {
+            let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+            let meters = self.routes.meters(matched, request.method(), request.uri().path());
+            start(meters, exchange, request);
+        };
+        OfService::of(&mut self.inner, request, open)
     }
 }

@@ -6,6 +6,8 @@
 
 use std::cell::Cell;
 
+use crate::exchange::Exchange;
+
 thread_local! {
     static PANICKED: Cell<bool> = const { Cell::new(false) };
 }
@@ -20,17 +22,14 @@ pub(super) fn watch() -> Outside {
 }
 
 impl Outside {
-    /// It has run. Whether something panicked there and was caught.
+    /// It has run. If something panicked there and was caught, that is the exchange's, or
+    /// where that is closed is left to who watches further out.
     #[inline]
-    pub(super) fn end(self) -> bool {
-        PANICKED.replace(self.0)
+    pub(super) fn end(&self, exchange: &mut Exchange) {
+        if PANICKED.replace(self.0) && !exchange.panicked_inside() {
+            PANICKED.set(true);
+        }
     }
-}
-
-/// Leaves it to who watches further out.
-#[cold]
-pub(super) fn pass_on() {
-    PANICKED.set(true);
 }
 
 /// Runs what may panic.

@@ -98,10 +98,18 @@ impl ByMethod {
         // Most requests are.
         let method = match *method == Method::GET {
             true => HttpMethod::Get,
-            false => HttpMethod::of(method.as_str()),
+            false => of_rarer(method),
         };
         self.0[method as usize]
     }
+}
+
+/// Out of line, since in one piece with the question for the most frequent it would become
+/// a table of jumps, which has to be fetched.
+#[cold]
+#[inline(never)]
+fn of_rarer(method: &Method) -> HttpMethod {
+    HttpMethod::of(method.as_str())
 }
 
 /// The last part of a type's path: the name of a function or a struct. A closure has none.
