@@ -82,7 +82,7 @@ fn main() -> Result<()> {
     }
     if arguments.asks_for(instructions::NAME) {
         let rows = instructions::count();
-        report::print_instructions(&rows);
+        report::print_instructions(&rows, &instructions::judge(&rows));
         results.add(rows)?;
     }
     eprintln!("written to {}", arguments.results.display());

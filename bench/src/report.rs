@@ -102,7 +102,7 @@ pub(crate) fn print(group: &Group, rows: &[Row]) {
 }
 
 /// Prints what was counted rather than timed.
-pub(crate) fn print_instructions(rows: &[Row]) {
+pub(crate) fn print_instructions(rows: &[Row], verdicts: &[Verdict]) {
     let mut table = table(&["bench", "subject", "instructions"]);
     for row in rows {
         let count = row.instructions.map_or_else(String::new, |count| format!("{count:.0}"));
@@ -110,6 +110,7 @@ pub(crate) fn print_instructions(rows: &[Row]) {
     }
     right(&mut table, [2]);
     println!("{table}\n{}\n", instructions::NOTE);
+    print_budgets("what talea does", verdicts);
 }
 
 /// Prints what a series of each histogram takes, and how far off it is.

@@ -8,15 +8,25 @@
 //! runs that differ in COUNT differ by that many operations and by nothing else:
 //! not by the making, the loop, or the calls.
 
+#[path = "../http_layer/call.rs"]
+mod call;
+
 use std::hint::black_box;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use axum::Router;
+use axum::http::Uri;
+use axum::routing::get;
 use talea::{
     Bucketing, Counter, Family, FloatCounter, Histogram, LabelValue, Labels, Opts, Registry,
     Seconds,
 };
+use talea_http::axum as metered;
 use talea_region::Region;
+use tower_layer::layer_fn;
+
+use call::{HELLO, Passing, ROUTE, ask, path};
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().collect();
@@ -66,9 +76,32 @@ fn main() -> Result<()> {
             (0..SERIES).for_each(|n| family.with(By { user: &format!("{n:012}") }).inc());
             calls.make(&registry, &[()], encode);
         }
-        _ => bail!("there is no operation {name:?}"),
+        _ => {
+            let layers = |text: &str| text.parse().with_context(|| format!("layers: {text:?}"));
+            let router = match name.split_once('-') {
+                Some(("request", text)) => metered(layers(text)?, &registry)?,
+                Some(("bare", text)) => bare(layers(text)?),
+                _ => bail!("there is no operation {name:?}"),
+            };
+            // The first makes what others are told by.
+            request(&(router.clone(), path()), ());
+            calls.make(&(router, path()), &[()], request);
+        }
     }
     Ok(())
+}
+
+/// A router with so many layers that do nothing.
+fn bare(layers: usize) -> Router {
+    let router = Router::new().route(ROUTE, get(async || HELLO));
+    (0..layers).fold(router, |router, _| router.layer(layer_fn(Passing))).with_state(())
+}
+
+/// The same, metered.
+fn metered(layers: usize, registry: &Registry) -> Result<Router> {
+    let router = metered::Router::new().route(ROUTE, metered::get(async || HELLO));
+    let router = (0..layers).fold(router, |router, _| router.layer(layer_fn(Passing)));
+    Ok(router.metered(registry)?.with_state(()))
 }
 
 /// How often an operation is called, of how many calls.
@@ -78,6 +111,8 @@ struct Calls {
 }
 
 impl Calls {
+    // What is counted begins and ends here.
+    #[inline(never)]
     fn make<S, V: Copy>(&self, state: &S, values: &[V], operation: fn(&S, V)) {
         // The compiler must not know what is called, or it would make a version
         // of it for this caller.
@@ -124,6 +159,11 @@ fn counter_fixed18(family: &Family<Listed, Counter>, (kind, path): (Kind, &'stat
 #[inline(never)]
 fn encode(registry: &Registry, (): ()) {
     black_box(registry.snapshot().to_text());
+}
+
+#[inline(never)]
+fn request((router, path): &(Router, Uri), (): ()) {
+    black_box(ask(router, path));
 }
 
 // What they work on: as in the groups of the same names.

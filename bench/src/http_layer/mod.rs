@@ -2,11 +2,12 @@
 //! around the handler: as Caddy's own benchmark does it, by which its meters were moved
 //! from each handler to the route.
 //!
-//! `service.rs` is the service that is called, `subjects/` who meters it, `turns.rs` how
+//! `service.rs` is the service, `call.rs` how it is called, `subjects/` who meters it, `turns.rs` how
 //! they take turns within a process, `budget.rs` what Talea may cost. Each case is
 //! measured in a new process in each round: where a process lies in memory is luck.
 
 mod budget;
+mod call;
 mod service;
 mod subjects;
 mod turns;
@@ -35,6 +36,11 @@ pub(crate) const NOTE: &str = "One request and its response, in process, with so
 const TALEA: &str = "talea";
 const CLOCK: &str = "two-clock-reads";
 
+/// glibc keeps 7 freed blocks of a size at hand for a thread. With 20 layers axum frees more at
+/// once, and what that takes depends on all blocks that there are: one of another size makes
+/// thousands of instructions more or less, by chance. So let it keep more.
+pub(crate) const KEEPING_BLOCKS: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.tcache_count=120");
+
 /// What is called, written `LAYERS` or `LAYERS-streamed`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Case {
@@ -49,11 +55,14 @@ enum Answer {
     Streamed,
 }
 
+/// How many layers there are.
+pub(crate) const LAYERS: [usize; 3] = [1, 5, 20];
+
 const CASES: [Case; 4] = [
-    Case { layers: 1, answer: Answer::InMemory },
-    Case { layers: 5, answer: Answer::InMemory },
-    Case { layers: 20, answer: Answer::InMemory },
-    Case { layers: 1, answer: Answer::Streamed },
+    Case { layers: LAYERS[0], answer: Answer::InMemory },
+    Case { layers: LAYERS[1], answer: Answer::InMemory },
+    Case { layers: LAYERS[2], answer: Answer::InMemory },
+    Case { layers: LAYERS[0], answer: Answer::Streamed },
 ];
 
 const STREAMED: &str = "-streamed";
@@ -107,6 +116,7 @@ fn measure_apart(case: &Case) -> Result<Vec<Found>> {
     let program = std::env::current_exe().context("finding this program")?;
     let output = Command::new(&program)
         .args(["--http-layer", &case.name()])
+        .envs([KEEPING_BLOCKS])
         .stderr(Stdio::inherit())
         .output()
         .with_context(|| format!("starting {}", program.display()))?;

@@ -1,32 +1,22 @@
-//! The service: `GET /hello/{name}` of axum, a handler that answers at once, and layers
-//! that do nothing. It is called as a server calls it, but for the network: hyper-util
-//! clones the service for each request too.
+//! The service: a handler that answers at once, and layers that do nothing.
 
 use std::convert::Infallible;
-use std::future::Future;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use anyhow::Result;
 use axum::Router;
 use axum::body::Body;
-use axum::extract::Request;
-use axum::http::{StatusCode, Uri};
-use axum::response::Response;
 use axum::routing::get;
 use bytes::Bytes;
-use http_body::{Body as _, Frame};
+use http_body::Frame;
 use tower_layer::layer_fn;
-use tower_service::Service;
 
+use super::call::{Called, HELLO, Passing, ROUTE, ask, path};
 use super::{Answer, Case};
 use crate::work::Work;
 
-pub(super) const ROUTE: &str = "/hello/{name}";
-const PATH: &str = "/hello/world";
-
-pub(super) const HELLO: &str = "Hello, world!";
 const FRAMES: u8 = 4;
 
 /// The router with its layers.
@@ -41,24 +31,6 @@ pub(super) fn handled(case: Case) -> Router {
         Answer::Streamed => get(async || streamed()),
     };
     Router::new().route(ROUTE, handler)
-}
-
-/// A layer's service that does nothing but pass on.
-#[derive(Clone)]
-pub(super) struct Passing<S>(pub(super) S);
-
-impl<S: Service<Request>> Service<Request> for Passing<S> {
-    type Response = S::Response;
-    type Error = S::Error;
-    type Future = S::Future;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.0.poll_ready(cx)
-    }
-
-    fn call(&mut self, request: Request) -> S::Future {
-        self.0.call(request)
-    }
 }
 
 /// A body of some frames, whose length is not known beforehand.
@@ -98,17 +70,6 @@ pub(super) fn uncounted(service: impl Called, case: Case) -> Result<Box<dyn Work
     Ok(Box::new(Requests::new(service, case, None)))
 }
 
-/// What can be called as axum serves it.
-pub(super) trait Called:
-    Service<Request, Response = Response, Error = Infallible> + Clone + Send + Sync + 'static
-{
-}
-
-impl<S> Called for S where
-    S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + Sync + 'static
-{
-}
-
 type Counted = Box<dyn Fn() -> Result<u64> + Send + Sync>;
 
 struct Requests<S> {
@@ -131,11 +92,9 @@ impl<S> Requests<S> {
 
 impl<S: Called> Work for Requests<S> {
     fn run(&self, _: usize, n: u64) {
-        let path = Uri::from_static(PATH);
+        let path = path();
         for _ in 0..n {
-            let mut request = Request::new(Body::empty());
-            *request.uri_mut() = path.clone();
-            assert_eq!(received(self.service.clone().call(request)), self.length);
+            assert_eq!(ask(&self.service, &path), self.length);
         }
         self.answered.fetch_add(n, Relaxed);
     }
@@ -143,19 +102,4 @@ impl<S: Called> Work for Requests<S> {
     fn done(&self) -> Result<u64> {
         self.counted.as_ref().map_or(Ok(self.answered.load(Relaxed)), |counted| counted())
     }
-}
-
-/// Waits for a response, and reads its body to the end. Nothing here ever has to wait.
-fn received(answer: impl Future<Output = Result<Response, Infallible>>) -> usize {
-    let mut cx = Context::from_waker(Waker::noop());
-    let Poll::Ready(Ok(response)) = pin!(answer).poll(&mut cx) else { return 0 };
-    if response.status() != StatusCode::OK {
-        return 0;
-    }
-    let mut body = response.into_body();
-    let mut length = 0;
-    while let Poll::Ready(Some(Ok(frame))) = Pin::new(&mut body).poll_frame(&mut cx) {
-        length += frame.data_ref().map_or(0, Bytes::len);
-    }
-    length
 }

@@ -5,13 +5,18 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-/// All instructions of a run of `talea-operations` in which `count` of `of` calls
-/// do the operation.
+use crate::http_layer::KEEPING_BLOCKS;
+
+/// The instructions that a run of `talea-operations` makes its calls in, of which `count` of
+/// `of` do the operation. What comes before is left out: a clock is set there, which takes as
+/// long as it takes.
 pub(super) fn collected(program: &Path, operation: &str, count: u64, of: u64) -> Result<u64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg("--toggle-collect=*Calls::make*")
         .arg(program)
         .args([operation, &count.to_string(), &of.to_string()])
+        .envs([KEEPING_BLOCKS])
         .output()
         .context("starting valgrind")?;
     let told = String::from_utf8_lossy(&output.stderr);

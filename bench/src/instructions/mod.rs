@@ -16,7 +16,9 @@ use std::path::Path;
 use anyhow::{Context, Result, ensure};
 use talea_region::Region;
 
+use crate::http_layer;
 use crate::report::Row;
+use crate::verdict::Verdict;
 
 /// How the command line and the results call it.
 pub(crate) const NAME: &str = "instructions";
@@ -24,7 +26,8 @@ pub(crate) const NAME: &str = "instructions";
 pub(crate) const NOTE: &str = "instructions: of one operation, without call and return, on a \
     handle that a family gave. talea-atomic is counted by callgrind as it runs; talea in the \
     disassembly, as the shortest way through the function that makes the operation's adds in \
-    restartable sequences and calls nothing. encode: of one series, in a text of 1,000.";
+    restartable sequences and calls nothing. encode: of one series, in a text of 1,000. \
+    request-5: what a request takes more than of the bare router, both with 5 layers.";
 
 struct Operation {
     name: &'static str,
@@ -91,7 +94,7 @@ fn all() -> Result<Vec<Row>> {
     for operation in &OPERATIONS {
         eprintln!("{NAME}: {}", operation.name);
         let row = |subject, counted: Result<f64>| match counted {
-            Ok(instructions) => Some(row(operation, subject, instructions)),
+            Ok(instructions) => Some(row(operation.name, subject, instructions)),
             Err(error) => {
                 eprintln!("{NAME}: {} of {subject}: left out: {error:#}", operation.name);
                 None
@@ -102,12 +105,35 @@ fn all() -> Result<Vec<Row>> {
         }
         rows.extend(row("talea-atomic", in_valgrind(&program, operation)));
     }
+    for layers in http_layer::LAYERS {
+        let name = format!("request-{layers}");
+        eprintln!("{NAME}: {name}");
+        match of_request(&program, layers) {
+            Ok(instructions) => rows.push(row(&name, "talea-atomic", instructions)),
+            Err(error) => eprintln!("{NAME}: {name}: left out: {error:#}"),
+        }
+    }
     Ok(rows)
 }
 
-fn row(operation: &Operation, subject: &str, instructions: f64) -> Row {
+/// The budget beside what was counted: what a request takes does not grow with the layers.
+pub(crate) fn judge(rows: &[Row]) -> Vec<Verdict> {
+    let of = |layers: usize| {
+        let bench = format!("{NAME}/request-{layers}");
+        rows.iter().find(|row| row.bench == bench)?.instructions
+    };
+    let [few, .., many] = http_layer::LAYERS.map(of);
+    let verdict = |(few, many)| Verdict {
+        budget: "instructions of a request, 20 layers to 1",
+        found: many / few,
+        limit: 1.02,
+    };
+    few.zip(many).map(verdict).into_iter().collect()
+}
+
+fn row(name: &str, subject: &str, instructions: f64) -> Row {
     Row {
-        bench: format!("{NAME}/{}", operation.name),
+        bench: format!("{NAME}/{name}"),
         threads: 1,
         subject: subject.to_owned(),
         ns: None,
@@ -130,9 +156,21 @@ fn in_disassembly(program: &Path, straight: Straight) -> Result<f64> {
 }
 
 fn in_valgrind(program: &Path, operation: &Operation) -> Result<f64> {
+    let of_call = of_call(program, operation.name, operation.calls)?;
+    Ok(of_call / operation.times as f64)
+}
+
+/// What metering adds to a request of a router with so many layers.
+fn of_request(program: &Path, layers: usize) -> Result<f64> {
+    const CALLS: u64 = 300;
+    let of = |name| of_call(program, &format!("{name}-{layers}"), CALLS);
+    Ok(of("request")? - of("bare")?)
+}
+
+fn of_call(program: &Path, operation: &str, calls: u64) -> Result<f64> {
     // What only the first call does is in both runs.
-    let all = 2 * operation.calls;
-    let collected = |calls| callgrind::collected(program, operation.name, calls, all);
-    let more = collected(all)?.saturating_sub(collected(operation.calls)?);
-    Ok(more as f64 / (operation.calls * operation.times) as f64)
+    let all = 2 * calls;
+    let collected = |calls| callgrind::collected(program, operation, calls, all);
+    let more = collected(all)?.saturating_sub(collected(calls)?);
+    Ok(more as f64 / calls as f64)
 }

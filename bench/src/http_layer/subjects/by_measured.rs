@@ -17,7 +17,8 @@ use measured::{CounterVec, FixedCardinalityLabel, GaugeVec, HistogramVec, LabelG
 
 use crate::histograms::THRESHOLDS;
 use crate::http_layer::Case;
-use crate::http_layer::service::{ROUTE, requests, router};
+use crate::http_layer::call::ROUTE;
+use crate::http_layer::service::{requests, router};
 use crate::work::Work;
 
 type Routes = RodeoReader<Spur, ahash::RandomState>;

@@ -6,9 +6,8 @@ use talea::{Registry, Value};
 use talea_http::axum::{self as metered, Layer, get};
 use tower_layer::{Layer as _, layer_fn};
 
-use crate::http_layer::service::{
-    Called, HELLO, Passing, ROUTE, handled, requests, router, streamed,
-};
+use crate::http_layer::call::{Called, HELLO, Passing, ROUTE};
+use crate::http_layer::service::{handled, requests, router, streamed};
 use crate::http_layer::{Answer, Case};
 use crate::work::Work;
 
