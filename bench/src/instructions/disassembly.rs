@@ -35,13 +35,28 @@ pub(super) fn function(program: &Path, name: &str) -> Result<Vec<Instruction>> {
     Ok(found)
 }
 
+/// With the functions that it ends in, where it jumps there instead of returning.
 fn parse(text: &str, name: &str) -> Vec<Instruction> {
     let heading = format!("::{name}>:");
-    let lines = text.lines().skip_while(|line| !line.ends_with(&heading)).skip(1);
-    let lines = lines.take_while(|line| !line.is_empty());
-    let parts: Vec<(u64, &str)> = lines.filter_map(address_and_text).collect();
+    let mut parts = body(text, |line| line.ends_with(&heading));
+    let mut at = 0;
+    while let Some(&(_, part)) = parts.get(at) {
+        at += 1;
+        let ends_in = part.strip_prefix("jmp").and_then(target);
+        let Some(next) = ends_in.filter(|next| parts.iter().all(|(other, _)| other != next)) else {
+            continue;
+        };
+        parts.extend(body(text, |line| line.starts_with(&format!("{next:016x} <"))));
+    }
     let place = |at| parts.iter().position(|&(other, _)| other == at);
     parts.iter().map(|&(_, text)| instruction(text, place)).collect()
+}
+
+/// The lines of a function, by its heading.
+fn body(text: &str, is_heading: impl Fn(&str) -> bool) -> Vec<(u64, &str)> {
+    let lines = text.lines().skip_while(|line| !is_heading(line)).skip(1);
+    let lines = lines.take_while(|line| !line.is_empty());
+    lines.filter_map(address_and_text).collect()
 }
 
 /// Of a line such as `2a4e9: mov 0x20(%rdi),%eax # 98600 <table>`, without the
@@ -54,9 +69,7 @@ fn address_and_text(line: &str) -> Option<(u64, &str)> {
 
 fn instruction(text: &str, place: impl Fn(u64) -> Option<usize>) -> Instruction {
     let (name, operand) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
-    let target = operand.split_whitespace().next();
-    let target = target.and_then(|target| u64::from_str_radix(target, 16).ok()).and_then(place);
-    match (name, target) {
+    match (name, target(operand).and_then(place)) {
         ("ret", _) => Instruction::Return,
         ("jmp", Some(target)) => Instruction::Jump(target),
         ("call" | "jmp" | "ud1" | "ud2" | "int3" | "hlt", _) => Instruction::Away,
@@ -65,6 +78,11 @@ fn instruction(text: &str, place: impl Fn(u64) -> Option<usize>) -> Instruction 
         _ if operand.trim_start().starts_with("$0x0,%fs:0x8(") => Instruction::Disarm,
         _ => Instruction::Plain,
     }
+}
+
+/// The address that an operand begins with.
+fn target(operand: &str) -> Option<u64> {
+    u64::from_str_radix(operand.split_whitespace().next()?, 16).ok()
 }
 
 #[cfg(test)]
@@ -101,6 +119,12 @@ mod tests {
             Instruction::Away,
         ];
         assert_eq!(parse(text, "add"), expected);
+        let ends_in_third = text.replace("22 <operations::add+0x2>", "30 <operations::third>");
+        let mut expected = expected;
+        expected[6] = Instruction::Jump(8);
+        let found = parse(&ends_in_third, "add");
+        assert_eq!(found[..8], expected);
+        assert_eq!(found[8..], [Instruction::Return]);
         assert!(parse(text, "none").is_empty());
     }
 }

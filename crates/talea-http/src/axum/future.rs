@@ -186,7 +186,8 @@ where
 {
     type Output = Result<Response, E>;
 
-    #[inline]
+    // Always: of calls that lie so deep, processors forget where the outermost return to.
+    #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
         let mut inside = Inside::of(this.exchange);

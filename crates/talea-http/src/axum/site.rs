@@ -37,7 +37,7 @@ impl Site {
     }
 
     /// Starts to meter a request; not before the declaration is metered.
-    #[inline]
+    #[inline(always)]
     pub(super) fn start(&'static self, exchange: &mut Exchange, request: &mut Request) {
         if let Some(meters) = self.meters.get() {
             start(meters, exchange, request);
@@ -46,7 +46,7 @@ impl Site {
 }
 
 /// Starts to meter a request.
-#[inline]
+#[inline(always)]
 pub(super) fn start(meters: &'static Meters, exchange: &mut Exchange, request: &mut Request) {
     if let Some(tally) = exchange.open(meters, Head::from(&*request), request.body()) {
         count(request.body_mut(), tally);
