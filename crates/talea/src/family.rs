@@ -141,7 +141,7 @@ impl<M: Metric> Bound<M> {
         found.unwrap_or_else(|_| self.overflowing())
     }
 
-    #[inline]
+    #[inline(always)]
     fn passing(&self, found: talea_region::Looked) -> Looked<M> {
         let (cells, guard) = found.into_parts();
         let bound = M::bind(cells, self.grid);
@@ -167,7 +167,7 @@ pub struct Looked<M> {
 }
 
 impl<M: Metric> Looked<M> {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn lasting(slot: Slot<M::Bound>) -> Self {
         Self { metric: M::holding(slot), _guard: None }
     }
@@ -225,7 +225,8 @@ impl<L: 'static, M: Metric> Family<L, M> {
     /// Others are rendered, hashed and compared. Nothing is allocated unless they are longer
     /// than 256 bytes. [`keep`](Looked::keep) the result where the labels
     /// are known beforehand: a kept handle costs nothing to find.
-    #[inline]
+    // Always: what is returned in memory is waited for.
+    #[inline(always)]
     pub fn with<Q: Labels<Static = L>>(&self, labels: Q) -> Looked<M> {
         let Some(bound) = self.bound.get() else { return Looked::lasting(Slot::late()) };
         let place = bound.fixed.get(labels.index());
