@@ -35,6 +35,8 @@ use crate::endpoints::{Endpoints, UNMATCHED};
 /// response's that is streamed, or known to be longer than 16 KiB, is watched as it passes:
 /// an allocation each, since axum's bodies hide what they are, and a few nanoseconds a frame.
 /// A response's body that is known to be shorter is taken as sent.
+///
+/// It is least in a program that is built with `codegen-units = 1`.
 #[must_use = "a router does nothing until it is metered and served"]
 pub struct Router<S = ()> {
     declared: Vec<Declared<S>>,
