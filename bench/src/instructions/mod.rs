@@ -171,6 +171,7 @@ fn of_call(program: &Path, operation: &str, calls: u64) -> Result<f64> {
     // What only the first call does is in both runs.
     let all = 2 * calls;
     let collected = |calls| callgrind::collected(program, operation, calls, all);
-    let more = collected(all)?.saturating_sub(collected(calls)?);
-    Ok(more as f64 / calls as f64)
+    let (more, less) = (collected(all)?, collected(calls)?);
+    ensure!(more > less, "{all} calls took {more} instructions, {calls} of them {less}");
+    Ok((more - less) as f64 / calls as f64)
 }

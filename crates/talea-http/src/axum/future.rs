@@ -101,7 +101,7 @@ impl<F> OfService<F> {
     ///
     /// The service's future is large to move. It is written where it stays if it comes from a
     /// function out of line, and nothing has to be dropped should that panic: so that function
-    /// sees to it.
+    /// sees to it. Who asks for this is out of line too, or the whole is moved once more.
     #[inline]
     pub(super) fn of<S: Service<Request, Future = F>>(
         inner: &mut S,

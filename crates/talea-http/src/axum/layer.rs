@@ -57,7 +57,7 @@ where
         self.inner.poll_ready(cx)
     }
 
-    // As what it calls: see there.
+    // Out of line, as `OfService::of` says.
     #[inline(never)]
     fn call(&mut self, request: Request) -> Self::Future {
         let open = |exchange: &mut Exchange, request: &mut Request| {
