@@ -223,21 +223,48 @@ impl Cell {
     // wholes right after they were written in parts, which the processor is slow at.
     #[inline(always)]
     pub fn count(self, other: Self, n: u64) {
-        let region = self.copies.region;
         match (self.copies.how(), other.copies.how()) {
-            (PLANES, PLANES) => {
-                match restartable::count([self.word, other.word], region.cpu_table(), n) {
-                    Done::Both => {}
-                    Done::One => planes::add_slowly(region, other.word, n),
-                    Done::Neither => planes::count_slowly(region, self.word, other.word, n),
-                }
-            }
-            (ONE, ONE) => {
-                self.word.fetch_add(1, Relaxed);
-                other.word.fetch_add(n, Relaxed);
-            }
+            (PLANES, PLANES) => other.count_in_planes(self.word, n),
+            (ONE, ONE) => other.count_in_singles(self.word, n),
             _ => Self::count_apart(self.word, self.copies, other.word, other.copies, n),
         }
+    }
+
+    /// Adds 1 to another word and `n` to this one, both of which have a copy in each plane.
+    #[inline(always)]
+    pub(crate) fn count_in_planes(self, one: &'static AtomicU64, n: u64) {
+        let region = self.copies.region;
+        match restartable::count([one, self.word], region.cpu_table(), n) {
+            Done::BOTH => {}
+            done => planes::count_rest(region, one, self.word, n, done),
+        }
+    }
+
+    /// The same of two words that are cells.
+    #[inline(always)]
+    pub(crate) fn count_in_singles(self, one: &'static AtomicU64, n: u64) {
+        one.fetch_add(1, Relaxed);
+        self.word.fetch_add(n, Relaxed);
+    }
+
+    /// How it is stored, if it is in one word or in planes.
+    #[inline]
+    pub(crate) fn storage(self) -> Option<Storage> {
+        match self.copies.how() {
+            ONE => Some(Storage::Single),
+            PLANES => Some(Storage::Striped),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn region(self) -> &'static Region {
+        self.copies.region
+    }
+
+    /// The series that it belongs to.
+    pub(crate) fn series(self) -> u32 {
+        self.copies.series()
     }
 
     /// By parts, which are handed over in registers, as cells would not be.
@@ -259,9 +286,9 @@ impl Cell {
         if let (PLANES, PLANES) = (self.copies.how(), other.copies.how()) {
             let region = self.copies.region;
             match restartable::count_float([self.word, other.word], region.cpu_table(), x) {
-                Done::Both => return,
-                Done::One => return planes::add_float_slowly(region, other.word, x),
-                Done::Neither => {}
+                Done::BOTH => return,
+                Done::ONE => return planes::add_float_slowly(region, other.word, x),
+                _ => {}
             }
         }
         self.add(1);
@@ -481,7 +508,7 @@ impl Cells {
     /// What its series has in segments, if its family has any.
     #[inline]
     pub fn segments(&self) -> Option<Segments> {
-        self.copies.region.segments(self.copies.series())
+        self.copies.region.segments(self.last())
     }
 
     /// How many there are; at least one.

@@ -85,7 +85,7 @@ pub use overview::{FamilyUse, Overview, ProcessSlot};
 #[cfg(all(target_os = "linux", not(loom)))]
 pub use reader::Reader;
 pub use region::{Config, Part, Region, Usage};
-pub use segments::{Segment, Segments};
+pub use segments::{Segment, Segments, UsualSegment};
 pub use series::Looked;
 pub use snapshot::{FamilyCopy, Owner, SegmentView, SeriesView, Snapshot};
 pub use system_group::group_named;

@@ -16,7 +16,7 @@ use crate::cells::add_float_atomically;
 use crate::layout::{ATOMIC_PLANES, M_AHEAD, M_PLANES, M_STRIPED, PAGE, WORD};
 use crate::primitive::AtomicU64;
 use crate::region::Region;
-use crate::restartable;
+use crate::restartable::{self, Done};
 use crate::snapshot;
 use crate::threads::thread_number;
 
@@ -30,16 +30,22 @@ pub(crate) fn add_slowly(region: &'static Region, cell: &'static AtomicU64, n: u
     atomic_copy(region, cell).fetch_add(n, Relaxed);
 }
 
-/// Counts one and adds to another, where neither found a plane.
+/// What is not done yet of adding 1 to one cell and `n` to another.
+#[cold]
 #[inline(never)]
-pub(crate) fn count_slowly(
+pub(crate) fn count_rest(
     region: &'static Region,
-    cell: &'static AtomicU64,
+    one: &'static AtomicU64,
     other: &'static AtomicU64,
     n: u64,
+    done: Done,
 ) {
-    add_slowly(region, cell, 1);
-    add_slowly(region, other, n);
+    if done == Done::NEITHER {
+        add_slowly(region, one, 1);
+    }
+    if done != Done::BOTH {
+        add_slowly(region, other, n);
+    }
 }
 
 /// As [`add_slowly`] for a float cell.

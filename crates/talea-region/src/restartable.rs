@@ -152,10 +152,10 @@ mod imp {
     /// in `{t}`.
     macro_rules! two_sequences {
         ($one:literal, $other:literal, $cells:expr, $table:expr, $($operand:tt)*) => {{
-            let mut done: u64 = 0;
+            let done: u64;
             let offset = OFFSET.load(Ordering::Relaxed);
             if offset == 0 {
-                return Done::Neither;
+                return Done::NEITHER;
             }
             let [one, other]: [&AtomicU64; 2] = $cells;
             // SAFETY: as that of one sequence, twice. Between the two the thread may come
@@ -184,18 +184,15 @@ mod imp {
                     "jz 14f",
                     $one,
                     "5:",
-                    "inc {done:e}",
-                    "7:",
-                    "lea {now}, [rip + 8b]",
-                    "mov qword ptr fs:[{offset} + 8], {now}",
+                    "lea {done}, [rip + 8b]",
+                    "mov qword ptr fs:[{offset} + 8], {done}",
                     "9:",
-                    "mov {now:e}, dword ptr fs:[{offset} + 4]",
-                    "cmp {now:e}, {cpu:e}",
+                    "cmp {cpu:e}, dword ptr fs:[{offset} + 4]",
                     "jne 15f",
                     $other,
                     "12:",
-                    "inc {done:e}",
-                    "14:",
+                    "xor {done:e}, {done:e}",
+                    "16:",
                     "mov qword ptr fs:[{offset} + 8], 0",
                     ".pushsection .text.unlikely, \"ax\"",
                     ".byte 0x0f, 0xb9, 0x3d",
@@ -205,21 +202,27 @@ mod imp {
                     ".byte 0x0f, 0xb9, 0x3d",
                     ".long 0x53053053",
                     "13:",
-                    "jmp 7b",
+                    "jmp 5b",
+                    // No plane for the first.
+                    "14:",
+                    "mov {done:e}, 2",
+                    "jmp 16b",
                     // Another CPU than before.
                     "15:",
-                    "mov {cpu:e}, {now:e}",
+                    "mov {cpu:e}, dword ptr fs:[{offset} + 4]",
                     "cmp {cpu:e}, {cpus}",
-                    "jae 14b",
+                    "jae 7f",
                     "mov {t}, qword ptr [{table} + {cpu} * 8]",
                     "test {t}, {t}",
-                    "jz 14b",
-                    "jmp 7b",
+                    "jnz 5b",
+                    // No plane for the second.
+                    "7:",
+                    "mov {done:e}, 1",
+                    "jmp 16b",
                     ".popsection",
                     t = out(reg) _,
                     cpu = out(reg) _,
-                    now = out(reg) _,
-                    done = inout(reg) done,
+                    done = out(reg) done,
                     offset = in(reg) offset,
                     cpus = const CPUS,
                     table = in(reg) $table.as_ptr(),
@@ -229,11 +232,7 @@ mod imp {
                     options(nostack),
                 );
             }
-            match done {
-                0 => Done::Neither,
-                1 => Done::One,
-                _ => Done::Both,
-            }
+            Done(done)
         }};
     }
 
@@ -304,23 +303,26 @@ mod imp {
 
     #[inline]
     pub(crate) fn count(_: [&AtomicU64; 2], _: &[AtomicU64], _: u64) -> Done {
-        Done::Neither
+        Done::NEITHER
     }
 
     #[inline]
     pub(crate) fn count_float(_: [&AtomicU64; 2], _: &[AtomicU64], _: f64) -> Done {
-        Done::Neither
+        Done::NEITHER
     }
 }
 
-/// Which of two adds in a row are done; the others found no plane.
-// Without restartable sequences none is.
-#[allow(dead_code)]
+/// Which of two adds in a row are done, by how many are not: these found no plane.
+// A number as it comes, since telling more than two apart would cost those who are done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Done {
-    Neither,
-    One,
-    Both,
+pub(crate) struct Done(u64);
+
+impl Done {
+    pub(crate) const NEITHER: Self = Self(2);
+    // Without restartable sequences none is.
+    #[allow(dead_code)]
+    pub(crate) const ONE: Self = Self(1);
+    pub(crate) const BOTH: Self = Self(0);
 }
 
 pub(crate) use imp::*;

@@ -40,10 +40,12 @@ const AHEAD: u64 = 2048;
 /// panics, and only [`make`](Self::make) takes memory of the region.
 #[derive(Clone, Copy, Debug)]
 pub struct Segments {
-    region: &'static Region,
-    series: u32,
-    level: &'static AtomicU64,
+    /// The series' last cell beside them.
+    last: Cell,
     entries: &'static [AtomicU64],
+    /// What entries say of segments that are stored as that cell is; nothing that one says
+    /// where it is in stripes.
+    stored: u64,
 }
 
 /// Equal where they are those of the same series.
@@ -53,10 +55,13 @@ impl PartialEq for Segments {
     }
 }
 
-/// One of them: its entry, as it was found. An observation takes out of it only what it
-/// needs.
+/// One of them: its entry, as it was found.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment(NonZeroU64);
+
+/// The entry of one whose cells are stored as the last cell of its series is.
+#[derive(Clone, Copy, Debug)]
+pub struct UsualSegment(u64);
 
 impl Segments {
     /// How many there can be.
@@ -88,12 +93,13 @@ impl Segments {
         if cells == 0 || cells > MOST_CELLS || what > MOST_WHAT {
             return None;
         }
-        let run = self.region.take_cells(self.storage()?, cells)?;
+        let region = self.last.region();
+        let run = region.take_cells(self.storage()?, cells)?;
         let made = Segment::pack(run, what);
         match entry.compare_exchange(0, made, AcqRel, Acquire) {
             Ok(_) => Segment::of_entry(made),
             Err(theirs) => {
-                self.region.drop_cells(run);
+                region.drop_cells(run);
                 Segment::of_entry(theirs)
             }
         }
@@ -106,50 +112,82 @@ impl Segments {
 
     /// A cell of a segment of this series; the last one where there are fewer. `None`
     /// where no cell can lie there: the region is damaged.
-    // Always, as `Cell::count`: out of line the cell would come back through memory.
-    #[inline(always)]
     pub fn cell(&self, segment: Segment, n: usize) -> Option<Cell> {
-        let Self { region, series, .. } = *self;
-        let place = segment.place() + (n as u64).min(segment.count().wrapping_sub(1));
-        let run = |storage| CellRun { at: place * WORD, storage, count: segment.count() };
-        let copies = |storage| Copies::of(region, series, run(storage), Combine::Sum);
-        let (word, copies) = match segment.storage() {
-            STRIPED => (region.striped.word(place)?, copies(Storage::Striped)),
-            SINGLE => (region.singles.word(place)?, copies(Storage::Single)),
-            _ => (self.word_of_stripes(segment, place)?, copies(Storage::Stripes)),
+        let (run, _) = Segment::unpack(segment.0.get())?;
+        let region = self.last.region();
+        let n = (n as u64).min(run.count.wrapping_sub(1));
+        let word = match run.storage {
+            Storage::Striped => region.striped.word(run.at / WORD, n)?,
+            Storage::Single => region.singles.word(run.at / WORD, n)?,
+            _ if region.is_in_its_pool(run) => region.map.word(run.at + n * WORD)?,
+            _ => return None,
         };
-        Some(Cell::new(word, copies))
+        Some(Cell::new(word, Copies::of(region, self.last.series(), run, Combine::Sum)))
     }
 
-    #[cold]
-    #[inline(never)]
-    fn word_of_stripes(&self, segment: Segment, place: u64) -> Option<&'static AtomicU64> {
-        let run = segment.run()?;
-        let is_one = run.storage == Storage::Stripes && self.region.is_in_its_pool(run);
-        if is_one { self.region.map.word(place * WORD) } else { None }
+    /// Segment `n`, if it is there as nearly all are: made with this `what`, its cells stored
+    /// as the last cell of the series is.
+    ///
+    /// Cost: a load, and one comparison for all of it.
+    #[inline(always)]
+    pub fn usual(&self, n: usize, what: u16) -> Option<UsualSegment> {
+        let entry = self.entries.get(n)?.load(Acquire);
+        (entry & USUAL == self.stored | u64::from(what)).then_some(UsualSegment(entry))
+    }
+
+    /// Adds 1 to a cell of a segment of this series, and `sum` to the last cell of the series
+    /// itself. False where nothing is added, as the segment is not there, or the region is
+    /// damaged. The segment must have more cells than `n`: beyond, it is another's that is
+    /// added to.
+    ///
+    /// Cost: that of [`Cell::count`].
+    // Always, as `Cell::count`.
+    #[inline(always)]
+    pub fn count(&self, segment: UsualSegment, n: usize, sum: u64) -> bool {
+        // An entry of no segment has a place that no cell has.
+        let (region, place, n) = (self.last.region(), segment.0 >> PLACE, n as u64);
+        if self.stored == STRIPED {
+            let Some(word) = region.striped.word(place, n) else { return false };
+            self.last.count_in_planes(word, sum);
+        } else {
+            let Some(word) = region.singles.word(place, n) else { return false };
+            self.last.count_in_singles(word, sum);
+        }
+        true
     }
 
     /// A number of the series that those above keep; 0 at first.
-    #[inline]
     pub fn level(&self) -> u64 {
-        self.level.load(Acquire)
+        self.level_word().map_or(0, |word| word.load(Acquire))
     }
 
     /// Puts another number in its place, unless it is not `from` any more.
     pub fn set_level(&self, from: u64, to: u64) {
-        let _ = self.level.compare_exchange(from, to, AcqRel, Relaxed);
+        if let Some(word) = self.level_word() {
+            let _ = word.compare_exchange(from, to, AcqRel, Relaxed);
+        }
+    }
+
+    fn level_word(&self) -> Option<&'static AtomicU64> {
+        self.last.region().more(self.last.series())?.directory.get(DIRECTORY_LEVEL as usize)
     }
 
     /// How the family wants its cells stored.
     fn storage(&self) -> Option<Storage> {
-        let head = self.region.series_word(self.series, SERIES_HEAD).load(Relaxed);
-        let family = self.region.family_word(Head::unpack(head).family, FAMILY_HEAD);
+        let (region, series) = (self.last.region(), self.last.series());
+        let head = region.series_word(series, SERIES_HEAD).load(Relaxed);
+        let family = region.family_word(Head::unpack(head).family, FAMILY_HEAD);
         FamilyHead::unpack(family.load(Relaxed)).map(|(_, head)| head.storage)
     }
 }
 
-const SINGLE: u64 = Storage::Single as u64;
-const STRIPED: u64 = Storage::Striped as u64;
+/// Where an entry says the place, and the storage.
+const PLACE: u64 = 27;
+const STORAGE: u64 = 24;
+/// What it says of a segment that is usual: the storage, and what is said of it.
+const USUAL: u64 = 7 << STORAGE | MOST_WHAT as u64;
+const STRIPED: u64 = (Storage::Striped as u64) << STORAGE;
+const SINGLE: u64 = (Storage::Single as u64) << STORAGE;
 
 impl Segment {
     #[inline]
@@ -163,42 +201,20 @@ impl Segment {
         self.0.get() as u16 & MOST_WHAT
     }
 
-    /// Where its first cell lies, in words.
-    #[inline]
-    fn place(self) -> u64 {
-        self.0.get() >> 27
-    }
-
-    #[inline]
-    fn storage(self) -> u64 {
-        self.0.get() >> 24 & 7
-    }
-
-    #[inline]
-    fn count(self) -> u64 {
-        self.0.get() >> 12 & MOST_CELLS
-    }
-
     fn pack(run: CellRun, what: u16) -> u64 {
         let CellRun { at, storage, count } = run;
-        (at / WORD) << 27 | (storage as u64) << 24 | count << 12 | u64::from(what)
-    }
-
-    /// Its cells; `None` where the entry says nothing that can be.
-    fn run(self) -> Option<CellRun> {
-        let storage = match self.storage() {
-            SINGLE => Storage::Single,
-            STRIPED => Storage::Striped,
-            3 => Storage::Stripes,
-            _ => return None,
-        };
-        Some(CellRun { at: self.place() * WORD, storage, count: self.count() })
+        (at / WORD) << PLACE | (storage as u64) << STORAGE | count << 12 | u64::from(what)
     }
 
     /// The cells of an entry and what is said of them; `None` where no segment is.
     pub(crate) fn unpack(entry: u64) -> Option<(CellRun, u16)> {
         let segment = Self::of_entry(entry)?;
-        Some((segment.run()?, segment.what()))
+        let storage = match Storage::from_u8((entry >> STORAGE & 7) as u8)? {
+            Storage::Owned => return None,
+            storage => storage,
+        };
+        let run = CellRun { at: (entry >> PLACE) * WORD, storage, count: entry >> 12 & MOST_CELLS };
+        Some((run, segment.what()))
     }
 }
 
@@ -215,20 +231,26 @@ impl Span {
         Self { first: pool.at / WORD, words }
     }
 
-    /// `None` where it is no cell of the pool.
-    #[inline]
-    fn word(&self, place: u64) -> Option<&'static AtomicU64> {
-        self.words.get(usize::try_from(place.wrapping_sub(self.first)).ok()?)
+    /// The word that is `n` behind a place; `None` where it is no word of the pool.
+    #[inline(always)]
+    fn word(&self, place: u64, n: u64) -> Option<&'static AtomicU64> {
+        let from_first = place.wrapping_sub(self.first).wrapping_add(n);
+        self.words.get(usize::try_from(from_first).ok()?)
     }
 }
 
 impl Region {
-    /// The segments of a series, if its family has any.
+    /// The segments of the series that a cell is the last of, if its family has any.
     #[inline]
-    pub(crate) fn segments(&'static self, series: u32) -> Option<Segments> {
-        let More { directory, .. } = self.more(series)?;
-        let (level, entries) = (directory.first()?, directory.get(DIRECTORY_ENTRIES as usize..)?);
-        Some(Segments { region: self, series, level, entries })
+    pub(crate) fn segments(&'static self, last: Cell) -> Option<Segments> {
+        let More { directory, .. } = self.more(last.series())?;
+        let entries = directory.get(DIRECTORY_ENTRIES as usize..)?;
+        let stored = match last.storage() {
+            Some(Storage::Striped) => STRIPED,
+            Some(Storage::Single) => SINGLE,
+            _ => u64::MAX,
+        };
+        Some(Segments { last, entries, stored })
     }
 
     /// Makes the directory of a series that is being built, and has pages ready for its

@@ -78,6 +78,34 @@ fn what_was_made_stays_as_it_was_made_and_sizes_that_do_not_fit_are_refused() {
 }
 
 #[test]
+fn what_is_counted_in_a_usual_segment_is_what_its_cells_count() {
+    let region = region();
+    for storage in STORAGES {
+        let cells = family(region, storage).lasting_series(b"").unwrap();
+        let segments = cells.segments().unwrap();
+        let counts = |n, what, cell| match segments.usual(n, what) {
+            Some(segment) => segments.count(segment, cell, 10),
+            None => false,
+        };
+        for what in [0, 103] {
+            assert!(!counts(3, what, 1), "{storage:?}: it is not there");
+        }
+        count(&cells, 3, 1);
+        // Those in stripes are looked for one by one.
+        let is_usual = storage != Storage::Stripes;
+        assert_eq!((counts(3, 103, 1), counts(3, 103, 4)), (is_usual, is_usual), "{storage:?}");
+        for (n, what) in [(3, 102), (3, 103 | 1 << 12), (3, u16::MAX), (4, 103), (8, 103)] {
+            assert!(!counts(n, what, 1), "{storage:?}: segment {n} of {what}");
+        }
+        let expected = match is_usual {
+            true => (30, vec![(3, 103, vec![0, 2, 0, 0, 1])]),
+            false => (10, vec![(3, 103, vec![0, 1, 0, 0, 0])]),
+        };
+        assert_eq!(shown(&region.snapshot()).last(), Some(&expected), "{storage:?}");
+    }
+}
+
+#[test]
 fn a_family_without_segments_has_none() {
     let spec = FamilySpec { name: b"plain", ..FamilySpec::default() };
     let cells = region().family(spec).unwrap().family.lasting_series(b"").unwrap();
