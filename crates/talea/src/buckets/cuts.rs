@@ -3,10 +3,16 @@
 
 /// More cuts than this in an octave are searched.
 const FEW: usize = 4;
+/// So many are usual: thresholds as 1, 2.5, 5 and 10 have no more.
+const USUAL: usize = 2;
 
 /// Cuts, by octave.
 #[derive(Debug)]
-pub(super) struct Cuts(Box<[Octave; 64]>);
+pub(super) struct Cuts {
+    octaves: Box<[Octave; 64]>,
+    /// That an octave has more than is usual.
+    are_dense: bool,
+}
 
 #[derive(Debug)]
 struct Octave {
@@ -16,10 +22,18 @@ struct Octave {
     within: [u64; FEW],
 }
 
+/// None.
+impl Default for Cuts {
+    fn default() -> Self {
+        const NONE: Octave = Octave { before: 0, within: [u64::MAX; FEW] };
+        Self { octaves: Box::new([NONE; 64]), are_dense: false }
+    }
+}
+
 impl Cuts {
     /// `None` where there are many in an octave.
     pub(super) fn new(all: &[u64]) -> Option<Self> {
-        let mut octaves = Box::new([const { Octave { before: 0, within: [u64::MAX; FEW] } }; 64]);
+        let Self { mut octaves, .. } = Self::default();
         for (octave, n) in octaves.iter_mut().zip(0..) {
             octave.before = all.partition_point(|&cut| cut < 1 << n);
             let within = all[octave.before..].iter().take_while(|&&cut| (cut | 1).ilog2() == n);
@@ -27,7 +41,8 @@ impl Cuts {
                 *octave.within.get_mut(at)? = cut;
             }
         }
-        Some(Self(octaves))
+        let are_dense = octaves.iter().any(|octave| octave.within[USUAL] != u64::MAX);
+        Some(Self { octaves, are_dense })
     }
 
     /// How many are below a number.
@@ -39,12 +54,15 @@ impl Cuts {
     /// How many of its octave are below a number.
     #[inline]
     pub(super) fn within(&self, kept: u64) -> usize {
-        self.octave(kept).within.iter().map(|&cut| usize::from(cut < kept)).sum()
+        let [usual @ .., third, fourth] = &self.octave(kept).within;
+        let is_below = |cut: &u64| usize::from(*cut < kept);
+        let below: usize = usual.iter().map(is_below).sum();
+        if self.are_dense { below + is_below(third) + is_below(fourth) } else { below }
     }
 
     #[inline]
     fn octave(&self, kept: u64) -> &Octave {
-        &self.0[(kept | 1).ilog2() as usize % 64]
+        &self.octaves[kept.checked_ilog2().unwrap_or(0) as usize % 64]
     }
 }
 

@@ -29,8 +29,9 @@ pub(crate) struct Level {
     first: i64,
 }
 
-/// What is known of values by how they begin, by the schemas from 0 on. All in one, so that
-/// nothing else has to be looked at.
+/// What is known of values by how they begin: where the first schema + 2 bits of a value, as
+/// a number, say. So those of the schemas from 0 on follow each other, behind two that stand
+/// for nothing.
 #[derive(Debug)]
 pub(crate) struct Starts(Box<[Start]>);
 
@@ -88,16 +89,20 @@ impl Level {
 impl Starts {
     /// Of levels by their schemas, each of which is there.
     pub(crate) fn new(levels: &[Level]) -> Self {
-        Self(levels.iter().flat_map(Level::starts).collect())
+        let nothing = [const { Start { below: 0, next: u64::MAX } }; 2];
+        Self(nothing.into_iter().chain(levels.iter().flat_map(Level::starts)).collect())
+    }
+
+    /// By how much a value is shifted for its number by a schema.
+    pub(crate) fn shift(schema: u32) -> u32 {
+        62 - schema
     }
 
     /// How many bounds of its octave are below a value that is shifted until its first bit is
-    /// bit 63; `None` where there is no such schema.
+    /// bit 63, by the schema with this [`shift`](Self::shift); `None` where there is none.
     #[inline(always)]
-    pub(crate) fn below(&self, schema: u32, shifted: u64) -> Option<usize> {
-        // Each schema has twice as many as the one before.
-        let (slot, before) = ((shifted << 1) >> (63 - schema), (2 << schema) - 2);
-        let start = self.0.get(before + slot as usize)?;
+    pub(crate) fn below(&self, shift: u32, shifted: u64) -> Option<usize> {
+        let start = self.0.get((shifted >> shift) as usize)?;
         Some(start.below + usize::from(start.next < shifted))
     }
 }
@@ -334,7 +339,8 @@ mod tests {
             for per_unit in units {
                 let levels: Vec<_> = (0..=schema).map(|n| Level::new(n, per_unit)).collect();
                 let (starts, level) = (Starts::new(&levels), levels.last().unwrap());
-                assert_eq!(starts.below(u32::from(schema) + 1, 1 << 63), None);
+                let shift = Starts::shift(u32::from(schema));
+                assert_eq!(starts.below(shift - 1, 1 << 63), None);
                 assert!(level.bounds().is_sorted_by(|a, b| a < b));
                 for octave in 0..64_u32 {
                     let (first, last) = (1_u64 << octave, u64::MAX >> (63 - octave));
@@ -347,7 +353,7 @@ mod tests {
                             continue;
                         }
                         let shifted = kept << (63 - octave);
-                        let below = starts.below(u32::from(schema), shifted).unwrap();
+                        let below = starts.below(shift, shifted).unwrap();
                         let all = level.bounds().partition_point(|&bound| bound < shifted);
                         assert_eq!(below, all, "{per_unit} {schema} {kept}");
                         let shown = kept as f64 / per_unit;

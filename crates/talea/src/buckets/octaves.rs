@@ -9,10 +9,15 @@ use super::native::{Level, Starts};
 #[derive(Debug)]
 pub(crate) struct Octaves {
     numbers: Numbers,
+    /// What is said of nearly all segments of whole numbers: that they were made for the
+    /// family's own schema; what is said of none where an octave has many thresholds.
+    usual: u16,
+    /// The shift of that schema.
+    shift: u32,
     /// What nearly all observations look at.
     starts: Starts,
-    /// The thresholds of whole numbers, where no octave has many.
-    cuts: Option<Cuts>,
+    /// The thresholds of whole numbers; none where an octave has many.
+    cuts: Cuts,
     /// By schema, from 0 to the family's.
     levels: Vec<Level>,
     /// The most native buckets.
@@ -66,10 +71,13 @@ impl Octaves {
             Numbers::Whole => Cuts::new(&layout.thresholds),
             Numbers::Floats => None,
         };
+        let usual = if cuts.is_some() { u16::from(finest) } else { u16::MAX };
         Self {
             numbers: layout.numbers,
+            usual,
+            shift: Starts::shift(u32::from(finest)),
             starts: Starts::new(&levels),
-            cuts,
+            cuts: cuts.unwrap_or_default(),
             levels,
             most: native.most,
             widest_zero: native.widest_zero,
@@ -89,7 +97,8 @@ impl Octaves {
     /// The octave of a whole number that is not 0.
     #[inline]
     pub(crate) fn of_whole(kept: u64) -> Octave {
-        Octave { slot: (kept | 1).ilog2() as usize, turn: 0, step: 0 }
+        let slot = kept.checked_ilog2().unwrap_or(0) as usize;
+        Octave { slot, turn: 0, step: 0 }
     }
 
     /// The octave of a finite float beyond zero, in each slot that it may be in. What has
@@ -106,29 +115,34 @@ impl Octaves {
 
     /// The cell of a whole number in the segment of its octave.
     pub(crate) fn cell_of_whole(&self, kept: u64, what: u16) -> Option<usize> {
-        let cut = self.thresholds_of(Self::of_whole(kept)).partition_point(|&cut| cut < kept);
-        Some(self.below(kept, what)? + cut)
+        let octave = Self::of_whole(kept);
+        let cut = match self.usual {
+            u16::MAX => self.thresholds_of(octave).partition_point(|&cut| cut < kept),
+            _ => self.cuts.within(kept),
+        };
+        let shift = Starts::shift(schema_of(what));
+        Some(self.starts.below(shift, kept << (63 - octave.slot))? + cut)
     }
 
-    /// The same, if no octave has many thresholds.
+    /// What is said of the segments that [`usual_cell`](Self::usual_cell) is for.
+    #[inline]
+    pub(crate) fn usual(&self) -> u16 {
+        self.usual
+    }
+
+    /// The same in a segment as nearly all are: so it waits for nothing that the segment says.
     // Always, with what it calls: calls would take as long again.
     #[inline(always)]
-    pub(crate) fn cell_among_few(&self, kept: u64, what: u16) -> Option<usize> {
-        let cuts = self.cuts.as_ref()?;
-        Some(self.below(kept, what)? + cuts.within(kept))
-    }
-
-    /// How many native bounds of its octave are below a whole number.
-    #[inline(always)]
-    fn below(&self, kept: u64, what: u16) -> Option<usize> {
+    pub(crate) fn usual_cell(&self, kept: u64) -> Option<usize> {
         let shifted = kept << (63 - Self::of_whole(kept).slot);
-        self.starts.below(u32::from(schema_of(what)), shifted)
+        Some(self.starts.below(self.shift, shifted)? + self.cuts.within(kept))
     }
 
     /// The cell of a float in a segment that may be that of its octave, if it is.
     pub(crate) fn cell_of_float(&self, x: f64, octave: Octave, what: u16) -> Option<usize> {
         let bits = x.abs().to_bits();
-        let below = self.starts.below(u32::from(schema_of(what)), bits << 11 | 1 << 63)?;
+        let shift = Starts::shift(schema_of(what));
+        let below = self.starts.below(shift, bits << 11 | 1 << 63)?;
         let cut = self.thresholds_of(octave).partition_point(|&cut| cut < bits);
         (Octave::of(octave.slot, what) == octave).then_some(below + cut)
     }
@@ -188,7 +202,7 @@ impl Octaves {
 
     /// How many cells a segment has.
     pub(super) fn cells(&self, slot: usize, what: u16) -> usize {
-        let Some(level) = self.levels.get(usize::from(schema_of(what))) else { return 0 };
+        let Some(level) = self.levels.get(schema_of(what) as usize) else { return 0 };
         level.bounds().len() + 1 + self.thresholds_of(Octave::of(slot, what)).len()
     }
 
@@ -202,7 +216,7 @@ impl Octaves {
         layout: &Layout,
         mut each: impl FnMut(i32, bool, usize, u64),
     ) {
-        let Some(level) = self.levels.get(usize::from(schema_of(what))) else { return };
+        let Some(level) = self.levels.get(schema_of(what) as usize) else { return };
         let octave = Octave::of(slot, what);
         let cuts = self.thresholds_of(octave);
         let (number, is_negative) = match self.numbers {
@@ -268,6 +282,6 @@ fn distance(step: u16) -> usize {
     usize::from((step as u8).reverse_bits() >> 2)
 }
 
-fn schema_of(what: u16) -> u8 {
-    (what & 0xF) as u8
+fn schema_of(what: u16) -> u32 {
+    u32::from(what & 0xF)
 }

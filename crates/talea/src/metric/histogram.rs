@@ -4,7 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::time::Instant;
 
-use talea_region::{Cell, Cells, Combine, Number, Segment, Segments};
+use talea_region::{Cell, Cells, Combine, Number, Segment, Segments, UsualSegment};
 
 use super::{Kind, Metric, Sealed, Shape};
 use crate::buckets::{
@@ -44,8 +44,15 @@ pub struct Histogram<U: Unit> {
 #[derive(Clone, Copy)]
 pub struct Bound {
     cells: Cells,
-    segments: Option<Segments>,
+    native: Option<Native>,
     grid: &'static Grid,
+}
+
+/// Where the native buckets are.
+#[derive(Clone, Copy)]
+struct Native {
+    segments: Segments,
+    octaves: &'static Octaves,
 }
 
 impl PartialEq for Bound {
@@ -62,7 +69,11 @@ impl fmt::Debug for Bound {
 
 impl Bound {
     pub(super) fn new(cells: Cells, grid: &'static Grid) -> Self {
-        Self { cells, segments: grid.octaves().and_then(|_| cells.segments()), grid }
+        let native = match grid.octaves() {
+            Some(octaves) => cells.segments().map(|segments| Native { segments, octaves }),
+            None => None,
+        };
+        Self { cells, native, grid }
     }
 
     /// Counts one observation.
@@ -84,53 +95,52 @@ impl Bound {
         }
     }
 
-    /// Counts a whole number in two segments that are there, whose cell is found by one
-    /// search: of two histograms that have the same buckets. `None` where nothing is counted.
+    /// Counts a whole number in two histograms that have the same buckets, whose cell is
+    /// found by one search. `None` where nothing is counted.
     #[inline(never)]
     fn count_in_both(&self, other: &Self, kept: u64) -> Option<()> {
-        let (segments, others) = (self.segments.as_ref()?, other.segments.as_ref()?);
-        let slot = Octaves::of_whole(kept).slot;
-        let (segment, of_other) = (segments.get(slot)?, others.get(slot)?);
-        let are_alike = std::ptr::eq(self.grid, other.grid) && segment.what() == of_other.what();
-        if kept == 0 || !are_alike {
+        let (native, others) = (self.native.as_ref()?, other.native.as_ref()?);
+        let (segment, n) = native.usual_cell(kept)?;
+        if !std::ptr::eq(self.grid, other.grid) || !native.segments.count(segment, n, kept) {
             return None;
         }
-        let n = self.grid.octaves()?.cell_among_few(kept, segment.what())?;
-        let (cell, of_other) = (segments.cell(segment, n)?, others.cell(of_other, n)?);
-        cell.count(self.cells.last(), kept);
-        of_other.count(other.cells.last(), kept);
+        let is_counted = match others.usual_segment(kept) {
+            Some(segment) => others.segments.count(segment, n, kept),
+            None => false,
+        };
+        if !is_counted {
+            other.count_otherwise(kept);
+        }
         Some(())
     }
 
     /// Counts a whole number.
     #[inline]
     fn count(&self, kept: u64) {
-        let ready = match &self.segments {
-            // Often, of sizes, and in no octave; the sum stays as it is.
-            Some(_) if kept == 0 => return self.cells.at(ZERO).add(1),
-            Some(segments) => self.ready_cell_of_whole(segments, kept),
-            None => Some(self.cells.at(self.grid.base_of_whole(kept))),
+        let Some(native) = &self.native else { return self.count_by_thresholds(kept) };
+        let is_counted = match native.usual_cell(kept) {
+            Some((segment, n)) => native.segments.count(segment, n, kept),
+            None => false,
         };
-        match ready {
-            Some(cell) => cell.count(self.cells.last(), kept),
-            None => self.count_otherwise(kept),
+        if !is_counted {
+            self.count_otherwise(kept);
         }
     }
 
-    /// The cell in a segment that is there, of a family whose thresholds are found without
-    /// a search: nearly all observations take this way, so it calls nothing.
-    #[inline]
-    fn ready_cell_of_whole(&self, segments: &Segments, kept: u64) -> Option<Cell> {
-        let segment = segments.get(Octaves::of_whole(kept).slot)?;
-        if kept == 0 {
-            return None;
-        }
-        let octaves = self.grid.octaves()?;
-        segments.cell(segment, octaves.cell_among_few(kept, segment.what())?)
+    /// The same where there are no native buckets.
+    #[inline(never)]
+    fn count_by_thresholds(&self, kept: u64) {
+        self.cells.at(self.grid.base_of_whole(kept)).count(self.cells.last(), kept);
     }
 
+    /// Out of line with all that is called, so that the usual way keeps what it needs in
+    /// registers that nobody else wants back.
     #[inline(never)]
     fn count_otherwise(&self, kept: u64) {
+        if kept == 0 && self.native.is_some() {
+            // Often, of sizes, and in no octave; the sum stays as it is.
+            return self.cells.at(ZERO).add(1);
+        }
         let cell = match self.octave_cell_of_whole(kept) {
             Some(cell) => cell,
             None => self.cells.at(self.grid.base_of_whole(kept)),
@@ -139,16 +149,16 @@ impl Bound {
     }
 
     fn octave_cell_of_whole(&self, kept: u64) -> Option<Cell> {
-        let (segments, octaves) = (self.segments.as_ref()?, self.grid.octaves()?);
+        let native = self.native.as_ref()?;
         if kept == 0 {
             return None;
         }
         let octave = Octaves::of_whole(kept);
-        let segment = match segments.get(octave.slot) {
+        let segment = match native.segments.get(octave.slot) {
             Some(segment) => segment,
-            None => self.make_segment(octave)?,
+            None => native.make_segment(octave)?,
         };
-        segments.cell(segment, octaves.cell_of_whole(kept, segment.what())?)
+        native.segments.cell(segment, native.octaves.cell_of_whole(kept, segment.what())?)
     }
 
     /// Counts a float.
@@ -167,24 +177,41 @@ impl Bound {
     }
 
     fn octave_cell_of_float(&self, x: f64) -> Option<Cell> {
-        let (segments, octaves) = (self.segments.as_ref()?, self.grid.octaves()?);
+        let native = self.native.as_ref()?;
         for octave in Octaves::of_float(x) {
-            let segment = match segments.get(octave.slot) {
+            let segment = match native.segments.get(octave.slot) {
                 Some(segment) => segment,
-                None => self.make_segment(octave)?,
+                None => native.make_segment(octave)?,
             };
-            if let Some(cell) = octaves.cell_of_float(x, octave, segment.what()) {
-                return segments.cell(segment, cell);
+            if let Some(cell) = native.octaves.cell_of_float(x, octave, segment.what()) {
+                return native.segments.cell(segment, cell);
             }
         }
         None
+    }
+}
+
+impl Native {
+    /// The segment of a whole number that is not 0, and the cell in it, where they are found
+    /// as nearly all are: so it calls nothing.
+    #[inline(always)]
+    fn usual_cell(&self, kept: u64) -> Option<(UsualSegment, usize)> {
+        Some((self.usual_segment(kept)?, self.octaves.usual_cell(kept)?))
+    }
+
+    #[inline(always)]
+    fn usual_segment(&self, kept: u64) -> Option<UsualSegment> {
+        if kept == 0 {
+            return None;
+        }
+        self.segments.usual(Octaves::of_whole(kept).slot, self.octaves.usual())
     }
 
     /// Makes the segment of an octave; `None` where there is no room for it.
     #[cold]
     #[inline(never)]
     fn make_segment(&self, octave: Octave) -> Option<Segment> {
-        let (segments, octaves) = (self.segments?, self.grid.octaves()?);
+        let Self { segments, octaves } = *self;
         let made = || (0..segments.len()).filter_map(|n| Some((n, segments.get(n)?.what())));
         loop {
             let level = segments.level();
