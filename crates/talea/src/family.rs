@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::sync::OnceLock;
 
@@ -12,7 +13,7 @@ use crate::error::Refused;
 use crate::labels::{LabelKey, LabelText, Labels, pairs};
 use crate::lazy::Lazy;
 use crate::metric::Metric;
-use crate::slot::{self, Slot};
+use crate::slot::Slot;
 
 /// A metric with labels: one series for each combination of values. `L` is
 /// named with `'static`; a look-up takes borrowed values of any lifetime.
@@ -35,7 +36,8 @@ use crate::slot::{self, Slot};
 /// # Ok::<(), talea::Error>(())
 /// ```
 pub struct Family<L, M: Metric> {
-    pub(crate) bound: Slot<Bound<M>>,
+    /// A registry fills it once.
+    pub(crate) bound: OnceLock<Bound<M>>,
     labels: PhantomData<fn(L)>,
 }
 
@@ -68,23 +70,36 @@ impl<M: Metric> PartialEq for Bound<M> {
     }
 }
 
-impl<M: Metric> slot::Bound for Bound<M> {
-    /// A family stays.
-    fn keep(self) -> bool {
-        true
-    }
-}
-
 impl<M: Metric> Bound<M> {
-    /// Finds or makes a series that has a place.
+    /// What is in a place, if there is one and it was filled.
+    #[inline(always)]
+    fn placed(&self, labels: &impl Labels) -> Option<Looked<M>> {
+        let found = self.fixed.get(labels.index())?.get()?;
+        Some(Looked::lasting(Slot::Lasting(found)))
+    }
+
+    /// Finds or makes a series whose labels are fixed, and fills its place; where there are
+    /// too many combinations for places, as where they are not fixed.
     ///
     /// Out of line, so that what is in its place is found in place.
     #[inline(never)]
-    fn fill(&self, place: &OnceLock<M::Bound>, labels: &impl Labels) -> Result<Looked<M>, Refused> {
+    fn place(&self, labels: impl Labels) -> Result<Looked<M>, Refused> {
+        let Some(place) = self.fixed.get(labels.index()) else {
+            return self
+                .recall(|key| labels.tell(key))
+                .or_else(|unknown| self.search(unknown, |text| labels.write(text)));
+        };
         let mut text = LabelText::new();
         labels.write(&mut text);
         let cells = self.family.lasting_series(text.as_bytes())?;
-        Ok(Looked::lasting(Slot::Bound(*place.get_or_init(|| M::bind(cells, self.grid)))))
+        Ok(Looked::lasting(Slot::Lasting(place.get_or_init(|| M::bind(cells, self.grid)))))
+    }
+
+    /// The same for who wants a metric in any case.
+    // The labels themselves, so that few of them stay in registers.
+    #[inline(never)]
+    fn place_anyhow(&self, labels: impl Labels) -> Looked<M> {
+        self.place(labels).unwrap_or_else(|_| self.overflowing())
     }
 
     /// What this process remembers of a series that has none, or how to find it.
@@ -126,18 +141,10 @@ impl<M: Metric> Bound<M> {
         Ok(self.passing(found))
     }
 
-    /// The same for who wants a metric in any case, and of a series that has a place.
+    /// The same for who wants a metric in any case.
     #[inline(never)]
-    fn resolve(
-        &self,
-        place: Option<&OnceLock<M::Bound>>,
-        unknown: Option<Unknown<'_>>,
-        labels: &impl Labels,
-    ) -> Looked<M> {
-        let found = match place {
-            Some(place) => self.fill(place, labels),
-            None => self.search(unknown, |text| labels.write(text)),
-        };
+    fn search_anyhow(&self, unknown: Option<Unknown<'_>>, labels: &impl Labels) -> Looked<M> {
+        let found = self.search(unknown, |text| labels.write(text));
         found.unwrap_or_else(|_| self.overflowing())
     }
 
@@ -145,11 +152,12 @@ impl<M: Metric> Bound<M> {
     fn passing(&self, found: talea_region::Looked) -> Looked<M> {
         let (cells, guard) = found.into_parts();
         let bound = M::bind(cells, self.grid);
-        Looked { metric: M::holding(Slot::Borrowed(bound)), _guard: Some(guard) }
+        let metric = M::holding(Slot::Bound { bound, passes: true });
+        Looked { metric: ManuallyDrop::new(metric), _guard: Some(guard) }
     }
 
     pub(crate) fn overflowing(&self) -> Looked<M> {
-        Looked::lasting(Slot::Bound(self.overflow))
+        Looked::lasting(Slot::bound(self.overflow))
     }
 }
 
@@ -161,7 +169,9 @@ impl<M: Metric> Bound<M> {
 #[must_use = "a metric that is looked up and not used was at most made"]
 #[derive(Debug)]
 pub struct Looked<M> {
-    metric: M,
+    /// Which has nothing to drop, as what it is bound to is copied. The compiler cannot
+    /// know that of one that is not bound, and would ask of each.
+    metric: ManuallyDrop<M>,
     /// Where the labels are fixed there is none: such series never go.
     _guard: Option<Guard>,
 }
@@ -169,7 +179,7 @@ pub struct Looked<M> {
 impl<M: Metric> Looked<M> {
     #[inline(always)]
     pub(crate) fn lasting(slot: Slot<M::Bound>) -> Self {
-        Self { metric: M::holding(slot), _guard: None }
+        Self { metric: ManuallyDrop::new(M::holding(slot)), _guard: None }
     }
 
     /// The metric, to hold on to: its series stays as long as this process lives.
@@ -184,7 +194,7 @@ impl<M: Metric> Looked<M> {
         M: Clone,
     {
         // The clone of one that was looked up keeps it.
-        self.metric.clone()
+        (*self.metric).clone()
     }
 }
 
@@ -201,7 +211,16 @@ impl<L, M: Metric> Family<L, M> {
     /// A family that is not installed yet: what its metrics are told goes
     /// nowhere.
     pub const fn new() -> Self {
-        Self { bound: Slot::late(), labels: PhantomData }
+        Self { bound: OnceLock::new(), labels: PhantomData }
+    }
+
+    pub(crate) fn of(bound: Bound<M>) -> Self {
+        Self { bound: OnceLock::from(bound), labels: PhantomData }
+    }
+
+    /// Binds it, unless it is bound to something else; true where it is bound to this now.
+    pub(crate) fn bind(&self, bound: Bound<M>) -> bool {
+        *self.bound.get_or_init(|| bound) == bound
     }
 }
 
@@ -229,15 +248,13 @@ impl<L: 'static, M: Metric> Family<L, M> {
     #[inline(always)]
     pub fn with<Q: Labels<Static = L>>(&self, labels: Q) -> Looked<M> {
         let Some(bound) = self.bound.get() else { return Looked::lasting(Slot::late()) };
-        let place = bound.fixed.get(labels.index());
-        match place.and_then(|place| place.get().copied()) {
-            Some(found) => Looked::lasting(Slot::Bound(found)),
-            None if place.is_some() => bound.resolve(place, None, &labels),
-            None => match bound.recall(|key| labels.tell(key)) {
-                Ok(found) => found,
-                Err(unknown) => bound.resolve(None, unknown, &labels),
-            },
+        // Known when it is compiled, so that only one of the two ways is.
+        if Q::cardinality().is_some() {
+            return bound.placed(&labels).unwrap_or_else(|| bound.place_anyhow(labels));
         }
+        bound
+            .recall(|key| labels.tell(key))
+            .unwrap_or_else(|unknown| bound.search_anyhow(unknown, &labels))
     }
 
     /// The same, or an error where the combination is new and there is no room for it;
@@ -250,16 +267,12 @@ impl<L: 'static, M: Metric> Family<L, M> {
     #[inline]
     pub fn try_with<Q: Labels<Static = L>>(&self, labels: Q) -> Result<Looked<M>, Refused> {
         let Some(bound) = self.bound.get() else { return Ok(Looked::lasting(Slot::late())) };
-        let place = bound.fixed.get(labels.index());
-        match place.and_then(|place| place.get().copied()) {
-            Some(found) => Ok(Looked::lasting(Slot::Bound(found))),
-            None => match place {
-                Some(place) => bound.fill(place, &labels),
-                None => bound
-                    .recall(|key| labels.tell(key))
-                    .or_else(|unknown| bound.search(unknown, |text| labels.write(text))),
-            },
+        if Q::cardinality().is_some() {
+            return bound.placed(&labels).map_or_else(|| bound.place(labels), Ok);
         }
+        bound
+            .recall(|key| labels.tell(key))
+            .or_else(|unknown| bound.search(unknown, |text| labels.write(text)))
     }
 
     /// A handle of one label combination that can be a `static`: it looks the

@@ -16,7 +16,6 @@ use crate::metric::{Info, Kind, Metric, Said, Shape};
 use crate::names;
 use crate::opts::Opts;
 use crate::registry::{Bounds, Registry};
-use crate::slot::{self, Slot};
 use crate::values::{self, Values};
 
 /// Series a family, unless it says otherwise.
@@ -60,7 +59,7 @@ impl<M: Metric> Registrable for M {
     fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
         let bound = registry.bound::<M>(opts, &Group::of::<()>())?;
         // The series without labels is the one that an overflow would go to.
-        bind(self.slot(), bound.overflow, opts)
+        in_one_place(self.slot().bind(bound.overflow), opts)
     }
 }
 
@@ -71,7 +70,8 @@ impl<L: Labels + 'static, M: Metric> Registrable for Family<L, M> {
     }
 
     fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
-        bind(&self.bound, registry.bound::<M>(opts, &Group::of::<L>())?, opts)
+        let bound = registry.bound::<M>(opts, &Group::of::<L>())?;
+        in_one_place(self.bind(bound), opts)
     }
 }
 
@@ -84,12 +84,13 @@ impl<L: Labels + 'static> Registrable for Info<L> {
     fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
         let opts = opts.expires_after(None);
         let family = registry.passing_family::<L, Said>(&opts)?;
-        family.bound.get().map_or(Ok(()), |&bound| bind(&self.family.bound, bound, &opts))
+        family.bound.get().map_or(Ok(()), |&bound| in_one_place(self.family.bind(bound), &opts))
     }
 }
 
-fn bind<T: slot::Bound>(slot: &Slot<T>, bound: T, opts: &Opts<'_>) -> Result<(), Error> {
-    if slot.bind(bound) {
+/// Whether a metric could be bound.
+fn in_one_place(is_bound: bool, opts: &Opts<'_>) -> Result<(), Error> {
+    if is_bound {
         return Ok(());
     }
     Err(Error::register(
@@ -225,9 +226,7 @@ impl Registry {
             write_nth: |_, _| {},
             told_by: TypeId::of::<Values>(),
         };
-        let family = Family::new();
-        bind(&family.bound, self.bound::<M>(&opts, &group)?, &opts)?;
-        Ok(family)
+        Ok(Family::of(self.bound::<M>(&opts, &group)?))
     }
 
     /// Registers a family of which each series may go, also where its labels are fixed.
@@ -235,9 +234,7 @@ impl Registry {
         &self,
         opts: &Opts<'_>,
     ) -> Result<Family<L, M>, Error> {
-        let family = Family::new();
-        bind(&family.bound, self.bound::<M>(opts, &Group::open::<L>())?, opts)?;
-        Ok(family)
+        Ok(Family::of(self.bound::<M>(opts, &Group::open::<L>())?))
     }
 
     /// Registers a family of `M` with such labels.

@@ -21,25 +21,30 @@ impl Bound for Cell {
 /// synchronization that a static needs: making one must cost nothing, since each
 /// look-up does.
 #[derive(Debug)]
-pub enum Slot<T> {
+pub enum Slot<T: 'static> {
     /// Made with its cells.
-    Bound(T),
+    Bound {
+        /// What it is bound to.
+        bound: T,
+        /// That it was found by a look-up, and is only good while that lives; a clone
+        /// keeps its series.
+        passes: bool,
+    },
+    /// Found by a look-up of a series that stays: where its cells are.
+    Lasting(&'static T),
     /// Made without; a registry fills it once.
     Late(OnceLock<T>),
-    /// Found by a look-up and only good while that lives; a clone keeps its
-    /// series.
-    Borrowed(T),
 }
 
 impl<T: Bound> Clone for Slot<T> {
     fn clone(&self) -> Self {
         match self {
-            Self::Bound(bound) => Self::Bound(*bound),
-            Self::Late(late) => Self::Late(late.clone()),
-            Self::Borrowed(bound) if bound.keep() => Self::Bound(*bound),
             // Where there is no room even to note that it is kept, what the clone
             // is told goes nowhere.
-            Self::Borrowed(_) => Self::late(),
+            Self::Bound { bound, passes: true } if !bound.keep() => Self::late(),
+            Self::Bound { bound, .. } => Self::bound(*bound),
+            Self::Lasting(bound) => Self::bound(**bound),
+            Self::Late(late) => Self::Late(late.clone()),
         }
     }
 }
@@ -49,7 +54,8 @@ impl<T: Bound> Slot<T> {
     #[inline]
     pub(crate) fn get(&self) -> Option<&T> {
         match self {
-            Self::Bound(bound) | Self::Borrowed(bound) => Some(bound),
+            Self::Bound { bound, .. } => Some(bound),
+            Self::Lasting(bound) => Some(bound),
             Self::Late(late) => late.get(),
         }
     }
@@ -58,7 +64,8 @@ impl<T: Bound> Slot<T> {
     /// this now.
     pub(crate) fn bind(&self, bound: T) -> bool {
         match self {
-            Self::Bound(already) | Self::Borrowed(already) => *already == bound,
+            Self::Bound { bound: already, .. } => *already == bound,
+            Self::Lasting(already) => **already == bound,
             Self::Late(late) => *late.get_or_init(|| bound) == bound,
         }
     }
@@ -67,5 +74,10 @@ impl<T: Bound> Slot<T> {
 impl<T> Slot<T> {
     pub(crate) const fn late() -> Self {
         Self::Late(OnceLock::new())
+    }
+
+    #[inline]
+    pub(crate) const fn bound(bound: T) -> Self {
+        Self::Bound { bound, passes: false }
     }
 }

@@ -1,6 +1,8 @@
 //! Sets of label values that are fixed while the program runs.
 
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::LabelText;
 pub use super::table::Member;
@@ -105,7 +107,7 @@ macro_rules! label_set {
             impl $crate::LabelValue for $name {
                 #[inline]
                 fn cardinality() -> ::core::option::Option<usize> {
-                    SET.cardinality()
+                    ::core::option::Option::Some(SET.cardinality())
                 }
                 fn fault() -> ::core::option::Option<::std::string::String> {
                     SET.fault()
@@ -133,12 +135,14 @@ macro_rules! label_set {
 pub struct LabelSet {
     name: &'static str,
     table: OnceLock<Table>,
+    /// How many the table has, so that nobody asks whether there is one.
+    len: AtomicUsize,
 }
 
 impl LabelSet {
     /// One that is not fixed yet.
     pub const fn new(name: &'static str) -> Self {
-        Self { name, table: OnceLock::new() }
+        Self { name, table: OnceLock::new(), len: AtomicUsize::new(0) }
     }
 
     /// Fixes the values; the same again are fine.
@@ -148,15 +152,14 @@ impl LabelSet {
         if let Some(table) = self.table.get() {
             return check_same(table, &texts).map_err(fail);
         }
+        let table = Table::new(texts.clone()).map_err(fail)?;
+        let fixed = self.table.get_or_init(|| {
+            // Before anybody can find a value.
+            self.len.store(table.len(), Relaxed);
+            table
+        });
         // Another thread may have been faster, with this list or with another one.
-        let table = Table::new(texts).map_err(fail)?;
-        match self.table.set(table) {
-            Ok(()) => Ok(()),
-            Err(late) => {
-                let texts: Vec<String> = late.texts().map(str::to_owned).collect();
-                self.table.get().map_or(Ok(()), |table| check_same(table, &texts)).map_err(fail)
-            }
-        }
+        check_same(fixed, &texts).map_err(fail)
     }
 
     /// The place of a text.
@@ -167,7 +170,7 @@ impl LabelSet {
 
     /// All places, in the order of the list.
     pub fn all(&self) -> impl ExactSizeIterator<Item = Member> + use<> {
-        (0..self.cardinality().unwrap_or(0)).map(Member::nth)
+        (0..self.cardinality()).map(Member::nth)
     }
 
     /// The text at a place.
@@ -175,10 +178,10 @@ impl LabelSet {
         self.table.get().map_or("", |table| table.text(member))
     }
 
-    /// How many values there are, once they are fixed.
+    /// How many values there are; none before they are fixed.
     #[inline]
-    pub fn cardinality(&self) -> Option<usize> {
-        self.table.get().map(Table::len)
+    pub fn cardinality(&self) -> usize {
+        self.len.load(Relaxed)
     }
 
     /// Why no family can be registered with it yet.
@@ -237,7 +240,7 @@ mod tests {
         crate::label_set! { struct Route; }
         assert_eq!(Route::find("/users"), None);
         assert_eq!(Route::all().len(), 0);
-        assert_eq!(Route::cardinality(), None);
+        assert_eq!(Route::cardinality(), Some(0));
         let fault = Route::fault().unwrap();
         assert!(fault.contains("`Route` has no values yet; call `Route::fix(…)`"), "{fault}");
 

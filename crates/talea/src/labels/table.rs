@@ -37,7 +37,7 @@ impl Member {
 #[derive(Debug)]
 pub(super) struct Table {
     values: Box<[Value]>,
-    seed: u64,
+    hasher: Hasher,
     /// A power of two of them, at least half of them free.
     slots: Box<[Slot]>,
 }
@@ -48,7 +48,9 @@ struct Value {
     escaped: Box<str>,
 }
 
+// A line of the cache each, which are found without a multiplication.
 #[derive(Clone, Debug)]
+#[repr(align(64))]
 struct Slot {
     key: Key,
     /// `None` where the slot is free.
@@ -81,12 +83,11 @@ impl Table {
         let room = if texts.len() <= 64 { 4 } else { 2 } * texts.len();
         let mut slots = vec![Slot { key: Key::NONE, member: None }; room.next_power_of_two()];
         let tries = (Self::HASHES / texts.len() as u64).clamp(1, Self::TRIES);
-        let seed = best_seed(tries, slots.len(), &texts, &keys);
+        let hasher = best_hasher(tries, slots.len(), &texts, &keys);
         for (n, (text, key)) in texts.iter().zip(keys).enumerate() {
-            let last = slots.len() - 1;
-            let mut at = key.hash(text.as_bytes(), seed) as usize & last;
+            let mut at = hasher.slot(&key, text.as_bytes());
             while slots[at].member.is_some() {
-                at = (at + 1) & last;
+                at = (at + 1) % slots.len();
             }
             slots[at] = Slot { key, member: Some(Member::nth(n)) };
         }
@@ -95,7 +96,7 @@ impl Table {
             text: text.into(),
         };
         let values = texts.into_iter().map(value).collect();
-        Ok(Self { values, seed, slots: slots.into() })
+        Ok(Self { values, hasher, slots: slots.into() })
     }
 
     /// The text's number. Where nothing collides, the first slot tells.
@@ -103,7 +104,7 @@ impl Table {
     pub(super) fn find(&self, text: &str) -> Option<Member> {
         let text = text.as_bytes();
         let Some(key) = Key::of_usual(text) else { return self.search(text) };
-        let slot = self.slot(key.ends(self.seed))?;
+        let slot = self.slots.get(self.hasher.slot_of_ends(&key))?;
         // Where the slot is free, there is no such text, and no member either.
         if slot.key == key || slot.member.is_none() {
             return slot.member;
@@ -116,21 +117,16 @@ impl Table {
     #[inline(never)]
     fn search(&self, text: &[u8]) -> Option<Member> {
         let key = Key::of(text);
-        let mut at = key.hash(text, self.seed);
+        let mut at = self.hasher.slot(&key, text);
         loop {
             // There is always a free slot to end at.
-            let slot = self.slot(at)?;
+            let slot = self.slots.get(at % self.slots.len())?;
             let member = slot.member?;
             if slot.key == key && (text.len() <= WHOLE || self.text(member).as_bytes() == text) {
                 return Some(member);
             }
-            at = at.wrapping_add(1);
+            at += 1;
         }
-    }
-
-    #[inline]
-    fn slot(&self, hash: u64) -> Option<&Slot> {
-        self.slots.get(hash as usize & self.slots.len().wrapping_sub(1))
     }
 
     #[inline]
@@ -152,30 +148,67 @@ impl Table {
     }
 }
 
-/// The seed by which the fewest texts have the slot of another.
-fn best_seed(tries: u64, slots: usize, texts: &[String], keys: &[Key]) -> u64 {
+/// The one by which the fewest texts have the slot of another.
+fn best_hasher(tries: u64, slots: usize, texts: &[String], keys: &[Key]) -> Hasher {
     let collisions = |seed| {
+        let hasher = Hasher::new(seed, slots);
         let mut taken = vec![false; slots];
-        let places = texts.iter().zip(keys).map(|(text, key)| key.hash(text.as_bytes(), seed));
-        places.filter(|&at| std::mem::replace(&mut taken[at as usize & (slots - 1)], true)).count()
+        let places = texts.iter().zip(keys).map(|(text, key)| hasher.slot(key, text.as_bytes()));
+        places.filter(|&at| std::mem::replace(&mut taken[at], true)).count()
     };
     let mut best = (usize::MAX, 0);
-    for seed in (1..=tries).map(|n| n.wrapping_mul(MIX[0])) {
+    for seed in 1..=tries {
         best = best.min((collisions(seed), seed));
         if best.0 == 0 {
             break;
         }
     }
-    best.1
+    Hasher::new(best.1, slots)
+}
+
+/// Which slot a text is looked for in first: the first bits of a sum of products, of its words
+/// two by two with factors that are chosen by trying. (Multiply-shift hashing of a vector; it
+/// takes few instructions, and the products do not wait for each other.)
+#[derive(Debug)]
+struct Hasher {
+    factors: [u64; 2],
+    /// By how much a sum is shifted for the number of a slot.
+    shift: u32,
+}
+
+impl Hasher {
+    /// For so many slots: a power of two, of which 1 is none.
+    fn new(seed: u64, slots: usize) -> Self {
+        let factor = |n: u64| fold(seed.wrapping_mul(MIX[0]) ^ n, MIX[1] ^ n << 32) | 1;
+        Self { factors: [0, 1].map(factor), shift: 64 - slots.ilog2() }
+    }
+
+    #[inline]
+    fn slot_of_ends(&self, key: &Key) -> usize {
+        (self.ends(key) >> self.shift) as usize
+    }
+
+    fn slot(&self, key: &Key, text: &[u8]) -> usize {
+        let ends = self.ends(key);
+        let hash = if text.len() <= WHOLE { ends } else { middle(text, ends) };
+        (hash >> self.shift) as usize
+    }
+
+    #[inline]
+    fn ends(&self, key: &Key) -> u64 {
+        let [a, b] = self.factors;
+        let [first, second, third, last] = key.words;
+        // Sums, since of a short text the first is the third and the second the last.
+        let (one, other) = (first.wrapping_add(third), second.wrapping_add(last));
+        one.wrapping_mul(a).wrapping_add(other.wrapping_mul(b))
+    }
 }
 
 /// Texts up to this length are told apart by their keys alone.
 const WHOLE: usize = 32;
 
-/// Odd numbers whose bits look random: the fractions of the square roots of 2, 3,
-/// 5 and 7.
-const MIX: [u64; 4] =
-    [0x6A09_E667_F3BC_C909, 0xBB67_AE85_84CA_A73B, 0x3C6E_F372_FE94_F82B, 0xA54F_F53A_5F1D_36F1];
+/// Numbers whose bits look random: the fractions of the square roots of 2, 3 and 7.
+const MIX: [u64; 3] = [0x6A09_E667_F3BC_C909, 0xBB67_AE85_84CA_A73B, 0xA54F_F53A_5F1D_36F1];
 
 /// A text's length, its first and its last 16 bytes.
 #[derive(Clone, Copy, Debug)]
@@ -219,24 +252,12 @@ impl Key {
         // Beyond 4 GiB the length does not fit; long texts are compared as a whole.
         Self { words: starts.map(|at| word(text, at)), len: text.len() as u32 }
     }
-
-    fn hash(&self, text: &[u8], seed: u64) -> u64 {
-        let ends = self.ends(seed);
-        if text.len() <= WHOLE { ends } else { middle(text, ends) }
-    }
-
-    /// Folded products, as in wyhash; a seed that fits is chosen by trying.
-    #[inline]
-    fn ends(&self, seed: u64) -> u64 {
-        let [a, b, c, d] = self.words;
-        fold(a ^ seed, b ^ MIX[1]) ^ fold(c ^ MIX[2], d ^ seed ^ u64::from(self.len))
-    }
 }
 
 /// What is between the ends of a long text.
 fn middle(text: &[u8], ends: u64) -> u64 {
     text.chunks_exact(8).fold(ends, |hash, chunk| {
-        fold(hash ^ chunk.first_chunk().copied().map_or(0, u64::from_le_bytes), MIX[3])
+        fold(hash ^ chunk.first_chunk().copied().map_or(0, u64::from_le_bytes), MIX[2])
     })
 }
 
