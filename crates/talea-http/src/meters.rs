@@ -24,31 +24,35 @@ pub(crate) struct Meters {
 }
 
 /// The meters of requests that say the same when they arrive.
+// What each request asks of it, and of its answer, comes first and begins a line of the cache:
+// where requests go through many layers, each line has to be fetched anew.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Arrival {
-    families: &'static Families,
-    declared: Declared,
-    arrived: Arrived,
     /// In place, since it is the first to be told.
     pub(crate) in_flight: UpDownCounter,
-    pub(crate) declared_request_size: bool,
+    /// By the places of status and response.
+    answers: Box<[OnceLock<Answer>]>,
     /// What a request's bytes are told to as soon as they have passed, if their labels say
     /// nothing of the answer.
     pub(crate) request_size: Option<&'static Histogram<Bytes>>,
-    /// By the places of status and response.
-    answers: Box<[OnceLock<Answer>]>,
-    statuses: Statuses,
+    pub(crate) declared_request_size: bool,
     /// How many places responses have.
     responses: usize,
+    statuses: Statuses,
+    families: &'static Families,
+    declared: Declared,
+    arrived: Arrived,
 }
 
 /// The meters of those that are answered alike.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Answer {
-    place: usize,
     pub(crate) requests: Option<&'static Counter>,
     pub(crate) to_head: Option<&'static Histogram<Seconds>>,
     ends: [OnceLock<End>; Outcome::ALL.len()],
+    place: usize,
 }
 
 /// The meters of those that end alike.

@@ -76,12 +76,19 @@ pub struct Region {
     pub(crate) map: Mapping,
     pub(crate) s: Sections,
     pub(crate) seed: u64,
+    pub(crate) adds: Adds,
+    created: u64,
+    pub(crate) own: OwnSlot,
+}
+
+/// What nearly every add looks at. One line of the cache: where others use that much between
+/// two adds, it is the lines that have to be fetched again which take time.
+#[repr(align(64))]
+pub(crate) struct Adds {
     table: &'static [AtomicU64],
     /// The pools that most segments lie in.
     pub(crate) striped: Span,
     pub(crate) singles: Span,
-    created: u64,
-    pub(crate) own: OwnSlot,
 }
 
 /// Handles show their region: by its size, and without what it holds.
@@ -215,9 +222,7 @@ impl Region {
             map,
             s,
             seed,
-            table,
-            striped,
-            singles,
+            adds: Adds { table, striped, singles },
             created,
             own: OwnSlot::default(),
         }));
@@ -281,7 +286,7 @@ impl Region {
     /// CPU id to the distance of its plane from plane 0; 0 where it has none.
     #[inline]
     pub(crate) fn cpu_table(&self) -> &'static [AtomicU64] {
-        self.table
+        self.adds.table
     }
 
     /// A word of the header or of a table whose place follows from the sections.

@@ -117,8 +117,8 @@ impl Segments {
         let region = self.last.region();
         let n = (n as u64).min(run.count.wrapping_sub(1));
         let word = match run.storage {
-            Storage::Striped => region.striped.word(run.at / WORD, n)?,
-            Storage::Single => region.singles.word(run.at / WORD, n)?,
+            Storage::Striped => region.adds.striped.word(run.at / WORD, n)?,
+            Storage::Single => region.adds.singles.word(run.at / WORD, n)?,
             _ if region.is_in_its_pool(run) => region.map.word(run.at + n * WORD)?,
             _ => return None,
         };
@@ -147,10 +147,10 @@ impl Segments {
         // An entry of no segment has a place that no cell has.
         let (region, place, n) = (self.last.region(), segment.0 >> PLACE, n as u64);
         if self.stored == STRIPED {
-            let Some(word) = region.striped.word(place, n) else { return false };
+            let Some(word) = region.adds.striped.word(place, n) else { return false };
             self.last.count_in_planes(word, sum);
         } else {
-            let Some(word) = region.singles.word(place, n) else { return false };
+            let Some(word) = region.adds.singles.word(place, n) else { return false };
             self.last.count_in_singles(word, sum);
         }
         true

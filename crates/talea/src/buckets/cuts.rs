@@ -9,61 +9,61 @@ const USUAL: usize = 2;
 /// Cuts, by octave.
 #[derive(Debug)]
 pub(super) struct Cuts {
-    octaves: Box<[Octave; 64]>,
+    /// Those in each octave, then numbers that are above all.
+    octaves: Box<[Within; 64]>,
+    /// How many are below each octave.
+    before: Box<[usize; 64]>,
     /// That an octave has more than is usual.
     are_dense: bool,
 }
 
-#[derive(Debug)]
-struct Octave {
-    /// How many cuts are below the octave.
-    before: usize,
-    /// Those in it, then numbers that are above all.
-    within: [u64; FEW],
-}
+/// On one line of the cache.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(32))]
+struct Within([u64; FEW]);
 
 /// None.
 impl Default for Cuts {
     fn default() -> Self {
-        const NONE: Octave = Octave { before: 0, within: [u64::MAX; FEW] };
-        Self { octaves: Box::new([NONE; 64]), are_dense: false }
+        let none = Within([u64::MAX; FEW]);
+        Self { octaves: Box::new([none; 64]), before: Box::new([0; 64]), are_dense: false }
     }
 }
 
 impl Cuts {
     /// `None` where there are many in an octave.
     pub(super) fn new(all: &[u64]) -> Option<Self> {
-        let Self { mut octaves, .. } = Self::default();
-        for (octave, n) in octaves.iter_mut().zip(0..) {
-            octave.before = all.partition_point(|&cut| cut < 1 << n);
-            let within = all[octave.before..].iter().take_while(|&&cut| (cut | 1).ilog2() == n);
+        let mut cuts = Self::default();
+        for ((octave, before), n) in cuts.octaves.iter_mut().zip(&mut *cuts.before).zip(0..) {
+            *before = all.partition_point(|&cut| cut < 1 << n);
+            let within = all[*before..].iter().take_while(|&&cut| (cut | 1).ilog2() == n);
             for (at, &cut) in within.enumerate() {
-                *octave.within.get_mut(at)? = cut;
+                *octave.0.get_mut(at)? = cut;
             }
         }
-        let are_dense = octaves.iter().any(|octave| octave.within[USUAL] != u64::MAX);
-        Some(Self { octaves, are_dense })
+        cuts.are_dense = cuts.octaves.iter().any(|octave| octave.0[USUAL] != u64::MAX);
+        Some(cuts)
     }
 
     /// How many are below a number.
     #[inline]
     pub(super) fn below(&self, kept: u64) -> usize {
-        self.octave(kept).before + self.within(kept)
+        self.before[octave(kept)] + self.within(kept)
     }
 
     /// How many of its octave are below a number.
     #[inline]
     pub(super) fn within(&self, kept: u64) -> usize {
-        let [usual @ .., third, fourth] = &self.octave(kept).within;
+        let Within([usual @ .., third, fourth]) = &self.octaves[octave(kept)];
         let is_below = |cut: &u64| usize::from(*cut < kept);
         let below: usize = usual.iter().map(is_below).sum();
         if self.are_dense { below + is_below(third) + is_below(fourth) } else { below }
     }
+}
 
-    #[inline]
-    fn octave(&self, kept: u64) -> &Octave {
-        &self.octaves[kept.checked_ilog2().unwrap_or(0) as usize % 64]
-    }
+#[inline]
+fn octave(kept: u64) -> usize {
+    kept.checked_ilog2().unwrap_or(0) as usize % 64
 }
 
 #[cfg(test)]

@@ -9,15 +9,7 @@ use super::native::{Level, Starts};
 #[derive(Debug)]
 pub(crate) struct Octaves {
     numbers: Numbers,
-    /// What is said of nearly all segments of whole numbers: that they were made for the
-    /// family's own schema; what is said of none where an octave has many thresholds.
-    usual: u16,
-    /// The shift of that schema.
-    shift: u32,
-    /// What nearly all observations look at.
-    starts: Starts,
-    /// The thresholds of whole numbers; none where an octave has many.
-    cuts: Cuts,
+    usual: Usual,
     /// By schema, from 0 to the family's.
     levels: Vec<Level>,
     /// The most native buckets.
@@ -27,6 +19,20 @@ pub(crate) struct Octaves {
     per_unit: f64,
     /// The thresholds of positive and of negative values, each by how far from 0.
     thresholds: [Vec<u64>; 2],
+}
+
+/// What nearly all observations look at: one line of the cache.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Usual {
+    /// What is said of nearly all segments of whole numbers: that they were made for the
+    /// family's own schema; what is said of none where an octave has many thresholds.
+    what: u16,
+    /// The shift of that schema.
+    shift: u32,
+    starts: Starts,
+    /// The thresholds of whole numbers; none where an octave has many.
+    cuts: Cuts,
 }
 
 /// An octave, in a slot that its segment may have.
@@ -71,13 +77,15 @@ impl Octaves {
             Numbers::Whole => Cuts::new(&layout.thresholds),
             Numbers::Floats => None,
         };
-        let usual = if cuts.is_some() { u16::from(finest) } else { u16::MAX };
-        Self {
-            numbers: layout.numbers,
-            usual,
+        let usual = Usual {
+            what: if cuts.is_some() { u16::from(finest) } else { u16::MAX },
             shift: Starts::shift(u32::from(finest)),
             starts: Starts::new(&levels),
             cuts: cuts.unwrap_or_default(),
+        };
+        Self {
+            numbers: layout.numbers,
+            usual,
             levels,
             most: native.most,
             widest_zero: native.widest_zero,
@@ -116,33 +124,35 @@ impl Octaves {
     /// The cell of a whole number in the segment of its octave.
     pub(crate) fn cell_of_whole(&self, kept: u64, what: u16) -> Option<usize> {
         let octave = Self::of_whole(kept);
-        let cut = match self.usual {
+        let Usual { what: usual, starts, cuts, .. } = &self.usual;
+        let cut = match *usual {
             u16::MAX => self.thresholds_of(octave).partition_point(|&cut| cut < kept),
-            _ => self.cuts.within(kept),
+            _ => cuts.within(kept),
         };
         let shift = Starts::shift(schema_of(what));
-        Some(self.starts.below(shift, kept << (63 - octave.slot))? + cut)
+        Some(starts.below(shift, kept << (63 - octave.slot))? + cut)
     }
 
     /// What is said of the segments that [`usual_cell`](Self::usual_cell) is for.
     #[inline]
     pub(crate) fn usual(&self) -> u16 {
-        self.usual
+        self.usual.what
     }
 
     /// The same in a segment as nearly all are: so it waits for nothing that the segment says.
     // Always, with what it calls: calls would take as long again.
     #[inline(always)]
     pub(crate) fn usual_cell(&self, kept: u64) -> Option<usize> {
+        let Usual { shift, starts, cuts, .. } = &self.usual;
         let shifted = kept << (63 - Self::of_whole(kept).slot);
-        Some(self.starts.below(self.shift, shifted)? + self.cuts.within(kept))
+        Some(starts.below(*shift, shifted)? + cuts.within(kept))
     }
 
     /// The cell of a float in a segment that may be that of its octave, if it is.
     pub(crate) fn cell_of_float(&self, x: f64, octave: Octave, what: u16) -> Option<usize> {
         let bits = x.abs().to_bits();
         let shift = Starts::shift(schema_of(what));
-        let below = self.starts.below(shift, bits << 11 | 1 << 63)?;
+        let below = self.usual.starts.below(shift, bits << 11 | 1 << 63)?;
         let cut = self.thresholds_of(octave).partition_point(|&cut| cut < bits);
         (Octave::of(octave.slot, what) == octave).then_some(below + cut)
     }

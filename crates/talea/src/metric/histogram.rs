@@ -33,7 +33,9 @@ use crate::unit::{Seconds, Unit};
 /// [`Counter`](crate::Counter)'s. The first value of an octave takes memory of the region
 /// for its buckets, which is backed ahead; where there is none left, it counts by the
 /// thresholds and by buckets of schema −4.
+// All that an observation asks of it is on one line of the cache.
 #[derive(Debug)]
+#[repr(align(64))]
 pub struct Histogram<U: Unit> {
     bound: Slot<Bound>,
     unit: PhantomData<U>,
@@ -42,9 +44,11 @@ pub struct Histogram<U: Unit> {
 /// The cells of a histogram, and which of them an observation is counted in.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
+// What is asked most comes first.
+#[repr(C)]
 pub struct Bound {
-    cells: Cells,
     native: Option<Native>,
+    cells: Cells,
     grid: &'static Grid,
 }
 
