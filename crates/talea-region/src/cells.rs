@@ -140,10 +140,11 @@ pub(crate) struct Copies {
     how: u64,
 }
 
-/// None: the word is the cell.
-const ONE: u32 = 0;
 /// One in each plane; the word is that in plane 0.
-const PLANES: u32 = 1;
+// 0, so that what is hot is asked for first.
+const PLANES: u32 = 0;
+/// None: the word is the cell.
+const ONE: u32 = 1;
 /// One in each process's block; the word is that in block 0.
 const BLOCKS: u32 = 2;
 /// The same where 0 says that the process wrote nothing.
@@ -155,8 +156,10 @@ impl Copies {
     pub(crate) fn of(region: &'static Region, id: u32, run: CellRun, combine: Combine) -> Self {
         let how = match run.storage {
             Storage::Stripes => stripe_len(run.count) as u32,
+            Storage::Striped => PLANES,
+            Storage::Single => ONE,
             Storage::Owned if combine.knows_silence() => SILENT_BLOCKS,
-            storage => storage as u32,
+            Storage::Owned => BLOCKS,
         };
         Self { region, how: u64::from(id) << 32 | u64::from(how) }
     }

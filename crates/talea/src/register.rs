@@ -16,6 +16,7 @@ use crate::metric::{Info, Kind, Metric, Said, Shape};
 use crate::names;
 use crate::opts::Opts;
 use crate::registry::{Bounds, Registry};
+use crate::slot::Slot;
 use crate::values::{self, Values};
 
 /// Series a family, unless it says otherwise.
@@ -38,9 +39,9 @@ pub(crate) const PID: &str = "pid";
     note = "the labels of a `Family<L, M>` are a struct with `#[derive(Labels)]`"
 )]
 pub trait Registrable: Sized {
-    /// One that is not installed yet.
+    /// A new one that is registered.
     #[doc(hidden)]
-    fn unbound() -> Self;
+    fn registered(registry: &Registry, opts: &Opts<'_>) -> Result<Self, Error>;
 
     /// Registers this one under a name and binds it to its cells.
     ///
@@ -52,8 +53,9 @@ pub trait Registrable: Sized {
 
 #[diagnostic::do_not_recommend]
 impl<M: Metric> Registrable for M {
-    fn unbound() -> Self {
-        M::UNBOUND
+    fn registered(registry: &Registry, opts: &Opts<'_>) -> Result<Self, Error> {
+        let bound = registry.bound::<M>(opts, &Group::of::<()>())?;
+        Ok(M::holding(Slot::bound(bound.overflow)))
     }
 
     fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
@@ -65,8 +67,8 @@ impl<M: Metric> Registrable for M {
 
 #[diagnostic::do_not_recommend]
 impl<L: Labels + 'static, M: Metric> Registrable for Family<L, M> {
-    fn unbound() -> Self {
-        Self::new()
+    fn registered(registry: &Registry, opts: &Opts<'_>) -> Result<Self, Error> {
+        Ok(Self::of(registry.bound::<M>(opts, &Group::of::<L>())?))
     }
 
     fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
@@ -77,8 +79,10 @@ impl<L: Labels + 'static, M: Metric> Registrable for Family<L, M> {
 
 #[diagnostic::do_not_recommend]
 impl<L: Labels + 'static> Registrable for Info<L> {
-    fn unbound() -> Self {
-        Self::new()
+    fn registered(registry: &Registry, opts: &Opts<'_>) -> Result<Self, Error> {
+        let info = Self::new();
+        info.register(registry, opts)?;
+        Ok(info)
     }
 
     fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {

@@ -202,9 +202,7 @@ impl Registry {
     /// The name, a label or the buckets are not usable; the name is taken by
     /// another definition; the region is full.
     pub fn register<R: Registrable>(&self, opts: Opts<'_>) -> Result<R, Error> {
-        let metric = R::unbound();
-        metric.register(self, &opts)?;
-        Ok(metric)
+        R::registered(self, &opts)
     }
 
     /// Calls `refresh` before each snapshot, for values that are read rather
