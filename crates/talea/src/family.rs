@@ -96,7 +96,7 @@ impl<M: Metric> Bound<M> {
     }
 
     /// The same for who wants a metric in any case.
-    // The labels themselves, so that few of them stay in registers.
+    // The labels themselves: to be referred to, they would be written to memory each time.
     #[inline(never)]
     fn place_anyhow(&self, labels: impl Labels) -> Looked<M> {
         self.place(labels).unwrap_or_else(|_| self.overflowing())

@@ -120,7 +120,7 @@ impl Table {
         let mut at = self.hasher.slot(&key, text);
         loop {
             // There is always a free slot to end at.
-            let slot = self.slots.get(at % self.slots.len())?;
+            let slot = self.slots.get(at & self.slots.len().wrapping_sub(1))?;
             let member = slot.member?;
             if slot.key == key && (text.len() <= WHOLE || self.text(member).as_bytes() == text) {
                 return Some(member);
@@ -177,7 +177,7 @@ struct Hasher {
 }
 
 impl Hasher {
-    /// For so many slots: a power of two, of which 1 is none.
+    /// For so many slots: a power of two, at least 2.
     fn new(seed: u64, slots: usize) -> Self {
         let factor = |n: u64| fold(seed.wrapping_mul(MIX[0]) ^ n, MIX[1] ^ n << 32) | 1;
         Self { factors: [0, 1].map(factor), shift: 64 - slots.ilog2() }
