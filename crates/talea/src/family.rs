@@ -239,8 +239,9 @@ impl<L: 'static, M: Metric> Family<L, M> {
     /// its own that it looks; a combination that this process found before is
     /// remembered, where its texts and integers have 24 bytes together at most, and takes
     /// a hash and one or two cache lines. (That takes 128 to 256 bytes of the process for
-    /// each; where labels beside those have 2 to 64 combinations of fixed values, 256 to 512
-    /// for all that differ in these alone, and 24 for each combination; at most 10 MiB.)
+    /// each; where labels beside those have 2 to 64 combinations of fixed values, 512 to 1,024
+    /// for all that differ in these alone, and 192 to 384 for each combination; a family takes
+    /// at most 10 MiB.)
     /// Others are rendered, hashed and compared. Nothing is allocated unless they are longer
     /// than 256 bytes. [`keep`](Looked::keep) the result where the labels
     /// are known beforehand: a kept handle costs nothing to find.
