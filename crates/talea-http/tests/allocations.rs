@@ -207,6 +207,34 @@ fn a_layer_by_the_routers_own_method_costs_what_axum_takes_for_any() {
     costs(move || std::future::ready(carried.to_string()), 3);
 }
 
+#[test]
+fn a_request_allocates_no_more_than_axum_takes_however_many_layers_there_are() {
+    let nothing = || MapRequestLayer::new(|request: Request| request);
+    let [mut by_axum, mut unmetered, mut metered] = [const { Vec::new() }; 3];
+    for layers in 0..=24 {
+        // With a size, so that no declaration is the second of a type that has none.
+        let carried = "hello".to_owned();
+        let handler = move || std::future::ready(carried.len().to_string());
+        let plain = axum::Router::new().route("/x", axum::routing::get(handler.clone()));
+        let plain = (0..layers).fold(plain, |router, _| router.layer(nothing()));
+        by_axum.push(allocations(plain.with_state(()), asks("/x")));
+        let own = || {
+            let router = Router::new().route("/x", get(handler.clone()));
+            (0..layers).fold(router, |router, _| router.layer(nothing()))
+        };
+        unmetered.push(allocations(own().unmetered().with_state(()), asks("/x")));
+        let router = own().metered_by(&endpoints(Convention::Prometheus));
+        metered.push(allocations(router.with_state(()), asks("/x")));
+    }
+    assert_eq!(metered, unmetered, "metering takes nothing");
+    assert!(metered.iter().zip(&by_axum).all(|(ours, theirs)| ours <= theirs));
+    let grows = |of: &[u64]| [of[8] - of[4], of[24] - of[20]];
+    let [first, last] = grows(&metered);
+    assert_eq!(first, last, "the last four layers take as much as the first that are shared");
+    let [first, last] = grows(&by_axum);
+    assert!(last > 2 * first, "axum's clones: {first}, {last}");
+}
+
 /// A service with bodies of static types allocates nothing at all.
 async fn typed<B: HttpBody>(request: hyper::Request<B>) -> Result<Response<Pieces>, Infallible> {
     drain(request.into_body()).await;

@@ -1,5 +1,5 @@
-//! What axum's router does, ours does: the same declarations answer the same, and each
-//! request is told once.
+//! What axum's router does, ours does: the same declarations answer the same, metered or not,
+//! and each request is told once.
 
 use std::convert::Infallible;
 use std::future::ready;
@@ -14,7 +14,7 @@ use http_body_util::BodyExt;
 use talea::{Registry, Value};
 use tower::{Layer, Service, ServiceExt, service_fn};
 
-/// The same declaration by axum's router and by ours.
+/// The same declaration by axum's router, and twice by ours.
 macro_rules! both {
     ($($declaration:tt)*) => {{
         let theirs: axum::Router = {
@@ -22,12 +22,12 @@ macro_rules! both {
             use axum::{Router, routing::*};
             $($declaration)*
         };
-        let ours: talea_http::axum::Router = {
+        let ours = || -> talea_http::axum::Router {
             #[allow(unused_imports)]
             use talea_http::axum::*;
             $($declaration)*
         };
-        (theirs, ours)
+        (theirs, ours(), ours().unmetered())
     }};
 }
 
@@ -68,8 +68,11 @@ async fn seen(app: &axum::Router, method: &str, path: &str) -> (StatusCode, Stri
     (status, headers, String::from_utf8(body.to_vec()).unwrap())
 }
 
-/// Asks both all methods of all paths; the routes that ours told, with the methods.
-async fn agree((theirs, ours): (axum::Router, talea_http::axum::Router)) -> Vec<String> {
+/// Asks axum's, ours metered and ours unmetered all methods of all paths; the routes that were
+/// told, with the methods.
+async fn agree(
+    (theirs, ours, unmetered): (axum::Router, talea_http::axum::Router, axum::Router),
+) -> Vec<String> {
     let registry = Registry::for_test().unwrap();
     let ours = ours.metered(&registry).unwrap();
     let mut asked = 0;
@@ -77,6 +80,8 @@ async fn agree((theirs, ours): (axum::Router, talea_http::axum::Router)) -> Vec<
         for method in METHODS {
             let expected = seen(&theirs, method, path).await;
             assert_eq!(seen(&ours, method, path).await, expected, "{method} {path}");
+            let unmetered = seen(&unmetered, method, path).await;
+            assert_eq!(unmetered, expected, "{method} {path}, unmetered");
             asked += 1;
             assert_eq!(told(&registry), asked, "{method} {path} is told once");
         }
@@ -248,6 +253,23 @@ async fn layers_on_methods_and_on_the_router() {
             .route("/", get(named))
     })
     .await;
+}
+
+#[tokio::test]
+async fn so_many_layers_that_some_are_shared() {
+    let marks = ["a", "b", "c", "d", "e", "f", "g", "h", "i"];
+    for layers in 0..marks.len() {
+        let marks = &marks[..layers];
+        agree(both! {{
+            let x = marks.iter().fold(get(named).post(named), |x, mark| x.layer(Mark(mark)));
+            let y = marks.iter().fold(put(named), |y, mark| y.route_layer(Mark(mark)));
+            let inner = Router::new().route("/x", x.patch(named)).fallback(named);
+            let inner = marks.iter().fold(inner, |inner, mark| inner.layer(Mark(mark)));
+            let outer = Router::new().nest("/api", inner).route("/y", y.delete(named));
+            marks.iter().fold(outer, |outer, mark| outer.layer(Mark(mark)))
+        }})
+        .await;
+    }
 }
 
 #[tokio::test]

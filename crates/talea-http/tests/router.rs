@@ -3,9 +3,11 @@
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::{MatchedPath, Path, State};
 use axum::http::{Method, Request, StatusCode, Uri};
@@ -278,7 +280,7 @@ where
 
 #[tokio::test]
 async fn a_request_is_observed_once_outside_of_however_many_layers() {
-    for layers in 0..4 {
+    for layers in [0, 1, 2, 3, 4, 5, 8] {
         let registry = registry();
         let mut router = Router::new().route("/x", get(async || "").post(async || ""));
         for _ in 0..layers {
@@ -303,6 +305,20 @@ async fn a_request_is_observed_once_outside_of_however_many_layers() {
             assert_eq!(requests(&registry, "_OTHER", "_unmatched", "4xx"), Some(2.0));
         }
     }
+}
+
+#[tokio::test]
+async fn what_layers_hold_goes_with_their_router() {
+    let held = Arc::new(());
+    let mut router = Router::new().route("/x", get(async || "").layer(Extension(held.clone())));
+    for _ in 0..9 {
+        router = router.layer(Extension(held.clone()));
+    }
+    let app = router.metered(&registry()).unwrap();
+    assert_eq!(ask(&app, Method::GET, "/x").await.status(), StatusCode::OK);
+    assert!(Arc::strong_count(&held) > 10);
+    drop(app);
+    assert_eq!(Arc::strong_count(&held), 1);
 }
 
 #[tokio::test]

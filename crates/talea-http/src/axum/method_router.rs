@@ -13,6 +13,7 @@ use tower_service::Service;
 
 use super::handler::{At, Inside};
 use super::layer::MeteredLayer;
+use super::shared::{self, SharedLayer};
 use super::site::{Site, Sites};
 use super::sole::Sole;
 use crate::case::Methods;
@@ -26,6 +27,8 @@ pub struct MethodRouter<S = ()> {
     pub(super) answers_rest: bool,
     /// Whether a layer is around what answers it, whatever that is.
     pub(super) layers_rest: bool,
+    /// The most layers that are around any of them.
+    pub(super) layers: usize,
     pub(super) build: Build<S>,
 }
 
@@ -73,15 +76,16 @@ where
             sites: Sites::default(),
             answers_rest: false,
             layers_rest: false,
+            layers: 0,
             build: Box::new(|_| routing::MethodRouter::new()),
         }
     }
 
     /// Gives the handlers their state.
     pub fn with_state<S2: 'static>(self, state: S) -> MethodRouter<S2> {
-        let Self { sites, answers_rest, layers_rest, build } = self;
+        let Self { sites, answers_rest, layers_rest, layers, build } = self;
         let build: Build<S2> = Box::new(move |meters| build(meters).with_state(state));
-        MethodRouter { sites, answers_rest, layers_rest, build }
+        MethodRouter { sites, answers_rest, layers_rest, layers, build }
     }
 
     /// Adds another's handlers.
@@ -105,6 +109,7 @@ where
             (true, false) => self.layers_rest,
             _ => other.layers_rest,
         };
+        self.layers = self.layers.max(other.layers);
         let theirs = other.build;
         self.built(move |inner, meters| inner.merge(theirs(meters)))
     }
@@ -197,9 +202,13 @@ where
         self.layers_rest = true;
         let Self { sites, build, .. } = self;
         let around = sites.clone();
+        let layers = self.layers + 1;
         let build: Build<S> = Box::new(move |meters| {
             let inner = build(Meters::NONE);
             match meters {
+                Meters { declared: false, rest: false } if shared::is_due(layers) => {
+                    inner.layer(SharedLayer(layer))
+                }
                 Meters { declared: false, rest: false } => inner.layer(layer),
                 Meters { declared, rest } => inner.layer(MeteredLayer::new(
                     layer,
@@ -210,7 +219,7 @@ where
                 )),
             }
         });
-        Self { sites, build, ..self }
+        Self { sites, layers, build, ..self }
     }
 
     /// Puts a layer around all handlers so far, and not around the fallback.
@@ -232,14 +241,16 @@ where
         );
         let Self { sites, build, .. } = self;
         let around = Sites { declared: sites.declared.clone(), rest: Vec::new() };
+        let layers = self.layers + 1;
         let build: Build<S> = Box::new(move |Meters { declared, rest }| {
             let inner = build(Meters { declared: false, rest });
             match declared {
+                false if shared::is_due(layers) => inner.route_layer(SharedLayer(layer)),
                 false => inner.route_layer(layer),
                 true => inner.route_layer(MeteredLayer::new(layer, &around)),
             }
         });
-        Self { sites, build, ..self }
+        Self { sites, layers, build, ..self }
     }
 
     /// With what answers the rest from now on, given its endpoint if it is to meter itself.

@@ -8,6 +8,7 @@ mod matched;
 mod method_router;
 mod panics;
 mod router;
+mod shared;
 mod site;
 mod sole;
 
