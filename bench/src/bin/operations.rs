@@ -17,7 +17,6 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use axum::Router;
 use axum::http::Uri;
-use axum::routing::get;
 use talea::{
     Bucketing, Counter, Family, FloatCounter, Histogram, LabelValue, Labels, Opts, Registry,
     Seconds,
@@ -79,8 +78,8 @@ fn main() -> Result<()> {
         _ => {
             let layers = |text: &str| text.parse().with_context(|| format!("layers: {text:?}"));
             let router = match name.split_once('-') {
-                Some(("request", text)) => metered(layers(text)?, &registry)?,
-                Some(("bare", text)) => bare(layers(text)?),
+                Some(("request", text)) => router(layers(text)?).metered(&registry)?,
+                Some(("unmetered", text)) => router(layers(text)?).unmetered(),
                 _ => bail!("there is no operation {name:?}"),
             };
             // The first makes what others are told by.
@@ -92,16 +91,9 @@ fn main() -> Result<()> {
 }
 
 /// A router with so many layers that do nothing.
-fn bare(layers: usize) -> Router {
-    let router = Router::new().route(ROUTE, get(async || HELLO));
-    (0..layers).fold(router, |router, _| router.layer(layer_fn(Passing))).with_state(())
-}
-
-/// The same, metered.
-fn metered(layers: usize, registry: &Registry) -> Result<Router> {
+fn router(layers: usize) -> metered::Router {
     let router = metered::Router::new().route(ROUTE, metered::get(async || HELLO));
-    let router = (0..layers).fold(router, |router, _| router.layer(layer_fn(Passing)));
-    Ok(router.metered(registry)?.with_state(()))
+    (0..layers).fold(router, |router, _| router.layer(layer_fn(Passing)))
 }
 
 /// How often an operation is called, of how many calls.

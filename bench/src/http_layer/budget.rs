@@ -1,29 +1,36 @@
 //! What Talea may cost a request.
 
-use super::{NAME, TALEA};
+use super::{NAME, TALEA, UNMETERED};
 use crate::report::Row;
 use crate::verdict::Verdict;
 
 /// The budgets beside what was found.
 pub(crate) fn judge(rows: &[Row]) -> Vec<Verdict> {
-    let more = |case: &str| {
+    let more = |case: &str, subject: &str| {
         let bench = format!("{NAME}/{case}");
-        let row = rows.iter().find(|row| row.bench == bench && row.subject == TALEA);
+        let row = rows.iter().find(|row| row.bench == bench && row.subject == subject);
         row.and_then(|row| row.more.as_ref())
     };
     let [Some(one), Some(five), Some(twenty), Some(streamed)] =
-        ["1", "5", "20", "1-streamed"].map(more)
+        ["1", "5", "20", "1-streamed"].map(|case| more(case, TALEA))
     else {
+        return Vec::new();
+    };
+    let [Some(of_one), Some(of_twenty)] = ["1", "20"].map(|case| more(case, UNMETERED)) else {
         return Vec::new();
     };
     let in_memory = [one, five, twenty].map(|more| more.allocs);
     let verdict = |budget, found, limit| Verdict { budget, found, limit };
+    // Of the same router: layers that it shares make up for nothing here.
+    let alone = twenty.clock_reads - of_twenty.clock_reads;
+    let growth = (twenty.ns - of_twenty.ns) / (one.ns - of_one.ns);
     vec![
         verdict("1 layer, in two-clock-reads", one.clock_reads, 5.0),
         verdict("5 layers", five.clock_reads, 5.0),
         verdict("20 layers", twenty.clock_reads, 5.0),
-        verdict("ns of 20 layers to those of 1", twenty.ns / one.ns, 1.5),
-        verdict("allocations", in_memory.into_iter().fold(0.0, f64::max), 0.0),
+        verdict("20 layers, than talea-unmetered", alone, 5.0),
+        verdict("ns of that to 1 layer's", growth, 1.5),
+        verdict("allocations", in_memory.into_iter().fold(f64::MIN, f64::max), 0.0),
         verdict("allocations, streamed", streamed.allocs, 1.0),
     ]
 }
@@ -33,11 +40,11 @@ mod tests {
     use super::*;
     use crate::http_layer::More;
 
-    fn row(case: &str, ns: f64, allocs: f64) -> Row {
+    fn row(case: &str, subject: &str, ns: f64, allocs: f64) -> Row {
         Row {
             bench: format!("{NAME}/{case}"),
             threads: 1,
-            subject: TALEA.to_owned(),
+            subject: subject.to_owned(),
             ns: Some(1000.0 + ns),
             allocs_per_op: Some(20.0 + allocs),
             bytes_per_op: None,
@@ -55,20 +62,30 @@ mod tests {
             let missed = |(n, verdict): (usize, &Verdict)| (!verdict.is_met()).then_some(n);
             judge(rows).iter().enumerate().filter_map(missed).collect::<Vec<_>>()
         };
-        let [one, five] = [row("1", 80.0, 0.0), row("5", 90.0, 0.0)];
-        let [twenty, streamed] = [row("20", 100.0, 0.0), row("1-streamed", 150.0, 1.0)];
-        let rows = [one, five, twenty, streamed];
+        let talea = |case, ns, allocs| row(case, TALEA, ns, allocs);
+        let unmetered = |case, ns| row(case, UNMETERED, ns, 0.0);
+        let rows = [
+            talea("1", 80.0, 0.0),
+            talea("5", 90.0, 0.0),
+            talea("20", -900.0, -20.0),
+            talea("1-streamed", 150.0, 1.0),
+            unmetered("1", 0.0),
+            unmetered("20", -1000.0),
+        ];
         assert_eq!(missed(&rows), [0; 0]);
         let changed = |place: usize, changed: Row| {
             let mut rows = rows.clone();
             rows[place] = changed;
             missed(&rows)
         };
-        assert_eq!(changed(0, row("1", 101.0, 0.0)), [0]);
-        assert_eq!(changed(1, row("5", 101.0, 0.0)), [1]);
-        assert_eq!(changed(2, row("20", 125.0, 0.0)), [2, 3]);
-        assert_eq!(changed(2, row("20", 80.0, 1.0)), [4]);
-        assert_eq!(changed(3, row("1-streamed", 150.0, 2.0)), [5]);
+        assert_eq!(changed(0, talea("1", 101.0, 0.0)), [0]);
+        assert_eq!(changed(1, talea("5", 101.0, 0.0)), [1]);
+        assert_eq!(changed(2, talea("20", 101.0, 0.0)), [2, 3, 4]);
+        assert_eq!(changed(2, talea("20", -875.0, 0.0)), [3, 4]);
+        assert_eq!(changed(5, unmetered("20", -1001.0)), [3]);
+        assert_eq!(changed(4, unmetered("1", 20.0)), [4]);
+        assert_eq!(changed(2, talea("20", -900.0, 1.0)), [5]);
+        assert_eq!(changed(3, talea("1-streamed", 150.0, 2.0)), [6]);
         assert!(judge(&rows[1..]).is_empty());
     }
 }

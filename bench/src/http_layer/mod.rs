@@ -30,10 +30,13 @@ pub(crate) const NAME: &str = "http-layer";
 pub(crate) const NOTE: &str = "One request and its response, in process, with so many layers \
     around the handler; its body lies in memory, or is streamed in 4 frames. `more` is than \
     `nothing`: the median of what neighbours differ by, the rounds' lowest to highest, the same in \
-    `two-clock-reads`, and allocations. What `nothing` differs from itself by is chance.";
+    `two-clock-reads`, and allocations. What `nothing` differs from itself by is chance; \
+    `talea-unmetered` is Talea's router, which shares layers, and tells nothing.";
 
 /// The subject that budgets are about, and the one that others are told in.
 const TALEA: &str = "talea";
+/// The same router where nothing is told: what it differs by from `talea` is metering alone.
+const UNMETERED: &str = "talea-unmetered";
 const CLOCK: &str = "two-clock-reads";
 
 /// glibc keeps 7 freed blocks of a size at hand for a thread. With 20 layers axum frees more at

@@ -27,7 +27,7 @@ pub(crate) const NOTE: &str = "instructions: of one operation, without call and 
     handle that a family gave. talea-atomic is counted by callgrind as it runs; talea in the \
     disassembly, as the shortest way through the function that makes the operation's adds in \
     restartable sequences and calls nothing. encode: of one series, in a text of 1,000. \
-    request-5: what a request takes more than of the bare router, both with 5 layers.";
+    request-5: what a request takes more than where the same router, with 5 layers, is unmetered.";
 
 struct Operation {
     name: &'static str,
@@ -164,7 +164,7 @@ fn in_valgrind(program: &Path, operation: &Operation) -> Result<f64> {
 fn of_request(program: &Path, layers: usize) -> Result<f64> {
     const CALLS: u64 = 300;
     let of = |name| of_call(program, &format!("{name}-{layers}"), CALLS);
-    Ok(of("request")? - of("bare")?)
+    Ok(of("request")? - of("unmetered")?)
 }
 
 fn of_call(program: &Path, operation: &str, calls: u64) -> Result<f64> {

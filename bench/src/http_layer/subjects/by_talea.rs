@@ -7,22 +7,31 @@ use talea_http::axum::{self as metered, Layer, get};
 use tower_layer::{Layer as _, layer_fn};
 
 use crate::http_layer::call::{Called, HELLO, Passing, ROUTE};
-use crate::http_layer::service::{handled, requests, router, streamed};
+use crate::http_layer::service::{handled, requests, router, streamed, uncounted};
 use crate::http_layer::{Answer, Case};
 use crate::work::Work;
 
 /// Declared by Talea's router, which the layers are put on.
 pub(super) fn declared(case: Case) -> Result<Box<dyn Work>> {
     let registry = Registry::new()?;
-    // These two handlers are declared nowhere else, and once in a process: a function that
-    // is declared again has to carry its endpoint along, which costs axum an allocation.
+    let router = declares(case).metered(&registry)?.with_state(());
+    counted(router, case, registry, 1)
+}
+
+/// The same router where nothing is told.
+pub(super) fn unmetered(case: Case) -> Result<Box<dyn Work>> {
+    uncounted(declares(case).unmetered().with_state(()), case)
+}
+
+fn declares(case: Case) -> metered::Router {
+    // These two handlers are metered once in a process: a function that is metered again has
+    // to carry its endpoint along, which costs axum an allocation.
     let handler = match case.answer {
         Answer::InMemory => get(async || HELLO),
         Answer::Streamed => get(async || streamed()),
     };
     let router = metered::Router::new().route(ROUTE, handler);
-    let router = (0..case.layers).fold(router, |router, _| router.layer(layer_fn(Passing)));
-    counted(router.metered(&registry)?.with_state(()), case, registry, 1)
+    (0..case.layers).fold(router, |router, _| router.layer(layer_fn(Passing)))
 }
 
 /// Around axum's router, with its route listed.

@@ -26,6 +26,7 @@ pub(super) const NOTHING: Subject = Subject { name: "nothing", make: nothing };
 pub(super) const ALL: &[Subject] = &[
     NOTHING,
     Subject { name: super::TALEA, make: by_talea::declared },
+    Subject { name: super::UNMETERED, make: by_talea::unmetered },
     Subject { name: "talea-outside", make: by_talea::outside },
     Subject { name: "talea-existing", make: by_talea::existing },
     Subject { name: "talea-per-layer", make: by_talea::per_layer },
