@@ -82,6 +82,7 @@ fn main() -> Result<()> {
                 Some(("unmetered", text)) => router(layers(text)?).unmetered(),
                 _ => bail!("there is no operation {name:?}"),
             };
+            let router: Router = router.with_state(());
             // The first makes what others are told by.
             request(&(router.clone(), path()), ());
             calls.make(&(router, path()), &[()], request);
