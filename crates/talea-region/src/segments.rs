@@ -43,9 +43,9 @@ pub struct Segments {
     /// The series' last cell beside them.
     last: Cell,
     entries: &'static [AtomicU64],
-    /// What entries say of segments that are stored as that cell is; nothing that one says
-    /// where it is in stripes.
-    stored: u64,
+    /// What entries say of segments that are usual: stored as that cell is, and made with what
+    /// most are. Nothing that one says where the cell is in stripes.
+    usual: u64,
 }
 
 /// Equal where they are those of the same series.
@@ -125,14 +125,22 @@ impl Segments {
         Some(Cell::new(word, Copies::of(region, self.last.series(), run, Combine::Sum)))
     }
 
-    /// Segment `n`, if it is there as nearly all are: made with this `what`, its cells stored
-    /// as the last cell of the series is.
+    /// The same, most of which are made with `what`, and found at less cost; 0 if nothing else
+    /// is said, and where it is more than 4,095, none.
+    #[inline]
+    #[must_use]
+    pub fn mostly(self, what: u16) -> Self {
+        Self { usual: self.usual & !u64::from(MOST_WHAT) | u64::from(what), ..self }
+    }
+
+    /// Segment `n`, if it is there as nearly all are: made with what [most](Self::mostly) are,
+    /// its cells stored as the last cell of the series is.
     ///
     /// Cost: a load, and one comparison for all of it.
     #[inline(always)]
-    pub fn usual(&self, n: usize, what: u16) -> Option<UsualSegment> {
+    pub fn usual(&self, n: usize) -> Option<UsualSegment> {
         let entry = self.entries.get(n)?.load(Acquire);
-        (entry & USUAL == self.stored | u64::from(what)).then_some(UsualSegment(entry))
+        (entry & USUAL == self.usual).then_some(UsualSegment(entry))
     }
 
     /// Adds 1 to a cell of a segment of this series, and `sum` to the last cell of the series
@@ -146,7 +154,7 @@ impl Segments {
     pub fn count(&self, segment: UsualSegment, n: usize, sum: u64) -> bool {
         // An entry of no segment has a place that no cell has.
         let (region, place, n) = (self.last.region(), segment.0 >> PLACE, n as u64);
-        if self.stored == STRIPED {
+        if self.usual & STRIPED != 0 {
             let Some(word) = region.adds.striped.word(place, n) else { return false };
             self.last.count_in_planes(word, sum);
         } else {
@@ -250,7 +258,7 @@ impl Region {
             Some(Storage::Single) => SINGLE,
             _ => u64::MAX,
         };
-        Some(Segments { last, entries, stored })
+        Some(Segments { last, entries, usual: stored })
     }
 
     /// Makes the directory of a series that is being built, and has pages ready for its

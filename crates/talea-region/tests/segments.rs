@@ -83,7 +83,7 @@ fn what_is_counted_in_a_usual_segment_is_what_its_cells_count() {
     for storage in STORAGES {
         let cells = family(region, storage).lasting_series(b"").unwrap();
         let segments = cells.segments().unwrap();
-        let counts = |n, what, cell| match segments.usual(n, what) {
+        let counts = |n, what, cell| match segments.mostly(what).usual(n) {
             Some(segment) => segments.count(segment, cell, 10),
             None => false,
         };

@@ -74,7 +74,9 @@ impl fmt::Debug for Bound {
 impl Bound {
     pub(super) fn new(cells: Cells, grid: &'static Grid) -> Self {
         let native = match grid.octaves() {
-            Some(octaves) => cells.segments().map(|segments| Native { segments, octaves }),
+            Some(octaves) => cells
+                .segments()
+                .map(|segments| Native { segments: segments.mostly(octaves.usual()), octaves }),
             None => None,
         };
         Self { cells, native, grid }
@@ -208,7 +210,7 @@ impl Native {
         if kept == 0 {
             return None;
         }
-        self.segments.usual(Octaves::of_whole(kept).slot, self.octaves.usual())
+        self.segments.usual(Octaves::of_whole(kept).slot)
     }
 
     /// Makes the segment of an octave; `None` where there is no room for it.
