@@ -16,13 +16,16 @@ pub(crate) fn judge(rows: &[Row]) -> Vec<Verdict> {
     else {
         return Vec::new();
     };
-    let [Some(of_one), Some(of_twenty)] = ["1", "20"].map(|case| more(case, UNMETERED)) else {
+    let [Some(of_one), Some(of_five), Some(of_twenty)] =
+        ["1", "5", "20"].map(|case| more(case, UNMETERED))
+    else {
         return Vec::new();
     };
-    let in_memory = [one, five, twenty].map(|more| more.allocs);
     let verdict = |budget, found, limit| Verdict { budget, found, limit };
     // Of the same router: layers that it shares make up for nothing here.
     let alone = twenty.clock_reads - of_twenty.clock_reads;
+    let pairs = [(one, of_one), (five, of_five), (twenty, of_twenty)];
+    let in_memory = pairs.map(|(metered, of)| metered.allocs.max(metered.allocs - of.allocs));
     let growth = (twenty.ns - of_twenty.ns) / (one.ns - of_one.ns);
     vec![
         verdict("1 layer, in two-clock-reads", one.clock_reads, 5.0),
@@ -63,14 +66,15 @@ mod tests {
             judge(rows).iter().enumerate().filter_map(missed).collect::<Vec<_>>()
         };
         let talea = |case, ns, allocs| row(case, TALEA, ns, allocs);
-        let unmetered = |case, ns| row(case, UNMETERED, ns, 0.0);
+        let unmetered = |case, ns, allocs| row(case, UNMETERED, ns, allocs);
         let rows = [
             talea("1", 80.0, 0.0),
-            talea("5", 90.0, 0.0),
+            talea("5", 90.0, -3.0),
             talea("20", -900.0, -20.0),
             talea("1-streamed", 150.0, 1.0),
-            unmetered("1", 0.0),
-            unmetered("20", -1000.0),
+            unmetered("1", 0.0, 0.0),
+            unmetered("5", -10.0, -3.0),
+            unmetered("20", -1000.0, -20.0),
         ];
         assert_eq!(missed(&rows), [0; 0]);
         let changed = |place: usize, changed: Row| {
@@ -79,12 +83,15 @@ mod tests {
             missed(&rows)
         };
         assert_eq!(changed(0, talea("1", 101.0, 0.0)), [0]);
-        assert_eq!(changed(1, talea("5", 101.0, 0.0)), [1]);
-        assert_eq!(changed(2, talea("20", 101.0, 0.0)), [2, 3, 4]);
-        assert_eq!(changed(2, talea("20", -875.0, 0.0)), [3, 4]);
-        assert_eq!(changed(5, unmetered("20", -1001.0)), [3]);
-        assert_eq!(changed(4, unmetered("1", 20.0)), [4]);
+        assert_eq!(changed(1, talea("5", 101.0, -3.0)), [1]);
+        assert_eq!(changed(2, talea("20", 101.0, -20.0)), [2, 3, 4]);
+        assert_eq!(changed(2, talea("20", -875.0, -20.0)), [3, 4]);
+        assert_eq!(changed(6, unmetered("20", -1001.0, -20.0)), [3]);
+        assert_eq!(changed(4, unmetered("1", 20.0, 0.0)), [4]);
         assert_eq!(changed(2, talea("20", -900.0, 1.0)), [5]);
+        assert_eq!(changed(2, talea("20", -900.0, -19.0)), [5], "one more than unmetered");
+        assert_eq!(changed(1, talea("5", 90.0, -2.0)), [5]);
+        assert_eq!(changed(0, talea("1", 80.0, 1.0)), [5]);
         assert_eq!(changed(3, talea("1-streamed", 150.0, 2.0)), [6]);
         assert!(judge(&rows[1..]).is_empty());
     }

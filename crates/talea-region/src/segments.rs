@@ -125,8 +125,8 @@ impl Segments {
         Some(Cell::new(word, Copies::of(region, self.last.series(), run, Combine::Sum)))
     }
 
-    /// The same, most of which are made with `what`, and found at less cost; 0 if nothing else
-    /// is said, and where it is more than 4,095, none.
+    /// These segments, most of which are made with `what`: those are found at less cost. It is
+    /// 0 if nothing else is said; where it is more than 4,095, none is found so.
     #[inline]
     #[must_use]
     pub fn mostly(self, what: u16) -> Self {
