@@ -14,6 +14,7 @@ mod float_kept;
 mod insert;
 mod observe_fixed18;
 mod observe_kept;
+mod observe_sampled;
 mod parse;
 pub(crate) mod recorder;
 mod snapshot;
@@ -32,6 +33,7 @@ pub(crate) const ALL: &[&Group] = &[
     &counter_fixed18::GROUP,
     &counter_enum18::GROUP,
     &observe_fixed18::GROUP,
+    &observe_sampled::GROUP,
     &counter_18000::GROUP,
     &snapshot::GROUP,
     &snapshot::OUTSIDE,

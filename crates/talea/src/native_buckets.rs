@@ -143,7 +143,7 @@ enum Place {
 }
 
 /// How many of `count`, from 1 on, a share of them is, rounded up.
-fn rank(q: f64, count: u64) -> u64 {
+pub(crate) fn rank(q: f64, count: u64) -> u64 {
     let exact = q * count as f64;
     // Shares such as 0.07 are no floats: 7 of 100 would be a little more than 7.
     let nearest = exact.round();

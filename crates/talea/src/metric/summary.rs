@@ -18,7 +18,9 @@ use crate::unit::{Seconds, Unit};
 /// An observation is counted as a histogram with native buckets counts it, at the same
 /// cost; whoever takes snapshots keeps what there was some minutes ago, every ten seconds,
 /// and tells the difference. A quantile is within 4.33 % of the exact one at the default
-/// [`Opts::schema`]; where nothing was observed in that time it is NaN, as Prometheus
+/// [`Opts::schema`], as long as the values of the series use no more buckets than
+/// [`Opts::max_buckets`]: those of 20 octaves. Beyond that the series gets coarser, and the bound
+/// doubles with each step. If nothing was observed in that time it is NaN, as Prometheus
 /// expects. Quantiles of several series, or of several services, cannot be joined: where
 /// you want to, use a histogram.
 ///

@@ -8,13 +8,14 @@
 //! ```text
 //!   name samples   one series for each of the summary's, of the same label text
 //!     cell 0       the next place of the ring
-//!     segment 0, 7 the ring: the latest samples, each a stamp and a value; its first places, and
-//!                  the others, once these are needed
-//!     segment 1…6  slices of the window: what the ring holds no more, in buckets
+//!     segment 0, 1 the ring: the latest 128 observations, each a stamp and a value
+//!     segment 2…   observations that have left the ring, counted by time and size: `slices`
 //! ```
 //!
-//! A sample is in the ring or, later, in a slice. So as long as the ring has all of a window,
-//! quantiles are exact.
+//! An observation is in the ring, and later in a slice. While a window has no more than the ring
+//! holds, its quantiles are exact. Beyond that they are the quantiles of native buckets. A third
+//! storage beside the cells of a [`Histogram`](crate::Histogram) is needed because those only ever
+//! grow: what they held some minutes ago is known to a reader that has stayed, and to no other.
 
 mod lately;
 mod names;
@@ -52,15 +53,10 @@ impl Window {
 
     /// How long a slice is: a fifth.
     fn slice(self) -> u64 {
-        self.millis.div_ceil(slices::COUNT as u64 - 1).max(1)
+        self.millis.div_ceil(slices::PLACES as u64).max(1)
     }
 
-    #[cfg(test)]
-    fn slice_len(self) -> Duration {
-        Duration::from_millis(self.slice())
-    }
-
-    /// Which slice a time is of.
+    /// The number of the slice that a time is in.
     fn slice_of(self, millis: u64) -> u64 {
         millis / self.slice()
     }

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 
 use talea_region::FamilyCopy;
 
-/// The kind of such families, which is none that is shown.
-pub(crate) const KIND: u8 = 7;
+/// The kind of such families, which no metric has. Kind 7 had them when slices were kept
+/// otherwise; what it left in a region is not read.
+pub(crate) const KIND: u8 = 8;
 
 /// No name of a metric that can be exposed as it is ends so.
 const ENDING: &str = " samples";

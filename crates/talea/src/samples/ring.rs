@@ -4,10 +4,9 @@
 //! a place's words one after the other, so they may see the stamp of one sample with the
 //! value of the next: that one then counts as some time older than it is.
 
-use talea_region::{Cell, Segments};
+use talea_region::{Cell, Segment, Segments};
 
-use super::Window;
-use super::slices::Slice;
+use super::{Window, slices};
 
 /// Samples that it has room for.
 pub(super) const PLACES: usize = 128;
@@ -15,8 +14,10 @@ pub(super) const PLACES: usize = 128;
 pub(super) const PLACE: usize = 2;
 /// How many places come first.
 const FIRST_PLACES: usize = 16;
-/// Which segment has these, and which the others.
-pub(super) const SEGMENTS: [usize; 2] = [0, 7];
+/// Words of the others.
+const OTHERS: usize = (PLACES - FIRST_PLACES) * PLACE;
+/// The segment of the first places, and that of the others.
+pub(super) const SEGMENTS: [usize; 2] = [0, 1];
 /// Somebody is writing, or was killed in the middle; such a place is passed over.
 pub(super) const BUSY: u64 = 1;
 /// What stamps are counted from: 0 says that nothing was ever there.
@@ -32,9 +33,9 @@ pub(super) struct Sample {
 }
 
 /// Puts a sample in, and the one that it takes the place of into its slice. Nothing is done
-/// where the region has no room.
+/// if the region has no room.
 pub(super) fn put(next: Cell, segments: Segments, window: Window, sample: Sample) {
-    if cells(segments, 0).is_none() {
+    if first_segment(segments).is_none() {
         return;
     }
     let evicted = (0..TRIES).find_map(|_| {
@@ -47,22 +48,36 @@ pub(super) fn put(next: Cell, segments: Segments, window: Window, sample: Sample
         // All of them are being written to.
         None => sample,
     };
+    let slice = window.slice_of(leaving.at);
     // One that the window has left is forgotten.
-    if leaving.at >= window.begin(sample.at) {
-        if let Some(slice) = Slice::of(segments, window, leaving.at) {
-            slice.add(leaving.value);
-        }
+    if slices::has(slice, window.slice_of(sample.at)) {
+        slices::add(segments, slice, leaving.value);
     }
 }
 
-/// The cells of a place, or where there is no room for it, of one among the first.
+/// A segment of a series, made if it is not there; `None` if the region has no room for it.
+#[inline]
+pub(super) fn segment(segments: Segments, n: usize, cells: usize, what: u16) -> Option<Segment> {
+    segments.get(n).or_else(|| segments.make(n, cells, what))
+}
+
+/// The segment of the first places, behind which the slices have some words.
+fn first_segment(segments: Segments) -> Option<Segment> {
+    segment(segments, SEGMENTS[0], FIRST_PLACES * PLACE + slices::MARKS, 0)
+}
+
+/// One of the words that slices have there.
+pub(super) fn mark(segments: Segments, n: usize) -> Option<Cell> {
+    segments.cell(first_segment(segments)?, FIRST_PLACES * PLACE + n)
+}
+
+/// The cells of a place, or if there is no room for it, of one among the first.
 pub(super) fn cells(segments: Segments, place: usize) -> Option<[Cell; 2]> {
-    let make = |n: usize, places| segments.make(SEGMENTS[n], places * PLACE, 0);
     let beyond = place.checked_sub(FIRST_PLACES);
-    let found = beyond.and_then(|place| Some((make(1, PLACES - FIRST_PLACES)?, place)));
+    let found = beyond.and_then(|place| Some((segment(segments, SEGMENTS[1], OTHERS, 0)?, place)));
     let (segment, place) = match found {
         Some(found) => found,
-        None => (make(0, FIRST_PLACES)?, place % FIRST_PLACES),
+        None => (first_segment(segments)?, place % FIRST_PLACES),
     };
     let at = place * PLACE;
     Some([segments.cell(segment, at)?, segments.cell(segment, at + 1)?])
@@ -95,10 +110,16 @@ fn exchange(segments: Segments, place: usize, new: Sample) -> Option<Exchanged> 
     })
 }
 
-/// The samples of a ring that was copied.
-pub(super) fn samples(words: &[u64]) -> impl Iterator<Item = Sample> {
-    words.chunks_exact(PLACE).filter_map(|place| {
+/// What was copied of a segment of the ring: its samples, and the words behind them.
+pub(super) fn read(words: &[u64]) -> (impl Iterator<Item = Sample>, &[u64]) {
+    let samples = match words.len() {
+        OTHERS => OTHERS,
+        len => len.min(FIRST_PLACES * PLACE),
+    };
+    let (samples, rest) = words.split_at(samples);
+    let samples = samples.chunks_exact(PLACE).filter_map(|place| {
         let at = place[0].checked_sub(FIRST)?;
         Some(Sample { at, value: f64::from_bits(place[1]) })
-    })
+    });
+    (samples, rest)
 }

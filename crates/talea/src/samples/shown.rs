@@ -10,8 +10,8 @@ use crate::snapshot::{Samples, SeriesSnapshot, Snapshot};
 
 impl Snapshot {
     /// Has what [`SampledSummary`](crate::SampledSummary)s show be that of windows which end at
-    /// another time than that of the snapshot: for tests of what time does. Of what was observed
-    /// later nothing is left out.
+    /// another time than that of the snapshot: for tests of what time does. What was observed up to
+    /// a fifth of the window later is shown too.
     pub fn show_samples(&mut self, now: SystemTime) {
         let (now, mut found) = (millis(now), Lately::default());
         let count = self.families().len();

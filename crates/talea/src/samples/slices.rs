@@ -1,163 +1,345 @@
-//! Slices of the window: how many samples of which size came in each, of those that the ring
-//! holds no more.
+//! Slices: how many of the observations that have left the ring lie in which bucket.
+//!
+//! Time is divided in slices of a fifth of the window. Slice `n` begins `n` lengths after 1970.
+//! A series has five *places* for slices, and slice `n` uses place `n % 5`, so that a window has
+//! a place for each slice that began in it. The buckets are the native ones of schema 4
+//! (`buckets/native.rs`), 16 for each factor of two.
+//!
+//! A word counts the observations of one bucket in one place, and names their slice:
 //!
 //! ```text
-//!   word 0      its state: number:63 | clearing:1
-//!   word 1      the sum, a float
-//!   word 2…     buckets, in no order: key:24 | count:40; 0 is a free one
+//!   slice, its lowest 32 bits : 32 | count : 32
 //! ```
 //!
-//! A bucket's key names a range of values at one of some levels, each twice as wide as the
-//! one before. A value goes to a bucket of the finest level, unless where that would lie
-//! there is no room; then to one of the next. Where all buckets are taken, it goes to the
-//! nearest. A slice is used again for the one of its place
-//! that comes after it: who meets it first clears it. One who is killed meanwhile leaves it
-//! to the one after that.
+//! An observation that finds the name of another slice begins the word anew, with 1. So nothing
+//! is ever cleared, no writer waits for another, and a writer that is killed leaves each word
+//! whole.
+//!
+//! # Where the words are
+//!
+//! ```text
+//!   ring's first segment   behind the samples, for each place: lost, zero, −∞, +∞
+//!   near, 32 segments      an octave each: for each place 16 buckets
+//!   far, 84 segments       51 octaves each, of one sign
+//! ```
+//!
+//! A near segment may be any octave's; its `what` says which. An octave looks at four of them, the
+//! first by its number, and takes the first that is free. So 32 neighbouring octaves each have one. An
+//! octave that finds all four taken is counted in the far segment that has its place. Segments
+//! stay as long as their series, so an octave finds the same one each time.
+//!
+//! # Invariants
+//!
+//! 1. Every finite float has an octave, and every octave a far segment: no range of values makes
+//!    buckets wider, and none takes more steps to count.
+//! 2. A word that counts for a slice never counts for an earlier one later, unless the clock was
+//!    set back. A reader counts a word if its slice is among the latest five, or is the next one.
+//! 3. An observation that cannot be counted, because the region has no room for its segment or its
+//!    word is full, is counted as lost: a window that lost any has no quantiles, rather than wrong
+//!    ones.
 
 use talea_region::{Cell, Segment, Segments};
 
-use super::Window;
+use super::ring;
+use crate::buckets::{bucket_of, upper_bound};
 
-/// Slices: a fifth of the window each, and one that it has part of.
-pub(super) const COUNT: usize = 6;
-/// Buckets of a slice.
-const BUCKETS: usize = 232;
-const HEADER: usize = 2;
-/// Words of a slice.
-pub(super) const WORDS: usize = HEADER + BUCKETS;
+/// Places: slices of the window.
+pub(super) const PLACES: usize = 5;
+/// The schema of the buckets: a bucket's middle is within 2.17 % of all values in it.
+const SCHEMA: i8 = 4;
+/// Buckets of an octave.
+const BUCKETS: usize = 1 << SCHEMA;
+/// Words of an octave.
+const OCTAVE: usize = PLACES * BUCKETS;
 
-/// The finest buckets of a factor of two.
-const FINEST: f64 = 32.0;
-/// The buckets of the last are as wide as a factor of sixteen.
-const LEVELS: u32 = 8;
-/// Buckets that are tried at a level.
-const TRIES: usize = 32;
-/// Bits of a count.
-const COUNT_BITS: u32 = 40;
-/// What the numbers of the finest buckets are counted from: the smallest float is beyond.
-const FIRST: i64 = -1100 * FINEST as i64;
+/// The octave of the smallest float, 2^−1074: an octave n holds (2^n, 2^(n+1)].
+const FIRST_OCTAVE: i32 = -1075;
+/// That of the largest.
+const LAST_OCTAVE: i32 = 1023;
+const OCTAVES: usize = (LAST_OCTAVE - FIRST_OCTAVE) as usize + 1;
 
-/// How often it is looked whether somebody else has cleared a slice.
-const LOOKS: usize = 10_000;
+/// The segments that any octave may have.
+const NEAR: usize = 32;
+/// How many of these an octave looks at.
+const TRIES: usize = 4;
+/// The first octave that may have one: that of the smallest normal float. The numbers of these
+/// octaves, of either sign, fit what a segment can be told.
+const FIRST_NEAR: i32 = -1022;
+const NEAR_OCTAVES: usize = (LAST_OCTAVE - FIRST_NEAR) as usize + 1;
+/// Octaves of a far segment: as many as a segment has room for.
+const SPAN: usize = 4095 / OCTAVE;
+/// Far segments of one sign.
+const SPANS: usize = OCTAVES.div_ceil(SPAN);
 
-/// A slice to add to.
-pub(super) struct Slice {
-    segments: Segments,
-    segment: Segment,
+const FIRST_NEAR_SEGMENT: usize = ring::SEGMENTS.len();
+const FIRST_FAR_SEGMENT: usize = FIRST_NEAR_SEGMENT + NEAR;
+/// Segments of a series, those of the ring among them.
+pub(super) const SEGMENTS: usize = FIRST_FAR_SEGMENT + 2 * SPANS;
+
+/// The segments that an octave each has.
+#[cfg(test)]
+pub(super) fn near_segments() -> std::ops::Range<usize> {
+    FIRST_NEAR_SEGMENT..FIRST_FAR_SEGMENT
 }
 
-impl Slice {
-    /// That of a time, made if it is not there, and cleared if it was another's. `None` where
-    /// the region has no room, or its place is a later one's.
-    pub(super) fn of(segments: Segments, window: Window, millis: u64) -> Option<Self> {
-        let number = window.slice_of(millis);
-        let n = 1 + (number % COUNT as u64) as usize;
-        let slice = Self { segments, segment: segments.make(n, WORDS, 0)? };
-        slice.is_ready(number).then_some(slice)
-    }
+/// Words behind the ring's first samples.
+pub(super) const MARKS: usize = PLACES * KINDS;
+const KINDS: usize = 4;
+/// The word of a place that counts what could not be counted elsewhere.
+const LOST: usize = 0;
 
-    fn cell(&self, n: usize) -> Option<Cell> {
-        self.segments.cell(self.segment, n)
-    }
-
-    fn buckets(&self) -> impl Iterator<Item = Cell> {
-        (HEADER..WORDS).filter_map(|n| self.cell(n))
-    }
-
-    /// Has it be that of a number; false where it is a later one's, or somebody takes long.
-    fn is_ready(&self, number: u64) -> bool {
-        let Some(state) = self.cell(0) else { return false };
-        let (ready, clearing) = (number << 1, number << 1 | 1);
-        for _ in 0..LOOKS {
-            let mut seen = ready;
-            let mut is_mine = false;
-            state.update(|now| {
-                seen = now;
-                is_mine = now >> 1 < number;
-                is_mine.then_some(clearing)
-            });
-            if is_mine {
-                (1..WORDS).filter_map(|n| self.cell(n)).for_each(|cell| cell.set(0));
-                state.set(ready);
-                return true;
-            }
-            if seen != clearing {
-                return seen == ready;
-            }
-            std::hint::spin_loop();
-        }
-        false
-    }
-
-    /// Counts a value. What is no number is not counted.
-    pub(super) fn add(&self, value: f64) {
-        if value.is_nan() {
-            return;
-        }
-        if !(0..LEVELS).any(|level| self.try_count(key(value, level))) {
-            self.count_near(value);
-        }
-        if let Some(sum) = self.cell(1) {
-            sum.add_float(value);
-        }
-    }
-
-    /// Counts in the bucket of a key, or says that there is no room for it.
-    fn try_count(&self, key: u64) -> bool {
-        let first = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize;
-        let places = (0..TRIES).map(|n| HEADER + (first + n) % BUCKETS);
-        places.filter_map(|n| self.cell(n)).any(|bucket| {
-            let mut fits = false;
-            bucket.update(|word| {
-                fits = word == 0 || word >> COUNT_BITS == key;
-                fits.then_some((key << COUNT_BITS) + (word & COUNTS) + 1)
-            });
-            fits
-        })
-    }
-
-    #[cold]
-    fn count_near(&self, value: f64) {
-        let distance = |bucket: &Cell| (middle(bucket.get() >> COUNT_BITS) - value).abs();
-        let nearest = self.buckets().min_by(|one, other| distance(one).total_cmp(&distance(other)));
-        if let Some(bucket) = nearest {
-            bucket.add(1);
-        }
-    }
-}
-
-const COUNTS: u64 = (1 << COUNT_BITS) - 1;
-
-/// The bucket of a value: `level + 1:4 | negative:1 | number:19`, the last 0 for zero.
-fn key(value: f64, level: u32) -> u64 {
-    let size = value.abs().min(f64::MAX);
-    let number = if size == 0.0 {
-        0
-    } else {
-        1 + (((size.log2() * FINEST).floor() as i64 - FIRST) as u64 >> level)
+/// Adds an observation to a slice.
+pub(super) fn add(segments: Segments, slice: u64, value: f64) {
+    let place = (slice % PLACES as u64) as usize;
+    let mark = |kind| ring::mark(segments, place * KINDS + kind);
+    let cell = match Bucket::of(value) {
+        Bucket::Mark(kind) => mark(kind),
+        Bucket::Native(octave, bucket) => octave.cell(segments, place * BUCKETS + bucket),
     };
-    let sign = u64::from(value < 0.0);
-    u64::from(level + 1) << 20 | sign << 19 | number
-}
-
-/// The middle of a bucket: off from what is in it by no more than half its width.
-fn middle(key: u64) -> f64 {
-    let (level, sign, number) = (key >> 20, key >> 19 & 1, key & 0x7_FFFF);
-    if number == 0 {
-        return 0.0;
+    if !cell.is_some_and(|cell| count(cell, slice)) {
+        mark(LOST).map(|lost| count(lost, slice));
     }
-    let width = (1_u64 << level.saturating_sub(1).min(LEVELS.into())) as f64;
-    let from = (number - 1) as f64 * width + FIRST as f64;
-    let size = ((from + width / 2.0) / FINEST).exp2().min(f64::MAX);
-    if sign == 1 { -size } else { size }
 }
 
-/// What was copied of a slice, if it is any: its number, the sum, and each bucket's value
-/// with its count.
-pub(super) fn read(words: &[u64]) -> Option<(u64, f64, impl Iterator<Item = (f64, u64)>)> {
-    let (header, buckets) = words.split_at_checked(HEADER)?;
-    let is_ready = header[0] & 1 == 0 && header[0] > 0;
-    let all = buckets.iter().filter(|&&word| word != 0);
-    let all = all.map(|word| (middle(word >> COUNT_BITS), word & COUNTS));
-    is_ready.then(|| (header[0] >> 1, f64::from_bits(header[1]), all))
+/// Counts one in a word; false if that is full.
+fn count(cell: Cell, slice: u64) -> bool {
+    let name = slice << 32;
+    let mut has_room = true;
+    cell.update(|word| {
+        let before = if word & !COUNT == name { word & COUNT } else { 0 };
+        has_room = before < COUNT;
+        has_room.then_some(name | (before + 1))
+    });
+    has_room
+}
+
+const COUNT: u64 = u32::MAX as u64;
+
+/// How many observations of the slices that a window has a word counts.
+fn counted(word: u64, latest: u64) -> u64 {
+    // As `has`, of the lowest bits.
+    let behind = (latest as u32).wrapping_sub((word >> 32) as u32) as i32;
+    if (-1..PLACES as i32).contains(&behind) { word & COUNT } else { 0 }
+}
+
+/// Whether an observation of a slice is in the window, while a slice is the latest.
+pub(super) fn has(slice: u64, latest: u64) -> bool {
+    has_come(slice, latest) && slice.saturating_add(PLACES as u64) > latest
+}
+
+/// Whether a slice is not of a time to come, as it is after the clock was set back. One slice is
+/// allowed for, since the clock of a reader may be a little behind that of a writer.
+pub(super) fn has_come(slice: u64, latest: u64) -> bool {
+    slice <= latest.saturating_add(1)
+}
+
+/// Where a value is counted.
+enum Bucket {
+    Mark(usize),
+    /// In which bucket of which octave.
+    Native(Octave, usize),
+}
+
+/// The values of the marks that are no octave's, behind that of what was lost.
+const MARKED: [f64; KINDS - 1] = [0.0, f64::NEG_INFINITY, f64::INFINITY];
+
+impl Bucket {
+    fn of(value: f64) -> Self {
+        if let Some(n) = MARKED.iter().position(|&marked| marked == value) {
+            return Self::Mark(1 + n);
+        }
+        // One lower than Prometheus' numbers, so that an octave has 16 in a row.
+        let bucket = bucket_of(value.abs(), SCHEMA) - 1;
+        let (octave, bucket) = (bucket >> SCHEMA, bucket.rem_euclid(BUCKETS as i32) as usize);
+        Self::Native(Octave { octave, is_negative: value < 0.0 }, bucket)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Octave {
+    octave: i32,
+    is_negative: bool,
+}
+
+impl Octave {
+    fn cell(self, segments: Segments, n: usize) -> Option<Cell> {
+        let (segment, n) = match self.near(segments) {
+            Near::Has(segment) => (segment, n),
+            Near::NoRoom => return None,
+            Near::AllTaken => {
+                let (far, nth) = self.far();
+                (ring::segment(segments, far, SPAN * OCTAVE, 0)?, nth * OCTAVE + n)
+            }
+        };
+        segments.cell(segment, n)
+    }
+
+    /// Its near segment, made if there is a free one.
+    fn near(self, segments: Segments) -> Near {
+        let Some(what) = self.what() else { return Near::AllTaken };
+        // Those of negative values begin half of all further on.
+        let first = (self.octave - FIRST_NEAR) as usize + NEAR / 2 * usize::from(self.is_negative);
+        for n in first..first + TRIES {
+            let n = FIRST_NEAR_SEGMENT + n % NEAR;
+            match ring::segment(segments, n, OCTAVE, what) {
+                Some(segment) if segment.what() == what => return Near::Has(segment),
+                Some(_) => {}
+                None => return Near::NoRoom,
+            }
+        }
+        Near::AllTaken
+    }
+
+    /// What its near segment is told; `None` if it can have none.
+    fn what(self) -> Option<u16> {
+        let n = usize::try_from(self.octave - FIRST_NEAR).ok()?;
+        Some(1 + (n + NEAR_OCTAVES * usize::from(self.is_negative)) as u16)
+    }
+
+    fn of_what(what: u16) -> Option<Self> {
+        let n = usize::from(what).checked_sub(1).filter(|&n| n < 2 * NEAR_OCTAVES)?;
+        let octave = FIRST_NEAR + (n % NEAR_OCTAVES) as i32;
+        Some(Self { octave, is_negative: n >= NEAR_OCTAVES })
+    }
+
+    /// Its far segment, and which of the octaves there it is.
+    fn far(self) -> (usize, usize) {
+        let n = (self.octave - FIRST_OCTAVE) as usize;
+        let far = FIRST_FAR_SEGMENT + SPANS * usize::from(self.is_negative) + n / SPAN;
+        (far, n % SPAN)
+    }
+
+    fn of_far(segment: usize, nth: usize) -> Self {
+        let n = segment - FIRST_FAR_SEGMENT;
+        let octave = FIRST_OCTAVE + (n % SPANS * SPAN + nth) as i32;
+        Self { octave, is_negative: n >= SPANS }
+    }
+
+    /// The value that stands for a bucket: within 2.17 % of each in it, as it is as far from the
+    /// lower bound as from the upper one, relative to each.
+    fn middle(self, bucket: usize) -> f64 {
+        let bucket = self.octave * BUCKETS as i32 + bucket as i32 + 1;
+        // The upper bound of the last one is 2^1024, the lower bound of the first one rounds to 0.
+        let upper = upper_bound(bucket, SCHEMA).min(f64::MAX);
+        let lower = upper_bound(bucket - 1, SCHEMA).max(f64::from_bits(1));
+        let middle = lower + (upper - lower) / (1.0 + upper / lower);
+        if self.is_negative { -middle } else { middle }
+    }
+}
+
+enum Near {
+    Has(Segment),
+    /// The region has no room for it.
+    NoRoom,
+    AllTaken,
+}
+
+/// Calls `each` with the values of a segment that was copied, and how many observations of the
+/// window each stands for. `latest` is the latest slice of the window.
+pub(super) fn read(
+    (n, what): (usize, u16),
+    words: &[u64],
+    latest: u64,
+    mut each: impl FnMut(f64, u64),
+) {
+    for (nth, words) in words.chunks_exact(OCTAVE).enumerate() {
+        let octave = match n {
+            FIRST_FAR_SEGMENT..SEGMENTS => Octave::of_far(n, nth),
+            FIRST_NEAR_SEGMENT..FIRST_FAR_SEGMENT => match Octave::of_what(what) {
+                Some(octave) => octave,
+                None => return,
+            },
+            _ => return,
+        };
+        for bucket in 0..BUCKETS {
+            let in_place = |place| counted(words[place * BUCKETS + bucket], latest);
+            match (0..PLACES).map(in_place).sum() {
+                0 => {}
+                count => each(octave.middle(bucket), count),
+            }
+        }
+    }
+}
+
+/// The same of the marks behind the ring's first samples. Returns how many were lost.
+pub(super) fn read_marks(words: &[u64], latest: u64, mut each: impl FnMut(f64, u64)) -> u64 {
+    let count = |kind| {
+        let words = words.iter().skip(kind).step_by(KINDS);
+        words.map(|&word| counted(word, latest)).sum()
+    };
+    for (n, value) in MARKED.into_iter().enumerate() {
+        match count(1 + n) {
+            0 => {}
+            count => each(value, count),
+        }
+    }
+    count(LOST)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn every_octave_has_its_own_name_and_place() {
+        let mut names = std::collections::HashSet::new();
+        for is_negative in [false, true] {
+            for octave in FIRST_OCTAVE..=LAST_OCTAVE {
+                let octave = Octave { octave, is_negative };
+                let (far, nth) = octave.far();
+                assert!(far < SEGMENTS && nth < SPAN);
+                assert_eq!(Octave::of_far(far, nth), octave);
+                assert!(names.insert((far, nth)));
+                if let Some(what) = octave.what() {
+                    assert!(what < 1 << 12, "{what}");
+                    assert_eq!(Octave::of_what(what), Some(octave));
+                }
+            }
+        }
+        assert_eq!(Octave::of_what(0), None);
+        assert_eq!(Octave::of_what(u16::MAX), None);
+    }
+
+    proptest! {
+        #[test]
+        fn the_middle_of_a_bucket_is_near_each_value_in_it(
+            value in any::<f64>().prop_filter("finite, not 0", |x| x.is_finite() && *x != 0.0),
+        ) {
+            let Bucket::Native(octave, bucket) = Bucket::of(value) else { panic!("{value}") };
+            let middle = octave.middle(bucket);
+            // Of the smallest floats none may lie nearer.
+            let step = f64::from_bits(1);
+            prop_assert!((middle - value).abs() <= value.abs() * 0.0217 + step, "{middle}, {value}");
+        }
+
+        #[test]
+        fn a_word_counts_for_one_slice(slices in prop::collection::vec(0..40_u64, 1..200)) {
+            let mut word = 0_u64;
+            let mut model = (0, 0);
+            for slice in slices {
+                let before = if word & !COUNT == slice << 32 { word & COUNT } else { 0 };
+                word = slice << 32 | (before + 1);
+                model = if model.0 == slice { (slice, model.1 + 1) } else { (slice, 1) };
+                for latest in 0..50 {
+                    let expected = if has(model.0, latest) { model.1 } else { 0 };
+                    prop_assert_eq!(counted(word, latest), expected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_ends_of_all_floats_are_told() {
+        for value in [f64::MAX, f64::MIN_POSITIVE, f64::from_bits(1), -f64::MAX, 1.0, -1.0] {
+            let Bucket::Native(octave, bucket) = Bucket::of(value) else { panic!("{value}") };
+            let error = (octave.middle(bucket) / value - 1.0).abs();
+            assert!(error <= 0.0217, "{value}: {error}");
+        }
+        for value in [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY] {
+            let Bucket::Mark(kind) = Bucket::of(value) else { panic!("{value}") };
+            assert_eq!(MARKED[kind - 1], value);
+        }
+    }
 }
