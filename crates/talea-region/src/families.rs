@@ -53,6 +53,10 @@ pub struct FamilySpec<'a> {
     /// Whether a series that is kept is left out of snapshots while its value has
     /// not changed for as long.
     pub hides: bool,
+    /// Whether readers add up the values of this definition and of another one of the same name,
+    /// kind and cells: given what the cells count in and the two definitions. Such a family is
+    /// not retired. Families whose series expire are never added up, since a sum would fall.
+    pub adds: fn(Number, &[u8], &[u8]) -> bool,
 }
 
 /// One integer cell a series, no limit, nothing expires; and no name.
@@ -70,6 +74,7 @@ impl Default for FamilySpec<'_> {
             limit: u64::MAX,
             idle_minutes: 0,
             hides: false,
+            adds: |_, _, _| false,
         }
     }
 }
@@ -159,10 +164,10 @@ impl Region {
     /// Registers a family, or joins the one of the same name and definition. Any
     /// number of threads and processes may do so at once.
     ///
-    /// A family of the same name and another definition is retired where no
-    /// living process uses it (a service was restarted with a new version); where
-    /// one does (a rolling deploy), both live beside each other and
-    /// [`Registered::conflict`] says so.
+    /// If there is a family of the same name and another definition, and a living process uses
+    /// it (a rolling deploy), both live beside each other and [`Registered::conflict`] says so. If
+    /// none does (a service was restarted with a new version), the other one is retired, unless
+    /// readers [add](FamilySpec::adds) the two.
     ///
     /// # Errors
     ///
@@ -220,6 +225,7 @@ impl Region {
             match self.user(id) {
                 User::This => conflict = Err(FamilyError::Conflict),
                 User::Another => conflict = conflict.clone().map(|_| true),
+                User::None if self.is_added(id, head, spec) => {}
                 User::None => {
                     let retired = seen & !0xFF | RETIRED;
                     let _ = word.compare_exchange(seen, retired, AcqRel, Relaxed);
@@ -227,6 +233,21 @@ impl Region {
             }
         });
         conflict
+    }
+
+    /// Whether readers add the values of a family of this name to those of the one that a spec
+    /// describes.
+    fn is_added(&self, id: u32, head: FamilyHead, spec: &FamilySpec<'_>) -> bool {
+        let theirs = FamilyHead::unpack(self.family_word(id, FAMILY_HEAD).load(Acquire));
+        let Some((_, theirs)) = theirs else { return false };
+        let stays = spec.idle_minutes == 0 && self.idling(id).sweeps == 0;
+        let mut definition = Vec::new();
+        self.read_text(self.family_span(id, FAMILY_DEFINITION), &mut definition);
+        // How its cells are stored makes no difference to a sum.
+        stays
+            && head.combine == Combine::Sum
+            && FamilyHead { storage: head.storage, ..theirs } == head
+            && (spec.adds)(head.number, spec.definition, &definition)
     }
 
     /// Whether this process registered a family of this name that has not ended.

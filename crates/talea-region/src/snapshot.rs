@@ -9,6 +9,7 @@
 //! region's own length. It goes through the records a window at a time, so that such a
 //! copy need not have all of them at once.
 
+mod merge;
 mod plain;
 mod runs;
 
@@ -27,6 +28,7 @@ use crate::layout::*;
 use crate::more::more_len;
 use crate::record::{self, CellRun, Head, PUBLISHED, STRIPES, stripe_len};
 use crate::segments::Segment;
+use crate::sweep::Idling;
 use crate::texts::Texts;
 use crate::wipe;
 
@@ -172,6 +174,11 @@ pub struct FamilyCopy {
     pub created_unix_nanos: u64,
     /// How often a new series was refused.
     pub dropped: u64,
+    /// Whether a living process registered it, or otherwise when the last one that did was
+    /// started. Of several families of one name, the greatest is the one that is in use.
+    pub last_use: LastUse,
+    /// Whether its series expire.
+    pub expires: bool,
     about: [u64; 5],
     id: u32,
     cells: u16,
@@ -181,6 +188,22 @@ pub struct FamilyCopy {
     series: usize,
     /// Where the first of them is.
     first: usize,
+}
+
+/// When a family was last registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LastUse {
+    /// By processes that are dead, the last of which was started at that time, in nanoseconds since
+    /// 1970; 0 if other processes have their places since.
+    Dead(u64),
+    /// By a process that lives.
+    Living,
+}
+
+impl Default for LastUse {
+    fn default() -> Self {
+        Self::Dead(0)
+    }
 }
 
 impl FamilyCopy {
@@ -477,6 +500,8 @@ impl Snapshot {
             combine: Combine::Sum,
             created_unix_nanos: 0,
             dropped: 0,
+            last_use: LastUse::Living,
+            expires: false,
             about: [told[0], told[1], 0, 0, 0],
             id,
             cells: 1,
@@ -699,7 +724,7 @@ impl<S: Source> Taking<'_, '_, S> {
     }
 
     fn family(&mut self, id: u32, out: &mut FamilyCopy) -> Option<()> {
-        const WORDS: usize = (FAMILY_DROPPED / WORD) as usize + 1;
+        const WORDS: usize = (FAMILY_IDLE / WORD) as usize + 1;
         let at = self.taken.s.families + u64::from(id) * FAMILY_LEN;
         let words: [u64; WORDS] = self.source.block(at, WORDS as u64)?;
         let word = |at: u64| words[(at / WORD) as usize];
@@ -729,11 +754,30 @@ impl<S: Source> Taking<'_, '_, S> {
         out.combine = head.combine;
         out.created_unix_nanos = created;
         out.dropped = word(FAMILY_DROPPED);
+        out.last_use = match word(FAMILY_ALWAYS_USED) {
+            0 => self.last_use(|n| word(FAMILY_USERS + n * WORD)),
+            _ => LastUse::Living,
+        };
+        out.expires = Idling::unpack(word(FAMILY_IDLE)).sweeps > 0;
         out.id = id;
         out.cells = head.cells;
         out.segments = head.segments;
         (out.runs, out.series) = (0..0, 0);
         Some(())
+    }
+
+    /// When one of a set of processes, 64 slots a word, last had a family.
+    fn last_use(&self, users: impl Fn(u64) -> u64) -> LastUse {
+        let has = |slot: u64| users(slot / 64) >> (slot % 64) & 1 == 1;
+        let alive = self.taken.scratch.living.iter().map(|block| block.owner.slot);
+        if alive.filter(|&slot| slot < SLOT_COUNT).any(has) {
+            return LastUse::Living;
+        }
+        if (0..SLOT_WORDS).all(|n| users(n) == 0) {
+            return LastUse::Dead(0);
+        }
+        let started = |slot| self.source.word(SLOTS + slot * SLOT_LEN + SLOT_STARTED);
+        LastUse::Dead((0..SLOT_COUNT).filter(|&slot| has(slot)).map(started).max().unwrap_or(0))
     }
 
     /// Copies the series of some records.

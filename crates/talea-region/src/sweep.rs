@@ -47,7 +47,7 @@ impl Idling {
         u64::from(self.sweeps) | u64::from(self.hides) << 32
     }
 
-    fn unpack(word: u64) -> Self {
+    pub(crate) fn unpack(word: u64) -> Self {
         Self { sweeps: word as u32, hides: word >> 32 & 1 == 1 }
     }
 }

@@ -14,6 +14,8 @@
 //!
 //! All little-endian. Two families of one name are the same if these bytes are.
 
+use talea_region::Number;
+
 use crate::buckets::{Layout, NativeLayout, Numbers};
 
 /// A family's definition beyond what the region itself knows.
@@ -119,6 +121,16 @@ impl Definition {
             "it is registered with its values stored otherwise: striped or not, whole numbers or \
              not"
             .to_owned()
+        }
+    }
+
+    /// Whether the values of two definitions of one name, kind and cells are added up on a page:
+    /// whether they differ in nothing but the help.
+    pub(crate) fn are_added(number: Number, one: &[u8], other: &[u8]) -> bool {
+        let numbers = Numbers::of(number);
+        match (Self::decode(one, numbers), Self::decode(other, numbers)) {
+            (Some(one), Some(other)) => one.first_difference(&other).is_none(),
+            _ => false,
         }
     }
 

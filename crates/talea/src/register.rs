@@ -297,6 +297,7 @@ impl Registry {
             idle_minutes: if combinations.is_some() { 0 } else { idle_minutes(opts) },
             // What is set and stands still says something.
             hides: matches!(shape.kind, Kind::Counter | Kind::Histogram | Kind::Summary),
+            adds: Definition::are_added,
         };
         let Registered { family, conflict } =
             self.region.family(spec).map_err(|error| match error {
@@ -305,8 +306,8 @@ impl Registry {
             })?;
         if conflict {
             eprintln!(
-                "talea: other processes define the metric {name:?} otherwise; until they end, \
-                 scrapes show the newest definition only"
+                "talea: other processes define the metric {name:?} otherwise; scrapes show the \
+                 newest definition that a living process uses"
             );
         }
         let bound = bound_once::<M>(&mut bounds, family, group, &definition)?;

@@ -33,6 +33,8 @@ pub struct Snapshot {
     texts: String,
     /// The raw families that were looked at for them, if none of them was left out since.
     learned: Option<Vec<[u64; 5]>>,
+    /// Raw families of a name that has several definitions: the one that is shown, and another.
+    rivals: Vec<(usize, usize)>,
     /// Whether the label text of all series together is UTF-8. In a region that is not
     /// damaged it is.
     is_text: bool,
@@ -153,6 +155,9 @@ impl Snapshot {
             self.add_recent();
             self.put_texts();
         }
+        for &(shown, other) in &self.rivals {
+            add_rival(&mut self.raw, shown, other);
+        }
         let Self { raw, families, texts, is_text, .. } = self;
         for Known { n, kind, definition, quantiles, lately, .. } in families.iter_mut() {
             quantiles.clear();
@@ -170,15 +175,17 @@ impl Snapshot {
         self.show_samples(SystemTime::now());
     }
 
-    /// Whether the families are those of the last time. Then so is all that is known of them.
+    /// Whether the families are those of the last time. Then so is all that is known of them,
+    /// unless a name has several definitions: which of these is in use changes with the processes.
     fn knows_all(&self) -> bool {
         let found = self.raw.families().iter().map(FamilyCopy::about);
-        self.learned.as_ref().is_some_and(|learned| found.eq(learned.iter().copied()))
+        self.rivals.is_empty()
+            && self.learned.as_ref().is_some_and(|learned| found.eq(learned.iter().copied()))
     }
 
     /// Looks at the families anew, whose definitions are decoded where they are new.
     fn learn(&mut self) {
-        let Self { raw, families, before, learned, .. } = self;
+        let Self { raw, families, before, learned, rivals, .. } = self;
         let all = learned.get_or_insert_default();
         all.clear();
         all.extend(raw.families().iter().map(FamilyCopy::about));
@@ -196,13 +203,20 @@ impl Snapshot {
             families.extend(known);
         }
         drop(before);
-        // Of one name, as while a new version is rolled out, the newest is shown.
+        // Of one name, the newest definition that a living process uses is shown. If none lives, it
+        // is the one that was used last.
         let raw_of = |known: &Known| &raw.families()[known.n];
+        let use_of = |family: &FamilyCopy| (family.last_use, family.created_unix_nanos);
         families.sort_unstable_by(|one, other| {
             let (one, other) = (raw_of(one), raw_of(other));
-            one.name.cmp(&other.name).then(other.created_unix_nanos.cmp(&one.created_unix_nanos))
+            one.name.cmp(&other.name).then(use_of(other).cmp(&use_of(one)))
         });
-        families.dedup_by(|older, newer| raw_of(older).name == raw_of(newer).name);
+        rivals.clear();
+        families.dedup_by(|other, shown| {
+            let is_rival = raw_of(other).name == raw_of(shown).name;
+            rivals.extend(is_rival.then_some((shown.n, other.n)));
+            is_rival
+        });
         samples::find(raw.families(), families.iter_mut().map(|it| (it.n, &mut it.samples)));
     }
 
@@ -443,14 +457,21 @@ fn shown(kind: Kind, number: Number, word: u64) -> Shown {
     }
 }
 
-/// A family's definition; `None` where Talea did not write it.
-pub(crate) fn definition(family: &FamilyCopy) -> Option<Definition> {
-    Definition::decode(&family.definition, numbers(family))
+/// Adds what was counted under another definition of a name to the one that is shown, if their values
+/// can be added and never fall.
+fn add_rival(raw: &mut talea_region::Snapshot, shown: usize, other: usize) {
+    let [one, two] = [shown, other].map(|n| &raw.families()[n]);
+    let is_added = !one.expires
+        && !two.expires
+        && Definition::are_added(one.number, &one.definition, &two.definition);
+    if is_added {
+        raw.add_family_to(shown, other);
+    }
 }
 
-/// What a histogram's observations are.
-fn numbers(family: &FamilyCopy) -> Numbers {
-    if family.number == Number::FloatLast { Numbers::Floats } else { Numbers::Whole }
+/// A family's definition; `None` where Talea did not write it.
+pub(crate) fn definition(family: &FamilyCopy) -> Option<Definition> {
+    Definition::decode(&family.definition, Numbers::of(family.number))
 }
 
 /// As the text format shows it.

@@ -4,6 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use super::cuts::Cuts;
 use super::octaves::Octaves;
+use talea_region::Number;
+
 use super::{COARSEST, FINEST, bucket_of, upper_bound};
 
 /// What a histogram's observations are.
@@ -13,6 +15,13 @@ pub(crate) enum Numbers {
     Whole,
     /// Any floats.
     Floats,
+}
+
+impl Numbers {
+    /// Those of a family whose cells count in this.
+    pub(crate) fn of(number: Number) -> Self {
+        if number == Number::FloatLast { Self::Floats } else { Self::Whole }
+    }
 }
 
 /// What a family's definition says of its buckets.

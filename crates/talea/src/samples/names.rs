@@ -26,7 +26,8 @@ pub(crate) fn is_own(family: &[u8]) -> bool {
     family.ends_with(ENDING.as_bytes())
 }
 
-/// Finds the samples of families, each given by its number among all, the newest of its name.
+/// Finds the samples of families, each given by its number among all: of several of one name those
+/// that are in use, as of families.
 pub(crate) fn find<'a>(
     all: &[FamilyCopy],
     families: impl Iterator<Item = (usize, &'a mut Option<usize>)>,
@@ -35,7 +36,8 @@ pub(crate) fn find<'a>(
     for (n, family) in all.iter().enumerate().filter(|(_, family)| family.kind == KIND) {
         let Some(owner) = family.name.strip_suffix(ENDING.as_bytes()) else { continue };
         let newest = samples.entry(owner).or_insert(n);
-        if all[*newest].created_unix_nanos < family.created_unix_nanos {
+        let use_of = |family: &FamilyCopy| (family.last_use, family.created_unix_nanos);
+        if use_of(&all[*newest]) < use_of(family) {
             *newest = n;
         }
     }

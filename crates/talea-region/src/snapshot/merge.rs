@@ -1,0 +1,110 @@
+//! Adding up two families of one name in a snapshot.
+
+use std::collections::HashMap;
+
+use super::{Details, FamilyCopy, HAS_DETAILS, NOTHING, Run, SegmentCopy, SeriesCopy, Snapshot};
+use crate::cells::Combine;
+use crate::wipe::add;
+
+impl FamilyCopy {
+    /// Whether the values of another family can be added to its own: both have the same cells,
+    /// whose values are sums.
+    fn has_cells_of(&self, other: &Self) -> bool {
+        let cells = |family: &Self| (family.kind, family.number, family.cells, family.segments);
+        cells(self) == cells(other) && [self, other].iter().all(|it| it.combine == Combine::Sum)
+    }
+}
+
+impl Snapshot {
+    /// Adds the values of one family to those of another, both by their places among
+    /// [`families`](Self::families): to those of the series with the same label text, or as a
+    /// further series. False, and nothing is added, if their cells differ or are no sums.
+    ///
+    /// A series keeps its own exemplars, and the earlier time of its creation.
+    pub fn add_family_to(&mut self, into: usize, from: usize) -> bool {
+        let (Some(ours), Some(theirs)) = (self.families.get(into), self.families.get(from)) else {
+            return false;
+        };
+        if !ours.has_cells_of(theirs) || into == from {
+            return false;
+        }
+        let (ours, theirs) = (ours.clone(), theirs.clone());
+        let copies = |snapshot: &Self, family: &FamilyCopy| {
+            let runs = snapshot.runs[family.runs.clone()].iter().flat_map(Run::range);
+            runs.map(|n| snapshot.series[n]).collect::<Vec<_>>()
+        };
+        let mut all = copies(self, &ours);
+        let places = all.iter().enumerate();
+        let places: HashMap<Vec<u8>, usize> =
+            places.map(|(n, one)| (self.texts.at(one.text).to_vec(), n)).collect();
+        for other in copies(self, &theirs) {
+            match places.get(self.texts.at(other.text)) {
+                Some(&n) => all[n] = self.sum_of(&ours, all[n], other),
+                None => all.push(other),
+            }
+        }
+        let first = self.series.len();
+        self.series.extend(all);
+        let (runs, count) = self.push_run(into, first);
+        let family = &mut self.families[into];
+        (family.runs, family.series, family.first) = (runs, count, first);
+        true
+    }
+
+    /// The sum of two series of families with the same cells.
+    fn sum_of(&mut self, family: &FamilyCopy, one: SeriesCopy, other: SeriesCopy) -> SeriesCopy {
+        // 0 is not known.
+        let created = match (one.created, other.created) {
+            (0, created) | (created, 0) => created,
+            (one, other) => one.min(other),
+        };
+        if family.is_plain() {
+            return SeriesCopy {
+                values: add(family.number, one.values, other.values),
+                created,
+                ..one
+            };
+        }
+        let (cells, values) = (u64::from(family.cells), self.values.len());
+        for n in 0..cells {
+            let [one, other] = [one, other].map(|it| self.values[(it.values + n) as usize]);
+            self.values.push(add(family.number.of_cell(n, cells), one, other));
+        }
+        let beside = self.details_of_both(one, other);
+        SeriesCopy { values: values as u64, created, beside, ..one }
+    }
+
+    /// The details of two series: all segments, those that both have summed up.
+    fn details_of_both(&mut self, one: SeriesCopy, other: SeriesCopy) -> u32 {
+        let Some(theirs) = self.details_of(&other).cloned() else { return one.beside };
+        let ours = self.details_of(&one).cloned().unwrap_or_default();
+        let mut segments = self.segments[ours.segments].to_vec();
+        for n in theirs.segments {
+            let segment = self.segments[n];
+            let is_it = |ours: &&mut SegmentCopy| {
+                (ours.n, ours.what, ours.count) == (segment.n, segment.what, segment.count)
+            };
+            match segments.iter_mut().find(is_it) {
+                Some(ours) => {
+                    let values = self.values.len();
+                    for n in 0..usize::from(ours.count) {
+                        let sum = self.values[ours.values + n]
+                            .wrapping_add(self.values[segment.values + n]);
+                        self.values.push(sum);
+                    }
+                    ours.values = values;
+                }
+                None => segments.push(segment),
+            }
+        }
+        segments.sort_by_key(|segment| segment.n);
+        let first = self.segments.len();
+        self.segments.extend(segments);
+        let segments = first..self.segments.len();
+        let exemplars = if ours.exemplars.is_empty() { theirs.exemplars } else { ours.exemplars };
+        self.details.push(Details { exemplars, segments });
+        (self.details.len() - 1) as u32 | HAS_DETAILS
+    }
+}
+
+const _: () = assert!(NOTHING & HAS_DETAILS != 0);
