@@ -22,6 +22,7 @@ const SPEC: FamilySpec<'_> = FamilySpec {
     limit: 100,
     idle_minutes: 0,
     hides: false,
+    adds: |_, _, _| false,
 };
 
 fn config() -> Config {
