@@ -100,52 +100,86 @@ mod linux {
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
     use std::path::Path;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
     /// Slots are locked by one byte each, far beyond the end of any region, so
     /// that a lock never covers data.
     const LOCKS_AT: i64 = 1 << 48;
 
+    /// What holds the memory: a file, and the locks that say which processes live.
+    ///
+    /// A lock belongs to an opening of the file, and ends with the last thing that refers to this. A
+    /// mapping refers to the opening that it was made of, also in children made by `fork`, which
+    /// keep it for their lives. So the locks are in an opening of their own, which is never
+    /// mapped, and which a child replaces by one of its own.
     #[derive(Debug)]
     pub(crate) struct Backing {
         file: File,
+        /// The device and the inode of the file. A program may have closed our descriptors, as
+        /// some do that become daemons, and have others with the same numbers now.
+        identity: (u64, u64),
+        locks: Option<File>,
+        /// Whether `locks` is an opening that no other process has. If none could be had, slots are
+        /// locked for the process as such (`F_SETLK`), which ends when the process closes any
+        /// descriptor of the file.
+        has_own_locks: AtomicBool,
     }
 
     impl Backing {
-        /// What holds a region that is only read.
-        pub(crate) fn of(file: File) -> Self {
-            Self { file }
+        /// What holds a region that is only read, and in which nothing is locked.
+        pub(crate) fn read_only(file: File) -> io::Result<Self> {
+            let meta = file.metadata()?;
+            let identity = (meta.dev(), meta.ino());
+            Ok(Self { file, identity, locks: None, has_own_locks: AtomicBool::new(false) })
+        }
+
+        fn of(file: File) -> io::Result<Self> {
+            let locks = open_again(&file).ok();
+            let has_own_locks = AtomicBool::new(locks.is_some());
+            Ok(Self { locks, has_own_locks, ..Self::read_only(file)? })
         }
 
         pub(crate) fn file(&self) -> &File {
             &self.file
         }
 
-        /// Puts an opening of its own in place of the one that this process
-        /// shares with the parent that it was forked from: locks belong to the
-        /// opening, and the parent's must end with the parent. Safe to call
-        /// between `fork` and `exec`.
-        pub(crate) fn reopen(&self) -> bool {
-            let inherited = self.file.as_raw_fd();
-            // "/proc/self/fd/" and a number, built without allocating.
-            let mut path = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0";
-            let digits = (1..10).find(|&n| inherited < 10_i32.pow(n)).unwrap_or(10) as usize;
-            let mut rest = inherited;
-            for at in (14..14 + digits).rev() {
-                path[at] = b'0' + (rest % 10) as u8;
-                rest /= 10;
+        /// Puts an opening of its own in place of the one that this process shares with the
+        /// parent that it was forked from: the parent's locks must end with the parent. If there
+        /// can be none (no permission, no /proc, no descriptor left), the process does without.
+        /// Safe to call between `fork` and `exec`.
+        ///
+        /// False if our descriptors are not ours any more; nothing can be locked then.
+        pub(crate) fn leave_parent(&self) -> bool {
+            let all = [Some(&self.file), self.locks.as_ref()];
+            if !all.into_iter().flatten().all(|file| self.is_ours(file)) {
+                return false;
             }
-            // SAFETY: the path is NUL-terminated and lives through the call; the
-            // other calls have integers only. `self.file` goes on owning the same
-            // descriptor, which then names the new opening.
+            let Some(locks) = &self.locks else { return true };
+            let [inherited, mapped] = [locks, &self.file].map(AsRawFd::as_raw_fd);
+            // SAFETY: the path is NUL-terminated and lives through the call; the other calls have
+            // integers only. `self.locks` goes on owning the same descriptor, which then names
+            // another opening.
             unsafe {
-                let own = libc::open(path.as_ptr().cast(), libc::O_RDWR | libc::O_CLOEXEC);
-                if own < 0 {
-                    return false;
+                let flags = libc::O_RDWR | libc::O_CLOEXEC;
+                let own = libc::open(path_of(mapped).as_ptr().cast(), flags);
+                self.has_own_locks.store(own >= 0, Relaxed);
+                // The opening that is mapped has no locks, so it may be shared.
+                let other = if own < 0 { mapped } else { own };
+                let replaced = libc::dup3(other, inherited, libc::O_CLOEXEC) >= 0;
+                if own >= 0 {
+                    libc::close(own);
                 }
-                let replaced = libc::dup3(own, inherited, libc::O_CLOEXEC) >= 0;
-                libc::close(own);
                 replaced
             }
+        }
+
+        /// Whether a descriptor still names the file of this region. Cost: a call of the system.
+        fn is_ours(&self, file: &File) -> bool {
+            // SAFETY: stat is plain integers, for which zero is a valid value.
+            let mut told: libc::stat = unsafe { std::mem::zeroed() };
+            // SAFETY: a call with an integer, whose result is ours to write.
+            let is_open = unsafe { libc::fstat(file.as_raw_fd(), &mut told) } == 0;
+            is_open && (told.st_dev, told.st_ino) == self.identity
         }
 
         pub(super) fn anonymous(len: u64) -> io::Result<(Self, &'static [AtomicU64])> {
@@ -165,10 +199,13 @@ mod linux {
                 return Err(io::Error::last_os_error());
             }
             let words = map(&file, len)?;
-            Ok((Self { file }, words))
+            Ok((Self::of(file)?, words))
         }
 
         pub(super) fn back(&self, at: u64, len: u64) -> io::Result<()> {
+            if !self.is_ours(&self.file) {
+                return Err(io::ErrorKind::NotFound.into());
+            }
             loop {
                 // SAFETY: a call on an open descriptor with integers only.
                 let told = unsafe {
@@ -184,14 +221,20 @@ mod linux {
             }
         }
 
-        /// Locks the byte of process slot `slot`; false where somebody holds it.
-        /// The kernel lets go when the last descriptor of this opening is
-        /// closed, so also at death. (It waits while a child holds it that was
-        /// made by `fork` and has not begun to run.)
+        /// Locks the byte of process slot `slot`; false where somebody holds it. The kernel lets
+        /// go at death, however that comes. (It waits while a child holds the opening that was made
+        /// by `fork` and has not begun to run.)
         pub(crate) fn lock_slot(&self, slot: u64) -> io::Result<bool> {
             let lock = flock(libc::F_WRLCK, LOCKS_AT + slot as i64, 1);
+            let command = match self.has_own_locks.load(Relaxed) {
+                true => libc::F_OFD_SETLK,
+                // A process does not meet its own lock: that of another opening of this region.
+                false if self.others_hold(slot..slot + 1)? => return Ok(false),
+                false => libc::F_SETLK,
+            };
+            let file = self.locks.as_ref().unwrap_or(&self.file);
             // SAFETY: `lock` is a valid flock for the length of the call.
-            if unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_OFD_SETLK, &lock) } == 0 {
+            if unsafe { libc::fcntl(file.as_raw_fd(), command, &lock) } == 0 {
                 return Ok(true);
             }
             let error = io::Error::last_os_error();
@@ -201,12 +244,13 @@ mod linux {
             }
         }
 
-        /// Whether another opening holds the byte of any of `slots`.
+        /// Whether another opening, or a process as such, holds the byte of any of `slots`.
         pub(crate) fn others_hold(&self, slots: std::ops::Range<u64>) -> io::Result<bool> {
             let count = slots.end - slots.start;
             let mut lock = flock(libc::F_WRLCK, LOCKS_AT + slots.start as i64, count as i64);
+            let file = self.locks.as_ref().unwrap_or(&self.file);
             // SAFETY: `lock` is a valid flock that the kernel may write to.
-            if unsafe { libc::fcntl(self.file.as_raw_fd(), libc::F_OFD_GETLK, &mut lock) } < 0 {
+            if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &mut lock) } < 0 {
                 return Err(io::Error::last_os_error());
             }
             Ok(i32::from(lock.l_type) != libc::F_UNLCK)
@@ -236,7 +280,7 @@ mod linux {
         pub(crate) fn fresh(file: File, len: u64) -> io::Result<Self> {
             file.set_len(len)?;
             let words = map(&file, len)?;
-            Ok(Self { words, backing: Backing { file } })
+            Ok(Self { words, backing: Backing::of(file)? })
         }
 
         /// Maps an existing file; it must be a regular file of whole pages, and no
@@ -268,8 +312,27 @@ mod linux {
                 ));
             }
             let words = map(&file, len)?;
-            Ok(Self { words, backing: Backing { file } })
+            Ok(Self { words, backing: Backing::of(file)? })
         }
+    }
+
+    /// Another opening of a file.
+    fn open_again(file: &File) -> io::Result<File> {
+        let path = path_of(file.as_raw_fd());
+        let path = std::ffi::OsStr::from_bytes(path.split(|&byte| byte == 0).next().unwrap_or(&[]));
+        OpenOptions::new().read(true).write(true).open(path)
+    }
+
+    /// "/proc/self/fd/" and a number, ended by NUL, built without allocating.
+    fn path_of(fd: libc::c_int) -> [u8; 25] {
+        let mut path = *b"/proc/self/fd/\0\0\0\0\0\0\0\0\0\0\0";
+        let digits = (1..10).find(|&n| fd < 10_i32.pow(n)).unwrap_or(10) as usize;
+        let mut rest = fd;
+        for at in (14..14 + digits).rev() {
+            path[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+        path
     }
 
     /// An empty file in `directory` that has no name yet, so that nobody can open it

@@ -80,7 +80,7 @@ impl Reader {
         let word = |at: u64| header.words()[(at / WORD) as usize];
         let s = Region::validate(word, metadata.len())
             .map_err(|reason| OpenError::Damaged { path: path.to_owned(), reason })?;
-        Ok(Self { locks: Backing::of(file), s, owners: None })
+        Ok(Self { locks: Backing::read_only(file).map_err(failed)?, s, owners: None })
     }
 
     /// Copies all values out. It costs the writers nothing, and works whatever

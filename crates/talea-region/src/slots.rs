@@ -1,13 +1,13 @@
 //! Process slots: who has the region open, whether they live, and the block of
 //! cells that each of them owns.
 //!
-//! A process lives while the byte of its slot is locked. The lock belongs to
-//! the open file, so it works across pid namespaces and goes at death, however
-//! that comes. An owned cell has the same place in every block; only the owner
+//! A process lives while the byte of its slot is locked. The lock belongs to an opening of the
+//! file that is the process's alone and is never mapped (`mapping.rs`), so it works across pid
+//! namespaces and goes at death, however that comes. An owned cell has the same place in every block; only the owner
 //! writes to a block, atomically (it may have several threads).
 //!
-//! After `fork` the child opens the file anew, takes a slot and a block of its
-//! own and lets go of nothing: its parent goes on with the old ones. That runs
+//! After `fork` the child leaves its parent's opening, opens the file anew, and takes a slot and a
+//! block of its own: its parent goes on with the old ones. That runs
 //! in the child before anything else does, and so calls only what is safe after
 //! a fork.
 
@@ -81,7 +81,7 @@ extern "C" fn after_fork() {
     // SAFETY: the list holds leaked regions only, linked before they were
     // published.
     while let Some(region) = unsafe { at.as_ref() } {
-        if region.map.backing().reopen() {
+        if region.map.backing().leave_parent() {
             region.take_slot(Some(region.own_slot()));
         } else {
             region.own.set(SLOT_COUNT, 0, &region.s);

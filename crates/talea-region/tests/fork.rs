@@ -2,7 +2,14 @@
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code)]
 
-use talea_region::{Cell, Config, FamilySpec, Region, Storage};
+mod stage;
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+use stage::{Shm, again};
+use talea_region::{Cell, Config, FamilySpec, Reader, Region, Storage};
 
 fn cell(region: &'static Region, name: &str, storage: Storage) -> Cell {
     let family = region
@@ -132,4 +139,135 @@ fn a_child_uses_the_families_of_its_parent() {
     });
     kill(child);
     assert_eq!(told.get(), 2, "the child may not define it otherwise");
+}
+
+/// Not a claim of its own: a process that opens a region, holds something in flight, is in the
+/// middle of a look-up, and makes a worker in the way that it is told. Both then wait.
+#[test]
+fn plays_a_master() {
+    let Some(path) = std::env::var_os("TALEA_TEST_MASTER_OF") else { return };
+    let way = std::env::var("TALEA_TEST_MASTER").unwrap();
+    let region = Region::open(Path::new(&path), Config::with_len(1 << 20)).unwrap().region;
+    let held = cell(region, "held", Storage::Owned);
+    held.add(5);
+    let family = region.family(FamilySpec { name: b"looked up", ..FamilySpec::default() }).unwrap();
+    let _guard = family.family.series(b"").unwrap();
+    let mut foreign = Vec::new();
+    match way.as_str() {
+        // SAFETY: calls with integers only; the process is alone with its threads, which do not
+        // look at who they are.
+        "drops privileges" => unsafe {
+            assert_eq!(libc::syscall(libc::SYS_setgid, 65534), 0);
+            assert_eq!(libc::syscall(libc::SYS_setuid, 65534), 0);
+        },
+        "closes descriptors" => {
+            // SAFETY: nothing of this process but the region uses these descriptors.
+            unsafe { libc::syscall(libc::SYS_close_range, 3, u32::MAX, 0) };
+            let log = Path::new(&path).with_extension("log");
+            foreign.extend((0..20).map(|_| std::fs::File::create(&log).unwrap()));
+        }
+        _ => {}
+    }
+    let worker = fork(|| {
+        if way == "exits" {
+            // SAFETY: a call without arguments.
+            unsafe { libc::setsid() };
+        }
+        held.add(70);
+        // New cells, whose pages are asked for.
+        for n in 0..200_u32 {
+            if let Ok(series) = family.family.series(&n.to_le_bytes()) {
+                series.at(0).add(1);
+            }
+        }
+    });
+    println!("> {worker}");
+    if way == "exits" {
+        // As a program does that becomes a daemon.
+        std::process::exit(0);
+    }
+    loop {
+        std::thread::park();
+    }
+}
+
+/// A master that goes in its way once its worker is there, which lives on: an orphan.
+struct Orphan {
+    master: Child,
+    worker: libc::pid_t,
+}
+
+impl Orphan {
+    fn of(shm: &Shm, way: &str) -> Self {
+        let mut master = again("plays_a_master")
+            .env("TALEA_TEST_MASTER_OF", shm.file())
+            .env("TALEA_TEST_MASTER", way)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(master.stdout.take().unwrap()).lines();
+        let told =
+            lines.map_while(Result::ok).find_map(|line| Some(line.strip_prefix("> ")?.parse()));
+        Self { master, worker: told.expect("the master ended by itself").unwrap() }
+    }
+
+    fn end_master(&mut self) {
+        let _ = self.master.kill();
+        self.master.wait().unwrap();
+    }
+}
+
+impl Drop for Orphan {
+    fn drop(&mut self) {
+        self.end_master();
+        // SAFETY: the worker waits for this signal.
+        unsafe { libc::kill(self.worker, libc::SIGKILL) };
+    }
+}
+
+fn living(shm: &Shm) -> Vec<u64> {
+    let (overview, _) = Reader::open(shm.file()).unwrap().look().unwrap();
+    overview.processes.iter().filter(|it| it.is_alive).map(|it| it.pid).collect()
+}
+
+#[test]
+fn the_process_that_opened_a_region_is_dead_when_it_is_though_its_children_live() {
+    for way in ["is killed", "exits", "drops privileges"] {
+        // SAFETY: a call without arguments.
+        if way == "drops privileges" && unsafe { libc::geteuid() } != 0 {
+            eprintln!("not root: a master that drops its privileges is left out");
+            continue;
+        }
+        let shm = Shm::new(&way.replace(' ', "-"));
+        let mut orphan = Orphan::of(&shm, way);
+        orphan.end_master();
+        assert_eq!(living(&shm), [orphan.worker as u64], "a master that {way}");
+        let region = Region::open(shm.file(), Config::with_len(1 << 20)).unwrap().region;
+        assert_eq!(total(region, "held"), 70, "a master that {way}");
+        // The look-up in which it died keeps nothing from being used again.
+        let spec = FamilySpec { name: b"turnover", ..FamilySpec::default() };
+        let family = region.family(spec).unwrap().family;
+        for n in 0..30_000_u32 {
+            let text = format!("a label text of some length, number {n:010}");
+            let series = family.series(text.as_bytes());
+            series.unwrap_or_else(|_| panic!("full at {n}: a master that {way}")).at(0).add(1);
+            assert!(family.remove(text.as_bytes()));
+        }
+        // And the worker dies in its turn.
+        drop(orphan);
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        while total(region, "held") != 0 {
+            assert!(std::time::Instant::now() < end, "the worker still counts as living");
+            std::thread::yield_now();
+        }
+    }
+}
+
+/// Some programs that become daemons close all descriptors, ours among them.
+#[test]
+fn descriptors_that_a_program_closed_are_not_used_when_they_are_another_file_s() {
+    let shm = Shm::new("closed");
+    let orphan = Orphan::of(&shm, "closes descriptors");
+    assert_eq!(std::fs::metadata(shm.file().with_extension("log")).unwrap().len(), 0);
+    drop(orphan);
 }
