@@ -92,7 +92,7 @@ impl<B: Body> Body for ResponseBody<B> {
         running.returned();
         let polled = ready!(polled);
         if let Some(Ok(frame)) = &polled {
-            passing.pass(data_len(frame));
+            passing.pass(frame.data_ref());
         }
         match polled {
             Some(Ok(_)) if !this.inner.is_end_stream() => {}

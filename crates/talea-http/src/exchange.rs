@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use bytes::Buf;
 use fastant::Instant;
 use http::header::CONTENT_LENGTH;
 use http::{Extensions, HeaderMap, Method, StatusCode, Uri, Version};
@@ -12,8 +13,10 @@ use talea::{Bytes, Histogram};
 
 use crate::arrival::Head;
 use crate::broken;
+use crate::caught_panic::{self, CaughtPanic};
 use crate::meters::{Answer, Arrival, End, Meters};
 use crate::outcome::Outcome;
+use crate::upgrade::UpgradeGuard;
 
 /// A request in flight, until the head of its response is there. It ends once: with that
 /// head, or with the body that comes behind it, or, where it is dropped before, as one that
@@ -48,9 +51,11 @@ pub(crate) struct Passing {
     answer: &'static Answer,
     /// How it ends if all of the body passes.
     whole: Outcome,
-    /// Bytes that have passed, and how many there are, if the body says so.
+    /// Bytes that have passed, and how many there are, if the body or the head says so.
     passed: u64,
     length: Option<u64>,
+    /// Whether the body may be that of a panic that was caught.
+    may_be_panic: bool,
 }
 
 /// Who counts the bytes of a request.
@@ -83,6 +88,15 @@ pub(crate) enum Watch {
     Sent(u64),
     /// As it passes. Some know how long it is.
     Passing(Option<u64>),
+}
+
+impl Watch {
+    /// That of a body which is watched as it passes. Its length is what it says itself, or else
+    /// what the head declares: a server of HTTP/1 sends no more than that, and does not ask the
+    /// body for its end.
+    pub(crate) fn passing(body: &impl Body, headers: &HeaderMap) -> Self {
+        Self::Passing(body.size_hint().exact().or_else(|| content_length(headers)))
+    }
 }
 
 impl Exchange {
@@ -176,17 +190,21 @@ impl Exchange {
     ) -> Option<Ahead> {
         let arrival = self.arrival?;
         let whole = match Outcome::of_status(status.as_u16()) {
-            _ if self.panicked => Outcome::Panicked,
+            _ if self.panicked || says_panic(status, extensions) => Outcome::Panicked,
             // Whoever answers, nobody hears it.
             Outcome::Complete if self.broke_off => Outcome::Aborted,
             outcome => outcome,
         };
+        if status == StatusCode::SWITCHING_PROTOCOLS && self.is_kept(arrival, extensions) {
+            return None;
+        }
         let (status, has_none) = (Some(status.as_u16()), self.is_head || has_no_body(status));
         let sent = match watch {
             Watch::Passing(_) if has_none => 0,
             Watch::Passing(length) => {
                 let answer = self.tell_head(arrival, status, extensions);
-                return Some(Ahead { answer, whole, length });
+                let may_be_panic = may_be_panic(status, length);
+                return Some(Ahead { answer, whole, length, may_be_panic });
             }
             Watch::Sent(bytes) => {
                 if has_none {
@@ -198,6 +216,17 @@ impl Exchange {
         };
         self.tell(arrival, (status, Some(extensions)), |_, _| whole, sent);
         None
+    }
+
+    /// Whether a guard takes over the request, whose connection goes on.
+    #[cold]
+    fn is_kept(&mut self, arrival: &'static Arrival, extensions: &Extensions) -> bool {
+        let Some(guard) = extensions.get::<UpgradeGuard>() else { return false };
+        let status = Some(StatusCode::SWITCHING_PROTOCOLS.as_u16());
+        let answer = self.tell_head(arrival, status, extensions);
+        let (whole, length) = (Outcome::Complete, Some(0));
+        guard.keep(Ahead { answer, whole, length, may_be_panic: false }.pass(self));
+        true
     }
 
     #[cold]
@@ -369,15 +398,16 @@ pub(crate) struct Ahead {
     answer: &'static Answer,
     whole: Outcome,
     length: Option<u64>,
+    may_be_panic: bool,
 }
 
 impl Ahead {
     /// The body begins to pass.
     #[inline]
     pub(crate) fn pass(self, exchange: &mut Exchange) -> Passing {
-        let Self { answer, whole, length } = self;
+        let Self { answer, whole, length, may_be_panic } = self;
         let exchange = std::mem::replace(exchange, Exchange::closed());
-        Passing { exchange, answer, whole, passed: 0, length }
+        Passing { exchange, answer, whole, passed: 0, length, may_be_panic }
     }
 }
 
@@ -388,32 +418,47 @@ impl Passing {
         self.exchange.run()
     }
 
-    /// So many bytes of the body have passed.
-    #[inline]
-    pub(crate) fn pass(&mut self, bytes: u64) {
-        self.passed += bytes;
+    /// Something panicked on its behalf.
+    pub(crate) fn unwind(&mut self) {
+        self.exchange.unwind();
     }
 
-    /// All of the body has passed.
+    /// A piece of the body has passed.
+    #[inline]
+    pub(crate) fn pass(&mut self, data: Option<&impl Buf>) {
+        let Some(data) = data else { return };
+        self.passed += data.remaining() as u64;
+        if self.may_be_panic && data.chunk() == caught_panic::BODY {
+            self.whole = Outcome::Panicked;
+        }
+    }
+
+    /// The body has come to its end.
     #[inline]
     pub(crate) fn end(&mut self) {
         if let Some(arrival) = self.exchange.arrival {
-            let whole = self.whole;
-            self.exchange.finish(arrival, self.answer, |_, _| whole, self.passed);
+            self.finish(arrival);
         }
+    }
+
+    /// Ends the request. All of a body has passed if as much has as was said; or if nothing was,
+    /// when it has come to its end.
+    fn finish(&mut self, arrival: &'static Arrival) {
+        let Self { exchange, answer, whole, passed, length, .. } = self;
+        let is_whole = !exchange.unwound && length.is_none_or(|length| length <= *passed);
+        let outcome = |exchange: &Exchange, took| {
+            if is_whole { *whole } else { exchange.broken(arrival, took) }
+        };
+        exchange.finish(arrival, answer, outcome, *passed);
     }
 }
 
 impl Drop for Passing {
     fn drop(&mut self) {
-        let Self { exchange, answer, whole, passed, length } = self;
-        let Some(arrival) = exchange.arrival else { return };
-        // Whoever sends it knows the length, and asks for no more.
-        let is_whole = !exchange.unwound && *length == Some(*passed);
-        let outcome = |exchange: &Exchange, took| {
-            if is_whole { *whole } else { exchange.broken(arrival, took) }
-        };
-        exchange.finish(arrival, answer, outcome, *passed);
+        let Some(arrival) = self.exchange.arrival else { return };
+        // Without a length, only its end says that it is whole.
+        self.length.get_or_insert(u64::MAX);
+        self.finish(arrival);
     }
 }
 
@@ -466,6 +511,18 @@ fn version_len(version: Version) -> usize {
 
 fn content_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok()
+}
+
+/// Whether a response says that it stands for a panic.
+#[inline]
+fn says_panic(status: StatusCode, extensions: &Extensions) -> bool {
+    status.is_server_error() && extensions.get::<CaughtPanic>().is_some()
+}
+
+/// Whether a response may stand for a panic, by its status and length.
+#[inline]
+pub(crate) fn may_be_panic(status: Option<u16>, length: Option<u64>) -> bool {
+    status == Some(caught_panic::STATUS) && length == Some(caught_panic::BODY.len() as u64)
 }
 
 /// Whether a response of this status is its head alone (RFC 9110, 6.4.1).

@@ -109,7 +109,7 @@ fn watched<R: Body>(response: Response<R>, exchange: &mut Exchange) -> Response<
     let watch = match body.size_hint().exact() {
         Some(0) => Watch::Sent(0),
         None if body.is_end_stream() => Watch::Sent(0),
-        length => Watch::Passing(length),
+        _ => Watch::passing(body, response.headers()),
     };
     let (status, extensions) = (response.status(), response.extensions());
     let ahead = exchange.head(status, extensions, watch);

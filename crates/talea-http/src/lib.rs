@@ -56,6 +56,7 @@ pub mod axum;
 mod body;
 mod broken;
 mod case;
+mod caught_panic;
 mod convention;
 mod endpoints;
 mod exchange;
@@ -68,8 +69,10 @@ mod opts;
 mod outcome;
 mod routes;
 mod status;
+mod upgrade;
 
 pub use body::{RequestBody, ResponseBody};
+pub use caught_panic::CaughtPanic;
 pub use convention::Convention;
 pub use endpoints::{Endpoint, Endpoints};
 pub use exposition::{Exposition, ExpositionBody};
@@ -78,6 +81,7 @@ pub use metrics_server::MetricsServer;
 pub use opts::Opts;
 pub use routes::RouteError;
 pub use status::StatusLabel;
+pub use upgrade::UpgradeGuard;
 
 /// The example in the README compiles.
 #[cfg(doctest)]

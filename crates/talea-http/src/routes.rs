@@ -4,8 +4,8 @@ use std::collections::hash_map::RandomState;
 use std::error::Error;
 use std::fmt;
 use std::hash::BuildHasher;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering::Relaxed};
+use std::sync::{LazyLock, OnceLock};
 
 use http::Method;
 use talea::HttpMethod;
@@ -96,6 +96,7 @@ impl Routes {
                     "{method:?} is no known method; write one such as GET, in capitals, or {ANY}"
                 )));
             }
+            fault_in_template(template).map_or(Ok(()), |fault| Err(fail(fault.to_owned())))?;
             if !templates.contains(&template) {
                 let lasting: &'static str = template.to_owned().leak();
                 let inserted = paths.insert(template, lasting);
@@ -111,6 +112,12 @@ impl Routes {
                 .find_or(template, || Route::listed(&self.table.endpoints, template, &methods));
         }
         Ok(())
+    }
+
+    /// The same routes, by nothing but the template that was matched.
+    pub(crate) fn by_match(self) -> Self {
+        static NONE: LazyLock<Paths> = LazyLock::new(Paths::default);
+        Self { paths: &NONE, ..self }
     }
 
     /// The meters of a request: by the template that was matched, or else by its path.
@@ -129,6 +136,20 @@ impl Routes {
             }
         };
         route.map_or(self.table.unmatched, |route| route.endpoint(method)).meters
+    }
+}
+
+/// What axum has against a template, beyond what `matchit` has.
+fn fault_in_template(template: &str) -> Option<&'static str> {
+    let begins = |sign: char| template.split('/').any(|segment| segment.starts_with(sign));
+    if !template.starts_with('/') {
+        Some("it must begin with \"/\"")
+    } else if begins(':') {
+        Some("a segment begins with \":\"; axum writes a parameter as {name}")
+    } else if begins('*') {
+        Some("a segment begins with \"*\"; axum writes a wildcard as {*name}")
+    } else {
+        None
     }
 }
 
@@ -279,6 +300,10 @@ mod tests {
         for (route, said) in [
             (("get", "/x"), "cannot list the route get /x: \"get\" is no known method"),
             (("GET", "/{"), "cannot list the route GET /{: "),
+            (("GET", ""), "cannot list the route GET : it must begin with \"/\""),
+            (("GET", "x"), "cannot list the route GET x: it must begin with \"/\""),
+            (("GET", "/x/:id"), "cannot list the route GET /x/:id: a segment begins with \":\""),
+            (("GET", "/*rest"), "cannot list the route GET /*rest: a segment begins with \"*\""),
         ] {
             let error = routes().list(&[route]).unwrap_err().to_string();
             assert!(error.starts_with(said), "{error}");

@@ -12,12 +12,14 @@ use axum::body::Body;
 use axum::extract::{MatchedPath, Path, State};
 use axum::http::{Method, Request, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
+use axum::routing::get as get_of_axum;
 use http_body_util::BodyExt;
 use talea::Registry;
 use talea_http::axum::{Router, get, post};
-use talea_http::{Opts, StatusLabel};
+use talea_http::{CaughtPanic, Opts, StatusLabel, UpgradeGuard};
 use tower::layer::layer_fn;
 use tower::{Layer, Service, ServiceExt};
+use tower_http::catch_panic::CatchPanicLayer;
 
 fn registry() -> Registry {
     Registry::for_test().unwrap()
@@ -493,4 +495,215 @@ async fn quantiles_of_the_last_minutes_are_shown_where_they_are_asked_for() {
     assert!((0.019..1.0).contains(&median()), "{}", median());
     let told = Opts::new().quantiles(&[2.0]).register(&registry).unwrap_err().to_string();
     assert!(told.contains("from 0 to 1"), "{told}");
+}
+
+/// What the outcomes of a route's requests are, and how many are in flight.
+fn outcomes(registry: &Registry, route: &str) -> (f64, Vec<(String, f64)>) {
+    let snapshot = registry.snapshot();
+    let in_flight =
+        snapshot.value("http_requests_in_flight", &[("method", "GET"), ("route", route)]);
+    let found = ["complete", "aborted", "panicked", "timed_out"].map(|outcome| {
+        let labels = [("method", "GET"), ("outcome", outcome), ("route", route)];
+        (outcome.to_owned(), snapshot.value("http_request_outcomes_total", &labels).unwrap_or(0.0))
+    });
+    (in_flight.unwrap(), found.into_iter().filter(|(_, count)| *count > 0.0).collect())
+}
+
+fn one(outcome: &str) -> Vec<(String, f64)> {
+    vec![(outcome.to_owned(), 1.0)]
+}
+
+#[tokio::test]
+async fn an_upgraded_connection_is_in_flight_as_long_as_its_guard_lives() {
+    for panics in [false, true] {
+        let registry = registry();
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        let sender = Arc::new(std::sync::Mutex::new(Some(sender)));
+        let app = Router::new()
+            .route(
+                "/chat",
+                get(async move || {
+                    let guard = UpgradeGuard::new();
+                    let sender = sender.lock().unwrap().take().unwrap();
+                    assert!(sender.send(guard.clone()).is_ok());
+                    (StatusCode::SWITCHING_PROTOCOLS, Extension(guard))
+                }),
+            )
+            .metered(&registry)
+            .unwrap();
+        let response = ask(&app, Method::GET, "/chat").await;
+        assert_eq!(response.status(), StatusCode::SWITCHING_PROTOCOLS);
+        drop(response);
+        let guard = receiver.await.unwrap();
+        assert_eq!(outcomes(&registry, "/chat"), (1.0, vec![]));
+        let task = tokio::spawn(async move {
+            let _guard = guard;
+            if panics {
+                std::panic::resume_unwind(Box::new("on purpose"));
+            }
+        });
+        assert_eq!(task.await.is_err(), panics);
+        let outcome = if panics { "panicked" } else { "complete" };
+        assert_eq!(outcomes(&registry, "/chat"), (0.0, one(outcome)));
+    }
+}
+
+#[tokio::test]
+async fn a_guard_of_a_response_that_is_no_upgrade_does_nothing() {
+    let registry = registry();
+    let guard = UpgradeGuard::new();
+    let held = guard.clone();
+    let app = Router::new()
+        .route("/chat", get(async move || (StatusCode::BAD_REQUEST, Extension(guard.clone()))))
+        .metered(&registry)
+        .unwrap();
+    ask(&app, Method::GET, "/chat").await;
+    assert_eq!(outcomes(&registry, "/chat"), (0.0, one("complete")));
+    drop(held);
+    assert_eq!(outcomes(&registry, "/chat"), (0.0, one("complete")));
+}
+
+/// In a router of axum's own, where nothing of Talea is inside of what catches the panic.
+#[tokio::test]
+async fn a_caught_panic_is_known_by_its_response() {
+    let sorry = |_: Box<dyn std::any::Any + Send>| (StatusCode::INTERNAL_SERVER_ERROR, "sorry");
+    let says = move |panic| {
+        let mut response = sorry(panic).into_response();
+        response.extensions_mut().insert(CaughtPanic);
+        response
+    };
+    let panics =
+        || get_of_axum(async || -> &'static str { std::panic::resume_unwind(Box::new(1)) });
+    let registry = registry();
+    let app = axum::Router::new()
+        .route("/default", panics().layer(CatchPanicLayer::new()))
+        .route("/says", panics().layer(CatchPanicLayer::custom(says)))
+        .route(
+            "/silent",
+            panics().layer(CatchPanicLayer::custom(move |it| sorry(it).into_response())),
+        )
+        .route(
+            "/another",
+            get_of_axum(async || (StatusCode::INTERNAL_SERVER_ERROR, "Database failure")),
+        )
+        .route("/well", get_of_axum(async || "Service panicked"))
+        .layer(talea_http::axum::Layer::new(&registry).unwrap());
+    for (path, outcome, text) in [
+        ("/default", "panicked", "Service panicked"),
+        ("/says", "panicked", "sorry"),
+        ("/silent", "complete", "sorry"),
+        ("/another", "complete", "Database failure"),
+        ("/well", "complete", "Service panicked"),
+    ] {
+        assert_eq!(body(ask(&app, Method::GET, path).await).await, text);
+        assert_eq!(outcomes(&registry, path), (0.0, one(outcome)), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_listed_route_takes_no_credit_for_what_the_fallback_answers() {
+    let registry = registry();
+    let layer = talea_http::axum::Layer::new(&registry).unwrap();
+    let app = axum::Router::new()
+        .route("/items", get_of_axum(async || "items"))
+        .fallback(async || "anything")
+        .layer(layer.routes(&[("GET", "/items"), ("GET", "/gone")]).unwrap());
+    for path in ["/items", "/gone", "/nowhere"] {
+        ask(&app, Method::GET, path).await;
+    }
+    assert_eq!(requests(&registry, "GET", "/items", "2xx"), Some(1.0));
+    assert_eq!(requests(&registry, "GET", "/gone", "2xx"), Some(0.0));
+    assert_eq!(requests(&registry, "_OTHER", "_unmatched", "2xx"), Some(2.0));
+}
+
+/// Asks over a real connection, and reads all of the answer.
+async fn ask_over_tcp(app: &axum::Router, request: &str) -> String {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let app = app.clone();
+    let server = tokio::spawn(async move { axum::serve(listener, app).await });
+    let mut socket = tokio::net::TcpStream::connect(address).await.unwrap();
+    let request = format!("{request}Host: here\r\nConnection: close\r\n\r\n");
+    socket.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    socket.read_to_end(&mut answer).await.unwrap();
+    server.abort();
+    let _ = server.await;
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// Their length is in the head, and their body does not say it.
+#[tokio::test]
+async fn files_that_are_sent_whole_are_complete() {
+    let folder = std::env::temp_dir().join(format!("talea-http-files-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("a.txt"), "x".repeat(100_000)).unwrap();
+    let get_a = "GET /files/a.txt HTTP/1.1\r\n";
+    for (request, status, is_compressed) in [
+        (get_a.to_owned(), "200", false),
+        (format!("{get_a}Range: bytes=10-49999\r\n"), "206", false),
+        (format!("{get_a}If-Modified-Since: Fri, 01 Jan 2100 00:00:00 GMT\r\n"), "304", false),
+        ("HEAD /files/a.txt HTTP/1.1\r\n".to_owned(), "200", false),
+        (format!("{get_a}Accept-Encoding: gzip\r\n"), "200", true),
+    ] {
+        let registry = registry();
+        let files = axum::Router::new()
+            .nest_service("/files", tower_http::services::ServeDir::new(&folder))
+            .layer(talea_http::axum::Layer::new(&registry).unwrap())
+            .layer(tower_http::compression::CompressionLayer::new());
+        let answer = ask_over_tcp(&files, &request).await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{answer}");
+        assert_eq!(answer.contains("content-encoding: gzip"), is_compressed);
+        let snapshot = registry.snapshot();
+        let counts = ["complete", "aborted"].map(|outcome| {
+            let labels = [("outcome", outcome)];
+            let all = snapshot.select("http_request_outcomes_total", &labels);
+            all.filter_map(|series| series.as_f64()).sum::<f64>()
+        });
+        assert_eq!(counts, [1.0, 0.0], "{request}");
+        let in_flight = snapshot.select("http_requests_in_flight", &[]);
+        assert_eq!(in_flight.filter_map(|series| series.as_f64()).sum::<f64>(), 0.0);
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[tokio::test]
+async fn a_websocket_is_in_flight_until_it_closes() {
+    use futures_util::{SinkExt, StreamExt};
+    let registry = registry();
+    let app = Router::new()
+        .route(
+            "/chat",
+            get(async |upgrade: axum::extract::WebSocketUpgrade| {
+                let guard = UpgradeGuard::new();
+                let held = guard.clone();
+                let response = upgrade.on_upgrade(async move |mut socket| {
+                    let _held = held;
+                    while let Some(Ok(message)) = socket.recv().await {
+                        let _ = socket.send(message).await;
+                    }
+                });
+                (Extension(guard), response)
+            }),
+        )
+        .metered(&registry)
+        .unwrap();
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = tokio::spawn(async move { axum::serve(listener, app).await });
+    let socket = tokio::net::TcpStream::connect(address).await.unwrap();
+    let url = format!("ws://{address}/chat");
+    let (mut socket, _) = tokio_tungstenite::client_async(url, socket).await.unwrap();
+    socket.send("hello".into()).await.unwrap();
+    assert_eq!(socket.next().await.unwrap().unwrap().into_text().unwrap(), "hello");
+    assert_eq!(outcomes(&registry, "/chat"), (1.0, vec![]));
+    socket.close(None).await.unwrap();
+    while socket.next().await.is_some_and(|message| message.is_ok()) {}
+    // The server's task ends when it sees that.
+    while outcomes(&registry, "/chat").0 > 0.0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(outcomes(&registry, "/chat"), (0.0, one("complete")));
+    server.abort();
 }

@@ -15,7 +15,7 @@ use tower_service::Service;
 
 use super::panics;
 use crate::body::{RequestBody, ResponseBody};
-use crate::exchange::{Ahead, Exchange, RequestTally, Watch};
+use crate::exchange::{Ahead, Exchange, RequestTally, Watch, may_be_panic};
 
 /// A body that says its length and is no longer than this is taken as sent. Nearly all of
 /// them lie in memory as a whole, which axum hides; and to watch one costs an allocation,
@@ -36,9 +36,11 @@ fn answer(response: &mut Response, exchange: &mut Exchange) {
     }
     let body = response.body();
     let watch = match body.size_hint().exact() {
+        // What it says tells whether it stands for a panic.
+        length if may_be_panic(Some(response.status().as_u16()), length) => Watch::Passing(length),
         Some(len) if len <= SENT_AT_MOST => Watch::Sent(len),
         None if body.is_end_stream() => Watch::Sent(0),
-        length => Watch::Passing(length),
+        _ => Watch::passing(body, response.headers()),
     };
     if let Some(ahead) = exchange.head(response.status(), response.extensions(), watch) {
         pass(response.body_mut(), ahead, exchange);

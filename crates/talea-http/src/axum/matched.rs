@@ -1,5 +1,6 @@
 //! A layer for a router that exists already.
 
+use std::any::TypeId;
 use std::task::{Context, Poll};
 
 use ::axum::extract::{MatchedPath, Request};
@@ -86,8 +87,10 @@ impl Layer {
     /// for every method. Other methods of a listed route are `_OTHER`, and a `HEAD` that is
     /// not listed is a `GET`.
     ///
-    /// Where the layer stands outside of the router, the listed ones are found by the path,
-    /// as axum finds them, and others are `_unmatched`.
+    /// Inside of `Router::layer` axum says which route it matched, and what it matched by none is
+    /// `_unmatched`. Around the router from outside, routes are found by the path, as axum finds
+    /// them, and others are `_unmatched`; there a listed route that the router does not have is
+    /// counted for what its fallback answers.
     ///
     /// # Errors
     ///
@@ -99,11 +102,14 @@ impl Layer {
     }
 }
 
-impl<S> tower_layer::Layer<S> for Layer {
+impl<S: 'static> tower_layer::Layer<S> for Layer {
     type Service = Metered<S>;
 
     fn layer(&self, inner: S) -> Metered<S> {
-        Metered { inner, routes: self.routes }
+        // `Router::layer` puts it around each route, and around the fallback.
+        let is_inside = TypeId::of::<S>() == TypeId::of::<::axum::routing::Route>();
+        let routes = if is_inside { self.routes.by_match() } else { self.routes };
+        Metered { inner, routes }
     }
 }
 

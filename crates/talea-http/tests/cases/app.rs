@@ -47,6 +47,9 @@ where
         Does::StreamsKnown => Response::new(pieces(Pieces::of_known_length(STREAMED / PIECE))),
         Does::StreamsForEver => Response::new(pieces(Pieces::new(u64::MAX, Ends::Well))),
         Does::StreamsForLong => Response::new(pieces(Pieces::of_known_length(FOR_LONG))),
+        Does::StreamsDeclared => declared(STREAMED),
+        Does::StreamsTooMuch => declared(STREAMED - PIECE / 2),
+        Does::StreamsTooLittle => declared(STREAMED + 1),
         Does::Reads => match reads(request.into_body()).await {
             true => Response::new(empty()),
             false => status(StatusCode::BAD_REQUEST),
@@ -77,6 +80,13 @@ fn said<B>(request: &Request<B>) -> StatusCode {
 pub(crate) fn status(status: StatusCode) -> Response<Answer> {
     let mut response = Response::new(empty());
     *response.status_mut() = status;
+    response
+}
+
+/// A streamed response whose head declares so many bytes.
+fn declared(bytes: u64) -> Response<Answer> {
+    let mut response = Response::new(pieces(Pieces::new(STREAMED / PIECE, Ends::Well)));
+    response.headers_mut().insert(header::CONTENT_LENGTH, bytes.into());
     response
 }
 

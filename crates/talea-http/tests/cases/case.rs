@@ -78,7 +78,6 @@ pub(crate) struct Case {
     ways: &'static [Way],
     pub(crate) setup: Setup,
     told: Told,
-    told_where_declared: Option<Outcome>,
 }
 
 /// A client that asks, and is answered.
@@ -98,7 +97,6 @@ pub(crate) const fn ask(method: &'static str, path: &'static str) -> Case {
             request: Some(0),
             response: Some(0),
         },
-        told_where_declared: None,
     }
 }
 
@@ -153,11 +151,6 @@ impl Case {
         Self { told: Told { outcome, ..self.told }, ..self }
     }
 
-    /// How it ends where Talea's router declares the handler.
-    pub(crate) const fn ends_where_declared(self, outcome: Outcome) -> Self {
-        Self { told_where_declared: Some(outcome), ..self }
-    }
-
     /// The server reads so much; none if it is not sure how much.
     pub(crate) const fn reads(self, request: Option<u64>) -> Self {
         Self { told: Told { request, ..self.told }, ..self }
@@ -172,11 +165,7 @@ impl Case {
         self.ways.contains(&way)
     }
 
-    pub(crate) fn told(&self, way: Way) -> Told {
-        let outcome = match way {
-            Way::Declared => self.told_where_declared,
-            _ => None,
-        };
-        Told { outcome: outcome.unwrap_or(self.told.outcome), ..self.told }
+    pub(crate) fn told(&self) -> Told {
+        self.told
     }
 }

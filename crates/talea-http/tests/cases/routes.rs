@@ -25,6 +25,10 @@ pub(crate) enum Does {
     StreamsKnown,
     StreamsForEver,
     StreamsForLong,
+    /// The same with a length that the head alone declares: the right one, less or more.
+    StreamsDeclared,
+    StreamsTooMuch,
+    StreamsTooLittle,
     /// Reads the request's body, and answers 400 where that breaks off.
     Reads,
     /// Reads it, and waits for ever where it breaks off.
@@ -91,6 +95,9 @@ pub(crate) const ROUTES: &[Route] = &[
     get("/streams-known", Does::StreamsKnown),
     get("/streams-for-ever", Does::StreamsForEver),
     get("/streams-for-long", Does::StreamsForLong),
+    get("/streams-declared", Does::StreamsDeclared),
+    get("/streams-too-much", Does::StreamsTooMuch),
+    get("/streams-too-little", Does::StreamsTooLittle),
     post("/reads", Does::Reads),
     post("/reads-on", Does::ReadsOn),
     post("/echoes", Does::Echoes),

@@ -46,6 +46,14 @@ cases! {
 
     a_streamed_response_is_told_to_its_end: get("/streams").is(200).sends(Some(STREAMED));
     a_streamed_response_of_known_length_too: get("/streams-known").is(200).sends(Some(STREAMED));
+    a_streamed_response_of_declared_length_is_complete:
+        get("/streams-declared").is(200).sends(Some(STREAMED));
+    a_head_of_a_response_of_declared_length_is_complete:
+        ask("HEAD", "/streams-declared").under("GET").is(200);
+    a_response_that_is_longer_than_declared_is_complete_with_what_was_declared:
+        get("/streams-too-much").http1().is(200).sends(None);
+    a_response_that_is_shorter_than_declared_is_aborted:
+        get("/streams-too-little").is(200).sends(Some(STREAMED)).ends(Aborted);
     a_request_in_memory_is_told: post("/reads").sending(Sends::Whole(5_000)).is(200);
     a_streamed_request_is_told: post("/reads").sending(Sends::Streamed(5_000)).is(200);
     a_long_streamed_request_is_told: post("/reads").sending(Sends::Streamed(300_000)).is(200);
@@ -76,9 +84,8 @@ cases! {
     a_panic_before_anything_is_a_500: get("/panics-at-once").is(500).ends(Panicked);
     a_panic_after_the_head_has_its_status:
         get("/body-panics").is(200).sends(Some(BROKEN)).ends(Panicked);
-    // axum's handlers can be seen through what catches the panic only where they are declared.
-    a_panic_that_is_caught_is_told_where_the_handler_is_declared:
-        get("/caught").is(500).sends(Some(16)).ends_where_declared(Panicked);
+    a_panic_that_a_layer_inside_caught_is_a_panic:
+        get("/caught").is(500).sends(Some(16)).ends(Panicked);
 
     a_limit_of_time_inside_is_timed_out: get("/limited").is(408).ends(TimedOut);
     a_limit_of_time_outside_is_timed_out: get("/never").limited().ends(TimedOut);

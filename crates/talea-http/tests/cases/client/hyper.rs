@@ -73,7 +73,7 @@ impl Drop for Connection {
 
 impl Sender {
     async fn ask(&mut self, case: &Case, server: &Server, sends: Sends) {
-        let told = case.told(server.way);
+        let told = case.told();
         let name = server.name(case);
         let mut request = Request::new(match sends {
             Sends::Nothing => empty(),

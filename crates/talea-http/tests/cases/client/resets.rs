@@ -53,7 +53,7 @@ impl Asked {
         let (sends, connection) = h2::client::handshake(socket).await.unwrap();
         let drives = tokio::spawn(connection).abort_handle();
         let request = Request::builder()
-            .method(case.told(server.way).method)
+            .method(case.told().method)
             .uri(format!("http://shop.example{}", case.path))
             .header(NAME, name)
             .body(())

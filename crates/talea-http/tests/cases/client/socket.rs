@@ -59,7 +59,7 @@ pub(super) async fn speaks(case: &Case, server: &Server) {
             let extra =
                 format!("content-length: {bytes}\r\nexpect: 100-continue\r\nconnection: close\r\n");
             socket.sends(case, server, &extra).await;
-            if case.told(server.way).request == Some(bytes) {
+            if case.told().request == Some(bytes) {
                 socket.reads_until(|read| read.starts_with(b"HTTP/1.1 100 Continue\r\n")).await;
                 socket.sends_bytes(bytes).await;
             }
@@ -95,7 +95,7 @@ struct Socket {
 
 fn head(case: &Case, version: &str, name: u64, extra: &str) -> String {
     let Case { path, .. } = case;
-    let method = case.told(crate::way::Way::Typed).method;
+    let method = case.told().method;
     format!("{method} {path} HTTP/{version}\r\nhost: shop.example\r\n{NAME}: {name}\r\n{extra}\r\n")
 }
 
