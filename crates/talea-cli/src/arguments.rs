@@ -13,7 +13,7 @@ use crate::compare::Condition;
 use crate::connect::{self, Trust};
 use crate::load::command::Rate;
 use crate::load::{Protocol, Target};
-use crate::study::Case;
+use crate::study::{Case, KNOWN, LONG};
 
 /// Meter HTTP services, and find out how they behave as clients pile up.
 #[derive(Debug, Parser)]
@@ -181,6 +181,10 @@ pub struct StudyArguments {
     /// as 200/s:10s
     #[arg(long, value_name = "CASES", value_delimiter = ',', default_value = "A,B,C,D,E")]
     pub cases: Vec<Case>,
+    /// Run cases of 10 s instead, long enough for a Prometheus that scrapes once a second: 10x10s,
+    /// 20x10s, 100x10s, 1000x10s
+    #[arg(long, conflicts_with = "cases")]
+    pub long: bool,
     /// Folder for report.html and report.json
     #[arg(long, value_name = "DIR", default_value = "target/study")]
     pub out: PathBuf,
@@ -245,6 +249,23 @@ pub struct StudyArguments {
     /// What else a study can be asked for.
     #[command(subcommand)]
     pub then: Option<StudyCommand>,
+}
+
+impl StudyArguments {
+    /// The cases to run, and a sentence that says which these are if they are a set of Talea's.
+    pub fn chosen_cases(&self) -> (Vec<Case>, Option<&'static str>) {
+        let parsed = |cases: &[&str]| cases.iter().filter_map(|case| case.parse().ok()).collect();
+        let default: Vec<Case> = parsed(&KNOWN.map(|(id, ..)| id));
+        match self.long {
+            true => (parsed(&LONG), Some("These are the long cases, of 10 s each.")),
+            false if self.cases == default => {
+                let words = "These are the short cases, of a fixed number of requests. With --long \
+                             they take 10 s each, so that a scrape a second sees them.";
+                (default, Some(words))
+            }
+            false => (self.cases.clone(), None),
+        }
+    }
 }
 
 /// What is done with studies that were made before.

@@ -49,15 +49,22 @@ fn what_is_sent_is_what_the_service_counts() {
         assert!(case["disagreement"].is_null());
         // One task a connection at least.
         assert!(server["peak_additional_tasks"].as_u64().unwrap() >= clients, "{case}");
+        assert!(server["tasks_created"].as_u64().unwrap() >= clients, "{case}");
         assert!(server["mean_response_ms"].as_f64().unwrap() > 0.0);
         assert!(server["cpu_seconds"].as_f64().unwrap() > 0.0);
         assert!(server["peak_memory_bytes"].as_u64().unwrap() > 1_000_000);
         let series = &server["series"];
         let length = series["seconds"].as_array().unwrap().len();
         assert!(length >= 2);
-        for column in ["requests_received", "rate_2s", "mean_response_ms_2s", "ready_tasks"] {
+        for column in ["requests_received", "rate_2s", "mean_response_ms_2s", "memory_bytes"] {
             assert_eq!(series[column].as_array().unwrap().len(), length, "{column}");
         }
+        // What was in flight is known if there was a sample while the case ran.
+        let is_sampled = length > 2;
+        assert_eq!(server["unsampled"], !is_sampled);
+        assert_eq!(server["peak_in_flight"].is_u64(), is_sampled, "{case}");
+        let in_flight = series["in_flight"].as_array().unwrap();
+        assert_eq!(in_flight.len(), if is_sampled { length } else { 0 });
         let heat = client["times"]["heat"]["counts"].as_array().unwrap();
         let bands = heat.iter().flat_map(|slice| slice.as_array().unwrap());
         assert_eq!(bands.map(|count| count.as_u64().unwrap()).sum::<u64>(), requests);
@@ -106,7 +113,8 @@ fn ctrl_c_stops_the_service_too() {
 /// Numbers that a study's two ways of reading the server's metrics must agree on.
 fn same_by_both_ways(case: &Value) {
     let (sampled, scraped) = (&case["server"], &case["prometheus"]);
-    for exact in ["requests_received", "peak_additional_tasks", "peak_ready_tasks"] {
+    for exact in ["requests_received", "tasks_created", "peak_additional_tasks", "peak_ready_tasks"]
+    {
         assert!(sampled[exact].is_u64(), "{exact}: {case}");
         assert_eq!(sampled[exact], scraped[exact], "{exact}: {}", case["differences"]);
     }
@@ -137,7 +145,7 @@ fn a_prometheus_that_is_started_says_the_same() {
     }
     // In a case that is longer than its windows every query of the appendix finds something.
     let queries = report["cases"][1]["queries"].as_array().unwrap();
-    assert_eq!(queries.len(), 6);
+    assert_eq!(queries.len(), 7);
     assert!(queries.iter().all(|query| query["found"].is_f64()), "{queries:?}");
     let rate = &queries[1];
     assert_eq!(rate["query"], "sum(rate(http_requests_total[2s]))");

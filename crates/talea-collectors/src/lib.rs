@@ -6,3 +6,4 @@ pub mod jemalloc;
 pub mod process;
 pub mod tasks;
 pub mod tokio;
+mod total;

@@ -1,4 +1,4 @@
-//! Tasks alive and tasks ready, counted around each task.
+//! Tasks spawned, alive and ready, counted around each task.
 //!
 //! *Ready* means woken and not yet polled: what waits in the runtime's queues.
 //! Stable tokio shows only its global queue, which sees wake-ups from outside
@@ -14,11 +14,15 @@ mod tally;
 
 use metered::Metered;
 use std::sync::Arc;
-use talea::{Error, Gauge, Opts, Registry};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use talea::{Counter, Error, Gauge, Opts, Registry};
 use tally::{Level, Tally};
 use tokio::task::JoinHandle;
 
-/// Spawns tasks and counts those alive and those ready, now and at most.
+use crate::total::Total;
+
+/// Spawns tasks and counts them: those alive and those ready, now and at most, and all that were
+/// ever spawned.
 ///
 /// Clones share their counts. [`TaskMeter::default`] makes one that counts and
 /// that no registry shows.
@@ -33,13 +37,16 @@ pub struct TaskMeter {
 struct Tallies {
     alive: Tally,
     ready: Tally,
+    /// All that were ever spawned.
+    spawned: AtomicU64,
 }
 
 impl TaskMeter {
-    /// Makes a meter that `registry` shows as four gauges:
+    /// Makes a meter that `registry` shows as a counter and four gauges:
     ///
-    /// | gauge | what it says |
+    /// | metric | what it says |
     /// |---|---|
+    /// | `{name}_tasks_spawned_total` | tasks that were ever spawned, over all processes |
     /// | `{name}_tasks_alive` | tasks not yet done, dropped or aborted |
     /// | `{name}_tasks_alive_peak` | the most of them at one moment since the last reset |
     /// | `{name}_tasks_ready` | tasks woken, or just spawned, and not yet polled |
@@ -50,7 +57,7 @@ impl TaskMeter {
     ///
     /// # Errors
     ///
-    /// A gauge cannot be registered: see [`Registry::register`].
+    /// A metric cannot be registered: see [`Registry::register`].
     pub fn register(registry: &Registry, name: &str) -> Result<TaskMeter, Error> {
         let gauge = |ending: &str, help: &str| -> Result<Gauge, Error> {
             registry.register(Opts::new(&format!("{name}_tasks_{ending}"), help))
@@ -59,12 +66,16 @@ impl TaskMeter {
         let alive_peak = gauge("alive_peak", "Most tasks alive at once since the last reset.")?;
         let ready = gauge("ready", "Tasks that were woken and not polled yet.")?;
         let ready_peak = gauge("ready_peak", "Most tasks ready at once since the last reset.")?;
+        let spawned: Counter =
+            registry.register(Opts::new(&format!("{name}_tasks_spawned"), "Tasks spawned."))?;
+        let shown = Total::default();
 
         let meter = TaskMeter::default();
         let tallies = Arc::clone(&meter.tallies);
         registry.on_snapshot(move || {
             show(tallies.alive.read(), &alive, &alive_peak);
             show(tallies.ready.read(), &ready, &ready_peak);
+            spawned.add(shown.grown(tallies.spawned.load(Relaxed)));
         });
         Ok(meter)
     }
@@ -88,6 +99,11 @@ impl TaskMeter {
     /// It counts as alive and ready from this call on.
     pub fn meter<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
         Metered::new(future, Arc::clone(&self.tallies))
+    }
+
+    /// All tasks that were spawned or wrapped so far.
+    pub fn spawned(&self) -> u64 {
+        self.tallies.spawned.load(Relaxed)
     }
 
     /// Tasks spawned and not yet done, dropped or aborted.

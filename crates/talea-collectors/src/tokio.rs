@@ -9,6 +9,7 @@
 //! | `tokio_global_queue_depth` | tasks that wait in the queue that all workers share |
 //! | `tokio_busy_seconds_total` | time the workers spent awake, all together |
 //! | `tokio_worker_parks_total` | times that a worker ran out of work and went to sleep |
+//! | `tokio_tasks_spawned_total` | tasks spawned on the runtime, everybody's; only in a program that is built with `--cfg tokio_unstable`, where tokio tells it |
 //!
 //! This is what stable tokio tells. A worker adds to its busy time when it goes to sleep,
 //! so one that is held up for long shows it afterwards. The queues of the single workers

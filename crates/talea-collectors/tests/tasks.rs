@@ -80,6 +80,7 @@ fn five_hundred_tasks_woken_at_once_show_between_two_samples() {
         assert_eq!(counts(&tasks), [0, 500, 0, 500], "the second sample");
         tasks.reset_peaks();
         assert_eq!(counts(&tasks), [0; 4]);
+        assert_eq!(tasks.spawned(), 500, "however many are alive");
     });
 }
 

@@ -159,3 +159,20 @@ fn each_time_that_a_worker_goes_to_sleep_is_counted_once() {
         std::thread::yield_now();
     }
 }
+
+#[test]
+#[cfg(tokio_unstable)]
+fn every_task_that_was_spawned_is_counted() {
+    let runtime = runtime(2);
+    let registry = Registry::for_test().expect("a registry");
+    register(&registry, "main", runtime.handle().clone()).expect("the metrics");
+    let spawned = || value(&registry, "tokio_tasks_spawned_total", "main").unwrap();
+    let before = spawned();
+    let tasks: Vec<_> = (0..5).map(|_| runtime.spawn(async {})).collect();
+    runtime.block_on(async {
+        for task in tasks {
+            task.await.unwrap();
+        }
+    });
+    assert_eq!(spawned() - before, 5.0);
+}

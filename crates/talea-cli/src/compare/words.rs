@@ -23,7 +23,7 @@ pub fn text(comparison: &Comparison) -> String {
 
 fn table(other: &Other) -> String {
     let headings = ["case", "", "first", "this", "ratio", "95 % interval", ""];
-    let mut table = screen::table(headings, |column| (2..=5).contains(&column));
+    let mut table = screen::table(&headings, |column| (2..=5).contains(&column));
     for case in &other.cases {
         for (n, line) in case.lines.iter().enumerate() {
             let id = if n == 0 { case.id.as_str() } else { "" };

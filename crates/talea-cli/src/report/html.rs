@@ -5,10 +5,10 @@ use maud::{Markup, PreEscaped, html};
 
 use super::document::document;
 use super::pairs::{self, Pair};
-use super::table::briefly;
+use super::table::{briefly, unsampled};
 use super::{analysis, case, provenance, rounds, seen, throughput, witness};
 use crate::figures::{NONE, counted, measured, measured_or_none, whole, whole_or_none};
-use crate::study::{Finding, Study};
+use crate::study::{Finding, Server, Study};
 
 /// The whole report as one HTML file.
 pub fn page(study: &Study) -> String {
@@ -19,6 +19,7 @@ pub fn page(study: &Study) -> String {
         section {
             h2 { "All cases" }
             (table(&study.cases))
+            @for words in study.cases.iter().filter_map(unsampled) { p.note { (words) } }
             (legend())
         }
         @if !pairs.is_empty() {
@@ -97,6 +98,17 @@ fn scrapes(study: &Study) -> String {
 }
 
 fn table(findings: &[Finding]) -> Markup {
+    // What the service does not report is left out.
+    let has = |of: fn(&Server) -> bool| findings.iter().any(|finding| of(&seen(finding)));
+    let has_received = has(|server| server.requests_received.is_some());
+    let has_cpu = has(|server| server.cpu_seconds.is_some());
+    let has_peak = has(|server| server.peak_rate_2s.is_some());
+    let has_mean = has(|server| server.mean_response_ms.is_some());
+    let has_created = has(|server| server.tasks_created.is_some());
+    let has_alive = has(|server| server.peak_additional_tasks.is_some());
+    let has_ready = has(|server| server.peak_ready_tasks.is_some());
+    let tasks = [has_created, has_alive, has_ready].into_iter().filter(|has| *has).count();
+    let columns = |own: usize, of_server: bool| own + usize::from(of_server);
     html! {
         div.scroll tabindex="0" role="region" aria-label="All cases" {
             table.cases {
@@ -104,21 +116,35 @@ fn table(findings: &[Finding]) -> Markup {
                     tr.groups {
                         th rowspan="2" scope="col" { "Case" }
                         th colspan="2" scope="colgroup" { span { "Load" } }
-                        th colspan="3" scope="colgroup" { span { "Requests" } }
-                        th colspan="2" scope="colgroup" { span { "Time, s" } }
-                        th colspan="2" scope="colgroup" { span { "Requests/s" } }
-                        th colspan="3" scope="colgroup" { span { "Response time, ms" } }
-                        th colspan="2" scope="colgroup" { span { "Server tasks, peak" } }
+                        th colspan=(columns(2, has_received)) scope="colgroup" { span { "Requests" } }
+                        th colspan=(columns(1, has_cpu)) scope="colgroup" { span { "Time, s" } }
+                        th colspan=(columns(1, has_peak)) scope="colgroup" {
+                            span { "Requests/s" }
+                        }
+                        th colspan=(columns(2, has_mean)) scope="colgroup" {
+                            span { "Response time, ms" }
+                        }
+                        @if tasks > 0 {
+                            th colspan=(tasks) scope="colgroup" { span { "Server tasks" } }
+                        }
                     }
                     tr {
                         th.first scope="col" { "N" } th scope="col" { "M" }
-                        th.first scope="col" { "sent" } th scope="col" { "received" }
+                        th.first scope="col" { "sent" }
+                        @if has_received { th scope="col" { "received" } }
                         th scope="col" { "failed" }
-                        th.first scope="col" { "clients" } th scope="col" { "server CPU" }
-                        th.first scope="col" { "mean" } th scope="col" { "peak 2 s" }
-                        th.first scope="col" { "mean" } th scope="col" { "p50" }
+                        th.first scope="col" { "clients" }
+                        @if has_cpu { th scope="col" { "server CPU" } }
+                        th.first scope="col" { "mean" }
+                        @if has_peak { th scope="col" { "peak 2 s" } }
+                        @if has_mean { th.first scope="col" { "mean" } }
+                        th.first[!has_mean] scope="col" { "p50" }
                         th scope="col" { "p99" }
-                        th.first scope="col" { "additional" } th scope="col" { "ready" }
+                        @if has_created { th.first scope="col" { "created" } }
+                        @if has_alive { th.first[!has_created] scope="col" { "alive, peak" } }
+                        @if has_ready {
+                            th.first[!has_created && !has_alive] scope="col" { "ready, peak" }
+                        }
                     }
                 }
                 tbody {
@@ -128,19 +154,34 @@ fn table(findings: &[Finding]) -> Markup {
                             td.first { (whole_or_none(finding.concurrency())) }
                             td { (whole_or_none(finding.iterations)) }
                             td.first { (whole(finding.client.requests_sent)) }
-                            td.wrong[finding.disagreement.is_some()] {
-                                (whole_or_none(seen(finding).requests_received))
+                            @if has_received {
+                                td.wrong[finding.disagreement.is_some()] {
+                                    (whole_or_none(seen(finding).requests_received))
+                                }
                             }
                             td.wrong[finding.client.failed > 0] { (whole(finding.client.failed)) }
                             td.first { (measured(finding.client.seconds)) }
-                            td { (measured_or_none(seen(finding).cpu_seconds)) }
+                            @if has_cpu { td { (measured_or_none(seen(finding).cpu_seconds)) } }
                             td.first { (measured_or_none(finding.client.mean_rate)) }
-                            td { (measured_or_none(seen(finding).peak_rate_2s)) }
-                            td.first { (measured_or_none(seen(finding).mean_response_ms)) }
-                            td { (measured_or_none(finding.client.p50_ms)) }
+                            @if has_peak { td { (measured_or_none(seen(finding).peak_rate_2s)) } }
+                            @if has_mean {
+                                td.first { (measured_or_none(seen(finding).mean_response_ms)) }
+                            }
+                            td.first[!has_mean] { (measured_or_none(finding.client.p50_ms)) }
                             td { (measured_or_none(finding.client.p99_ms)) }
-                            td.first { (whole_or_none(seen(finding).peak_additional_tasks)) }
-                            td { (whole_or_none(seen(finding).peak_ready_tasks)) }
+                            @if has_created {
+                                td.first { (whole_or_none(seen(finding).tasks_created)) }
+                            }
+                            @if has_alive {
+                                td.first[!has_created] {
+                                    (whole_or_none(seen(finding).peak_additional_tasks))
+                                }
+                            }
+                            @if has_ready {
+                                td.first[!has_created && !has_alive] {
+                                    (whole_or_none(seen(finding).peak_ready_tasks))
+                                }
+                            }
                         }
                     }
                 }

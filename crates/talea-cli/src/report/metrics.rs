@@ -75,6 +75,7 @@ fn both_sides(finding: &Finding) -> Metric<'_> {
 fn of_server<'a>(finding: &Finding, server: &'a Server) -> Vec<Metric<'a>> {
     let series = &server.series;
     let (additional, ready) = (server.peak_additional_tasks, server.peak_ready_tasks);
+    let created = whole_or_none(server.tasks_created);
     let metric = |title, unit, headline: String, values: &[Option<f64>], key, peaks: &[_]| {
         let label = format!("Case {}: {title} over time. {headline}.", finding.id);
         let full_from = match key {
@@ -119,7 +120,7 @@ fn of_server<'a>(finding: &Finding, server: &'a Server) -> Vec<Metric<'a>> {
         metric(
             "Additional server tasks",
             "tasks beyond the baseline",
-            format!("peak {}", whole_or_none(additional)),
+            format!("peak {}, {created} created", whole_or_none(additional)),
             &series.additional_tasks,
             Some(Key::NowAndPeak),
             &series.additional_tasks_peak,

@@ -49,6 +49,7 @@ impl Pair<'_> {
             Row::of("p99 response time, ms", many.client.p99_ms, few.client.p99_ms),
             Row::of("p99.9 response time, ms", many.client.p999_ms, few.client.p999_ms),
             Row::of("Server CPU, s", by_many.cpu_seconds, by_few.cpu_seconds),
+            Row::of("Tasks created", counts(by_many.tasks_created), counts(by_few.tasks_created)),
             Row::of(
                 "Additional tasks, peak",
                 counts(by_many.peak_additional_tasks),

@@ -1,77 +1,81 @@
 //! The table on the screen.
 
 use super::seen;
-use crate::figures::{counted, measured, measured_or_none, whole, whole_or_none};
+use crate::figures::{NONE, counted, measured, measured_or_none, whole, whole_or_none};
 use crate::screen;
 use crate::study::{Finding, Server};
 
-const HEADINGS: [&str; 15] = [
-    "case",
-    "N",
-    "M",
-    "T sent",
-    "received",
-    "failed",
-    "client\ns",
-    "mean\nreq/s",
-    "peak 2 s\nreq/s",
-    "mean\nms",
-    "p50\nms",
-    "p99\nms",
-    "+tasks\npeak",
-    "ready\npeak",
-    "server\nCPU s",
+/// A column of the table.
+struct Column {
+    heading: &'static str,
+    /// What the service reports in it, if it is the service's.
+    quantity: Option<&'static str>,
+    /// What stands in it of a case.
+    of: fn(&Finding) -> String,
+    /// The same as a Prometheus has it.
+    by_prometheus: fn(&Server) -> String,
+}
+
+/// A column of the clients' numbers.
+const fn clients(heading: &'static str, of: fn(&Finding) -> String) -> Column {
+    Column { heading, quantity: None, of, by_prometheus: |_| String::new() }
+}
+
+/// A column of numbers of a server, as the study's samples have them and as a Prometheus does.
+macro_rules! servers {
+    ($heading:literal, $quantity:literal, $shown:ident($field:ident)) => {
+        Column {
+            heading: $heading,
+            quantity: Some($quantity),
+            of: |finding| $shown(seen(finding).$field),
+            by_prometheus: |server| $shown(server.$field),
+        }
+    };
+}
+
+const COLUMNS: [Column; 16] = [
+    clients("case", |finding| finding.id.clone()),
+    clients("N", |finding| whole_or_none(finding.concurrency())),
+    clients("M", |finding| whole_or_none(finding.iterations)),
+    clients("T sent", |finding| whole(finding.client.requests_sent)),
+    servers!("received", "requests received", whole_or_none(requests_received)),
+    clients("failed", |finding| whole(finding.client.failed)),
+    clients("client\ns", |finding| measured(finding.client.seconds)),
+    clients("mean\nreq/s", |finding| measured_or_none(finding.client.mean_rate)),
+    servers!("peak 2 s\nreq/s", "the rate of requests", measured_or_none(peak_rate_2s)),
+    servers!("mean\nms", "response times", measured_or_none(mean_response_ms)),
+    clients("p50\nms", |finding| measured_or_none(finding.client.p50_ms)),
+    clients("p99\nms", |finding| measured_or_none(finding.client.p99_ms)),
+    servers!("tasks\ncreated", "tasks created", whole_or_none(tasks_created)),
+    servers!("+tasks\npeak", "tasks alive", whole_or_none(peak_additional_tasks)),
+    servers!("ready\npeak", "tasks ready", whole_or_none(peak_ready_tasks)),
+    servers!("server\nCPU s", "CPU time", measured_or_none(cpu_seconds)),
 ];
 
 /// All findings, one row each, and a line of words for each case where the two sides disagree or
-/// where requests failed.
+/// where requests failed. A column that no case has anything in is left out, and a line says what
+/// the service does not report.
 pub fn table(findings: &[Finding]) -> String {
-    let mut table = screen::table(HEADINGS, |column| column > 0);
+    let is_empty = |column: &&Column| findings.iter().all(|finding| (column.of)(finding) == NONE);
+    let (empty, shown): (Vec<&Column>, Vec<&Column>) = COLUMNS.iter().partition(is_empty);
+    let headings: Vec<&str> = shown.iter().map(|column| column.heading).collect();
+    let mut table = screen::table(&headings, |column| column > 0);
     for finding in findings {
-        table.add_row(row(finding));
+        table.add_row(shown.iter().map(|column| (column.of)(finding)));
         if let Some(prometheus) = &finding.prometheus {
-            table.add_row(by_prometheus(prometheus));
+            let numbers = shown.iter().map(|column| (column.by_prometheus)(prometheus));
+            table.add_row(std::iter::once("  Prometheus".to_owned()).chain(numbers.skip(1)));
         }
     }
     let mut text = table.to_string();
-    for line in findings.iter().flat_map(in_words) {
+    let missing: Vec<&str> = empty.iter().filter_map(|column| column.quantity).collect();
+    let missing = (!missing.is_empty() && findings.iter().any(|finding| finding.server.is_some()))
+        .then(|| format!("Not reported by the service: {}.", missing.join(", ")));
+    for line in missing.into_iter().chain(findings.iter().flat_map(in_words)) {
         text.push('\n');
         text.push_str(&line);
     }
     text
-}
-
-fn row(finding: &Finding) -> [String; 15] {
-    [
-        finding.id.clone(),
-        whole_or_none(finding.concurrency()),
-        whole_or_none(finding.iterations),
-        whole(finding.client.requests_sent),
-        whole_or_none(seen(finding).requests_received),
-        whole(finding.client.failed),
-        measured(finding.client.seconds),
-        measured_or_none(finding.client.mean_rate),
-        measured_or_none(seen(finding).peak_rate_2s),
-        measured_or_none(seen(finding).mean_response_ms),
-        measured_or_none(finding.client.p50_ms),
-        measured_or_none(finding.client.p99_ms),
-        whole_or_none(seen(finding).peak_additional_tasks),
-        whole_or_none(seen(finding).peak_ready_tasks),
-        measured_or_none(seen(finding).cpu_seconds),
-    ]
-}
-
-/// The server's numbers as a Prometheus has them.
-fn by_prometheus(server: &Server) -> [String; 15] {
-    let mut row = [const { String::new() }; 15];
-    row[0] = "  Prometheus".to_owned();
-    row[4] = whole_or_none(server.requests_received);
-    row[8] = measured_or_none(server.peak_rate_2s);
-    row[9] = measured_or_none(server.mean_response_ms);
-    row[12] = whole_or_none(server.peak_additional_tasks);
-    row[13] = whole_or_none(server.peak_ready_tasks);
-    row[14] = measured_or_none(server.cpu_seconds);
-    row
 }
 
 /// What is wrong with a case, in words: nothing where all is well.
@@ -81,7 +85,8 @@ fn in_words(finding: &Finding) -> Vec<String> {
     let failures = failures
         .map(|failure| format!("Case {id}: {} failed: {}.", whole(failure.count), failure.kind));
     let differences = finding.differences.iter().map(|words| format!("Case {id}: {words}"));
-    wrong(finding).into_iter().chain(failures).chain(differences).collect()
+    let unsampled = unsampled(finding);
+    wrong(finding).into_iter().chain(failures).chain(differences).chain(unsampled).collect()
 }
 
 /// The same in short: failures of all kinds in one line.
@@ -111,6 +116,17 @@ fn wrong(finding: &Finding) -> Vec<String> {
     disagreement.chain(missed).collect()
 }
 
+/// Why peaks of a case are not known, if no sample was taken while it ran.
+pub(super) fn unsampled(finding: &Finding) -> Option<String> {
+    finding.server.as_ref().is_some_and(|server| server.unsampled).then(|| {
+        format!(
+            "Case {} ended before its first sample: what was in flight at once is known from \
+             high-water marks alone (--long runs longer cases).",
+            finding.id
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -129,9 +145,31 @@ mod tests {
 
     #[test]
     fn a_rate_without_two_samples_is_a_dash() {
-        let text = table(&[finding(1000, 1000)]);
-        assert!(text.contains(" – "), "{text}");
+        let mut other = finding(1000, 1000);
+        other.server.as_mut().unwrap().peak_rate_2s = Some(77.0);
+        let text = table(&[finding(1000, 1000), other]);
+        assert!(text.contains(" – ") && text.contains(" 77"), "{text}");
         assert!(text.contains("1,000"), "{text}");
+    }
+
+    #[test]
+    fn what_no_case_has_is_left_out_and_named() {
+        let mut finding = finding(1000, 1000);
+        finding.server.as_mut().unwrap().tasks_created = Some(31);
+        let text = table(&[finding]);
+        assert!(!text.contains(" – "), "{text}");
+        assert!(text.contains("created") && text.contains(" 31 ") && !text.contains("ready\n"));
+        let line = "Not reported by the service: the rate of requests, response times, tasks alive, \
+                    tasks ready, CPU time.";
+        assert!(text.ends_with(line), "{text}");
+    }
+
+    #[test]
+    fn a_case_without_a_sample_says_so() {
+        let mut finding = finding(1000, 1000);
+        finding.server.as_mut().unwrap().unsampled = true;
+        let text = table(&[finding]);
+        assert!(text.contains("Case A ended before its first sample"), "{text}");
     }
 
     #[test]

@@ -47,10 +47,11 @@ pub(super) fn section(findings: &[Finding]) -> Markup {
 
 type Number = (&'static str, fn(&Server) -> String);
 
-const NUMBERS: [Number; 7] = [
+const NUMBERS: [Number; 8] = [
     ("Received", |server| whole_or_none(server.requests_received)),
     ("Peak req/s, 2 s", |server| measured_or_none(server.peak_rate_2s)),
     ("Mean, ms", |server| measured_or_none(server.mean_response_ms)),
+    ("Tasks created", |server| whole_or_none(server.tasks_created)),
     ("Additional tasks", |server| whole_or_none(server.peak_additional_tasks)),
     ("Ready tasks", |server| whole_or_none(server.peak_ready_tasks)),
     ("CPU, s", |server| measured_or_none(server.cpu_seconds)),

@@ -18,6 +18,8 @@ pub enum Quantity {
     Tasks,
     /// The most of them at once since the last reset.
     TasksPeak,
+    /// All of them that were ever made.
+    TasksSpawned,
     /// Those of them that are ready to run and do not.
     Ready,
     /// The most of them at once since the last reset.
@@ -40,12 +42,13 @@ pub enum Quantity {
 
 impl Quantity {
     /// Each with its key in a `[metrics]` table.
-    pub const ALL: [(Self, &'static str); 14] = [
+    pub const ALL: [(Self, &'static str); 15] = [
         (Self::Requests, "requests"),
         (Self::Duration, "duration"),
         (Self::InFlight, "in_flight"),
         (Self::Tasks, "tasks"),
         (Self::TasksPeak, "tasks_peak"),
+        (Self::TasksSpawned, "tasks_spawned"),
         (Self::Ready, "ready"),
         (Self::ReadyPeak, "ready_peak"),
         (Self::CpuSeconds, "cpu_seconds"),
@@ -64,6 +67,14 @@ impl Quantity {
             Self::TasksPeak | Self::ReadyPeak | Self::PoolPendingPeak => one.max(other),
             _ => one + other,
         }
+    }
+
+    /// Whether it holds at one instant only: a sample tells nothing of the time before it.
+    pub fn is_momentary(self) -> bool {
+        matches!(
+            self,
+            Self::InFlight | Self::Tasks | Self::Ready | Self::PoolUsed | Self::PoolPending
+        )
     }
 
     fn of_key(key: &str) -> Option<Self> {

@@ -21,6 +21,9 @@ pub struct Case {
 pub const KNOWN: [(&str, u64, u64); 5] =
     [("A", 10, 20), ("B", 100, 20), ("C", 1000, 20), ("D", 20, 100), ("E", 20, 1000)];
 
+/// The cases of `--long`: by time, so that a Prometheus that scrapes once a second sees each.
+pub const LONG: [&str; 4] = ["10x10s", "20x10s", "100x10s", "1000x10s"];
+
 /// How many may be under way at once where requests arrive at a rate.
 const AT_MOST: u64 = 1000;
 
@@ -135,6 +138,16 @@ mod tests {
 
     fn case(text: &str) -> Case {
         text.parse().unwrap()
+    }
+
+    #[test]
+    fn the_long_cases_are_cases_of_ten_seconds() {
+        for text in LONG {
+            let case: Case = text.parse().unwrap();
+            assert_eq!(case.id, text);
+            let Model::Closed { until: Until::Time(time), .. } = case.model else { panic!() };
+            assert_eq!(time, Duration::from_secs(10));
+        }
     }
 
     #[test]

@@ -27,7 +27,7 @@ use std::time::SystemTime;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-pub use self::case::{Case, KNOWN};
+pub use self::case::{Case, KNOWN, LONG};
 pub use self::clients::{Clients, Heat, Times};
 pub use self::course::Unfinished;
 pub use self::design::{Addresses, Design, Program, STUDY_ARGUMENTS, Service, Told, Witness};

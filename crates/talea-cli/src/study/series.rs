@@ -61,6 +61,7 @@ pub(super) struct Counted {
     pub(super) at: Duration,
     pub(super) requests: Option<f64>,
     pub(super) cpu_seconds: Option<f64>,
+    pub(super) tasks_spawned: Option<f64>,
     pub(super) durations: Durations,
     /// How often the service seems to have started anew.
     pub(super) restarts: u64,
@@ -76,6 +77,7 @@ pub(super) fn counted(samples: &[Sample]) -> Vec<Counted> {
                 at: sample.at,
                 requests: known(Quantity::Requests),
                 cpu_seconds: known(Quantity::CpuSeconds),
+                tasks_spawned: known(Quantity::TasksSpawned),
                 ..Counted::default()
             });
             continue;
@@ -95,6 +97,7 @@ pub(super) fn counted(samples: &[Sample]) -> Vec<Counted> {
         next.restarts += u64::from(other_process || fell(Quantity::Requests));
         next.requests = grown(next.requests, before, now, Quantity::Requests);
         next.cpu_seconds = grown(next.cpu_seconds, before, now, Quantity::CpuSeconds);
+        next.tasks_spawned = grown(next.tasks_spawned, before, now, Quantity::TasksSpawned);
         let anew = fell(Quantity::Duration);
         let from = if anew { Durations::default() } else { before.durations.clone() };
         next.durations.add_increase(&from, &now.durations);
@@ -113,14 +116,19 @@ fn grown(total: Option<f64>, before: &Reading, now: &Reading, of: Quantity) -> O
 }
 
 impl Series {
-    /// Reckons the series of a case; the first sample is its baseline.
+    /// Reckons the series of a case; the first sample is its baseline, the last was taken after the
+    /// last answer. What holds at one instant, such as the requests in flight, is left out if no
+    /// sample was taken in between: those two are of an idle service.
     pub fn of(samples: &[Sample]) -> Self {
         let counted = counted(samples);
         let mut series = Self::default();
         let Some(baseline) = samples.first().map(|sample| &sample.reading) else { return series };
         let tasks = baseline.get(Quantity::Tasks);
+        let is_sampled = is_sampled(samples);
         for (last, sample) in samples.iter().enumerate() {
-            let now = |quantity| sample.reading.get(quantity);
+            let now = |quantity: Quantity| {
+                sample.reading.get(quantity).filter(|_| is_sampled || !quantity.is_momentary())
+            };
             let additional = |of| Some((now(of)? - tasks?).max(0.0));
             let over = first_in_window(samples, last);
             let over = over.map(|first| (&counted[first], &counted[last]));
@@ -180,6 +188,11 @@ impl Series {
         }
         self
     }
+}
+
+/// Whether a sample was taken while a case ran, between its baseline and its end.
+pub(super) fn is_sampled(samples: &[Sample]) -> bool {
+    samples.len() > 2
 }
 
 /// The largest of a column.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::reading::Between;
-use super::series::{Sample, Series, counted, most};
+use super::series::{Sample, Series, counted, is_sampled, most};
 use crate::figures::{counted as counted_in_words, whole};
 use crate::scenario::Quantity;
 
@@ -21,6 +21,8 @@ pub struct Server {
     pub p50_ms: Option<Between>,
     /// The same of the 99th percentile.
     pub p99_ms: Option<Between>,
+    /// Server tasks that were made during the case.
+    pub tasks_created: Option<u64>,
     /// The most server tasks at once beyond those before the case.
     pub peak_additional_tasks: Option<u64>,
     /// The most server tasks at once that were woken and not yet polled.
@@ -39,6 +41,9 @@ pub struct Server {
     pub peak_pool_pending: Option<u64>,
     /// How often the service seems to have started anew during the case.
     pub restarts: u64,
+    /// Whether no sample was taken between the first request and the last answer: then the most of
+    /// something is known only from a high-water mark.
+    pub unsampled: bool,
     /// Samples that are missing because a scrape failed.
     pub missed_samples: u64,
     /// Why the metrics could not be read after the last answer; then it is not known how many
@@ -65,6 +70,7 @@ impl Server {
             mean_response_ms: totals.durations.mean_ms(),
             p50_ms: totals.durations.quantile_ms(0.5),
             p99_ms: totals.durations.quantile_ms(0.99),
+            tasks_created: whole_of(totals.tasks_spawned),
             peak_additional_tasks: whole_of(additional.zip(tasks).map(|(most, idle)| most - idle)),
             peak_ready_tasks: whole_of(peak(Quantity::Ready, Quantity::ReadyPeak)),
             peak_in_flight: whole_of(most(&series.in_flight)),
@@ -74,6 +80,7 @@ impl Server {
             peak_pool_used: whole_of(most(&series.pool_used)),
             peak_pool_pending: whole_of(pending),
             restarts: totals.restarts,
+            unsampled: samples.len() > 1 && !is_sampled(samples),
             missed_samples,
             unread: None,
             series,
@@ -103,7 +110,7 @@ impl Server {
 
 /// The most at once: by the server's high-water mark where it was reset, rose during the case or was
 /// level with the count when it began; else the largest sample, since the mark is older than the
-/// case.
+/// case. None if no sample was taken while the case ran.
 fn peak(samples: &[Sample], now: Quantity, mark: Quantity, reset: bool) -> Option<f64> {
     let at = |n: usize, quantity| samples.get(n).and_then(|sample| sample.reading.get(quantity));
     let last = samples.len().checked_sub(1)?;
@@ -111,7 +118,8 @@ fn peak(samples: &[Sample], now: Quantity, mark: Quantity, reset: bool) -> Optio
         (Some(before), Some(after), level) if reset || after > before || level == Some(before) => {
             largest(samples, mark)
         }
-        _ => largest(samples, now),
+        _ if is_sampled(samples) => largest(samples, now),
+        _ => None,
     }
 }
 
@@ -174,6 +182,7 @@ mod tests {
             let samples = [
                 sample(0, &[(Tasks, 4.0), (TasksPeak, marks[0])]),
                 sample(1, &[(Tasks, 6.0), (TasksPeak, marks[1])]),
+                sample(2, &[(Tasks, 4.0), (TasksPeak, marks[1])]),
             ];
             Server::of(&samples, 0, reset).peak_additional_tasks
         };
@@ -181,6 +190,34 @@ mod tests {
         assert_eq!(of([7.0, 9.0], false), Some(5), "it rose");
         assert_eq!(of([9.0, 9.0], false), Some(2), "it is of an earlier case");
         assert_eq!(of([9.0, 9.0], true), Some(5), "it was reset before");
+    }
+
+    #[test]
+    fn a_case_without_a_sample_knows_high_water_marks_alone() {
+        use Quantity::{InFlight, PoolUsed, Ready, Tasks, TasksPeak, TasksSpawned};
+        let idle = [(InFlight, 0.0), (PoolUsed, 0.0), (Ready, 0.0), (Tasks, 4.0)];
+        let at = |tenths, peak, spawned| {
+            let marks = [(TasksPeak, peak), (TasksSpawned, spawned)];
+            sample(tenths, &[&idle[..], &marks[..]].concat())
+        };
+        let server = Server::of(&[at(0, 4.0, 90.0), at(1, 14.0, 310.0)], 0, true);
+        assert!(server.unsampled);
+        assert_eq!((server.peak_in_flight, server.peak_pool_used), (None, None));
+        assert_eq!((server.peak_ready_tasks, server.peak_additional_tasks), (None, Some(10)));
+        assert_eq!(server.tasks_created, Some(220));
+        assert!(server.series.in_flight.is_empty() && server.series.pool_used.is_empty());
+        let mut busy = at(1, 14.0, 310.0);
+        busy.reading.set(InFlight, Some(7.0));
+        let server = Server::of(&[at(0, 4.0, 90.0), busy, at(2, 14.0, 310.0)], 0, true);
+        assert!(!server.unsampled);
+        assert_eq!((server.peak_in_flight, server.peak_ready_tasks), (Some(7), Some(0)));
+    }
+
+    #[test]
+    fn tasks_that_were_created_are_counted_over_a_restart() {
+        let at = |tenths, spawned| sample(tenths, &[(Quantity::TasksSpawned, spawned)]);
+        let server = Server::of(&[at(0, 100.0), at(1, 130.0), at(2, 4.0)], 0, true);
+        assert_eq!(server.tasks_created, Some(34));
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(super) fn design(arguments: &StudyArguments, service: Service) -> Result<Des
     let names = names.map_err(|told| anyhow!("--names: {told}"))?;
     Ok(Design {
         service,
-        cases: arguments.cases.clone(),
+        cases: arguments.chosen_cases().0,
         scenario: Arc::new(scenario),
         names,
         protocol: arguments.connection.protocol(),

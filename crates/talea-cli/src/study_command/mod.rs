@@ -26,8 +26,9 @@ pub async fn run(arguments: &StudyArguments, stop: Stop) -> Result<Ending> {
     if let Some(StudyCommand::Compare(arguments)) = &arguments.then {
         return compare(arguments);
     }
-    Case::all_distinct(&arguments.cases)?;
-    let most = arguments.cases.iter().map(|case| case.model.clients()).max().unwrap_or(0);
+    let (cases, _) = arguments.chosen_cases();
+    Case::all_distinct(&cases)?;
+    let most = cases.iter().map(|case| case.model.clients()).max().unwrap_or(0);
     descriptors::ensure(most)?;
     match arguments.ab.is_empty() {
         true => one(arguments, stop).await,
@@ -48,6 +49,9 @@ async fn one(arguments: &StudyArguments, stop: Stop) -> Result<Ending> {
     };
     let study = studies.first().context("a study was asked for")?;
     println!("{}", report::table(&study.cases));
+    if let (_, Some(words)) = arguments.chosen_cases() {
+        println!("{words}");
+    }
     let written = folder.write(study)?;
     let (html, json) = (written.html.display(), written.json.display());
     println!("\nReport: {html}\nThe same as JSON: {json}");

@@ -57,6 +57,7 @@ pin_project! {
 
 impl<F> Metered<F> {
     pub(super) fn new(future: F, tallies: Arc<Tallies>) -> Self {
+        tallies.spawned.fetch_add(1, Relaxed);
         tallies.alive.rise();
         tallies.ready.rise();
         let task =

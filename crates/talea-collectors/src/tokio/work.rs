@@ -1,10 +1,11 @@
 //! What the workers of a runtime did, all together.
 
 use super::series::series;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use talea::{Counter, Error, FloatCounter, Opts, Registry};
 use tokio::runtime::RuntimeMetrics;
+
+use crate::total::Total;
 
 /// Counters, and how far they have followed tokio's.
 pub(super) struct Work {
@@ -12,6 +13,8 @@ pub(super) struct Work {
     busy_nanoseconds: Total,
     parks: Counter,
     parked: Total,
+    #[cfg(tokio_unstable)]
+    spawned: (Counter, Total),
 }
 
 impl Work {
@@ -21,7 +24,20 @@ impl Work {
         let busy = series(registry, Opts::new(busy, help), busy, name)?;
         let help = "Times that a worker of the tokio runtime parked.";
         let parks = series(registry, Opts::new(parks, help), parks, name)?;
-        Ok(Self { busy, busy_nanoseconds: Total::default(), parks, parked: Total::default() })
+        #[cfg(tokio_unstable)]
+        let spawned = {
+            let name_of_it = "tokio_tasks_spawned_total";
+            let help = "Tasks spawned on the tokio runtime.";
+            series(registry, Opts::new(name_of_it, help), name_of_it, name)?
+        };
+        Ok(Self {
+            busy,
+            busy_nanoseconds: Total::default(),
+            parks,
+            parked: Total::default(),
+            #[cfg(tokio_unstable)]
+            spawned: (spawned, Total::default()),
+        })
     }
 
     pub(super) fn follow(&self, metrics: &RuntimeMetrics) {
@@ -32,41 +48,7 @@ impl Work {
         self.busy.add(Duration::from_nanos(grown).as_secs_f64());
         let parked = workers.map(|worker| metrics.worker_park_count(worker)).sum();
         self.parks.add(self.parked.grown(parked));
-    }
-}
-
-/// How far a total has been followed that only grows.
-#[derive(Default)]
-struct Total(AtomicU64);
-
-impl Total {
-    /// By how much it has grown since. Snapshots may be taken side by side: all that it
-    /// grew by is told once, to one of them.
-    fn grown(&self, total: u64) -> u64 {
-        total.saturating_sub(self.0.fetch_max(total, Relaxed))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::thread;
-
-    #[test]
-    fn what_a_total_grew_by_is_told_once_however_many_ask() {
-        let (followed, total) = (Total::default(), AtomicU64::new(0));
-        let told = AtomicU64::new(0);
-        thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    for _ in 0..10_000 {
-                        // What another thread read may be more by now.
-                        let seen = total.fetch_add(3, Relaxed) + 3;
-                        told.fetch_add(followed.grown(seen), Relaxed);
-                    }
-                });
-            }
-        });
-        assert_eq!(told.into_inner(), 120_000);
+        #[cfg(tokio_unstable)]
+        self.spawned.0.add(self.spawned.1.grown(metrics.spawned_tasks_count()));
     }
 }

@@ -24,6 +24,7 @@ pub(crate) fn differences(sampled: &Server, scraped: &Server) -> Vec<String> {
     };
     let counts = [
         ("Requests received", sampled.requests_received, scraped.requests_received),
+        ("Tasks created", sampled.tasks_created, scraped.tasks_created),
         ("Additional tasks, peak", sampled.peak_additional_tasks, scraped.peak_additional_tasks),
         ("Ready tasks, peak", sampled.peak_ready_tasks, scraped.peak_ready_tasks),
     ];

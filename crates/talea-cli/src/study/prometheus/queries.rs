@@ -88,6 +88,13 @@ pub(super) fn all(names: &Names, selected: impl Fn(&Selector) -> String) -> Vec<
         server.mean_response_ms
     });
     ask(
+        "Server processes created",
+        "",
+        When::AtTheEnd,
+        of(Quantity::TasksSpawned).map(|spawned| format!("sum(increase({spawned}[{TIME}]))")),
+        |server| server.tasks_created.map(|count| count as f64),
+    );
+    ask(
         "Additional server processes (of a gauge, increase() takes each fall for a restart)",
         "",
         When::AtTheEnd,
