@@ -88,8 +88,9 @@ pub(crate) fn is_written_by_us(label: &str) -> bool {
 
 /// Why a name of any characters cannot be used.
 fn fault_in_text(name: &str) -> Option<&'static str> {
-    (name.is_empty() || name.contains(['"', '\\', '\n']))
-        .then_some("a name is some text without quotes, backslashes and line ends")
+    // Prometheus takes a NUL for the end of the page.
+    (name.is_empty() || name.contains(['"', '\\', '\n', '\0']))
+        .then_some("a name is some text without quotes, backslashes, line ends and NUL")
 }
 
 /// Whether a label of this name needs no quotes in a text.

@@ -158,6 +158,10 @@ impl OpenMetrics {
 #[inline]
 fn write_exemplar(out: &mut Vec<u8>, exemplar: Option<&Exemplar>) {
     let Some(Exemplar { value, text, unix_nanos, .. }) = exemplar else { return };
+    // Prometheus takes a NUL in an exemplar for the end of the page, and drops the scrape.
+    if text.contains(&0) {
+        return;
+    }
     push(out, &[" # {"]);
     out.extend_from_slice(text);
     push(out, &["} "]);

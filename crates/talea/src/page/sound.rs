@@ -103,7 +103,7 @@ fn name(text: &[u8]) -> Option<(&[u8], &[u8])> {
     // One that is not plain stands in quotes.
     let (name, rest) = match text.strip_prefix(b"\"") {
         Some(quoted) => {
-            let len = quoted.iter().position(|byte| matches!(byte, b'"' | b'\\' | b'\n'))?;
+            let len = quoted.iter().position(|byte| matches!(byte, b'"' | b'\\' | b'\n' | 0))?;
             (&quoted[..len], quoted[len..].strip_prefix(b"\"")?)
         }
         None => {
@@ -177,6 +177,7 @@ mod tests {
             ("a=b", false),
             ("=\"b\"", false),
             ("\"\"=\"b\"", false),
+            ("\"a\0\"=\"b\"", false),
             ("1a=\"b\"", false),
             ("a:b=\"c\"", false),
             ("a=\"b\",a=\"c\"", false),
