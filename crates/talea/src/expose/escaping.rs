@@ -35,7 +35,7 @@ impl Escaping {
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         [Self::AllowUtf8, Self::Underscores, Self::Dots, Self::Values]
             .into_iter()
-            .find(|escaping| escaping.as_str() == name)
+            .find(|escaping| escaping.as_str().eq_ignore_ascii_case(name))
     }
 
     /// A name as it is shown. What every format has stays as it is.
