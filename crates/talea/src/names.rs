@@ -57,6 +57,25 @@ pub(crate) fn clashes(name: &str) -> impl Iterator<Item = String> + '_ {
         .filter(move |other| other != name)
 }
 
+/// The names that a family takes in any format, for itself or for its samples: a text that all of
+/// them begin with, and what each has after it. OpenMetrics' name comes first.
+pub(crate) fn taken(kind: Kind, name: &str) -> (&str, &'static [&'static str]) {
+    let without = |ending| name.strip_suffix(ending).unwrap_or(name);
+    match kind {
+        Kind::Counter => (without("_total"), &["", "_total", "_created"]),
+        Kind::Info => (without("_info"), &["", "_info"]),
+        Kind::Histogram => (name, &["", "_bucket", "_count", "_sum", "_created"]),
+        Kind::Summary => (name, &["", "_count", "_sum", "_created"]),
+        Kind::Gauge | Kind::StateSet => (name, &[""]),
+    }
+}
+
+/// Whether a name is one that a family takes.
+pub(crate) fn takes(kind: Kind, family: &str, name: &str) -> bool {
+    let (begin, endings) = taken(kind, family);
+    name.strip_prefix(begin).is_some_and(|ending| endings.contains(&ending))
+}
+
 /// What the quantiles are called that a histogram shows beside itself: its unit stays at
 /// the end.
 pub(crate) fn recent(name: &str) -> String {

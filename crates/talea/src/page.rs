@@ -216,6 +216,12 @@ impl Page {
         conflicts.sort_by(|one, other| one.family.cmp(&other.family));
     }
 
+    /// Leaves out families that are not wanted.
+    pub(crate) fn retain(&mut self, wants: impl Fn(&FamilySnapshot<'_>) -> bool) {
+        let Self { parts, entries, .. } = self;
+        entries.retain(|entry| entry.family(parts).is_some_and(|family| wants(&family)));
+    }
+
     /// A family whose first entry is at a place, with all of its parts.
     pub(crate) fn family_at(&self, place: usize) -> Option<Family<'_>> {
         let rest = self.entries.get(place..).filter(|rest| !rest.is_empty())?;

@@ -153,6 +153,7 @@ impl Shown {
 #[derive(Clone, Debug)]
 pub(crate) struct Encoder {
     format: Format,
+    escaping: Escaping,
     text: Text,
     openmetrics: OpenMetrics,
     protobuf: Protobuf,
@@ -175,6 +176,7 @@ impl Encoder {
     pub(crate) fn new(format: Format, escaping: Escaping) -> Self {
         Self {
             format,
+            escaping,
             text: Text::new(escaping),
             openmetrics: OpenMetrics::new(escaping),
             protobuf: Protobuf::new(escaping),
@@ -186,6 +188,11 @@ impl Encoder {
     pub(crate) fn write(&mut self, pages: &impl Pages, out: &mut Vec<u8>) {
         self.begin();
         self.write_some(pages, out, usize::MAX);
+    }
+
+    /// How it shows names that the format does not have.
+    pub(crate) fn escaping(&self) -> Escaping {
+        self.escaping
     }
 
     /// Has the next piece be a first one.
@@ -201,7 +208,7 @@ impl Encoder {
         out: &mut Vec<u8>,
         enough: usize,
     ) -> bool {
-        let Self { format, text, openmetrics, protobuf, at } = self;
+        let Self { format, text, openmetrics, protobuf, at, .. } = self;
         match format {
             Format::Text => at.go_on(pages, text, out, enough),
             Format::OpenMetrics | Format::OpenMetricsDraft => {
