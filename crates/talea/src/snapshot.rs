@@ -14,7 +14,7 @@ use crate::expose::{Encoder, Escaping, Format, Shown, is_plain};
 use crate::histogram_snapshot::HistogramSnapshot;
 use crate::labels::{LabelText, pairs};
 use crate::metric::Kind;
-use crate::names::{self, is_plain_label};
+use crate::names::{self, TakenNames, is_plain_label};
 use crate::native_buckets::NativeBuckets;
 use crate::samples;
 use crate::told;
@@ -33,6 +33,8 @@ pub struct Snapshot {
     texts: String,
     /// The raw families that were looked at for them, if none of them was left out since.
     learned: Option<Vec<[u64; 5]>>,
+    /// The names of families that are left out, since others have a name of theirs.
+    hidden: Vec<String>,
     /// Whether the label text of all series together is UTF-8. In a region that is not
     /// damaged it is.
     is_text: bool,
@@ -150,8 +152,12 @@ impl Snapshot {
         told::by_process(&mut self.raw);
         if !self.knows_all() {
             self.learn();
+            self.hide_clashing();
             self.add_recent();
             self.put_texts();
+        } else if !self.hidden.is_empty() {
+            // In the place that it had.
+            told::hidden(&mut self.raw, &self.hidden);
         }
         let Self { raw, families, texts, is_text, .. } = self;
         for Known { n, kind, definition, quantiles, lately, .. } in families.iter_mut() {
@@ -206,6 +212,36 @@ impl Snapshot {
         samples::find(raw.families(), families.iter_mut().map(|it| (it.n, &mut it.samples)));
     }
 
+    /// Leaves out families that newer ones have a name of: processes of a shared region can
+    /// register what one process alone could not.
+    fn hide_clashing(&mut self) {
+        let Self { raw, families, hidden, .. } = self;
+        hidden.clear();
+        let created = |known: &Known| raw.families()[known.n].created_unix_nanos;
+        let mut newest_first: Vec<&Known> = families.iter().collect();
+        newest_first.sort_by_key(|known| std::cmp::Reverse(created(known)));
+        let mut taken = TakenNames::default();
+        hidden.extend(newest_first.into_iter().filter_map(|known| {
+            let name = known.name_in(raw);
+            taken.take(known.kind, name, known.n).map(|_| name.to_owned())
+        }));
+        if hidden.is_empty() {
+            return;
+        }
+        hidden.sort_unstable();
+        families
+            .retain(|known| hidden.binary_search_by(|it| (**it).cmp(known.name_in(raw))).is_err());
+        let n = raw.families().len();
+        told::hidden(raw, hidden);
+        let known = raw.families().get(n).and_then(|family| Known::of(n, family, families));
+        let Some(known) = known else { return };
+        if let Err(place) =
+            families.binary_search_by(|other| other.name_in(raw).cmp(known.name_in(raw)))
+        {
+            families.insert(place, known);
+        }
+    }
+
     /// Adds the summaries of what histograms that show quantiles observed lately.
     fn add_recent(&mut self) {
         let Self { raw, families, .. } = self;
@@ -242,6 +278,11 @@ impl Snapshot {
     /// at each family.
     pub fn series_count(&self) -> usize {
         self.families().map(|family| self.raw.series(family.raw).len()).sum()
+    }
+
+    /// Whether all names of families and labels are such as every format has.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.families.iter().all(|family| family.is_plain)
     }
 
     /// Whether any family shows quantiles that only a reader who stays can tell.
@@ -507,6 +548,11 @@ impl<'a> FamilySnapshot<'a> {
     /// The names of its labels.
     pub(crate) fn label_names(&self) -> &'a [String] {
         &self.definition.labels
+    }
+
+    /// Whether it has histograms or summaries of floats, which can be negative or NaN.
+    pub(crate) fn has_floats(&self) -> bool {
+        matches!(self.kind, Kind::Histogram | Kind::Summary) && self.raw.number == Number::FloatLast
     }
 
     /// The upper bounds of its histograms' buckets in the shown unit; the last is +Inf.

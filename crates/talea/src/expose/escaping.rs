@@ -38,9 +38,18 @@ impl Escaping {
             .find(|escaping| escaping.as_str().eq_ignore_ascii_case(name))
     }
 
-    /// A name as it is shown. What every format has stays as it is.
+    /// A metric's name as it is shown. What every format has stays as it is.
     pub(crate) fn name(self, name: &str) -> Cow<'_, str> {
-        if self == Self::AllowUtf8 || is_plain(name) {
+        self.escape(name, is_plain_at)
+    }
+
+    /// The same of a label's name, which has no colons.
+    pub(crate) fn label(self, name: &str) -> Cow<'_, str> {
+        self.escape(name, |n, c| c != ':' && is_plain_at(n, c))
+    }
+
+    fn escape(self, name: &str, is_plain_at: fn(usize, char) -> bool) -> Cow<'_, str> {
+        if self == Self::AllowUtf8 || name.chars().enumerate().all(|(n, c)| is_plain_at(n, c)) {
             return Cow::Borrowed(name);
         }
         let mut out = String::with_capacity(name.len() + 8);
@@ -92,6 +101,16 @@ mod tests {
                 assert_eq!(scheme.name(name), expected, "{scheme:?}");
             }
             assert_eq!(Escaping::AllowUtf8.name(name), name);
+            assert_eq!(Escaping::AllowUtf8.label(name), name);
         }
+    }
+
+    #[test]
+    fn labels_have_no_colons() {
+        assert_eq!(Escaping::Underscores.label("a:b"), "a_b");
+        assert_eq!(Escaping::Dots.label("a:b"), "a__b");
+        assert_eq!(Escaping::Values.label("a:b"), "U__a_3a_b");
+        assert_eq!(Escaping::Dots.name("a:b"), "a:b");
+        assert_eq!(Escaping::Dots.label("a_b"), "a_b");
     }
 }
