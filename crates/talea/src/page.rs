@@ -34,8 +34,8 @@ impl Scrapable for Registry {
 /// definitions agree, each series with the label of its part; the help text may differ, and
 /// that of the first part is shown. Where definitions do not agree, what most parts say is
 /// shown, of as many the newest, and the others are [conflicts](Self::conflicts). So it is
-/// with families of two names that would have one in OpenMetrics, where a counter's goes
-/// without `_total`. Families that cannot be shown with the label of their part, or whose own
+/// with families of two names where one, or one of its samples, would have a name of the other:
+/// in OpenMetrics a counter's goes without `_total`. Families that cannot be shown with the label of their part, or whose own
 /// labels cannot be read, are conflicts too, and outvote none; nor does what is read from
 /// outside, with [`try_add`](Self::try_add), outvote what is not.
 ///

@@ -1,6 +1,7 @@
 //! Whether what somebody else wrote can stand in a page: a single line that no scraper can
 //! read would cost it all the others.
 
+use crate::expose::Shown;
 use crate::metric::Kind;
 use crate::names::fault_in_metric;
 use crate::snapshot::FamilySnapshot;
@@ -26,6 +27,9 @@ pub(super) fn fault(family: &FamilySnapshot<'_>, label: &str) -> Option<String> 
     for series in family.all_series() {
         if !series_text.is(series.label_bytes()) {
             return Some(format!("the labels of a series cannot be read; {DAMAGED}"));
+        }
+        if kind == Kind::Counter && matches!(series.shown(), Shown::Float(x) if !(x >= 0.0)) {
+            return Some(format!("a counter's total is below 0 or NaN; {DAMAGED}"));
         }
         let mut exemplars = series.raw_exemplars().iter().map(|exemplar| exemplar.text.as_slice());
         if !exemplars.all(|text| std::str::from_utf8(text).is_ok() && exemplar_text.is(text)) {
