@@ -28,7 +28,9 @@ pub(super) fn fault(family: &FamilySnapshot<'_>, label: &str) -> Option<String> 
         if !series_text.is(series.label_bytes()) {
             return Some(format!("the labels of a series cannot be read; {DAMAGED}"));
         }
-        if kind == Kind::Counter && matches!(series.shown(), Shown::Float(x) if !(x >= 0.0)) {
+        if kind == Kind::Counter
+            && matches!(series.shown(), Shown::Float(x) if x.is_nan() || x < 0.0)
+        {
             return Some(format!("a counter's total is below 0 or NaN; {DAMAGED}"));
         }
         let mut exemplars = series.raw_exemplars().iter().map(|exemplar| exemplar.text.as_slice());
