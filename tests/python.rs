@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use stage::{Parser, assert_same, escaped_by_underscores, hard_metrics, hard_texts, read, samples};
-use talea::{Escaping, Format, Registry, Snapshot};
+use talea::{Counter, Escaping, Family, Format, Gauge, Opts, Registry, Snapshot, Values};
 
 fn written(snapshot: &Snapshot, format: Format, escaping: Escaping) -> Vec<u8> {
     snapshot.chunks(format, escaping, usize::MAX).flatten().collect()
@@ -51,6 +51,30 @@ fn exemplars_are_read_with_their_labels_and_times() {
         assert!(time.elapsed().unwrap_or_default() < Duration::from_secs(60), "{exemplar}");
     }
     assert_eq!(found[1]["labels"]["note"], "\"a\" b\\c\nü");
+}
+
+#[test]
+fn names_that_are_alike_once_they_are_escaped_are_read_apart() {
+    let registry = Registry::for_test().unwrap();
+    let opts = |name| Opts::new(name, "Some.").utf8_names(true).lenient_names(true);
+    let labels = ["a b", "a_b", "a.b", "ü", " _x"];
+    for name in ["a b", "a_b", "a.b", "x y_total"] {
+        let family: Family<Values, Gauge> = registry.family(opts(name), &labels).unwrap();
+        family.with_values(&["1", "2", "3", "4", "5"]).set(1);
+    }
+    registry.register::<Counter>(opts("x y")).unwrap_err();
+    registry.register::<Counter>(opts("x.y")).unwrap().inc();
+    let snapshot = registry.snapshot();
+    for (parser, format, created) in parsers() {
+        let expected = samples(&snapshot, created);
+        for escaping in [Escaping::Underscores, Escaping::Dots, Escaping::Values] {
+            let (found, _) = read(parser, &written(&snapshot, format, escaping));
+            assert_eq!(found.len(), expected.len(), "{escaping:?}");
+            // Each label of each series is there.
+            let count = found.keys().map(|(_, labels)| labels.len()).sum::<usize>();
+            assert_eq!(count, 4 * labels.len(), "{escaping:?}: {found:?}");
+        }
+    }
 }
 
 #[test]

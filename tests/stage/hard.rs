@@ -140,6 +140,18 @@ pub fn hard_metrics() -> Result<Registry, Error> {
     }
     drop(priced.with_values(&["never"]));
 
+    // Below zero, which OpenMetrics' own types cannot hold.
+    let opts = Opts::new("drift", "Below zero.").quantiles(&[0.0, 0.5, 1.0]);
+    let drift: Family<Values, Summary<Floats>> = registry.family(opts, &["of"])?;
+    for (of, values) in [("some", &[-3.0, -2.0, 1.0][..]), ("all", &[-7.5]), ("none", &[4.0])] {
+        values.iter().for_each(|&x| drift.with_values(&[of]).observe(x));
+    }
+    let opts = Opts::new("level", "Below the lowest threshold.").buckets(&[0.0, 1.0]);
+    let level: Family<Values, Histogram<Floats>> = registry.family(opts, &["of"])?;
+    for (of, values) in [("some", &[-3.0, 0.5][..]), ("nan", &[f64::NAN, 1.0]), ("none", &[4.0])] {
+        values.iter().for_each(|&x| level.with_values(&[of]).observe(x));
+    }
+
     let build: Info<Build<'static>> = registry.register(Opts::new("build", "By whom."))?;
     build.set(Build { version: "1.4.0", notes: "a\\\"b\nü" });
     registry.register::<StateSet<Circuit>>(Opts::new("circuit", "State."))?.set(Circuit::HalfOpen);

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value as Json;
 
@@ -24,26 +24,7 @@ pub enum Parser {
 ///
 /// It refuses the text, or cannot be run.
 pub fn read(parser: Parser, text: &[u8]) -> (Samples, Vec<Json>) {
-    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("read.py");
-    let name = match parser {
-        Parser::Text => "text",
-        Parser::OpenMetrics => "openmetrics",
-    };
-    let mut child = Command::new(interpreter())
-        .arg(python)
-        .arg(name)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap_or_else(|error| {
-            let wanted = interpreter();
-            panic!("{wanted}: {error}; scripts/setup --test makes it, with the same target folder")
-        });
-    // It reads all before it writes.
-    let mut input = child.stdin.take().expect("it has an input");
-    input.write_all(text).expect("it reads");
-    drop(input);
-    let output = child.wait_with_output().expect("it ends");
+    let output = run(parser, text, Stdio::inherit());
     assert!(output.status.success(), "prometheus_client refuses it");
     let (mut samples, mut exemplars) = (Samples::new(), Vec::new());
     for line in output.stdout.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
@@ -62,6 +43,39 @@ pub fn read(parser: Parser, text: &[u8]) -> (Samples, Vec<Json>) {
         exemplars.extend((!sample["exemplar"].is_null()).then(|| sample["exemplar"].clone()));
     }
     (samples, exemplars)
+}
+
+/// Whether it refuses a text.
+///
+/// # Panics
+///
+/// It cannot be run.
+pub fn refuses(parser: Parser, text: &[u8]) -> bool {
+    !run(parser, text, Stdio::null()).status.success()
+}
+
+fn run(parser: Parser, text: &[u8], errors: Stdio) -> Output {
+    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("read.py");
+    let name = match parser {
+        Parser::Text => "text",
+        Parser::OpenMetrics => "openmetrics",
+    };
+    let mut child = Command::new(interpreter())
+        .arg(python)
+        .arg(name)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(errors)
+        .spawn()
+        .unwrap_or_else(|error| {
+            let wanted = interpreter();
+            panic!("{wanted}: {error}; scripts/setup --test makes it, with the same target folder")
+        });
+    // It reads all before it writes.
+    let mut input = child.stdin.take().expect("it has an input");
+    input.write_all(text).expect("it reads");
+    drop(input);
+    child.wait_with_output().expect("it ends")
 }
 
 /// That of the folder which cargo builds into.

@@ -298,15 +298,15 @@ const CHECK: &str = "Check a text of metrics against its format, and say what to
 /// Arguments of `talea check`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit status: 0 no violations, 1 violations (with --strict also advice), 2 the text \
-        cannot be read, 130 stopped by a signal."
+    after_help = "Exit status: 0 no violations, 1 violations (with --strict also advice; an empty text \
+        is a violation), 2 the text cannot be read, 130 stopped by a signal."
 )]
 pub struct CheckArguments {
     /// A file, or a URL such as http://127.0.0.1:9100/metrics; - is standard input
     #[arg(value_name = "FILE|URL", default_value = "-")]
     pub source: Source,
     /// The text's format; otherwise a URL's Content-Type says it, and of others OpenMetrics is what
-    /// has a line # EOF
+    /// has a line # EOF, a unit or a type that text 0.0.4 does not have
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<CheckedFormat>,
     /// Whose certificates are trusted.

@@ -51,12 +51,31 @@ fn the_exit_status_tells_what_was_found() {
         (ADVISED, &[], 0),
         (ADVISED, &["--strict"], 1),
         (BROKEN, &[], 1),
-        ("", &[], 0),
+        // Nothing to check, so nothing was checked.
+        ("", &[], 1),
+        ("\n \n", &[], 1),
+        ("", &["--format", "text"], 1),
+        ("", &["--format", "openmetrics"], 1),
+        ("# EOF\n", &[], 0),
+        // OpenMetrics that was cut off.
+        ("# TYPE a_seconds gauge\n# UNIT a_seconds seconds\na_seconds 1\n", &[], 1),
+        ("# TYPE a info\na_info{b=\"1\"} 1\n", &[], 1),
     ] {
         let output = check(text, more);
         assert_eq!(output.status.code(), Some(status), "{more:?} {text}: {output:?}");
         assert_eq!(stderr(&output), "");
     }
+}
+
+#[test]
+fn an_empty_text_is_told_as_such() {
+    let said = stdout(&check("", &[]));
+    assert!(
+        said.starts_with("-:1:1: violation: the text is empty; name a file or a URL"),
+        "{said}"
+    );
+    let said = stdout(&check("", &["--format", "openmetrics"]));
+    assert!(said.starts_with("-:1:1: violation: the text ends without # EOF"), "{said}");
 }
 
 #[test]

@@ -171,6 +171,23 @@ fn piped(command: &mut Command, input: &[u8]) -> Output {
 }
 
 #[test]
+fn who_takes_zstd_gets_it_and_a_samples_name_selects_its_family() {
+    let place = Place::new();
+    let region = place.at("shop.talea");
+    let agent = Agent::start([&region]);
+    let path = "/metrics?name[]=talea_agent_scrape_duration_seconds_bucket";
+    let plain = agent.get(path, &["Accept-Encoding: identity"]);
+    assert!(plain.text().starts_with("# HELP talea_agent_scrape_duration_seconds "), "{plain:?}");
+    assert_eq!(plain.text().matches("# TYPE ").count(), 1, "{plain:?}");
+    let zipped = agent.get(path, &["Accept-Encoding: gzip, zstd"]);
+    assert_eq!(zipped.header("content-encoding"), Some("zstd"));
+    let text = String::from_utf8(zstd::decode_all(&zipped.body[..]).unwrap()).unwrap();
+    assert!(text.starts_with("# HELP talea_agent_scrape_duration_seconds "), "{text}");
+    let refused = agent.get(path, &["Accept-Encoding: *;q=0"]);
+    assert_eq!(refused.status, 406);
+}
+
+#[test]
 fn a_page_is_the_one_that_the_application_serves_itself() {
     let place = Place::new();
     let region = place.at("shop.talea");

@@ -25,7 +25,8 @@
 // compiled with an older header could break.
 #define TALEA_ABI_VERSION 2
 
-// The metric and its labels may have any names without quotes, backslashes and line ends.
+// The metric and its labels may have any names without quotes, backslashes, line ends
+// and NUL.
 #define TALEA_FAMILY_UTF8_NAMES 1
 
 // `schema` of talea_family_options counts.

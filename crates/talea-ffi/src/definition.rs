@@ -72,7 +72,8 @@ pub enum Buckets {
     Native = 2,
 }
 
-/// The metric and its labels may have any names without quotes, backslashes and line ends.
+/// The metric and its labels may have any names without quotes, backslashes, line ends
+/// and NUL.
 pub const TALEA_FAMILY_UTF8_NAMES: u32 = 1;
 /// `schema` of talea_family_options counts.
 pub const TALEA_FAMILY_SCHEMA: u32 = 2;

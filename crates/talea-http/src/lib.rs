@@ -47,8 +47,8 @@
 //!
 //! [`MetricsServer`] answers `GET /metrics` on a port, a thread and a runtime of its own.
 //! [`Exposition`] does the same as a service for a router that is there already. Both
-//! speak the format that the scraper asks for (text, OpenMetrics or protobuf), with gzip
-//! where it takes that, and send large scrapes piece by piece, so that a slow client costs
+//! speak the format that the scraper asks for (text, OpenMetrics or protobuf), compressed by gzip
+//! where it takes that, or by zstd with the feature `zstd`, and send large scrapes piece by piece, so that a slow client costs
 //! a snapshot's memory and no more, and one that stops reading not even that for long.
 
 mod arrival;

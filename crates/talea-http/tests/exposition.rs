@@ -82,6 +82,15 @@ async fn each_format_comes_with_its_type_and_compressed_for_who_asks() {
             }
         }
     }
+    #[cfg(feature = "zstd")]
+    for encoding in ["zstd", "gzip, deflate, br, zstd", "zstd;q=0.5, identity;q=0", "gzip;q=0, *"] {
+        let headers = [("accept-encoding", encoding), ("accept", OPENMETRICS)];
+        let answer = get(address, "/metrics", &headers).await;
+        assert_eq!(answer.header("content-encoding"), "zstd", "{encoding}");
+        assert_eq!(answer.header("content-length"), answer.body.len().to_string());
+        let expected = scraped(&registry, Format::OpenMetrics, Escaping::Underscores);
+        assert_eq!(zstd::decode_all(&answer.body[..]).unwrap(), expected);
+    }
     let answer = get(address, "/metrics", &[("accept-encoding", "identity;q=0")]).await;
     assert_eq!(answer.status, StatusCode::NOT_ACCEPTABLE);
     assert!(answer.text().contains("gzip"));
@@ -118,7 +127,17 @@ async fn who_names_families_gets_those() {
         ("?name[]=calls_total", &["calls_total"]),
         ("?name%5B%5D=wait_seconds&x=y&name[]=calls_total", &["calls_total", "wait_seconds"]),
         ("?name[]=gr%C3%B6%C3%9Fe", &["größe"]),
-        ("?name[]=calls", &[]),
+        // A sample's name selects its family, and so does the family's name in OpenMetrics.
+        ("?name[]=calls", &["calls_total"]),
+        ("?name[]=calls_created", &["calls_total"]),
+        ("?name[]=wait_seconds_bucket", &["wait_seconds"]),
+        ("?name[]=wait_seconds_count&name[]=wait_seconds_sum", &["wait_seconds"]),
+        // As the page shows it in another escaping.
+        ("?name[]=gr__e", &[]),
+        ("?name[]=wait_seconds_total", &[]),
+        ("?name[]=calls_bucket", &[]),
+        ("?name[]=calls_total_total", &[]),
+        ("?name[]=wait", &[]),
         ("?name[]=", &[]),
     ] {
         let accept = [("accept", "text/plain;version=0.0.4;escaping=allow-utf-8")];
@@ -129,7 +148,11 @@ async fn who_names_families_gets_those() {
     }
     let accept = [("accept", OPENMETRICS)];
     let answer = get(server.local_addr(), "/metrics?name[]=none", &accept).await;
-    assert_eq!(answer.body, "# EOF\n");
+    assert_eq!((answer.status, answer.body.as_ref()), (StatusCode::OK, &b"# EOF\n"[..]));
+    for name in ["gr__e", "gr%C3%B6%C3%9Fe"] {
+        let answer = get(server.local_addr(), &format!("/metrics?name[]={name}"), &[]).await;
+        assert!(answer.text().ends_with("\ngr__e -7\n"), "{name}: {}", answer.text());
+    }
 }
 
 #[tokio::test]

@@ -250,12 +250,20 @@ impl Region {
             && (spec.adds)(head.number, spec.definition, &definition)
     }
 
-    /// Whether this process registered a family of this name that has not ended.
-    pub fn has_family(&'static self, name: &[u8]) -> bool {
+    /// The families of this name that a living process registered and that have not ended: the
+    /// kind of each, and whether it was this process.
+    pub fn families_named(&'static self, name: &[u8]) -> Vec<(u8, bool)> {
         let _guard = self.enter();
-        let mut found = false;
+        let mut found = Vec::new();
         self.each_named(name, |id| {
-            found |= self.is_published(id) && matches!(self.user(id), User::This);
+            let head = FamilyHead::unpack(self.family_word(id, FAMILY_HEAD).load(Acquire));
+            if let Some((PUBLISHED, head)) = head {
+                match self.user(id) {
+                    User::This => found.push((head.kind, true)),
+                    User::Another => found.push((head.kind, false)),
+                    User::None => {}
+                }
+            }
         });
         found
     }

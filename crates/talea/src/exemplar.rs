@@ -57,7 +57,7 @@ impl fmt::Display for ExemplarRefused {
             Self::Name(name) => write!(
                 f,
                 "an exemplar cannot have the label {name:?}: a name consists of letters, digits \
-                 and '_', does not begin with a digit, and is there once"
+                 and '_', does not begin with a digit or '__', and is there once"
             ),
             Self::Overflow(overflow) => overflow.fmt(f),
         }
@@ -77,7 +77,7 @@ pub(crate) fn keep(cell: Cell, value: f64, labels: &[(&str, &str)]) -> Result<()
     let mut text = LabelText::new();
     for (n, (name, value)) in labels.iter().enumerate() {
         let is_twice = labels[..n].iter().any(|(other, _)| other == name);
-        if !is_plain_label(name) || is_twice {
+        if !is_plain_label(name) || name.starts_with("__") || is_twice {
             return Err(ExemplarRefused::Name((*name).to_owned()));
         }
         text.label(name, *value);

@@ -1,5 +1,7 @@
 //! What a metric or a label may be called.
 
+use std::collections::HashMap;
+
 use crate::expose::is_plain;
 use crate::metric::Kind;
 
@@ -47,14 +49,72 @@ pub(crate) fn fault_in_ending(name: &str, kind: Kind) -> Option<String> {
     .to_owned())
 }
 
-/// What another family may not be called, since in OpenMetrics the two would have the
-/// same name: there a counter's goes without `_total`, an info's without `_info`.
-pub(crate) fn clashes(name: &str) -> impl Iterator<Item = String> + '_ {
-    let base = name.strip_suffix("_total").or(name.strip_suffix("_info")).unwrap_or(name);
-    ["", "_total", "_info"]
-        .into_iter()
-        .map(move |end| format!("{base}{end}"))
-        .filter(move |other| other != name)
+/// The names that a family takes in any format, for itself or for its samples: a text that all of
+/// them begin with, and what each has after it. OpenMetrics' name comes first.
+pub(crate) fn taken(kind: Kind, name: &str) -> (&str, &'static [&'static str]) {
+    let without = |ending| name.strip_suffix(ending).unwrap_or(name);
+    match kind {
+        Kind::Counter => (without("_total"), &["", "_total", "_created"]),
+        Kind::Info => (without("_info"), &["", "_info"]),
+        Kind::Histogram => (name, &["", "_bucket", "_count", "_sum", "_created"]),
+        Kind::Summary => (name, &["", "_count", "_sum", "_created"]),
+        Kind::Gauge | Kind::StateSet => (name, &[""]),
+    }
+}
+
+/// The endings that names of samples have beyond those of their families.
+const SAMPLE_ENDINGS: [&str; 4] = ["_bucket", "_count", "_sum", "_created"];
+
+/// The other names that families may have which [clash](clash) with one, depending on their kind.
+pub(crate) fn rivals(kind: Kind, name: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    let (begin, endings) = taken(kind, name);
+    for ending in endings {
+        let own = format!("{begin}{ending}");
+        let bases = SAMPLE_ENDINGS.into_iter().filter_map(|ending| own.strip_suffix(ending));
+        for base in bases.chain([own.as_str()]) {
+            all.extend(["", "_total", "_info"].map(|ending| format!("{base}{ending}")));
+        }
+    }
+    all.sort_unstable();
+    all.dedup();
+    all.retain(|other| other != name);
+    all
+}
+
+/// Why two families cannot be on one page, in words: in some format a name of one, or of its
+/// samples, is one of the other. `None` where they can.
+pub(crate) fn clash(one: (Kind, &str), other: (Kind, &str)) -> Option<&'static str> {
+    let ((begin, endings), (other_begin, _)) = (taken(one.0, one.1), taken(other.0, other.1));
+    let clashes = endings.iter().any(|ending| takes(other.0, other.1, &format!("{begin}{ending}")));
+    clashes.then_some(match begin == other_begin {
+        true => "in OpenMetrics the two would have one name",
+        false => "samples of the two would have one name",
+    })
+}
+
+/// The names that families have taken, each with the number of the family that did.
+#[derive(Debug, Default)]
+pub(crate) struct TakenNames(HashMap<String, usize>);
+
+impl TakenNames {
+    /// Takes the names of a family that has this number, unless another has one of them, which is
+    /// returned.
+    pub(crate) fn take(&mut self, kind: Kind, name: &str, number: usize) -> Option<usize> {
+        let (begin, endings) = taken(kind, name);
+        let all = endings.iter().map(|ending| format!("{begin}{ending}"));
+        let other = all.clone().find_map(|name| self.0.get(&name).copied());
+        if other.is_none() {
+            self.0.extend(all.map(|name| (name, number)));
+        }
+        other
+    }
+}
+
+/// Whether a name is one that a family takes.
+pub(crate) fn takes(kind: Kind, family: &str, name: &str) -> bool {
+    let (begin, endings) = taken(kind, family);
+    name.strip_prefix(begin).is_some_and(|ending| endings.contains(&ending))
 }
 
 /// What the quantiles are called that a histogram shows beside itself: its unit stays at
@@ -88,8 +148,9 @@ pub(crate) fn is_written_by_us(label: &str) -> bool {
 
 /// Why a name of any characters cannot be used.
 fn fault_in_text(name: &str) -> Option<&'static str> {
-    (name.is_empty() || name.contains(['"', '\\', '\n']))
-        .then_some("a name is some text without quotes, backslashes and line ends")
+    // Prometheus takes a NUL for the end of the page.
+    (name.is_empty() || name.contains(['"', '\\', '\n', '\0']))
+        .then_some("a name is some text without quotes, backslashes, line ends and NUL")
 }
 
 /// Whether a label of this name needs no quotes in a text.

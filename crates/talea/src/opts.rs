@@ -205,7 +205,8 @@ impl<'a> Opts<'a> {
     }
 
     /// Whether the metric and its labels may have names beyond letters, digits and `_`,
-    /// such as `http.server.duration`: any text without quotes, backslashes and line ends.
+    /// such as `http.server.duration`: any text without quotes, backslashes, line ends
+    /// and NUL.
     /// A scraper that does not take them is shown others in their place, see
     /// [`Escaping`](crate::Escaping). Default: no, so that a slip is told.
     ///

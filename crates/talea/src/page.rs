@@ -9,7 +9,7 @@ use std::ops::Range;
 use crate::expose::Family;
 use crate::labels::LabelText;
 use crate::metric::Kind;
-use crate::names::{clashes, is_plain_label};
+use crate::names::{TakenNames, clash, is_plain_label};
 use crate::registry::Registry;
 use crate::snapshot::{FamilySnapshot, Snapshot};
 
@@ -34,8 +34,8 @@ impl Scrapable for Registry {
 /// definitions agree, each series with the label of its part; the help text may differ, and
 /// that of the first part is shown. Where definitions do not agree, what most parts say is
 /// shown, of as many the newest, and the others are [conflicts](Self::conflicts). So it is
-/// with families of two names that would have one in OpenMetrics, where a counter's goes
-/// without `_total`. Families that cannot be shown with the label of their part, or whose own
+/// with families of two names where one, or one of its samples, would have a name of the other:
+/// in OpenMetrics a counter's goes without `_total`. Families that cannot be shown with the label of their part, or whose own
 /// labels cannot be read, are conflicts too, and outvote none; nor does what is read from
 /// outside, with [`try_add`](Self::try_add), outvote what is not.
 ///
@@ -178,7 +178,7 @@ impl Page {
             let count = of.snapshot.families().len();
             (0..count).map(move |family| Entry { part, family, is_shown: true })
         };
-        // A registry alone sees to it that its families do not clash.
+        // A snapshot alone sees to it that its families do not clash.
         if let [alone @ Part { is_foreign: false, .. }] = parts {
             if alone.label.is_empty() {
                 return entries.extend(all_of((0, alone)));
@@ -196,24 +196,26 @@ impl Page {
             // Those of each part are sorted, and stay so.
             entries.sort_by(|one, other| one.name(parts).cmp(other.name(parts)));
         }
-        let mut rest = 0;
+        let (mut rest, mut groups) = (0, Vec::new());
         while let Some(first) = entries.get(rest) {
-            let name = first.name(parts);
-            let group = rest..rest + of_name(&entries[rest..], name, parts);
+            let count = of_name(&entries[rest..], first.name(parts), parts);
+            let group = rest..rest + count;
             rest = group.end;
-            let rivals = if has_many { rivals(entries, name, parts) } else { Vec::new() };
-            match rivals.first() {
-                None => settle(entries, &[group], parts, conflicts),
-                // All of them are settled once, with the first.
-                Some(first) if first.start < group.start => {}
-                Some(_) => {
-                    let all: Vec<_> = [group].into_iter().chain(rivals).collect();
-                    settle(entries, &all, parts, conflicts);
-                }
-            }
+            settle(&mut entries[group.clone()], parts, conflicts);
+            groups.push(group);
+        }
+        // Those of one part do not clash.
+        if has_many {
+            tell_apart(entries, &groups, parts, conflicts);
         }
         entries.retain(|entry| entry.is_shown);
         conflicts.sort_by(|one, other| one.family.cmp(&other.family));
+    }
+
+    /// Leaves out families that are not wanted.
+    pub(crate) fn retain(&mut self, wants: impl Fn(&FamilySnapshot<'_>) -> bool) {
+        let Self { parts, entries, .. } = self;
+        entries.retain(|entry| entry.family(parts).is_some_and(|family| wants(&family)));
     }
 
     /// A family whose first entry is at a place, with all of its parts.
@@ -223,6 +225,11 @@ impl Page {
         let count =
             if self.used == 1 { 1 } else { of_name(rest, rest[0].name(&self.parts), &self.parts) };
         Some(Family::OfPage { page: self, from: place, count })
+    }
+
+    /// The label's name of the part that an entry belongs to.
+    pub(crate) fn part_label(&self, n: usize) -> &str {
+        self.entries.get(n).map_or("", |entry| &self.parts[entry.part].name)
     }
 
     /// The label text of the part that an entry belongs to, and its family.
@@ -265,13 +272,6 @@ impl Entry {
 
     /// Why it cannot be shown together with another; `None` where it can.
     fn disagreement(self, wanted: Self, parts: &[Part]) -> Option<String> {
-        let (name, expected) = (self.name(parts), wanted.name(parts));
-        if name != expected {
-            return Some(format!(
-                "most others have {expected:?}, and in OpenMetrics the two would have one name; \
-                 rename one"
-            ));
-        }
         self.family(parts)?.disagreement(&wanted.family(parts)?)
     }
 }
@@ -281,46 +281,60 @@ fn of_name(entries: &[Entry], name: &str, parts: &[Part]) -> usize {
     entries.iter().take_while(|entry| entry.name(parts) == name).count()
 }
 
-/// Where the entries are whose names clash with one, in their order.
-fn rivals(entries: &[Entry], name: &str, parts: &[Part]) -> Vec<Range<usize>> {
-    let all = clashes(name).map(|other| {
-        let at = entries.partition_point(|entry| entry.name(parts) < other.as_str());
-        at..at + of_name(&entries[at..], &other, parts)
-    });
-    let mut all: Vec<_> = all.filter(|range| !range.is_empty()).collect();
-    all.sort_by_key(|range| range.start);
-    all
+/// Decides which entries of one name are shown.
+fn settle(entries: &mut [Entry], parts: &[Part], conflicts: &mut Vec<Conflict>) {
+    let Some((wanted, ..)) = prevailing(entries.iter(), parts) else { return };
+    for entry in entries {
+        if let Some(reason) = entry.disagreement(wanted, parts) {
+            entry.is_shown = false;
+            conflicts.push(entry.conflict(parts, reason));
+        }
+    }
 }
 
-/// Decides which entries of such groups are shown.
-fn settle(
+/// Leaves out families that have a name of others, which more parts have, or newer ones.
+fn tell_apart(
     entries: &mut [Entry],
     groups: &[Range<usize>],
     parts: &[Part],
     conflicts: &mut Vec<Conflict>,
 ) {
-    let wanted = prevailing(groups.iter().flat_map(|group| &entries[group.clone()]), parts);
-    for entry in groups.iter().flat_map(|group| group.clone()) {
-        let entry = &mut entries[entry];
-        let Some(reason) = wanted.and_then(|wanted| entry.disagreement(wanted, parts)) else {
+    let shown = |group: &Range<usize>| {
+        let shown = entries[group.clone()].iter().filter(|entry| entry.is_shown);
+        let (entry, is_own, count, newest) = prevailing(shown, parts)?;
+        Some(((is_own, count, newest), entry, group.clone()))
+    };
+    let mut all: Vec<_> = groups.iter().filter_map(shown).collect();
+    all.sort_by_key(|(weight, ..)| std::cmp::Reverse(*weight));
+    let mut taken = TakenNames::default();
+    for (n, (_, entry, group)) in all.iter().enumerate() {
+        let Some(family) = entry.family(parts) else { continue };
+        let Some((_, other, _)) =
+            taken.take(family.kind(), family.name(), n).and_then(|n| all.get(n))
+        else {
             continue;
         };
-        entry.is_shown = false;
-        conflicts.push(entry.conflict(parts, reason));
+        let expected = other.name(parts);
+        let kind = other.family(parts).map_or(Kind::Gauge, |other| other.kind());
+        let why = clash((family.kind(), family.name()), (kind, expected)).unwrap_or_default();
+        for entry in entries[group.clone()].iter_mut().filter(|entry| entry.is_shown) {
+            entry.is_shown = false;
+            let reason = format!("most others have {expected:?}, and {why}; rename one");
+            conflicts.push(entry.conflict(parts, reason));
+        }
     }
 }
 
 /// Which entry says what most of them say; of as many, the newest. What is read from outside
-/// does not outvote what is not.
-fn prevailing<'a>(entries: impl Iterator<Item = &'a Entry>, parts: &[Part]) -> Option<Entry> {
-    let mut entries = entries.peekable();
-    let first = entries.next()?;
-    if entries.peek().is_none() {
-        return Some(*first);
-    }
+/// does not outvote what is not. Beside it, whether any that says so is not from outside, how many
+/// do, and when the newest of them was registered.
+fn prevailing<'a>(
+    entries: impl Iterator<Item = &'a Entry>,
+    parts: &[Part],
+) -> Option<(Entry, bool, usize, u64)> {
     // As many as there are definitions, which are few.
     let mut found: Vec<(Entry, bool, usize, u64)> = Vec::new();
-    for &entry in std::iter::once(first).chain(entries) {
+    for &entry in entries {
         let Some(family) = entry.family(parts) else { continue };
         let (is_own, created) = (!parts[entry.part].is_foreign, family.created_nanos());
         let agrees = |other: Entry| other.disagreement(entry, parts).is_none();
@@ -333,8 +347,7 @@ fn prevailing<'a>(entries: impl Iterator<Item = &'a Entry>, parts: &[Part]) -> O
             None => found.push((entry, is_own, 1, created)),
         }
     }
-    let best = found.into_iter().max_by_key(|&(_, is_own, count, newest)| (is_own, count, newest));
-    best.map(|(entry, ..)| entry)
+    found.into_iter().max_by_key(|&(_, is_own, count, newest)| (is_own, count, newest))
 }
 
 /// Whether regions may be told apart by a label of this name: it is one that any format can

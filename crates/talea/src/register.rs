@@ -267,14 +267,24 @@ impl Registry {
         }
         // Held until its name is this one's: else two threads could give it to two.
         let mut bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(other) =
-            names::clashes(&name).find(|other| self.region.has_family(other.as_bytes()))
-        {
-            return Err(format!(
-                "{other:?} is registered too, and in OpenMetrics the two would have one name; \
-                 rename one"
-            )
-            .into());
+        for other in names::rivals(shape.kind, &name) {
+            for (kind, is_own) in self.region.families_named(other.as_bytes()) {
+                let clash = Kind::from_u8(kind)
+                    .and_then(|kind| names::clash((shape.kind, &name), (kind, &other)));
+                match clash {
+                    Some(reason) if is_own => {
+                        return Err(format!(
+                            "{other:?} is registered too, and {reason}; rename one"
+                        )
+                        .into());
+                    }
+                    Some(reason) => eprintln!(
+                        "talea: other processes have the metric {other:?} beside {name:?}, and \
+                         {reason}; until they end, scrapes show the newer one only"
+                    ),
+                    None => {}
+                }
+            }
         }
         let combinations = combinations(opts, group)?;
         let definition = Definition {

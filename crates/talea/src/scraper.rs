@@ -1,6 +1,8 @@
 //! Scrapes one after the other, in memory that is used again.
 
 use crate::expose::{Encoder, Escaping, Format};
+use crate::metric::Kind;
+use crate::names;
 use crate::page::{Page, Scrapable};
 use crate::registry::Registry;
 use crate::snapshot::Snapshot;
@@ -93,6 +95,27 @@ impl<S: Scrapable> Scraper<S> {
     /// ```
     pub fn begin(&mut self, wants: impl Fn(&str) -> bool) {
         self.take(&wants);
+        self.encoder.begin();
+    }
+
+    /// The same of the families that have any of these names, or samples of it: `wait_seconds` and
+    /// `wait_seconds_bucket` are one histogram, `calls`, `calls_total` and `calls_created` one
+    /// counter. A name that only some formats have may be given as it is, or as it is shown. All
+    /// families where no names are given.
+    pub fn begin_named(&mut self, names: &[impl AsRef<str>]) {
+        if names.is_empty() {
+            return self.begin(|_| true);
+        }
+        let escaping = self.encoder.escaping();
+        let is = |kind, family: &str| {
+            let shown = escaping.name(family);
+            let takes =
+                |name: &str| names::takes(kind, family, name) || names::takes(kind, &shown, name);
+            names.iter().any(|name| takes(name.as_ref()))
+        };
+        // Of what kind a family is, only its snapshot knows.
+        self.take(&|family| Kind::ALL.into_iter().any(|kind| is(kind, family)));
+        self.page.retain(|family| is(family.kind(), family.name()));
         self.encoder.begin();
     }
 

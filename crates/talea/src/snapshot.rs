@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use talea_region::{FamilyCopy, Number, SeriesView};
+use talea_region::{FamilyCopy, LastUse, Number, SeriesView};
 
 use crate::buckets::{Grid, Numbers};
 use crate::definition::{Definition, Recent};
@@ -14,7 +14,7 @@ use crate::expose::{Encoder, Escaping, Format, Shown, is_plain};
 use crate::histogram_snapshot::HistogramSnapshot;
 use crate::labels::{LabelText, pairs};
 use crate::metric::Kind;
-use crate::names::{self, is_plain_label};
+use crate::names::{self, TakenNames, is_plain_label};
 use crate::native_buckets::NativeBuckets;
 use crate::samples;
 use crate::told;
@@ -35,6 +35,8 @@ pub struct Snapshot {
     learned: Option<Vec<[u64; 5]>>,
     /// Raw families of a name that has several definitions: the one that is shown, and another.
     rivals: Vec<(usize, usize)>,
+    /// The names of families that are left out, since others have a name of theirs.
+    hidden: Vec<String>,
     /// Whether the label text of all series together is UTF-8. In a region that is not
     /// damaged it is.
     is_text: bool,
@@ -152,6 +154,7 @@ impl Snapshot {
         told::by_process(&mut self.raw);
         if !self.knows_all() {
             self.learn();
+            self.hide_clashing();
             self.add_recent();
             self.put_texts();
         }
@@ -176,10 +179,11 @@ impl Snapshot {
     }
 
     /// Whether the families are those of the last time. Then so is all that is known of them,
-    /// unless a name has several definitions: which of these is in use changes with the processes.
+    /// unless families compete for a name: which of these is in use changes with the processes.
     fn knows_all(&self) -> bool {
         let found = self.raw.families().iter().map(FamilyCopy::about);
         self.rivals.is_empty()
+            && self.hidden.is_empty()
             && self.learned.as_ref().is_some_and(|learned| found.eq(learned.iter().copied()))
     }
 
@@ -206,7 +210,6 @@ impl Snapshot {
         // Of one name, the newest definition that a living process uses is shown. If none lives, it
         // is the one that was used last.
         let raw_of = |known: &Known| &raw.families()[known.n];
-        let use_of = |family: &FamilyCopy| (family.last_use, family.created_unix_nanos);
         families.sort_unstable_by(|one, other| {
             let (one, other) = (raw_of(one), raw_of(other));
             one.name.cmp(&other.name).then(use_of(other).cmp(&use_of(one)))
@@ -218,6 +221,35 @@ impl Snapshot {
             is_rival
         });
         samples::find(raw.families(), families.iter_mut().map(|it| (it.n, &mut it.samples)));
+    }
+
+    /// Leaves out families that newer ones have a name of: processes of a shared region can
+    /// register what one process alone could not.
+    fn hide_clashing(&mut self) {
+        let Self { raw, families, hidden, .. } = self;
+        hidden.clear();
+        let mut newest_first: Vec<&Known> = families.iter().collect();
+        newest_first.sort_by_key(|known| std::cmp::Reverse(use_of(&raw.families()[known.n])));
+        let mut taken = TakenNames::default();
+        hidden.extend(newest_first.into_iter().filter_map(|known| {
+            let name = known.name_in(raw);
+            taken.take(known.kind, name, known.n).map(|_| name.to_owned())
+        }));
+        if hidden.is_empty() {
+            return;
+        }
+        hidden.sort_unstable();
+        families
+            .retain(|known| hidden.binary_search_by(|it| (**it).cmp(known.name_in(raw))).is_err());
+        let n = raw.families().len();
+        told::hidden(raw, hidden);
+        let known = raw.families().get(n).and_then(|family| Known::of(n, family, families));
+        let Some(known) = known else { return };
+        if let Err(place) =
+            families.binary_search_by(|other| other.name_in(raw).cmp(known.name_in(raw)))
+        {
+            families.insert(place, known);
+        }
     }
 
     /// Adds the summaries of what histograms that show quantiles observed lately.
@@ -256,6 +288,11 @@ impl Snapshot {
     /// at each family.
     pub fn series_count(&self) -> usize {
         self.families().map(|family| self.raw.series(family.raw).len()).sum()
+    }
+
+    /// Whether all names of families and labels are such as every format has.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.families.iter().all(|family| family.is_plain)
     }
 
     /// Whether any family shows quantiles that only a reader who stays can tell.
@@ -457,6 +494,11 @@ fn shown(kind: Kind, number: Number, word: u64) -> Shown {
     }
 }
 
+/// Of families that compete for a name, the greatest is shown: the newest that a living process uses.
+pub(crate) fn use_of(family: &FamilyCopy) -> (LastUse, u64) {
+    (family.last_use, family.created_unix_nanos)
+}
+
 /// Adds what was counted under another definition of a name to the one that is shown, if their values
 /// can be added and never fall.
 fn add_rival(raw: &mut talea_region::Snapshot, shown: usize, other: usize) {
@@ -528,6 +570,11 @@ impl<'a> FamilySnapshot<'a> {
     /// The names of its labels.
     pub(crate) fn label_names(&self) -> &'a [String] {
         &self.definition.labels
+    }
+
+    /// Whether it has histograms or summaries of floats, which can be negative or NaN.
+    pub(crate) fn has_floats(&self) -> bool {
+        matches!(self.kind, Kind::Histogram | Kind::Summary) && self.raw.number == Number::FloatLast
     }
 
     /// The upper bounds of its histograms' buckets in the shown unit; the last is +Inf.

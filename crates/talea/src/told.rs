@@ -60,6 +60,21 @@ pub(crate) fn dropped(raw: &mut Snapshot) {
     raw.add_family(DROPPED, definition.encode(), Kind::Counter as u8, series.into_iter());
 }
 
+/// The families that a snapshot leaves out.
+const HIDDEN: &str = "talea_families_hidden";
+
+/// Adds the names of families that are not shown, since newer ones of other processes have one
+/// of their names.
+pub(crate) fn hidden(raw: &mut Snapshot, names: &[String]) {
+    let definition = Definition {
+        labels: vec!["family".to_owned()],
+        help: "Families that are not shown, because a newer one has one of their names.".to_owned(),
+        ..Definition::default()
+    };
+    let series = names.iter().map(|name| (LabelText::one("family", name), 1));
+    raw.add_family(HIDDEN, definition.encode(), Kind::Gauge as u8, series);
+}
+
 /// Appends a label whose value needs no escape, or has it.
 fn append(text: &mut Vec<u8>, name: &str, value: &str) {
     let comma = if text.is_empty() { "" } else { "," };

@@ -111,6 +111,11 @@ impl Unit for Things {
 /// Floats of any kind, negative ones, infinities and NaN too. (NaN is counted, and makes
 /// the sum NaN.) Default buckets: powers of ten from 10⁻³ to 1,000.
 ///
+/// All formats show the same samples, with one exception: OpenMetrics has no `_count` and no
+/// `_sum` of a histogram with a threshold below zero. OpenMetrics' types `histogram` and `summary`
+/// cannot hold a sum or a quantile below zero or a sum that is NaN. A family with such values is
+/// there as families of type `unknown`, one for each sample name, and has no exemplars.
+///
 /// ```
 /// use talea::{Floats, Histogram, Opts, Registry};
 ///

@@ -157,27 +157,90 @@ fn text_formats_show_the_count_and_the_sum_of_native_buckets() {
     assert!(told.contains(expected), "{told}");
 }
 
+/// The names of the samples of a page of OpenMetrics, in its order, each once.
+fn sample_names(text: &str) -> Vec<&str> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let mut names: Vec<_> = lines.filter_map(|line| line.split(['{', ' ']).next()).collect();
+    names.dedup();
+    names
+}
+
 #[test]
-fn openmetrics_has_a_sum_and_a_count_where_the_sum_can_but_grow() {
-    let cases: [(&[f64], &[f64], bool); 6] = [
-        (&[0.0, 1.0], &[1.0, 2.0], true),
-        (&[-1.0, 1.0], &[1.0, 2.0], false),
-        (&[1.0], &[1.0, f64::NAN], false),
-        (&[1.0], &[-1.0], false),
-        (&[1.0], &[1.0, f64::INFINITY], true),
-        (&[1.0], &[], true),
+fn a_histogram_has_a_sum_and_a_count_in_openmetrics_whatever_was_observed() {
+    let all = ["x_bucket", "x_count", "x_sum", "x_created"];
+    let of_no_type = "# TYPE x_bucket unknown\n";
+    let cases: [(&[f64], &[f64], &str); 8] = [
+        (&[0.0, 1.0], &[1.0, 2.0], "# TYPE x histogram\n"),
+        (&[1.0], &[1.0, f64::INFINITY], "# TYPE x histogram\n"),
+        (&[1.0], &[], "# TYPE x histogram\n"),
+        // Its type can hold neither of these.
+        (&[1.0], &[1.0, f64::NAN], of_no_type),
+        (&[1.0], &[f64::NEG_INFINITY], of_no_type),
+        (&[1.0], &[-1.0], of_no_type),
+        // A sum that is above zero again: the type stays as it is.
+        (&[0.0, 1.0], &[-1.0, 5.0], of_no_type),
+        (&[], &[-1.0], of_no_type),
     ];
-    for (thresholds, values, expected) in cases {
-        let (registry, _) = shown(opts(Bucketing::Dual).buckets(thresholds), values);
-        let told = text(&registry, Format::OpenMetrics);
-        for line in ["\nx_count ", "\nx_sum "] {
-            assert_eq!(told.contains(line), expected, "{values:?}\n{told}");
+    for bucketing in [Bucketing::Dual, Bucketing::Classic] {
+        for (thresholds, values, kind) in cases {
+            // Without native buckets it is forgotten that something was below zero.
+            if bucketing == Bucketing::Classic && (thresholds.is_empty() || values == [-1.0, 5.0]) {
+                continue;
+            }
+            let opts = match thresholds {
+                [] => opts(Bucketing::Native),
+                thresholds => opts(bucketing).buckets(thresholds),
+            };
+            let (registry, _) = shown(opts, values);
+            let told = text(&registry, Format::OpenMetrics);
+            assert_eq!(sample_names(&told), all, "{values:?}\n{told}");
+            assert!(told.contains(kind), "{values:?}\n{told}");
+            // The same numbers as in the text format.
+            let snapshot = registry.snapshot().histogram("x", &[]).unwrap();
+            let count = format!("\nx_count {}\n", values.len());
+            let sum = match snapshot.sum() {
+                x if x.is_nan() => "\nx_sum NaN\n".to_owned(),
+                f64::INFINITY => "\nx_sum +Inf\n".to_owned(),
+                f64::NEG_INFINITY => "\nx_sum -Inf\n".to_owned(),
+                x => format!("\nx_sum {x}\n"),
+            };
+            let whole = format!("x_bucket{{le=\"+Inf\"}} {}\n", values.len());
+            for told in [told, text(&registry, Format::Text)] {
+                for line in [&count, &sum, &whole] {
+                    assert!(told.contains(line), "{line}{values:?}\n{told}");
+                }
+            }
         }
-        let count = format!("x_bucket{{le=\"+Inf\"}} {}\n", values.len());
-        assert!(told.contains(&count), "{told}");
-        let told = text(&registry, Format::Text);
-        assert!(told.contains("\nx_count ") && told.contains("\nx_sum "), "{told}");
+        // With a threshold below zero it has neither, also while the sum is above it.
+        for values in [&[][..], &[1.0], &[-1.0], &[f64::NAN]] {
+            let (registry, _) = shown(opts(bucketing).buckets(&[-1.0, 1.0]), values);
+            let told = text(&registry, Format::OpenMetrics);
+            assert!(told.contains("# TYPE x histogram\n"), "{told}");
+            assert_eq!(sample_names(&told), ["x_bucket", "x_created"], "{told}");
+        }
     }
+}
+
+#[test]
+fn a_family_has_one_type_for_all_of_its_series() {
+    let registry = Registry::for_test().unwrap();
+    let opts = Opts::new("x", "Some.").buckets(&[0.0, 1.0]);
+    let family = registry.family::<Histogram<Floats>>(opts, &["n"]).unwrap();
+    let (one, two) = (family.with_values(&["1"]), family.with_values(&["2"]));
+    one.observe(0.5);
+    two.observe_with_exemplar(0.5, &[("trace_id", "beef")]).unwrap();
+    let told = text(&registry, Format::OpenMetrics);
+    assert!(told.contains("# TYPE x histogram\n") && told.contains("beef"), "{told}");
+    one.observe(-2.5);
+    let told = text(&registry, Format::OpenMetrics);
+    let expected = "\
+        # TYPE x_bucket unknown\n# HELP x_bucket Some.\n\
+        x_bucket{n=\"1\",le=\"0.0\"} 1\nx_bucket{n=\"1\",le=\"1.0\"} 2\nx_bucket{n=\"1\",le=\"+Inf\"} 2\n\
+        x_bucket{n=\"2\",le=\"0.0\"} 0\nx_bucket{n=\"2\",le=\"1.0\"} 1\nx_bucket{n=\"2\",le=\"+Inf\"} 1\n\
+        # TYPE x_count unknown\n# HELP x_count Some.\nx_count{n=\"1\"} 2\nx_count{n=\"2\"} 1\n\
+        # TYPE x_sum unknown\n# HELP x_sum Some.\nx_sum{n=\"1\"} -2\nx_sum{n=\"2\"} 0.5\n\
+        # TYPE x_created unknown\n# HELP x_created Some.\nx_created{n=\"1\"} ";
+    assert!(told.starts_with(expected), "{told}");
 }
 
 #[test]

@@ -668,6 +668,32 @@ fn a_family_from_outside_whose_labels_cannot_be_read_is_left_out_and_told() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_counter_from_outside_that_no_format_can_show_is_left_out_and_told() {
+    use std::os::unix::fs::FileExt;
+    for total in [f64::NAN, -1.0, f64::NEG_INFINITY] {
+        let shm = stage::processes::Shm::new("page-counters");
+        let damaged = Registry::open_with(shm.file(), Config::with_len(4 << 20)).unwrap();
+        let opts = Opts::new("spent", "Some.").striped(false);
+        let spent: FloatCounter = damaged.register(opts).unwrap();
+        spent.add(12_345.678);
+        let bytes = std::fs::read(shm.file()).unwrap();
+        let cell = 12_345.678_f64.to_le_bytes();
+        let file = std::fs::File::options().write(true).open(shm.file()).unwrap();
+        let at = bytes.chunks(8).position(|word| word == cell).unwrap() as u64 * 8;
+        file.write_all_at(&total.to_le_bytes(), at).unwrap();
+        let other = with_counter(Registry::for_test().unwrap(), "beside", 1);
+        let mut scraper = Scraper::new(&Foreign([("damaged", damaged), ("other", other)]));
+        scraper.format(Format::OpenMetrics, Escaping::default());
+        let page = String::from_utf8(scraper.scrape().to_vec()).unwrap();
+        assert_no_violation(&page, Syntax::OpenMetrics);
+        assert!(page.contains("beside_total{") && !page.contains("spent"), "{page}");
+        let [conflict] = scraper.page().conflicts() else { panic!("{total}") };
+        assert!(conflict.reason.starts_with("a counter's total is below 0"), "{conflict}");
+    }
+}
+
 /// Registries that are looked at with suspicion.
 #[derive(Clone)]
 struct Foreign([(&'static str, Registry); 2]);

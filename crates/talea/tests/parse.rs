@@ -25,12 +25,11 @@ fn error(text: &str, syntax: Syntax) -> ParseError {
 #[test]
 fn samples_are_read_with_labels_values_and_timestamps() {
     type Wanted = (&'static str, &'static str, Vec<(&'static str, &'static str)>, f64, Option<f64>);
-    let wanted: [Wanted; 17] = [
+    let wanted: [Wanted; 16] = [
         ("x 1", "x", vec![], 1.0, None),
         ("x{} 1", "x", vec![], 1.0, None),
         ("  x\t{ } \t+Inf ", "x", vec![], f64::INFINITY, None),
         ("a:b 1e3 1700000000123", "a:b", vec![], 1000.0, Some(1_700_000_000.123)),
-        ("a 1 -5", "a", vec![], 1.0, Some(-0.005)),
         (r#"x{a="1",b="2"} -4"#, "x", vec![("a", "1"), ("b", "2")], -4.0, None),
         (r#"x{ a = "1" , } 0"#, "x", vec![("a", "1")], 0.0, None),
         (r#"x{a="1"}2"#, "x", vec![("a", "1")], 2.0, None),
@@ -83,7 +82,7 @@ fn openmetrics_has_seconds_and_exemplars() {
 
 #[test]
 fn what_is_told_about_a_metric_is_read() {
-    let text = "# HELP x  A \\\\ and \\n \"b\" \n# TYPE \"x.y\" untyped\n#TYPE\tx\thistogram \n# a comment\n\n # TYPE\n# TYPE y\n# TYPE y \n";
+    let text = "# HELP x  A \\\\ and \\n \"b\" \n# TYPE \"x.y\" untyped\n#TYPE\tx\thistogram\n# a comment\n\n # HELP\n";
     let lines: Vec<_> = Reader::new(text, Text).map(Result::unwrap).collect();
     assert_eq!(
         lines,
@@ -137,6 +136,7 @@ fn what_is_no_line_of_text_is_told_with_its_place() {
         ("x{é=\"1\"} 1", 3, "a label's name"),
         ("x 1 y", 5, "a timestamp"),
         ("x 1 1.5", 5, "a timestamp"),
+        ("x 1 -5", 5, "a timestamp"),
         ("x 1 2 3", 7, "nothing after"),
         ("x 1 # {} 1", 5, "a timestamp"),
         ("x +nan", 3, "a number"),
@@ -145,6 +145,16 @@ fn what_is_no_line_of_text_is_told_with_its_place() {
         ("# TYPE x meter", 10, "counter, gauge"),
         ("# TYPE x info", 10, "counter, gauge"),
         ("# TYPE x counter more", 18, "nothing after"),
+        ("# TYPE x counter ", 17, "no blank after the type"),
+        ("# TYPE x  counter", 9, "exactly one blank before the type"),
+        ("# TYPE x\t counter", 9, "exactly one blank before the type"),
+        ("# TYPE x ", 10, "counter, gauge"),
+        ("# TYPE x", 9, "a blank after the metric's name"),
+        ("# TYPE ", 8, "a metric's name"),
+        ("# TYPE", 7, "a blank and a metric's name"),
+        ("# HELP ", 8, "a metric's name"),
+        ("x{\"\"=\"1\"} 1", 3, "not empty"),
+        ("x{\"a\0\"=\"1\"} 1", 5, "no NUL"),
         ("# TYPE 9 counter", 8, "a metric's name"),
         ("# TYPE a-b counter", 9, "a blank"),
         ("# TYPE a counter\r", 17, "without a carriage return"),

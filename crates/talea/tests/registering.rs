@@ -6,7 +6,7 @@ use std::thread;
 use talea::{
     Bucketing, Bytes, Combine, Config, Counter, Error, Family, FloatCounter, FloatGauge, Floats,
     Gauge, Histogram, Info, LabelText, LabelValue, Labels, Metrics, Opts, Registrable, Registry,
-    Seconds, StateSet, Things, UpDownCounter,
+    Seconds, StateSet, Summary, Things, UpDownCounter,
 };
 
 #[derive(Labels)]
@@ -653,7 +653,44 @@ mod names {
         registry.register::<Gauge>(opts("x_")).unwrap();
         registry.register::<Gauge>(opts("xx")).unwrap();
         registry.register::<Histogram<Seconds>>(opts("x")).unwrap();
-        registry.register::<Counter>(opts("x_seconds_sum")).unwrap();
+        registry.register::<Counter>(opts("x_sum")).unwrap();
+        registry.register::<Gauge>(opts("y")).unwrap();
+        registry.register::<Gauge>(opts("y_count").lenient_names(true)).unwrap();
+        registry.register::<Gauge>(opts("y_bucket").lenient_names(true)).unwrap();
+    }
+
+    #[test]
+    fn a_name_that_samples_of_another_family_have_is_taken() {
+        type Register = fn(&Registry, &str) -> Result<(), Error>;
+        let gauge: Register =
+            |registry, name| registry.register::<Gauge>(opts(name).lenient_names(true)).map(drop);
+        let counter: Register = |registry, name| registry.register::<Counter>(opts(name)).map(drop);
+        let histogram: Register =
+            |registry, name| registry.register::<Histogram<Things>>(opts(name)).map(drop);
+        let summary: Register =
+            |registry, name| registry.register::<Summary<Things>>(opts(name)).map(drop);
+        for (family, name, register, other) in [
+            (histogram, "x", gauge, "x_bucket"),
+            (histogram, "x", gauge, "x_count"),
+            (histogram, "x", gauge, "x_sum"),
+            (histogram, "x", gauge, "x_created"),
+            (summary, "x", gauge, "x_count"),
+            (summary, "x", gauge, "x_created"),
+            (counter, "x", gauge, "x_created"),
+            // In OpenMetrics this counter's family is x_sum.
+            (histogram, "x", counter, "x_sum"),
+        ] {
+            // Whichever comes first.
+            for [(one, one_name), (two, two_name)] in
+                [[(family, name), (register, other)], [(register, other), (family, name)]]
+            {
+                let registry = registry();
+                one(&registry, one_name).unwrap();
+                let told = told(two(&registry, two_name));
+                let reason = "is registered too, and samples of the two would have one name";
+                assert!(told.contains(reason), "{one_name} {two_name}: {told}");
+            }
+        }
     }
 }
 

@@ -11,11 +11,89 @@ use talea::{Escaping, Format};
 pub(super) struct Asked {
     pub(super) format: Format,
     pub(super) escaping: Escaping,
-    pub(super) gzip: bool,
-    /// The families that are wanted; all where none is named.
+    pub(super) coding: Coding,
+    /// The families that are wanted, by their names or those of their samples; all where none is
+    /// named.
     pub(super) names: Vec<String>,
     /// How long the scraper waits, if it says so.
     pub(super) within: Option<Duration>,
+}
+
+/// How a response is compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Coding {
+    /// Not at all.
+    Identity,
+    Gzip,
+    #[cfg(feature = "zstd")]
+    Zstd,
+}
+
+impl Coding {
+    /// All of them; of several that a scraper names with the same weight, the last is chosen.
+    const ALL: &[Self] = &[
+        Self::Identity,
+        Self::Gzip,
+        #[cfg(feature = "zstd")]
+        Self::Zstd,
+    ];
+
+    /// Its name in headers.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Identity => "identity",
+            Self::Gzip => "gzip",
+            #[cfg(feature = "zstd")]
+            Self::Zstd => "zstd",
+        }
+    }
+
+    fn is(self, name: &str) -> bool {
+        let is = |own: &str| name.eq_ignore_ascii_case(own);
+        is(self.as_str()) || self == Self::Gzip && is("x-gzip")
+    }
+
+    /// The one that an Accept-Encoding header asks for: that of the greatest weight. `None` if it
+    /// takes none of them. Source: RFC 9110, 12.5.3.
+    ///
+    /// What is not compressed is always taken, unless it or all else is refused, but not rather
+    /// than what the header names. Of codings with the same weight, one that is named goes before
+    /// one that `*` covers, zstd before gzip where both are named, and gzip where neither is,
+    /// since more clients read it.
+    fn negotiate(accept: &str) -> Option<Self> {
+        let mut others = None;
+        let mut named = [None; Self::ALL.len()];
+        for entry in accept.split(',') {
+            let (name, parameters) = entry.split_once(';').unwrap_or((entry, ""));
+            let (name, q) = (name.trim(), q(parameters));
+            if name == "*" {
+                others = Some(q);
+            }
+            for (weight, _) in named.iter_mut().zip(Self::ALL).filter(|(_, own)| own.is(name)) {
+                *weight = Some(q);
+            }
+        }
+        let weighed = Self::ALL.iter().zip(named).filter_map(|(&coding, named)| {
+            // Not refused, and after all that is asked for.
+            let unsaid =
+                (coding == Self::Identity && others != Some(0.0)).then_some(f64::MIN_POSITIVE);
+            let weight = match coding {
+                Self::Identity => named.or(unsaid),
+                _ => named.or(others),
+            };
+            let rank = match (named, coding) {
+                (None, Self::Gzip) => 2,
+                (None, _) => 1,
+                (Some(_), Self::Identity) => 0,
+                (Some(_), _) => 3,
+            };
+            Some((weight.filter(|&weight| weight > 0.0)?, rank, coding))
+        });
+        let best = weighed.max_by(|(one, rank, _), (other, other_rank, _)| {
+            one.total_cmp(other).then(rank.cmp(other_rank))
+        });
+        best.map(|(.., coding)| coding)
+    }
 }
 
 /// Why a request gets no scrape.
@@ -31,19 +109,14 @@ impl Asked {
             return Err(Refused::Method);
         }
         let (format, escaping) = Format::negotiate(&all(headers, ACCEPT));
-        let gzip = gzip(&all(headers, ACCEPT_ENCODING)).ok_or(Refused::Encoding)?;
+        let coding = Coding::negotiate(&all(headers, ACCEPT_ENCODING)).ok_or(Refused::Encoding)?;
         let query = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
         let names = query.filter(|(key, _)| key == "name[]").map(|(_, name)| name.into_owned());
         let within = headers.get("x-prometheus-scrape-timeout-seconds");
         let within = within.and_then(|value| value.to_str().ok()?.trim().parse::<f64>().ok());
         let within = within.filter(|&seconds| seconds > 0.0);
         let within = within.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        Ok(Self { format, escaping, gzip, names: names.collect(), within })
-    }
-
-    /// Whether a family is wanted.
-    pub(super) fn wants(&self, family: &str) -> bool {
-        self.names.is_empty() || self.names.iter().any(|name| name == family)
+        Ok(Self { format, escaping, coding, names: names.collect(), within })
     }
 }
 
@@ -53,36 +126,12 @@ fn all(headers: &HeaderMap, name: impl AsHeaderName) -> String {
     lines.collect::<Vec<_>>().join(",")
 }
 
-/// Whether an Accept-Encoding header wants gzip; `None` where it takes neither that nor
-/// what is not compressed. Source: RFC 9110, 12.5.3.
-fn gzip(accept: &str) -> Option<bool> {
-    let (mut gzip, mut identity, mut others) = (None, None, None);
-    for entry in accept.split(',') {
-        let (coding, parameters) = entry.split_once(';').unwrap_or((entry, ""));
-        let q = q(parameters);
-        match coding.trim().to_ascii_lowercase().as_str() {
-            "gzip" | "x-gzip" => gzip = Some(q),
-            "identity" => identity = Some(q),
-            "*" => others = Some(q),
-            _ => {}
-        }
-    }
-    let gzip = gzip.or(others).unwrap_or(0.0);
-    match identity {
-        // What is not compressed is always taken, unless it is said not to be, but not
-        // rather than what is named.
-        None if gzip > 0.0 => Some(true),
-        None => (others != Some(0.0)).then_some(false),
-        Some(identity) if gzip > 0.0 && gzip >= identity => Some(true),
-        Some(identity) => (identity > 0.0).then_some(false),
-    }
-}
-
 /// The weight among an entry's parameters. One that is no weight refuses.
 fn q(parameters: &str) -> f64 {
     let mut weights = parameters.split(';').filter_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
-        name.trim().eq_ignore_ascii_case("q").then(|| value.trim().parse().unwrap_or(0.0))
+        let weight = || value.trim().parse().ok().filter(|q: &f64| q.is_finite());
+        name.trim().eq_ignore_ascii_case("q").then(|| weight().map_or(0.0, |q| q.clamp(0.0, 1.0)))
     });
     weights.next_back().unwrap_or(1.0)
 }
@@ -91,34 +140,71 @@ fn q(parameters: &str) -> f64 {
 mod tests {
     use super::*;
 
+    use Coding::{Gzip, Identity};
+
+    /// The same where zstd is not built in.
+    #[cfg(not(feature = "zstd"))]
+    const ZSTD: Coding = Gzip;
+    #[cfg(feature = "zstd")]
+    const ZSTD: Coding = Coding::Zstd;
+
     #[test]
-    fn gzip_is_for_who_asks_for_it() {
+    fn a_scrape_is_compressed_as_the_scraper_prefers() {
         for (accept, expected) in [
-            ("", Some(false)),
-            ("gzip", Some(true)),
-            ("GZip", Some(true)),
-            ("x-gzip", Some(true)),
-            ("deflate, gzip, br, zstd", Some(true)),
-            ("deflate, br", Some(false)),
-            ("gzip;q=0", Some(false)),
-            ("gzip; Q=0.000", Some(false)),
-            ("gzip;q=0.001", Some(true)),
-            ("gzip;q=nonsense", Some(false)),
-            ("gzip;q=0.5, identity", Some(false)),
-            ("gzip;q=0.5, identity;q=0.5", Some(true)),
-            ("gzip, identity;q=0", Some(true)),
-            ("identity", Some(false)),
-            ("*", Some(true)),
-            ("*;q=0.3, identity;q=0.4", Some(false)),
-            ("*;q=0, gzip", Some(true)),
-            ("*, gzip;q=0", Some(false)),
-            ("*;q=0, identity", Some(false)),
+            ("", Some(Identity)),
+            ("gzip", Some(Gzip)),
+            ("GZip", Some(Gzip)),
+            ("x-gzip", Some(Gzip)),
+            ("deflate, gzip, br", Some(Gzip)),
+            ("deflate, gzip, br, zstd", Some(ZSTD)),
+            ("deflate, br", Some(Identity)),
+            ("gzip;q=0", Some(Identity)),
+            ("gzip; Q=0.000", Some(Identity)),
+            ("gzip;q=0.001", Some(Gzip)),
+            ("gzip;q=nonsense", Some(Identity)),
+            ("gzip;q=NaN", Some(Identity)),
+            ("gzip;q=-1", Some(Identity)),
+            ("gzip;q=0.5, identity", Some(Identity)),
+            ("gzip;q=0.5, identity;q=0.5", Some(Gzip)),
+            ("gzip;q=2, identity", Some(Gzip)),
+            ("gzip, identity;q=0", Some(Gzip)),
+            ("identity", Some(Identity)),
+            ("*", Some(Gzip)),
+            ("*;q=0.3, identity;q=0.4", Some(Identity)),
+            ("*;q=0, gzip", Some(Gzip)),
+            ("*;q=0, identity", Some(Identity)),
+            ("*, identity;q=0", Some(Gzip)),
             ("*;q=0", None),
             ("identity;q=0", None),
             ("identity;q=0, br", None),
             ("gzip;q=0, identity;q=0", None),
+            ("*;q=0, br", None),
+            // A header of many entries is read once.
+            (&"br;q=0.1,".repeat(100_000), Some(Identity)),
         ] {
-            assert_eq!(gzip(accept), expected, "{accept}");
+            assert_eq!(Coding::negotiate(accept), expected, "{accept:.80}");
+        }
+    }
+
+    #[cfg(feature = "zstd")]
+    #[test]
+    fn zstd_is_for_who_names_it() {
+        for (accept, expected) in [
+            ("zstd", Some(ZSTD)),
+            ("ZSTD;q=0.3", Some(ZSTD)),
+            ("zstd;q=0.3, gzip;q=0.4", Some(Gzip)),
+            ("zstd;q=0.4, gzip;q=0.3", Some(ZSTD)),
+            ("gzip;q=0.4, zstd;q=0.4", Some(ZSTD)),
+            ("zstd;q=0, *", Some(Gzip)),
+            ("gzip, *", Some(Gzip)),
+            ("gzip;q=0, *", Some(ZSTD)),
+            ("gzip;q=0, identity;q=0, *;q=0.1", Some(ZSTD)),
+            ("zstd;q=0, gzip;q=0, *", Some(Identity)),
+            ("zstd;q=0, gzip;q=0, identity;q=0, *", None),
+            ("*;q=0, zstd", Some(ZSTD)),
+            ("identity, zstd;q=0.9", Some(Identity)),
+        ] {
+            assert_eq!(Coding::negotiate(accept), expected, "{accept}");
         }
     }
 

@@ -9,6 +9,7 @@ pub use body::ExpositionBody;
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -23,7 +24,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
 use tower_service::Service;
 
-use asked::{Asked, Refused};
+use asked::{Asked, Coding, Refused};
 use piece::{Pieces, Source};
 use scrapers::Scrapers;
 
@@ -50,16 +51,18 @@ const LONGEST: Duration = Duration::from_secs(300);
 /// ```
 ///
 /// - **What it answers.** `GET` and `HEAD`, in the format that the request's Accept header
-///   asks for ([`Format::negotiate`](talea::Format::negotiate)), compressed by gzip where
-///   Accept-Encoding takes that as gladly as what is not compressed. With `?name[]=`, once
-///   or more often, only the families of these names, as samples have them (a counter's
-///   with `_total`).
+///   asks for ([`Format::negotiate`](talea::Format::negotiate)), compressed as its
+///   Accept-Encoding header prefers: by gzip, with the feature `zstd` also by zstd, or not. With
+///   `?name[]=`, once or more often, it shows only the families that have such a name or samples
+///   of it: `calls`, `calls_total` and `calls_created` are the same counter, `wait_seconds_bucket`
+///   is the whole histogram `wait_seconds`. A name that nothing has is no error: the response
+///   to it alone has no families, as with Prometheus' clients for Java and Python.
 /// - **Large scrapes** leave in pieces of 256 KiB, each made while the one before is sent,
 ///   so that a scrape has its snapshot and two pieces in memory. A small one has a
 ///   Content-Length. The memory of one snapshot is kept for the next scrape.
 /// - **What it refuses.** Other methods with 405; more scrapes at once than
 ///   [`at_once`](Self::at_once) says with 503 and Retry-After; an Accept-Encoding that
-///   takes neither gzip nor what is not compressed with 406.
+///   takes nothing that there is, not even what is not compressed, with 406.
 /// - **How long it takes.** No longer than `X-Prometheus-Scrape-Timeout-Seconds` says, or
 ///   five minutes: a snapshot that is not there by then is a 503, a body that is not sent
 ///   breaks off. So does that of a client that stops reading; see
@@ -69,7 +72,7 @@ const LONGEST: Duration = Duration::from_secs(300);
 ///
 /// A worker of the runtime only hands pieces over. Snapshots are taken (some 20 ms for a
 /// million series, and what [`Registry::on_snapshot`] calls) and pieces are made (about
-/// 0.1 ms; several with gzip) in the runtime's pool for blocking work, at the cost of a
+/// 0.1 ms; several where they are compressed) in the runtime's pool for blocking work, at the cost of a
 /// hand-over for each.
 ///
 /// It needs a tokio runtime with time enabled, as `#[tokio::main]` has.
@@ -126,7 +129,10 @@ impl<S: Scrapable> Exposition<S> {
                 return refuse(StatusCode::METHOD_NOT_ALLOWED, allowed, "Ask by GET or HEAD.\n");
             }
             Err(Refused::Encoding) => {
-                let told = "There is gzip and what is not compressed (identity).\n";
+                let told = match cfg!(feature = "zstd") {
+                    true => "There is gzip, zstd and what is not compressed (identity).\n",
+                    false => "There is gzip and what is not compressed (identity).\n",
+                };
                 return refuse(StatusCode::NOT_ACCEPTABLE, [vary()], told);
             }
         };
@@ -140,13 +146,13 @@ impl<S: Scrapable> Exposition<S> {
         };
         let until = Instant::now() + asked.within.unwrap_or(LONGEST).min(LONGEST);
         let first = spawn_blocking(move || {
-            let mut source: Box<dyn Pieces> = Box::new(Source::new(scraper, &asked));
-            (source.next(), source)
+            let mut source: Box<dyn Pieces> = Box::new(Source::new(scraper, &asked)?);
+            Ok::<_, io::Error>((source.next()?, source))
         });
         let body = match timeout_at(until, first).await {
-            Ok(Ok((Ok(first), source))) => ExpositionBody::new(first, source, self.patience, until),
+            Ok(Ok(Ok((first, source)))) => ExpositionBody::new(first, source, self.patience, until),
             // Somebody's `on_snapshot` panicked.
-            Ok(Ok((Err(_), _)) | Err(_)) => {
+            Ok(Ok(Err(_)) | Err(_)) => {
                 let told = "The snapshot could not be taken.\n";
                 return refuse(StatusCode::INTERNAL_SERVER_ERROR, [], told);
             }
@@ -196,8 +202,8 @@ fn vary() -> Header {
 fn headers(asked: &Asked) -> Result<Vec<Header>, InvalidHeaderValue> {
     let kind = HeaderValue::try_from(asked.format.content_type(asked.escaping))?;
     let mut headers = vec![(CONTENT_TYPE, kind), vary()];
-    if asked.gzip {
-        headers.push((CONTENT_ENCODING, HeaderValue::from_static("gzip")));
+    if asked.coding != Coding::Identity {
+        headers.push((CONTENT_ENCODING, HeaderValue::from_static(asked.coding.as_str())));
     }
     Ok(headers)
 }

@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use talea::{Scrapable, Scraper};
 
-use super::asked::Asked;
+use super::asked::{Asked, Coding};
 use super::scrapers::Lent;
 
 /// About how long a piece is.
@@ -25,38 +25,51 @@ pub(super) trait Pieces: Send {
 }
 
 /// A snapshot that is sent so.
-#[derive(Debug)]
 pub(super) struct Source<S: Scrapable> {
     lent: Lent<S>,
-    gzip: Option<Gzip>,
+    compressed: Option<Compressed>,
     more: bool,
 }
 
-#[derive(Debug)]
-struct Gzip {
+/// Compresses a scrape as it is written.
+struct Compressed {
     /// Text on its way to the encoder.
     text: Vec<u8>,
-    encoder: GzEncoder<Vec<u8>>,
+    encoder: Encoder,
+}
+
+/// Writes what is compressed to its memory.
+enum Encoder {
+    Gzip(GzEncoder<Vec<u8>>),
+    #[cfg(feature = "zstd")]
+    Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
 }
 
 impl<S: Scrapable> Source<S> {
     /// Takes the snapshot.
-    pub(super) fn new(mut lent: Lent<S>, asked: &Asked) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// There is no memory for the encoder.
+    pub(super) fn new(mut lent: Lent<S>, asked: &Asked) -> io::Result<Self> {
+        let encoder = Encoder::of(asked.coding)?;
         lent.scraper.format(asked.format, asked.escaping);
-        lent.scraper.begin(|family| asked.wants(family));
-        Self { lent, gzip: asked.gzip.then(Gzip::new), more: true }
+        lent.scraper.begin_named(&asked.names);
+        let compressed =
+            encoder.map(|encoder| Compressed { text: Vec::with_capacity(PIECE + BEYOND), encoder });
+        Ok(Self { lent, compressed, more: true })
     }
 }
 
 impl<S: Scrapable> Pieces for Source<S> {
     fn next(&mut self) -> io::Result<Bytes> {
-        let piece = match &mut self.gzip {
+        let piece = match &mut self.compressed {
             None => {
                 let mut piece = Vec::with_capacity(PIECE + BEYOND);
                 self.more = self.lent.scraper.write_some(&mut piece, PIECE);
                 piece
             }
-            Some(gzip) => gzip.next(&mut self.lent.scraper, &mut self.more)?,
+            Some(compressed) => compressed.next(&mut self.lent.scraper, &mut self.more)?,
         };
         Ok(piece.into())
     }
@@ -66,25 +79,56 @@ impl<S: Scrapable> Pieces for Source<S> {
     }
 }
 
-impl Gzip {
-    fn new() -> Self {
-        let encoder = GzEncoder::new(Vec::new(), Compression::fast());
-        Self { text: Vec::with_capacity(PIECE + BEYOND), encoder }
-    }
-
+impl Compressed {
     fn next<S: Scrapable>(
         &mut self,
         scraper: &mut Scraper<S>,
         more: &mut bool,
     ) -> io::Result<Vec<u8>> {
-        while *more && self.encoder.get_ref().len() < PIECE {
+        while *more && self.encoder.written().len() < PIECE {
             self.text.clear();
             *more = scraper.write_some(&mut self.text, PIECE);
-            self.encoder.write_all(&self.text)?;
+            self.encoder.write(&self.text)?;
         }
         if !*more {
-            self.encoder.try_finish()?;
+            self.encoder.finish()?;
         }
-        Ok(std::mem::take(self.encoder.get_mut()))
+        Ok(std::mem::take(self.encoder.written()))
+    }
+}
+
+impl Encoder {
+    /// The fastest level of each: more would cost the service more than it saves the network.
+    fn of(coding: Coding) -> io::Result<Option<Self>> {
+        Ok(match coding {
+            Coding::Identity => None,
+            Coding::Gzip => Some(Self::Gzip(GzEncoder::new(Vec::new(), Compression::fast()))),
+            #[cfg(feature = "zstd")]
+            Coding::Zstd => Some(Self::Zstd(zstd::stream::write::Encoder::new(Vec::new(), 1)?)),
+        })
+    }
+
+    fn write(&mut self, text: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Gzip(encoder) => encoder.write_all(text),
+            #[cfg(feature = "zstd")]
+            Self::Zstd(encoder) => encoder.write_all(text),
+        }
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        match self {
+            Self::Gzip(encoder) => encoder.try_finish(),
+            #[cfg(feature = "zstd")]
+            Self::Zstd(encoder) => encoder.do_finish(),
+        }
+    }
+
+    fn written(&mut self) -> &mut Vec<u8> {
+        match self {
+            Self::Gzip(encoder) => encoder.get_mut(),
+            #[cfg(feature = "zstd")]
+            Self::Zstd(encoder) => encoder.get_mut(),
+        }
     }
 }

@@ -7,6 +7,12 @@ use std::borrow::Cow;
 
 /// How names outside `[a-zA-Z_:][a-zA-Z0-9_:]*` are shown to a scraper; it says in its
 /// Accept header what it takes.
+///
+/// A name within that is shown as it is. A name that would be the same as another one of the page,
+/// or as that of another family's samples, is shown as [`Values`](Self::Values) has it: beside
+/// `a_b`, `a b` is `U__a_20_b` also by [`Underscores`](Self::Underscores). Of several such names the
+/// first in their order has the short form. So it is with the labels of a family, and with a label
+/// that would begin with `__`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Escaping {
     /// As they are, in quotes.
@@ -35,12 +41,21 @@ impl Escaping {
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         [Self::AllowUtf8, Self::Underscores, Self::Dots, Self::Values]
             .into_iter()
-            .find(|escaping| escaping.as_str() == name)
+            .find(|escaping| escaping.as_str().eq_ignore_ascii_case(name))
     }
 
-    /// A name as it is shown. What every format has stays as it is.
+    /// A metric's name as it is shown. What every format has stays as it is.
     pub(crate) fn name(self, name: &str) -> Cow<'_, str> {
-        if self == Self::AllowUtf8 || is_plain(name) {
+        self.escape(name, is_plain_at)
+    }
+
+    /// The same of a label's name, which has no colons.
+    pub(crate) fn label(self, name: &str) -> Cow<'_, str> {
+        self.escape(name, |n, c| c != ':' && is_plain_at(n, c))
+    }
+
+    fn escape(self, name: &str, is_plain_at: fn(usize, char) -> bool) -> Cow<'_, str> {
+        if self == Self::AllowUtf8 || name.chars().enumerate().all(|(n, c)| is_plain_at(n, c)) {
             return Cow::Borrowed(name);
         }
         let mut out = String::with_capacity(name.len() + 8);
@@ -92,6 +107,16 @@ mod tests {
                 assert_eq!(scheme.name(name), expected, "{scheme:?}");
             }
             assert_eq!(Escaping::AllowUtf8.name(name), name);
+            assert_eq!(Escaping::AllowUtf8.label(name), name);
         }
+    }
+
+    #[test]
+    fn labels_have_no_colons() {
+        assert_eq!(Escaping::Underscores.label("a:b"), "a_b");
+        assert_eq!(Escaping::Dots.label("a:b"), "a__b");
+        assert_eq!(Escaping::Values.label("a:b"), "U__a_3a_b");
+        assert_eq!(Escaping::Dots.name("a:b"), "a:b");
+        assert_eq!(Escaping::Dots.label("a_b"), "a_b");
     }
 }

@@ -1,11 +1,9 @@
 //! What the two text formats have in common: names, labels and the lines of samples.
 
-use std::borrow::Cow;
-
 use super::escaping::is_plain;
-use super::{Escaping, Shown};
+use super::shown_names::{LabelNames, ShownNames};
+use super::{Family, Shown};
 use crate::labels::{LabelText, pairs};
-use crate::metric::Kind;
 use crate::names::is_plain_label;
 use crate::snapshot::{FamilySnapshot, SeriesSnapshot};
 
@@ -16,9 +14,8 @@ pub(crate) struct Lines {
     name: String,
     /// Whether that stands in quotes among the labels.
     quoted: bool,
-    /// How the names of labels are shown, where they are shown otherwise than the
-    /// region has them.
-    renames: Option<Escaping>,
+    /// How the names of labels are shown.
+    labels: LabelNames,
     /// Label text that each series begins with. Its names need no look.
     part: String,
     /// Lines on their way to what is written.
@@ -36,20 +33,17 @@ fn is_odd(text: &[u8]) -> bool {
 
 impl Lines {
     /// Prepares the lines of another family.
-    pub(crate) fn begin(&mut self, family: &FamilySnapshot<'_>, escaping: Escaping) {
+    pub(crate) fn begin(&mut self, whole: &Family<'_>, names: &ShownNames) {
         self.name.clear();
+        let Some((_, family)) = whole.part(0) else { return };
+        self.labels = names.labels(whole);
         if family.is_plain() {
             self.name.push_str(family.name());
-            (self.quoted, self.renames) = (false, None);
+            self.quoted = false;
             return;
         }
-        self.name.push_str(&escaping.name(family.name()));
+        self.name.push_str(&names.family(family.name()));
         self.quoted = !is_plain(&self.name);
-        // A state set has its own name among its labels.
-        let own = (family.kind() == Kind::StateSet).then(|| family.name());
-        let mut labels = family.label_names().iter().map(String::as_str).chain(own);
-        let all_plain = labels.all(is_plain_label);
-        self.renames = Some(escaping).filter(|&e| e != Escaping::AllowUtf8 && !all_plain);
     }
 
     /// Has each series begin with such label text.
@@ -129,7 +123,7 @@ impl Lines {
     /// Whether names must be shown in quotes, or otherwise than the region has them.
     #[inline]
     fn needs_look(&self) -> bool {
-        self.quoted || self.renames.is_some()
+        self.quoted || self.labels.renames()
     }
 
     /// Writes labels, up to the value of one of its own.
@@ -204,11 +198,11 @@ impl Lines {
         from: usize,
         enough: usize,
     ) -> usize {
-        let Self { name, quoted, renames, part, lines, .. } = self;
+        let Self { name, quoted, labels, part, lines, .. } = self;
         let Some((texts, numbers)) = family.numbers(from) else { return from };
         let comma = if part.is_empty() { "" } else { "," };
         let labels_at = name.len() + 1 + part.len() + comma.len();
-        if *quoted || renames.is_some() || labels_at > LONG {
+        if *quoted || labels.renames() || labels_at > LONG {
             return from;
         }
         let mut begin = [0; LONG];
@@ -264,7 +258,7 @@ impl Lines {
             if std::mem::replace(&mut any, true) {
                 out.push(b',');
             }
-            write_label_name(out, &self.renames.map_or(Cow::Borrowed(name), |e| e.name(name)));
+            write_label_name(out, &self.labels.of(name));
             push(out, &["=\""]);
             escaped(out, &value, true);
             out.push(b'"');

@@ -6,6 +6,7 @@ mod lines;
 mod number;
 mod openmetrics;
 mod protobuf;
+mod shown_names;
 mod text;
 
 pub use escaping::Escaping;
@@ -19,6 +20,7 @@ pub use text::CONTENT_TYPE as TEXT_CONTENT_TYPE;
 use number::{put_digits, put_float, write_integer};
 use openmetrics::OpenMetrics;
 use protobuf::Protobuf;
+use shown_names::ShownNames;
 use text::Text;
 
 use crate::page::Page;
@@ -27,7 +29,12 @@ use crate::snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot};
 /// What a format does with families and series as they come.
 trait Writer {
     /// Begins a family, which has at least one series.
-    fn family(&mut self, out: &mut Vec<u8>, family: &Family<'_>);
+    fn family(&mut self, out: &mut Vec<u8>, family: &Family<'_>, names: &ShownNames);
+
+    /// Begins to go over the family's series once more, if that is needed.
+    fn again(&mut self, _: &mut Vec<u8>) -> bool {
+        false
+    }
 
     /// Has the series that come now begin with such label text, if any.
     fn part(&mut self, label: &str);
@@ -53,19 +60,30 @@ trait Writer {
 
 /// What can be written: families by their place.
 pub(crate) trait Pages {
-    /// The family at a place; `None` behind the last.
+    /// The family at a place; `None` behind the last. They are in the order of their names.
     fn at(&self, place: usize) -> Option<Family<'_>>;
+
+    /// Whether any name of a family or of a label is one that not every format has.
+    fn has_odd_names(&self) -> bool;
 }
 
 impl Pages for Snapshot {
     fn at(&self, place: usize) -> Option<Family<'_>> {
         self.family_at(place).map(Family::Alone)
     }
+
+    fn has_odd_names(&self) -> bool {
+        !self.is_plain()
+    }
 }
 
 impl Pages for Page {
     fn at(&self, place: usize) -> Option<Family<'_>> {
         self.family_at(place)
+    }
+
+    fn has_odd_names(&self) -> bool {
+        self.parts().any(|part| !part.is_plain())
     }
 }
 
@@ -92,6 +110,14 @@ impl<'a> Family<'a> {
         match *self {
             Self::Alone(family) => (n == 0).then_some(("", family)),
             Self::OfPage { page, from, count } => page.entry(from + n).filter(|_| n < count),
+        }
+    }
+
+    /// The label's name by which its parts are told apart; empty where there is none.
+    fn part_label(&self) -> &'a str {
+        match *self {
+            Self::Alone(_) => "",
+            Self::OfPage { page, from, .. } => page.part_label(from),
         }
     }
 
@@ -153,6 +179,7 @@ impl Shown {
 #[derive(Clone, Debug)]
 pub(crate) struct Encoder {
     format: Format,
+    names: ShownNames,
     text: Text,
     openmetrics: OpenMetrics,
     protobuf: Protobuf,
@@ -168,6 +195,8 @@ struct Place {
     series: usize,
     /// Whether the family's beginning is written.
     begun: bool,
+    /// Whether it is known how names are shown.
+    named: bool,
     ended: bool,
 }
 
@@ -175,9 +204,10 @@ impl Encoder {
     pub(crate) fn new(format: Format, escaping: Escaping) -> Self {
         Self {
             format,
-            text: Text::new(escaping),
-            openmetrics: OpenMetrics::new(escaping),
-            protobuf: Protobuf::new(escaping),
+            names: ShownNames::new(escaping),
+            text: Text::default(),
+            openmetrics: OpenMetrics::default(),
+            protobuf: Protobuf::default(),
             at: Place::default(),
         }
     }
@@ -186,6 +216,11 @@ impl Encoder {
     pub(crate) fn write(&mut self, pages: &impl Pages, out: &mut Vec<u8>) {
         self.begin();
         self.write_some(pages, out, usize::MAX);
+    }
+
+    /// How it shows names that the format does not have.
+    pub(crate) fn escaping(&self) -> Escaping {
+        self.names.escaping()
     }
 
     /// Has the next piece be a first one.
@@ -201,13 +236,16 @@ impl Encoder {
         out: &mut Vec<u8>,
         enough: usize,
     ) -> bool {
-        let Self { format, text, openmetrics, protobuf, at } = self;
+        let Self { format, names, text, openmetrics, protobuf, at } = self;
+        if !std::mem::replace(&mut at.named, true) {
+            names.learn(pages);
+        }
         match format {
-            Format::Text => at.go_on(pages, text, out, enough),
+            Format::Text => at.go_on(pages, text, names, out, enough),
             Format::OpenMetrics | Format::OpenMetricsDraft => {
-                at.go_on(pages, openmetrics, out, enough)
+                at.go_on(pages, openmetrics, names, out, enough)
             }
-            Format::Protobuf => at.go_on(pages, protobuf, out, enough),
+            Format::Protobuf => at.go_on(pages, protobuf, names, out, enough),
         }
     }
 }
@@ -217,6 +255,7 @@ impl Place {
         &mut self,
         pages: &impl Pages,
         writer: &mut impl Writer,
+        names: &ShownNames,
         out: &mut Vec<u8>,
         enough: usize,
     ) -> bool {
@@ -234,7 +273,7 @@ impl Place {
                         continue;
                     }
                     if !std::mem::replace(&mut self.begun, true) {
-                        writer.family(out, &whole);
+                        writer.family(out, &whole, names);
                         writer.part(label);
                     }
                     writer.series(out, &series);
@@ -242,7 +281,11 @@ impl Place {
                 }
                 (self.part, self.series) = (self.part + 1, 0);
             }
-            *self = Self { family: self.family + whole.places(), ..Self::default() };
+            self.part = 0;
+            if self.begun && writer.again(out) {
+                continue;
+            }
+            *self = Self { family: self.family + whole.places(), named: true, ..Self::default() };
         }
         if !std::mem::replace(&mut self.ended, true) {
             writer.end(out);

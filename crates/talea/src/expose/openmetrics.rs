@@ -1,12 +1,27 @@
 //! OpenMetrics text, version 1.0. Source: the OpenMetrics specification, 1.0.0.
+//!
+//! # Values below zero
+//!
+//! The specification has counts and sums of histograms and summaries as counters, and quantiles
+//! as not negative; parsers refuse a page with others. So:
+//!
+//! - A histogram with a threshold below zero has buckets alone, as the specification says.
+//! - Any other histogram or summary has `_count` and `_sum`, whatever was observed. Where one of
+//!   its series has a quantile or a sum that its type cannot hold (below zero, or a sum that is
+//!   NaN), or has counted something below zero, all of the family is written as families of
+//!   unknown type, one for each sample name: `x`, `x_count`, `x_sum`, `x_created`. So a scraper
+//!   finds the same samples all the time, and those of the other formats. What is lost is their
+//!   type, and a histogram's exemplars, which OpenMetrics has with histograms and counters alone.
 
 use super::lines::{Bounds, Lines, push};
 use super::number::{write_canonical_bound, write_float, write_integer, write_seconds};
-use super::{Escaping, Family, Shown, Writer};
+use super::shown_names::ShownNames;
+use super::{Family, Shown, Writer};
 use talea_region::Exemplar;
 
 use crate::metric::Kind;
-use crate::snapshot::SeriesSnapshot;
+use crate::native_buckets::NativeBuckets;
+use crate::snapshot::{FamilySnapshot, SeriesSnapshot};
 
 /// Units that a family's name may end in; then they are told apart from it.
 const UNITS: [&str; 10] = [
@@ -17,37 +32,64 @@ const UNITS: [&str; 10] = [
 /// Writes the format.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenMetrics {
-    escaping: Escaping,
     lines: Lines,
     thresholds: Bounds,
     quantiles: Bounds,
     /// What is in each classic bucket of a series.
     buckets: Vec<u64>,
-    /// Whether the family's histograms have buckets of negative values alone.
+    /// Whether the family's histograms have a threshold below zero.
     goes_below_zero: bool,
     /// How much of the name stands before `_created`, where that is shown.
     created_after: Option<usize>,
+    /// Which of the families of unknown type is written, where the type cannot hold the values.
+    part: Option<Part>,
+    help: String,
+    native: NativeBuckets,
 }
 
-impl OpenMetrics {
-    pub(crate) fn new(escaping: Escaping) -> Self {
-        Self { escaping, ..Self::default() }
+/// What a family of unknown type has of a histogram or a summary.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Part {
+    /// Buckets or quantiles.
+    Each,
+    Count,
+    Sum,
+    Created,
+}
+
+impl Part {
+    fn next(self) -> Option<Self> {
+        match self {
+            Self::Each => Some(Self::Count),
+            Self::Count => Some(Self::Sum),
+            Self::Sum => Some(Self::Created),
+            Self::Created => None,
+        }
     }
 }
 
 impl Writer for OpenMetrics {
-    fn family(&mut self, out: &mut Vec<u8>, family: &Family<'_>) {
-        let Some((_, family)) = family.part(0) else { return };
-        let Self { escaping, lines, thresholds, quantiles, .. } = self;
-        lines.begin(&family, *escaping);
+    fn family(&mut self, out: &mut Vec<u8>, whole: &Family<'_>, names: &ShownNames) {
+        let Some((_, family)) = whole.part(0) else { return };
+        let Self { lines, thresholds, quantiles, native, .. } = self;
+        lines.begin(whole, names);
         let write = write_canonical_bound;
         match (family.kind(), family.recent()) {
             (_, Some(recent)) => quantiles.begin(recent.quantiles.iter().copied(), write),
             (Kind::Histogram, None) => thresholds.begin(family.bounds(), write),
             _ => {}
         }
-        self.goes_below_zero = family.bounds().next().is_some_and(|bound| bound < 0.0);
         let kind = family.kind();
+        self.goes_below_zero = family.bounds().next().is_some_and(|bound| bound < 0.0);
+        let is_histogram_below_zero = kind == Kind::Histogram && self.goes_below_zero;
+        let must_part =
+            !is_histogram_below_zero && whole.parts().any(|(_, part)| !is_holdable(&part, native));
+        self.part = must_part.then_some(Part::Each);
+        if must_part {
+            self.help.clear();
+            self.help.push_str(family.help());
+            return self.part_head(out, kind);
+        }
         let name = bare_name(kind, lines.name());
         lines.about(out, "TYPE", name, kind.as_str(), true);
         if let Some(unit) = unit(kind, lines.name()) {
@@ -62,8 +104,20 @@ impl Writer for OpenMetrics {
         self.lines.part(label);
     }
 
+    fn again(&mut self, out: &mut Vec<u8>) -> bool {
+        self.part = self.part.and_then(Part::next);
+        if self.part.is_some() {
+            // The name alone says which it is.
+            self.part_head(out, Kind::Summary);
+        }
+        self.part.is_some()
+    }
+
     #[inline]
     fn series(&mut self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>) {
+        if let Some(part) = self.part {
+            return self.part_series(out, series, part);
+        }
         let Self { lines, thresholds, quantiles, buckets, .. } = self;
         match series.shown() {
             Shown::Histogram => {
@@ -128,10 +182,10 @@ pub(crate) fn unit(kind: Kind, name: &str) -> Option<&'static str> {
 }
 
 impl OpenMetrics {
-    /// A sum is there only where it can but grow, and the count only with it.
+    /// Where there is a threshold below zero there is no sum, and no count without it.
     fn count_and_sum(&self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>, count: u64) {
         let sum = series.sum();
-        if self.goes_below_zero || sum.is_nan() || sum < 0.0 {
+        if series.family().kind() == Kind::Histogram && self.goes_below_zero {
             return;
         }
         self.lines.open(out, series, "_count", None);
@@ -139,6 +193,57 @@ impl OpenMetrics {
         out.push(b'\n');
         self.lines.open(out, series, "_sum", None);
         write_float(out, sum);
+        out.push(b'\n');
+    }
+
+    /// The lines about a family of unknown type.
+    fn part_head(&self, out: &mut Vec<u8>, kind: Kind) {
+        let ending = match (self.part, kind) {
+            (Some(Part::Each), Kind::Histogram) => "_bucket",
+            (Some(Part::Count), _) => "_count",
+            (Some(Part::Sum), _) => "_sum",
+            (Some(Part::Created), _) => "_created",
+            _ => "",
+        };
+        let name = [self.lines.name(), ending].concat();
+        self.lines.about(out, "TYPE", &name, "unknown", true);
+        if let Some(unit) = unit(kind, &name) {
+            self.lines.about(out, "UNIT", &name, unit, true);
+        }
+        self.lines.about(out, "HELP", &name, &self.help, true);
+    }
+
+    /// What one of them has of a series.
+    fn part_series(&mut self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>, part: Part) {
+        let Self { lines, thresholds, quantiles, buckets, .. } = self;
+        match (part, series.shown()) {
+            (Part::Each, Shown::Histogram) => {
+                series.classic(buckets);
+                let mut count = 0_u64;
+                let counts = buckets.iter().map(|here| {
+                    count = count.wrapping_add(*here);
+                    Shown::Unsigned(count)
+                });
+                return lines.each(out, series, "_bucket", ("le", thresholds), counts);
+            }
+            (Part::Each, _) => {
+                let values = series.quantiles().map(|(_, value)| Shown::Float(value));
+                return lines.each(out, series, "", ("quantile", quantiles), values);
+            }
+            (Part::Count, _) => {
+                lines.open(out, series, "_count", None);
+                write_integer(out, series.count());
+            }
+            (Part::Sum, _) => {
+                lines.open(out, series, "_sum", None);
+                write_float(out, series.sum());
+            }
+            (Part::Created, _) => {
+                let Some(created) = series.created_nanos() else { return };
+                lines.open(out, series, "_created", None);
+                write_seconds(out, created);
+            }
+        }
         out.push(b'\n');
     }
 
@@ -154,10 +259,27 @@ impl OpenMetrics {
     }
 }
 
+/// Whether OpenMetrics' type can hold the values of all series of a histogram or a summary.
+fn is_holdable(family: &FamilySnapshot<'_>, native: &mut NativeBuckets) -> bool {
+    let holds = |series: SeriesSnapshot<'_>| {
+        // Once anything was below zero that stays so, and a type should not come and go.
+        let is_below = series.native_into(native) && !native.negative().is_empty();
+        let is_count = |x: f64| x >= 0.0;
+        !is_below
+            && is_count(series.sum())
+            && series.quantiles().all(|(_, value)| value.is_nan() || is_count(value))
+    };
+    !family.has_floats() || family.series().all(holds)
+}
+
 /// What follows the value of a counter or a bucket.
 #[inline]
 fn write_exemplar(out: &mut Vec<u8>, exemplar: Option<&Exemplar>) {
     let Some(Exemplar { value, text, unix_nanos, .. }) = exemplar else { return };
+    // Prometheus takes a NUL in an exemplar for the end of the page, and drops the scrape.
+    if text.contains(&0) {
+        return;
+    }
     push(out, &[" # {"]);
     out.extend_from_slice(text);
     push(out, &["} "]);

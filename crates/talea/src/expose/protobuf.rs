@@ -4,12 +4,10 @@
 //! Written by hand: what a generated encoder wants is a tree of messages, with an
 //! allocation for each label of each series, and the format is five messages.
 
-use std::borrow::Cow;
-
 use talea_region::Exemplar;
 
-use super::escaping::is_plain;
-use super::{Escaping, Family, Shown, Writer};
+use super::shown_names::{LabelNames, ShownNames};
+use super::{Family, Shown, Writer};
 use crate::labels::{RawLabel, raw_labels};
 use crate::metric::Kind;
 use crate::native_buckets::NativeBuckets;
@@ -69,7 +67,8 @@ const NANOS: u32 = 2;
 /// Writes the format.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Protobuf {
-    escaping: Escaping,
+    /// How the names of labels are shown.
+    names: LabelNames,
     /// Label text that each series begins with.
     label: String,
     /// The upper bounds of the family's buckets.
@@ -83,19 +82,14 @@ pub(crate) struct Protobuf {
 }
 
 impl Protobuf {
-    pub(crate) fn new(escaping: Escaping) -> Self {
-        Self { escaping, ..Self::default() }
-    }
-
     /// Writes a series into `metric`.
     fn fill_metric(&mut self, series: &SeriesSnapshot<'_>) {
-        let Self { escaping, label: part, bounds, buckets, metric, inner, bucket } = self;
+        let Self { names, label: part, bounds, buckets, metric, inner, bucket } = self;
         metric.clear();
         let labels = raw_labels(part.as_bytes()).chain(raw_labels(series.label_bytes()));
         for RawLabel { name, value } in labels {
             let name = String::from_utf8_lossy(name);
-            let name = if is_plain(&name) { Cow::Borrowed(&*name) } else { escaping.name(&name) };
-            label(metric, name.as_bytes(), &value);
+            label(metric, names.of(&name).as_bytes(), &value);
         }
         inner.clear();
         let created = series.created_nanos();
@@ -157,12 +151,13 @@ impl Protobuf {
 }
 
 impl Writer for Protobuf {
-    fn family(&mut self, out: &mut Vec<u8>, all: &Family<'_>) {
+    fn family(&mut self, out: &mut Vec<u8>, all: &Family<'_>, names: &ShownNames) {
         let Some((_, family)) = all.part(0) else { return };
+        self.names = names.labels(all);
         self.bounds.clear();
         self.bounds.extend(family.bounds());
         let mut head = Vec::new();
-        bytes(&mut head, NAME, self.escaping.name(family.name()).as_bytes());
+        bytes(&mut head, NAME, names.family(family.name()).as_bytes());
         bytes(&mut head, HELP, family.help().as_bytes());
         // What this format does not know are gauges.
         let kind = match family.kind() {

@@ -3,7 +3,8 @@
 
 use super::lines::{Bounds, Lines};
 use super::number::{write_bound, write_float, write_integer};
-use super::{Escaping, Family, Shown, Writer};
+use super::shown_names::ShownNames;
+use super::{Family, Shown, Writer};
 use crate::metric::Kind;
 use crate::snapshot::{FamilySnapshot, SeriesSnapshot};
 
@@ -13,7 +14,6 @@ pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Writes the format.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Text {
-    escaping: Escaping,
     lines: Lines,
     thresholds: Bounds,
     quantiles: Bounds,
@@ -21,17 +21,11 @@ pub(crate) struct Text {
     buckets: Vec<u64>,
 }
 
-impl Text {
-    pub(crate) fn new(escaping: Escaping) -> Self {
-        Self { escaping, ..Self::default() }
-    }
-}
-
 impl Writer for Text {
-    fn family(&mut self, out: &mut Vec<u8>, family: &Family<'_>) {
-        let Some((_, family)) = family.part(0) else { return };
-        let Self { escaping, lines, thresholds, quantiles, .. } = self;
-        lines.begin(&family, *escaping);
+    fn family(&mut self, out: &mut Vec<u8>, whole: &Family<'_>, names: &ShownNames) {
+        let Some((_, family)) = whole.part(0) else { return };
+        let Self { lines, thresholds, quantiles, .. } = self;
+        lines.begin(whole, names);
         match (family.kind(), family.recent()) {
             (_, Some(recent)) => quantiles.begin(recent.quantiles.iter().copied(), write_bound),
             (Kind::Histogram, None) => thresholds.begin(family.bounds(), write_bound),

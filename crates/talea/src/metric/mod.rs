@@ -46,11 +46,11 @@ pub enum Kind {
 }
 
 impl Kind {
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Counter, Self::Gauge, Self::Histogram, Self::Info, Self::StateSet, Self::Summary];
+
     pub(crate) fn from_u8(n: u8) -> Option<Self> {
-        use Kind::{Counter, Gauge, Histogram, Info, StateSet, Summary};
-        [Counter, Gauge, Histogram, Info, StateSet, Summary]
-            .into_iter()
-            .find(|kind| *kind as u8 == n)
+        Self::ALL.into_iter().find(|kind| *kind as u8 == n)
     }
 
     /// The type's name in OpenMetrics.

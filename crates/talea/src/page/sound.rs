@@ -1,6 +1,7 @@
 //! Whether what somebody else wrote can stand in a page: a single line that no scraper can
 //! read would cost it all the others.
 
+use crate::expose::Shown;
 use crate::metric::Kind;
 use crate::names::fault_in_metric;
 use crate::snapshot::FamilySnapshot;
@@ -26,6 +27,11 @@ pub(super) fn fault(family: &FamilySnapshot<'_>, label: &str) -> Option<String> 
     for series in family.all_series() {
         if !series_text.is(series.label_bytes()) {
             return Some(format!("the labels of a series cannot be read; {DAMAGED}"));
+        }
+        if kind == Kind::Counter
+            && matches!(series.shown(), Shown::Float(x) if x.is_nan() || x < 0.0)
+        {
+            return Some(format!("a counter's total is below 0 or NaN; {DAMAGED}"));
         }
         let mut exemplars = series.raw_exemplars().iter().map(|exemplar| exemplar.text.as_slice());
         if !exemplars.all(|text| std::str::from_utf8(text).is_ok() && exemplar_text.is(text)) {
@@ -103,7 +109,7 @@ fn name(text: &[u8]) -> Option<(&[u8], &[u8])> {
     // One that is not plain stands in quotes.
     let (name, rest) = match text.strip_prefix(b"\"") {
         Some(quoted) => {
-            let len = quoted.iter().position(|byte| matches!(byte, b'"' | b'\\' | b'\n'))?;
+            let len = quoted.iter().position(|byte| matches!(byte, b'"' | b'\\' | b'\n' | 0))?;
             (&quoted[..len], quoted[len..].strip_prefix(b"\"")?)
         }
         None => {
@@ -177,6 +183,7 @@ mod tests {
             ("a=b", false),
             ("=\"b\"", false),
             ("\"\"=\"b\"", false),
+            ("\"a\0\"=\"b\"", false),
             ("1a=\"b\"", false),
             ("a:b=\"c\"", false),
             ("a=\"b\",a=\"c\"", false),

@@ -16,6 +16,9 @@ pub(super) enum Oddity {
     Blanks,
     /// Blanks where OpenMetrics has none.
     StrayBlanks,
+    /// Blanks or tabs before a sample. The documentation of text 0.0.4 allows them, and
+    /// Prometheus 2 takes them for a part of the name and drops the scrape.
+    Indented,
     /// Blanks or tabs before a line's end. The documentation of text 0.0.4 allows them,
     /// and Prometheus' own Go library stumbles over them.
     TrailingBlanks,
@@ -36,6 +39,7 @@ impl Oddity {
         Some(match self {
             Self::Blanks if strict => "exactly one blank",
             Self::StrayBlanks if strict => "no blank",
+            Self::Indented if !strict => "the metric's name at the line's beginning",
             Self::TrailingBlanks if strict => "no blank at the line's end",
             Self::LastComma if strict => "no comma after the last label",
             Self::LateName => "the metric's name before the labels",

@@ -41,9 +41,9 @@ fn float_slowly(text: &str) -> Option<f64> {
     }
 }
 
-/// Milliseconds, whole ones.
+/// Whole milliseconds, without a sign: Prometheus refuses one.
 pub(super) fn milliseconds(text: &str) -> Option<i64> {
-    text.parse().ok()
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
 #[cfg(test)]

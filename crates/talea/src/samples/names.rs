@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use talea_region::FamilyCopy;
 
+use crate::snapshot::use_of;
+
 /// The kind of such families, which no metric has. Kind 7 had them when slices were kept
 /// otherwise; what it left in a region is not read.
 pub(crate) const KIND: u8 = 8;
@@ -36,7 +38,6 @@ pub(crate) fn find<'a>(
     for (n, family) in all.iter().enumerate().filter(|(_, family)| family.kind == KIND) {
         let Some(owner) = family.name.strip_suffix(ENDING.as_bytes()) else { continue };
         let newest = samples.entry(owner).or_insert(n);
-        let use_of = |family: &FamilyCopy| (family.last_use, family.created_unix_nanos);
         if use_of(&all[*newest]) < use_of(family) {
             *newest = n;
         }

@@ -20,7 +20,7 @@ pub(super) struct Checker<'a> {
     named: HashMap<Cow<'a, str>, usize>,
     /// The family of the last line.
     current: Option<usize>,
-    /// Whose sample a name is, in OpenMetrics.
+    /// Whose sample a name is.
     claims: HashMap<String, usize>,
     /// Each series with the line and the time of its last sample.
     pub(super) series: HashMap<Box<str>, (usize, Option<f64>)>,
@@ -287,7 +287,7 @@ impl<'a> Checker<'a> {
     /// Takes the names that a family's samples can have: no two families may share one.
     pub(super) fn claim(&mut self, at: usize, place: Place) {
         let family = &mut self.families[at];
-        if std::mem::replace(&mut family.claimed, true) || self.syntax == Syntax::Text {
+        if std::mem::replace(&mut family.claimed, true) {
             return;
         }
         let endings = family.kind.endings(self.syntax);

@@ -66,11 +66,14 @@ pub(super) fn add(
         *group = Group { first: place, timestamp: sample.timestamp, ..Group::default() };
     }
     let apart = known && again && syntax == Syntax::OpenMetrics;
+    let mixed =
+        syntax == Syntax::OpenMetrics && group.timestamp.is_some() != sample.timestamp.is_some();
     let done = (syntax == Syntax::OpenMetrics && group.timestamp != sample.timestamp).then(|| {
         let next = Group { first: place, timestamp: sample.timestamp, ..Group::default() };
         std::mem::replace(group, next)
     });
     let before = group.quantile;
+    let name = family.name.clone();
     match part {
         Part::Bucket(le) => group.buckets.push((le, sample.value, place)),
         Part::Quantile(quantile) => group.quantile = Some(quantile),
@@ -78,8 +81,13 @@ pub(super) fn add(
         Part::Count => group.count = Some((sample.value, place)),
         Part::Other => {}
     }
+    if mixed {
+        let found = format!("samples of one series of {name} with and without a timestamp");
+        let instead = "write all of them with a timestamp, or none".into();
+        checker.violation(place, "timestamps-mixed", found, instead);
+    }
     if apart {
-        let found = format!("a sample of a series of {} after those of another", family.name);
+        let found = format!("a sample of a series of {name} after those of another");
         let instead = "write the samples of each series together".into();
         checker.violation(place, "series-apart", found, instead);
     }

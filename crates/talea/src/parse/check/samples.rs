@@ -206,8 +206,13 @@ fn part(
 /// Whether the value is one that such a sample can have.
 fn value(checker: &mut Checker<'_>, at: usize, kind: MetricType, ending: &'static str, value: f64) {
     let negative = value < 0.0;
-    // Text 0.0.4 says nothing about values.
     if checker.syntax == Syntax::Text {
+        // The documentation says nothing about values; Prometheus' own Go library refuses this.
+        if kind == MetricType::Histogram && ending != "_sum" && negative {
+            let place = checker.place(checker.lexer.places.value);
+            let found = format!("a count of {}", shown(value));
+            checker.violation(place, "value", found, "write 0 or more".into());
+        }
         if kind == MetricType::Counter && (negative || value.is_nan()) {
             let place = checker.place(checker.lexer.places.value);
             let found = format!("a counter of {}", shown(value));
@@ -265,6 +270,11 @@ fn exemplar(
         let found = format!("the exemplar's labels have {len} characters");
         let instead = format!("keep names and values to {EXEMPLAR}");
         checker.violation(place, "exemplar-length", found, instead);
+    }
+    if let Some((name, _)) = exemplar.labels.iter().find(|(name, _)| name.starts_with('_')) {
+        let found = format!("the exemplar's label {name} begins with '_', which is reserved");
+        let instead = format!("write {}", name.trim_start_matches('_'));
+        checker.violation(place, "reserved-label", found, instead);
     }
     if let Some(twice) = Sorted::of(exemplar.labels).twice() {
         let found = format!("the exemplar has the label {twice} twice");

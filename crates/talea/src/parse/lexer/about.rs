@@ -31,8 +31,8 @@ impl<'a> Lexer<'a> {
             }
         }
         let mut at = at + word.len();
-        if !strict && matches!(self.byte(at + scan::blanks(self.rest(at))), Some(b'\n') | None) {
-            // A comment that says no more than that.
+        if !strict && word == "HELP" && matches!(self.byte(at), Some(b'\n') | None) {
+            // Every scraper reads this as a comment.
             self.skip_line(at);
             return Ok(None);
         }
@@ -43,20 +43,26 @@ impl<'a> Lexer<'a> {
         if word == "HELP" {
             return self.help(name, after).map(Some);
         }
-        if !strict
-            && matches!(self.byte(after + scan::blanks(self.rest(after))), Some(b'\n') | None)
-        {
-            // Neither does it tell a type.
-            self.skip_line(after);
-            return Ok(None);
-        }
-        let at = self.gap_or_fault(after, "a blank after the metric's name")?;
+        let at = match self.byte(after) {
+            Some(b' ' | b'\t') if !strict => after + 1,
+            _ => self.gap_or_fault(after, "a blank after the metric's name")?,
+        };
         self.places.told = at;
         let told = self.word(at);
         if let Some(before) = told.strip_suffix('\r') {
             return fault(NO_RETURN, at + before.len());
         }
-        self.end_of_line(at + told.len(), "nothing after that")?;
+        let end = at + told.len();
+        // Prometheus reads all that follows the first blank as the type, blanks included, and
+        // drops the scrape.
+        let blank = !strict && matches!(self.byte(end), Some(b' ' | b'\t'));
+        if blank && told.is_empty() {
+            return fault("exactly one blank before the type", after);
+        }
+        self.end_of_line(end, "nothing after that")?;
+        if blank {
+            return fault("no blank after the type", end);
+        }
         if word == "UNIT" {
             let known = scan::unit(told.as_bytes());
             if known < told.len() {

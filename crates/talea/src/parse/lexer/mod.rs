@@ -115,7 +115,10 @@ impl<'a> Lexer<'a> {
                 self.skip_line(at);
                 Ok(None)
             }
-            Some(_) => self.sample(at).map(|sample| Some(Line::Sample(sample))),
+            Some(_) => {
+                self.depart(Oddity::Indented, start);
+                self.sample(at).map(|sample| Some(Line::Sample(sample)))
+            }
         }
     }
 
@@ -129,13 +132,22 @@ impl<'a> Lexer<'a> {
             let end = at + len_of(self.rest(at));
             return Ok(((end > at).then(|| Cow::Borrowed(&self.text[at..end])), end));
         }
+        let end = self.quoted_name(at)?;
+        Ok((Some(unescaped(&self.text[at + 1..end - 1], true)), end))
+    }
+
+    /// The end of a name in quotes, behind its quote.
+    fn quoted_name(&mut self, at: usize) -> Result<usize, Fault> {
         let end = self.quoted(at + 1)?;
         self.depart(Oddity::QuotedName, at);
-        let name = unescaped(&self.text[at + 1..end - 1], true);
+        let name = &self.text[at + 1..end - 1];
         if name.is_empty() {
-            return fault("a metric's name that is not empty", at);
+            return fault("a name that is not empty", at);
         }
-        Ok((Some(name), end))
+        match name.find('\0') {
+            Some(nul) => fault("no NUL in a name: Prometheus takes it for the end", at + 1 + nul),
+            None => Ok(end),
+        }
     }
 
     /// The end of quoted text that begins at `from`, behind its quote.
@@ -147,7 +159,9 @@ impl<'a> Lexer<'a> {
                 Some(b'"') => return Ok(at + 1),
                 Some(b'\\') => match self.byte(at + 1) {
                     Some(b'n' | b'\\' | b'"') => at += 2,
-                    Some(b'\n') | None => return fault(r#"\\, \" or \n after a backslash"#, at),
+                    Some(b'\n' | 0) | None => {
+                        return fault(r#"\\, \" or \n after a backslash"#, at);
+                    }
                     Some(_) if self.syntax == Syntax::Text => {
                         return fault(r#"\\, \" or \n after a backslash"#, at);
                     }

@@ -74,6 +74,9 @@ impl<'a> Lexer<'a> {
             return fault("'{' and the exemplar's labels", at);
         }
         let (labels, end) = self.labels(at + 1, false, &mut None)?;
+        if let Some(nul) = labels.raw().find('\0') {
+            return fault("no NUL in an exemplar: Prometheus takes it for the end", at + 1 + nul);
+        }
         let at = self.gap_or_fault(end, "a blank after '}'")?;
         let (value, end) = self.number(at, "the exemplar's value")?;
         let timestamp = match self.more(end) {
@@ -113,10 +116,7 @@ impl<'a> Lexer<'a> {
                         }
                         break;
                     }
-                    Some(b'"') => {
-                        at = self.quoted(at + 1)?;
-                        self.depart(Oddity::QuotedName, name_at);
-                    }
+                    Some(b'"') => at = self.quoted_name(at)?,
                     _ => return fault("a label's name or '}'", at),
                 }
             }

@@ -1,0 +1,154 @@
+//! The names of a page as a scraper is shown them: escaped where the format does not have them,
+//! and each family and label still told apart from the others.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use super::escaping::is_plain;
+use super::{Escaping, Family, Pages};
+use crate::metric::Kind;
+use crate::names::{TakenNames, is_plain_label, is_written_by_us};
+use crate::register::{OVERFLOW, PID};
+use crate::snapshot::FamilySnapshot;
+
+/// The names of a page's families.
+///
+/// 1. A name that every format has is shown as it is, so that no other changes it.
+/// 2. Any other is shown as the scraper's escaping has it, unless another family of the page has
+///    that name then, or a sample of it. So `a b` is `a_b` where nothing else is.
+/// 3. Otherwise it is shown as [`Escaping::Values`] has it, which tells all such names apart:
+///    beside `a_b`, `a b` is `U__a_20_b`. Of several such names the first in the order of names
+///    has the short one.
+///
+/// So each family is there once, and a page does not depend on the order in which families were
+/// registered.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ShownNames {
+    escaping: Escaping,
+    /// Those of the third kind.
+    others: HashMap<String, String>,
+}
+
+/// The names of a family's labels, by the same rules.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LabelNames {
+    escaping: Escaping,
+    /// Those that not every format has, and how they are shown; none where that is as they are.
+    shown: Vec<(String, String)>,
+}
+
+impl ShownNames {
+    pub(super) fn new(escaping: Escaping) -> Self {
+        Self { escaping, others: HashMap::new() }
+    }
+
+    pub(super) fn escaping(&self) -> Escaping {
+        self.escaping
+    }
+
+    /// Looks at the names of a page. Cost: where all of them are such as every format has, a look
+    /// at each family.
+    pub(super) fn learn(&mut self, pages: &impl Pages) {
+        self.others.clear();
+        if self.escaping == Escaping::AllowUtf8 || !pages.has_odd_names() {
+            return;
+        }
+        let (mut taken, mut odd, mut place) = (TakenNames::default(), Vec::new(), 0);
+        while let Some(family) = pages.at(place) {
+            place += family.places();
+            let Some((_, family)) = family.part(0) else { continue };
+            match is_plain(family.name()) {
+                true => drop(taken.take(family.kind(), family.name(), 0)),
+                false => odd.push(family),
+            }
+        }
+        for family in odd {
+            let (kind, name) = (family.kind(), family.name());
+            let mut tries = candidates(self.escaping, name, Escaping::name);
+            let is_usable = |shown: &str| kind != Kind::StateSet || names_states(&family, shown);
+            let found = tries
+                .find(|shown| is_usable(shown) && taken.take(kind, shown, 0).is_none())
+                .unwrap_or_default();
+            if found != self.escaping.name(name) {
+                self.others.insert(name.to_owned(), found);
+            }
+        }
+    }
+
+    /// How the name of a family is shown.
+    pub(super) fn family<'a>(&'a self, name: &'a str) -> Cow<'a, str> {
+        self.others.get(name).map_or_else(|| self.escaping.name(name), Cow::from)
+    }
+
+    /// How the names of a family's labels are shown.
+    pub(super) fn labels(&self, whole: &Family<'_>) -> LabelNames {
+        let mut labels = LabelNames { escaping: self.escaping, shown: Vec::new() };
+        let Some((_, family)) = whole.part(0) else { return labels };
+        if self.escaping == Escaping::AllowUtf8 || family.is_plain() {
+            return labels;
+        }
+        let overflow = OVERFLOW.split_once('=').map_or("", |(name, _)| name);
+        let plain = family.label_names().iter().map(String::as_str);
+        let plain = plain.filter(|name| is_plain_label(name));
+        let mut taken: HashSet<Cow<'_, str>> =
+            [PID, overflow, whole.part_label()].into_iter().chain(plain).map(Cow::from).collect();
+        if family.kind() == Kind::StateSet {
+            // OpenMetrics has the states by the name of their set.
+            let shown = self.family(family.name());
+            labels.shown.push((family.name().to_owned(), shown.clone().into_owned()));
+            taken.insert(shown);
+        }
+        for name in family.label_names().iter().filter(|name| !is_plain_label(name)) {
+            let is_free =
+                |shown: &String| !is_reserved(shown) && taken.insert(Cow::from(shown.clone()));
+            let found = candidates(self.escaping, name, Escaping::label).find(is_free);
+            labels.shown.push((name.clone(), found.unwrap_or_default()));
+        }
+        labels
+    }
+}
+
+impl LabelNames {
+    /// Whether any is shown otherwise than the region has it.
+    pub(super) fn renames(&self) -> bool {
+        !self.shown.is_empty()
+    }
+
+    /// How a label's name is shown.
+    pub(super) fn of<'a>(&'a self, name: &'a str) -> Cow<'a, str> {
+        if is_plain_label(name) {
+            return Cow::Borrowed(name);
+        }
+        let mut shown = self.shown.iter();
+        match shown.find(|(own, _)| own == name) {
+            Some((_, shown)) => Cow::Borrowed(shown),
+            None => self.escaping.label(name),
+        }
+    }
+}
+
+/// What a name can be shown as, in the order in which it is tried. There is always another.
+fn candidates(
+    escaping: Escaping,
+    name: &str,
+    escape: fn(Escaping, &str) -> Cow<'_, str>,
+) -> impl Iterator<Item = String> + use<> {
+    let short = escape(escaping, name).into_owned();
+    let long = escape(Escaping::Values, name).into_owned();
+    // A name that begins so can itself be that of a metric.
+    let longer = move |n| match long.strip_prefix("U__") {
+        Some(rest) => "U__".to_owned() + &"_".repeat(n) + rest,
+        None => long.clone() + &"_".repeat(n),
+    };
+    std::iter::once(short).chain((0..).map(longer))
+}
+
+/// Whether a label of this name would be one that scrapers or the formats write themselves.
+fn is_reserved(label: &str) -> bool {
+    label.starts_with("__") || is_written_by_us(label)
+}
+
+/// Whether the states of a set can have a label of this name.
+fn names_states(family: &FamilySnapshot<'_>, shown: &str) -> bool {
+    !is_reserved(shown) && family.label_names().iter().all(|label| label != shown)
+}
