@@ -184,7 +184,7 @@ impl<M: Metric> Looked<M> {
 
     /// The metric, to hold on to: its series stays as long as this process lives.
     /// A counter or a histogram that nobody adds to is left out of scrapes after
-    /// the family's time and comes back with the next add.
+    /// the family's time and comes back with the next add, or when it is kept again.
     ///
     /// Cost: some atomic operations, and 40 bytes of the region for a series that
     /// was never kept before. Where there is no room for those, what the metric is
@@ -352,7 +352,8 @@ impl<L, M: Metric> Family<L, M> {
         self.bound.get().map_or(0, |bound| bound.family.remove_where(matches))
     }
 
-    /// Has the family count from 0 again: series with dynamic labels go, others are 0.
+    /// Has the family count from 0 again: series with dynamic labels go, unless a living
+    /// process [keeps](Looked::keep) them; all others stay and are 0.
     /// What is in flight ([`UpDownCounter`](crate::UpDownCounter)), and what each process
     /// set for itself, stays. False where the region has no room to note what was
     /// counted so far; that goes on then.
