@@ -103,6 +103,7 @@ mod register;
 mod registry;
 mod samples;
 mod scraper;
+mod set_fields;
 mod slot;
 mod snapshot;
 mod thresholds;
@@ -148,4 +149,5 @@ pub mod guide {}
 pub mod derived {
     pub use crate::labels::mixed_radix::{pop, product, push};
     pub use crate::labels::{LabelKey, LabelSet, Member};
+    pub use crate::set_fields::SetFields;
 }

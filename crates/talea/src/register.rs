@@ -1,6 +1,7 @@
 //! Registering: from what a metric is to where its values lie.
 
 use std::any::{Any, TypeId};
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::marker::PhantomData;
 use std::sync::{OnceLock, PoisonError};
@@ -9,7 +10,7 @@ use talea_region::{Combine, FamilyError, FamilySpec, Memo, Overflow, Registered,
 
 use crate::buckets::Grid;
 use crate::definition::Definition;
-use crate::error::Error;
+use crate::error::{Error, counted};
 use crate::family::{self, Family};
 use crate::labels::{LabelText, Labels};
 use crate::metric::{Info, Kind, Metric, Said, Shape};
@@ -25,6 +26,9 @@ pub(crate) const SERIES_LIMIT: u64 = 2000;
 /// Families of more combinations than this are looked up by hash, however fixed
 /// these are: a place for each takes memory.
 const FIXED_AT_MOST: usize = 4096;
+
+/// The label of the series that takes what overflows.
+pub(crate) const OVERFLOW_LABEL: &str = "otel_metric_overflow";
 
 /// The label text of the series that takes what overflows.
 pub(crate) const OVERFLOW: &str = "otel_metric_overflow=\"true\"";
@@ -61,7 +65,7 @@ impl<M: Metric> Registrable for M {
     fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
         let bound = registry.bound::<M>(opts, &Group::of::<()>())?;
         // The series without labels is the one that an overflow would go to.
-        in_one_place(self.slot().bind(bound.overflow), opts)
+        in_one_place(self.slot().bind(bound.overflow), registry, opts)
     }
 }
 
@@ -73,7 +77,7 @@ impl<L: Labels + 'static, M: Metric> Registrable for Family<L, M> {
 
     fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
         let bound = registry.bound::<M>(opts, &Group::of::<L>())?;
-        in_one_place(self.bind(bound), opts)
+        in_one_place(self.bind(bound), registry, opts)
     }
 }
 
@@ -88,17 +92,18 @@ impl<L: Labels + 'static> Registrable for Info<L> {
     fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
         let opts = opts.expires_after(None);
         let family = registry.passing_family::<L, Said>(&opts)?;
-        family.bound.get().map_or(Ok(()), |&bound| in_one_place(self.family.bind(bound), &opts))
+        let Some(&bound) = family.bound.get() else { return Ok(()) };
+        in_one_place(self.family.bind(bound), registry, &opts)
     }
 }
 
 /// Whether a metric could be bound.
-fn in_one_place(is_bound: bool, opts: &Opts<'_>) -> Result<(), Error> {
+fn in_one_place(is_bound: bool, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
     if is_bound {
         return Ok(());
     }
     Err(Error::register(
-        opts.name,
+        &registry.name_of(opts),
         "it is installed in another registry or under another name already; a metric has one place",
     ))
 }
@@ -144,7 +149,7 @@ impl Group<'_> {
             } else if names::is_written_by_us(label) && (measures || !opts.lenient_names) {
                 Some("histograms and summaries write this label themselves")
             } else {
-                names::fault_in_label(label, opts.utf8_names)
+                names::fault_in_label(label, opts.name_rules())
             };
             if let Some(fault) = fault {
                 return Err(format!("its label {label:?} cannot be used: {fault}"));
@@ -247,7 +252,17 @@ impl Registry {
         opts: &Opts<'_>,
         group: &Group<'_>,
     ) -> Result<family::Bound<M>, Error> {
-        self.try_bound(opts, group).map_err(|refusal| refusal.error(opts.name))
+        let name = self.name_of(opts);
+        let opts = Opts { name: &name, ..*opts };
+        self.try_bound(&opts, group).map_err(|refusal| refusal.error(&name))
+    }
+
+    /// A metric's name, with the prefix of the field that this registry is for.
+    fn name_of<'a>(&self, opts: &Opts<'a>) -> Cow<'a, str> {
+        match &self.field {
+            None => Cow::Borrowed(opts.name),
+            Some(field) => Cow::Owned(field.prefixed(opts.name)),
+        }
     }
 
     fn try_bound<M: Metric>(
@@ -257,13 +272,17 @@ impl Registry {
     ) -> Result<family::Bound<M>, Refusal> {
         let shape = M::shape(opts)?;
         let name = names::completed(opts.name, shape.ending);
-        names::fault_in_metric(&name, shape.kind, opts.utf8_names).map_or(Ok(()), Err)?;
+        let rules = opts.name_rules();
+        names::fault_in_metric(&name, shape.ending, shape.kind, rules).map_or(Ok(()), Err)?;
         if !opts.lenient_names {
             names::fault_in_ending(&name, shape.kind).map_or(Ok(()), Err)?;
         }
         group.check(&name, &shape, opts)?;
         if opts.help.trim().is_empty() {
             return Err("the help is empty; say in a sentence what is measured".to_owned().into());
+        }
+        if let Some(field) = &self.field {
+            field.define(&name)?;
         }
         // Held until its name is this one's: else two threads could give it to two.
         let mut bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
@@ -387,8 +406,9 @@ fn combinations(opts: &Opts<'_>, group: &Group<'_>) -> Result<Option<u64>, Strin
                                 values; leave it out, or give each label an enum or a label_set!"
             .to_owned()),
         (true, Some(all), Some(limit)) if limit < all => Err(format!(
-            "`whole` is asked for, and its limit is {limit} series where it has {all} label \
-             combinations; raise the limit"
+            "`whole` is asked for, and its limit is {limit} series where it has {}; \
+             raise the limit",
+            counted(all as usize, "label combination")
         )),
         _ => Ok(combinations),
     }

@@ -16,6 +16,7 @@ use crate::opts::Opts;
 use crate::refreshing::Refreshers;
 use crate::register::Registrable;
 use crate::samples::{own_name, owner_of};
+use crate::set_fields::Field;
 use crate::snapshot::Snapshot;
 
 /// The environment variable that names the file of a registry.
@@ -36,6 +37,8 @@ pub struct Registry {
     /// combinations apart, and its metric type.
     pub(crate) bounds: Arc<Mutex<Bounds>>,
     pub(crate) kept: Arc<KeptWindows>,
+    /// The field of a set that is being registered, where it was made for one.
+    pub(crate) field: Option<Arc<Field>>,
 }
 
 pub(crate) type Bounds = HashMap<(u32, TypeId, TypeId), Box<dyn Any + Send + Sync>>;
@@ -188,7 +191,8 @@ impl Registry {
     }
 
     fn of(region: &'static Region) -> Self {
-        Self { region, refreshers: Arc::default(), bounds: Arc::default(), kept: Arc::default() }
+        let (refreshers, bounds, kept) = Default::default();
+        Self { region, refreshers, bounds, kept, field: None }
     }
 
     /// Registers a metric, or finds the one that is defined alike. Use this where
