@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use proc_macro2::{Span, TokenStream};
-use quote::{ToTokens, quote};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::{DeriveInput, Error, Expr, ExprLit, Field, Ident, Lit, LitStr, Meta, Result};
 
@@ -86,16 +86,20 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
             )?;
         });
     }
-    let idents = fields.iter().map(|(_, ident)| ident);
-    let types = fields.iter().map(|(field, _)| &field.ty);
+    let new = fields.iter().map(|(field, ident)| {
+        let ty = &field.ty;
+        // A metric says that it was made here.
+        let made = quote_spanned!(ident.span()=> <#ty>::new());
+        quote!(#ident: #made)
+    });
     let of_set = name.unraw().to_string();
     let vis = &input.vis;
     Ok(quote! {
         impl #name {
-            /// A set that is not installed yet: what its metrics are told goes
-            /// nowhere.
+            /// A set that is not installed yet: until then, updates of its metrics are
+            /// discarded.
             #vis const fn new() -> Self {
-                Self { #(#idents: <#types>::new(),)* }
+                Self { #(#new,)* }
             }
 
             /// A set of its own in a registry of its own, for a test.

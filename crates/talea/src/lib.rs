@@ -108,6 +108,7 @@ mod slot;
 mod snapshot;
 mod thresholds;
 mod told;
+mod uninstalled;
 mod unit;
 mod values;
 mod windows;

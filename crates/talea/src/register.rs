@@ -1,6 +1,6 @@
 //! Registering: from what a metric is to where its values lie.
 
-use std::any::{Any, TypeId};
+use std::any::TypeId;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::marker::PhantomData;
@@ -59,7 +59,7 @@ pub trait Registrable: Sized {
 impl<M: Metric> Registrable for M {
     fn registered(registry: &Registry, opts: &Opts<'_>) -> Result<Self, Error> {
         let bound = registry.bound::<M>(opts, &Group::of::<()>())?;
-        Ok(M::holding(Slot::bound(bound.overflow)))
+        Ok(M::holding(Slot::bound(*bound.overflow)))
     }
 
     fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
@@ -92,7 +92,7 @@ impl<L: Labels + 'static> Registrable for Info<L> {
     fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
         let opts = opts.expires_after(None);
         let family = registry.passing_family::<L, Said>(&opts)?;
-        let Some(&bound) = family.bound.get() else { return Ok(()) };
+        let Some(bound) = family.late.get() else { return Ok(()) };
         in_one_place(self.family.bind(bound), registry, &opts)
     }
 }
@@ -251,7 +251,7 @@ impl Registry {
         &self,
         opts: &Opts<'_>,
         group: &Group<'_>,
-    ) -> Result<family::Bound<M>, Error> {
+    ) -> Result<&'static family::Bound<M>, Error> {
         let name = self.name_of(opts);
         let opts = Opts { name: &name, ..*opts };
         self.try_bound(&opts, group).map_err(|refusal| refusal.error(&name))
@@ -269,7 +269,7 @@ impl Registry {
         &self,
         opts: &Opts<'_>,
         group: &Group<'_>,
-    ) -> Result<family::Bound<M>, Refusal> {
+    ) -> Result<&'static family::Bound<M>, Refusal> {
         let shape = M::shape(opts)?;
         let name = names::completed(opts.name, shape.ending);
         let rules = opts.name_rules();
@@ -334,7 +334,7 @@ impl Registry {
             self.keep_windows(&name, recent);
         }
         if opts.whole {
-            make_whole(&bound, group)?;
+            make_whole(bound, group)?;
         }
         Ok(bound)
     }
@@ -369,13 +369,11 @@ fn bound_once<M: Metric>(
     family: talea_region::Family,
     group: &Group<'_>,
     definition: &Definition,
-) -> Result<family::Bound<M>, Refusal> {
+) -> Result<&'static family::Bound<M>, Refusal> {
     let key = (family.number(), group.told_by, TypeId::of::<M>());
-    let found = bounds
-        .get(&key)
-        .and_then(|found: &Box<dyn Any + Send + Sync>| found.downcast_ref::<family::Bound<M>>());
+    let found = bounds.get(&key).and_then(|found| found.downcast_ref::<family::Bound<M>>());
     if let Some(found) = found {
-        return Ok(*found);
+        return Ok(found);
     }
     let overflow = if group.names.is_empty() { "" } else { OVERFLOW };
     let overflow = family.series_beyond_limit(overflow.as_bytes()).map_err(|error| {
@@ -386,15 +384,15 @@ fn bound_once<M: Metric>(
     // Nothing that could fail comes after: who tries again in a full region leaks nothing.
     let grid = Grid::shared(&definition.layout);
     let places = group.cardinality.filter(|&n| n <= FIXED_AT_MOST).unwrap_or(0);
-    let bound = family::Bound {
+    let bound = &*Box::leak(Box::new(family::Bound {
         family,
         grid,
-        overflow: M::bind(overflow, grid),
+        overflow: Box::leak(Box::new(M::bind(overflow, grid))),
         fixed: Vec::leak((0..places).map(|_| OnceLock::new()).collect()),
         memo: (places == 0).then(|| &*Box::leak(Box::new(Memo::of(family)))),
         openings: Vec::leak(values::openings(group.names)),
-    };
-    bounds.insert(key, Box::new(bound));
+    }));
+    bounds.insert(key, bound);
     Ok(bound)
 }
 

@@ -18,6 +18,7 @@ use crate::register::Registrable;
 use crate::samples::{own_name, owner_of};
 use crate::set_fields::Field;
 use crate::snapshot::Snapshot;
+use crate::uninstalled;
 
 /// The environment variable that names the file of a registry.
 const REGION: &str = "TALEA_REGION";
@@ -41,7 +42,7 @@ pub struct Registry {
     pub(crate) field: Option<Arc<Field>>,
 }
 
-pub(crate) type Bounds = HashMap<(u32, TypeId, TypeId), Box<dyn Any + Send + Sync>>;
+pub(crate) type Bounds = HashMap<(u32, TypeId, TypeId), &'static (dyn Any + Send + Sync)>;
 
 impl Registry {
     /// A registry in memory of its own, which children made by `fork` share.
@@ -64,7 +65,9 @@ impl Registry {
     ///
     /// The limits do not fit each other, or the system refuses memory.
     pub fn with_config(config: Config) -> Result<Self, Error> {
-        Ok(Self::of(Region::anonymous(config)?))
+        let registry = Self::of(Region::anonymous(config)?);
+        uninstalled::report_in(&registry);
+        Ok(registry)
     }
 
     /// A registry of 4 MiB for a test, which holds about 8,000 series, or some thousand
@@ -74,7 +77,7 @@ impl Registry {
     ///
     /// The system refuses memory.
     pub fn for_test() -> Result<Self, Error> {
-        Self::with_config(Config::with_len(4 << 20))
+        Ok(Self::of(Region::anonymous(Config::with_len(4 << 20))?))
     }
 
     /// Attaches to the registry in a file on tmpfs, or creates it, for processes
@@ -106,7 +109,9 @@ impl Registry {
         if let Some(notice) = opened.notice {
             eprintln!("talea: {notice}");
         }
-        Ok(Self::of(opened.region))
+        let registry = Self::of(opened.region);
+        uninstalled::report_in(&registry);
+        Ok(registry)
     }
 
     /// The registry in the file that the environment variable `TALEA_REGION` names, as
@@ -190,7 +195,7 @@ impl Registry {
         Ok(Self::of(Region::attach_to_process(pid)?))
     }
 
-    fn of(region: &'static Region) -> Self {
+    pub(crate) fn of(region: &'static Region) -> Self {
         let (refreshers, bounds, kept) = Default::default();
         Self { region, refreshers, bounds, kept, field: None }
     }
