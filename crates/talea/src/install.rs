@@ -27,8 +27,8 @@ pub trait Metrics: Sync {
 }
 
 /// Installs sets of metrics, once, at the start of the application. Doing it
-/// again with the same registry changes nothing. Any thread may do it, at any time; what
-/// metrics were told before went nowhere.
+/// again with the same registry changes nothing. Any thread may do it, at any time; updates
+/// before that were discarded. Clones of the metrics are installed too.
 ///
 /// Sets of several types that define a metric alike share it, as two versions of a library do. So
 /// does another set of a type that is installed already, by a later call: a part of a program that

@@ -52,6 +52,12 @@ impl Registry {
     /// The memory stays mapped until the process ends, so that handles are plain
     /// pointers.
     ///
+    /// Any registry that a process makes or opens, except one [for a test](Self::for_test),
+    /// reports updates of metrics of the process that are not installed by its next snapshot: by
+    /// a line on standard error, once for each place in the program where such a metric is made,
+    /// and as `talea_uninstalled_updates_total`. Of several registries, the one reports an update
+    /// whose snapshot is taken first.
+    ///
     /// # Errors
     ///
     /// The system refuses memory.
@@ -71,7 +77,8 @@ impl Registry {
     }
 
     /// A registry of 4 MiB for a test, which holds about 8,000 series, or some thousand
-    /// histograms.
+    /// histograms. Unlike others it does not report updates of metrics that are not installed,
+    /// since tests that run side by side in one process would see those of each other.
     ///
     /// # Errors
     ///

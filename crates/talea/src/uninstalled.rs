@@ -130,10 +130,10 @@ fn report(region: &'static Region, counter: &OnceLock<Counter>) {
         (0..=PLACES).for_each(|place| _ = settle(place));
     }
     let (mut discarded, mut places) = (0, Vec::new());
-    for place in 0..=PLACES {
+    for (place, is_told) in TOLD.iter().enumerate() {
         let new = settle(place);
         discarded += new;
-        if new > 0 && !TOLD[place].swap(true, Relaxed) {
+        if new > 0 && !is_told.swap(true, Relaxed) {
             places.push(ORIGINS.get(place).and_then(AtomicRef::get));
         }
     }
@@ -171,4 +171,24 @@ fn tell(discarded: u64, places: &[Option<Origin>]) {
          after that. {NAME}_total counts further updates",
         made.join(", ")
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_parent_discarded_is_not_reported_by_its_child() {
+        let registry = Registry::for_test().unwrap();
+        let (origin, counter) = (Location::caller(), OnceLock::new());
+        // As after a fork: the memory is that of another process.
+        COUNTING.store(process::id() ^ 1, Relaxed);
+        (0..3).for_each(|_| note(origin));
+        report(registry.region, &counter);
+        assert!(counter.get().is_none());
+        (0..2).for_each(|_| note(origin));
+        report(registry.region, &counter);
+        assert_eq!(counter.get().map(Counter::get), Some(2));
+        registry.snapshot().assert_value("talea_uninstalled_updates_total", &[], 2.0);
+    }
 }

@@ -1,7 +1,7 @@
 //! The metric types: what user code holds and calls.
 //!
 //! Each is a handle of a few words that is either bound to its cells or not
-//! installed yet, in which case what it is told goes nowhere. All of them can be
+//! installed yet, in which case its updates are discarded. All of them can be
 //! shared by any number of threads; no operation allocates, blocks, panics or
 //! logs. (To set an [`Info`] makes a series and allocates; it is meant to be done
 //! once.)
