@@ -4,6 +4,7 @@
 
 mod items;
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -117,7 +118,7 @@ fn a_service_counts_from_zero_while_it_runs_and_after_its_death() {
     assert_eq!(answered(&service), Some(3.0));
     let said = done(&["wipe", path]);
     assert!(said.starts_with("wiped ") && said.contains(path), "{said}");
-    assert_eq!(answered(&service).unwrap_or(0.0), 0.0);
+    assert_eq!(answered(&service), Some(0.0));
     service.list(2);
     assert_eq!(answered(&service), Some(2.0));
     let gauge = "process_start_time_seconds";
@@ -129,6 +130,45 @@ fn a_service_counts_from_zero_while_it_runs_and_after_its_death() {
     service.list(1);
     assert_eq!(answered(&service), Some(1.0));
     assert_eq!(place.files(), [region]);
+}
+
+/// The series of a service's request counter and what each shows, by its own scrape.
+fn requests(service: &Service) -> BTreeMap<String, f64> {
+    let scrape = get(&service.metrics, "/metrics");
+    let samples = scrape.lines().filter(|line| line.starts_with("http_requests_total{"));
+    let parts = samples.map(|sample| sample.trim_end().rsplit_once(' ').unwrap());
+    parts.map(|(series, value)| (series.to_owned(), value.parse().unwrap())).collect()
+}
+
+#[test]
+fn a_wipe_leaves_all_declared_series_at_zero_now_and_after_a_restart() {
+    let place = Place::new();
+    let region = place.region();
+    let path = region.to_str().unwrap();
+    let mut service = Service::start(Some(&region));
+    let declared: BTreeMap<String, f64> = requests(&service);
+    assert!(declared.len() > 10 && declared.values().all(|value| *value == 0.0), "{declared:?}");
+    service.list(3);
+    assert_eq!(answered(&service), Some(3.0));
+
+    let said = done(&["wipe", path, "--family", "http_requests_total"]);
+    let count = declared.len();
+    let expected = format!(
+        "wiped 1 family of {path}: {count} series count from 0, 0 went until they are counted in again\n"
+    );
+    assert_eq!(said, expected);
+    assert_eq!(requests(&service), declared);
+    assert_eq!(series(&region, "http_requests_total"), count as u64, "from outside too");
+
+    service.list(2);
+    service.kill();
+    let service = Service::start(Some(&region));
+    assert_eq!(requests(&service).len(), count);
+    assert_eq!(answered(&service), Some(2.0));
+    drop(service);
+    done(&["wipe", path]);
+    let service = Service::start(Some(&region));
+    assert_eq!(requests(&service), declared);
 }
 
 #[test]

@@ -63,7 +63,10 @@ pub(crate) struct MetricField {
     pub(crate) name: Option<LitStr>,
     /// The methods of `Opts` that are called, with what.
     pub(crate) opts: Vec<(&'static str, Expr)>,
+    /// That it is a set, by `nested` or by a prefix.
     pub(crate) nested: bool,
+    /// What `#[metrics(prefix = "…")]` has stand before the names of such a set.
+    pub(crate) prefix: Option<LitStr>,
 }
 
 impl MetricField {
@@ -88,7 +91,7 @@ impl MetricField {
         let mut expected = vec!["name = \"…\""];
         expected.extend(Self::OPTS);
         expected.push("nested");
-        let mut seen = 0;
+        let mut others = 0;
         let mut last = None;
         keys(attributes, "metric", field, &expected, |key, meta| {
             match key {
@@ -99,20 +102,22 @@ impl MetricField {
                     None => return Ok(false),
                 },
             }
-            seen += 1;
+            others += usize::from(key != "nested");
             last = Some(meta.error(format_args!(
                 "`{field}`: a nested set has the names and choices of its own fields; give `nested` alone"
             )));
             Ok(true)
         })?;
+        said.prefix = prefix(attributes, field)?;
+        said.nested |= said.prefix.is_some();
         match last {
-            Some(error) if said.nested && seen > 1 => Err(error),
+            Some(error) if said.nested && others > 0 => Err(error),
             _ => Ok(said),
         }
     }
 }
 
-/// What `#[metrics(prefix = "…")]` says of a set.
+/// What `#[metrics(prefix = "…")]` says of a set, or of a field that is one.
 pub(crate) fn prefix(attributes: &[Attribute], item: &str) -> Result<Option<LitStr>> {
     let mut prefix = None;
     keys(attributes, "metrics", item, &["prefix = \"…\""], |key, meta| {

@@ -52,10 +52,13 @@ pub fn derive_label_value(input: TokenStream) -> TokenStream {
 /// buckets = [..], bucketing = …, schema = 5, max_buckets = 320, widest_zero = 1e-6,
 /// quantiles = [..], window = …, striped = true, limit = 100, expires_after = None, combine = …, whole = true)]` on a
 /// field says otherwise, with the methods of `Opts` of these names; `#[metric(nested)]` marks a field that is a set itself, with its own prefix.
+/// `#[metrics(prefix = "read")]` on such a field stands before that: a set with the prefix
+/// `pool` has the names `read_pool_…` there.
 ///
 /// Errors while compiling: a field without a doc comment; a name that a scraper would
-/// refuse or that is there twice; a field that is no metric; parameters. What only the
-/// types know, such as a label name that is taken, is an error of `install`.
+/// refuse or that is there twice; two nested sets of one type and prefix; a field that is no
+/// metric; parameters. What only the types know, such as a label name that is taken, or two
+/// sets that would give one metric, is an error of `install`.
 #[proc_macro_derive(Metrics, attributes(metrics, metric))]
 pub fn derive_metrics(input: TokenStream) -> TokenStream {
     expand(parse_macro_input!(input), metrics::derive)

@@ -1,9 +1,9 @@
 //! `#[derive(Metrics)]`.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use proc_macro2::{Span, TokenStream};
-use quote::quote;
+use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::{DeriveInput, Error, Expr, ExprLit, Field, Ident, Lit, LitStr, Meta, Result};
 
@@ -34,13 +34,30 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
         "Give each metric a field with its name",
     )?;
     let mut seen = HashSet::new();
+    let mut sets = HashMap::new();
     let mut registrations = Vec::new();
     for (field, ident) in &fields {
         let said = MetricField::of(&field.attrs, &ident.to_string())?;
         let ty = &field.ty;
+        let of_field = ident.unraw().to_string();
         if said.nested {
-            registrations
-                .push(quote!(<#ty as ::talea::Metrics>::register(&self.#ident, registry)?;));
+            let prefix = said.prefix.as_ref().map_or_else(String::new, LitStr::value);
+            if let Some(literal) = &said.prefix {
+                names::check_prefix(&prefix, literal.span())?;
+            }
+            let same = (ty.to_token_stream().to_string(), prefix.clone());
+            if let Some(other) = sets.insert(same, ident) {
+                return Err(Error::new(
+                    ident.span(),
+                    format!(
+                        "`{ident}`: it would have the same names as `{other}`, a set of the same \
+                         type; give each a prefix by #[metrics(prefix = \"…\")]"
+                    ),
+                ));
+            }
+            registrations.push(quote! {
+                <#ty as ::talea::Metrics>::register(&self.#ident, &set.field(#of_field, #prefix))?;
+            });
             continue;
         }
         let name = metric_name(ident, &said, prefix.as_ref())?;
@@ -64,20 +81,25 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
         registrations.push(quote! {
             <#ty as ::talea::Registrable>::register(
                 &self.#ident,
-                registry,
+                &set.field(#of_field, ""),
                 &::talea::Opts::new(#name, #help)#(#opts)*,
             )?;
         });
     }
-    let idents = fields.iter().map(|(_, ident)| ident);
-    let types = fields.iter().map(|(field, _)| &field.ty);
+    let new = fields.iter().map(|(field, ident)| {
+        let ty = &field.ty;
+        // A metric says that it was made here.
+        let made = quote_spanned!(ident.span()=> <#ty>::new());
+        quote!(#ident: #made)
+    });
+    let of_set = name.unraw().to_string();
     let vis = &input.vis;
     Ok(quote! {
         impl #name {
-            /// A set that is not installed yet: what its metrics are told goes
-            /// nowhere.
+            /// A set that is not installed yet: until then, updates of its metrics are
+            /// discarded.
             #vis const fn new() -> Self {
-                Self { #(#idents: <#types>::new(),)* }
+                Self { #(#new,)* }
             }
 
             /// A set of its own in a registry of its own, for a test.
@@ -104,8 +126,16 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
 
         impl ::talea::Metrics for #name {
             fn register(&self, registry: &::talea::Registry) -> ::core::result::Result<(), ::talea::Error> {
+                let set = ::talea::derived::SetFields::new(registry, #of_set);
                 #(#registrations)*
                 ::core::result::Result::Ok(())
+            }
+
+            fn set_type(&self) -> ::core::option::Option<(::core::any::TypeId, &'static str)> {
+                ::core::option::Option::Some((
+                    ::core::any::TypeId::of::<Self>(),
+                    ::core::any::type_name::<Self>(),
+                ))
             }
         }
     })
@@ -116,6 +146,12 @@ fn metric_name(ident: &Ident, said: &MetricField, prefix: Option<&LitStr>) -> Re
         Some(text) => (text.value(), text.span()),
         None => (ident.unraw().to_string(), ident.span()),
     };
+    if own.is_empty() {
+        return Err(Error::new(
+            span,
+            format!("`{ident}`: the metric name is empty; name what is measured"),
+        ));
+    }
     let name = match prefix {
         Some(prefix) => format!("{}_{own}", prefix.value()),
         None => own,

@@ -6,6 +6,9 @@ use syn::{Error, Ident, Result};
 
 use crate::attributes::LabelField;
 
+/// OpenMetrics reserves names with one underscore, Prometheus those with two.
+const RESERVED: &str = "what begins with '_' is reserved; begin with a letter";
+
 /// A label's name: the field's, or what it is renamed to.
 pub(crate) fn label(ident: &Ident, said: &LabelField) -> Result<String> {
     let (name, span) = match &said.rename {
@@ -15,8 +18,8 @@ pub(crate) fn label(ident: &Ident, said: &LabelField) -> Result<String> {
     let valid = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let fault = if !is_name(&name, valid) {
         "expected ASCII letters, digits and '_', and no digit first"
-    } else if name.starts_with("__") {
-        "what begins with '__' is reserved"
+    } else if name.starts_with('_') {
+        RESERVED
     } else if name == "le" || name == "quantile" {
         "histograms and summaries write that label themselves"
     } else {
@@ -60,8 +63,8 @@ pub(crate) fn check_prefix(prefix: &str, span: Span) -> Result<()> {
 fn fault_in_beginning(name: &str) -> Option<&'static str> {
     if !is_name(name, |c| c.is_ascii_alphanumeric() || c == '_' || c == ':') {
         Some("expected ASCII letters, digits, '_' and ':', and no digit first")
-    } else if name.starts_with("__") {
-        Some("what begins with '__' is reserved")
+    } else if name.starts_with('_') {
+        Some(RESERVED)
     } else {
         None
     }

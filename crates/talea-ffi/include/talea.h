@@ -25,8 +25,8 @@
 // compiled with an older header could break.
 #define TALEA_ABI_VERSION 2
 
-// The metric and its labels may have any names without quotes, backslashes, line ends
-// and NUL.
+// The metric and its labels may have any names without quotes, backslashes and control
+// characters that do not begin with `_`.
 #define TALEA_FAMILY_UTF8_NAMES 1
 
 // `schema` of talea_family_options counts.
@@ -48,8 +48,8 @@
 #define TALEA_FAMILY_SAMPLED 32
 
 // Names are taken as other libraries take them: also gauges that end in `_total` or `_info`, names
-// that end in `_count`, `_sum`, `_bucket` or `_created`, and, where it is no histogram and no
-// summary, labels `le` and `quantile`. For metrics that were named by others.
+// that end in `_count`, `_sum`, `_bucket` or `_created`, that begin with one `_`, and, where it is
+// no histogram and no summary, labels `le` and `quantile`. For metrics that were named by others.
 #define TALEA_FAMILY_LENIENT_NAMES 64
 
 // Not even what has no labels has a copy for each CPU. What it held before it was wiped takes no

@@ -72,8 +72,8 @@ pub enum Buckets {
     Native = 2,
 }
 
-/// The metric and its labels may have any names without quotes, backslashes, line ends
-/// and NUL.
+/// The metric and its labels may have any names without quotes, backslashes and control
+/// characters that do not begin with `_`.
 pub const TALEA_FAMILY_UTF8_NAMES: u32 = 1;
 /// `schema` of talea_family_options counts.
 pub const TALEA_FAMILY_SCHEMA: u32 = 2;
@@ -89,8 +89,8 @@ pub const TALEA_FAMILY_QUANTILES: u32 = 16;
 /// only. While its window has no more than 128 observations, quantiles are exact.
 pub const TALEA_FAMILY_SAMPLED: u32 = 32;
 /// Names are taken as other libraries take them: also gauges that end in `_total` or `_info`, names
-/// that end in `_count`, `_sum`, `_bucket` or `_created`, and, where it is no histogram and no
-/// summary, labels `le` and `quantile`. For metrics that were named by others.
+/// that end in `_count`, `_sum`, `_bucket` or `_created`, that begin with one `_`, and, where it is
+/// no histogram and no summary, labels `le` and `quantile`. For metrics that were named by others.
 pub const TALEA_FAMILY_LENIENT_NAMES: u32 = 64;
 /// Not even what has no labels has a copy for each CPU. What it held before it was wiped takes no
 /// digits then of what it counts afterwards, where its values are floats.

@@ -49,8 +49,10 @@
 //! Beyond that,
 //!
 //! - a counter ends in `_total`;
-//! - several underscores at the beginning become one, since such names are reserved, and
+//! - several underscores at the beginning become one, since Prometheus reserves such names
+//!   (OpenMetrics reserves those with one too, and `talea check` says so), and
 //!   the labels `le` and `quantile` are `exported_le` and `exported_quantile`;
+//! - a name of which nothing but underscores is left is not recorded;
 //! - a name that cannot be used for its type, as that of a gauge that ends in `_count`, or
 //!   that another type of metric has already, gets the type's name: `rows_count_gauge`. A
 //!   line on standard error says so.

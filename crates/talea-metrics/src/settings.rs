@@ -19,7 +19,10 @@ pub(crate) struct Settings {
 
 impl Settings {
     pub(crate) fn opts<'a>(&self, name: &'a str, help: &'a str) -> Opts<'a> {
+        // As metrics-exporter-prometheus has such names.
+        let is_reserved = name.starts_with('_');
         let opts = Opts::new(name, help).expires_after(self.expires_after);
+        let opts = opts.lenient_names(is_reserved);
         self.limit.map_or(opts, |limit| opts.limit(limit))
     }
 }

@@ -387,3 +387,23 @@ fn eight_threads_lose_nothing() {
     let sizes = snapshot.expect_histogram("sizes_bytes", &[]);
     assert_eq!((sizes.count() as f64, sizes.sum()), (all, 2.0 * all));
 }
+
+#[test]
+fn names_that_begin_with_what_is_no_letter_are_recorded_and_empty_ones_are_counted_as_refused() {
+    let snapshot = after(|| {
+        counter!("2xx").increment(1);
+        gauge!("__level").set(2.0);
+        histogram!("_wait_seconds").record(3.0);
+        for empty in ["", "_", "__", "*"] {
+            counter!(empty).increment(1);
+            gauge!(empty).set(1.0);
+            histogram!(empty).record(1.0);
+        }
+    });
+    snapshot.assert_value("_xx_total", &[], 1.0);
+    snapshot.assert_value("_level", &[], 2.0);
+    assert_eq!(snapshot.expect_histogram("_wait_seconds", &[]).sum(), 3.0);
+    assert_eq!(snapshot.total("talea_recorder_refused_total", &[]), Some(12.0));
+    let told = snapshot.families().filter(|family| !family.name().starts_with("talea_"));
+    assert_eq!(told.count(), 3);
+}

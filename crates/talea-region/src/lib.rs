@@ -17,7 +17,7 @@
 //!
 //! How the memory is laid out is drawn in `layout.rs` and in
 //! `docs/region-format.md`. All unsafe code of the Rust side is here:
-//! `restartable.rs` (the per-CPU adds), `mapping.rs`, `slots.rs` and `region.rs`
+//! `restartable.rs` (the per-CPU adds), `atomic_ref.rs` (a reference in a word), `mapping.rs`, `slots.rs` and `region.rs`
 //! (system calls and what they return), `access.rs` and `system_group.rs`
 //! (more of these), `reader.rs` and `texts.rs` (words seen
 //! as bytes), `planes.rs` (a cell's copy in another plane), `primitive.rs` (a prefetch) and
@@ -28,6 +28,7 @@
 #[cfg(all(target_os = "linux", not(loom)))]
 mod access;
 mod arena;
+mod atomic_ref;
 mod cells;
 #[cfg(all(target_os = "linux", not(loom)))]
 mod copy;
@@ -72,6 +73,7 @@ mod threads;
 mod trust;
 mod wipe;
 
+pub use atomic_ref::AtomicRef;
 pub use cells::{Cell, Cells, Combine, Number, Storage};
 pub use error::{FamilyError, OpenError, Overflow};
 pub use exemplars::Exemplar;

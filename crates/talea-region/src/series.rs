@@ -10,7 +10,7 @@ use crate::guard::Guard;
 use crate::hash::hash;
 use crate::index::Kind;
 use crate::layout::*;
-use crate::record::{self, BUILDING, CellRun, Head, PUBLISHED};
+use crate::record::{self, BUILDING, CellRun, HIDDEN, Head, PUBLISHED};
 use crate::region::{Region, unix_nanos_about};
 
 /// A series that was just looked up. While this lives, its cells are its own;
@@ -169,6 +169,7 @@ impl Family {
             let before = self.region.series_word(id, SERIES_HEAD).fetch_or(lasting, AcqRel);
             // Unless somebody removed it in between.
             if record::state(before) == PUBLISHED {
+                self.region.show(id);
                 return Ok(cells);
             }
         }
@@ -367,8 +368,24 @@ impl Region {
         Some(Cells::new(words, Copies::of(self, id, run, combine)))
     }
 
-    /// Keeps a series that was just looked up.
+    /// Keeps a series that was just looked up. One that is hidden is shown again, as if it had
+    /// been made anew.
     pub(crate) fn keep(&self, id: u32) -> Result<(), Overflow> {
-        if self.pin(id) { Ok(()) } else { Err(Overflow::Full) }
+        if !self.pin(id) {
+            return Err(Overflow::Full);
+        }
+        self.show(id);
+        Ok(())
+    }
+
+    /// Ends the hiding of a series.
+    fn show(&self, id: u32) {
+        let word = self.series_word(id, SERIES_HEAD);
+        let shown = |seen| {
+            let is_hidden = record::state(seen) == PUBLISHED && seen & HIDDEN != 0;
+            is_hidden.then_some(seen & !HIDDEN)
+        };
+        // Where it fails, it is shown, or it is not public any more.
+        let _ = word.fetch_update(AcqRel, Acquire, shown);
     }
 }

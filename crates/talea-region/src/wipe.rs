@@ -78,8 +78,8 @@ impl Region {
     }
 
     fn wipe_one(&'static self, guard: &Guard, id: u32, seen: u64) -> bool {
-        let lasts = Head::unpack(seen).lasting;
-        if !lasts && !self.is_held(id) && self.remove(guard, id) {
+        let stays = Head::unpack(seen).lasting || self.is_held(id) || self.is_pinned(id);
+        if !stays && self.remove(guard, id) {
             return true;
         }
         self.count_from_zero(id)

@@ -113,14 +113,16 @@ fn what_is_set_is_zero_then_and_what_is_in_flight_stays() {
 }
 
 #[test]
-fn series_go_and_a_kept_one_comes_back_from_zero() {
+fn series_go_and_a_kept_one_stays_at_zero() {
     let region = region();
     let f = family(region, "f", FamilySpec::default());
     f.series(b"gone").unwrap().at(0).add(2);
     let kept = f.series(b"kept").unwrap().keep().unwrap().at(0);
     kept.add(3);
     f.wipe();
-    assert_eq!(values(region, "f"), []);
+    assert_eq!(values(region, "f"), [0]);
+    f.wipe();
+    assert_eq!(values(region, "f"), [0], "a second time too");
     f.series(b"gone").unwrap().at(0).add(1);
     kept.add(1);
     let snapshot = region.snapshot();
@@ -132,6 +134,38 @@ fn series_go_and_a_kept_one_comes_back_from_zero() {
     assert_eq!(values(region, "f"), [1]);
     kept.add(5);
     assert_eq!(kept.get(), 5, "a kept series that was removed counts from 0 too");
+}
+
+#[test]
+fn a_series_that_was_removed_is_shown_again_once_somebody_keeps_it_anew() {
+    let region = region();
+    for (name, lasts) in [("kept", false), ("lasting", true)] {
+        let f = family(region, name, FamilySpec::default());
+        let old = f.series(b"a").unwrap().keep().unwrap().at(0);
+        old.add(3);
+        assert!(f.remove(b"a"));
+        assert_eq!(values(region, name), [], "{name}: nobody counts in it");
+        let new = match lasts {
+            true => f.lasting_series(b"a").unwrap(),
+            false => f.series(b"a").unwrap().keep().unwrap(),
+        };
+        assert_eq!(values(region, name), [0], "{name}");
+        new.at(0).add(2);
+        assert_eq!(values(region, name), [2], "{name}");
+    }
+}
+
+#[test]
+fn a_removed_series_that_is_kept_stays_hidden_when_its_family_is_wiped() {
+    let region = region();
+    let f = family(region, "f", FamilySpec::default());
+    let kept = f.series(b"a").unwrap().keep().unwrap().at(0);
+    kept.add(3);
+    assert!(f.remove(b"a"));
+    f.wipe();
+    assert_eq!(values(region, "f"), []);
+    kept.add(1);
+    assert_eq!(values(region, "f"), [1]);
 }
 
 #[test]
@@ -289,6 +323,6 @@ fn a_reader_outside_sees_the_same() {
         families.map(|f| snapshot.series(f).map(|s| s.values[0]).collect()).collect()
     };
     let outside = reader.snapshot().unwrap();
-    assert_eq!(shown(&outside), [vec![2], vec![2], vec![2], vec![]]);
+    assert_eq!(shown(&outside), [vec![2], vec![2], vec![2], vec![0]]);
     assert_eq!(shown(&outside), shown(&region.snapshot()));
 }

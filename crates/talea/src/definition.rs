@@ -17,6 +17,7 @@
 use talea_region::Number;
 
 use crate::buckets::{Layout, NativeLayout, Numbers};
+use crate::register::OVERFLOW_LABEL;
 
 /// A family's definition beyond what the region itself knows.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -148,7 +149,7 @@ impl Definition {
         }
         let [mine, others] = [&self.layout, &other.layout];
         if self.labels != other.labels {
-            Some(told("the labels", &self.labels, &other.labels))
+            Some(difference_of_labels(&self.labels, &other.labels))
         } else if mine.per_unit != others.per_unit || mine.numbers != others.numbers {
             // `x_seconds` may also be a plain number of things.
             let found = format!("a unit that is kept in {} parts", mine.per_unit);
@@ -165,6 +166,18 @@ impl Definition {
         } else {
             None
         }
+    }
+}
+
+/// Labels that each call names are defined by the name of the overflow series' label, the only one
+/// that all of them may come to have. To a reader that says nothing.
+fn difference_of_labels(one: &[String], other: &[String]) -> [String; 2] {
+    let are_free = |labels: &[String]| matches!(labels, [only] if only == OVERFLOW_LABEL);
+    let free = || "a choice of labels by each call".to_owned();
+    match (are_free(one), are_free(other)) {
+        (true, _) => [free(), format!("the labels {other:?}")],
+        (_, true) => [format!("the labels {one:?}"), free()],
+        _ => [format!("the labels {one:?}"), format!("{other:?}")],
     }
 }
 

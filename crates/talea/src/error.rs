@@ -40,6 +40,15 @@ pub enum Error {
         /// What was found, what was expected and what to do.
         reason: String,
     },
+    /// Two sets of one type were to be installed at once, which would be the same metrics.
+    SetTwice {
+        /// Their type.
+        set: &'static str,
+        /// Which in the list was the first of them, from 0.
+        first: usize,
+        /// Which was the other.
+        second: usize,
+    },
     /// The region has no room for another metric. What is registered goes on.
     Full {
         /// The metric's name.
@@ -85,6 +94,12 @@ impl fmt::Display for Error {
             Self::Register { name, reason } => {
                 write!(f, "cannot register the metric {name:?}: {reason}")
             }
+            Self::SetTwice { set, first, second } => write!(
+                f,
+                "cannot install two sets of one type: number {first} and number {second} are both \
+                 a `{set}` and would be the same metrics; make them fields of one set, each with a \
+                 prefix by #[metrics(prefix = \"…\")]"
+            ),
             Self::Full { name } => write!(
                 f,
                 "cannot register the metric {name:?}: the region is full; create it with more bytes"
@@ -104,6 +119,7 @@ impl std::error::Error for Error {
             Self::Environment { .. }
             | Self::Group { .. }
             | Self::Register { .. }
+            | Self::SetTwice { .. }
             | Self::Full { .. }
             | Self::LabelSet { .. } => None,
         }
@@ -138,7 +154,10 @@ impl fmt::Display for Refused {
         match self {
             Self::Overflow(overflow) => overflow.fmt(f),
             Self::Values { found, expected } => {
-                write!(f, "{found} label values were given, and the family has {expected} labels")
+                let were = if *found == 1 { "was" } else { "were" };
+                let (found, expected) =
+                    (counted(*found, "label value"), counted(*expected, "label"));
+                write!(f, "{found} {were} given, and the family has {expected}")
             }
         }
     }
@@ -150,4 +169,9 @@ impl From<Overflow> for Refused {
     fn from(overflow: Overflow) -> Self {
         Self::Overflow(overflow)
     }
+}
+
+/// So many of something: `1 label`, `2 labels`.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use crate::error::counted;
 use crate::labels::LabelText;
 use crate::metric::Kind;
 use crate::nearest;
@@ -232,7 +233,8 @@ fn refused(family: FamilySnapshot<'_>) -> Vec<String> {
     match family.dropped() {
         0 => Vec::new(),
         n => vec![format!(
-            "{n} look-ups of a new series found no room and went to {{{OVERFLOW}}}: raise the limit"
+            "{} of a new series found no room and went to {{{OVERFLOW}}}: raise the limit",
+            counted(n as usize, "look-up")
         )],
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
+use std::panic::Location;
 use std::sync::OnceLock;
 
 use talea_region::{Guard, Memo, Unknown};
@@ -13,7 +14,8 @@ use crate::error::Refused;
 use crate::labels::{LabelKey, LabelText, Labels, pairs};
 use crate::lazy::Lazy;
 use crate::metric::Metric;
-use crate::slot::Slot;
+use crate::slot::{Late, Slot};
+use crate::uninstalled::Origin;
 
 /// A metric with labels: one series for each combination of values. `L` is
 /// named with `'static`; a look-up takes borrowed values of any lifetime.
@@ -36,8 +38,10 @@ use crate::slot::Slot;
 /// # Ok::<(), talea::Error>(())
 /// ```
 pub struct Family<L, M: Metric> {
+    /// What look-ups ask: a copy, in place, of what `late` is filled with.
+    bound: OnceLock<Bound<M>>,
     /// A registry fills it once.
-    pub(crate) bound: OnceLock<Bound<M>>,
+    pub(crate) late: Late<Bound<M>>,
     labels: PhantomData<fn(L)>,
 }
 
@@ -45,7 +49,7 @@ pub(crate) struct Bound<M: Metric> {
     pub(crate) family: talea_region::Family,
     pub(crate) grid: &'static Grid,
     /// Where label combinations go that there is no room for.
-    pub(crate) overflow: M::Bound,
+    pub(crate) overflow: &'static M::Bound,
     /// Where the combinations are fixed, a place for each, filled as they are
     /// met; else empty. It lives as long as the region.
     pub(crate) fixed: &'static [OnceLock<M::Bound>],
@@ -157,7 +161,7 @@ impl<M: Metric> Bound<M> {
     }
 
     pub(crate) fn overflowing(&self) -> Looked<M> {
-        Looked::lasting(Slot::bound(self.overflow))
+        Looked::lasting(Slot::Lasting(self.overflow))
     }
 }
 
@@ -184,11 +188,11 @@ impl<M: Metric> Looked<M> {
 
     /// The metric, to hold on to: its series stays as long as this process lives.
     /// A counter or a histogram that nobody adds to is left out of scrapes after
-    /// the family's time and comes back with the next add.
+    /// the family's time and comes back with the next add, or when it is kept again.
     ///
     /// Cost: some atomic operations, and 40 bytes of the region for a series that
-    /// was never kept before. Where there is no room for those, what the metric is
-    /// told goes nowhere.
+    /// was never kept before. Where there is no room for those, or the family is not installed
+    /// yet, updates of the metric are discarded, for good.
     pub fn keep(self) -> M
     where
         M: Clone,
@@ -208,23 +212,53 @@ impl<M> Deref for Looked<M> {
 }
 
 impl<L, M: Metric> Family<L, M> {
-    /// A family that is not installed yet: what its metrics are told goes
-    /// nowhere.
+    /// A family that is not installed yet: until then, updates of its metrics are discarded.
+    /// Its clones are installed with it; handles that were [kept](Looked::keep) before are not.
+    #[track_caller]
     pub const fn new() -> Self {
-        Self { bound: OnceLock::new(), labels: PhantomData }
+        Self::at(Some(Location::caller()))
     }
 
-    pub(crate) fn of(bound: Bound<M>) -> Self {
-        Self { bound: OnceLock::from(bound), labels: PhantomData }
+    /// One that was made there.
+    const fn at(origin: Option<Origin>) -> Self {
+        Self { bound: OnceLock::new(), late: Late::new(origin), labels: PhantomData }
+    }
+
+    pub(crate) fn of(bound: &'static Bound<M>) -> Self {
+        let family = Self::at(None);
+        family.bind(bound);
+        family
+    }
+
+    /// What it is bound to, if it is.
+    #[inline]
+    pub(crate) fn bound(&self) -> Option<&Bound<M>> {
+        self.bound.get().or_else(|| self.bound_late())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn bound_late(&self) -> Option<&Bound<M>> {
+        let bound = self.late.get()?;
+        Some(self.bound.get_or_init(|| *bound))
     }
 
     /// Binds it, unless it is bound to something else; true where it is bound to this now.
-    pub(crate) fn bind(&self, bound: Bound<M>) -> bool {
-        *self.bound.get_or_init(|| bound) == bound
+    pub(crate) fn bind(&self, bound: &'static Bound<M>) -> bool {
+        let is_bound = self.late.fill(bound);
+        self.bound_late();
+        is_bound
+    }
+
+    /// What a look-up finds where it is not installed.
+    #[cold]
+    pub(crate) fn looked_up_unbound(&self) -> Looked<M> {
+        Looked::lasting(Slot::looked_up(self.late.origin()))
     }
 }
 
 impl<L, M: Metric> Default for Family<L, M> {
+    #[track_caller]
     fn default() -> Self {
         Self::new()
     }
@@ -248,7 +282,7 @@ impl<L: 'static, M: Metric> Family<L, M> {
     // Always: what is returned in memory is waited for.
     #[inline(always)]
     pub fn with<Q: Labels<Static = L>>(&self, labels: Q) -> Looked<M> {
-        let Some(bound) = self.bound.get() else { return Looked::lasting(Slot::late()) };
+        let Some(bound) = self.bound.get() else { return self.with_shared(labels) };
         // Known when it is compiled, so that only one of the two ways is.
         if Q::cardinality().is_some() {
             return bound.placed(&labels).unwrap_or_else(|| bound.place_anyhow(labels));
@@ -267,7 +301,7 @@ impl<L: 'static, M: Metric> Family<L, M> {
     /// The family is at its limit, the region is full, or the labels are too long.
     #[inline]
     pub fn try_with<Q: Labels<Static = L>>(&self, labels: Q) -> Result<Looked<M>, Refused> {
-        let Some(bound) = self.bound.get() else { return Ok(Looked::lasting(Slot::late())) };
+        let Some(bound) = self.bound.get() else { return self.try_with_shared(labels) };
         if Q::cardinality().is_some() {
             return bound.placed(&labels).map_or_else(|| bound.place(labels), Ok);
         }
@@ -276,9 +310,28 @@ impl<L: 'static, M: Metric> Family<L, M> {
             .or_else(|unknown| bound.search(unknown, |text| labels.write(text)))
     }
 
+    /// The same where no look-up of this one found it installed; a clone may be.
+    #[cold]
+    #[inline(never)]
+    fn with_shared<Q: Labels<Static = L>>(&self, labels: Q) -> Looked<M> {
+        match self.bound_late() {
+            Some(_) => self.with(labels),
+            None => self.looked_up_unbound(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn try_with_shared<Q: Labels<Static = L>>(&self, labels: Q) -> Result<Looked<M>, Refused> {
+        match self.bound_late() {
+            Some(_) => self.try_with(labels),
+            None => Ok(self.looked_up_unbound()),
+        }
+    }
+
     /// A handle of one label combination that can be a `static`: it looks the
     /// combination up when it is first used, and keeps it. Until the family is
-    /// installed, what it is told goes nowhere.
+    /// installed, its updates are discarded.
     ///
     /// ```
     /// use talea::{Counter, Family, Labels, Lazy, Metrics, Registry};
@@ -320,7 +373,7 @@ impl<L: 'static, M: Metric> Family<L, M> {
 
 impl<L, M: Metric> Family<L, M> {
     pub(crate) fn remove_text(&self, text: &[u8]) -> bool {
-        self.bound.get().is_some_and(|bound| bound.family.remove(text))
+        self.bound().is_some_and(|bound| bound.family.remove(text))
     }
 
     /// Removes all label combinations that carry these labels among others, each as
@@ -349,10 +402,11 @@ impl<L, M: Metric> Family<L, M> {
                 |(name, value): &(&str, &str)| found.iter().any(|(n, v)| n == name && v == value);
             !LabelText::is_overflow(text) && labels.iter().all(is_found)
         };
-        self.bound.get().map_or(0, |bound| bound.family.remove_where(matches))
+        self.bound().map_or(0, |bound| bound.family.remove_where(matches))
     }
 
-    /// Has the family count from 0 again: series with dynamic labels go, others are 0.
+    /// Has the family count from 0 again: series with dynamic labels go, unless a living
+    /// process [keeps](Looked::keep) them; all others stay and are 0.
     /// What is in flight ([`UpDownCounter`](crate::UpDownCounter)), and what each process
     /// set for itself, stays. False where the region has no room to note what was
     /// counted so far; that goes on then.
@@ -360,34 +414,32 @@ impl<L, M: Metric> Family<L, M> {
     /// Handles go on, and count from 0 too. What other threads add meanwhile counts
     /// before or after. Cost: a look at each series of the family.
     pub fn wipe(&self) -> bool {
-        self.bound.get().is_none_or(|bound| bound.family.wipe())
+        self.bound().is_none_or(|bound| bound.family.wipe())
     }
 
     /// Whether somebody [ended](crate::Registry::unregister) it, in any process, so that what it is
     /// told goes nowhere until it is registered again as it was. Cost: a load.
     #[inline]
     pub fn is_ended(&self) -> bool {
-        self.bound.get().is_some_and(|bound| bound.family.is_ended())
+        self.bound().is_some_and(|bound| bound.family.is_ended())
     }
 
     /// How often a label combination went to the overflow series because it was
     /// new and there was no room for it, over all processes; 0 where not installed.
     /// Scrapes show it as `talea_series_dropped_total`. Cost: a load.
     pub fn dropped(&self) -> u64 {
-        self.bound.get().map_or(0, |bound| bound.family.dropped())
+        self.bound().map_or(0, |bound| bound.family.dropped())
     }
 }
 
 impl<L, M: Metric> Clone for Family<L, M> {
     fn clone(&self) -> Self {
-        Self { bound: self.bound.clone(), labels: PhantomData }
+        Self { bound: self.bound.clone(), late: self.late.clone(), labels: PhantomData }
     }
 }
 
 impl<L, M: Metric> fmt::Debug for Family<L, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Family")
-            .field("installed", &self.bound.get().is_some())
-            .finish_non_exhaustive()
+        f.debug_struct("Family").field("installed", &self.bound().is_some()).finish_non_exhaustive()
     }
 }

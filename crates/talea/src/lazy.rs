@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use crate::family::Family;
 use crate::labels::Labels;
 use crate::metric::Metric;
+use crate::slot::Slot;
 
 /// One label combination of a family, looked up when it is first used and kept from
 /// then on; made by [`Family::lazy`]. It derefs to the metric. Any thread may use it.
@@ -18,8 +19,9 @@ pub struct Lazy<L: 'static, M: Metric> {
     labels: L,
     kept: OnceLock<M>,
     overflow: OnceLock<M>,
-    /// What it is until the family is installed.
-    nowhere: M,
+    /// What it is until the family is installed, if somebody asked. Clones of it are the series
+    /// once that is looked up.
+    early: OnceLock<M>,
 }
 
 impl<L: 'static, M: Metric> Lazy<L, M> {
@@ -29,19 +31,30 @@ impl<L: 'static, M: Metric> Lazy<L, M> {
             labels,
             kept: OnceLock::new(),
             overflow: OnceLock::new(),
-            nowhere: M::UNBOUND,
+            early: OnceLock::new(),
         }
     }
 }
 
 impl<L: Labels<Static = L>, M: Metric + Clone> Lazy<L, M> {
     #[cold]
+    #[inline(never)]
     fn look_up(&self) -> &M {
-        match self.family.try_with(&self.labels) {
+        if self.family.bound().is_none() {
+            let early = || M::holding(Slot::late(self.family.late.origin()));
+            return self.early.get_or_init(early);
+        }
+        let found = match self.family.try_with(&self.labels) {
             Ok(found) => self.kept.get_or_init(|| found.keep()),
             // As long as there is no room, it overflows.
             Err(_) => self.overflow.get_or_init(|| self.family.with(&self.labels).keep()),
+        };
+        // Once, since it stays.
+        let early = self.early.get().filter(|early| early.slot().get().is_none());
+        if let (Some(early), Some(bound)) = (early, found.slot().get()) {
+            early.slot().bind(Box::leak(Box::new(*bound)));
         }
+        found
     }
 }
 
@@ -52,7 +65,6 @@ impl<L: Labels<Static = L>, M: Metric + Clone> Deref for Lazy<L, M> {
     fn deref(&self) -> &M {
         match self.kept.get() {
             Some(kept) => kept,
-            None if self.family.bound.get().is_none() => &self.nowhere,
             None => self.look_up(),
         }
     }

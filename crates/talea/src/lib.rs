@@ -103,10 +103,12 @@ mod register;
 mod registry;
 mod samples;
 mod scraper;
+mod set_fields;
 mod slot;
 mod snapshot;
 mod thresholds;
 mod told;
+mod uninstalled;
 mod unit;
 mod values;
 mod windows;
@@ -148,4 +150,5 @@ pub mod guide {}
 pub mod derived {
     pub use crate::labels::mixed_radix::{pop, product, push};
     pub use crate::labels::{LabelKey, LabelSet, Member};
+    pub use crate::set_fields::SetFields;
 }

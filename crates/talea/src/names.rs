@@ -5,9 +5,29 @@ use std::collections::HashMap;
 use crate::expose::is_plain;
 use crate::metric::Kind;
 
-/// Why a metric's name cannot be used, in words; `None` where it can.
-pub(crate) fn fault_in_metric(name: &str, kind: Kind, utf8: bool) -> Option<String> {
-    if utf8 {
+/// Which names are accepted: what [`Opts`](crate::Opts) says of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rules {
+    pub(crate) utf8: bool,
+    pub(crate) lenient: bool,
+}
+
+/// Why a metric's name cannot be used, in words; `None` where it can. It ends in what its type
+/// adds to it, if it adds something.
+pub(crate) fn fault_in_metric(
+    name: &str,
+    ending: &str,
+    kind: Kind,
+    rules: Rules,
+) -> Option<String> {
+    // In OpenMetrics a counter's ending is no part of its family's name.
+    let own = name.strip_suffix(ending).unwrap_or(name);
+    if own.chars().all(|c| c == '_' || c.is_whitespace()) {
+        return Some(
+            "the name is empty, but for what its type adds; name what is measured".to_owned(),
+        );
+    }
+    if rules.utf8 {
         if let Some(fault) = fault_in_text(name) {
             return Some(fault.to_owned());
         }
@@ -24,10 +44,15 @@ pub(crate) fn fault_in_metric(name: &str, kind: Kind, utf8: bool) -> Option<Stri
             "a state set's name is a label's too, and histograms and summaries write this one themselves".to_owned(),
         );
     }
-    if name.starts_with("__") {
-        return Some("names that begin with '__' are reserved".to_owned());
-    }
-    None
+    fault_in_beginning(name, rules).map(str::to_owned)
+}
+
+/// Why a metric's or a label's name cannot begin as it does.
+fn fault_in_beginning(name: &str, rules: Rules) -> Option<&'static str> {
+    // Prometheus reserves two underscores, OpenMetrics one.
+    let reserved = if rules.lenient { "__" } else { "_" };
+    name.starts_with(reserved)
+        .then_some("names that begin with '_' are reserved; begin it with a letter")
 }
 
 /// Why a metric's name should not end as it does, in words; `None` where it may.
@@ -125,8 +150,11 @@ pub(crate) fn recent(name: &str) -> String {
 }
 
 /// Why a label's name cannot be used, in words; `None` where it can.
-pub(crate) fn fault_in_label(name: &str, utf8: bool) -> Option<&'static str> {
-    if utf8 {
+pub(crate) fn fault_in_label(name: &str, rules: Rules) -> Option<&'static str> {
+    if name.trim().is_empty() {
+        return Some("it is empty; name what the label tells apart");
+    }
+    if rules.utf8 {
         if let Some(fault) = fault_in_text(name) {
             return Some(fault);
         }
@@ -135,10 +163,7 @@ pub(crate) fn fault_in_label(name: &str, utf8: bool) -> Option<&'static str> {
             "a label's name consists of letters, digits and '_' and does not begin with a digit; or ask for `utf8_names`",
         );
     }
-    if name.starts_with("__") {
-        return Some("label names that begin with '__' are reserved");
-    }
-    None
+    fault_in_beginning(name, rules)
 }
 
 /// Whether histograms or summaries write a label of this name themselves.
@@ -148,9 +173,9 @@ pub(crate) fn is_written_by_us(label: &str) -> bool {
 
 /// Why a name of any characters cannot be used.
 fn fault_in_text(name: &str) -> Option<&'static str> {
-    // Prometheus takes a NUL for the end of the page.
-    (name.is_empty() || name.contains(['"', '\\', '\n', '\0']))
-        .then_some("a name is some text without quotes, backslashes, line ends and NUL")
+    let is_unusable = |c: char| matches!(c, '"' | '\\') || c.is_control();
+    name.contains(is_unusable)
+        .then_some("a name is some text without quotes, backslashes and control characters")
 }
 
 /// Whether a label of this name needs no quotes in a text.
@@ -167,16 +192,23 @@ pub(crate) fn completed(name: &str, ending: &str) -> String {
 mod tests {
     use super::*;
 
+    const STRICT: Rules = Rules { utf8: false, lenient: false };
+    const LENIENT: Rules = Rules { utf8: false, lenient: true };
+
     #[test]
     fn names_that_a_scraper_would_refuse_or_misread_are_refused() {
-        for good in ["a", "job:rate5m", "_x", "X9"] {
-            assert_eq!(fault_in_metric(good, Kind::Gauge, false), None, "{good}");
+        let fault = |name, rules| fault_in_metric(name, "", Kind::Gauge, rules);
+        for good in ["a", "job:rate5m", "x_", "X9", ":a"] {
+            assert_eq!(fault(good, STRICT), None, "{good}");
         }
-        assert_eq!(fault_in_metric("shop_orders_total", Kind::Counter, false), None);
-        assert_eq!(fault_in_metric("build_info", Kind::Info, false), None);
-        for bad in ["", "9x", "a-b", "a b", "ä", "__x"] {
-            assert!(fault_in_metric(bad, Kind::Gauge, false).is_some(), "{bad}");
+        let named = |name, ending, kind| fault_in_metric(name, ending, kind, STRICT);
+        assert_eq!(named("shop_orders_total", "_total", Kind::Counter), None);
+        assert_eq!(named("build_info", "_info", Kind::Info), None);
+        assert!(named("_total", "_total", Kind::Counter).is_some());
+        for bad in ["", "_", "9x", "a-b", "a b", "ä", "_x", "__x"] {
+            assert!(fault(bad, STRICT).is_some(), "{bad}");
         }
+        assert!(fault("_x", LENIENT).is_none() && fault("__x", LENIENT).is_some());
         for bad in ["x_bucket", "x_count", "x_sum", "x_info", "x_created", "x_total"] {
             assert!(fault_in_ending(bad, Kind::Gauge).is_some(), "{bad}");
         }
@@ -184,9 +216,10 @@ mod tests {
             assert_eq!(fault_in_ending(own, kind), None);
         }
         assert!(is_written_by_us("le") && is_written_by_us("quantile"));
-        for bad in ["", "9x", "a:b", "__x", "ä"] {
-            assert!(fault_in_label(bad, false).is_some(), "{bad}");
+        for bad in ["", "9x", "a:b", "_x", "__x", "ä"] {
+            assert!(fault_in_label(bad, STRICT).is_some(), "{bad}");
         }
-        assert_eq!(fault_in_label("method", false), None);
+        assert_eq!(fault_in_label("method", STRICT), None);
+        assert_eq!(fault_in_label("_x", LENIENT), None);
     }
 }

@@ -5,14 +5,14 @@ use std::cmp::Reverse;
 
 use crate::snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot};
 
-/// All families: first those whose name contains the asked one or is contained
-/// in it, then by how much the names have in common.
+/// All families: first those whose name contains the asked one, or of which that may be a
+/// sample, then by how much the names have in common.
 pub(crate) fn families<'a>(snapshot: &'a Snapshot, asked: &str) -> Vec<FamilySnapshot<'a>> {
     let mut families: Vec<_> = snapshot.families().collect();
     families.sort_by_cached_key(|family| {
         let name = family.name();
-        let contained = name.contains(asked) || asked.contains(name);
-        Reverse((contained, likeness(name, asked)))
+        let is_sample = asked.strip_prefix(name).is_some_and(|rest| rest.starts_with('_'));
+        Reverse((name.contains(asked) || is_sample, likeness(name, asked)))
     });
     families
 }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use talea_region::Combine;
 
+use crate::names::Rules;
+
 /// Which buckets a histogram has. All are counted in the same cells, at the same cost of
 /// an observation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -205,8 +207,8 @@ impl<'a> Opts<'a> {
     }
 
     /// Whether the metric and its labels may have names beyond letters, digits and `_`,
-    /// such as `http.server.duration`: any text without quotes, backslashes, line ends
-    /// and NUL.
+    /// such as `http.server.duration`: any text without quotes, backslashes and control
+    /// characters, that does not begin with `_`.
     /// A scraper that does not take them is shown others in their place, see
     /// [`Escaping`](crate::Escaping). Default: no, so that a slip is told.
     ///
@@ -226,11 +228,16 @@ impl<'a> Opts<'a> {
     }
 
     /// Whether names are taken as other libraries take them: the metric's may end as samples of
-    /// another type do (a gauge `users_total`, `php_info`), and where it is no histogram and no
+    /// another type do (a gauge `users_total`, `php_info`), names may begin with one `_`, which
+    /// OpenMetrics reserves, and where it is no histogram and no
     /// summary, labels may be called `le` and `quantile`. For metrics that were named by others:
     /// scrapers read them, people may misread them. Default: no, so that a slip is told.
     pub const fn lenient_names(mut self, allowed: bool) -> Self {
         self.lenient_names = allowed;
         self
+    }
+
+    pub(crate) fn name_rules(&self) -> Rules {
+        Rules { utf8: self.utf8_names, lenient: self.lenient_names }
     }
 }

@@ -353,7 +353,6 @@ fn prevailing<'a>(
 /// Whether regions may be told apart by a label of this name: it is one that any format can
 /// show as it is, and none that has a meaning.
 pub fn is_usable_as_part_label(name: &str) -> bool {
-    const TAKEN: [&str; 6] =
-        ["le", "quantile", "family", "pid", "otel_metric_overflow", "__name__"];
-    is_plain_label(name) && !name.starts_with("__") && !TAKEN.contains(&name)
+    const TAKEN: [&str; 5] = ["le", "quantile", "family", "pid", "otel_metric_overflow"];
+    is_plain_label(name) && !name.starts_with('_') && !TAKEN.contains(&name)
 }

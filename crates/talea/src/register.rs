@@ -1,6 +1,7 @@
 //! Registering: from what a metric is to where its values lie.
 
-use std::any::{Any, TypeId};
+use std::any::TypeId;
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::marker::PhantomData;
 use std::sync::{OnceLock, PoisonError};
@@ -9,7 +10,7 @@ use talea_region::{Combine, FamilyError, FamilySpec, Memo, Overflow, Registered,
 
 use crate::buckets::Grid;
 use crate::definition::Definition;
-use crate::error::Error;
+use crate::error::{Error, counted};
 use crate::family::{self, Family};
 use crate::labels::{LabelText, Labels};
 use crate::metric::{Info, Kind, Metric, Said, Shape};
@@ -25,6 +26,9 @@ pub(crate) const SERIES_LIMIT: u64 = 2000;
 /// Families of more combinations than this are looked up by hash, however fixed
 /// these are: a place for each takes memory.
 const FIXED_AT_MOST: usize = 4096;
+
+/// The label of the series that takes what overflows.
+pub(crate) const OVERFLOW_LABEL: &str = "otel_metric_overflow";
 
 /// The label text of the series that takes what overflows.
 pub(crate) const OVERFLOW: &str = "otel_metric_overflow=\"true\"";
@@ -55,13 +59,13 @@ pub trait Registrable: Sized {
 impl<M: Metric> Registrable for M {
     fn registered(registry: &Registry, opts: &Opts<'_>) -> Result<Self, Error> {
         let bound = registry.bound::<M>(opts, &Group::of::<()>())?;
-        Ok(M::holding(Slot::bound(bound.overflow)))
+        Ok(M::holding(Slot::bound(*bound.overflow)))
     }
 
     fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
         let bound = registry.bound::<M>(opts, &Group::of::<()>())?;
         // The series without labels is the one that an overflow would go to.
-        in_one_place(self.slot().bind(bound.overflow), opts)
+        in_one_place(self.slot().bind(bound.overflow), registry, opts)
     }
 }
 
@@ -73,7 +77,7 @@ impl<L: Labels + 'static, M: Metric> Registrable for Family<L, M> {
 
     fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
         let bound = registry.bound::<M>(opts, &Group::of::<L>())?;
-        in_one_place(self.bind(bound), opts)
+        in_one_place(self.bind(bound), registry, opts)
     }
 }
 
@@ -88,17 +92,18 @@ impl<L: Labels + 'static> Registrable for Info<L> {
     fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
         let opts = opts.expires_after(None);
         let family = registry.passing_family::<L, Said>(&opts)?;
-        family.bound.get().map_or(Ok(()), |&bound| in_one_place(self.family.bind(bound), &opts))
+        let Some(bound) = family.late.get() else { return Ok(()) };
+        in_one_place(self.family.bind(bound), registry, &opts)
     }
 }
 
 /// Whether a metric could be bound.
-fn in_one_place(is_bound: bool, opts: &Opts<'_>) -> Result<(), Error> {
+fn in_one_place(is_bound: bool, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
     if is_bound {
         return Ok(());
     }
     Err(Error::register(
-        opts.name,
+        &registry.name_of(opts),
         "it is installed in another registry or under another name already; a metric has one place",
     ))
 }
@@ -144,7 +149,7 @@ impl Group<'_> {
             } else if names::is_written_by_us(label) && (measures || !opts.lenient_names) {
                 Some("histograms and summaries write this label themselves")
             } else {
-                names::fault_in_label(label, opts.utf8_names)
+                names::fault_in_label(label, opts.name_rules())
             };
             if let Some(fault) = fault {
                 return Err(format!("its label {label:?} cannot be used: {fault}"));
@@ -246,24 +251,38 @@ impl Registry {
         &self,
         opts: &Opts<'_>,
         group: &Group<'_>,
-    ) -> Result<family::Bound<M>, Error> {
-        self.try_bound(opts, group).map_err(|refusal| refusal.error(opts.name))
+    ) -> Result<&'static family::Bound<M>, Error> {
+        let name = self.name_of(opts);
+        let opts = Opts { name: &name, ..*opts };
+        self.try_bound(&opts, group).map_err(|refusal| refusal.error(&name))
+    }
+
+    /// A metric's name, with the prefix of the field that this registry is for.
+    fn name_of<'a>(&self, opts: &Opts<'a>) -> Cow<'a, str> {
+        match &self.field {
+            None => Cow::Borrowed(opts.name),
+            Some(field) => Cow::Owned(field.prefixed(opts.name)),
+        }
     }
 
     fn try_bound<M: Metric>(
         &self,
         opts: &Opts<'_>,
         group: &Group<'_>,
-    ) -> Result<family::Bound<M>, Refusal> {
+    ) -> Result<&'static family::Bound<M>, Refusal> {
         let shape = M::shape(opts)?;
         let name = names::completed(opts.name, shape.ending);
-        names::fault_in_metric(&name, shape.kind, opts.utf8_names).map_or(Ok(()), Err)?;
+        let rules = opts.name_rules();
+        names::fault_in_metric(&name, shape.ending, shape.kind, rules).map_or(Ok(()), Err)?;
         if !opts.lenient_names {
             names::fault_in_ending(&name, shape.kind).map_or(Ok(()), Err)?;
         }
         group.check(&name, &shape, opts)?;
         if opts.help.trim().is_empty() {
             return Err("the help is empty; say in a sentence what is measured".to_owned().into());
+        }
+        if let Some(field) = &self.field {
+            field.define(&name)?;
         }
         // Held until its name is this one's: else two threads could give it to two.
         let mut bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
@@ -326,7 +345,7 @@ impl Registry {
             self.keep_windows(&name, recent);
         }
         if opts.whole {
-            make_whole(&bound, group)?;
+            make_whole(bound, group)?;
         }
         Ok(bound)
     }
@@ -361,13 +380,11 @@ fn bound_once<M: Metric>(
     family: talea_region::Family,
     group: &Group<'_>,
     definition: &Definition,
-) -> Result<family::Bound<M>, Refusal> {
+) -> Result<&'static family::Bound<M>, Refusal> {
     let key = (family.number(), group.told_by, TypeId::of::<M>());
-    let found = bounds
-        .get(&key)
-        .and_then(|found: &Box<dyn Any + Send + Sync>| found.downcast_ref::<family::Bound<M>>());
+    let found = bounds.get(&key).and_then(|found| found.downcast_ref::<family::Bound<M>>());
     if let Some(found) = found {
-        return Ok(*found);
+        return Ok(found);
     }
     let overflow = if group.names.is_empty() { "" } else { OVERFLOW };
     let overflow = family.series_beyond_limit(overflow.as_bytes()).map_err(|error| {
@@ -378,15 +395,15 @@ fn bound_once<M: Metric>(
     // Nothing that could fail comes after: who tries again in a full region leaks nothing.
     let grid = Grid::shared(&definition.layout);
     let places = group.cardinality.filter(|&n| n <= FIXED_AT_MOST).unwrap_or(0);
-    let bound = family::Bound {
+    let bound = &*Box::leak(Box::new(family::Bound {
         family,
         grid,
-        overflow: M::bind(overflow, grid),
+        overflow: Box::leak(Box::new(M::bind(overflow, grid))),
         fixed: Vec::leak((0..places).map(|_| OnceLock::new()).collect()),
         memo: (places == 0).then(|| &*Box::leak(Box::new(Memo::of(family)))),
         openings: Vec::leak(values::openings(group.names)),
-    };
-    bounds.insert(key, Box::new(bound));
+    }));
+    bounds.insert(key, bound);
     Ok(bound)
 }
 
@@ -398,8 +415,9 @@ fn combinations(opts: &Opts<'_>, group: &Group<'_>) -> Result<Option<u64>, Strin
                                 values; leave it out, or give each label an enum or a label_set!"
             .to_owned()),
         (true, Some(all), Some(limit)) if limit < all => Err(format!(
-            "`whole` is asked for, and its limit is {limit} series where it has {all} label \
-             combinations; raise the limit"
+            "`whole` is asked for, and its limit is {limit} series where it has {}; \
+             raise the limit",
+            counted(all as usize, "label combination")
         )),
         _ => Ok(combinations),
     }

@@ -16,7 +16,9 @@ use crate::opts::Opts;
 use crate::refreshing::Refreshers;
 use crate::register::Registrable;
 use crate::samples::{own_name, owner_of};
+use crate::set_fields::Field;
 use crate::snapshot::Snapshot;
+use crate::uninstalled;
 
 /// The environment variable that names the file of a registry.
 const REGION: &str = "TALEA_REGION";
@@ -36,9 +38,11 @@ pub struct Registry {
     /// combinations apart, and its metric type.
     pub(crate) bounds: Arc<Mutex<Bounds>>,
     pub(crate) kept: Arc<KeptWindows>,
+    /// The field of a set that is being registered, where it was made for one.
+    pub(crate) field: Option<Arc<Field>>,
 }
 
-pub(crate) type Bounds = HashMap<(u32, TypeId, TypeId), Box<dyn Any + Send + Sync>>;
+pub(crate) type Bounds = HashMap<(u32, TypeId, TypeId), &'static (dyn Any + Send + Sync)>;
 
 impl Registry {
     /// A registry in memory of its own, which children made by `fork` share.
@@ -47,6 +51,12 @@ impl Registry {
     ///
     /// The memory stays mapped until the process ends, so that handles are plain
     /// pointers.
+    ///
+    /// Any registry that a process makes or opens, except one [for a test](Self::for_test),
+    /// reports updates of metrics of the process that are not installed by its next snapshot: by
+    /// a line on standard error, once for each place in the program where such a metric is made,
+    /// and as `talea_uninstalled_updates_total`. Of several registries, the one reports an update
+    /// whose snapshot is taken first.
     ///
     /// # Errors
     ///
@@ -61,17 +71,20 @@ impl Registry {
     ///
     /// The limits do not fit each other, or the system refuses memory.
     pub fn with_config(config: Config) -> Result<Self, Error> {
-        Ok(Self::of(Region::anonymous(config)?))
+        let registry = Self::of(Region::anonymous(config)?);
+        uninstalled::report_in(&registry);
+        Ok(registry)
     }
 
     /// A registry of 4 MiB for a test, which holds about 8,000 series, or some thousand
-    /// histograms.
+    /// histograms. Unlike others it does not report updates of metrics that are not installed,
+    /// since tests that run side by side in one process would see those of each other.
     ///
     /// # Errors
     ///
     /// The system refuses memory.
     pub fn for_test() -> Result<Self, Error> {
-        Self::with_config(Config::with_len(4 << 20))
+        Ok(Self::of(Region::anonymous(Config::with_len(4 << 20))?))
     }
 
     /// Attaches to the registry in a file on tmpfs, or creates it, for processes
@@ -103,7 +116,9 @@ impl Registry {
         if let Some(notice) = opened.notice {
             eprintln!("talea: {notice}");
         }
-        Ok(Self::of(opened.region))
+        let registry = Self::of(opened.region);
+        uninstalled::report_in(&registry);
+        Ok(registry)
     }
 
     /// The registry in the file that the environment variable `TALEA_REGION` names, as
@@ -187,8 +202,9 @@ impl Registry {
         Ok(Self::of(Region::attach_to_process(pid)?))
     }
 
-    fn of(region: &'static Region) -> Self {
-        Self { region, refreshers: Arc::default(), bounds: Arc::default(), kept: Arc::default() }
+    pub(crate) fn of(region: &'static Region) -> Self {
+        let (refreshers, bounds, kept) = Default::default();
+        Self { region, refreshers, bounds, kept, field: None }
     }
 
     /// Registers a metric, or finds the one that is defined alike. Use this where

@@ -6,7 +6,6 @@ use crate::family::{Family, Looked};
 use crate::labels::{LabelKey, LabelText};
 use crate::metric::Metric;
 use crate::names::is_plain_label;
-use crate::slot::Slot;
 
 /// The labels of a family whose label names are known at run time; see
 /// [`Registry::family`](crate::Registry::family). They are dynamic labels.
@@ -21,9 +20,9 @@ impl<M: Metric> Family<Values, M> {
     /// Cost: that of [`with`](Self::with) where not all labels are fixed.
     #[inline]
     pub fn with_values(&self, values: &[impl AsRef<str>]) -> Looked<M> {
-        self.try_with_values(values).unwrap_or_else(|_| match self.bound.get() {
+        self.try_with_values(values).unwrap_or_else(|_| match self.bound() {
             Some(bound) => bound.overflowing(),
-            None => Looked::lasting(Slot::late()),
+            None => self.looked_up_unbound(),
         })
     }
 
@@ -33,7 +32,7 @@ impl<M: Metric> Family<Values, M> {
     ///
     /// There are more values than names or fewer; or as [`Family::try_with`].
     pub fn try_with_values(&self, values: &[impl AsRef<str>]) -> Result<Looked<M>, Refused> {
-        let Some(bound) = self.bound.get() else { return Ok(Looked::lasting(Slot::late())) };
+        let Some(bound) = self.bound() else { return Ok(self.looked_up_unbound()) };
         check(bound.openings, values)?;
         let tell = |key: &mut LabelKey| values.iter().for_each(|value| key.text(value.as_ref()));
         bound
@@ -44,7 +43,7 @@ impl<M: Metric> Family<Values, M> {
     /// Removes a label combination, as [`Family::remove`]; false also where there are more
     /// values than names or fewer.
     pub fn remove_values(&self, values: &[impl AsRef<str>]) -> bool {
-        let Some(bound) = self.bound.get() else { return false };
+        let Some(bound) = self.bound() else { return false };
         let mut text = LabelText::new();
         write(&mut text, bound.openings, values);
         check(bound.openings, values).is_ok() && self.remove_text(text.as_bytes())

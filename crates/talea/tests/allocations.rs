@@ -303,6 +303,8 @@ fn what_is_not_installed_does_not_allocate() {
     let (level, state) = (Gauge::new(), StateSet::<Method>::new());
     let family = Family::<Mixed<'static>, Counter>::new();
     let values = Family::<Values, Counter>::new();
+    // Which counts what is discarded.
+    let _reports = Registry::new().unwrap();
     check_calm("Counter", || count.inc());
     check_calm("Histogram", || drop(time.time()));
     check_calm("Gauge", || level.set(3));
@@ -311,6 +313,22 @@ fn what_is_not_installed_does_not_allocate() {
     check_calm("Family::try_with", || family.try_with(MIXED).unwrap().inc());
     check_calm("Family::keep", || family.with(MIXED).keep().inc());
     check_calm("Family::with_values", || values.with_values(&["a"]).inc());
+    check_calm("a clone of what was looked up", || family.with(MIXED).clone().inc());
+}
+
+#[test]
+fn clones_of_what_is_never_installed_leave_no_memory_behind() {
+    let made = measure(|| {
+        for _ in 0..TIMES {
+            let (count, users) = (Counter::new(), Family::<Mixed<'static>, Counter>::new());
+            let clones = (count.clone(), users.clone(), users.clone());
+            clones.1.with(MIXED).keep().inc();
+            drop((clones, users));
+            count.clone().inc();
+        }
+    });
+    assert!(made.count_total > 0, "what clones share is allocated");
+    assert_eq!((made.count_current, made.bytes_current), (0, 0));
 }
 
 #[test]

@@ -282,7 +282,7 @@ fn what_one_wipes_counts_from_zero_by_the_handles_of_all() {
         }
         assert_eq!((there.tell("get").as_str(), here.obey("get").as_str()), ("0 0", "0 0"));
         assert_eq!(here.shown("count_total"), [0.0]);
-        assert_eq!(here.shown("users_total"), [], "what is kept comes back when it is added to");
+        assert_eq!(here.shown("users_total"), [0.0], "what is kept stays");
         assert_eq!(here.shown("open"), [3.0], "what is in flight stays");
         there.tell("hold -3");
         there.tell("add 1");

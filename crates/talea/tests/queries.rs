@@ -303,6 +303,24 @@ fn a_name_that_holds_the_asked_one_comes_before_one_that_is_more_like_it() -> Re
 }
 
 #[test]
+fn a_short_name_that_the_asked_one_ends_in_comes_after_one_that_is_misspelt() -> Result<(), Error> {
+    let registry = Registry::for_test()?;
+    registry.register::<Gauge>(Opts::new("total", "Of everything."))?;
+    registry.register::<Counter>(Opts::new("hits", "Hits."))?;
+    registry.register::<Gauge>(Opts::new("hit", "Whether it hit."))?;
+    let nearest = |name: &str| {
+        let told = told(&registry.snapshot(), |s| _ = s.expect_value(name, &[]));
+        told.lines().skip(3).take(3).map(|line| line.trim().to_owned()).collect::<Vec<_>>()
+    };
+    let [hit, hits, total] = ["hit gauge", "hits_total counter", "total gauge"];
+    assert_eq!(nearest("his_total"), [hits, total, hit]);
+    assert_eq!(nearest("all_hits_total"), [hits, total, hit]);
+    // What may be a sample of it.
+    assert_eq!(nearest("hit_total"), [hit, hits, total]);
+    Ok(())
+}
+
+#[test]
 fn more_than_five_names_are_counted() -> Result<(), Error> {
     let registry = Registry::for_test()?;
     for n in 0..8 {
@@ -442,7 +460,7 @@ fn series_that_found_no_room_are_told() -> Result<(), Error> {
         s.assert_value("visits_total", &[("route", "pay")], 1.0);
     });
     let expected =
-        "1 look-ups of a new series found no room and went to {otel_metric_overflow=\"true\"}";
+        "1 look-up of a new series found no room and went to {otel_metric_overflow=\"true\"}";
     assert!(told.contains(expected), "{told}");
     let without_the_label = "visits_total{otel_metric_overflow=\"true\"} 1";
     assert_eq!(told.lines().nth(5).map(str::trim), Some(without_the_label), "it is the last");

@@ -3,10 +3,11 @@
 use std::sync::Barrier;
 use std::thread;
 
+use talea::parse::{Severity, Syntax, check};
 use talea::{
-    Bucketing, Bytes, Combine, Config, Counter, Error, Family, FloatCounter, FloatGauge, Floats,
-    Gauge, Histogram, Info, LabelText, LabelValue, Labels, Metrics, Opts, Registrable, Registry,
-    Seconds, StateSet, Summary, Things, UpDownCounter,
+    Bucketing, Bytes, Combine, Config, Counter, Error, Escaping, Family, FloatCounter, FloatGauge,
+    Floats, Format, Gauge, Histogram, Info, LabelText, LabelValue, Labels, Metrics, Opts,
+    Registrable, Registry, Seconds, StateSet, Summary, Things, Unit, UpDownCounter,
 };
 
 #[derive(Labels)]
@@ -397,6 +398,33 @@ mod otherwise {
     }
 
     #[test]
+    fn labels_that_each_call_names_are_told_as_such_and_not_by_our_own_label() {
+        struct Free;
+        impl Labels for Free {
+            type Static = Self;
+            const NAMES: &'static [&'static str] = &["otel_metric_overflow"];
+            fn write(&self, out: &mut LabelText) {
+                out.label("any", "x");
+            }
+        }
+        let registry = registry();
+        registry.register::<Gauge>(opts("x")).unwrap();
+        check_conflict(
+            registry.register::<Family<Free, Gauge>>(opts("x")),
+            "x",
+            "it is registered with the labels [], and now a choice of labels by each call was \
+             asked for",
+        );
+        registry.register::<Family<Free, Gauge>>(opts("y")).unwrap();
+        check_conflict(
+            registry.register::<Gauge>(opts("y")),
+            "y",
+            "it is registered with a choice of labels by each call, and now the labels [] was \
+             asked for",
+        );
+    }
+
+    #[test]
     fn a_name_with_other_states_is_taken() {
         #[derive(LabelValue)]
         #[allow(dead_code)]
@@ -552,8 +580,9 @@ mod names {
         for (label, reason) in [
             ("le", own),
             ("quantile", own),
-            ("__x", "label names that begin with '__' are reserved"),
-            ("", valid),
+            ("_x", "names that begin with '_' are reserved; begin it with a letter"),
+            ("__x", "names that begin with '_' are reserved; begin it with a letter"),
+            ("", "it is empty; name what the label tells apart"),
             ("9a", valid),
             ("a:b", valid),
             ("ä", valid),
@@ -604,11 +633,117 @@ mod names {
         for name in ["9x", "a-b", "a b", "ä", "a\n"] {
             check_refused(registry.register::<Gauge>(opts(name)), name, valid);
         }
-        check_refused(registry.register::<Gauge>(opts("")), "", valid);
-        let reserved = "names that begin with '__' are reserved";
-        check_refused(registry.register::<Counter>(opts("__x")), "__x", reserved);
+        let reserved = "names that begin with '_' are reserved; begin it with a letter";
+        for name in ["_x", "__x", "_9", "_:"] {
+            check_refused(registry.register::<Counter>(opts(name)), name, reserved);
+            let utf8 = opts(name).utf8_names(true);
+            check_refused(registry.register::<Histogram<Seconds>>(utf8), name, reserved);
+        }
         let help = "the help is empty; say in a sentence what is measured";
         check_refused(registry.register::<Gauge>(Opts::new("x", " \n")), "x", help);
+    }
+
+    #[test]
+    fn an_empty_name_is_refused_whatever_its_type_adds() {
+        #[derive(Clone, Copy)]
+        enum Bare {}
+        impl Unit for Bare {
+            type Value = u64;
+            const SUFFIX: &'static str = "bare";
+            const PER_UNIT: f64 = 1.0;
+            const BUCKETS: &'static [f64] = &[1.0];
+            fn kept(value: u64) -> u64 {
+                value
+            }
+        }
+        let registry = registry();
+        let empty = "the name is empty, but for what its type adds; name what is measured";
+        for name in ["", "_", "___", "_total", "__total", "_info", "_seconds", " ", "\u{a0}", "_ "]
+        {
+            for opts in [opts(name), opts(name).utf8_names(true), opts(name).lenient_names(true)] {
+                // Where nothing is added to it, it is a name of its own.
+                let own = |ending: &str| {
+                    let is_own = name
+                        .strip_suffix(ending)
+                        .is_some_and(|base| base.chars().all(|c| c == '_' || c.is_whitespace()));
+                    is_own || !name.contains(char::is_alphabetic)
+                };
+                if own("_total") {
+                    check_refused(registry.register::<Counter>(opts), name, empty);
+                }
+                if own("_info") {
+                    check_refused(registry.register::<Info<By<'static>>>(opts), name, empty);
+                }
+                if own("_seconds") {
+                    check_refused(registry.register::<Histogram<Seconds>>(opts), name, empty);
+                    check_refused(registry.register::<Summary<Seconds>>(opts), name, empty);
+                }
+                if own("") {
+                    check_refused(registry.register::<Gauge>(opts), name, empty);
+                    check_refused(registry.register::<StateSet<bool>>(opts), name, empty);
+                    check_refused(registry.register::<Histogram<Bare>>(opts), name, empty);
+                    check_refused(registry.family::<Gauge>(opts, &["a"]), name, empty);
+                    check_refused(registry.observable_gauge(opts, || 1.0), name, empty);
+                }
+            }
+        }
+        assert_eq!(registry.snapshot().families().len(), 0);
+    }
+
+    #[test]
+    fn control_characters_are_in_no_name() {
+        let registry = registry();
+        for c in ['\0', '\t', '\r', '\n', '\u{7f}', '\u{85}', '"', '\\'] {
+            let name = format!("a{c}b");
+            let reason = "a name is some text without quotes, backslashes and control characters";
+            let opts = opts(&name).utf8_names(true);
+            check_refused(registry.register::<Gauge>(opts), &name, reason);
+            let reason = format!("its label {name:?} cannot be used: {reason}");
+            let named = Opts::new("x", "Some.").utf8_names(true);
+            check_refused(registry.family::<Gauge>(named, &[&name]), "x", &reason);
+        }
+        let empty = "its label \" \" cannot be used: it is empty; name what the label tells apart";
+        let named = Opts::new("x", "Some.").utf8_names(true);
+        check_refused(registry.family::<Gauge>(named, &[" "]), "x", empty);
+    }
+
+    /// Whatever is accepted, a page of it has no violation.
+    #[test]
+    fn whatever_name_is_accepted_makes_a_sound_page() {
+        let names = ["", " ", "_", "a", "_a", "a_", "total", "info", "seconds", "a b", "a.b"];
+        for metric in names {
+            for label in names {
+                for utf8 in [false, true] {
+                    let registry = registry();
+                    let opts = opts(metric).utf8_names(utf8);
+                    let labels = [label];
+                    let taken = [
+                        registry
+                            .family::<Counter>(opts, &labels)
+                            .map(|f| f.with_values(&["x"]).inc()),
+                        registry
+                            .family::<Histogram<Seconds>>(opts, &labels)
+                            .map(|f| f.with_values(&["x"]).observe(std::time::Duration::ZERO)),
+                        registry.register::<Gauge>(opts).map(|gauge| gauge.set(1)),
+                    ];
+                    let snapshot = registry.snapshot();
+                    let accepted = snapshot.families().len();
+                    assert_eq!(accepted > 0, taken.iter().any(Result::is_ok));
+                    for syntax in [Syntax::Text, Syntax::OpenMetrics] {
+                        let format = match syntax {
+                            Syntax::Text => Format::Text,
+                            Syntax::OpenMetrics => Format::OpenMetrics,
+                        };
+                        let mut scraper = registry.scraper();
+                        scraper.format(format, Escaping::default());
+                        let page = String::from_utf8(scraper.scrape().to_vec()).unwrap();
+                        let mut found = check(&page, syntax);
+                        found.retain(|finding| finding.severity == Severity::Violation);
+                        assert!(found.is_empty(), "{metric:?} {label:?}: {found:?}\n{page}");
+                    }
+                }
+            }
+        }
     }
 
     /// Each type whose family would be `x` in OpenMetrics, and its name here.
@@ -713,6 +848,10 @@ fn names_that_others_gave_are_taken_where_that_is_asked_for_and_can_be_scraped()
     let taken = registry.family::<talea::Histogram<talea::Seconds>>(named("x"), &["le"]);
     assert!(taken.unwrap_err().to_string().contains("\"le\""));
     assert!(registry.family::<Gauge>(named("a b"), &["a"]).is_err());
+    // Prometheus takes names that OpenMetrics reserves; those that both reserve are refused.
+    registry.family::<Gauge>(named("_own"), &["_a"]).unwrap();
+    assert!(registry.family::<Gauge>(named("__own"), &["a"]).is_err());
+    assert!(registry.family::<Gauge>(named("own"), &["__a"]).is_err());
 }
 
 #[test]

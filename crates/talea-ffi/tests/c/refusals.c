@@ -113,7 +113,18 @@ static void registering(const talea_registry *registry) {
     REFUSES(TALEA_STATUS_WRONG_LENGTH, "length", bad.label_count = SIZE_MAX);
     REFUSES(TALEA_STATUS_WRONG_LENGTH, "length", bad.name.len = SIZE_MAX);
     REFUSES(TALEA_STATUS_CANNOT_REGISTER, "help", bad.help = NONE);
-    REFUSES(TALEA_STATUS_CANNOT_REGISTER, "name", bad.name = NONE);
+    REFUSES(TALEA_STATUS_CANNOT_REGISTER, "empty", bad.name = NONE);
+    REFUSES(TALEA_STATUS_CANNOT_REGISTER, "empty", bad.name = talea_text_of("_total"));
+    REFUSES(TALEA_STATUS_CANNOT_REGISTER, "empty", bad.name = NONE,
+            bad.flags = TALEA_FAMILY_LENIENT_NAMES);
+    REFUSES(TALEA_STATUS_CANNOT_REGISTER, "begin with '_'", bad.name = talea_text_of("_orders"));
+    REFUSES(TALEA_STATUS_CANNOT_REGISTER, "begin with '_'", bad.name = talea_text_of("__orders"),
+            bad.flags = TALEA_FAMILY_LENIENT_NAMES);
+    REFUSES(TALEA_STATUS_CANNOT_REGISTER, "control characters", bad.name = talea_text_of("a\tb"),
+            bad.flags = TALEA_FAMILY_UTF8_NAMES);
+    talea_text reserved = talea_text_of("_method");
+    REFUSES(TALEA_STATUS_CANNOT_REGISTER, "begin with '_'", bad.label_names = &reserved);
+    REFUSES(TALEA_STATUS_CANNOT_REGISTER, "it is empty", bad.label_names = &NONE);
     REFUSES(TALEA_STATUS_CANNOT_REGISTER, "http.x", bad.name = talea_text_of("http.x"));
     REFUSES(TALEA_STATUS_CANNOT_REGISTER, "twice", bad.label_names = twice, bad.label_count = 2);
     // The message says in what it differs from the one that is there.

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::LabelText;
 pub use super::table::Member;
 use super::table::Table;
-use crate::error::Error;
+use crate::error::{Error, counted};
 
 /// Makes a type whose values are texts that are fixed once, at the start of the
 /// program: routes, tenants or regions from a configuration. A family of it is
@@ -220,8 +220,8 @@ fn check_same(table: &Table, texts: &[String]) -> Result<(), String> {
         ));
     }
     if texts.len() != expected {
-        let found = texts.len();
-        return Err(format!("it is fixed already; expected its {expected} values, found {found}"));
+        let (expected, found) = (counted(expected, "value"), texts.len());
+        return Err(format!("it is fixed already; expected its {expected}, found {found}"));
     }
     Ok(())
 }

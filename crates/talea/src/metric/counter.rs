@@ -29,9 +29,7 @@ impl Counter {
     /// Adds `n`.
     #[inline]
     pub fn add(&self, n: u64) {
-        if let Some(cell) = self.cell.get() {
-            cell.add(n);
-        }
+        self.cell.update(|cell| cell.add(n), move || self.add(n));
     }
 
     /// The same, and keeps this one as the exemplar of the total: by its labels,
@@ -61,8 +59,8 @@ impl Counter {
         n: u64,
         labels: &[(&str, &str)],
     ) -> Result<(), ExemplarRefused> {
+        self.add(n);
         let Some(cell) = self.cell.get() else { return Ok(()) };
-        cell.add(n);
         exemplar::keep(*cell, n as f64, labels)
     }
 
@@ -89,11 +87,12 @@ impl FloatCounter {
     /// Adds `x`. Negative numbers and NaN are ignored: a counter only goes up.
     #[inline]
     pub fn add(&self, x: f64) {
-        if let Some(cell) = self.cell.get() {
+        let add = |cell: &Cell| {
             if x > 0.0 {
                 cell.add_float(x);
             }
-        }
+        };
+        self.cell.update(add, move || self.add(x));
     }
 
     /// The total over all threads and processes; 0 where not installed. Cost: as

@@ -26,9 +26,7 @@ impl Gauge {
     /// Sets the value.
     #[inline]
     pub fn set(&self, value: i64) {
-        if let Some(cell) = self.cell.get() {
-            cell.set(value as u64);
-        }
+        self.cell.update(|cell| cell.set(value as u64), move || self.set(value));
     }
 
     /// Adds one.
@@ -47,23 +45,21 @@ impl Gauge {
     /// installed). It wraps at the ends of an `i64`.
     #[inline]
     pub fn add(&self, n: i64) -> i64 {
-        self.cell.get().map_or(0, |cell| cell.add_and_get(n as u64) as i64)
+        self.cell.update(|cell| cell.add_and_get(n as u64) as i64, move || self.add(n))
     }
 
     /// Raises the value to at least `value`.
     #[inline]
     pub fn set_max(&self, value: i64) {
-        if let Some(cell) = self.cell.get() {
-            cell.update(|now| (value > now as i64).then_some(value as u64));
-        }
+        let replaced = |now| (value > now as i64).then_some(value as u64);
+        self.cell.update(|cell| cell.update(replaced), move || self.set_max(value));
     }
 
     /// Lowers the value to at most `value`.
     #[inline]
     pub fn set_min(&self, value: i64) {
-        if let Some(cell) = self.cell.get() {
-            cell.update(|now| (value < now as i64).then_some(value as u64));
-        }
+        let replaced = |now| (value < now as i64).then_some(value as u64);
+        self.cell.update(|cell| cell.update(replaced), move || self.set_min(value));
     }
 
     /// The value, of this process where each has its own; 0 where not installed.
@@ -89,36 +85,27 @@ impl FloatGauge {
     /// Sets the value.
     #[inline]
     pub fn set(&self, value: f64) {
-        if let Some(cell) = self.cell.get() {
-            cell.set_float(value);
-        }
+        self.cell.update(|cell| cell.set_float(value), move || self.set(value));
     }
 
     /// Adds `x`, which may be negative.
     #[inline]
     pub fn add(&self, x: f64) {
-        if let Some(cell) = self.cell.get() {
-            cell.add_float(x);
-        }
+        self.cell.update(|cell| cell.add_float(x), move || self.add(x));
     }
 
     /// Raises the value to at least `value`.
     #[inline]
     pub fn set_max(&self, value: f64) {
-        self.set_if(|now| value > now, value);
+        let replaced = |now| (value > f64::from_bits(now)).then_some(value.to_bits());
+        self.cell.update(|cell| cell.update(replaced), move || self.set_max(value));
     }
 
     /// Lowers the value to at most `value`.
     #[inline]
     pub fn set_min(&self, value: f64) {
-        self.set_if(|now| value < now, value);
-    }
-
-    #[inline]
-    fn set_if(&self, replaces: impl Fn(f64) -> bool, value: f64) {
-        if let Some(cell) = self.cell.get() {
-            cell.update(|now| replaces(f64::from_bits(now)).then_some(value.to_bits()));
-        }
+        let replaced = |now| (value < f64::from_bits(now)).then_some(value.to_bits());
+        self.cell.update(|cell| cell.update(replaced), move || self.set_min(value));
     }
 
     /// The value, of this process where each has its own; 0 where not installed.
@@ -161,9 +148,7 @@ impl UpDownCounter {
     /// Adds `n`, which may be negative. It wraps at the ends of an `i64`.
     #[inline]
     pub fn add(&self, n: i64) {
-        if let Some(cell) = self.cell.get() {
-            cell.add_own(n as u64);
-        }
+        self.cell.update(|cell| cell.add_own(n as u64), move || self.add(n));
     }
 
     /// Adds one for as long as what comes back lives: it takes it away on every way

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::panic::Location;
 use std::time::Instant;
 
 use talea_region::{Cell, Cells, Combine, Number, Segment, Segments, UsualSegment};
@@ -229,6 +230,29 @@ impl Native {
     }
 }
 
+impl Slot<Bound> {
+    /// Counts one observation.
+    #[inline]
+    pub(super) fn observe<U: Unit>(&self, value: U::Value) {
+        match self.now() {
+            Some(bound) => bound.observe::<U>(value),
+            None => self.count_late::<U>(U::kept(value)),
+        }
+    }
+
+    /// Counts what was not bound when it was last asked. It does not call the usual way, of which
+    /// there would be two copies, and neither in its place.
+    #[cold]
+    #[inline(never)]
+    fn count_late<U: Unit>(&self, kept: u64) {
+        self.update_late(move || match (self.get(), U::IS_FLOAT) {
+            (Some(bound), true) => bound.count_float(f64::from_bits(kept)),
+            (Some(bound), false) => bound.count_otherwise(kept),
+            (None, _) => {}
+        });
+    }
+}
+
 impl slot::Bound for Bound {
     fn keep(self) -> bool {
         self.cells.at(0).keep().is_ok()
@@ -242,23 +266,23 @@ impl<U: Unit> Clone for Histogram<U> {
 }
 
 impl<U: Unit> Default for Histogram<U> {
+    #[track_caller]
     fn default() -> Self {
         Self::new()
     }
 }
 
 impl<U: Unit> Histogram<U> {
-    /// A histogram that is not installed yet: what it is told goes nowhere.
+    /// A histogram that is not installed yet: until then, its updates are discarded.
+    #[track_caller]
     pub const fn new() -> Self {
-        Self { bound: Slot::late(), unit: PhantomData }
+        Self { bound: Slot::late(Some(Location::caller())), unit: PhantomData }
     }
 
     /// Counts one observation. What is above all thresholds is in the bucket `+Inf`.
     #[inline]
     pub fn observe(&self, value: U::Value) {
-        if let Some(bound) = self.bound.get() {
-            bound.observe::<U>(value);
-        }
+        self.bound.observe::<U>(value);
     }
 
     /// Counts one observation here and in another histogram, as where one time is the end
@@ -268,10 +292,12 @@ impl<U: Unit> Histogram<U> {
     /// searched once.
     #[inline]
     pub fn observe_in_both(&self, other: &Self, value: U::Value) {
-        match (self.bound.get(), other.bound.get()) {
+        match (self.bound.now(), other.bound.now()) {
             (Some(bound), Some(others)) => bound.observe_in_both::<U>(others, value),
-            (Some(only), None) | (None, Some(only)) => only.observe::<U>(value),
-            (None, None) => {}
+            _ => {
+                self.observe(value);
+                other.observe(value);
+            }
         }
     }
 }
@@ -345,9 +371,7 @@ impl<'a> Timer<'a> {
 
 impl Drop for Timer<'_> {
     fn drop(&mut self) {
-        if let Some(bound) = self.bound.get() {
-            bound.observe::<Seconds>(self.start.elapsed());
-        }
+        self.bound.observe::<Seconds>(self.start.elapsed());
     }
 }
 
@@ -355,10 +379,6 @@ impl<U: Unit> Metric for Histogram<U> {}
 
 impl<U: Unit> Sealed for Histogram<U> {
     type Bound = Bound;
-
-    // Only ever copied.
-    #[allow(clippy::declare_interior_mutable_const)]
-    const UNBOUND: Self = Self::new();
 
     fn shape(opts: &Opts<'_>) -> Result<Shape, String> {
         shape::<U>(opts)

@@ -43,7 +43,8 @@ pub struct Info<L> {
 }
 
 impl<L> Info<L> {
-    /// An info that is not installed yet: what it is told goes nowhere.
+    /// An info that is not installed yet: until then, its updates are discarded.
+    #[track_caller]
     pub const fn new() -> Self {
         Self { family: Family::new() }
     }
@@ -56,7 +57,9 @@ impl<L: 'static> Info<L> {
     /// Cost: that of making a series, and a look at those that were said before; it is
     /// meant to be called once.
     pub fn set<Q: Labels<Static = L>>(&self, labels: Q) {
-        let Some(series) = self.family.bound.get().map(|bound| bound.family) else { return };
+        let Some(series) = self.family.bound().map(|bound| bound.family) else {
+            return self.family.late.note_discarded();
+        };
         let text = crate::labels::LabelText::of(&labels);
         // Two who say different things at once remove what the other said. So whoever
         // removed something looks again whether its own is there; in a region that is
@@ -78,6 +81,7 @@ impl<L: 'static> Info<L> {
 }
 
 impl<L> Default for Info<L> {
+    #[track_caller]
     fn default() -> Self {
         Self::new()
     }

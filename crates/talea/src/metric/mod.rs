@@ -1,7 +1,7 @@
 //! The metric types: what user code holds and calls.
 //!
 //! Each is a handle of a few words that is either bound to its cells or not
-//! installed yet, in which case what it is told goes nowhere. All of them can be
+//! installed yet, in which case its updates are discarded. All of them can be
 //! shared by any number of threads; no operation allocates, blocks, panics or
 //! logs. (To set an [`Info`] makes a series and allocates; it is meant to be done
 //! once.)
@@ -80,16 +80,12 @@ pub trait Sealed: Sized + 'static {
     /// The metric's cells, as a handle keeps them.
     type Bound: slot::Bound;
 
-    /// A handle that goes nowhere.
-    #[allow(clippy::declare_interior_mutable_const)]
-    const UNBOUND: Self;
-
     /// What a family of this type asks of the region, or why not.
     fn shape(opts: &Opts<'_>) -> Result<Shape, String>;
 
     fn bind(cells: Cells, grid: &'static Grid) -> Self::Bound;
 
-    /// A handle that is bound, or one that goes nowhere.
+    /// A handle of what is bound, or of a place for that.
     fn holding(bound: Slot<Self::Bound>) -> Self;
 
     fn slot(&self) -> &Slot<Self::Bound>;
@@ -169,14 +165,16 @@ impl Shape {
 macro_rules! single_cell_metric {
     ($vis:vis $name:ident, $shape:expr) => {
         impl $name {
-            /// A metric that is not installed yet: what it, or a clone that is
-            /// made before, is told goes nowhere.
+            /// A metric that is not installed yet: until then, its updates are discarded. Its
+            /// clones are installed with it.
+            #[track_caller]
             $vis const fn new() -> Self {
-                Self { cell: crate::slot::Slot::late() }
+                Self { cell: crate::slot::Slot::late(Some(std::panic::Location::caller())) }
             }
         }
 
         impl Default for $name {
+            #[track_caller]
             fn default() -> Self {
                 Self::new()
             }
@@ -186,12 +184,6 @@ macro_rules! single_cell_metric {
 
         impl crate::metric::Sealed for $name {
             type Bound = talea_region::Cell;
-
-            // Only ever copied.
-
-            #[allow(clippy::declare_interior_mutable_const)]
-
-            const UNBOUND: Self = Self::new();
 
             fn shape(opts: &crate::opts::Opts<'_>) -> Result<crate::metric::Shape, String> {
                 let shape: fn(&crate::opts::Opts<'_>) -> Result<crate::metric::Shape, String> =

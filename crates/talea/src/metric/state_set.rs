@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::panic::Location;
 
 use talea_region::{Cell, Cells, Combine, Number, Storage};
 
@@ -45,33 +46,33 @@ pub struct StateSet<E> {
 }
 
 impl<E: LabelValue + 'static> StateSet<E> {
-    /// A state set that is not installed yet: what it is told goes nowhere.
+    /// A state set that is not installed yet: until then, its updates are discarded.
+    #[track_caller]
     pub const fn new() -> Self {
-        Self { cell: Slot::late(), states: PhantomData }
+        Self { cell: Slot::late(Some(Location::caller())), states: PhantomData }
     }
 
     /// This state holds, and no other.
     #[inline]
     pub fn set(&self, state: E) {
-        if let Some(cell) = self.cell.get() {
-            cell.set(bit(&state));
-        }
+        let bit = bit(&state);
+        self.cell.update(|cell| cell.set(bit), move || self.set(state));
     }
 
     /// This state holds, whatever the others do.
     #[inline]
     pub fn enable(&self, state: E) {
-        if let Some(cell) = self.cell.get() {
-            cell.update(|bits| Some(bits | bit(&state)));
-        }
+        let bit = bit(&state);
+        let enabled = |bits| Some(bits | bit);
+        self.cell.update(|cell| cell.update(enabled), move || self.enable(state));
     }
 
     /// This state does not hold, whatever the others do.
     #[inline]
     pub fn disable(&self, state: E) {
-        if let Some(cell) = self.cell.get() {
-            cell.update(|bits| Some(bits & !bit(&state)));
-        }
+        let bit = bit(&state);
+        let disabled = |bits| Some(bits & !bit);
+        self.cell.update(|cell| cell.update(disabled), move || self.disable(state));
     }
 
     /// Whether a state holds; false where not installed.
@@ -100,6 +101,7 @@ impl<E> Clone for StateSet<E> {
 }
 
 impl<E: LabelValue + 'static> Default for StateSet<E> {
+    #[track_caller]
     fn default() -> Self {
         Self::new()
     }
@@ -109,10 +111,6 @@ impl<E: LabelValue + 'static> Metric for StateSet<E> {}
 
 impl<E: LabelValue + 'static> Sealed for StateSet<E> {
     type Bound = Cell;
-
-    // Only ever copied.
-    #[allow(clippy::declare_interior_mutable_const)]
-    const UNBOUND: Self = Self::new();
 
     fn shape(opts: &Opts<'_>) -> Result<Shape, String> {
         Shape::without_choice(opts)?;

@@ -1,6 +1,7 @@
 //! Summaries: quantiles of what was observed lately.
 
 use std::marker::PhantomData;
+use std::panic::Location;
 
 use talea_region::Cells;
 
@@ -55,23 +56,23 @@ impl<U: Unit> Clone for Summary<U> {
 }
 
 impl<U: Unit> Default for Summary<U> {
+    #[track_caller]
     fn default() -> Self {
         Self::new()
     }
 }
 
 impl<U: Unit> Summary<U> {
-    /// A summary that is not installed yet: what it is told goes nowhere.
+    /// A summary that is not installed yet: until then, its updates are discarded.
+    #[track_caller]
     pub const fn new() -> Self {
-        Self { bound: Slot::late(), unit: PhantomData }
+        Self { bound: Slot::late(Some(Location::caller())), unit: PhantomData }
     }
 
     /// Counts one observation.
     #[inline]
     pub fn observe(&self, value: U::Value) {
-        if let Some(bound) = self.bound.get() {
-            bound.observe::<U>(value);
-        }
+        self.bound.observe::<U>(value);
     }
 }
 
@@ -95,10 +96,6 @@ impl<U: Unit> Metric for Summary<U> {}
 
 impl<U: Unit> Sealed for Summary<U> {
     type Bound = Bound;
-
-    // Only ever copied.
-    #[allow(clippy::declare_interior_mutable_const)]
-    const UNBOUND: Self = Self::new();
 
     fn shape(opts: &Opts<'_>) -> Result<Shape, String> {
         let recent = histogram::recent(opts, opts.quantiles.unwrap_or(&[0.5, 0.9, 0.99]))?;

@@ -3,7 +3,7 @@
 
 use crate::expose::Shown;
 use crate::metric::Kind;
-use crate::names::fault_in_metric;
+use crate::names::{Rules, fault_in_metric};
 use crate::snapshot::FamilySnapshot;
 
 /// More labels than anybody gives a series.
@@ -18,7 +18,9 @@ pub(super) fn fault(family: &FamilySnapshot<'_>, label: &str) -> Option<String> 
         Kind::Info => "_info",
         Kind::Gauge | Kind::Histogram | Kind::StateSet | Kind::Summary => "",
     };
-    if !name.ends_with(ending) || fault_in_metric(name, kind, true).is_some() {
+    // Whoever registered it may have asked for all that there is.
+    let rules = Rules { utf8: true, lenient: true };
+    if !name.ends_with(ending) || fault_in_metric(name, ending, kind, rules).is_some() {
         return Some(format!("a {} cannot have this name; {DAMAGED}", kind.as_str()));
     }
     let measures = matches!(kind, Kind::Histogram | Kind::Summary);

@@ -95,7 +95,7 @@ impl Registry {
         };
         let Registered { family: samples, .. } =
             self.region.family(spec).map_err(|error| Refusal::from(error).error(opts.name))?;
-        let openings = summary.bound.get().map_or(&[][..], |bound| bound.openings);
+        let openings = summary.bound().map_or(&[][..], |bound| bound.openings);
         Ok(SampledSummary { summary, samples, window, openings })
     }
 }

@@ -31,4 +31,15 @@ struct Internal {
     __name: u32,
 }
 
+#[derive(talea::Labels)]
+struct Underscored {
+    _name: u32,
+}
+
+#[derive(talea::Labels)]
+struct Empty {
+    #[label(rename = "")]
+    name: u32,
+}
+
 fn main() {}

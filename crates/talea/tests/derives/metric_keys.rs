@@ -36,4 +36,41 @@ struct Outside {
     orders: Counter,
 }
 
+#[derive(Metrics)]
+struct PrefixedMetric {
+    /// Orders.
+    #[metric(limit = 10)]
+    #[metrics(prefix = "shop")]
+    orders: Counter,
+}
+
+#[derive(Metrics)]
+struct Unprefixed {
+    #[metrics(prefix = "_read")]
+    read: Misspelt,
+}
+
+#[derive(Metrics)]
+struct MisspeltOnAField {
+    #[metrics(prefx = "read")]
+    read: Misspelt,
+}
+
+#[derive(Metrics)]
+struct Merged {
+    #[metric(nested)]
+    read: Misspelt,
+    #[metric(nested)]
+    write: Misspelt,
+}
+
+#[derive(Metrics)]
+struct MergedByPrefix {
+    #[metrics(prefix = "a")]
+    read: Misspelt,
+    #[metric(nested)]
+    #[metrics(prefix = "a")]
+    write: Misspelt,
+}
+
 fn main() {}

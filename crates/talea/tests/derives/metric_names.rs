@@ -23,6 +23,35 @@ struct Reserved {
 }
 
 #[derive(Metrics)]
+#[metrics(prefix = "shop")]
+struct Empty {
+    /// Orders.
+    #[metric(name = "")]
+    orders: Counter,
+}
+
+#[derive(Metrics)]
+struct Underscored {
+    /// Orders.
+    #[metric(name = "_orders")]
+    orders: Counter,
+}
+
+#[derive(Metrics)]
+#[metrics(prefix = "_shop")]
+struct Hidden {
+    /// Orders.
+    orders: Counter,
+}
+
+#[derive(Metrics)]
+#[metrics(prefix = "")]
+struct Unprefixed {
+    /// Orders.
+    orders: Counter,
+}
+
+#[derive(Metrics)]
 #[metrics(prefix = "my shop")]
 struct Prefixed {
     /// Orders.

@@ -116,7 +116,7 @@ fn only_families_with_the_wanted_names_are_wiped() {
 }
 
 #[test]
-fn of_a_wiped_family_dynamic_series_go_and_fixed_ones_are_zero() {
+fn of_a_wiped_family_dynamic_series_go_and_fixed_and_kept_ones_are_zero() {
     let registry = registry();
     let users: Family<By<'static>, Counter> =
         registry.register(Opts::new("users", "U.").limit(2)).unwrap();
@@ -135,7 +135,8 @@ fn of_a_wiped_family_dynamic_series_go_and_fixed_ones_are_zero() {
 
     assert!(users.wipe() && gifts.wipe() && open.wipe());
     let snapshot = registry.snapshot();
-    assert_eq!(count(&snapshot, "users_total"), 0, "{snapshot:?}");
+    assert_eq!(count(&snapshot, "users_total"), 1, "{snapshot:?}");
+    assert_eq!(snapshot.value("users_total", &[("user", "kept")]), Some(0.0));
     assert_eq!(snapshot.value("gifts_total", &[("gift", "true")]), Some(0.0));
     assert_eq!((count(&snapshot, "open"), snapshot.total("open", &[])), (2, Some(2.0)));
     assert_eq!(count(&snapshot, "i_info"), 1, "another family stays as it is");
