@@ -228,6 +228,7 @@ final class FpmTest extends RegionTestCase
         $user = posix_getuid() === 0 ? 'user www-data;' : '';
         $site = self::example('nginx.conf', [
             'listen 80;' => "listen 127.0.0.1:$this->port;",
+            'listen [::]:80;' => '',
             '/srv/shop/public' => $this->folder,
             '/run/php/shop.sock' => "$this->folder/fpm.sock",
             '127.0.0.1:9464' => "127.0.0.1:$this->agentPort",
