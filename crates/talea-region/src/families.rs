@@ -53,6 +53,10 @@ pub struct FamilySpec<'a> {
     /// Whether a series that is kept is left out of snapshots while its value has
     /// not changed for as long.
     pub hides: bool,
+    /// The label text of the only series that may be made beyond its limit
+    /// ([`Family::series_beyond_limit`]). A family that ended and is registered again finds that
+    /// series by it; where it is `None`, by a look at the series of all families.
+    pub beyond_limit: Option<&'a [u8]>,
 }
 
 /// One integer cell a series, no limit, nothing expires; and no name.
@@ -70,6 +74,7 @@ impl Default for FamilySpec<'_> {
             limit: u64::MAX,
             idle_minutes: 0,
             hides: false,
+            beyond_limit: None,
         }
     }
 }
@@ -189,7 +194,13 @@ impl Region {
         let ended = head.pack(ENDED);
         if word.compare_exchange(ended, head.pack(PUBLISHED), AcqRel, Relaxed).is_ok() {
             // What its old handles were told meanwhile went nowhere.
-            self.wipe_chosen(&guard, &Chosen::of(&self.s, [id].into_iter()));
+            let has_others = self.family_word(id, FAMILY_SERIES).load(Acquire) > 0;
+            match spec.beyond_limit.filter(|_| !has_others) {
+                Some(text) => Family { region: self, id, head }.count_from_zero(text),
+                None => {
+                    self.wipe_chosen(&guard, &Chosen::of(&self.s, [id].into_iter()));
+                }
+            }
         }
         // Of these, what the latest says counts.
         let idling = Idling { sweeps: spec.idle_minutes, hides: spec.hides };

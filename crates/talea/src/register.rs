@@ -133,6 +133,11 @@ impl Group<'_> {
         }
     }
 
+    /// The label text of the series that takes what overflows; without labels, of the only one.
+    fn beyond_limit(&self) -> &'static str {
+        if self.names.is_empty() { "" } else { OVERFLOW }
+    }
+
     fn check(&self, name: &str, shape: &Shape, opts: &Opts<'_>) -> Result<(), String> {
         let measures = matches!(shape.kind, Kind::Histogram | Kind::Summary);
         let mut seen = HashSet::new();
@@ -297,6 +302,7 @@ impl Registry {
             idle_minutes: if combinations.is_some() { 0 } else { idle_minutes(opts) },
             // What is set and stands still says something.
             hides: matches!(shape.kind, Kind::Counter | Kind::Histogram | Kind::Summary),
+            beyond_limit: Some(group.beyond_limit().as_bytes()),
         };
         let Registered { family, conflict } =
             self.region.family(spec).map_err(|error| match error {
@@ -358,8 +364,7 @@ fn bound_once<M: Metric>(
     if let Some(found) = found {
         return Ok(*found);
     }
-    let overflow = if group.names.is_empty() { "" } else { OVERFLOW };
-    let overflow = family.series_beyond_limit(overflow.as_bytes()).map_err(|error| {
+    let overflow = family.series_beyond_limit(group.beyond_limit().as_bytes()).map_err(|error| {
         // Had anybody here registered it before, the series were there.
         family.give_up();
         Refusal::from(error)
@@ -367,15 +372,19 @@ fn bound_once<M: Metric>(
     // Nothing that could fail comes after: who tries again in a full region leaks nothing.
     let grid = Grid::shared(&definition.layout);
     let places = group.cardinality.filter(|&n| n <= FIXED_AT_MOST).unwrap_or(0);
+    let looks_up = places == 0 && !group.names.is_empty();
     let bound = family::Bound {
         family,
         grid,
         overflow: M::bind(overflow, grid),
         fixed: Vec::leak((0..places).map(|_| OnceLock::new()).collect()),
-        memo: (places == 0).then(|| &*Box::leak(Box::new(Memo::of(family)))),
+        memo: looks_up.then(|| &*Box::leak(Box::new(Memo::of(family)))),
         openings: Vec::leak(values::openings(group.names)),
     };
-    bounds.insert(key, Box::new(bound));
+    // What has no labels has nothing that would have to be made once.
+    if looks_up || places > 0 {
+        bounds.insert(key, Box::new(bound));
+    }
     Ok(bound)
 }
 

@@ -35,6 +35,10 @@ impl<M: Metric> Family<Values, M> {
     pub fn try_with_values(&self, values: &[impl AsRef<str>]) -> Result<Looked<M>, Refused> {
         let Some(bound) = self.bound.get() else { return Ok(Looked::lasting(Slot::late())) };
         check(bound.openings, values)?;
+        if values.is_empty() {
+            // Its only series is the one that would overflow.
+            return Ok(bound.overflowing());
+        }
         let tell = |key: &mut LabelKey| values.iter().for_each(|value| key.text(value.as_ref()));
         bound
             .recall(tell)
