@@ -1,4 +1,4 @@
-/* The classes Counter, Gauge, Histogram and Summary: a family each, and what it can be operation. */
+/* The classes Counter, Gauge, Histogram and Summary: a family each, and what can be recorded in it. */
 #include "php_talea.h"
 #include "ext/standard/html.h"
 
@@ -11,10 +11,6 @@ typedef struct {
 
 static zend_class_entry *counter_class, *gauge_class, *histogram_class, *summary_class;
 static zend_object_handlers metric_handlers;
-
-const operation ADD = { talea_add_double, talea_series_add_double };
-const operation SET = { talea_set, talea_series_set };
-const operation OBSERVE = { talea_observe, talea_series_observe };
 
 static void fail(talea_status status, const process_family *family, const label_values *labels,
     double value);
@@ -29,10 +25,10 @@ static void tell_one(INTERNAL_FUNCTION_PARAMETERS, double value) {
         Z_PARAM_OPTIONAL
         Z_PARAM_ARRAY_HT(labels)
     ZEND_PARSE_PARAMETERS_END();
-    metric_record(metric_family(ZEND_THIS), ADD, value, labels);
+    metric_record(metric_family(ZEND_THIS), talea_add_double, value, labels);
 }
 
-static void tell_number(INTERNAL_FUNCTION_PARAMETERS, operation operation, double sign) {
+static void tell_number(INTERNAL_FUNCTION_PARAMETERS, metric_operation *operation, double sign) {
     double value;
     HashTable *labels = NULL;
     ZEND_PARSE_PARAMETERS_START(1, 2)
@@ -49,7 +45,7 @@ ZEND_METHOD(Talea_Counter, inc) {
 
 /* A counter is told integers and floats; as what it holds both are the same. */
 ZEND_METHOD(Talea_Counter, incBy) {
-    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, ADD, 1);
+    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, talea_add_double, 1);
 }
 
 ZEND_METHOD(Talea_Counter, noteName) {
@@ -67,7 +63,7 @@ ZEND_METHOD(Talea_Counter, noteName) {
 }
 
 ZEND_METHOD(Talea_Gauge, set) {
-    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, SET, 1);
+    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, talea_set, 1);
 }
 
 ZEND_METHOD(Talea_Gauge, inc) {
@@ -75,7 +71,7 @@ ZEND_METHOD(Talea_Gauge, inc) {
 }
 
 ZEND_METHOD(Talea_Gauge, incBy) {
-    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, ADD, 1);
+    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, talea_add_double, 1);
 }
 
 ZEND_METHOD(Talea_Gauge, dec) {
@@ -83,11 +79,11 @@ ZEND_METHOD(Talea_Gauge, dec) {
 }
 
 ZEND_METHOD(Talea_Gauge, decBy) {
-    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, ADD, -1);
+    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, talea_add_double, -1);
 }
 
 ZEND_METHOD(Talea_Histogram, observe) {
-    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, OBSERVE, 1);
+    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, talea_observe, 1);
 }
 
 ZEND_METHOD(Talea_Summary, observe) {
@@ -101,7 +97,7 @@ ZEND_METHOD(Talea_Summary, observe) {
         Z_PARAM_DOUBLE_OR_NULL(time, is_now)
     ZEND_PARSE_PARAMETERS_END();
     if (is_now) {
-        metric_record(metric_family(ZEND_THIS), OBSERVE, value, labels);
+        metric_record(metric_family(ZEND_THIS), talea_observe, value, labels);
     } else {
         metric_record_at(metric_family(ZEND_THIS), value, labels, families_millis(time));
     }
@@ -146,16 +142,14 @@ ZEND_METHOD(Talea_Gauge, __construct) {}
 ZEND_METHOD(Talea_Histogram, __construct) {}
 ZEND_METHOD(Talea_Summary, __construct) {}
 
-void metric_record(process_family *family, operation operation, double value, HashTable *given) {
+void metric_record(process_family *family, metric_operation *operation, double value, HashTable *given) {
     label_values labels;
     if (!labels_take(&labels, family, given)) {
         return;
     }
     const talea_family *there = process_there(family);
     if (EXPECTED(there)) {
-        talea_status status = family->series
-            ? operation.series(family->series, value)
-            : operation.family(there, labels.values, labels.count, value);
+        talea_status status = operation(there, labels.values, labels.count, value);
         if (UNEXPECTED(status != TALEA_STATUS_OK)) {
             fail(status, family, &labels, value);
         }

@@ -39,11 +39,12 @@ typedef struct {
 /* A family that was registered. One thread may register it again while others tell it something;
  * what these find is the earlier one or the later. */
 typedef struct process_family {
-    process_registry *registry;
     /* Null where the region had no room for it: what it is told goes nowhere. */
     const talea_family *_Atomic family;
-    /* Its only series, where it has no labels: telling that needs no look-up. */
-    const talea_series *_Atomic series;
+    /* As its options say, beside that: each update reads all three. */
+    uint32_t kind;
+    uint32_t label_count;
+    process_registry *registry;
     /* A gauge in which its name is noted whenever it is registered, or null. */
     struct process_family *notes;
     /* Another definition of the same name, or null. */
@@ -107,16 +108,12 @@ void metrics_begin(void);
 zend_object *metric_new(process_family *family);
 process_family *metric_family(zval *metric);
 
-/* How a value is recorded in a family, by label values, and in a series. */
-typedef struct {
-    talea_status (*family)(const talea_family *, const talea_text *, size_t, double);
-    talea_status (*series)(const talea_series *, double);
-} operation;
-
-extern const operation ADD, SET, OBSERVE;
+/* talea_add_double, talea_set or talea_observe. */
+typedef talea_status metric_operation(const talea_family *family, const talea_text *values,
+    size_t value_count, double value);
 
 /* Records a value in the series of the label values, which may be null. */
-void metric_record(process_family *family, operation operation, double value, HashTable *given);
+void metric_record(process_family *family, metric_operation *operation, double value, HashTable *given);
 /* The same of an observation that was made at another time. */
 void metric_record_at(process_family *family, double value, HashTable *given, uint64_t unix_millis);
 

@@ -144,7 +144,12 @@ process_family *process_register(process_registry *registry, zend_string *name,
     if (found) {
         family_revive(found, options->help);
     } else {
-        process_family asked = { .registry = registry, .options = *options };
+        process_family asked = {
+            .kind = options->kind,
+            .label_count = (uint32_t) options->label_count,
+            .registry = registry,
+            .options = *options,
+        };
         is_registered = family_register(&asked, message);
         if (is_registered && first) {
             asked.next = first->next;
@@ -221,11 +226,6 @@ static bool family_register(process_family *family, char message[MESSAGE]) {
         talea_register(family->registry->registry, &family->options, &registered, message, MESSAGE);
     if (status == TALEA_STATUS_OK) {
         family->family = registered;
-        const talea_series *series = NULL;
-        if (family->options.label_count == 0
-            && talea_series_keep(registered, NULL, 0, &series) == TALEA_STATUS_OK) {
-            family->series = series;
-        }
         if (family->notes) {
             family_note(family);
         }

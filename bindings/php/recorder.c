@@ -52,7 +52,7 @@ ZEND_METHOD(Talea_Recorder, __construct) {
     }
 }
 
-static void record(INTERNAL_FUNCTION_PARAMETERS, talea_kind kind, operation operation) {
+static void record(INTERNAL_FUNCTION_PARAMETERS, talea_kind kind, metric_operation *operation) {
     HashTable *data;
     ZEND_PARSE_PARAMETERS_START(1, 1)
         Z_PARAM_ARRAY_HT(data)
@@ -66,7 +66,7 @@ static void record(INTERNAL_FUNCTION_PARAMETERS, talea_kind kind, operation oper
 }
 
 ZEND_METHOD(Talea_Recorder, counter) {
-    record(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_KIND_FLOAT_COUNTER, ADD);
+    record(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_KIND_FLOAT_COUNTER, talea_add_double);
 }
 
 ZEND_METHOD(Talea_Recorder, gauge) {
@@ -76,13 +76,13 @@ ZEND_METHOD(Talea_Recorder, gauge) {
     ZEND_PARSE_PARAMETERS_END();
     zval *command = member(data, COMMAND, IS_LONG);
     if (command) {
-        operation operation = Z_LVAL_P(command) == COMMAND_SET ? SET : ADD;
+        metric_operation *operation = Z_LVAL_P(command) == COMMAND_SET ? talea_set : talea_add_double;
         record(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_KIND_GAUGE, operation);
     }
 }
 
 ZEND_METHOD(Talea_Recorder, histogram) {
-    record(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_KIND_HISTOGRAM, OBSERVE);
+    record(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_KIND_HISTOGRAM, talea_observe);
 }
 
 ZEND_METHOD(Talea_Recorder, summary) {
@@ -101,7 +101,7 @@ ZEND_METHOD(Talea_Recorder, summary) {
         return;
     }
     if (is_now) {
-        metric_record(family, OBSERVE, value, Z_ARRVAL_P(labels));
+        metric_record(family, talea_observe, value, Z_ARRVAL_P(labels));
     } else {
         metric_record_at(family, value, Z_ARRVAL_P(labels), families_millis(time));
     }
@@ -121,7 +121,7 @@ static process_family *family_find(recorder *this, talea_kind kind, HashTable *d
         return NULL;
     }
     process_family *found = zend_hash_find_ptr(&this->families, Z_STR_P(name));
-    if (EXPECTED(found && found->options.kind == kind)) {
+    if (EXPECTED(found && found->kind == kind)) {
         return found;
     }
     return family_register(this, kind, data, Z_STR_P(name));

@@ -271,7 +271,7 @@ static zval *metric_find(registry *this, talea_kind kind, zend_string *namespace
         found = zend_hash_find(&this->metrics, whole);
         zend_string_release(whole);
     }
-    return found && metric_family(found)->options.kind == kind ? found : NULL;
+    return found && metric_family(found)->kind == kind ? found : NULL;
 }
 
 /* To be released. */

@@ -107,6 +107,7 @@ const fn spec<'a>(name: &'a str, storage: Storage, number: Number, cells: u16) -
         limit: 20,
         idle_minutes: 1,
         hides: true,
+        beyond_limit: None,
     }
 }
 

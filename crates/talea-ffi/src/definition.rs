@@ -9,7 +9,7 @@ use crate::status::{Failure, Status};
 use crate::text::Text;
 
 /// What a family's metrics are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Kind {
     /// A total of whole things, that only goes up.
@@ -31,7 +31,7 @@ pub enum Kind {
 
 /// What a histogram or a summary measures: how it is kept, what its name ends in, and which
 /// thresholds it has unless `buckets` says otherwise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Unit {
     /// Doubles of any kind, kept as such; powers of ten from 0.001 to 1,000.

@@ -1,6 +1,6 @@
 //! Opening a region.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, c_char};
 use std::sync::{Mutex, PoisonError};
 
@@ -27,7 +27,7 @@ static OPEN: Mutex<Vec<&'static Registry>> = Mutex::new(Vec::new());
 pub struct Registry {
     pub(crate) registry: talea::Registry,
     /// By their numbers in the region and what they are here.
-    pub(crate) families: Mutex<HashMap<(u32, Kind, Unit), &'static Family>>,
+    pub(crate) families: Mutex<BTreeMap<(u32, Kind, Unit), &'static Family>>,
     /// What the last scrape was taken with, for the next.
     pub(crate) kept_scrape: Kept<render::Memory>,
     pub(crate) kept_reading: Kept<Snapshot>,

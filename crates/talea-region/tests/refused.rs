@@ -22,6 +22,7 @@ const SPEC: FamilySpec<'_> = FamilySpec {
     limit: 100,
     idle_minutes: 0,
     hides: false,
+    beyond_limit: None,
 };
 
 fn config() -> Config {

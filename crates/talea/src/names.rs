@@ -53,7 +53,7 @@ pub(crate) fn clashes(name: &str) -> impl Iterator<Item = String> + '_ {
     let base = name.strip_suffix("_total").or(name.strip_suffix("_info")).unwrap_or(name);
     ["", "_total", "_info"]
         .into_iter()
-        .map(move |end| format!("{base}{end}"))
+        .map(move |end| [base, end].concat())
         .filter(move |other| other != name)
 }
 
@@ -99,7 +99,7 @@ pub(crate) fn is_plain_label(name: &str) -> bool {
 
 /// The name with its ending, which it may have already.
 pub(crate) fn completed(name: &str, ending: &str) -> String {
-    if name.ends_with(ending) { name.to_owned() } else { format!("{name}{ending}") }
+    if name.ends_with(ending) { name.to_owned() } else { [name, ending].concat() }
 }
 
 #[cfg(test)]

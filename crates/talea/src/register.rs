@@ -3,6 +3,7 @@
 use std::any::{Any, TypeId};
 use std::collections::HashSet;
 use std::marker::PhantomData;
+use std::mem;
 use std::sync::{OnceLock, PoisonError};
 
 use talea_region::{Combine, FamilyError, FamilySpec, Memo, Overflow, Registered, Storage};
@@ -260,7 +261,7 @@ impl Registry {
         opts: &Opts<'_>,
         group: &Group<'_>,
     ) -> Result<family::Bound<M>, Refusal> {
-        let shape = M::shape(opts)?;
+        let mut shape = M::shape(opts)?;
         let name = names::completed(opts.name, shape.ending);
         names::fault_in_metric(&name, shape.kind, opts.utf8_names).map_or(Ok(()), Err)?;
         if !opts.lenient_names {
@@ -284,9 +285,9 @@ impl Registry {
         let combinations = combinations(opts, group)?;
         let definition = Definition {
             labels: group.names.iter().map(|&label| label.to_owned()).collect(),
-            layout: shape.layout.clone(),
-            recent: shape.recent.clone(),
-            states: shape.states.clone(),
+            layout: mem::take(&mut shape.layout),
+            recent: shape.recent.take(),
+            states: mem::take(&mut shape.states),
             help: opts.help.to_owned(),
         };
         let spec = FamilySpec {
@@ -317,7 +318,7 @@ impl Registry {
         }
         let bound = bound_once::<M>(&mut bounds, family, group, &definition)?;
         drop(bounds);
-        if let Some(recent) = shape.recent.as_ref().filter(|recent| !recent.sampled) {
+        if let Some(recent) = definition.recent.as_ref().filter(|recent| !recent.sampled) {
             self.keep_windows(&name, recent);
         }
         if opts.whole {
@@ -340,7 +341,7 @@ impl Registry {
                     let (found, wanted) = (found.combine, shape.combine);
                     format!("its processes combine by {found:?}, and now {wanted:?} was asked for")
                 } else {
-                    Definition::decode(&found.definition, shape.layout.numbers)
+                    Definition::decode(&found.definition, wanted.layout.numbers)
                         .map_or_else(String::new, |found| found.difference(wanted))
                 }
             },
