@@ -240,6 +240,11 @@ impl Region {
         conflict
     }
 
+    /// Has what a look for a family of this name reads first brought near.
+    pub fn prefetch_family(&self, name: &[u8]) {
+        self.prefetch(hash(self.seed, NAMES, name));
+    }
+
     /// Whether this process registered a family of this name that has not ended.
     pub fn has_family(&'static self, name: &[u8]) -> bool {
         let _guard = self.enter();

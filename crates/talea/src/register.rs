@@ -263,6 +263,10 @@ impl Registry {
     ) -> Result<family::Bound<M>, Refusal> {
         let mut shape = M::shape(opts)?;
         let name = names::completed(opts.name, shape.ending);
+        let clashes: Vec<String> = names::clashes(&name).collect();
+        // Where there are many, all three are far away: better at once than one after the other.
+        let looked_for = clashes.iter().chain([&name]);
+        looked_for.for_each(|name| self.region.prefetch_family(name.as_bytes()));
         names::fault_in_metric(&name, shape.kind, opts.utf8_names).map_or(Ok(()), Err)?;
         if !opts.lenient_names {
             names::fault_in_ending(&name, shape.kind).map_or(Ok(()), Err)?;
@@ -273,9 +277,8 @@ impl Registry {
         }
         // Held until its name is this one's: else two threads could give it to two.
         let mut bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(other) =
-            names::clashes(&name).find(|other| self.region.has_family(other.as_bytes()))
-        {
+        let is_taken = |other: &&String| self.region.has_family(other.as_bytes());
+        if let Some(other) = clashes.iter().find(is_taken) {
             return Err(format!(
                 "{other:?} is registered too, and in OpenMetrics the two would have one name; \
                  rename one"
@@ -365,11 +368,12 @@ fn bound_once<M: Metric>(
     if let Some(found) = found {
         return Ok(*found);
     }
-    let overflow = family.series_beyond_limit(group.beyond_limit().as_bytes()).map_err(|error| {
-        // Had anybody here registered it before, the series were there.
-        family.give_up();
-        Refusal::from(error)
-    })?;
+    let overflow =
+        family.series_beyond_limit(group.beyond_limit().as_bytes()).map_err(|error| {
+            // Had anybody here registered it before, the series were there.
+            family.give_up();
+            Refusal::from(error)
+        })?;
     // Nothing that could fail comes after: who tries again in a full region leaks nothing.
     let grid = Grid::shared(&definition.layout);
     let places = group.cardinality.filter(|&n| n <= FIXED_AT_MOST).unwrap_or(0);
