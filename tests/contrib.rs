@@ -178,6 +178,40 @@ fn each_yaml_file_says_each_thing_once() {
     }
 }
 
+/// The absolute path that one of a file's first lines names: where the file goes.
+fn destination(text: &str) -> Option<&str> {
+    let words = text.lines().take(4).flat_map(|line| line.split([' ', ':', ',', ';']));
+    let is_path = |word: &&str| word.starts_with('/') && word.matches('/').count() > 2;
+    words.map(|word| word.trim_end_matches('.')).find(is_path)
+}
+
+#[test]
+fn each_file_for_php_says_where_it_goes_and_the_readme_puts_it_there() {
+    assert_eq!(destination("; made for PHP\n// nothing\nlisten 80;\n"), None);
+    let readme = text("php/README.md");
+    let mut files: Vec<String> = ["php", "php/public"]
+        .iter()
+        .flat_map(|sub| fs::read_dir(folder().join(sub)).unwrap())
+        .map(|file| file.unwrap().path())
+        .filter(|file| file.is_file() && !file.ends_with("README.md"))
+        .map(|file| file.strip_prefix(folder()).unwrap().display().to_string())
+        .collect();
+    files.sort();
+    assert_eq!(files.len(), 6, "{files:?}");
+    for file in files {
+        let content = text(&file);
+        let place = destination(&content).unwrap_or_else(|| panic!("{file} says no path"));
+        let name = file.strip_prefix("php/").unwrap();
+        assert!(readme.contains(&format!("| [{name}]({name}) | `{place}` |")), "{file}: {place}");
+        // The reader adds Prometheus' job to a file that is there.
+        if name != "prometheus.yml" {
+            let place = place.replace("/8.2/", "/$version/");
+            let put = format!("contrib/{file} {place}\n");
+            assert!(readme.replace("\\\n    ", "").contains(&put), "{put}");
+        }
+    }
+}
+
 #[test]
 fn hadolint_takes_the_containerfiles() {
     for file in ["agent/Containerfile", "study/Containerfile"] {

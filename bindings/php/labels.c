@@ -8,9 +8,9 @@ bool labels_take(label_values *labels, const process_family *family, HashTable *
     labels->count = 0;
     labels->values = labels->values_in_place;
     labels->made = labels->made_in_place;
-    if (UNEXPECTED(count != family->options.label_count)) {
-        failure_throw("%s has %zu labels, and %u label values were given", family->options.name.data,
-            family->options.label_count, count);
+    if (UNEXPECTED(count != family->label_count)) {
+        failure_throw("%s has %u labels, and %u label values were given", family->options.name.data,
+            family->label_count, count);
         return false;
     }
     if (count == 0) {

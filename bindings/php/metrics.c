@@ -1,4 +1,4 @@
-/* The classes Counter, Gauge, Histogram and Summary: a family each, and what it can be told. */
+/* The classes Counter, Gauge, Histogram and Summary: a family each, and what can be recorded in it. */
 #include "php_talea.h"
 #include "ext/standard/html.h"
 
@@ -12,18 +12,6 @@ typedef struct {
 static zend_class_entry *counter_class, *gauge_class, *histogram_class, *summary_class;
 static zend_object_handlers metric_handlers;
 
-/* What a family and a series are told by the same call. */
-typedef struct {
-    talea_status (*family)(const talea_family *, const talea_text *, size_t, double);
-    talea_status (*series)(const talea_series *, double);
-} told;
-
-static const told ADD = { talea_add_double, talea_series_add_double };
-static const told SET = { talea_set, talea_series_set };
-static const told OBSERVE = { talea_observe, talea_series_observe };
-
-static void tell(zval *this, told told, double value, HashTable *given);
-static void tell_at(zval *this, double value, HashTable *given, uint64_t unix_millis);
 static void fail(talea_status status, const process_family *family, const label_values *labels,
     double value);
 
@@ -37,10 +25,10 @@ static void tell_one(INTERNAL_FUNCTION_PARAMETERS, double value) {
         Z_PARAM_OPTIONAL
         Z_PARAM_ARRAY_HT(labels)
     ZEND_PARSE_PARAMETERS_END();
-    tell(ZEND_THIS, ADD, value, labels);
+    metric_record(metric_family(ZEND_THIS), talea_add_double, value, labels);
 }
 
-static void tell_number(INTERNAL_FUNCTION_PARAMETERS, told told, double sign) {
+static void tell_number(INTERNAL_FUNCTION_PARAMETERS, metric_operation *operation, double sign) {
     double value;
     HashTable *labels = NULL;
     ZEND_PARSE_PARAMETERS_START(1, 2)
@@ -48,7 +36,7 @@ static void tell_number(INTERNAL_FUNCTION_PARAMETERS, told told, double sign) {
         Z_PARAM_OPTIONAL
         Z_PARAM_ARRAY_HT(labels)
     ZEND_PARSE_PARAMETERS_END();
-    tell(ZEND_THIS, told, sign * value, labels);
+    metric_record(metric_family(ZEND_THIS), operation, sign * value, labels);
 }
 
 ZEND_METHOD(Talea_Counter, inc) {
@@ -57,7 +45,7 @@ ZEND_METHOD(Talea_Counter, inc) {
 
 /* A counter is told integers and floats; as what it holds both are the same. */
 ZEND_METHOD(Talea_Counter, incBy) {
-    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, ADD, 1);
+    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, talea_add_double, 1);
 }
 
 ZEND_METHOD(Talea_Counter, noteName) {
@@ -75,7 +63,7 @@ ZEND_METHOD(Talea_Counter, noteName) {
 }
 
 ZEND_METHOD(Talea_Gauge, set) {
-    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, SET, 1);
+    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, talea_set, 1);
 }
 
 ZEND_METHOD(Talea_Gauge, inc) {
@@ -83,7 +71,7 @@ ZEND_METHOD(Talea_Gauge, inc) {
 }
 
 ZEND_METHOD(Talea_Gauge, incBy) {
-    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, ADD, 1);
+    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, talea_add_double, 1);
 }
 
 ZEND_METHOD(Talea_Gauge, dec) {
@@ -91,11 +79,11 @@ ZEND_METHOD(Talea_Gauge, dec) {
 }
 
 ZEND_METHOD(Talea_Gauge, decBy) {
-    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, ADD, -1);
+    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, talea_add_double, -1);
 }
 
 ZEND_METHOD(Talea_Histogram, observe) {
-    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, OBSERVE, 1);
+    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, talea_observe, 1);
 }
 
 ZEND_METHOD(Talea_Summary, observe) {
@@ -109,9 +97,9 @@ ZEND_METHOD(Talea_Summary, observe) {
         Z_PARAM_DOUBLE_OR_NULL(time, is_now)
     ZEND_PARSE_PARAMETERS_END();
     if (is_now) {
-        tell(ZEND_THIS, OBSERVE, value, labels);
+        metric_record(metric_family(ZEND_THIS), talea_observe, value, labels);
     } else {
-        tell_at(ZEND_THIS, value, labels, families_millis(time));
+        metric_record_at(metric_family(ZEND_THIS), value, labels, families_millis(time));
     }
 }
 
@@ -154,17 +142,14 @@ ZEND_METHOD(Talea_Gauge, __construct) {}
 ZEND_METHOD(Talea_Histogram, __construct) {}
 ZEND_METHOD(Talea_Summary, __construct) {}
 
-static void tell(zval *this, told told, double value, HashTable *given) {
-    process_family *family = metric_of(Z_OBJ_P(this))->family;
+void metric_record(process_family *family, metric_operation *operation, double value, HashTable *given) {
     label_values labels;
     if (!labels_take(&labels, family, given)) {
         return;
     }
     const talea_family *there = process_there(family);
     if (EXPECTED(there)) {
-        talea_status status = family->series
-            ? told.series(family->series, value)
-            : told.family(there, labels.values, labels.count, value);
+        talea_status status = operation(there, labels.values, labels.count, value);
         if (UNEXPECTED(status != TALEA_STATUS_OK)) {
             fail(status, family, &labels, value);
         }
@@ -172,8 +157,7 @@ static void tell(zval *this, told told, double value, HashTable *given) {
     labels_free(&labels);
 }
 
-static void tell_at(zval *this, double value, HashTable *given, uint64_t unix_millis) {
-    process_family *family = metric_of(Z_OBJ_P(this))->family;
+void metric_record_at(process_family *family, double value, HashTable *given, uint64_t unix_millis) {
     label_values labels;
     if (!labels_take(&labels, family, given)) {
         return;

@@ -29,7 +29,8 @@ ZEND_TSRMLS_CACHE_EXTERN()
 
 /* process.c: what stays while the process lives, over all its requests and threads. */
 
-/* A region that was opened, and the families that were registered in it. */
+/* A region that was opened, and the families that were registered in it, by their names as they
+ * were given: the first of each name leads to those of other definitions. */
 typedef struct {
     const talea_registry *registry;
     HashTable families;
@@ -38,13 +39,16 @@ typedef struct {
 /* A family that was registered. One thread may register it again while others tell it something;
  * what these find is the earlier one or the later. */
 typedef struct process_family {
-    process_registry *registry;
     /* Null where the region had no room for it: what it is told goes nowhere. */
     const talea_family *_Atomic family;
-    /* Its only series, where it has no labels: telling that needs no look-up. */
-    const talea_series *_Atomic series;
+    /* As its options say, beside that: each update reads all three. */
+    uint32_t kind;
+    uint32_t label_count;
+    process_registry *registry;
     /* A gauge in which its name is noted whenever it is registered, or null. */
     struct process_family *notes;
+    /* Another definition of the same name, or null. */
+    struct process_family *next;
     /* What it was registered with. Its texts end with a zero. */
     talea_family_options options;
     /* Where there was no room, the second when the library was asked for it; 0: it may ask again. */
@@ -59,8 +63,9 @@ void process_end(void);
  * an exception. */
 process_registry *process_open(zend_string *path);
 
-/* Registers, or finds what is registered alike. Null after an exception. */
-process_family *process_register(process_registry *registry, const talea_family_options *options);
+/* Registers a family of a name, or finds what is registered alike. Null after an exception. */
+process_family *process_register(process_registry *registry, zend_string *name,
+    const talea_family_options *options);
 
 /* Registers one again that was ended, by whichever process; and in each second one that there was
  * no room for. */
@@ -103,9 +108,37 @@ void metrics_begin(void);
 zend_object *metric_new(process_family *family);
 process_family *metric_family(zval *metric);
 
+/* talea_add_double, talea_set or talea_observe. */
+typedef talea_status metric_operation(const talea_family *family, const talea_text *values,
+    size_t value_count, double value);
+
+/* Records a value in the series of the label values, which may be null. */
+void metric_record(process_family *family, metric_operation *operation, double value, HashTable *given);
+/* The same of an observation that was made at another time. */
+void metric_record_at(process_family *family, double value, HashTable *given, uint64_t unix_millis);
+
 /* registry.c: the class Registry. */
 
+/* What a registration asks for, beside its kind and name. Null are no labels, and the defaults of
+ * buckets or quantiles. */
+typedef struct {
+    talea_text help;
+    HashTable *labels;
+    HashTable *numbers;
+    zend_long window_seconds;
+} asked;
+
 void registry_begin(void);
+/* Null after an exception: the constructor of a Registry was not called. */
+process_registry *registry_opened(zval *registry);
+extern zend_class_entry *registry_class;
+/* Null after an exception. */
+process_family *registry_register(process_registry *registry, talea_kind kind, zend_string *name,
+    const asked *asked);
+
+/* recorder.c: the class Recorder. */
+
+void recorder_begin(void);
 
 /* page.c: the text of a scrape. */
 

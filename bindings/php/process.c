@@ -3,7 +3,6 @@
  * A request finds what an earlier one opened and registered. Threads share it; a lock keeps them
  * apart, and nothing that PHP might jump out of is called while it is held. */
 #include "php_talea.h"
-#include "zend_smart_str.h"
 
 #include <time.h>
 
@@ -43,10 +42,9 @@ static talea_status region_open(talea_text path, const talea_registry **opened,
 static bool family_register(process_family *family, char message[MESSAGE]);
 static void family_revive(process_family *family, talea_text help);
 static void family_note(const process_family *family);
-static process_family *family_remember(const process_family *asked);
+static process_family *family_remember(const process_family *asked, zend_string *name);
+static bool is_defined_alike(const talea_family_options *one, const talea_family_options *other);
 static talea_text text_remember(talea_text text);
-static const double *doubles_remember(const double *doubles, size_t count);
-static zend_string *key_of(const talea_family_options *options);
 
 /* Seconds of a clock that only goes on; the one that costs least. */
 static uint64_t now(void) {
@@ -133,30 +131,39 @@ static talea_status region_open(talea_text path, const talea_registry **opened,
     return talea_open(&options, opened, message, MESSAGE);
 }
 
-process_family *process_register(process_registry *registry, const talea_family_options *options) {
+process_family *process_register(process_registry *registry, zend_string *name,
+    const talea_family_options *options) {
     char message[MESSAGE] = "";
     bool is_registered = true;
-    zend_string *key = key_of(options);
     LOCK();
-    process_family *remembered = zend_hash_find_ptr(&registry->families, key);
-    if (remembered) {
-        family_revive(remembered, options->help);
+    process_family *first = zend_hash_find_ptr(&registry->families, name);
+    process_family *found = first;
+    while (found && !is_defined_alike(&found->options, options)) {
+        found = found->next;
+    }
+    if (found) {
+        family_revive(found, options->help);
     } else {
-        process_family asked = { .registry = registry, .options = *options };
+        process_family asked = {
+            .kind = options->kind,
+            .label_count = (uint32_t) options->label_count,
+            .registry = registry,
+            .options = *options,
+        };
         is_registered = family_register(&asked, message);
-        if (is_registered) {
-            zend_string *kept = zend_string_init(ZSTR_VAL(key), ZSTR_LEN(key), 1);
-            remembered = family_remember(&asked);
-            zend_hash_add_new_ptr(&registry->families, kept, remembered);
-            zend_string_release(kept);
+        if (is_registered && first) {
+            asked.next = first->next;
+            asked.options.name = first->options.name;
+            first->next = found = family_remember(&asked, NULL);
+        } else if (is_registered) {
+            found = family_remember(&asked, name);
         }
     }
     UNLOCK();
-    zend_string_release(key);
     if (!is_registered) {
         failure_throw("%s", message);
     }
-    return remembered;
+    return found;
 }
 
 void process_revive(process_family *family) {
@@ -219,11 +226,6 @@ static bool family_register(process_family *family, char message[MESSAGE]) {
         talea_register(family->registry->registry, &family->options, &registered, message, MESSAGE);
     if (status == TALEA_STATUS_OK) {
         family->family = registered;
-        const talea_series *series = NULL;
-        if (family->options.label_count == 0
-            && talea_series_keep(registered, NULL, 0, &series) == TALEA_STATUS_OK) {
-            family->series = series;
-        }
         if (family->notes) {
             family_note(family);
         }
@@ -233,19 +235,46 @@ static bool family_register(process_family *family, char message[MESSAGE]) {
     return status == TALEA_STATUS_OK || status == TALEA_STATUS_NO_ROOM;
 }
 
-static process_family *family_remember(const process_family *asked) {
-    process_family *family = pemalloc(sizeof *family, 1);
-    *family = *asked;
-    talea_family_options *options = &family->options;
-    options->name = text_remember(options->name);
-    options->help = text_remember(options->help);
-    talea_text *names = safe_pemalloc(options->label_count, sizeof *names, 1, 1);
-    for (size_t i = 0; i < options->label_count; i++) {
-        names[i] = text_remember(options->label_names[i]);
+/* In memory that stays, all of it in one piece but the help, which another may replace. A name
+ * is noted among those of the registry; null: it is there already. */
+static process_family *family_remember(const process_family *asked, zend_string *name) {
+    talea_family_options options = asked->options;
+    size_t doubles = options.bucket_count + options.quantile_count;
+    size_t labels = options.label_count, bytes = 0;
+    for (size_t i = 0; i < labels; i++) {
+        bytes += options.label_names[i].len + 1;
     }
-    options->label_names = names;
-    options->buckets = doubles_remember(options->buckets, options->bucket_count);
-    options->quantiles = doubles_remember(options->quantiles, options->quantile_count);
+    size_t size = sizeof *asked + labels * sizeof(talea_text) + doubles * sizeof(double) + bytes;
+    process_family *family = pemalloc(size, 1);
+    talea_text *names = (talea_text *) (family + 1);
+    double *buckets = (double *) (names + labels);
+    double *quantiles = buckets + options.bucket_count;
+    char *texts = (char *) (quantiles + options.quantile_count);
+    for (size_t i = 0; i < labels; i++) {
+        talea_text label = options.label_names[i];
+        memcpy(texts, label.data, label.len);
+        texts[label.len] = 0;
+        names[i] = (talea_text) { texts, label.len };
+        texts += label.len + 1;
+    }
+    if (options.bucket_count) {
+        memcpy(buckets, options.buckets, options.bucket_count * sizeof *buckets);
+    }
+    if (options.quantile_count) {
+        memcpy(quantiles, options.quantiles, options.quantile_count * sizeof *quantiles);
+    }
+    *family = *asked;
+    family->options.label_names = labels ? names : NULL;
+    family->options.buckets = options.bucket_count ? buckets : NULL;
+    family->options.quantiles = options.quantile_count ? quantiles : NULL;
+    family->options.help = text_remember(options.help);
+    if (name) {
+        zend_string *kept = zend_string_init(ZSTR_VAL(name), ZSTR_LEN(name), 1);
+        ZSTR_H(kept) = ZSTR_H(name);
+        family->options.name = text_of(kept);
+        zend_hash_add_new_ptr(&asked->registry->families, kept, family);
+        zend_string_release(kept);
+    }
     return family;
 }
 
@@ -254,33 +283,26 @@ static talea_text text_remember(talea_text text) {
     return (talea_text) { zend_strndup(text.data, text.len), text.len };
 }
 
-static const double *doubles_remember(const double *doubles, size_t count) {
-    if (count == 0) {
-        return NULL;
-    }
-    double *copy = safe_pemalloc(count, sizeof *copy, 0, 1);
-    return memcpy(copy, doubles, count * sizeof *copy);
+static bool are_equal(const double *one, const double *other, size_t count) {
+    return count == 0 || memcmp(one, other, count * sizeof *one) == 0;
 }
 
-/* Definitions that differ have keys that differ. The help takes no part: where new code has another
- * one, a process that ran the old code goes on with that. */
-static zend_string *key_of(const talea_family_options *options) {
-    smart_str key = { 0 };
-    talea_family_options numbers = *options;
-    numbers.name = (talea_text) { NULL, options->name.len };
-    numbers.help = (talea_text) { NULL, 0 };
-    numbers.label_names = NULL;
-    numbers.buckets = numbers.quantiles = NULL;
-    smart_str_appendl(&key, (const char *) &numbers, sizeof numbers);
-    smart_str_appendl(&key, options->name.data, options->name.len);
-    for (size_t i = 0; i < options->label_count; i++) {
-        const talea_text *name = &options->label_names[i];
-        smart_str_appendl(&key, (const char *) &name->len, sizeof name->len);
-        smart_str_appendl(&key, name->data, name->len);
+/* Of families of one name. The help takes no part: where new code has another one, a process that
+ * ran the old code goes on with that. */
+static bool is_defined_alike(const talea_family_options *one, const talea_family_options *other) {
+    if (one->kind != other->kind || one->flags != other->flags || one->limit != other->limit
+        || one->window_seconds != other->window_seconds || one->label_count != other->label_count
+        || one->bucket_count != other->bucket_count
+        || one->quantile_count != other->quantile_count
+        || !are_equal(one->buckets, other->buckets, one->bucket_count)
+        || !are_equal(one->quantiles, other->quantiles, one->quantile_count)) {
+        return false;
     }
-    size_t size = sizeof(double);
-    smart_str_appendl(&key, (const char *) options->buckets, options->bucket_count * size);
-    smart_str_appendl(&key, (const char *) options->quantiles, options->quantile_count * size);
-    smart_str_0(&key);
-    return key.s;
+    for (size_t i = 0; i < one->label_count; i++) {
+        talea_text label = one->label_names[i], wanted = other->label_names[i];
+        if (label.len != wanted.len || memcmp(label.data, wanted.data, label.len) != 0) {
+            return false;
+        }
+    }
+    return true;
 }

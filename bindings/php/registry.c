@@ -13,7 +13,7 @@ static const double DEFAULT_QUANTILES[] = { 0.01, 0.05, 0.5, 0.95, 0.99 };
 
 typedef struct {
     process_registry *registry;
-    /* The metrics that this object registered: by a letter for their kind, and their name. */
+    /* The metrics that this object registered, by their names: no two kinds share one. */
     HashTable metrics;
     zend_object std;
 } registry;
@@ -23,22 +23,12 @@ typedef enum {
     GET_OR_REGISTER,
 } way;
 
-/* What a registration is asked for. */
-typedef struct {
-    zend_string *namespace;
-    zend_string *name;
-    zend_string *help;
-    HashTable *labels;
-    HashTable *numbers;
-    zend_long window_seconds;
-} asked;
-
-static zend_class_entry *registry_class;
+zend_class_entry *registry_class;
 static zend_object_handlers registry_handlers;
 
-static zend_string *key_of(talea_kind kind, zend_string *namespace, zend_string *name);
-static process_family *family_of(process_registry *registry, talea_kind kind,
-    const char *name, size_t name_len, const asked *asked);
+static zval *metric_find(registry *this, talea_kind kind, zend_string *namespace,
+    zend_string *name);
+static zend_string *name_of(zend_string *namespace, zend_string *name);
 static talea_text *texts_of(HashTable *labels);
 static double *doubles_of(const char *what, HashTable *numbers);
 
@@ -46,14 +36,18 @@ static inline registry *registry_of(zval *this) {
     return (registry *) ((char *) Z_OBJ_P(this) - XtOffsetOf(registry, std));
 }
 
-/* Null after an exception: its constructor was not called. */
-static const talea_registry *opened(zval *this) {
+process_registry *registry_opened(zval *this) {
     process_registry *found = registry_of(this)->registry;
     if (UNEXPECTED(!found)) {
         failure_throw("the registry was not constructed");
-        return NULL;
     }
-    return found->registry;
+    return found;
+}
+
+/* Null after an exception. */
+static const talea_registry *opened(zval *this) {
+    process_registry *found = registry_opened(this);
+    return found ? found->registry : NULL;
 }
 
 ZEND_METHOD(Talea_Registry, __construct) {
@@ -82,11 +76,12 @@ ZEND_METHOD(Talea_Registry, __construct) {
 /* Answers the metric that this object registered before, or registers it. */
 static void answer_metric(INTERNAL_FUNCTION_PARAMETERS, talea_kind kind, way way) {
     asked asked = { .window_seconds = 600 };
+    zend_string *namespace, *name, *help;
     bool measures = kind == TALEA_KIND_HISTOGRAM || kind == TALEA_KIND_SUMMARY;
     ZEND_PARSE_PARAMETERS_START(3, !measures ? 4 : kind == TALEA_KIND_SUMMARY ? 6 : 5)
-        Z_PARAM_STR(asked.namespace)
-        Z_PARAM_STR(asked.name)
-        Z_PARAM_STR(asked.help)
+        Z_PARAM_STR(namespace)
+        Z_PARAM_STR(name)
+        Z_PARAM_STR(help)
         Z_PARAM_OPTIONAL
         Z_PARAM_ARRAY_HT(asked.labels)
         if (kind == TALEA_KIND_SUMMARY) {
@@ -94,27 +89,29 @@ static void answer_metric(INTERNAL_FUNCTION_PARAMETERS, talea_kind kind, way way
         }
         Z_PARAM_ARRAY_HT_OR_NULL(asked.numbers)
     ZEND_PARSE_PARAMETERS_END();
-    if (!opened(ZEND_THIS)) {
+    process_registry *opened = registry_opened(ZEND_THIS);
+    if (!opened) {
         return;
     }
     registry *this = registry_of(ZEND_THIS);
-    zend_string *key = key_of(kind, asked.namespace, asked.name);
-    zval *found = zend_hash_find(&this->metrics, key);
+    zval *found = metric_find(this, kind, namespace, name);
     if (found && way == GET_OR_REGISTER) {
         process_there(metric_family(found));
-        RETVAL_COPY(found);
-    } else if (found) {
-        failure_throw("%s is registered already; getOrRegister finds it", ZSTR_VAL(key) + 1);
+        RETURN_COPY(found);
+    }
+    zend_string *whole = name_of(namespace, name);
+    if (found) {
+        failure_throw("%s is registered already; getOrRegister finds it", ZSTR_VAL(whole));
     } else {
-        process_family *family = family_of(this->registry, kind, ZSTR_VAL(key) + 1,
-            ZSTR_LEN(key) - 1, &asked);
+        asked.help = text_of(help);
+        process_family *family = registry_register(opened, kind, whole, &asked);
         if (family) {
             RETVAL_OBJ(metric_new(family));
             Z_ADDREF_P(return_value);
-            zend_hash_add_new(&this->metrics, key, return_value);
+            zend_hash_update(&this->metrics, whole, return_value);
         }
     }
-    zend_string_release(key);
+    zend_string_release(whole);
 }
 
 static void answer_registered(INTERNAL_FUNCTION_PARAMETERS, talea_kind kind) {
@@ -123,17 +120,16 @@ static void answer_registered(INTERNAL_FUNCTION_PARAMETERS, talea_kind kind) {
         Z_PARAM_STR(namespace)
         Z_PARAM_STR(name)
     ZEND_PARSE_PARAMETERS_END();
-    if (!opened(ZEND_THIS)) {
+    if (!registry_opened(ZEND_THIS)) {
         return;
     }
-    zend_string *key = key_of(kind, namespace, name);
-    zval *found = zend_hash_find(&registry_of(ZEND_THIS)->metrics, key);
+    zval *found = metric_find(registry_of(ZEND_THIS), kind, namespace, name);
     if (found) {
-        RETVAL_COPY(found);
-    } else {
-        failure_throw("%s is not registered here", ZSTR_VAL(key) + 1);
+        RETURN_COPY(found);
     }
-    zend_string_release(key);
+    zend_string *whole = name_of(namespace, name);
+    failure_throw("%s is not registered here", ZSTR_VAL(whole));
+    zend_string_release(whole);
 }
 
 #define METHODS_OF(Kind, kind) \
@@ -256,34 +252,52 @@ ZEND_METHOD(Talea_Registry, unregister) {
     RETVAL_LONG((zend_long) ended);
 }
 
-static zend_string *key_of(talea_kind kind, zend_string *namespace, zend_string *name) {
-    char letter = 'a' + (char) kind;
+/* The metric of a kind that was registered here, or null. Its name is put together on the stack:
+ * to make a string of it would take longer than to find it. */
+static zval *metric_find(registry *this, talea_kind kind, zend_string *namespace,
+    zend_string *name) {
+    char place[256];
+    size_t len = ZSTR_LEN(namespace) + 1 + ZSTR_LEN(name);
+    zval *found;
     if (ZSTR_LEN(namespace) == 0) {
-        return zend_string_concat2(&letter, 1, ZSTR_VAL(name), ZSTR_LEN(name));
+        found = zend_hash_find(&this->metrics, name);
+    } else if (EXPECTED(len <= sizeof place)) {
+        memcpy(place, ZSTR_VAL(namespace), ZSTR_LEN(namespace));
+        place[ZSTR_LEN(namespace)] = '_';
+        memcpy(place + ZSTR_LEN(namespace) + 1, ZSTR_VAL(name), ZSTR_LEN(name));
+        found = zend_hash_str_find(&this->metrics, place, len);
+    } else {
+        zend_string *whole = name_of(namespace, name);
+        found = zend_hash_find(&this->metrics, whole);
+        zend_string_release(whole);
     }
-    zend_string *with_letter =
-        zend_string_concat2(&letter, 1, ZSTR_VAL(namespace), ZSTR_LEN(namespace));
-    zend_string *key = zend_string_concat3(ZSTR_VAL(with_letter), ZSTR_LEN(with_letter), "_", 1,
-        ZSTR_VAL(name), ZSTR_LEN(name));
-    zend_string_release(with_letter);
-    return key;
+    return found && metric_family(found)->kind == kind ? found : NULL;
 }
 
-static process_family *family_of(process_registry *registry, talea_kind kind,
-    const char *name, size_t name_len, const asked *asked) {
+/* To be released. */
+static zend_string *name_of(zend_string *namespace, zend_string *name) {
+    if (ZSTR_LEN(namespace) == 0) {
+        return zend_string_copy(name);
+    }
+    return zend_string_concat3(ZSTR_VAL(namespace), ZSTR_LEN(namespace), "_", 1, ZSTR_VAL(name),
+        ZSTR_LEN(name));
+}
+
+process_family *registry_register(process_registry *registry, talea_kind kind, zend_string *name,
+    const asked *asked) {
     talea_family_options options = {
         .size = sizeof options,
         .kind = kind,
-        .name = { name, name_len },
-        .help = text_of(asked->help),
+        .name = text_of(name),
+        .help = asked->help,
         /* No process of PHP keeps a series, so none would be safe from going. And names are those
            that the library takes: its own `php_info` is a gauge. */
         .flags = TALEA_FAMILY_LASTING | TALEA_FAMILY_LENIENT_NAMES | TALEA_FAMILY_UNSTRIPED,
         .limit = TALEA_G(max_series),
     };
     if (asked->window_seconds < 1) {
-        failure_throw("maxAgeSeconds of %s is " ZEND_LONG_FMT "; expected 1 or more", name,
-            asked->window_seconds);
+        failure_throw("maxAgeSeconds of %s is " ZEND_LONG_FMT "; expected 1 or more",
+            ZSTR_VAL(name), asked->window_seconds);
         return NULL;
     }
     double *numbers = NULL;
@@ -312,7 +326,7 @@ static process_family *family_of(process_registry *registry, talea_kind kind,
     if (!label_count || labels) {
         options.label_names = labels;
         options.label_count = label_count;
-        family = process_register(registry, &options);
+        family = process_register(registry, name, &options);
     }
     if (labels) {
         efree(labels);

@@ -87,6 +87,7 @@ static PHP_MINIT_FUNCTION(talea) {
     failure_begin();
     metrics_begin();
     registry_begin();
+    recorder_begin();
     families_begin();
     samples_begin();
     return SUCCESS;

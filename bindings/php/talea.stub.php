@@ -1,8 +1,8 @@
 <?php
 
 /**
- * What the extension talea declares, for editors and analysers. metrics_arginfo.h and
- * registry_arginfo.h say the same to PHP; a test compares them.
+ * What the extension talea declares, for editors and analysers. metrics_arginfo.h,
+ * recorder_arginfo.h and registry_arginfo.h say the same to PHP; a test compares them.
  */
 
 namespace Talea;
@@ -145,6 +145,47 @@ final class Registry
      * it again. Tells how many these were.
      */
     public function unregister(?string $name = null): int
+    {
+    }
+}
+
+/**
+ * Records what promphp/prometheus_client_php passes to its storages: Talea\PromPhp\Storage uses it.
+ * An array has the keys name, help, labelNames, labelValues and value; of a gauge also command, of a
+ * histogram buckets, of a summary maxAgeSeconds and quantiles. What a name is first recorded with is
+ * its definition, until it is forgotten.
+ */
+final class Recorder
+{
+    public function __construct(Registry $registry)
+    {
+    }
+
+    /** @param mixed[] $data whose value is added, whatever its command */
+    public function counter(array $data): void
+    {
+    }
+
+    /** @param mixed[] $data whose command 3 sets the value, and others add it */
+    public function gauge(array $data): void
+    {
+    }
+
+    /** @param mixed[] $data */
+    public function histogram(array $data): void
+    {
+    }
+
+    /**
+     * @param mixed[] $data
+     * @param float|null $time when it was observed, in seconds since 1970, if that is not now
+     */
+    public function summary(array $data, ?float $time = null): void
+    {
+    }
+
+    /** Takes the definitions that come next for new. */
+    public function forget(): void
     {
     }
 }

@@ -108,6 +108,7 @@ const fn spec<'a>(name: &'a str, storage: Storage, number: Number, cells: u16) -
         idle_minutes: 1,
         hides: true,
         adds: |_, _, _| false,
+        beyond_limit: None,
     }
 }
 

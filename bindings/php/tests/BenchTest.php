@@ -34,6 +34,9 @@ final class BenchTest extends TestCase
         self::assertMatchesRegularExpression('/^  foreign +metrics +talea +talea-adapter$/m', $report);
         self::assertMatchesRegularExpression('/^  series lost +0 +0 +met/m', $report);
         self::assertMatchesRegularExpression('/^  memory of PHP beyond the page, MB +[\d.,]+ +1 +met/m', $report);
+        self::assertMatchesRegularExpression('/^  summary, spread +5 +[\d.,]+ +[\d.,]+$/m', $report);
+        self::assertMatchesRegularExpression('/^  an observation of a summary, spread values, ns +[\d.,]+ +300 /m', $report);
+        self::assertMatchesRegularExpression('/^getOrRegister, first, ns\n\n  kind +batches +talea\n  counter +5 +[\d.,]+$/m', $report);
         self::assertStringContainsString('PROMPHP=FOLDER', $report);
         self::assertStringContainsString('1 whole rounds', $report);
     }
@@ -47,6 +50,11 @@ final class BenchTest extends TestCase
         self::assertMatchesRegularExpression('/^  updateCounter\(\) to theirs +[\d.,]+ +0\.35 .*measured, PlainApcu-tuned$/m', $report);
         self::assertMatchesRegularExpression('/^  workers +labels +talea +talea-adapter +PlainApcu +PlainApcu-tuned\n +4 +50 +0 +0 +0 +0$/m', $report);
         self::assertStringContainsString('through the library', $report);
+        $own = '/^create after a wipe, ms\n\n  metrics +talea-adapter +PlainApcu +PlainApcu-tuned\n +50 +[\d.,]+ +[\d.,]+ +[\d.,]+$/m';
+        self::assertMatchesRegularExpression($own, $report);
+        foreach (['create', 'increment'] as $figure) {
+            self::assertMatchesRegularExpression("/^  $figure to theirs, in their benchmark +[\\d.,]+ +0\\.70 .*PlainApcu-tuned$/m", $report);
+        }
         self::assertStringNotContainsString('PROMPHP=FOLDER', $report);
     }
 

@@ -9,7 +9,7 @@ use PHPUnit\Framework\TestCase;
 /** What editors are told is what PHP is told. */
 final class StubTest extends TestCase
 {
-    private const CLASSES = ['Registry', 'Counter', 'Gauge', 'Histogram', 'Summary', 'Exception'];
+    private const CLASSES = ['Registry', 'Recorder', 'Counter', 'Gauge', 'Histogram', 'Summary', 'Exception'];
 
     public function testTheStubDeclaresWhatTheExtensionHas(): void
     {

@@ -1,5 +1,7 @@
 <?php
 
+// /srv/shop/public/index.php: a page that counts how often it is shown, and how long that takes.
+
 declare(strict_types=1);
 
 $began = hrtime(true);

@@ -293,7 +293,7 @@ pub unsafe extern "C" fn talea_series_observe(series: *const Series, value: f64)
     guarded(|| {
         // SAFETY: the header asks for as much.
         let series = unsafe { required(series)? };
-        if let Some((sampled, values)) = &series.sampled {
+        if let Some((sampled, values)) = series.sampled.as_deref() {
             sampled.observe(values, value, SystemTime::now());
             return Ok(());
         }
@@ -342,7 +342,7 @@ pub unsafe extern "C" fn talea_series_observe_integer(series: *const Series, val
     guarded(|| {
         // SAFETY: the header asks for as much.
         let series = unsafe { required(series)? };
-        if let Some((sampled, values)) = &series.sampled {
+        if let Some((sampled, values)) = series.sampled.as_deref() {
             sampled.observe(values, value as f64, SystemTime::now());
             return Ok(());
         }

@@ -9,7 +9,7 @@ use crate::status::{Failure, Status};
 use crate::text::Text;
 
 /// What a family's metrics are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Kind {
     /// A total of whole things, that only goes up.
@@ -31,7 +31,7 @@ pub enum Kind {
 
 /// What a histogram or a summary measures: how it is kept, what its name ends in, and which
 /// thresholds it has unless `buckets` says otherwise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Unit {
     /// Doubles of any kind, kept as such; powers of ten from 0.001 to 1,000.
@@ -45,7 +45,7 @@ pub enum Unit {
 }
 
 /// How the processes that share a region make up the value of a gauge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Combining {
     /// What was set last, by whichever process.
@@ -61,7 +61,7 @@ pub enum Combining {
 }
 
 /// Which buckets a histogram has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Buckets {
     /// Those of its thresholds, and exponential ones.
@@ -159,14 +159,14 @@ pub struct FamilyOptions {
 // SAFETY: it is numbers, texts and pointers; the first field is its size.
 unsafe impl boundary::Options for FamilyOptions {}
 
-/// The same, checked, and in memory of its own: what tells families apart.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Definition {
+/// The same, checked; its texts and numbers are the caller's.
+#[derive(Clone, Debug)]
+pub(crate) struct Definition<'a> {
     pub(crate) kind: Kind,
     pub(crate) unit: Unit,
-    name: String,
-    help: String,
-    pub(crate) labels: Vec<String>,
+    name: &'a str,
+    help: &'a str,
+    pub(crate) labels: Vec<&'a str>,
     flags: u32,
     combining: Combining,
     bucketing: Buckets,
@@ -175,59 +175,17 @@ pub(crate) struct Definition {
     limit: u64,
     expires_after: u64,
     window: u64,
-    buckets: Option<Floats>,
-    quantiles: Option<Floats>,
-    widest_zero: Float,
+    buckets: Option<&'a [f64]>,
+    quantiles: Option<&'a [f64]>,
+    widest_zero: f64,
 }
 
-/// A float that is told apart from others by its bits.
-#[derive(Clone, Copy, Debug)]
-struct Float(f64);
-
-impl PartialEq for Float {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.to_bits() == other.0.to_bits()
-    }
-}
-
-impl Eq for Float {}
-
-impl std::hash::Hash for Float {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.0.to_bits().hash(state);
-    }
-}
-
-/// Floats, told apart in the same way.
-#[derive(Clone, Debug)]
-struct Floats(Vec<f64>);
-
-impl Floats {
-    fn bits(&self) -> impl Iterator<Item = u64> {
-        self.0.iter().map(|x| x.to_bits())
-    }
-}
-
-impl PartialEq for Floats {
-    fn eq(&self, other: &Self) -> bool {
-        self.bits().eq(other.bits())
-    }
-}
-
-impl Eq for Floats {}
-
-impl std::hash::Hash for Floats {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        self.bits().for_each(|bits| bits.hash(state));
-    }
-}
-
-impl Definition {
+impl<'a> Definition<'a> {
     /// Checks what the caller says.
     ///
     /// # Safety
     ///
-    /// What the options point to is there, and stays as it is meanwhile.
+    /// What the options point to is there, and stays as it is for `'a`.
     pub(crate) unsafe fn of(options: FamilyOptions) -> Result<Self, Failure> {
         let FamilyOptions { kind, unit, combining, bucketing, flags, schema, .. } = options;
         use Kind::{Counter, FloatCounter, Gauge, Histogram, IntegerGauge, Summary, UpDownCounter};
@@ -262,7 +220,7 @@ impl Definition {
         let schema = i8::try_from(schema)
             .map_err(|_| wrong(format!("its schema is {schema}; expected -4 to 8")))?;
         // SAFETY: as the caller promises, here and below.
-        let name = unsafe { options.name.as_str()? }.to_owned();
+        let name = unsafe { options.name.as_str()? };
         if name.is_empty() {
             // It would be completed to one that a scraper takes.
             let told = "the name is empty; say what is measured";
@@ -273,12 +231,12 @@ impl Definition {
         let mut labels = Vec::new();
         for name in names {
             // SAFETY: as above.
-            labels.push(unsafe { name.as_str()? }.to_owned());
+            labels.push(unsafe { name.as_str()? });
         }
         let floats = |first: *const f64, count, counts| {
             // SAFETY: as above.
             let found = unsafe { boundary::slice(first, count)? };
-            Ok::<_, Status>((counts || !found.is_empty()).then(|| Floats(found.to_vec())))
+            Ok::<_, Status>((counts || !found.is_empty()).then_some(found))
         };
         let shows = flags & TALEA_FAMILY_QUANTILES != 0;
         Ok(Self {
@@ -286,7 +244,7 @@ impl Definition {
             unit,
             name,
             // SAFETY: as above.
-            help: unsafe { options.help.as_str()? }.to_owned(),
+            help: unsafe { options.help.as_str()? },
             labels,
             flags,
             combining,
@@ -298,18 +256,18 @@ impl Definition {
             window: options.window_seconds,
             buckets: floats(options.buckets, options.bucket_count, false)?,
             quantiles: floats(options.quantiles, options.quantile_count, shows)?,
-            widest_zero: Float(options.widest_zero),
+            widest_zero: options.widest_zero,
         })
     }
 
     /// The same as Talea takes it.
     pub(crate) fn opts(&self) -> Opts<'_> {
         let is = |flag| self.flags & flag != 0;
-        let mut opts = Opts::new(&self.name, &self.help)
+        let mut opts = Opts::new(self.name, self.help)
             .utf8_names(is(TALEA_FAMILY_UTF8_NAMES))
             .lenient_names(is(TALEA_FAMILY_LENIENT_NAMES))
             .schema(self.schema)
-            .widest_zero(self.widest_zero.0)
+            .widest_zero(self.widest_zero)
             .bucketing(match self.bucketing {
                 Buckets::Dual => Bucketing::Dual,
                 Buckets::Classic => Bucketing::Classic,
@@ -335,10 +293,10 @@ impl Definition {
         if self.max_buckets > 0 {
             opts = opts.max_buckets(self.max_buckets);
         }
-        if let Some(Floats(buckets)) = &self.buckets {
+        if let Some(buckets) = self.buckets {
             opts = opts.buckets(buckets);
         }
-        if let Some(Floats(quantiles)) = &self.quantiles {
+        if let Some(quantiles) = self.quantiles {
             opts = opts.quantiles(quantiles);
         }
         match self.combining {

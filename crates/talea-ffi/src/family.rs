@@ -18,7 +18,7 @@ use crate::text::{Text, Value, values};
 pub struct Family {
     pub(crate) family: AnyFamily,
     /// The same where it keeps samples.
-    pub(crate) sampled: Option<SampledSummary>,
+    pub(crate) sampled: Option<Box<SampledSummary>>,
     /// How many labels it has.
     pub(crate) labels: usize,
     /// What is kept, by its values.
@@ -31,7 +31,7 @@ pub struct Family {
 pub struct Series {
     pub(crate) metric: AnyMetric,
     /// Where its family keeps samples, that and its values.
-    pub(crate) sampled: Option<(SampledSummary, Vec<String>)>,
+    pub(crate) sampled: Option<Box<(SampledSummary, Vec<String>)>>,
 }
 
 impl Family {
@@ -56,6 +56,9 @@ impl Family {
     /// Keeps a series; where there is no room for a new one, it is that of what overflows.
     fn keep(&self, values: &[Value]) -> &'static Series {
         let _inside = fork::enter();
+        if values.is_empty() {
+            return self.overflow();
+        }
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let key = key(values);
         if let Some(series) = kept.get(&key) {
@@ -70,20 +73,26 @@ impl Family {
                 kept.insert(key, series);
                 series
             }
-            Err(_) => self.overflow.get_or_init(|| {
-                // More values than labels are nobody's series.
-                let beyond = vec![""; self.labels + 1];
-                let metric = each_kind!(&self.family, AnyFamily, |family, M, make| {
-                    make(family.with_values(&beyond).keep())
-                });
-                Box::leak(Box::new(self.series(metric, &beyond)))
-            }),
+            Err(_) => self.overflow(),
         }
+    }
+
+    /// The series of what overflows; of a family without labels its only one.
+    fn overflow(&self) -> &'static Series {
+        self.overflow.get_or_init(|| {
+            // More values than labels are nobody's series.
+            let values = if self.labels == 0 { Vec::new() } else { vec![""; self.labels + 1] };
+            let metric = each_kind!(&self.family, AnyFamily, |family, M, make| {
+                make(family.with_values(&values).keep())
+            });
+            Box::leak(Box::new(self.series(metric, &values)))
+        })
     }
 
     fn series(&self, metric: AnyMetric, values: &[impl AsRef<str>]) -> Series {
         let values = || values.iter().map(|value| value.as_ref().to_owned()).collect();
-        Series { metric, sampled: self.sampled.clone().map(|sampled| (sampled, values())) }
+        let sampled = self.sampled.as_deref();
+        Series { metric, sampled: sampled.map(|it| Box::new((it.clone(), values()))) }
     }
 }
 
@@ -123,7 +132,7 @@ pub unsafe extern "C" fn talea_register(
 }
 
 impl Registry {
-    fn register(&self, definition: Definition) -> Result<&'static Family, Failure> {
+    fn register(&self, definition: Definition<'_>) -> Result<&'static Family, Failure> {
         let _inside = fork::enter();
         let _alone = definition.is_windowed().then(WithoutSignals::new);
         // Talea is asked each time: somebody may have ended the family meanwhile.
@@ -132,24 +141,23 @@ impl Registry {
             let status = if is_full { Status::NoRoom } else { Status::CannotRegister };
             Failure::new(status, error.to_string())
         })?;
+        let number = each_kind!(&found, AnyFamily, |family, M, make| family.number());
         let mut families = self.families.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(family) = families.get(&definition) {
-            return Ok(family);
-        }
-        let family: &Family = Box::leak(Box::new(Family {
-            family: found,
-            sampled,
-            labels: definition.labels.len(),
-            kept: Mutex::default(),
-            overflow: OnceLock::new(),
-        }));
-        families.insert(definition, family);
-        Ok(family)
+        let entry = families.entry((number.unwrap_or(0), definition.kind, definition.unit));
+        Ok(*entry.or_insert_with(|| {
+            Box::leak(Box::new(Family {
+                family: found,
+                sampled: sampled.map(Box::new),
+                labels: definition.labels.len(),
+                kept: Mutex::default(),
+                overflow: OnceLock::new(),
+            }))
+        }))
     }
 
     fn found_or_sampled(
         &self,
-        definition: &Definition,
+        definition: &Definition<'_>,
     ) -> Result<(AnyFamily, Option<SampledSummary>), talea::Error> {
         if !definition.is_sampled() {
             return self.found(definition).map(|family| (family, None));
@@ -158,11 +166,11 @@ impl Registry {
         Ok((AnyFamily::Summary(sampled.family().clone()), Some(sampled)))
     }
 
-    fn found(&self, definition: &Definition) -> Result<AnyFamily, talea::Error> {
+    fn found(&self, definition: &Definition<'_>) -> Result<AnyFamily, talea::Error> {
         let (kind, unit) = (definition.kind, definition.unit);
         fn found<M: Metric>(
             registry: &Registry,
-            definition: &Definition,
+            definition: &Definition<'_>,
             any: fn(talea::Family<Values, M>) -> AnyFamily,
         ) -> Result<AnyFamily, talea::Error> {
             registry.registry.family(definition.opts(), &definition.labels).map(any)

@@ -1,13 +1,13 @@
 //! Opening a region.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, c_char};
 use std::sync::{Mutex, PoisonError};
 
 use talea::{Config, Error, Snapshot};
 
 use crate::boundary::{self, guarded, place, required, told};
-use crate::definition::Definition;
+use crate::definition::{Kind, Unit};
 use crate::family::Family;
 use crate::fork::{self, WithoutSignals};
 use crate::kept::Kept;
@@ -26,7 +26,8 @@ static OPEN: Mutex<Vec<&'static Registry>> = Mutex::new(Vec::new());
 /// process ends, so there is nothing to free. Any number of threads may use one.
 pub struct Registry {
     pub(crate) registry: talea::Registry,
-    pub(crate) families: Mutex<HashMap<Definition, &'static Family>>,
+    /// By their numbers in the region and what they are here.
+    pub(crate) families: Mutex<BTreeMap<(u32, Kind, Unit), &'static Family>>,
     /// What the last scrape was taken with, for the next.
     pub(crate) kept_scrape: Kept<render::Memory>,
     pub(crate) kept_reading: Kept<Snapshot>,

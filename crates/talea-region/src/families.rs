@@ -57,6 +57,10 @@ pub struct FamilySpec<'a> {
     /// kind and cells: given what the cells count in and the two definitions. Such a family is
     /// not retired. Families whose series expire are never added up, since a sum would fall.
     pub adds: fn(Number, &[u8], &[u8]) -> bool,
+    /// The label text of the only series that may be made beyond its limit
+    /// ([`Family::series_beyond_limit`]). A family that ended and is registered again finds that
+    /// series by it; where it is `None`, by a look at the series of all families.
+    pub beyond_limit: Option<&'a [u8]>,
 }
 
 /// One integer cell a series, no limit, nothing expires; and no name.
@@ -75,6 +79,7 @@ impl Default for FamilySpec<'_> {
             idle_minutes: 0,
             hides: false,
             adds: |_, _, _| false,
+            beyond_limit: None,
         }
     }
 }
@@ -194,7 +199,13 @@ impl Region {
         let ended = head.pack(ENDED);
         if word.compare_exchange(ended, head.pack(PUBLISHED), AcqRel, Relaxed).is_ok() {
             // What its old handles were told meanwhile went nowhere.
-            self.wipe_chosen(&guard, &Chosen::of(&self.s, [id].into_iter()));
+            let has_others = self.family_word(id, FAMILY_SERIES).load(Acquire) > 0;
+            match spec.beyond_limit.filter(|_| !has_others) {
+                Some(text) => Family { region: self, id, head }.count_from_zero(text),
+                None => {
+                    self.wipe_chosen(&guard, &Chosen::of(&self.s, [id].into_iter()));
+                }
+            }
         }
         // Of these, what the latest says counts.
         let idling = Idling { sweeps: spec.idle_minutes, hides: spec.hides };
@@ -248,6 +259,11 @@ impl Region {
             && head.combine == Combine::Sum
             && FamilyHead { storage: head.storage, ..theirs } == head
             && (spec.adds)(head.number, spec.definition, &definition)
+    }
+
+    /// Has what a look for a family of this name reads first brought near.
+    pub fn prefetch_family(&self, name: &[u8]) {
+        self.prefetch(hash(self.seed, NAMES, name));
     }
 
     /// The families of this name that a living process registered and that have not ended: the

@@ -142,6 +142,14 @@ impl Family {
         self.lasting(text, Term::Beyond)
     }
 
+    /// Has a lasting series count from 0, if it is there. The caller is under a guard.
+    pub(crate) fn count_from_zero(&self, text: &[u8]) {
+        let found = self.region.find(Kind::Series, self.hash(text), |id| self.is(id, text));
+        if let Ok(id) = found {
+            self.region.count_from_zero(id);
+        }
+    }
+
     /// How often a new series was refused.
     pub fn dropped(&self) -> u64 {
         self.word(FAMILY_DROPPED).load(Relaxed)

@@ -23,6 +23,7 @@ const SPEC: FamilySpec<'_> = FamilySpec {
     idle_minutes: 0,
     hides: false,
     adds: |_, _, _| false,
+    beyond_limit: None,
 };
 
 fn config() -> Config {

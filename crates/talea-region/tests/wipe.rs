@@ -231,6 +231,29 @@ fn an_ended_family_is_shown_no_more_and_its_name_is_free() {
 }
 
 #[test]
+fn what_handles_of_an_ended_family_add_is_gone_once_it_is_registered_again() {
+    let region = region();
+    // Also where it is said which series its limit does not count.
+    for beyond_limit in [None, Some(b"over".as_slice())] {
+        let name = format!("{beyond_limit:?}");
+        let spec = FamilySpec { beyond_limit, ..FamilySpec::default() };
+        let f = family(region, &name, spec);
+        let over = f.series_beyond_limit(b"over").unwrap().at(0);
+        for others in [&[][..], &[b"a", b"b"]] {
+            over.add(1);
+            others.iter().for_each(|text| f.series(*text).unwrap().at(0).add(1));
+            assert!(region.end_families(name.as_bytes()));
+            over.add(2);
+            others.iter().for_each(|text| f.series(*text).unwrap().at(0).add(2));
+            assert_eq!(family(region, &name, spec), f);
+            assert_eq!(values(region, &name), [0], "{name} {others:?}");
+            over.add(4);
+            assert_eq!(values(region, &name), [4], "{name} {others:?}");
+        }
+    }
+}
+
+#[test]
 fn the_lasting_series_of_an_ended_family_are_nobody_elses_while_a_handle_may_live() {
     let region = region();
     let kept = family(region, "f", FamilySpec::default()).lasting_series(b"").unwrap().at(0);

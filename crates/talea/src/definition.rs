@@ -42,7 +42,9 @@ pub(crate) struct Recent {
 impl Definition {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let Layout { per_unit, thresholds, native, .. } = &self.layout;
-        let mut out = per_unit.to_le_bytes().to_vec();
+        // More than most take.
+        let mut out = Vec::with_capacity(64 + 8 * thresholds.len() + self.help.len());
+        out.extend(per_unit.to_le_bytes());
         let text = |out: &mut Vec<u8>, text: &str| {
             out.extend((text.len() as u32).to_le_bytes());
             out.extend(text.as_bytes());
@@ -50,7 +52,7 @@ impl Definition {
         out.extend((self.labels.len() as u32).to_le_bytes());
         self.labels.iter().for_each(|label| text(&mut out, label));
         out.extend((thresholds.len() as u32).to_le_bytes());
-        out.extend(thresholds.iter().flat_map(|t| t.to_le_bytes()));
+        thresholds.iter().for_each(|threshold| out.extend(threshold.to_le_bytes()));
         out.extend(u32::from(native.is_some()).to_le_bytes());
         if let Some(NativeLayout { schema, most, widest_zero }) = native {
             out.extend(i32::from(*schema).to_le_bytes());
@@ -62,7 +64,7 @@ impl Definition {
         if let Some(Recent { seconds, quantiles, .. }) = &self.recent {
             out.extend(seconds.to_le_bytes());
             out.extend((quantiles.len() as u32).to_le_bytes());
-            out.extend(quantiles.iter().flat_map(|q| q.to_le_bytes()));
+            quantiles.iter().for_each(|quantile| out.extend(quantile.to_le_bytes()));
         }
         out.extend((self.states.len() as u32).to_le_bytes());
         self.states.iter().for_each(|state| text(&mut out, state));

@@ -424,6 +424,12 @@ impl<L, M: Metric> Family<L, M> {
         self.bound().is_some_and(|bound| bound.family.is_ended())
     }
 
+    /// The number of its family in the region; `None` where it is not installed.
+    #[doc(hidden)]
+    pub fn number(&self) -> Option<u32> {
+        self.bound.get().map(|bound| bound.family.number())
+    }
+
     /// How often a label combination went to the overflow series because it was
     /// new and there was no room for it, over all processes; 0 where not installed.
     /// Scrapes show it as `talea_series_dropped_total`. Cost: a load.

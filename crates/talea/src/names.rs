@@ -185,7 +185,7 @@ pub(crate) fn is_plain_label(name: &str) -> bool {
 
 /// The name with its ending, which it may have already.
 pub(crate) fn completed(name: &str, ending: &str) -> String {
-    if name.ends_with(ending) { name.to_owned() } else { format!("{name}{ending}") }
+    if name.ends_with(ending) { name.to_owned() } else { [name, ending].concat() }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::any::TypeId;
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::marker::PhantomData;
+use std::mem;
 use std::sync::{OnceLock, PoisonError};
 
 use talea_region::{Combine, FamilyError, FamilySpec, Memo, Overflow, Registered, Storage};
@@ -138,6 +139,11 @@ impl Group<'_> {
         }
     }
 
+    /// The label text of the series that takes what overflows; without labels, of the only one.
+    fn beyond_limit(&self) -> &'static str {
+        if self.names.is_empty() { "" } else { OVERFLOW }
+    }
+
     fn check(&self, name: &str, shape: &Shape, opts: &Opts<'_>) -> Result<(), String> {
         let measures = matches!(shape.kind, Kind::Histogram | Kind::Summary);
         let mut seen = HashSet::new();
@@ -270,8 +276,13 @@ impl Registry {
         opts: &Opts<'_>,
         group: &Group<'_>,
     ) -> Result<&'static family::Bound<M>, Refusal> {
-        let shape = M::shape(opts)?;
+        let mut shape = M::shape(opts)?;
         let name = names::completed(opts.name, shape.ending);
+        let rivals = names::rivals(shape.kind, &name);
+        // Where there are many families, all of them are far away: better at once than one after
+        // the other.
+        let looked_for = rivals.iter().chain([&name]);
+        looked_for.for_each(|name| self.region.prefetch_family(name.as_bytes()));
         let rules = opts.name_rules();
         names::fault_in_metric(&name, shape.ending, shape.kind, rules).map_or(Ok(()), Err)?;
         if !opts.lenient_names {
@@ -286,10 +297,10 @@ impl Registry {
         }
         // Held until its name is this one's: else two threads could give it to two.
         let mut bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
-        for other in names::rivals(shape.kind, &name) {
+        for other in &rivals {
             for (kind, is_own) in self.region.families_named(other.as_bytes()) {
                 let clash = Kind::from_u8(kind)
-                    .and_then(|kind| names::clash((shape.kind, &name), (kind, &other)));
+                    .and_then(|kind| names::clash((shape.kind, &name), (kind, other)));
                 match clash {
                     Some(reason) if is_own => {
                         return Err(format!(
@@ -308,9 +319,9 @@ impl Registry {
         let combinations = combinations(opts, group)?;
         let definition = Definition {
             labels: group.names.iter().map(|&label| label.to_owned()).collect(),
-            layout: shape.layout.clone(),
-            recent: shape.recent.clone(),
-            states: shape.states.clone(),
+            layout: mem::take(&mut shape.layout),
+            recent: shape.recent.take(),
+            states: mem::take(&mut shape.states),
             help: opts.help.to_owned(),
         };
         let spec = FamilySpec {
@@ -327,6 +338,7 @@ impl Registry {
             // What is set and stands still says something.
             hides: matches!(shape.kind, Kind::Counter | Kind::Histogram | Kind::Summary),
             adds: Definition::are_added,
+            beyond_limit: Some(group.beyond_limit().as_bytes()),
         };
         let Registered { family, conflict } =
             self.region.family(spec).map_err(|error| match error {
@@ -341,7 +353,7 @@ impl Registry {
         }
         let bound = bound_once::<M>(&mut bounds, family, group, &definition)?;
         drop(bounds);
-        if let Some(recent) = shape.recent.as_ref().filter(|recent| !recent.sampled) {
+        if let Some(recent) = definition.recent.as_ref().filter(|recent| !recent.sampled) {
             self.keep_windows(&name, recent);
         }
         if opts.whole {
@@ -364,7 +376,7 @@ impl Registry {
                     let (found, wanted) = (found.combine, shape.combine);
                     format!("its processes combine by {found:?}, and now {wanted:?} was asked for")
                 } else {
-                    Definition::decode(&found.definition, shape.layout.numbers)
+                    Definition::decode(&found.definition, wanted.layout.numbers)
                         .map_or_else(String::new, |found| found.difference(wanted))
                 }
             },
@@ -386,21 +398,22 @@ fn bound_once<M: Metric>(
     if let Some(found) = found {
         return Ok(found);
     }
-    let overflow = if group.names.is_empty() { "" } else { OVERFLOW };
-    let overflow = family.series_beyond_limit(overflow.as_bytes()).map_err(|error| {
-        // Had anybody here registered it before, the series were there.
-        family.give_up();
-        Refusal::from(error)
-    })?;
+    let overflow =
+        family.series_beyond_limit(group.beyond_limit().as_bytes()).map_err(|error| {
+            // Had anybody here registered it before, the series were there.
+            family.give_up();
+            Refusal::from(error)
+        })?;
     // Nothing that could fail comes after: who tries again in a full region leaks nothing.
     let grid = Grid::shared(&definition.layout);
     let places = group.cardinality.filter(|&n| n <= FIXED_AT_MOST).unwrap_or(0);
+    let looks_up = places == 0 && !group.names.is_empty();
     let bound = &*Box::leak(Box::new(family::Bound {
         family,
         grid,
         overflow: Box::leak(Box::new(M::bind(overflow, grid))),
         fixed: Vec::leak((0..places).map(|_| OnceLock::new()).collect()),
-        memo: (places == 0).then(|| &*Box::leak(Box::new(Memo::of(family)))),
+        memo: looks_up.then(|| &*Box::leak(Box::new(Memo::of(family)))),
         openings: Vec::leak(values::openings(group.names)),
     }));
     bounds.insert(key, bound);

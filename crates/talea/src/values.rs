@@ -34,6 +34,10 @@ impl<M: Metric> Family<Values, M> {
     pub fn try_with_values(&self, values: &[impl AsRef<str>]) -> Result<Looked<M>, Refused> {
         let Some(bound) = self.bound() else { return Ok(self.looked_up_unbound()) };
         check(bound.openings, values)?;
+        if values.is_empty() {
+            // Its only series is the one that would overflow.
+            return Ok(bound.overflowing());
+        }
         let tell = |key: &mut LabelKey| values.iter().for_each(|value| key.text(value.as_ref()));
         bound
             .recall(tell)

@@ -71,6 +71,31 @@ final class AdapterEngine implements Engine
         return CallLoops::ofAdapter($this->adapter, $kind, self::data($kind, "call_$kind", $values, 1.5), $calls);
     }
 
+    public function timeObservations(array $values, array $observed): int
+    {
+        $data = self::data('summary', 'call_summary', $values, 1.5);
+        return CallLoops::ofAdapterObservations($this->adapter, $data, $observed);
+    }
+
+    public function timeGets(string $kind, bool $is_first, int $calls): ?int
+    {
+        return null;
+    }
+
+    /** What the library's own benchmark does: with another registry, of the same storage. */
+    public function tellByLibrary(int $metrics): void
+    {
+        $registry = new CollectorRegistry($this->adapter, false);
+        for ($i = 0; $i < $metrics; $i++) {
+            $registry->getOrRegisterCounter('namespace', "counter$i", 'counter help')->inc();
+            $registry->getOrRegisterGauge('namespace', "gauge$i", 'gauge help')->inc();
+            $registry->getOrRegisterHistogram('namespace', "histogram$i", 'histogram help', [], self::BUCKETS)->observe(1);
+            $registry
+                ->getOrRegisterSummary('namespace', "summary$i", 'summary help', [], self::WINDOW, self::QUANTILES)
+                ->observe(1);
+        }
+    }
+
     /**
      * The same through the registry of the library, where that is there.
      *

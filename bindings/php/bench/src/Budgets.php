@@ -30,6 +30,9 @@ final class Budgets
             $this->ofCollect(),
             $this->ofCollectedPage(),
             $this->ofCounter(),
+            $this->ofSpread(),
+            $this->ofOwnBenchmark('create'),
+            $this->ofOwnBenchmark('increment'),
             $this->most('summary', 'grown by observations', Subject::NATIVE, 'a summary grows by its observations, kB', 0),
             $this->most('summary', 'a series', Subject::NATIVE, 'a series of a summary, kB', 16.384),
             $this->most('page', 'beyond, of PHP', Subject::NATIVE, 'memory of PHP beyond the page, MB', 1),
@@ -86,6 +89,28 @@ final class Budgets
         $find = fn (string $subject) => $this->figures->find('calls', ['kind' => 'counter'], 'call', $subject);
         $theirs = $this->peer === null ? null : $find($this->peer);
         return $this->ratio("updateCounter() to theirs", $find(Subject::ADAPTER), $theirs, null, 0.35);
+    }
+
+    /** In nanoseconds, beside nothing. @return mixed[]|null */
+    private function ofSpread(): ?array
+    {
+        $found = $this->figures->find('calls', ['kind' => 'summary, spread'], 'call', Subject::NATIVE)?->median;
+        return $found === null ? null : [
+            'budget' => 'an observation of a summary, spread values, ns',
+            'found' => $found,
+            'limit' => 300,
+            'met' => $found <= 300,
+            'of' => 'measured',
+        ];
+    }
+
+    /** @return mixed[]|null */
+    private function ofOwnBenchmark(string $figure): ?array
+    {
+        $find = fn (string $subject) => $this->figures->find('own', ['metrics' => $this->most['metrics']], $figure, $subject);
+        return $this->peer === null
+            ? null
+            : $this->ratio("$figure to theirs, in their benchmark", $find(Subject::ADAPTER), $find($this->peer), null, 0.7);
     }
 
     /** Met also where the rounds of the longest and of the quickest overlap. @return mixed[]|null */

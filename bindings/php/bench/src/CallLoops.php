@@ -65,4 +65,46 @@ final class CallLoops
         }
         return hrtime(true) - $begun;
     }
+
+    /**
+     * A loop of nothing over these values.
+     *
+     * @param float[] $observed
+     */
+    public static function ofValues(array $observed): int
+    {
+        $begun = hrtime(true);
+        foreach ($observed as $value) {
+        }
+        return hrtime(true) - $begun;
+    }
+
+    /**
+     * Of a summary or a histogram that observes each of the values.
+     *
+     * @param float[] $observed
+     * @param string[] $values of its labels
+     */
+    public static function ofObservations(object $metric, array $observed, array $values): int
+    {
+        $begun = hrtime(true);
+        foreach ($observed as $value) {
+            $metric->observe($value, $values);
+        }
+        return hrtime(true) - $begun;
+    }
+
+    /**
+     * @param mixed[] $data
+     * @param float[] $observed
+     */
+    public static function ofAdapterObservations(Adapter $adapter, array $data, array $observed): int
+    {
+        $begun = hrtime(true);
+        foreach ($observed as $value) {
+            $data['value'] = $value;
+            $adapter->updateSummary($data);
+        }
+        return hrtime(true) - $begun;
+    }
 }

@@ -44,6 +44,21 @@ interface Engine
      */
     public function timeCalls(string $kind, array $values, int $calls): int;
 
+    /**
+     * How many nanoseconds it took a summary to observe these values, one after the other.
+     *
+     * @param string[] $values of its one label
+     * @param float[] $observed
+     */
+    public function timeObservations(array $values, array $observed): int;
+
+    /**
+     * How many nanoseconds it took to get a metric of a kind so many times, which is registered:
+     * by the same object, or by a new one each time, as in a request that has just begun. Null
+     * where metrics are not got of this engine.
+     */
+    public function timeGets(string $kind, bool $is_first, int $calls): ?int;
+
     /** Shared memory in use. */
     public function bytes(): int;
 }

@@ -15,6 +15,7 @@ final class Experiments
             'summary' => new Experiment\SummaryMemory(),
             'page' => new Experiment\PageMemory(),
             'lost' => new Experiment\LostSeries(),
+            'own' => new Experiment\OwnBenchmark(),
             'operations' => new Experiment\Operations(),
         ];
     }

@@ -57,14 +57,66 @@ final class NativeEngine implements Engine
 
     public function timeCalls(string $kind, array $values, int $calls): int
     {
-        $metric = match ($kind) {
-            'counter' => $this->registry->getOrRegisterCounter('test', "call_$kind", 'Help.', ['type']),
-            'gauge' => $this->registry->getOrRegisterGauge('test', "call_$kind", 'Help.', ['type']),
-            'histogram' => $this->registry->getOrRegisterHistogram('test', "call_$kind", 'Help.', ['type'], self::BUCKETS),
-            'summary' => $this->registry
+        return CallLoops::ofMetric(self::metric($this->registry, $kind), $values, $calls);
+    }
+
+    public function timeObservations(array $values, array $observed): int
+    {
+        return CallLoops::ofObservations(self::metric($this->registry, 'summary'), $observed, $values);
+    }
+
+    public function timeGets(string $kind, bool $is_first, int $calls): int
+    {
+        self::metric($this->registry, $kind);
+        if (!$is_first) {
+            return self::timeGetsOf(array_fill(0, $calls, $this->registry), $kind);
+        }
+        $registries = [];
+        for ($i = 0; $i < $calls; $i++) {
+            $registries[] = new Registry();
+        }
+        return self::timeGetsOf($registries, $kind);
+    }
+
+    /** @param Registry[] $registries */
+    private static function timeGetsOf(array $registries, string $kind): int
+    {
+        $name = "call_$kind";
+        $begun = hrtime(true);
+        switch ($kind) {
+            case 'counter':
+                foreach ($registries as $registry) {
+                    $registry->getOrRegisterCounter('test', $name, 'Help.', ['type']);
+                }
+                break;
+            case 'gauge':
+                foreach ($registries as $registry) {
+                    $registry->getOrRegisterGauge('test', $name, 'Help.', ['type']);
+                }
+                break;
+            case 'histogram':
+                foreach ($registries as $registry) {
+                    $registry->getOrRegisterHistogram('test', $name, 'Help.', ['type'], self::BUCKETS);
+                }
+                break;
+            case 'summary':
+                foreach ($registries as $registry) {
+                    $registry->getOrRegisterSummary('test', $name, 'Help.', ['type'], self::WINDOW, self::QUANTILES);
+                }
+                break;
+        }
+        return hrtime(true) - $begun;
+    }
+
+    private static function metric(Registry $registry, string $kind): object
+    {
+        return match ($kind) {
+            'counter' => $registry->getOrRegisterCounter('test', "call_$kind", 'Help.', ['type']),
+            'gauge' => $registry->getOrRegisterGauge('test', "call_$kind", 'Help.', ['type']),
+            'histogram' => $registry->getOrRegisterHistogram('test', "call_$kind", 'Help.', ['type'], self::BUCKETS),
+            'summary' => $registry
                 ->getOrRegisterSummary('test', "call_$kind", 'Help.', ['type'], self::WINDOW, self::QUANTILES),
         };
-        return CallLoops::ofMetric($metric, $values, $calls);
     }
 
     public function bytes(): int

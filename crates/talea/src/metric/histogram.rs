@@ -421,7 +421,7 @@ pub(super) fn shape<U: Unit>(opts: &Opts<'_>) -> Result<Shape, String> {
         (Some(quantiles), _) => Some(recent(opts, quantiles)?),
     };
     let layout = Layout { numbers, per_unit: U::PER_UNIT, thresholds, native };
-    let grid = Grid::new(layout.clone());
+    let grid = Grid::shared(&layout);
     Ok(Shape {
         kind: Kind::Histogram,
         number: match numbers {

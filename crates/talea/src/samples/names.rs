@@ -15,7 +15,7 @@ const ENDING: &str = " samples";
 
 /// That of a summary's.
 pub(crate) fn own_name(summary: &str) -> String {
-    format!("{summary}{ENDING}")
+    [summary, ENDING].concat()
 }
 
 /// The summary that a family belongs to; of others their own name.

@@ -91,6 +91,8 @@ impl Registry {
             segments: slices::SEGMENTS as u16,
             limit: opts.limit.unwrap_or(SERIES_LIMIT).min(most) + 1,
             idle_minutes: idle_minutes(&opts),
+            // Its limit counts all of its series.
+            beyond_limit: Some(b""),
             ..FamilySpec::default()
         };
         let Registered { family: samples, .. } =

@@ -1,0 +1,268 @@
+/* The class Recorder: records what promphp/prometheus_client_php passes to its storages, an array
+ * for each update. Such a program updates many metrics once each, so it must cost little to find
+ * one: no object of PHP is made of it. */
+#include "php_talea.h"
+
+#include "recorder_arginfo.h"
+
+/* Which counters were given names without `_total`, at which the region's names end. */
+#define NAMES "talea_promphp_counters"
+#define NAMES_HELP "Counters whose names were given without _total."
+#define TOTAL "_total"
+
+/* The library's Adapter::COMMAND_SET. */
+enum { COMMAND_SET = 3 };
+
+typedef struct {
+    process_registry *registry;
+    /* What this object found or registered, by its name: its first definition holds. */
+    HashTable families;
+    /* The gauge of names, once a counter needs it. */
+    process_family *names;
+    zend_object std;
+} recorder;
+
+static zend_class_entry *recorder_class;
+static zend_object_handlers recorder_handlers;
+static zend_string *NAME, *HELP, *LABEL_NAMES, *LABEL_VALUES, *VALUE, *COMMAND, *BUCKETS,
+    *QUANTILES, *MAX_AGE_SECONDS, *NAMES_NAME;
+
+static process_family *family_find(recorder *this, talea_kind kind, HashTable *data);
+static process_family *family_register(recorder *this, talea_kind kind, HashTable *data,
+    zend_string *name);
+static bool name_note(recorder *this, process_family *counter);
+static zval *member(HashTable *data, zend_string *key, uint32_t type);
+static bool value_of(HashTable *data, double *value);
+
+static inline recorder *recorder_of(zval *this) {
+    return (recorder *) ((char *) Z_OBJ_P(this) - XtOffsetOf(recorder, std));
+}
+
+ZEND_METHOD(Talea_Recorder, __construct) {
+    zval *registry;
+    ZEND_PARSE_PARAMETERS_START(1, 1)
+        Z_PARAM_OBJECT_OF_CLASS(registry, registry_class)
+    ZEND_PARSE_PARAMETERS_END();
+    process_registry *opened = registry_opened(registry);
+    if (opened) {
+        recorder *this = recorder_of(ZEND_THIS);
+        zend_hash_clean(&this->families);
+        this->names = NULL;
+        this->registry = opened;
+    }
+}
+
+static void record(INTERNAL_FUNCTION_PARAMETERS, talea_kind kind, metric_operation *operation) {
+    HashTable *data;
+    ZEND_PARSE_PARAMETERS_START(1, 1)
+        Z_PARAM_ARRAY_HT(data)
+    ZEND_PARSE_PARAMETERS_END();
+    process_family *family = family_find(recorder_of(ZEND_THIS), kind, data);
+    zval *labels = family ? member(data, LABEL_VALUES, IS_ARRAY) : NULL;
+    double value;
+    if (EXPECTED(labels && value_of(data, &value))) {
+        metric_record(family, operation, value, Z_ARRVAL_P(labels));
+    }
+}
+
+ZEND_METHOD(Talea_Recorder, counter) {
+    record(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_KIND_FLOAT_COUNTER, talea_add_double);
+}
+
+ZEND_METHOD(Talea_Recorder, gauge) {
+    HashTable *data;
+    ZEND_PARSE_PARAMETERS_START(1, 1)
+        Z_PARAM_ARRAY_HT(data)
+    ZEND_PARSE_PARAMETERS_END();
+    zval *command = member(data, COMMAND, IS_LONG);
+    if (command) {
+        metric_operation *operation = Z_LVAL_P(command) == COMMAND_SET ? talea_set : talea_add_double;
+        record(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_KIND_GAUGE, operation);
+    }
+}
+
+ZEND_METHOD(Talea_Recorder, histogram) {
+    record(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_KIND_HISTOGRAM, talea_observe);
+}
+
+ZEND_METHOD(Talea_Recorder, summary) {
+    HashTable *data;
+    double time = 0;
+    bool is_now = true;
+    ZEND_PARSE_PARAMETERS_START(1, 2)
+        Z_PARAM_ARRAY_HT(data)
+        Z_PARAM_OPTIONAL
+        Z_PARAM_DOUBLE_OR_NULL(time, is_now)
+    ZEND_PARSE_PARAMETERS_END();
+    process_family *family = family_find(recorder_of(ZEND_THIS), TALEA_KIND_SUMMARY, data);
+    zval *labels = family ? member(data, LABEL_VALUES, IS_ARRAY) : NULL;
+    double value;
+    if (UNEXPECTED(!labels || !value_of(data, &value))) {
+        return;
+    }
+    if (is_now) {
+        metric_record(family, talea_observe, value, Z_ARRVAL_P(labels));
+    } else {
+        metric_record_at(family, value, Z_ARRVAL_P(labels), families_millis(time));
+    }
+}
+
+ZEND_METHOD(Talea_Recorder, forget) {
+    ZEND_PARSE_PARAMETERS_NONE();
+    recorder *this = recorder_of(ZEND_THIS);
+    zend_hash_clean(&this->families);
+    this->names = NULL;
+}
+
+/* Null after an exception. */
+static process_family *family_find(recorder *this, talea_kind kind, HashTable *data) {
+    zval *name = member(data, NAME, IS_STRING);
+    if (UNEXPECTED(!name)) {
+        return NULL;
+    }
+    process_family *found = zend_hash_find_ptr(&this->families, Z_STR_P(name));
+    if (EXPECTED(found && found->kind == kind)) {
+        return found;
+    }
+    return family_register(this, kind, data, Z_STR_P(name));
+}
+
+/* The help, or where it is blank, for Talea asks for one, the name. */
+static talea_text help_of(const zend_string *help, const zend_string *name) {
+    /* What trim() takes away. */
+    size_t blank = 0;
+    while (blank < ZSTR_LEN(help) && memchr(" \n\r\t\v\0", ZSTR_VAL(help)[blank], 6)) {
+        blank++;
+    }
+    return text_of(blank == ZSTR_LEN(help) ? name : help);
+}
+
+/* Null after an exception. */
+static process_family *family_register(recorder *this, talea_kind kind, HashTable *data,
+    zend_string *name) {
+    if (UNEXPECTED(!this->registry)) {
+        failure_throw("the recorder was not constructed");
+        return NULL;
+    }
+    zval *help = member(data, HELP, IS_STRING);
+    zval *labels = help ? member(data, LABEL_NAMES, IS_ARRAY) : NULL;
+    if (!labels) {
+        return NULL;
+    }
+    asked asked = { help_of(Z_STR_P(help), name), Z_ARRVAL_P(labels), NULL, 600 };
+    if (kind == TALEA_KIND_HISTOGRAM || kind == TALEA_KIND_SUMMARY) {
+        zval *numbers = member(data, kind == TALEA_KIND_HISTOGRAM ? BUCKETS : QUANTILES, IS_ARRAY);
+        if (!numbers) {
+            return NULL;
+        }
+        asked.numbers = Z_ARRVAL_P(numbers);
+    }
+    if (kind == TALEA_KIND_SUMMARY) {
+        zval *seconds = member(data, MAX_AGE_SECONDS, IS_LONG);
+        if (!seconds) {
+            return NULL;
+        }
+        asked.window_seconds = Z_LVAL_P(seconds);
+    }
+    process_family *family = registry_register(this->registry, kind, name, &asked);
+    if (!family || (kind == TALEA_KIND_FLOAT_COUNTER && !name_note(this, family))) {
+        return NULL;
+    }
+    zend_hash_update_ptr(&this->families, name, family);
+    return family;
+}
+
+/* Notes the name of a counter, if it is not the region's. False after an exception. */
+static bool name_note(recorder *this, process_family *counter) {
+    talea_text name = counter->options.name;
+    size_t end = sizeof TOTAL - 1;
+    if (name.len >= end && memcmp(name.data + name.len - end, TOTAL, end) == 0) {
+        return true;
+    }
+    if (!this->names) {
+        zval label, labels;
+        array_init_size(&labels, 1);
+        ZVAL_STR(&label, NAME);
+        zend_hash_next_index_insert_new(Z_ARRVAL(labels), &label);
+        talea_text help = { NAMES_HELP, sizeof NAMES_HELP - 1 };
+        asked asked = { help, Z_ARRVAL(labels), NULL, 600 };
+        this->names = registry_register(this->registry, TALEA_KIND_GAUGE, NAMES_NAME, &asked);
+        zval_ptr_dtor(&labels);
+    }
+    if (this->names) {
+        process_note(counter, this->names);
+    }
+    return this->names != NULL;
+}
+
+/* What is there under a key, of a type; null after an exception. */
+static zval *member(HashTable *data, zend_string *key, uint32_t type) {
+    zval *found = zend_hash_find_known_hash(data, key);
+    if (EXPECTED(found)) {
+        ZVAL_DEREF(found);
+        if (EXPECTED(Z_TYPE_P(found) == type)) {
+            return found;
+        }
+    }
+    zend_type_error("the %s of what is recorded is %s; expected %s", ZSTR_VAL(key),
+        found ? zend_zval_type_name(found) : "not there", zend_get_type_by_const(type));
+    return NULL;
+}
+
+/* False after an exception. */
+static bool value_of(HashTable *data, double *value) {
+    zval *found = zend_hash_find_known_hash(data, VALUE);
+    if (EXPECTED(found)) {
+        ZVAL_DEREF(found);
+        if (Z_TYPE_P(found) == IS_LONG || Z_TYPE_P(found) == IS_DOUBLE) {
+            *value = zval_get_double(found);
+            return true;
+        }
+    }
+    zend_type_error("the value of what is recorded is %s; expected a number",
+        found ? zend_zval_type_name(found) : "not there");
+    return false;
+}
+
+static zend_object *recorder_create(zend_class_entry *class) {
+    recorder *this = zend_object_alloc(sizeof *this, class);
+    zend_object_std_init(&this->std, class);
+    this->std.handlers = &recorder_handlers;
+    this->registry = NULL;
+    this->names = NULL;
+    zend_hash_init(&this->families, 8, NULL, NULL, 0);
+    return &this->std;
+}
+
+static void recorder_free(zend_object *object) {
+    recorder *this = (recorder *) ((char *) object - XtOffsetOf(recorder, std));
+    zend_hash_destroy(&this->families);
+    zend_object_std_dtor(object);
+}
+
+static zend_string *key_of(const char *text) {
+    return zend_string_init_interned(text, strlen(text), 1);
+}
+
+void recorder_begin(void) {
+    NAME = key_of("name");
+    HELP = key_of("help");
+    LABEL_NAMES = key_of("labelNames");
+    LABEL_VALUES = key_of("labelValues");
+    VALUE = key_of("value");
+    COMMAND = key_of("command");
+    BUCKETS = key_of("buckets");
+    QUANTILES = key_of("quantiles");
+    MAX_AGE_SECONDS = key_of("maxAgeSeconds");
+    NAMES_NAME = key_of(NAMES);
+    zend_class_entry class;
+    INIT_CLASS_ENTRY(class, "Talea\\Recorder", class_Talea_Recorder_methods);
+    recorder_class = zend_register_internal_class(&class);
+    recorder_class->ce_flags |=
+        ZEND_ACC_FINAL | ZEND_ACC_NO_DYNAMIC_PROPERTIES | ZEND_ACC_NOT_SERIALIZABLE;
+    recorder_class->create_object = recorder_create;
+    recorder_handlers = *zend_get_std_object_handlers();
+    recorder_handlers.offset = XtOffsetOf(recorder, std);
+    recorder_handlers.free_obj = recorder_free;
+    recorder_handlers.clone_obj = NULL;
+}
