@@ -215,3 +215,13 @@ impl<T: PartialEq> Clone for Late<T> {
         Self { shared: OnceLock::from(shared), ..Self::new(self.origin) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_is_five_words_as_what_a_request_is_counted_by_has_room_for() {
+        assert!(size_of::<Slot<Cell>>() <= 5 * size_of::<u64>());
+    }
+}
