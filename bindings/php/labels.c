@@ -3,7 +3,7 @@
 
 static zend_string *made_of(zval *value);
 
-bool labels_take(label_values *labels, const process_family *family, HashTable *given) {
+bool labels_take_some(label_values *labels, const process_family *family, HashTable *given) {
     uint32_t count = given ? zend_hash_num_elements(given) : 0;
     labels->count = 0;
     labels->values = labels->values_in_place;
@@ -12,9 +12,6 @@ bool labels_take(label_values *labels, const process_family *family, HashTable *
         failure_throw("%s has %u labels, and %u label values were given", family->options.name.data,
             family->label_count, count);
         return false;
-    }
-    if (count == 0) {
-        return true;
     }
     if (UNEXPECTED(count > LABELS_IN_PLACE)) {
         labels->values = safe_emalloc(count, sizeof(talea_text), 0);
@@ -32,7 +29,7 @@ bool labels_take(label_values *labels, const process_family *family, HashTable *
                     "a boolean or null", family->options.label_names[labels->count].data,
                     family->options.name.data, zend_zval_type_name(value));
             }
-            labels_free(labels);
+            labels_free_some(labels);
             return false;
         }
         labels->made[labels->count] = string;
@@ -44,14 +41,14 @@ bool labels_take(label_values *labels, const process_family *family, HashTable *
     } ZEND_HASH_FOREACH_END();
     /* An object's own code may have shortened the array. */
     if (UNEXPECTED(labels->count != count)) {
-        labels_free(labels);
+        labels_free_some(labels);
         failure_throw("the label values of %s changed meanwhile", family->options.name.data);
         return false;
     }
     return true;
 }
 
-void labels_free(label_values *labels) {
+void labels_free_some(label_values *labels) {
     for (uint32_t i = 0; i < labels->count; i++) {
         zend_string_release(labels->made[i]);
     }

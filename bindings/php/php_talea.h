@@ -98,9 +98,25 @@ typedef struct {
     zend_string *made_in_place[LABELS_IN_PLACE];
 } label_values;
 
+bool labels_take_some(label_values *labels, const process_family *family, HashTable *given);
+void labels_free_some(label_values *labels);
+
 /* The values of a call, which may be null. False after an exception; else labels_free ends it. */
-bool labels_take(label_values *labels, const process_family *family, HashTable *given);
-void labels_free(label_values *labels);
+static inline bool labels_take(label_values *labels, const process_family *family,
+    HashTable *given) {
+    if (family->label_count == 0 && (!given || zend_hash_num_elements(given) == 0)) {
+        labels->values = NULL;
+        labels->count = 0;
+        return true;
+    }
+    return labels_take_some(labels, family, given);
+}
+
+static inline void labels_free(label_values *labels) {
+    if (labels->count > 0) {
+        labels_free_some(labels);
+    }
+}
 
 /* metrics.c: the classes of metrics. */
 

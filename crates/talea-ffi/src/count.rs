@@ -2,11 +2,26 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use talea::{Metric, Values};
+
 use crate::boundary::{guarded, required};
 use crate::family::{Family, Series};
 use crate::metric::{Told, each_kind};
 use crate::status::Status;
 use crate::text::{Text, Value};
+
+/// Tells the metric of some label values something.
+#[inline(always)]
+fn tell<M: Metric>(
+    family: &'static talea::Family<Values, M>,
+    values: &[Value],
+    step: impl FnOnce(&M),
+) {
+    match values {
+        [] => step(&family.only()),
+        _ => step(&family.with_values(values)),
+    }
+}
 
 /// Adds a whole number: to counters, gauges, up-down counters.
 ///
@@ -29,7 +44,7 @@ pub unsafe extern "C" fn talea_add(
         let values = unsafe { family.values(values, value_count)? };
         each_kind!(&family.family, AnyFamily, |family, M, make| {
             let step = <M as Told>::add(amount)?;
-            step(&family.with_values(values));
+            tell(family, values, step);
         });
         Ok(())
     })
@@ -70,7 +85,7 @@ pub unsafe extern "C" fn talea_add_signed(
         let values = unsafe { family.values(values, value_count)? };
         each_kind!(&family.family, AnyFamily, |family, M, make| {
             let step = <M as Told>::add_signed(amount)?;
-            step(&family.with_values(values));
+            tell(family, values, step);
         });
         Ok(())
     })
@@ -113,7 +128,7 @@ pub unsafe extern "C" fn talea_add_double(
         let values = unsafe { family.values(values, value_count)? };
         each_kind!(&family.family, AnyFamily, |family, M, make| {
             let step = <M as Told>::add_double(amount)?;
-            step(&family.with_values(values));
+            tell(family, values, step);
         });
         Ok(())
     })
@@ -155,7 +170,7 @@ pub unsafe extern "C" fn talea_set(
         let values = unsafe { family.values(values, value_count)? };
         each_kind!(&family.family, AnyFamily, |family, M, make| {
             let step = <M as Told>::set(value)?;
-            step(&family.with_values(values));
+            tell(family, values, step);
         });
         Ok(())
     })
@@ -195,7 +210,7 @@ pub unsafe extern "C" fn talea_set_integer(
         let values = unsafe { family.values(values, value_count)? };
         each_kind!(&family.family, AnyFamily, |family, M, make| {
             let step = <M as Told>::set_integer(value)?;
-            step(&family.with_values(values));
+            tell(family, values, step);
         });
         Ok(())
     })
@@ -269,7 +284,7 @@ pub(crate) fn time_of(unix_millis: u64) -> SystemTime {
 
 #[inline]
 fn observe(
-    family: &Family,
+    family: &'static Family,
     values: &[Value],
     value: f64,
     at: impl FnOnce() -> SystemTime,
@@ -280,7 +295,7 @@ fn observe(
     }
     each_kind!(&family.family, AnyFamily, |family, M, make| {
         let step = <M as Told>::observe(value)?;
-        step(&family.with_values(values));
+        tell(family, values, step);
     });
     Ok(())
 }
@@ -328,7 +343,7 @@ pub unsafe extern "C" fn talea_observe_integer(
         }
         each_kind!(&family.family, AnyFamily, |family, M, make| {
             let step = <M as Told>::observe_integer(value)?;
-            step(&family.with_values(values));
+            tell(family, values, step);
         });
         Ok(())
     })

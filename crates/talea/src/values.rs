@@ -13,6 +13,17 @@ use crate::names::is_plain_label;
 pub enum Values {}
 
 impl<M: Metric> Family<Values, M> {
+    /// The metric of a family without labels, for who keeps the family as long as the process
+    /// lives; of another the series of what overflows. Cost: a load.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn only(&'static self) -> Looked<M> {
+        Looked::lasting(match self.bound.get() {
+            Some(bound) => Slot::Lasting(&bound.overflow),
+            None => Slot::late(),
+        })
+    }
+
     /// The metric of one label combination, by its values in the order of the names,
     /// made if it is new. Where there is no room for a new one, or there are more values
     /// than names or fewer, the family's overflow series.
