@@ -71,6 +71,27 @@ impl Mapping {
     }
 }
 
+#[cfg(all(test, target_os = "linux", not(loom)))]
+std::thread_local! {
+    /// How often this thread was refused pages, while it is refused any.
+    static REFUSED: std::cell::Cell<Option<u64>> = const { std::cell::Cell::new(None) };
+}
+
+/// Runs a test as on a tmpfs that is full: this thread is refused all pages, and asks how often it
+/// was so far.
+#[cfg(all(test, target_os = "linux", not(loom), not(miri)))]
+pub(crate) fn refused_calls(work: impl FnOnce(&dyn Fn() -> u64)) {
+    REFUSED.set(Some(0));
+    work(&|| REFUSED.get().unwrap_or(0));
+    REFUSED.set(None);
+}
+
+#[cfg(all(test, target_os = "linux", not(loom)))]
+fn is_refused() -> bool {
+    REFUSED.set(REFUSED.get().map(|calls| calls + 1));
+    REFUSED.get().is_some()
+}
+
 /// Words of a cache line.
 pub(crate) const LINE_WORDS: usize = 8;
 
@@ -203,6 +224,10 @@ mod linux {
         }
 
         pub(super) fn back(&self, at: u64, len: u64) -> io::Result<()> {
+            #[cfg(test)]
+            if super::is_refused() {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
             if !self.is_ours(&self.file) {
                 return Err(io::ErrorKind::NotFound.into());
             }

@@ -4,6 +4,7 @@ use crate::error::OpenError;
 use crate::layout::*;
 use crate::mapping::Mapping;
 use crate::primitive::AtomicU64;
+use crate::refusal::Refusal;
 use crate::restartable;
 use crate::segments::Span;
 use crate::slots::{self, OwnSlot};
@@ -79,12 +80,14 @@ pub struct Region {
     pub(crate) adds: Adds,
     created: u64,
     pub(crate) own: OwnSlot,
+    pub(crate) refusal: Refusal,
 }
 
 /// What nearly every add looks at. One line of the cache: where others use that much between
 /// two adds, it is the lines that have to be fetched again which take time.
 #[repr(align(64))]
 pub(crate) struct Adds {
+    /// This process's own copy of the CPU table, which nobody else can write to.
     table: &'static [AtomicU64],
     /// The pools that most segments lie in.
     pub(crate) striped: Span,
@@ -216,7 +219,7 @@ impl Region {
         restartable::detect();
         let get = |at| map.word(at).map_or(0, |word| word.load(Relaxed));
         let (seed, created) = (get(H_HASH_SEED), get(H_CREATED));
-        let table = map.words(CPU_TABLE, CPUS).unwrap_or(&[]);
+        let table = Vec::leak((0..CPUS).map(|_| AtomicU64::new(0)).collect());
         let [striped, singles] = [&s.striped, &s.singles].map(|pool| Span::of(&map, pool));
         let region: &'static Self = Box::leak(Box::new(Self {
             map,
@@ -225,6 +228,7 @@ impl Region {
             adds: Adds { table, striped, singles },
             created,
             own: OwnSlot::default(),
+            refusal: Refusal::default(),
         }));
         slots::join(region);
         region
@@ -256,6 +260,7 @@ impl Region {
         if self.mark(M_AHEAD).load(Acquire) > 0 {
             self.back_segments_ahead();
         }
+        self.restore_cpu_table();
         // What is mapped is there.
         let _ = snapshot::take(self, wants, out);
     }
@@ -283,7 +288,8 @@ impl Region {
         }
     }
 
-    /// CPU id to the distance of its plane from plane 0; 0 where it has none.
+    /// CPU id to the distance of its plane from plane 0; 0 if it has none that this process knows
+    /// of. It has [`CPUS`] words, in memory of this process: see `planes.rs`.
     #[inline]
     pub(crate) fn cpu_table(&self) -> &'static [AtomicU64] {
         self.adds.table
@@ -383,6 +389,10 @@ impl Source for Region {
                 .chunks_exact(RECORD_WORDS)
                 .map(|record| std::array::from_fn(|n| record[n].load(Acquire))),
         )
+    }
+
+    fn own_planes(&self) -> impl Iterator<Item = u64> {
+        self.cpu_table().iter().map(|own| own.load(Acquire))
     }
 
     fn stands(&self, _: u64) -> bool {

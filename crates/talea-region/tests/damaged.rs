@@ -1,6 +1,7 @@
 //! Claims about files that somebody damaged, or made to do damage: who attaches
 //! to one or reads it stays alive and pays no more than the file is worth.
 #![cfg(target_os = "linux")]
+#![allow(unsafe_code)]
 
 mod stage;
 
@@ -62,6 +63,103 @@ fn attaches_and_adds_when_told() {
         });
         assert_eq!(there.get(), before + 400);
         assert!(new.is_none_or(|new| new.get() == 400), "{}", new.unwrap().get());
+    }
+}
+
+/// Runs a thread on each CPU that this process may have, one after the other.
+fn on_each_cpu(work: impl Fn() + Sync) {
+    // SAFETY: a set of CPUs is plain bits, for which zero is a valid value; both sets live through
+    // the calls, which are about the calling thread.
+    let allowed = unsafe {
+        let mut allowed: libc::cpu_set_t = std::mem::zeroed();
+        assert_eq!(libc::sched_getaffinity(0, size_of_val(&allowed), &mut allowed), 0);
+        allowed
+    };
+    // SAFETY: the number is less than the set has.
+    let is_allowed = |cpu: &usize| unsafe { libc::CPU_ISSET(*cpu, &allowed) };
+    for cpu in (0..libc::CPU_SETSIZE as usize).filter(is_allowed) {
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                // SAFETY: as above.
+                unsafe {
+                    let mut one: libc::cpu_set_t = std::mem::zeroed();
+                    libc::CPU_SET(cpu, &mut one);
+                    assert_eq!(libc::sched_setaffinity(0, size_of_val(&one), &one), 0);
+                }
+                work();
+            });
+        });
+    }
+}
+
+/// Not a claim of its own: what another test starts as a process. Adds on each CPU, has the CPU
+/// table damaged by somebody who may write to the file, and goes on.
+#[test]
+fn adds_while_its_cpu_table_is_damaged_when_told() {
+    let Ok(path) = std::env::var("TALEA_TEST_LIVING") else { return };
+    let wrong: u64 = std::env::var("TALEA_TEST_WORD").unwrap().parse().unwrap();
+    let late = std::env::var("TALEA_TEST_LATE").is_ok();
+    let config = Config { planes: 2, ..Config::with_len(1 << 20) };
+    let region = Region::open(&path, config).unwrap().region;
+    let family = region.family(spec("used", 2)).unwrap().family;
+    let cells = family.lasting_series(b"").unwrap();
+    let (integer, other) = (cells.at(0), cells.at(1));
+    let floats = FamilySpec { number: Number::Float, ..spec("floats", 1) };
+    let float = region.family(floats).unwrap().family.lasting_series(b"").unwrap().at(0);
+    let add = || {
+        on_each_cpu(|| {
+            (0..100).for_each(|_| {
+                integer.add(1);
+                integer.count(other, 3);
+                float.add_float(0.5);
+                other.count_float(float, 0.25);
+            });
+        });
+    };
+    // A process that comes to a CPU before the damage has its own copy of the table; one that
+    // comes after it meets the damage.
+    if !late {
+        add();
+    }
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    CPU_TABLE.step_by(8).for_each(|at| put(&file, at, wrong));
+    let before = (integer.get(), other.get(), float.get_float());
+    add();
+    let after = (integer.get(), other.get(), float.get_float());
+    let cpus = (after.0 - before.0) / 200;
+    assert!(cpus > 0);
+    let expected =
+        (before.0 + 200 * cpus, before.1 + 400 * cpus, before.2 + 75.0 * cpus as f64);
+    assert_eq!(after, expected, "an add was lost");
+    if !late {
+        assert_eq!(integer.get(), 400 * cpus, "what was added before the damage is gone");
+    }
+}
+
+/// Words that are no plane of a CPU's, or are another's.
+fn wrong_planes() -> Vec<u64> {
+    // A quarter of the region of 1 MiB, by two planes and the atomic ones.
+    let plane = (1_u64 << 18) / 4;
+    let near = [8, 4095, 4096, plane, 2 * plane, 3 * plane, 4 * plane];
+    let far = [1 << 30, 1 << 46, u64::MAX / 4096 * 4096, u64::MAX, 1 << 63];
+    near.into_iter().chain(near.map(u64::wrapping_neg)).chain(far).collect()
+}
+
+#[test]
+fn a_word_of_the_cpu_table_that_changes_under_a_service_kills_nobody_and_loses_no_add() {
+    for wrong in wrong_planes() {
+        for late in [false, true] {
+            let shm = Shm::new(&format!("table-living-{wrong}-{late}"));
+            let mut service = again("adds_while_its_cpu_table_is_damaged_when_told");
+            service.env("TALEA_TEST_LIVING", shm.file());
+            service.env("TALEA_TEST_WORD", wrong.to_string());
+            if late {
+                service.env("TALEA_TEST_LATE", "1");
+            }
+            let done = service.output().unwrap();
+            let said = String::from_utf8_lossy(&done.stderr);
+            assert!(done.status.success(), "{wrong:#x}, {late}: {}, {said}", done.status);
+        }
     }
 }
 
