@@ -2,7 +2,7 @@
 
 use crate::error::OpenError;
 use crate::layout::*;
-use crate::mapping::Mapping;
+use crate::mapping::{Mapping, longest_file};
 use crate::primitive::AtomicU64;
 use crate::refusal::Refusal;
 use crate::restartable;
@@ -10,6 +10,7 @@ use crate::segments::Span;
 use crate::slots::{self, OwnSlot};
 use crate::snapshot::{self, FamilyCopy, RECORD_WORDS, Record, Snapshot, Source};
 use std::fmt;
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -18,8 +19,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Bytes of memory that the region may come to use; 512 KiB to 1 TiB, in
-    /// whole pages. Pages are taken as they are needed. Default: 64 MiB, or an
-    /// eighth of the cgroup's memory limit where that is less.
+    /// whole pages. Pages are taken as they are needed. Default: 64 MiB, or, where that is less,
+    /// an eighth of the cgroup's memory limit, or the longest file that the process may make
+    /// (`ulimit -f`).
     pub len: u64,
     /// Series that the region can hold. Default: one for each 512 bytes. The
     /// index of 12 to 24 bytes a series is backed from the start.
@@ -31,16 +33,17 @@ pub struct Config {
     /// 0640 then, and 0600 where there is none. For an agent of another user; who makes the
     /// file must be in the group. A region in memory has no use for it. Default: none.
     pub group: Option<u32>,
+    /// A user, by its number, whose file is attached to as those of this process's own effective
+    /// user and of root are ([`Region::open`]). That user can end this process at any time, by
+    /// cutting the file. Default: none.
+    pub owner: Option<u32>,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        let wanted = 64 << 20;
-        let len = match cgroup_limit() {
-            Some(limit) => wanted.min(limit / 8 / PAGE * PAGE).max(MIN_LEN),
-            None => wanted,
-        };
-        Self::with_len(len)
+        let limits = [cgroup_limit().map(|limit| limit / 8), longest_file()];
+        let len = limits.into_iter().flatten().fold(64 << 20, u64::min);
+        Self::with_len((len / PAGE * PAGE).max(MIN_LEN))
     }
 }
 
@@ -53,7 +56,7 @@ impl Config {
     fn with_cpus(len: u64, cpus: u64) -> Self {
         // They have a quarter of the region, in whole pages.
         let room = (len / 4 / PAGE).saturating_sub(ATOMIC_PLANES).max(1);
-        Self { len, series: len / 512, planes: cpus.min(room), group: None }
+        Self { len, series: len / 512, planes: cpus.min(room), group: None, owner: None }
     }
 
     /// The same for a new file that the group with this number may read too: see
@@ -61,6 +64,12 @@ impl Config {
     #[must_use]
     pub fn read_by_group(self, group: u32) -> Self {
         Self { group: Some(group), ..self }
+    }
+
+    /// The same where the file of this user is trusted too: see [`owner`](Self::owner).
+    #[must_use]
+    pub fn owned_by(self, user: u32) -> Self {
+        Self { owner: Some(user), ..self }
     }
 
     pub(crate) fn limits(self) -> Limits {
@@ -145,7 +154,7 @@ impl Region {
         put(H_LEN, limits.len);
         put(H_SERIES_MAX, limits.series);
         put(H_PLANES, limits.planes);
-        let boot = boot_id();
+        let boot = boot_id().unwrap_or_default();
         put(H_BOOT_ID, boot[0]);
         put(H_BOOT_ID + WORD, boot[1]);
         let now = unix_nanos();
@@ -175,7 +184,9 @@ impl Region {
                 "its layout is version {version}, where {LAYOUT_VERSION} was expected"
             ));
         }
-        if [word(H_BOOT_ID), word(H_BOOT_ID + WORD)] != boot_id() {
+        let made_in = [word(H_BOOT_ID), word(H_BOOT_ID + WORD)];
+        // Where either is not known, nothing speaks against the file: tmpfs ends with the boot.
+        if made_in != [0, 0] && boot_id().is_some_and(|boot| boot != made_in) {
             return Err("it was made before the machine was last started".to_owned());
         }
         let limits =
@@ -442,12 +453,19 @@ fn random_seed() -> u64 {
     if cfg!(loom) { 7 } else { RandomState::new().build_hasher().finish() }
 }
 
-/// The machine's boot, so that a file that outlived it is known as stale.
-fn boot_id() -> [u64; 2] {
-    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+/// The machine's boot, so that a file that outlived it is known as stale. `None` if the system does
+/// not say: `/proc` may show processes alone, or no descriptor may be left. Once it is known, it is
+/// not asked for again.
+fn boot_id() -> Option<[u64; 2]> {
+    static KNOWN: OnceLock<[u64; 2]> = OnceLock::new();
+    if let Some(known) = KNOWN.get() {
+        return Some(*known);
+    }
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
-    let half = |range| digits.get(range).and_then(|d| u64::from_str_radix(d, 16).ok()).unwrap_or(0);
-    [half(0..16), half(16..32)]
+    let half = |range| digits.get(range).and_then(|half| u64::from_str_radix(half, 16).ok());
+    let found = [half(0..16)?, half(16..32)?];
+    Some(*KNOWN.get_or_init(|| found))
 }
 
 fn cpus() -> u64 {

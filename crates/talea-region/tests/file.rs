@@ -272,8 +272,8 @@ fn a_fresh_region_takes_little_more_than_its_index() {
 fn a_directory_or_a_link_in_its_place_is_refused() {
     let shm = Shm::new("kinds");
     std::fs::create_dir(shm.file()).unwrap();
-    assert!(matches!(Region::open(shm.file(), config()), Err(OpenError::System { .. })));
+    assert!(matches!(Region::open(shm.file(), config()), Err(OpenError::Untrusted { .. })));
     std::fs::remove_dir(shm.file()).unwrap();
     std::os::unix::fs::symlink(shm.path().join("elsewhere"), shm.file()).unwrap();
-    assert!(matches!(Region::open(shm.file(), config()), Err(OpenError::System { .. })));
+    assert!(matches!(Region::open(shm.file(), config()), Err(OpenError::Untrusted { .. })));
 }
