@@ -6,7 +6,6 @@
 mod stage;
 
 use std::fs::{self, File, Permissions};
-use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown, lchown, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -254,23 +253,4 @@ fn a_stranger_who_waits_with_a_region_changes_nothing_in_the_service() {
     });
     file.set_len(0).unwrap();
     assert_eq!(add(region, 5), 10);
-}
-
-#[test]
-fn a_file_that_somebody_holds_locked_does_not_hold_up_the_start() {
-    let shm = Shm::new("locked");
-    fs::write(shm.file(), b"").unwrap();
-    fs::set_permissions(shm.file(), Permissions::from_mode(0o644)).unwrap();
-    let file = File::open(shm.file()).unwrap();
-    // SAFETY: a call on an open descriptor with integers only.
-    assert_eq!(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) }, 0);
-    let opened = open(&shm.file());
-    assert_eq!(opened.path, sibling(&shm, 1));
-    assert!(opened.notice.unwrap().contains("0 bytes"));
-    assert_eq!(add(opened.region, 5), 5);
-    // Once it is let go, it is moved aside as any other.
-    drop(file);
-    let opened = open(&shm.file());
-    assert_eq!(opened.path, shm.file());
-    assert!(opened.notice.unwrap().contains("moved to"));
 }
