@@ -300,15 +300,21 @@ impl Service {
     }
 
     /// What they do with one family that they look up, of the kind `n`.
-    fn look_up(&self, n: u64) {
-        let kind = KINDS[n as usize % KINDS.len()];
-        let Some(family) = Self::family(self.region, kind) else { return };
+    fn look_up(&self, n: u64) -> Option<Family> {
+        let family = Self::family(self.region, KINDS[n as usize % KINDS.len()])?;
         let text = format!("n=\"{}\"", n % 7);
         if let Ok(cells) = family.series(text.as_bytes()) {
             cells.at(0).add(1);
             cells.last().get();
             let _ = cells.at(0).set_exemplar(0.5, b"trace_id=\"b\"");
         }
+        Some(family)
+    }
+
+    /// The same, and what is done more seldom.
+    fn look_up_and_tidy(&self, n: u64) {
+        let Some(family) = self.look_up(n) else { return };
+        let text = format!("n=\"{}\"", n % 7);
         match n % 16 {
             0 => _ = family.remove(text.as_bytes()),
             1 => _ = family.wipe(),
@@ -322,13 +328,16 @@ impl Service {
     }
 }
 
-/// Values that are likely to do harm, for a word that holds `old`.
-fn harm(old: u64, random: &mut u64) -> u64 {
+/// Kinds of harm.
+const HARMS: u64 = 8;
+
+/// A value that is likely to do harm, for a word that holds `old`.
+fn harm(kind: u64, old: u64, random: &mut u64) -> u64 {
     let mut next = || {
         *random = random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
         *random >> 16
     };
-    match next() % 8 {
+    match kind % HARMS {
         0 => u64::MAX,
         1 => 0,
         2 => old ^ 1 << (next() % 64),
@@ -359,26 +368,30 @@ fn counts_while_words_are_damaged_when_told() {
                 let mut n = writer;
                 while !done.load(Relaxed) {
                     service.add();
-                    service.look_up(n);
+                    service.look_up_and_tidy(n);
                     n += 1;
                 }
             });
         }
         let reader = Reader::open(&path).unwrap();
-        // The header is believed when a file is opened, and not any more.
         for (n, word) in (first..MIN_LEN / 8).step_by(step as usize).enumerate() {
             let mut old = [0; 8];
             file.read_exact_at(&mut old, word * 8).unwrap();
             let old = u64::from_le_bytes(old);
-            let wrong = harm(old, &mut random);
-            notes.write_all_at(format!("{:9} {old:#020x} {wrong:#020x}", word * 8).as_bytes(), 0).unwrap();
-            put(&file, word * 8, wrong);
-            service.add();
-            service.look_up(n as u64);
-            if n % 64 == 0 {
-                let _ = reader.snapshot();
+            // A word that is not in use is damaged in one way.
+            let kinds = if old == 0 { n as u64 % HARMS..n as u64 % HARMS + 1 } else { 0..HARMS };
+            for kind in kinds {
+                let wrong = harm(kind, old, &mut random);
+                let note = format!("{:9} {old:#020x} {wrong:#020x}", word * 8);
+                notes.write_all_at(note.as_bytes(), 0).unwrap();
+                put(&file, word * 8, wrong);
+                service.add();
+                service.look_up(n as u64 + kind);
+                if (n as u64 + kind) % 64 == 0 {
+                    let _ = reader.snapshot();
+                }
+                put(&file, word * 8, old);
             }
-            put(&file, word * 8, old);
         }
         done.store(true, Relaxed);
     });

@@ -214,7 +214,7 @@ fn a_stale_or_damaged_file_is_moved_aside_and_the_service_starts() {
     for (n, (name, bytes, told)) in cases.into_iter().enumerate() {
         // A new file: the one of the round before is in use by now.
         std::fs::remove_file(shm.file()).unwrap();
-        std::fs::write(shm.file(), bytes).unwrap();
+        stage::write(shm.file(), bytes);
         let opened = Region::open(shm.file(), config()).unwrap();
         let notice = opened.notice.unwrap();
         assert!(notice.contains(told), "{name}: {notice}");
@@ -227,7 +227,7 @@ fn a_stale_or_damaged_file_is_moved_aside_and_the_service_starts() {
 fn processes_that_start_at_once_over_a_damaged_file_end_in_one_region() {
     for round in 0..20 {
         let shm = Shm::new(&format!("herd-{round}"));
-        std::fs::write(shm.file(), vec![7; 1 << 20]).unwrap();
+        stage::write(shm.file(), vec![7; 1 << 20]);
         let mut herd: Vec<_> =
             (0..8).map(|_| writer(&shm.file(), 1_000).spawn().unwrap()).collect();
         assert!(herd.iter_mut().all(|writer| writer.wait().unwrap().success()));
@@ -334,8 +334,7 @@ fn a_region_beyond_the_limit_of_files_is_an_error_and_no_signal() {
 #[test]
 fn an_unusable_file_that_somebody_holds_locked_does_not_hold_up_the_start() {
     let shm = Shm::new("held-up");
-    std::fs::write(shm.file(), b"").unwrap();
-    std::fs::set_permissions(shm.file(), std::fs::Permissions::from_mode(0o644)).unwrap();
+    stage::write(shm.file(), b"");
     let mut holder = Command::new("flock")
         .arg(shm.file())
         .args(["sh", "-c", "echo held; read line"])
