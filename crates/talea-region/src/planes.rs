@@ -161,7 +161,10 @@ impl Region {
                 let _ = entry.compare_exchange(found, delta, Release, Relaxed);
             }
         }
-        self.mark(M_PLANES).fetch_max(end, SeqCst);
+        let claimed = self.mark(M_PLANES);
+        if claimed.load(Relaxed) < end {
+            claimed.fetch_max(end, SeqCst);
+        }
     }
 }
 

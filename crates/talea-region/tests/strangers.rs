@@ -6,6 +6,7 @@
 mod stage;
 
 use std::fs::{self, File, Permissions};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown, lchown, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -190,7 +191,7 @@ fn counts_in_a_file_when_told() {
 /// What a process of another user says, which opens a file.
 fn told_as_nobody(shm: &Shm) -> String {
     // What another user may start: this program, outside folders that are root's.
-    let folder = std::env::temp_dir().join(format!("talea-test-strangers-{}", std::process::id()));
+    let folder = std::env::temp_dir().join(shm.path().file_name().unwrap());
     fs::create_dir(&folder).unwrap();
     fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
     let this = std::env::current_exe().unwrap();
@@ -253,4 +254,36 @@ fn a_stranger_who_waits_with_a_region_changes_nothing_in_the_service() {
     });
     file.set_len(0).unwrap();
     assert_eq!(add(region, 5), 10);
+}
+
+/// Not a claim of its own: what another test starts as a process. Has memory that looks like a
+/// region's by its name, and that it can cut.
+#[test]
+fn has_memory_that_can_be_cut_when_told() {
+    if std::env::var("TALEA_TEST_MEMORY").is_err() {
+        return;
+    }
+    // SAFETY: the name is a NUL-terminated literal; the other call has integers only.
+    unsafe {
+        let fd = libc::memfd_create(c"talea".as_ptr(), libc::MFD_CLOEXEC);
+        assert!(fd >= 0 && libc::ftruncate(fd, 1 << 20) == 0);
+    }
+    println!("\ntold");
+    let _ = std::io::stdin().lines().next();
+}
+
+#[test]
+fn memory_of_a_process_that_can_be_cut_is_not_mapped() {
+    let mut process = again("has_memory_that_can_be_cut_when_told")
+        .env("TALEA_TEST_MEMORY", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line == "told"));
+    let said = Region::attach_to_process(process.id()).unwrap_err().to_string();
+    assert!(said.contains("can be cut"), "{said}");
+    process.kill().unwrap();
+    process.wait().unwrap();
 }
