@@ -197,8 +197,8 @@ impl Region {
         Sections::new(limits).map_err(|told| format!("its header states {told}"))
     }
 
-    /// Checks what an add follows without asking, given what reads a region's
-    /// words: a plane that lay outside would be memory of somebody else.
+    /// Checks how much is said to be in use, and which CPUs are said to have which planes, given
+    /// what reads a region's words. Those who use them later look again.
     #[cfg(all(target_os = "linux", not(loom)))]
     pub(crate) fn check_marks(word: impl Fn(u64) -> u64, s: &Sections) -> Result<(), String> {
         for pool in [s.records, s.arena, s.singles, s.striped, s.owned] {

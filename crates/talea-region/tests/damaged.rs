@@ -164,6 +164,32 @@ fn planes_that_the_table_lost_are_seen_from_outside_again() {
     }
 }
 
+#[test]
+fn a_plane_is_never_given_to_a_second_cpu() {
+    let shm = Shm::new("planes-twice");
+    let config = Config { planes: 4, ..Config::with_len(1 << 20) };
+    let region = Region::open(shm.file(), config).unwrap().region;
+    let cell = region.family(spec("used", 1)).unwrap().family.lasting_series(b"").unwrap().at(0);
+    let file = std::fs::OpenOptions::new().read(true).write(true).open(shm.file()).unwrap();
+    on_each_cpu(|| {
+        // As if no plane were in use yet.
+        put(&file, mark(6), 2);
+        (0..100).for_each(|_| cell.add(1));
+    });
+    let word = |at| {
+        let mut bytes = [0; 8];
+        file.read_exact_at(&mut bytes, at).unwrap();
+        u64::from_le_bytes(bytes)
+    };
+    let mut planes: Vec<u64> = CPU_TABLE.step_by(8).map(word).filter(|&plane| plane != 0).collect();
+    let all = planes.len();
+    assert!(all > 0 || !Region::has_restartable_sequences());
+    planes.sort_unstable();
+    planes.dedup();
+    assert_eq!(planes.len(), all, "{planes:?}");
+    assert_eq!(cell.get() % 100, 0);
+}
+
 /// Words that are no plane of a CPU's, or are another's.
 fn wrong_planes() -> Vec<u64> {
     // A quarter of the region of 1 MiB, by two planes and the atomic ones.
