@@ -108,7 +108,9 @@ impl Region {
                             format!("cannot be used, nor moved aside ({error}): {reason}")
                         }
                         Err(error) => {
-                            return Err(failed("move aside the unusable region", &candidate)(error));
+                            return Err(failed("move aside the unusable region", &candidate)(
+                                error,
+                            ));
                         }
                     }
                 }
@@ -116,11 +118,8 @@ impl Region {
             };
             let left = candidate;
             candidate = candidates.next().ok_or_else(|| no_candidate(path, &left, &reason))?;
-            notice = Some(format!(
-                "{} {reason}; using {} instead",
-                left.display(),
-                candidate.display()
-            ));
+            notice =
+                Some(format!("{} {reason}; using {} instead", left.display(), candidate.display()));
         }
         Err(no_candidate(path, &candidate, "is replaced all the while"))
     }
@@ -271,8 +270,11 @@ enum Found {
 /// Attaches to what stands at a path, if it is a region.
 #[cfg(all(target_os = "linux", not(loom)))]
 fn attach(path: &Path, users: &[u32]) -> Result<Found, OpenError> {
-    let failed =
-        |source| OpenError::System { doing: "open the region", path: Some(path.to_owned()), source };
+    let failed = |source| OpenError::System {
+        doing: "open the region",
+        path: Some(path.to_owned()),
+        source,
+    };
     Ok(match look(path, users) {
         Ok(Looked::Region(map, sections)) => {
             let region = Region::leak(map, *sections);
@@ -289,12 +291,12 @@ fn attach(path: &Path, users: &[u32]) -> Result<Found, OpenError> {
         Err(NotOpened::Untrusted(Distrust { reason, is_mistake: true })) => {
             return Err(OpenError::Untrusted { path: path.to_owned(), reason });
         }
-        Err(NotOpened::Untrusted(Distrust { reason, .. })) => Found::Left {
-            reason: format!("is not opened: {reason}; {WHAT_TO_DO}"),
-        },
-        Err(NotOpened::Denied { found, source }) => Found::Left {
-            reason: format!("cannot be opened ({source}): {found}; {WHAT_TO_DO}"),
-        },
+        Err(NotOpened::Untrusted(Distrust { reason, .. })) => {
+            Found::Left { reason: format!("is not opened: {reason}; {WHAT_TO_DO}") }
+        }
+        Err(NotOpened::Denied { found, source }) => {
+            Found::Left { reason: format!("cannot be opened ({source}): {found}; {WHAT_TO_DO}") }
+        }
         Err(NotOpened::Replaced) => Found::Replaced,
         Err(NotOpened::System(error)) if error.kind() == ErrorKind::NotFound => Found::Nothing,
         Err(NotOpened::System(source)) => return Err(failed(source)),

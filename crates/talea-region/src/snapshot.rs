@@ -574,9 +574,9 @@ pub(crate) fn planes(source: &impl Source) -> impl Iterator<Item = u64> {
         let before = std::mem::replace(word, *word | 1 << (plane % 64));
         before >> (plane % 64) & 1 == 0
     };
-    atomic.chain(table.filter(move |delta| {
-        own.contains(delta) && delta % len == 0 && is_new(delta / len)
-    }))
+    atomic.chain(
+        table.filter(move |delta| own.contains(delta) && delta % len == 0 && is_new(delta / len)),
+    )
 }
 
 /// A living process's block of cells.

@@ -47,11 +47,9 @@ impl Reader {
         let file = open(path, owners, OpenOptions::new().read(true)).map_err(|why| match why {
             NotOpened::Untrusted(distrust) => untrusted(distrust.reason),
             NotOpened::Replaced => untrusted(NotOpened::REPLACED.to_owned()),
-            NotOpened::Denied { source, .. } | NotOpened::System(source) => OpenError::System {
-                doing: "read the region",
-                path: Some(path.to_owned()),
-                source,
-            },
+            NotOpened::Denied { source, .. } | NotOpened::System(source) => {
+                OpenError::System { doing: "read the region", path: Some(path.to_owned()), source }
+            }
         })?;
         let mut reader = Self::of_file(path, file)?;
         reader.owners = Some(owners.into());

@@ -130,8 +130,7 @@ fn adds_while_its_cpu_table_is_damaged_when_told() {
     let after = (integer.get(), other.get(), float.get_float());
     let cpus = (after.0 - before.0) / 200;
     assert!(cpus > 0);
-    let expected =
-        (before.0 + 200 * cpus, before.1 + 400 * cpus, before.2 + 75.0 * cpus as f64);
+    let expected = (before.0 + 200 * cpus, before.1 + 400 * cpus, before.2 + 75.0 * cpus as f64);
     assert_eq!(after, expected, "an add was lost");
     if !late {
         assert_eq!(integer.get(), 400 * cpus, "what was added before the damage is gone");
