@@ -86,7 +86,8 @@ fn claim_plane_for(region: &'static Region, cpu: u64) -> bool {
     let delta = entry.load(Acquire);
     let is_usable = is_in_use(region, delta) && owners(region, delta).all(|owner| owner == cpu);
     if is_usable {
-        own.store(delta, Relaxed);
+        region.cpus_known.fetch_max(cpu + 1, Relaxed);
+        own.store(delta, Release);
     }
     is_usable
 }
@@ -98,7 +99,8 @@ fn assign_plane(region: &'static Region, entry: &AtomicU64) {
         let ahead = region.mark(M_AHEAD).load(SeqCst);
         chunk_up(region, region.mark(M_STRIPED).load(SeqCst).max(ahead))
     };
-    if region.is_refused(end()) {
+    // Mostly a CPU has no plane because all are taken.
+    if claimed.load(Relaxed) >= region.s.plane_count || region.is_refused(end()) {
         return;
     }
     // More than one is tried only if somebody damaged the count.
@@ -143,11 +145,17 @@ impl Region {
         self.mark(CPU_TABLE + cpu * WORD)
     }
 
+    /// This process's copy of the CPU table, as far as it has anything.
+    pub(crate) fn own_entries(&self) -> &'static [AtomicU64] {
+        let known = self.cpus_known.load(Relaxed).min(CPUS);
+        &self.cpu_table()[..known as usize]
+    }
+
     /// Puts what this process knows of the CPU table back into the region, so that those who read
     /// it from outside find every plane again. It changes nothing unless somebody damaged the table.
     pub(crate) fn restore_cpu_table(&self) {
         let mut end = 0;
-        for (cpu, own) in self.cpu_table().iter().enumerate() {
+        for (cpu, own) in self.own_entries().iter().enumerate() {
             let delta = own.load(Relaxed);
             if delta == 0 {
                 continue;
@@ -177,7 +185,7 @@ pub(crate) fn announce(region: &Region, end: u64) {
 pub(crate) fn back(region: &Region, end: u64) -> Option<u64> {
     let end = chunk_up(region, end);
     let claimed = region.mark(M_PLANES).load(SeqCst).min(region.s.plane_count);
-    let own = region.cpu_table().iter().map(|own| own.load(Relaxed) / region.s.striped.len);
+    let own = region.own_entries().iter().map(|own| own.load(Relaxed) / region.s.striped.len);
     // Those that this process adds to are backed whatever the count says.
     let beyond = own.filter(|&plane| plane >= claimed);
     for plane in (0..claimed.max(ATOMIC_PLANES)).chain(beyond) {

@@ -11,7 +11,10 @@ use crate::slots::{self, OwnSlot};
 use crate::snapshot::{self, FamilyCopy, RECORD_WORDS, Record, Snapshot, Source};
 use std::fmt;
 use std::sync::OnceLock;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{
+    AtomicU64 as OwnWord,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What a region is created with. Attaching to an existing file takes the
@@ -90,6 +93,8 @@ pub struct Region {
     created: u64,
     pub(crate) own: OwnSlot,
     pub(crate) refusal: Refusal,
+    /// The CPU ids below which this process's copy of the CPU table has entries.
+    pub(crate) cpus_known: OwnWord,
 }
 
 /// What nearly every add looks at. One line of the cache: where others use that much between
@@ -240,6 +245,7 @@ impl Region {
             created,
             own: OwnSlot::default(),
             refusal: Refusal::default(),
+            cpus_known: OwnWord::default(),
         }));
         slots::join(region);
         region
@@ -403,7 +409,7 @@ impl Source for Region {
     }
 
     fn own_planes(&self) -> impl Iterator<Item = u64> {
-        self.cpu_table().iter().map(|own| own.load(Acquire))
+        self.own_entries().iter().map(|own| own.load(Acquire))
     }
 
     fn stands(&self, _: u64) -> bool {

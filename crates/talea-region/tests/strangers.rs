@@ -133,7 +133,8 @@ fn siblings_are_held_to_the_same_rule() {
 
 #[test]
 fn whatever_a_stranger_puts_there_is_left_alone_and_what_the_service_put_there_is_an_error() {
-    let make: [(&str, fn(&Path)); 4] = [
+    type Make = fn(&Path);
+    let make: [(&str, Make); 4] = [
         ("a symbolic link", |path| symlink("/dev/shm/elsewhere", path).unwrap()),
         ("a directory", |path| fs::create_dir(path).unwrap()),
         ("a FIFO", |path| {
