@@ -34,17 +34,19 @@ fn attaches() -> usize {
 /// The bits of an input's first byte.
 const RAW: u8 = 1;
 const ATTACH: u8 = 2;
+const LIVE: u8 = 4;
 
 pub(crate) fn run(input: &[u8]) {
     let Some((&flags, program)) = input.split_first() else { return };
     let place = Place::new();
     let path = place.0.join("fuzz.talea");
     let file = if flags & RAW != 0 {
-        std::fs::write(&path, program).unwrap();
-        open(&path)
+        let file = private(&path);
+        file.write_all_at(program, 0).unwrap();
+        file
     } else {
         let file = Base::get().copy(&path);
-        Change { file: &file, rest: program }.all();
+        Change { file: &file, rest: program, is_live: false }.all();
         file
     };
 
@@ -62,6 +64,23 @@ pub(crate) fn run(input: &[u8]) {
         give_back(&file);
         give_back(&open(&opened.path));
     }
+    if flags & (RAW | LIVE) == LIVE && ATTACHED.fetch_add(1, Relaxed) < attaches() {
+        change_under_a_writer(&place.0.join("live.talea"), program);
+    }
+}
+
+/// The same changes while somebody works with the region: whatever was checked before, is another
+/// by now.
+fn change_under_a_writer(path: &Path, program: &[u8]) {
+    let file = Base::get().copy(path);
+    let region = Region::open(path, config()).unwrap().region;
+    std::thread::scope(|scope| {
+        scope.spawn(|| work(region));
+        Change { file: &file, rest: program, is_live: true }.all();
+    });
+    work(region);
+    look_at(&region.snapshot());
+    give_back(&file);
 }
 
 /// A directory on tmpfs that goes with the input.
@@ -82,6 +101,13 @@ impl Drop for Place {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// A new file that its owner alone may write to: another is not attached to.
+fn private(path: &Path) -> std::fs::File {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = std::fs::OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(true).mode(0o600).open(path).unwrap()
 }
 
 fn open(path: &Path) -> std::fs::File {
@@ -250,8 +276,7 @@ impl Base {
 
     /// A copy, with holes where nothing was written.
     fn copy(&self, path: &Path) -> std::fs::File {
-        std::fs::write(path, b"").unwrap();
-        let file = open(path);
+        let file = private(path);
         file.set_len(self.bytes.len() as u64).unwrap();
         for (page, at) in self.bytes.chunks(PAGE as usize).zip((0..).step_by(PAGE as usize)) {
             if page.iter().any(|&byte| byte != 0) {
@@ -266,6 +291,8 @@ impl Base {
 struct Change<'a> {
     file: &'a std::fs::File,
     rest: &'a [u8],
+    /// Whether somebody has the file mapped, who would not survive that it is cut.
+    is_live: bool,
 }
 
 impl Change<'_> {
@@ -303,6 +330,9 @@ impl Change<'_> {
             // Cut or grow, in whole pages or not.
             8 => {
                 let [sixteenths, odd] = self.take()?;
+                if self.is_live {
+                    return Some(());
+                }
                 let len = MIN_LEN / 16 * u64::from(sixteenths % 32);
                 self.file.set_len(len + u64::from(odd)).unwrap();
             }

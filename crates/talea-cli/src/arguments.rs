@@ -378,6 +378,10 @@ pub struct Affected {
     /// Only this family, by its name in a scrape; may be given more than once
     #[arg(long = "family", value_name = "NAME")]
     pub families: Vec<String>,
+    /// Whose file is opened, by name or number; that user can end this command by cutting the file
+    /// [default: the user that it runs as, and root]
+    #[arg(long, value_name = "USER", value_parser = user, conflicts_with = "pid")]
+    pub owner: Vec<User>,
 }
 
 /// A region, in a file or in memory.

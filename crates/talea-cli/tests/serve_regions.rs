@@ -18,7 +18,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use talea::parse::{Severity, Syntax, check, families};
-use talea::{Config, Counter, Opts, Registry};
+use talea::{Config, Counter, Gauge, Opts, Registry};
 
 use serving::{Agent, TALEA, ask};
 
@@ -89,6 +89,24 @@ fn assert_all_of(page: &str, regions: impl IntoIterator<Item = u64>, series: u64
 fn told(page: &str, metric: &str, region: &str) -> Option<u64> {
     let begin = format!("talea_agent_region_{metric}{{region=\"{region}\"}} ");
     page.lines().find_map(|line| line.strip_prefix(&begin)?.parse().ok())
+}
+
+#[test]
+fn what_is_left_out_of_a_region_alone_is_told_and_counted_by_its_name() {
+    let place = Place::new();
+    let registry = region(&place.at("shop.talea"), 1, 1);
+    // The agent has one of this name, with a label.
+    let up: Gauge = registry.register(Opts::new("talea_agent_region_up", "Ours.")).unwrap();
+    up.set(7);
+    let agent = Agent::start([place.at("shop.talea").as_os_str()]);
+    // What is left out of a page is counted in the next.
+    agent.scrape();
+    let page = agent.scrape();
+    assert_eq!(told(&page, "conflicts", "shop"), Some(1), "{page}");
+    let lines = agent.stderr();
+    let expected = "talea serve: shop: the family talea_agent_region_up is left out";
+    assert!(lines.iter().any(|line| line.starts_with(expected)), "{lines:?}");
+    assert!(lines.iter().all(|line| !line.starts_with("talea serve: :")), "{lines:?}");
 }
 
 #[test]

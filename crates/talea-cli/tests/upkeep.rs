@@ -416,3 +416,22 @@ fn a_region_of_another_user_says_who_may() {
         }
     }
 }
+
+#[test]
+fn root_changes_a_file_of_another_user_only_if_that_user_is_named() {
+    use std::os::unix::fs::{MetadataExt, chown};
+
+    let place = Place::new();
+    let region = place.region();
+    drop(Registry::open(&region).unwrap());
+    if region.metadata().unwrap().uid() != 0 {
+        return eprintln!("not checked without being root: a region of another user");
+    }
+    chown(&region, Some(65_534), None).unwrap();
+    let path = region.to_str().unwrap();
+    for command in ["wipe", "expire"] {
+        refused(&[command, path], &[path, "user 65534", "mode 0600", "expected user 0", "--owner"]);
+        refused(&[command, path, "--owner", "1"], &["user 65534", "expected user 1"]);
+        done(&[command, path, "--owner", "1", "--owner", "nobody"]);
+    }
+}

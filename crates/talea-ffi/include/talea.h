@@ -311,7 +311,8 @@ typedef struct talea_open_options {
   // Empty: memory of this process, which children made by fork share.
   struct talea_text path;
   // Bytes of memory that a new region may come to use; pages are taken as they are needed.
-  // 0: 64 MiB, or an eighth of the cgroup's memory limit where that is less.
+  // 0: 64 MiB, or, where that is less, an eighth of the cgroup's memory limit, or what ulimit -f
+  // allows.
   uint64_t len;
   // Series that a new region can hold. 0: one for each 512 bytes.
   uint64_t series;

@@ -43,7 +43,8 @@ pub struct OpenOptions {
     /// Empty: memory of this process, which children made by fork share.
     pub path: Text,
     /// Bytes of memory that a new region may come to use; pages are taken as they are needed.
-    /// 0: 64 MiB, or an eighth of the cgroup's memory limit where that is less.
+    /// 0: 64 MiB, or, where that is less, an eighth of the cgroup's memory limit, or what ulimit -f
+    /// allows.
     pub len: u64,
     /// Series that a new region can hold. 0: one for each 512 bytes.
     pub series: u64,

@@ -28,7 +28,7 @@ pub enum OpenError {
         /// What the system said.
         source: io::Error,
     },
-    /// The file may not be read, since not only those that are trusted could write to it.
+    /// The file is not opened, since not only those that are trusted could write to it.
     Untrusted {
         /// The file.
         path: PathBuf,
@@ -63,7 +63,7 @@ impl fmt::Display for OpenError {
                 path.display()
             ),
             Self::Untrusted { path, reason } => {
-                write!(f, "{} is not read: {reason}", path.display())
+                write!(f, "{} is not opened: {reason}", path.display())
             }
             Self::NotTmpfs(path) => write!(
                 f,

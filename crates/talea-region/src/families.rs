@@ -332,7 +332,7 @@ impl Region {
             // Many at a time, since each asks the kernel.
             let to = end.next_multiple_of(4 * PAGE).min(self.s.family_max * FAMILY_LEN);
             let from = from.min(at);
-            if self.map.back(self.s.families + from, to - from).is_err() {
+            if self.back_pages(self.s.families + from, to - from).is_none() {
                 let _ = used.compare_exchange(end, at, SeqCst, Relaxed);
                 return None;
             }

@@ -1,5 +1,9 @@
 //! Regions in files, for processes that do not fork from one parent.
 
+#[cfg(all(target_os = "linux", not(loom)))]
+use std::fs::OpenOptions;
+#[cfg(all(target_os = "linux", not(loom)))]
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 #[cfg(all(target_os = "linux", not(loom)))]
@@ -10,6 +14,8 @@ use crate::layout::{SLOT_COUNT, Sections};
 #[cfg(all(target_os = "linux", not(loom)))]
 use crate::mapping::{Mapping, alone_with, is_tmpfs, unnamed};
 use crate::region::{Config, Region};
+#[cfg(all(target_os = "linux", not(loom)))]
+use crate::trust::{self, Distrust, NotOpened};
 
 /// A region that was opened by path, and what the caller should log about it.
 #[derive(Debug)]
@@ -29,16 +35,22 @@ impl Region {
     /// group that `config` names, whatever the umask. One that is there keeps its mode,
     /// its group and its limits.
     ///
-    /// A file that cannot be used (of another boot or layout, or damaged) never
-    /// keeps a service from starting: where no process uses it, it is moved
-    /// aside to `PATH.stale-N`; where one does, it is left alone and `PATH.N` is
-    /// opened. [`Opened::notice`] tells.
+    /// A file that is there is mapped only if it is a regular file of this process's effective
+    /// user, of root or of the user that `config` names, and neither its group nor others may
+    /// write to it: who can write to it could end this process, or have it count nonsense. No
+    /// symbolic link is followed at the end of the path; its directories are the caller's to trust.
+    ///
+    /// A file that cannot be used never keeps a service from starting. One of another boot or
+    /// layout, or damaged, is moved aside to `PATH.stale-N` where no process uses it. One that
+    /// is in use, that is not trusted, or that this process has no right to open or to move is left
+    /// alone, and `PATH.N` is opened, of which the same is asked. [`Opened::notice`] tells.
     ///
     /// # Errors
     ///
-    /// The directory is missing, not writable or not on tmpfs; the path is not a
-    /// regular file; limits that do not fit; no memory; the process is not in the
-    /// group that a new file is to have.
+    /// The directory is missing, not writable or not on tmpfs; a user who is trusted put something
+    /// else than a regular file at the path; a hundred siblings cannot be used either; limits that
+    /// do not fit, or a length beyond `ulimit -f`; no memory; the process is not in the group that
+    /// a new file is to have.
     #[cfg(all(target_os = "linux", not(loom)))]
     pub fn open(path: impl AsRef<Path>, config: Config) -> Result<Opened, OpenError> {
         let path = path.as_ref();
@@ -55,16 +67,19 @@ impl Region {
         }
         let limits = config.limits();
         let sections = Sections::new(limits).map_err(OpenError::Limits)?;
+        let users = trust::trusted_users(config.owner);
         let mut notice = None;
+        let mut candidates = siblings(path);
         let mut candidate = path.to_owned();
-        for n in 1.. {
-            match attach(&candidate)? {
+        for _ in 0..TRIES {
+            let reason = match attach(&candidate, &users)? {
                 Found::Region(region) => {
                     let differs =
                         || access::difference(region.map.backing().file(), &candidate, config);
                     let notice = notice.or_else(differs);
                     return Ok(Opened { region, path: candidate, notice });
                 }
+                Found::Replaced => continue,
                 Found::Nothing => {
                     let file = unnamed(directory).map_err(failed("make a region in", directory))?;
                     access::grant(&file, config.group).map_err(|source| match config.group {
@@ -77,41 +92,71 @@ impl Region {
                     match region.map.backing().publish(&candidate) {
                         Ok(()) => return Ok(Opened { region, path: candidate, notice }),
                         // Somebody else created it meanwhile: attach to theirs.
-                        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                        Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                         Err(error) => return Err(failed("name the region", &candidate)(error)),
                     }
                 }
-                Found::Unusable { reason, used: true } => {
-                    let sibling = with_suffix(path, &format!(".{n}"));
-                    notice = Some(format!(
-                        "{} is in use and cannot be shared: {reason}; using {} instead",
-                        candidate.display(),
-                        sibling.display()
-                    ));
-                    candidate = sibling;
+                Found::Unusable { reason } => {
+                    let moved = alone_with(&candidate, || move_aside(&candidate, &users))
+                        .and_then(|moved| moved.transpose());
+                    match moved {
+                        Ok(moved) => {
+                            notice = moved.flatten().or(notice);
+                            continue;
+                        }
+                        Err(error) if is_left(&error) => {
+                            format!("cannot be used, nor moved aside ({error}): {reason}")
+                        }
+                        Err(error) => {
+                            return Err(failed("move aside the unusable region", &candidate)(
+                                error,
+                            ));
+                        }
+                    }
                 }
-                Found::Unusable { used: false, .. } => {
-                    let moved = alone_with(&candidate, || move_aside(&candidate))
-                        .and_then(|moved| moved.transpose())
-                        .map_err(failed("move aside the unusable region", &candidate))?;
-                    notice = moved.flatten().or(notice);
-                }
-            }
+                Found::Left { reason } => reason,
+            };
+            let left = candidate;
+            candidate = candidates.next().ok_or_else(|| no_candidate(path, &left, &reason))?;
+            notice =
+                Some(format!("{} {reason}; using {} instead", left.display(), candidate.display()));
         }
-        unreachable!("the range above has no end")
+        Err(no_candidate(path, &candidate, "is replaced all the while"))
     }
 
     /// Takes part in the region that is in a file, and neither creates nor moves one: for
-    /// tools that see to a region that services count in. No symbolic link is followed.
+    /// tools that see to a region that services count in. The file is trusted as by
+    /// [`open`](Self::open).
     ///
     /// # Errors
     ///
-    /// There is no file, or it may not be read and written; it is no region of this boot and
-    /// layout, or damaged; as many processes as it has slots for have it open.
+    /// There is no file, or it may not be read and written; it is not trusted; it is no region of
+    /// this boot and layout, or damaged; as many processes as it has slots for have it open.
     #[cfg(all(target_os = "linux", not(loom)))]
     pub fn attach(path: impl AsRef<Path>) -> Result<&'static Self, OpenError> {
+        Self::attach_owned_by(path, &trust::trusted_users(None))
+    }
+
+    /// The same if the file belongs to one of `owners` (user ids). Each of them can end this
+    /// process, by cutting the file.
+    ///
+    /// # Errors
+    ///
+    /// As [`attach`](Self::attach).
+    #[cfg(all(target_os = "linux", not(loom)))]
+    pub fn attach_owned_by(
+        path: impl AsRef<Path>,
+        owners: &[u32],
+    ) -> Result<&'static Self, OpenError> {
         let path = path.as_ref();
-        Self::attach_alone(path, look(path))
+        let untrusted = |reason| OpenError::Untrusted { path: path.to_owned(), reason };
+        let looked = match look(path, owners) {
+            Ok(looked) => Ok(looked),
+            Err(NotOpened::Untrusted(distrust)) => return Err(untrusted(distrust.reason)),
+            Err(NotOpened::Replaced) => return Err(untrusted(NotOpened::REPLACED.to_owned())),
+            Err(NotOpened::Denied { source, .. } | NotOpened::System(source)) => Err(source),
+        };
+        Self::attach_alone(path, looked)
     }
 
     /// The same with the region that a running process has in memory, the first that it made.
@@ -175,6 +220,19 @@ impl Region {
         Err(OpenError::Unsupported)
     }
 
+    /// Files can be shared on Linux only.
+    ///
+    /// # Errors
+    ///
+    /// Always [`OpenError::Unsupported`].
+    #[cfg(not(all(target_os = "linux", not(loom))))]
+    pub fn attach_owned_by(
+        _path: impl AsRef<Path>,
+        _owners: &[u32],
+    ) -> Result<&'static Self, OpenError> {
+        Err(OpenError::Unsupported)
+    }
+
     /// Memory can be shared on Linux only.
     ///
     /// # Errors
@@ -186,26 +244,68 @@ impl Region {
     }
 }
 
+/// How many siblings of a path are looked at: a stranger who took so many names would take any.
+#[cfg(all(target_os = "linux", not(loom)))]
+const SIBLINGS: u32 = 100;
+/// How often one of them is looked at, all together: others may start and move files meanwhile.
+#[cfg(all(target_os = "linux", not(loom)))]
+const TRIES: u32 = 10 * SIBLINGS;
+
 #[cfg(all(target_os = "linux", not(loom)))]
 enum Found {
     Region(&'static Region),
-    Unusable { reason: String, used: bool },
+    /// It may be moved aside.
+    Unusable {
+        reason: String,
+    },
+    /// It has to stay as it is.
+    Left {
+        reason: String,
+    },
+    /// Another file is there by now.
+    Replaced,
     Nothing,
 }
 
 /// Attaches to what stands at a path, if it is a region.
 #[cfg(all(target_os = "linux", not(loom)))]
-fn attach(path: &Path) -> Result<Found, OpenError> {
-    use std::io::ErrorKind;
-    match look(path) {
-        Ok(Looked::Region(map, sections)) => Ok(Found::Region(Region::leak(map, *sections))),
-        Ok(Looked::Unusable { reason, used }) => Ok(Found::Unusable { reason, used }),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Found::Nothing),
-        Err(source) => {
-            Err(OpenError::System { doing: "open the region", path: Some(path.to_owned()), source })
+fn attach(path: &Path, users: &[u32]) -> Result<Found, OpenError> {
+    let failed = |source| OpenError::System {
+        doing: "open the region",
+        path: Some(path.to_owned()),
+        source,
+    };
+    Ok(match look(path, users) {
+        Ok(Looked::Region(map, sections)) => {
+            let region = Region::leak(map, *sections);
+            // Only now that a slot is locked nobody takes it for unused.
+            match trust::names(path, region.map.backing().file()) {
+                true => Found::Region(region),
+                false => Found::Replaced,
+            }
         }
-    }
+        Ok(Looked::Unusable { reason, used: true }) => {
+            Found::Left { reason: format!("is in use and cannot be shared: {reason}") }
+        }
+        Ok(Looked::Unusable { reason, used: false }) => Found::Unusable { reason },
+        Err(NotOpened::Untrusted(Distrust { reason, is_mistake: true })) => {
+            return Err(OpenError::Untrusted { path: path.to_owned(), reason });
+        }
+        Err(NotOpened::Untrusted(Distrust { reason, .. })) => {
+            Found::Left { reason: format!("is not opened: {reason}; {WHAT_TO_DO}") }
+        }
+        Err(NotOpened::Denied { found, source }) => {
+            Found::Left { reason: format!("cannot be opened ({source}): {found}; {WHAT_TO_DO}") }
+        }
+        Err(NotOpened::Replaced) => Found::Replaced,
+        Err(NotOpened::System(error)) if error.kind() == ErrorKind::NotFound => Found::Nothing,
+        Err(NotOpened::System(source)) => return Err(failed(source)),
+    })
 }
+
+#[cfg(all(target_os = "linux", not(loom)))]
+const WHAT_TO_DO: &str = "remove it, or use a directory that only the user of the service can \
+    write to";
 
 #[cfg(all(target_os = "linux", not(loom)))]
 enum Looked {
@@ -215,14 +315,15 @@ enum Looked {
 
 /// What stands at a path, without taking part in it.
 #[cfg(all(target_os = "linux", not(loom)))]
-fn look(path: &Path) -> std::io::Result<Looked> {
-    match Mapping::existing(path) {
-        Ok(map) => look_into(map),
+fn look(path: &Path, users: &[u32]) -> Result<Looked, NotOpened> {
+    let file = trust::open(path, users, OpenOptions::new().read(true).write(true))?;
+    match Mapping::existing(file) {
+        Ok(map) => look_into(map).map_err(NotOpened::System),
         // A length that no region has: an empty or truncated file.
-        Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+        Err(error) if error.kind() == ErrorKind::InvalidData => {
             Ok(Looked::Unusable { reason: error.to_string(), used: false })
         }
-        Err(error) => Err(error),
+        Err(error) => Err(NotOpened::System(error)),
     }
 }
 
@@ -246,11 +347,8 @@ fn look_into(map: Mapping) -> std::io::Result<Looked> {
 /// here one after the other, so it looks again: the first may have put a new
 /// region in its place.
 #[cfg(all(target_os = "linux", not(loom)))]
-fn move_aside(path: &Path) -> std::io::Result<Option<String>> {
-    let reason = match look(path) {
-        Ok(Looked::Unusable { reason, used: false }) => reason,
-        _ => return Ok(None),
-    };
+fn move_aside(path: &Path, users: &[u32]) -> std::io::Result<Option<String>> {
+    let Ok(Looked::Unusable { reason, used: false }) = look(path, users) else { return Ok(None) };
     let aside = free_name(path);
     std::fs::rename(path, &aside)?;
     Ok(Some(format!(
@@ -258,6 +356,27 @@ fn move_aside(path: &Path) -> std::io::Result<Option<String>> {
         path.display(),
         aside.display()
     )))
+}
+
+/// Whether what cannot be moved aside is left alone: somebody holds it locked, or it is root's.
+#[cfg(all(target_os = "linux", not(loom)))]
+fn is_left(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ResourceBusy | ErrorKind::PermissionDenied)
+}
+
+#[cfg(all(target_os = "linux", not(loom)))]
+fn siblings(path: &Path) -> impl Iterator<Item = PathBuf> {
+    (1..=SIBLINGS).map(move |n| with_suffix(path, &format!(".{n}")))
+}
+
+/// What is said where neither a path nor any of its siblings can be used.
+#[cfg(all(target_os = "linux", not(loom)))]
+fn no_candidate(path: &Path, last: &Path, reason: &str) -> OpenError {
+    let reason = format!(
+        "neither it nor any of its {SIBLINGS} siblings can be used; the last of them, {}, {reason}",
+        last.display()
+    );
+    OpenError::Untrusted { path: path.to_owned(), reason }
 }
 
 #[cfg(all(target_os = "linux", not(loom)))]

@@ -224,6 +224,9 @@ pub(crate) const GROUP: u64 = 64;
 /// Planes that any thread may add to, with atomic adds. They come first.
 pub(crate) const ATOMIC_PLANES: u64 = 2;
 
+/// The most planes of a region.
+pub(crate) const MOST_PLANES: u64 = CPUS + ATOMIC_PLANES;
+
 /// The smallest region.
 pub const MIN_LEN: u64 = size::MIN_LEN;
 /// The largest region: what forty bits can address.
@@ -285,11 +288,11 @@ impl Sections {
                 "a length of {len} bytes, where a multiple of {PAGE} from {MIN_LEN} to {MAX_LEN} was expected"
             ));
         }
-        if !(ATOMIC_PLANES + 1..=CPUS + ATOMIC_PLANES).contains(&planes) {
+        if !(ATOMIC_PLANES + 1..=MOST_PLANES).contains(&planes) {
             return Err(format!(
                 "{planes} planes, where {} to {} were expected",
                 ATOMIC_PLANES + 1,
-                CPUS + ATOMIC_PLANES
+                MOST_PLANES
             ));
         }
         let series_max = (len / RECORD_LEN).min(u64::from(u32::MAX));

@@ -59,6 +59,7 @@ mod primitive;
 #[cfg(all(target_os = "linux", not(loom)))]
 mod reader;
 mod record;
+mod refusal;
 mod region;
 mod restartable;
 mod segments;

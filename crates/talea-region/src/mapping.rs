@@ -81,6 +81,27 @@ impl Mapping {
 /// Of at most so many bytes the pages are mapped when they are backed.
 const MAPPED_AT_ONCE: u64 = 256 * 1024;
 
+#[cfg(all(test, target_os = "linux", not(loom)))]
+std::thread_local! {
+    /// How often this thread was refused pages, while it is refused any.
+    static REFUSED: std::cell::Cell<Option<u64>> = const { std::cell::Cell::new(None) };
+}
+
+/// Runs a test as on a tmpfs that is full: this thread is refused all pages, and asks how often it
+/// was so far.
+#[cfg(all(test, target_os = "linux", not(loom), not(miri)))]
+pub(crate) fn refused_calls(work: impl FnOnce(&dyn Fn() -> u64)) {
+    REFUSED.set(Some(0));
+    work(&|| REFUSED.get().unwrap_or(0));
+    REFUSED.set(None);
+}
+
+#[cfg(all(test, target_os = "linux", not(loom)))]
+fn is_refused() -> bool {
+    REFUSED.set(REFUSED.get().map(|calls| calls + 1));
+    REFUSED.get().is_some()
+}
+
 /// Words of a cache line.
 pub(crate) const LINE_WORDS: usize = 8;
 
@@ -111,10 +132,17 @@ mod linux {
     use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
     use std::path::Path;
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    use std::time::{Duration, Instant};
 
     /// Slots are locked by one byte each, far beyond the end of any region, so
     /// that a lock never covers data.
     const LOCKS_AT: i64 = 1 << 48;
+
+    /// What nobody can do any more to a region in memory.
+    const SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+
+    /// How long a start waits for another that moves the same file aside, which takes far less.
+    const PATIENCE: Duration = Duration::from_secs(1);
 
     /// What holds the memory: a file, and the locks that say which processes live.
     ///
@@ -202,10 +230,9 @@ mod linux {
             }
             // SAFETY: `fd` was just made and nobody else owns it.
             let file = unsafe { File::from_raw_fd(fd) };
-            file.set_len(len)?;
-            let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
+            set_len(&file, len)?;
             // SAFETY: a call on an open descriptor with integers only.
-            if unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, seals) } < 0 {
+            if unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, SEALS) } < 0 {
                 return Err(io::Error::last_os_error());
             }
             let words = map(&file, len)?;
@@ -213,6 +240,10 @@ mod linux {
         }
 
         pub(super) fn back(&self, at: u64, len: u64) -> io::Result<()> {
+            #[cfg(test)]
+            if super::is_refused() {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
             if !self.is_ours(&self.file) {
                 return Err(io::ErrorKind::NotFound.into());
             }
@@ -302,33 +333,14 @@ mod linux {
     impl Mapping {
         /// `len` zeroed bytes of a file that [`unnamed`] made.
         pub(crate) fn fresh(file: File, len: u64) -> io::Result<Self> {
-            file.set_len(len)?;
+            set_len(&file, len)?;
             let words = map(&file, len)?;
             Ok(Self { words, backing: Backing::of(file)? })
         }
 
-        /// Maps an existing file; it must be a regular file of whole pages, and no
-        /// symbolic link.
-        pub(crate) fn existing(path: &Path) -> io::Result<Self> {
-            Self::existing_with(path, libc::O_NOFOLLOW)
-        }
-
-        /// Maps what a descriptor of a process refers to, which is a link in `/proc`.
-        pub(crate) fn of_descriptor(path: &Path) -> io::Result<Self> {
-            Self::existing_with(path, 0)
-        }
-
-        fn existing_with(path: &Path, flags: libc::c_int) -> io::Result<Self> {
-            let file = OpenOptions::new()
-                .read(true)
-                .write(true)
-                .custom_flags(flags | libc::O_NONBLOCK)
-                .open(path)?;
-            let meta = file.metadata()?;
-            if !meta.is_file() {
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-            }
-            let len = meta.len();
+        /// Maps a file that is open, if it is as long as a region can be.
+        pub(crate) fn existing(file: File) -> io::Result<Self> {
+            let len = file.metadata()?.len();
             if len < crate::layout::MIN_LEN || len % crate::layout::PAGE != 0 {
                 return Err(io::Error::new(
                     io::ErrorKind::InvalidData,
@@ -337,6 +349,20 @@ mod linux {
             }
             let words = map(&file, len)?;
             Ok(Self { words, backing: Backing::of(file)? })
+        }
+
+        /// Maps the memory that a descriptor of a process refers to, which is a link in `/proc`.
+        /// Nobody can cut it under our eyes, if it is a region's.
+        pub(crate) fn of_descriptor(path: &Path) -> io::Result<Self> {
+            let options = &mut OpenOptions::new();
+            let file = options.read(true).write(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+            // SAFETY: a call on an open descriptor with integers only.
+            let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
+            if seals < 0 || seals & SEALS != SEALS {
+                let told = "memory that can be cut, which no region is";
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, told));
+            }
+            Self::existing(file)
         }
     }
 
@@ -371,7 +397,8 @@ mod linux {
     }
 
     /// Runs `work` while nobody else does so over the same file; `None` where the
-    /// path names no file, or meanwhile names another.
+    /// path names no file, or meanwhile names another. `ResourceBusy` if somebody has the file
+    /// locked for as long as a start may take.
     pub(crate) fn alone_with<T>(path: &Path, work: impl FnOnce() -> T) -> io::Result<Option<T>> {
         let opened = OpenOptions::new()
             .read(true)
@@ -382,18 +409,43 @@ mod linux {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
+        let end = Instant::now() + PATIENCE;
         // SAFETY: a call on an open descriptor with integers only. The lock goes
         // when the file is closed, at the end of this function or of the process.
-        while unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) } < 0 {
+        while unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } < 0 {
             let error = io::Error::last_os_error();
-            if error.kind() != io::ErrorKind::Interrupted {
-                return Err(error);
+            match error.kind() {
+                io::ErrorKind::Interrupted => {}
+                // Anybody who may read the file can hold it, for as long as they like.
+                io::ErrorKind::WouldBlock if Instant::now() < end => {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                io::ErrorKind::WouldBlock => return Err(io::ErrorKind::ResourceBusy.into()),
+                _ => return Err(error),
             }
         }
-        let (locked, named) = (file.metadata()?, std::fs::symlink_metadata(path));
-        let same =
-            named.is_ok_and(|named| named.dev() == locked.dev() && named.ino() == locked.ino());
-        Ok(same.then(work))
+        Ok(crate::trust::names(path, &file).then(work))
+    }
+
+    /// Makes a file as long as a region. A process that may not make such a file would get a
+    /// signal (SIGXFSZ), which ends it.
+    fn set_len(file: &File, len: u64) -> io::Result<()> {
+        if let Some(limit) = longest_file().filter(|&limit| limit < len) {
+            let told = format!(
+                "{len} bytes are more than a file of this process may have, {limit} (ulimit -f, \
+                 RLIMIT_FSIZE); raise that limit or ask for fewer bytes"
+            );
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, told));
+        }
+        file.set_len(len)
+    }
+
+    /// How long a file may get that this process makes longer, if there is a limit.
+    pub(crate) fn longest_file() -> Option<u64> {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: the result is ours to write.
+        let is_known = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) } == 0;
+        (is_known && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
     }
 
     /// Whether `directory` is on tmpfs, where a written page stays in memory.
@@ -455,9 +507,15 @@ mod linux {
 #[cfg(all(target_os = "linux", not(loom)))]
 use linux::own_bytes;
 #[cfg(all(target_os = "linux", not(loom)))]
-pub(crate) use linux::{alone_with, is_tmpfs, unnamed};
+pub(crate) use linux::{alone_with, is_tmpfs, longest_file, unnamed};
 #[cfg(not(any(target_os = "linux", loom)))]
 use portable::own_bytes;
+
+/// How long a file may get that this process makes longer: there are no files.
+#[cfg(not(all(target_os = "linux", not(loom))))]
+pub(crate) fn longest_file() -> Option<u64> {
+    None
+}
 
 #[cfg(any(test, not(target_os = "linux"), loom))]
 mod portable {

@@ -1,9 +1,15 @@
 //! Planes: the copies of the striped cells, one a CPU, and the atomic ones that
 //! everybody else shares.
 //!
+//! Trust. An add turns the distance of its CPU's plane into an address. So it reads that distance
+//! from a table of this process ([`Region::cpu_table`]), which no other process can write to. An
+//! entry is copied there from the region's table when this process first adds on that CPU, if it is
+//! the distance of a plane that is in use and that no other CPU has. A CPU whose entry in the
+//! region is anything else uses the atomic planes.
+//!
 //! Threading. A plane beyond the atomic ones belongs to one CPU for the life of
-//! the region: the table entry, once set, never changes. Its pages are backed
-//! before the entry is published. Whoever makes new striped cells first moves
+//! the region: the table entry, once set, never changes, so all copies of it agree. Its pages are
+//! backed before the entry is published. Whoever makes new striped cells first moves
 //! the mark of used bytes, then reads how many planes are claimed; whoever
 //! claims a plane first moves that count, then reads the mark. Both are
 //! sequentially consistent, so at least one of the two sees the other and backs
@@ -13,7 +19,7 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use crate::cells::add_float_atomically;
-use crate::layout::{ATOMIC_PLANES, M_AHEAD, M_PLANES, M_STRIPED, PAGE, WORD};
+use crate::layout::*;
 use crate::primitive::AtomicU64;
 use crate::region::Region;
 use crate::restartable::{self, Done};
@@ -69,27 +75,105 @@ fn claim_plane(region: &'static Region) -> bool {
 
 #[cold]
 fn claim_plane_for(region: &'static Region, cpu: u64) -> bool {
-    let entry = &region.cpu_table()[cpu as usize];
-    if entry.load(Acquire) != 0 {
+    let Some(own) = region.cpu_table().get(cpu as usize) else { return false };
+    if own.load(Relaxed) != 0 {
         return true;
     }
+    let entry = region.cpu_entry(cpu);
+    if entry.load(Acquire) == 0 {
+        assign_plane(region, entry);
+    }
+    let delta = entry.load(Acquire);
+    let is_usable = is_in_use(region, delta) && owners(region, delta).all(|owner| owner == cpu);
+    if is_usable {
+        region.cpus_known.fetch_max(cpu + 1, Relaxed);
+        own.store(delta, Release);
+    }
+    is_usable
+}
+
+/// Publishes a plane that no CPU has, if there is one left and it can be backed.
+fn assign_plane(region: &'static Region, entry: &AtomicU64) {
     let claimed = region.mark(M_PLANES);
-    let Ok(plane) =
-        claimed.fetch_update(SeqCst, SeqCst, |n| (n < region.s.plane_count).then(|| n + 1))
-    else {
-        return false;
+    let end = || {
+        let ahead = region.mark(M_AHEAD).load(SeqCst);
+        chunk_up(region, region.mark(M_STRIPED).load(SeqCst).max(ahead))
     };
-    let ahead = region.mark(M_AHEAD).load(SeqCst);
-    let end = chunk_up(region, region.mark(M_STRIPED).load(SeqCst).max(ahead));
-    let backed = region.map.back(region.s.plane(plane), end).is_ok();
-    let delta = plane * region.s.striped.len;
-    if backed && entry.compare_exchange(0, delta, Release, Relaxed).is_ok() {
-        return true;
+    // Mostly a CPU has no plane because all are taken.
+    if claimed.load(Relaxed) >= region.s.plane_count || region.is_refused(end()) {
+        return;
     }
-    // No memory, or another thread of this CPU was first. If nobody claimed
-    // since, the plane goes back.
-    let _ = claimed.compare_exchange(plane + 1, plane, SeqCst, Relaxed);
-    entry.load(Acquire) != 0
+    // More than one is tried only if somebody damaged the count.
+    for _ in 0..region.s.plane_count {
+        let next = |n: u64| (n < region.s.plane_count).then(|| n + 1);
+        let Ok(plane) = claimed.fetch_update(SeqCst, SeqCst, next) else { return };
+        let delta = plane * region.s.striped.len;
+        if plane < ATOMIC_PLANES || owners(region, delta).next().is_some() {
+            continue;
+        }
+        // Read after the count has moved.
+        let backed = region.back_pages(region.s.plane(plane), end()).is_some();
+        if !backed || entry.compare_exchange(0, delta, Release, Relaxed).is_err() {
+            // No memory, or another thread of this CPU was first. If nobody claimed
+            // since, the plane goes back.
+            let _ = claimed.compare_exchange(plane + 1, plane, SeqCst, Relaxed);
+        }
+        return;
+    }
+}
+
+/// Whether a distance is that of a plane which a CPU may have, and which is backed.
+fn is_in_use(region: &Region, delta: u64) -> bool {
+    let claimed = region.mark(M_PLANES).load(SeqCst).min(region.s.plane_count);
+    let len = region.s.striped.len;
+    delta % len == 0 && (ATOMIC_PLANES * len..claimed * len).contains(&delta)
+}
+
+/// The CPUs that have a plane, as this process or the region says.
+fn owners(region: &Region, delta: u64) -> impl Iterator<Item = u64> {
+    (0..CPUS).filter(move |&cpu| {
+        let own = region.cpu_table().get(cpu as usize);
+        own.is_some_and(|own| own.load(Relaxed) == delta)
+            || region.cpu_entry(cpu).load(Relaxed) == delta
+    })
+}
+
+impl Region {
+    /// The region's own entry of a CPU: how far its plane lies behind plane 0, or 0. Anybody who
+    /// may write to the region can have changed it.
+    fn cpu_entry(&self, cpu: u64) -> &'static AtomicU64 {
+        self.mark(CPU_TABLE + cpu * WORD)
+    }
+
+    /// This process's copy of the CPU table, as far as it has anything.
+    pub(crate) fn own_entries(&self) -> &'static [AtomicU64] {
+        let known = self.cpus_known.load(Relaxed).min(CPUS);
+        &self.cpu_table()[..known as usize]
+    }
+
+    /// Puts what this process knows of the CPU table back into the region, so that those who read
+    /// it from outside find every plane again. It changes nothing unless somebody damaged the table.
+    pub(crate) fn restore_cpu_table(&self) {
+        let mut end = 0;
+        for (cpu, own) in self.own_entries().iter().enumerate() {
+            let delta = own.load(Relaxed);
+            if delta == 0 {
+                continue;
+            }
+            end = end.max(delta / self.s.striped.len + 1);
+            let entry = self.cpu_entry(cpu as u64);
+            let found = entry.load(Relaxed);
+            // A plane that the CPU got from another process since is its own too.
+            let is_own = |found| is_in_use(self, found) && owners(self, found).nth(1).is_none();
+            if found != delta && !is_own(found) {
+                let _ = entry.compare_exchange(found, delta, Release, Relaxed);
+            }
+        }
+        let claimed = self.mark(M_PLANES);
+        if claimed.load(Relaxed) < end {
+            claimed.fetch_max(end, SeqCst);
+        }
+    }
 }
 
 /// Says that cells up to `end` will be backed in every plane.
@@ -100,8 +184,12 @@ pub(crate) fn announce(region: &Region, end: u64) {
 /// Backs every plane up to `end` at least; returns up to where.
 pub(crate) fn back(region: &Region, end: u64) -> Option<u64> {
     let end = chunk_up(region, end);
-    for plane in 0..region.mark(M_PLANES).load(SeqCst).min(region.s.plane_count) {
-        region.map.back(region.s.plane(plane), end).ok()?;
+    let claimed = region.mark(M_PLANES).load(SeqCst).min(region.s.plane_count);
+    let own = region.own_entries().iter().map(|own| own.load(Relaxed) / region.s.striped.len);
+    // Those that this process adds to are backed whatever the count says.
+    let beyond = own.filter(|&plane| plane >= claimed);
+    for plane in (0..claimed.max(ATOMIC_PLANES)).chain(beyond) {
+        region.back_pages(region.s.plane(plane), end)?;
     }
     Some(end)
 }

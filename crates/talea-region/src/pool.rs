@@ -64,7 +64,7 @@ impl Region {
     pub(crate) fn give_back(&self, pool: &Pool, at: u64, count: u64) {
         // A damaged record could name anything.
         let end = count.checked_mul(pool.granule).and_then(|len| at.checked_add(len));
-        if at % pool.granule != 0 || end.is_none_or(|end| end > pool.len) {
+        if at % pool.granule != 0 || count == 0 || end.is_none_or(|end| end > pool.len) {
             return;
         }
         for (n, mask) in words_of(at / pool.granule, count) {
@@ -218,7 +218,7 @@ impl Region {
                 const CHUNK: u64 = 16 * PAGE;
                 let whole = end.next_multiple_of(CHUNK).min(pool.len);
                 let from = self.mark(pool.marks + BACKED).load(Acquire).min(at);
-                let back = |to: u64| self.map.back(pool.at + from, to - from).ok().map(|()| to);
+                let back = |to: u64| self.back_pages(pool.at + from, to - from).map(|()| to);
                 back(whole).or_else(|| back(end))
             }
         }

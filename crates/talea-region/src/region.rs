@@ -2,14 +2,19 @@
 
 use crate::error::OpenError;
 use crate::layout::*;
-use crate::mapping::Mapping;
+use crate::mapping::{Mapping, longest_file};
 use crate::primitive::AtomicU64;
+use crate::refusal::Refusal;
 use crate::restartable;
 use crate::segments::Span;
 use crate::slots::{self, OwnSlot};
 use crate::snapshot::{self, FamilyCopy, RECORD_WORDS, Record, Snapshot, Source};
 use std::fmt;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::OnceLock;
+use std::sync::atomic::{
+    AtomicU64 as OwnWord,
+    Ordering::{Acquire, Relaxed, Release},
+};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What a region is created with. Attaching to an existing file takes the
@@ -17,8 +22,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Bytes of memory that the region may come to use; 512 KiB to 1 TiB, in
-    /// whole pages. Pages are taken as they are needed. Default: 64 MiB, or an
-    /// eighth of the cgroup's memory limit where that is less.
+    /// whole pages. Pages are taken as they are needed. Default: 64 MiB, or, where that is less,
+    /// an eighth of the cgroup's memory limit, or the longest file that the process may make
+    /// (`ulimit -f`).
     pub len: u64,
     /// Series that the region can hold. Default: one for each 512 bytes. The
     /// index of 12 to 24 bytes a series is backed from the start.
@@ -30,16 +36,17 @@ pub struct Config {
     /// 0640 then, and 0600 where there is none. For an agent of another user; who makes the
     /// file must be in the group. A region in memory has no use for it. Default: none.
     pub group: Option<u32>,
+    /// A user, by its number, whose file is attached to as those of this process's own effective
+    /// user and of root are ([`Region::open`]). That user can end this process at any time, by
+    /// cutting the file. Default: none.
+    pub owner: Option<u32>,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        let wanted = 64 << 20;
-        let len = match cgroup_limit() {
-            Some(limit) => wanted.min(limit / 8 / PAGE * PAGE).max(MIN_LEN),
-            None => wanted,
-        };
-        Self::with_len(len)
+        let limits = [cgroup_limit().map(|limit| limit / 8), longest_file()];
+        let len = limits.into_iter().flatten().fold(64 << 20, u64::min);
+        Self::with_len((len / PAGE * PAGE).max(MIN_LEN))
     }
 }
 
@@ -52,7 +59,7 @@ impl Config {
     fn with_cpus(len: u64, cpus: u64) -> Self {
         // They have a quarter of the region, in whole pages.
         let room = (len / 4 / PAGE).saturating_sub(ATOMIC_PLANES).max(1);
-        Self { len, series: len / 512, planes: cpus.min(room), group: None }
+        Self { len, series: len / 512, planes: cpus.min(room), group: None, owner: None }
     }
 
     /// The same for a new file that the group with this number may read too: see
@@ -60,6 +67,12 @@ impl Config {
     #[must_use]
     pub fn read_by_group(self, group: u32) -> Self {
         Self { group: Some(group), ..self }
+    }
+
+    /// The same where the file of this user is trusted too: see [`owner`](Self::owner).
+    #[must_use]
+    pub fn owned_by(self, user: u32) -> Self {
+        Self { owner: Some(user), ..self }
     }
 
     pub(crate) fn limits(self) -> Limits {
@@ -79,12 +92,16 @@ pub struct Region {
     pub(crate) adds: Adds,
     created: u64,
     pub(crate) own: OwnSlot,
+    pub(crate) refusal: Refusal,
+    /// The CPU ids below which this process's copy of the CPU table has entries.
+    pub(crate) cpus_known: OwnWord,
 }
 
 /// What nearly every add looks at. One line of the cache: where others use that much between
 /// two adds, it is the lines that have to be fetched again which take time.
 #[repr(align(64))]
 pub(crate) struct Adds {
+    /// This process's own copy of the CPU table, which nobody else can write to.
     table: &'static [AtomicU64],
     /// The pools that most segments lie in.
     pub(crate) striped: Span,
@@ -142,7 +159,7 @@ impl Region {
         put(H_LEN, limits.len);
         put(H_SERIES_MAX, limits.series);
         put(H_PLANES, limits.planes);
-        let boot = boot_id();
+        let boot = boot_id().unwrap_or_default();
         put(H_BOOT_ID, boot[0]);
         put(H_BOOT_ID + WORD, boot[1]);
         let now = unix_nanos();
@@ -172,7 +189,9 @@ impl Region {
                 "its layout is version {version}, where {LAYOUT_VERSION} was expected"
             ));
         }
-        if [word(H_BOOT_ID), word(H_BOOT_ID + WORD)] != boot_id() {
+        let made_in = [word(H_BOOT_ID), word(H_BOOT_ID + WORD)];
+        // Where either is not known, nothing speaks against the file: tmpfs ends with the boot.
+        if made_in != [0, 0] && boot_id().is_some_and(|boot| boot != made_in) {
             return Err("it was made before the machine was last started".to_owned());
         }
         let limits =
@@ -183,8 +202,8 @@ impl Region {
         Sections::new(limits).map_err(|told| format!("its header states {told}"))
     }
 
-    /// Checks what an add follows without asking, given what reads a region's
-    /// words: a plane that lay outside would be memory of somebody else.
+    /// Checks how much is said to be in use, and which CPUs are said to have which planes, given
+    /// what reads a region's words. Those who use them later look again.
     #[cfg(all(target_os = "linux", not(loom)))]
     pub(crate) fn check_marks(word: impl Fn(u64) -> u64, s: &Sections) -> Result<(), String> {
         for pool in [s.records, s.arena, s.singles, s.striped, s.owned] {
@@ -216,7 +235,7 @@ impl Region {
         restartable::detect();
         let get = |at| map.word(at).map_or(0, |word| word.load(Relaxed));
         let (seed, created) = (get(H_HASH_SEED), get(H_CREATED));
-        let table = map.words(CPU_TABLE, CPUS).unwrap_or(&[]);
+        let table = Vec::leak((0..CPUS).map(|_| AtomicU64::new(0)).collect());
         let [striped, singles] = [&s.striped, &s.singles].map(|pool| Span::of(&map, pool));
         let region: &'static Self = Box::leak(Box::new(Self {
             map,
@@ -225,6 +244,8 @@ impl Region {
             adds: Adds { table, striped, singles },
             created,
             own: OwnSlot::default(),
+            refusal: Refusal::default(),
+            cpus_known: OwnWord::default(),
         }));
         slots::join(region);
         region
@@ -256,6 +277,7 @@ impl Region {
         if self.mark(M_AHEAD).load(Acquire) > 0 {
             self.back_segments_ahead();
         }
+        self.restore_cpu_table();
         // What is mapped is there.
         let _ = snapshot::take(self, wants, out);
     }
@@ -283,7 +305,8 @@ impl Region {
         }
     }
 
-    /// CPU id to the distance of its plane from plane 0; 0 where it has none.
+    /// CPU id to the distance of its plane from plane 0; 0 if it has none that this process knows
+    /// of. It has [`CPUS`] words, in memory of this process: see `planes.rs`.
     #[inline]
     pub(crate) fn cpu_table(&self) -> &'static [AtomicU64] {
         self.adds.table
@@ -385,6 +408,10 @@ impl Source for Region {
         )
     }
 
+    fn own_planes(&self) -> impl Iterator<Item = u64> {
+        self.own_entries().iter().map(|own| own.load(Acquire))
+    }
+
     fn stands(&self, _: u64) -> bool {
         // The guard of whoever takes the snapshot sees to that.
         true
@@ -432,12 +459,19 @@ fn random_seed() -> u64 {
     if cfg!(loom) { 7 } else { RandomState::new().build_hasher().finish() }
 }
 
-/// The machine's boot, so that a file that outlived it is known as stale.
-fn boot_id() -> [u64; 2] {
-    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+/// The machine's boot, so that a file that outlived it is known as stale. `None` if the system does
+/// not say: `/proc` may show processes alone, or no descriptor may be left. Once it is known, it is
+/// not asked for again.
+fn boot_id() -> Option<[u64; 2]> {
+    static KNOWN: OnceLock<[u64; 2]> = OnceLock::new();
+    if let Some(known) = KNOWN.get() {
+        return Some(*known);
+    }
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
-    let half = |range| digits.get(range).and_then(|d| u64::from_str_radix(d, 16).ok()).unwrap_or(0);
-    [half(0..16), half(16..32)]
+    let half = |range| digits.get(range).and_then(|half| u64::from_str_radix(half, 16).ok());
+    let found = [half(0..16)?, half(16..32)?];
+    Some(*KNOWN.get_or_init(|| found))
 }
 
 fn cpus() -> u64 {

@@ -99,10 +99,10 @@ mod imp {
                 return false;
             }
             // SAFETY: `offset` is glibc's own. The table has `CPUS` words and
-            // the CPU id is compared with that first. A delta in the table leads
-            // from plane 0 to the same cell's copy in a plane that was backed
-            // before the delta was published; only this CPU's sequences write
-            // to it, and they exclude each other.
+            // the CPU id is compared with that first. It lies in memory of this process, and only
+            // `planes.rs` writes to it: each delta was checked to lead from plane 0 to the same
+            // cell's copy in another plane of the region; only this CPU's sequences write
+            // to that, and they exclude each other.
             unsafe {
                 asm!(
                     ".pushsection __talea_rseq_cs, \"aw\"",

@@ -71,6 +71,12 @@ pub(crate) trait Source {
         Some((0..count).map(move |n| self.record(at + n * RECORD_LEN)))
     }
 
+    /// How far those planes lie behind plane 0 that the source itself knows of, whatever the CPU
+    /// table says; 0 for none.
+    fn own_planes(&self) -> impl Iterator<Item = u64> {
+        std::iter::empty()
+    }
+
     /// The seed of the region's hashes.
     fn seed(&self) -> u64 {
         self.word(H_HASH_SEED)
@@ -555,14 +561,22 @@ pub(crate) fn take(
     told
 }
 
-/// How far each plane in use lies behind plane 0, in a fixed order.
+/// How far each plane in use lies behind plane 0, in a fixed order, each once.
 pub(crate) fn planes(source: &impl Source) -> impl Iterator<Item = u64> {
-    let atomic = (0..ATOMIC_PLANES).map(|plane| plane * source.sections().striped.len);
-    let table = source.words(CPU_TABLE, CPUS).into_iter().flatten();
-    let Sections { striped: Pool { len: plane_len, .. }, plane_count, .. } = *source.sections();
+    let Sections { striped: Pool { len, .. }, plane_count, .. } = *source.sections();
+    let atomic = (0..ATOMIC_PLANES).map(move |plane| plane * len);
+    let table = source.words(CPU_TABLE, CPUS).into_iter().flatten().chain(source.own_planes());
     // Each entry names a plane of its CPU's own, or it is not an entry.
-    let own = ATOMIC_PLANES * plane_len..plane_count * plane_len;
-    atomic.chain(table.filter(move |delta| own.contains(delta) && delta % plane_len == 0))
+    let own = ATOMIC_PLANES * len..plane_count * len;
+    let mut seen = [0_u64; MOST_PLANES.div_ceil(64) as usize];
+    let mut is_new = move |plane: u64| {
+        let word = &mut seen[(plane / 64) as usize];
+        let before = std::mem::replace(word, *word | 1 << (plane % 64));
+        before >> (plane % 64) & 1 == 0
+    };
+    atomic.chain(
+        table.filter(move |delta| own.contains(delta) && delta % len == 0 && is_new(delta / len)),
+    )
 }
 
 /// A living process's block of cells.

@@ -115,6 +115,7 @@ impl Region {
     }
 
     pub(crate) fn begin_sweep(&self, now: u64) {
+        self.restore_cpu_table();
         let swept_at = self.mark(M_SWEPT_AT);
         let before = swept_at.load(Relaxed);
         if swept_at.compare_exchange(before, now, AcqRel, Relaxed).is_ok() {

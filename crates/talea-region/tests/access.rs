@@ -373,8 +373,8 @@ fn what_cannot_be_attached_to_is_an_error_and_stays_as_it_is() {
     damaged("version", 8, 3);
     damaged("boot", 40, 1);
     damaged("marks", 1408, 1 << 40);
-    fs::write(at("empty"), b"").unwrap();
-    fs::write(at("foreign"), vec![b'x'; 1 << 20]).unwrap();
+    stage::write(at("empty"), b"");
+    stage::write(at("foreign"), vec![b'x'; 1 << 20]);
     fs::create_dir(at("folder")).unwrap();
     symlink(shm.file(), at("link")).unwrap();
     assert!(Command::new("mkfifo").arg(at("fifo")).status().unwrap().success());

@@ -214,7 +214,7 @@ fn a_stale_or_damaged_file_is_moved_aside_and_the_service_starts() {
     for (n, (name, bytes, told)) in cases.into_iter().enumerate() {
         // A new file: the one of the round before is in use by now.
         std::fs::remove_file(shm.file()).unwrap();
-        std::fs::write(shm.file(), bytes).unwrap();
+        stage::write(shm.file(), bytes);
         let opened = Region::open(shm.file(), config()).unwrap();
         let notice = opened.notice.unwrap();
         assert!(notice.contains(told), "{name}: {notice}");
@@ -227,7 +227,7 @@ fn a_stale_or_damaged_file_is_moved_aside_and_the_service_starts() {
 fn processes_that_start_at_once_over_a_damaged_file_end_in_one_region() {
     for round in 0..20 {
         let shm = Shm::new(&format!("herd-{round}"));
-        std::fs::write(shm.file(), vec![7; 1 << 20]).unwrap();
+        stage::write(shm.file(), vec![7; 1 << 20]);
         let mut herd: Vec<_> =
             (0..8).map(|_| writer(&shm.file(), 1_000).spawn().unwrap()).collect();
         assert!(herd.iter_mut().all(|writer| writer.wait().unwrap().success()));
@@ -272,8 +272,85 @@ fn a_fresh_region_takes_little_more_than_its_index() {
 fn a_directory_or_a_link_in_its_place_is_refused() {
     let shm = Shm::new("kinds");
     std::fs::create_dir(shm.file()).unwrap();
-    assert!(matches!(Region::open(shm.file(), config()), Err(OpenError::System { .. })));
+    assert!(matches!(Region::open(shm.file(), config()), Err(OpenError::Untrusted { .. })));
     std::fs::remove_dir(shm.file()).unwrap();
     std::os::unix::fs::symlink(shm.path().join("elsewhere"), shm.file()).unwrap();
-    assert!(matches!(Region::open(shm.file(), config()), Err(OpenError::System { .. })));
+    assert!(matches!(Region::open(shm.file(), config()), Err(OpenError::Untrusted { .. })));
+}
+
+/// Not a claim of its own: what another test starts as a process.
+#[test]
+fn opens_within_a_limit_when_told() {
+    let Ok(path) = std::env::var("TALEA_TEST_LIMITED") else { return };
+    let long = Config::with_len(64 << 20);
+    let opened = Region::open(&path, long).map(|opened| opened.region);
+    for refused in [opened, Region::anonymous(long)] {
+        let told = refused.unwrap_err().to_string();
+        for part in ["67108864 bytes", "ulimit -f", "RLIMIT_FSIZE", "fewer bytes"] {
+            assert!(told.contains(part), "{part}: {told}");
+        }
+    }
+    assert!(!std::path::Path::new(&path).exists(), "nothing half made is left");
+    // What is not asked for is less.
+    assert!(Config::default().len < 64 << 20);
+    let less = [Region::open(&path, Config::default()).unwrap().region];
+    for region in less.into_iter().chain([Region::anonymous(Config::default()).unwrap()]) {
+        fill(region);
+    }
+    // What is there may be longer: nobody makes it longer still.
+    let longer = std::env::var("TALEA_TEST_LONGER").unwrap();
+    fill(Region::open(longer, Config::default()).unwrap().region);
+    println!("\nwithin the limit");
+}
+
+/// Takes all cells that there are.
+fn fill(region: &'static Region) {
+    let spec = FamilySpec { name: b"f", cells: 4_000, ..FamilySpec::default() };
+    let family = region.family(spec).unwrap().family;
+    let refused = (0..1_000_000_u64).find_map(|n| {
+        let made = family.series(format!("n=\"{n}\"").as_bytes());
+        made.map(|cells| cells.last().add(1)).err()
+    });
+    assert!(refused.is_some());
+}
+
+#[test]
+fn a_region_beyond_the_limit_of_files_is_an_error_and_no_signal() {
+    let shm = Shm::new("limited");
+    let longer = shm.path().join("longer.talea");
+    Region::open(&longer, Config::with_len(16 << 20)).unwrap();
+    let inside = again("opens_within_a_limit_when_told");
+    let mut limited = Command::new("sh");
+    // In units of 512 or 1,024 bytes, as the shell has it.
+    limited.args(["-c", "ulimit -f 4096 && exec \"$@\"", "sh"]);
+    limited.arg(inside.get_program()).args(inside.get_args());
+    limited.env("TALEA_TEST_LIMITED", shm.file()).env("TALEA_TEST_LONGER", longer);
+    let done = limited.output().unwrap();
+    let said = String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned();
+    assert!(done.status.success(), "{}: {said}", done.status);
+    assert!(said.contains("within the limit"), "{said}");
+}
+
+#[test]
+fn an_unusable_file_that_somebody_holds_locked_does_not_hold_up_the_start() {
+    let shm = Shm::new("held-up");
+    stage::write(shm.file(), b"");
+    let mut holder = Command::new("flock")
+        .arg(shm.file())
+        .args(["sh", "-c", "echo held; read line"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("flock is missing: it comes with util-linux");
+    let lines = std::io::BufReader::new(holder.stdout.take().unwrap()).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line == "held"));
+    let opened = Region::open(shm.file(), config()).unwrap();
+    assert_eq!(opened.path, shm.path().join("shop.talea.1"));
+    assert!(opened.notice.unwrap().contains("0 bytes"));
+    drop(holder.stdin.take());
+    holder.wait().unwrap();
+    // Once it is let go, it is moved aside as any other.
+    let opened = Region::open(shm.file(), config()).unwrap();
+    assert_eq!(opened.path, shm.file());
+    assert!(opened.notice.unwrap().contains("moved to"));
 }

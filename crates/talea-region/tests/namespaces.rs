@@ -143,6 +143,45 @@ fn a_tmpfs_that_is_full_gives_an_overflow_and_no_signal() {
     }
 }
 
+/// Not a claim of its own: what another test starts as a process.
+#[test]
+fn counts_without_a_boot_id_when_told() {
+    let Ok(path) = std::env::var("TALEA_TEST_BOOT") else { return };
+    let said = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap();
+    assert!(said.is_empty(), "the boot id can be read");
+    let opened = Region::open(path, Config::with_len(1 << 20)).unwrap();
+    family(opened.region, Storage::Single, 1).series(b"").unwrap().at(0).add(5);
+    println!("counted {} {:?}", total(opened.region), opened.notice);
+}
+
+#[test]
+fn a_boot_id_that_cannot_be_read_speaks_against_no_file() {
+    // One that was made where the boot id is known, and one that was not.
+    for knows in [true, false] {
+        let shm = Shm::new(&format!("boot-{knows}"));
+        let count = || {
+            let opened = Region::open(shm.file(), Config::with_len(1 << 20)).unwrap();
+            family(opened.region, Storage::Single, 1).series(b"").unwrap().at(0).add(1);
+            assert_eq!((&opened.path, opened.notice), (&shm.file(), None));
+            total(opened.region)
+        };
+        if knows {
+            assert_eq!(count(), 1);
+        }
+        let hide = "mount --bind /dev/null /proc/sys/kernel/random/boot_id &&";
+        let told = unshared(&["--mount"], hide, "counts_without_a_boot_id_when_told")
+            .env("TALEA_TEST_BOOT", shm.file())
+            .output()
+            .expect("unshare is missing: it comes with util-linux");
+        let said = String::from_utf8_lossy(&[told.stdout, told.stderr].concat()).into_owned();
+        let counted = if knows { 6 } else { 5 };
+        assert!(said.contains(&format!("counted {counted} None")), "{said}");
+        assert_eq!(count(), counted + 1);
+        let files = std::fs::read_dir(shm.path()).unwrap().count();
+        assert_eq!(files, 1, "nothing was moved aside");
+    }
+}
+
 #[test]
 fn a_region_that_its_tmpfs_cannot_begin_is_an_error() {
     let shm = Shm::new("none");

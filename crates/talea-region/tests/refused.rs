@@ -79,7 +79,7 @@ fn whatever_is_no_whole_region_is_an_error_to_read_and_moved_aside_to_start() {
         let mut bytes = original.clone();
         change(&mut bytes);
         let path = shm.path().join(format!("{n}.talea"));
-        std::fs::write(&path, bytes).unwrap();
+        stage::write(&path, bytes);
         assert!(at_once(what, || Reader::open(&path)).is_err(), "{what}");
         let opened = at_once(what, || Region::open(&path, config())).unwrap();
         assert!(opened.notice.is_some(), "{what}");
@@ -101,7 +101,7 @@ fn a_search_ends_in_an_index_that_has_no_empty_place() {
             }
         }
         let path = shm.path().join(format!("{taken}.talea"));
-        std::fs::write(&path, bytes).unwrap();
+        stage::write(&path, bytes);
         let _ = at_once("reading", || Reader::open(&path).unwrap().snapshot());
         let region = Region::open(&path, config()).unwrap().region;
         at_once("looking for what is there, and for what is not", || {

@@ -1,4 +1,4 @@
-//! Metrics that live in shared memory: an increment costs less than half of an
+//! Metrics that live in shared memory: an increment takes 0.7 to 0.9 of the time of an
 //! uncontended atomic add, on any number of threads and processes, and anyone can
 //! scrape them, even after a crash.
 //!

@@ -46,8 +46,8 @@ pub(crate) type Bounds = HashMap<(u32, TypeId, TypeId), &'static (dyn Any + Send
 
 impl Registry {
     /// A registry in memory of its own, which children made by `fork` share.
-    /// 64 MiB at most, of which pages are used as they are needed, or an eighth
-    /// of the cgroup's memory limit where that is less.
+    /// 64 MiB at most, of which pages are used as they are needed, or, where that is less, an
+    /// eighth of the cgroup's memory limit or what `ulimit -f` allows.
     ///
     /// The memory stays mapped until the process ends, so that handles are plain
     /// pointers.
@@ -90,14 +90,15 @@ impl Registry {
     /// Attaches to the registry in a file on tmpfs, or creates it, for processes
     /// that do not fork from one parent. A new one has the default limits of [`Config`]
     /// and mode 0600, whatever the umask. A file that cannot be used is moved aside, or a
-    /// sibling opened; a line on standard error says so.
+    /// sibling opened; a line on standard error says so. One of another user than this process's
+    /// own or root, or that others may write to, is never used: see [`Config::owner`].
     ///
     /// Each opening counts as a process: twice in one process are two.
     ///
     /// # Errors
     ///
     /// The path is not on tmpfs, cannot be created or is no regular file; the system
-    /// refuses memory; the system is not Linux.
+    /// refuses memory, or a file of that length (`ulimit -f`); the system is not Linux.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::open_with(path, Config::default())
     }
@@ -186,10 +187,22 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// There is no file, or it may not be read and written; it is no region of this boot and
-    /// layout, or damaged; all places for processes are taken; the system is not Linux.
+    /// There is no file, or it may not be read and written; it is another user's, or others may
+    /// write to it; it is no region of this boot and layout, or damaged; all places for processes
+    /// are taken; the system is not Linux.
     pub fn attach(path: impl AsRef<Path>) -> Result<Self, Error> {
         Ok(Self::of(Region::attach(path)?))
+    }
+
+    /// The same if the file belongs to one of `owners` (user ids), each of whom can end this process
+    /// by cutting the file. [`attach`](Self::attach) takes files of its own effective user and of
+    /// root.
+    ///
+    /// # Errors
+    ///
+    /// As [`attach`](Self::attach).
+    pub fn attach_owned_by(path: impl AsRef<Path>, owners: &[u32]) -> Result<Self, Error> {
+        Ok(Self::of(Region::attach_owned_by(path, owners)?))
     }
 
     /// The same with the registry that a running process has in memory, the first that it made.

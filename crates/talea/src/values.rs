@@ -18,10 +18,10 @@ impl<M: Metric> Family<Values, M> {
     #[doc(hidden)]
     #[inline(always)]
     pub fn only(&'static self) -> Looked<M> {
-        Looked::lasting(match self.bound.get() {
-            Some(bound) => Slot::Lasting(&bound.overflow),
-            None => Slot::late(),
-        })
+        match self.bound() {
+            Some(bound) => bound.overflowing(),
+            None => self.looked_up_unbound(),
+        }
     }
 
     /// The metric of one label combination, by its values in the order of the names,

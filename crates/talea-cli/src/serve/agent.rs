@@ -128,13 +128,17 @@ impl Scrapable for Agent {
     }
 
     fn joined(&self, page: &Page) {
+        let mut state = self.0.state();
+        // A region alone has no label in the page. What is left out there is always its own: what
+        // the agent has itself prevails.
+        let alone = state.regions.keys().next().cloned().unwrap_or_default();
         let mut counts: BTreeMap<&str, i64> = BTreeMap::new();
         let mut conflicts = BTreeSet::new();
         for conflict in page.conflicts() {
-            *counts.entry(&conflict.part).or_default() += 1;
-            conflicts.insert(printable(&format!("{}: {conflict}", conflict.part)));
+            let region = if conflict.part.is_empty() { &alone } else { &conflict.part };
+            *counts.entry(region).or_default() += 1;
+            conflicts.insert(printable(&format!("{region}: {conflict}")));
         }
-        let mut state = self.0.state();
         for name in state.regions.keys() {
             let count = counts.get(name.as_str()).copied().unwrap_or(0);
             self.0.meters.region_conflicts.with(Named { region: name }).set(count);

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use talea::outside::{FamilyFacts, Look, Reader};
 use talea::{OpenError, Registry};
 
-use crate::arguments::{Affected, Which};
+use crate::arguments::{Affected, User, Which};
 
 /// A region that is there.
 pub(super) enum Place<'a> {
@@ -34,10 +34,14 @@ impl<'a> Place<'a> {
         reader.look().map_err(told)
     }
 
-    /// Takes part, as long as this process lives.
-    pub(super) fn attach(&self) -> Result<Registry> {
+    /// Takes part, as long as this process lives. A file is one of these owners, if any are named.
+    pub(super) fn attach(&self, owners: &[User]) -> Result<Registry> {
         match self {
-            Self::File(path) => Registry::attach(path).map_err(told),
+            Self::File(path) if owners.is_empty() => Registry::attach(path).map_err(told),
+            Self::File(path) => {
+                let owners: Vec<u32> = owners.iter().map(|owner| owner.0).collect();
+                Registry::attach_owned_by(path, &owners).map_err(told)
+            }
             Self::Process(pid) => {
                 Registry::attach_to_process(*pid).map_err(told).with_context(|| self.expected())
             }
@@ -78,13 +82,15 @@ pub(super) fn chosen<'a>(look: &'a Look, affected: &Affected) -> Result<Vec<&'a 
 
 /// An error of a region, which tells all of its cause itself.
 fn told(error: talea::Error) -> anyhow::Error {
-    let is_refused = matches!(
-        &error,
+    match &error {
         talea::Error::Open(OpenError::System { source, .. })
-            if source.kind() == std::io::ErrorKind::PermissionDenied
-    );
-    match is_refused {
-        true => anyhow!("{error}; run it as the user that the service runs as"),
-        false => anyhow!("{error}"),
+            if source.kind() == std::io::ErrorKind::PermissionDenied =>
+        {
+            anyhow!("{error}; run it as the user that the service runs as")
+        }
+        talea::Error::Open(OpenError::Untrusted { .. }) => {
+            anyhow!("{error}; if you trust the user that it belongs to, name that with --owner")
+        }
+        _ => anyhow!("{error}"),
     }
 }

@@ -4,6 +4,8 @@
 // Each test file uses a part of it.
 #![allow(dead_code)]
 
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -30,6 +32,12 @@ impl Drop for Shm {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// Writes a file that its owner alone may write to, whatever the umask.
+pub(crate) fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) {
+    std::fs::write(&path, bytes).unwrap();
+    std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
 }
 
 /// This test binary, to run one of its tests in a process of its own. Where it

@@ -1,0 +1,290 @@
+//! Claims about files that somebody else put where a service expects its region: the service starts,
+//! and never maps a file that others could write to or cut.
+#![cfg(target_os = "linux")]
+#![allow(unsafe_code)]
+
+mod stage;
+
+use std::fs::{self, File, Permissions};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown, lchown, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use stage::{Shm, again};
+use talea_region::{Config, FamilySpec, OpenError, Opened, Region, Storage};
+
+/// A user that is neither root nor the user of the tests.
+const NOBODY: u32 = 65_534;
+
+fn config() -> Config {
+    Config::with_len(1 << 20)
+}
+
+/// Whether this is root, and may give files away; says so if it is not.
+fn is_root(claim: &str) -> bool {
+    // SAFETY: a call without arguments that only returns a number.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    if !is_root {
+        eprintln!("not checked without being root: {claim}");
+    }
+    is_root
+}
+
+/// Adds to a striped cell, which goes through the planes.
+fn add(region: &'static Region, n: u64) -> u64 {
+    let storage = Storage::Striped;
+    let spec = FamilySpec { name: b"f", storage, ..FamilySpec::default() };
+    let cell = region.family(spec).unwrap().family.lasting_series(b"").unwrap().at(0);
+    (0..n).for_each(|_| cell.add(1));
+    cell.get()
+}
+
+fn open(path: &Path) -> Opened {
+    Region::open(path, config()).unwrap()
+}
+
+/// A region that is made, counted in and given to a user with a mode.
+fn region_of(path: &Path, user: Option<u32>, mode: u32) -> Vec<u8> {
+    add(open(path).region, 3);
+    // A copy, so that this process does not use it.
+    let bytes = fs::read(path).unwrap();
+    fs::remove_file(path).unwrap();
+    fs::write(path, &bytes).unwrap();
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    chown(path, user, None).unwrap();
+    bytes
+}
+
+fn sibling(shm: &Shm, n: u32) -> PathBuf {
+    shm.path().join(format!("shop.talea.{n}"))
+}
+
+/// That the service counts in a sibling, and says why.
+#[track_caller]
+fn assert_in_sibling(opened: Opened, n: u32, parts: &[&str]) {
+    assert!(opened.path.to_str().unwrap().ends_with(&format!("shop.talea.{n}")), "{opened:?}");
+    let notice = opened.notice.unwrap();
+    let all = ["shop.talea ", "using ", "remove it", "directory"];
+    let all = if n == 1 { &all[..] } else { &all[1..] };
+    for part in parts.iter().chain(all) {
+        assert!(notice.contains(part), "{part}: {notice}");
+    }
+    assert_eq!(add(opened.region, 5), 5);
+}
+
+#[test]
+fn a_file_of_a_stranger_is_left_alone_and_the_service_counts_in_a_sibling() {
+    if !is_root("a file of another user") {
+        return;
+    }
+    for mode in [0o600, 0o644, 0o666] {
+        let shm = Shm::new(&format!("stranger-{mode:o}"));
+        let before = region_of(&shm.file(), Some(NOBODY), mode);
+        let mode = format!("mode {mode:04o}");
+        assert_in_sibling(open(&shm.file()), 1, &["user 65534", &mode, "expected user 0"]);
+        assert!(fs::read(shm.file()).unwrap() == before, "the file was written to");
+        // All processes of the service meet there.
+        assert_eq!(add(open(&shm.file()).region, 2), 7);
+        // What is there belongs to the service, for its user alone.
+        let made = sibling(&shm, 1).metadata().unwrap();
+        assert_eq!((made.uid(), made.mode() & 0o7777), (0, 0o600));
+    }
+}
+
+#[test]
+fn a_file_that_others_may_write_to_is_left_alone_whoever_owns_it() {
+    for mode in [0o620, 0o660, 0o602, 0o666] {
+        let shm = Shm::new(&format!("writable-{mode:o}"));
+        let before = region_of(&shm.file(), None, mode);
+        let mode = format!("{mode:04o}");
+        assert_in_sibling(open(&shm.file()), 1, &[&mode, "chmod go-w"]);
+        assert!(fs::read(shm.file()).unwrap() == before, "the file was written to");
+    }
+    for mode in [0o600, 0o640, 0o644] {
+        let shm = Shm::new(&format!("readable-{mode:o}"));
+        region_of(&shm.file(), None, mode);
+        let opened = open(&shm.file());
+        assert_eq!((opened.path, opened.notice), (shm.file(), None));
+        assert_eq!(add(opened.region, 1), 4);
+    }
+}
+
+#[test]
+fn siblings_are_held_to_the_same_rule() {
+    let shm = Shm::new("siblings");
+    for n in 0..3 {
+        let path = if n == 0 { shm.file() } else { sibling(&shm, n) };
+        region_of(&path, None, 0o666);
+    }
+    assert_in_sibling(open(&shm.file()), 3, &["shop.talea.2 ", "0666"]);
+    for n in 3..=100 {
+        fs::write(sibling(&shm, n), b"").unwrap();
+        fs::set_permissions(sibling(&shm, n), Permissions::from_mode(0o666)).unwrap();
+    }
+    let error = Region::open(shm.file(), config()).unwrap_err();
+    let said = error.to_string();
+    assert!(matches!(error, OpenError::Untrusted { .. }), "{said}");
+    for part in ["100 siblings", "shop.talea.100", "0666", "chmod go-w", "directory"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+#[test]
+fn whatever_a_stranger_puts_there_is_left_alone_and_what_the_service_put_there_is_an_error() {
+    type Make = fn(&Path);
+    let make: [(&str, Make); 4] = [
+        ("a symbolic link", |path| symlink("/dev/shm/elsewhere", path).unwrap()),
+        ("a directory", |path| fs::create_dir(path).unwrap()),
+        ("a FIFO", |path| {
+            assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+        }),
+        ("a socket", |path| {
+            std::os::unix::net::UnixListener::bind(path).unwrap();
+        }),
+    ];
+    for (n, (kind, make)) in make.into_iter().enumerate() {
+        let shm = Shm::new(&format!("stranger-kind-{n}"));
+        make(&shm.file());
+        let error = Region::open(shm.file(), config()).unwrap_err();
+        let said = error.to_string();
+        assert!(matches!(error, OpenError::Untrusted { .. }), "{said}");
+        assert!(said.contains(kind) && said.contains("expected a regular file"), "{said}");
+        if is_root("what another user made") {
+            lchown(shm.file(), Some(NOBODY), None).unwrap();
+            assert_in_sibling(open(&shm.file()), 1, &[kind, "user 65534"]);
+        }
+    }
+}
+
+#[test]
+fn a_user_who_is_named_is_trusted_and_so_is_root() {
+    if !is_root("a file of another user") {
+        return;
+    }
+    let shm = Shm::new("named-owner");
+    region_of(&shm.file(), Some(NOBODY), 0o600);
+    let refused = Region::attach(shm.file()).unwrap_err();
+    assert!(matches!(refused, OpenError::Untrusted { .. }), "{refused}");
+    let attached = Region::attach_owned_by(shm.file(), &[0, NOBODY]).unwrap();
+    assert_eq!(add(attached, 1), 4);
+    let opened = Region::open(shm.file(), config().owned_by(NOBODY)).unwrap();
+    assert_eq!((opened.path, opened.notice), (shm.file(), None));
+    assert_eq!(add(opened.region, 1), 5);
+    // What others may write to is not trusted for that.
+    fs::set_permissions(shm.file(), Permissions::from_mode(0o606)).unwrap();
+    assert!(Region::attach_owned_by(shm.file(), &[NOBODY]).is_err());
+    let opened = Region::open(shm.file(), config().owned_by(NOBODY)).unwrap();
+    assert_in_sibling(opened, 1, &["0606"]);
+}
+
+/// Not a claim of its own: what the other tests start as a process. Opens a file, counts there and
+/// says where that is.
+#[test]
+fn counts_in_a_file_when_told() {
+    let Ok(path) = std::env::var("TALEA_TEST_COUNT") else { return };
+    let opened = Region::open(path, config()).unwrap();
+    let counted = add(opened.region, 5);
+    println!("\ntold {counted} {} {}", opened.path.display(), opened.notice.unwrap_or_default());
+}
+
+/// What a process of another user says, which opens a file.
+fn told_as_nobody(shm: &Shm) -> String {
+    // What another user may start: this program, outside folders that are root's.
+    let folder = std::env::temp_dir().join(shm.path().file_name().unwrap());
+    fs::create_dir(&folder).unwrap();
+    fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
+    let this = std::env::current_exe().unwrap();
+    let copy = folder.join("tests");
+    fs::copy(&this, &copy).unwrap();
+    let command = again("counts_in_a_file_when_told");
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<_> =
+        words.map(|word| if word == this { copy.as_os_str() } else { word }).collect();
+    let mut service = Command::new(words[0]);
+    service.args(&words[1..]).uid(NOBODY).gid(NOBODY).current_dir("/").stdin(Stdio::null());
+    let output = service.env("TALEA_TEST_COUNT", shm.file()).output().unwrap();
+    fs::remove_dir_all(folder).unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let told = said.lines().find_map(|line| line.strip_prefix("told "));
+    told.unwrap_or_else(|| panic!("{said} {}", String::from_utf8_lossy(&output.stderr))).to_owned()
+}
+
+#[test]
+fn a_file_that_a_service_has_no_right_to_does_not_keep_it_from_starting() {
+    if !is_root("a service of another user") {
+        return;
+    }
+    let shm = Shm::new("denied");
+    // As /dev/shm is.
+    fs::set_permissions(shm.path(), Permissions::from_mode(0o1777)).unwrap();
+    add(open(&shm.file()).region, 1);
+    let told = told_as_nobody(&shm);
+    let sibling = format!("5 {}", sibling(&shm, 1).display());
+    for part in [&sibling[..], "Permission denied", "user 0", "mode 0600", "remove it"] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert_eq!(add(open(&shm.file()).region, 1), 2);
+
+    // One that cannot be used either, and that only root may move aside.
+    let shm = Shm::new("denied-moving");
+    fs::set_permissions(shm.path(), Permissions::from_mode(0o1777)).unwrap();
+    fs::write(shm.file(), b"").unwrap();
+    fs::set_permissions(shm.file(), Permissions::from_mode(0o644)).unwrap();
+    let told = told_as_nobody(&shm);
+    assert!(told.starts_with(&format!("5 {}", self::sibling(&shm, 1).display())), "{told}");
+}
+
+#[test]
+fn a_stranger_who_waits_with_a_region_changes_nothing_in_the_service() {
+    if !is_root("a region that another user made") {
+        return;
+    }
+    let shm = Shm::new("trap");
+    fs::set_permissions(shm.path(), Permissions::from_mode(0o1777)).unwrap();
+    let told = told_as_nobody(&shm);
+    assert!(told.starts_with(&format!("5 {}", shm.file().display())), "{told}");
+    fs::set_permissions(shm.file(), Permissions::from_mode(0o666)).unwrap();
+    let region = open(&shm.file()).region;
+    assert_eq!(add(region, 5), 5);
+    // The stranger changes its CPU table, and cuts it.
+    let file = File::options().write(true).open(shm.file()).unwrap();
+    (4096..12_288).step_by(8).for_each(|at| {
+        file.write_all_at(&(1_u64 << 46).to_le_bytes(), at).unwrap();
+    });
+    file.set_len(0).unwrap();
+    assert_eq!(add(region, 5), 10);
+}
+
+/// Not a claim of its own: what another test starts as a process. Has memory that looks like a
+/// region's by its name, and that it can cut.
+#[test]
+fn has_memory_that_can_be_cut_when_told() {
+    if std::env::var("TALEA_TEST_MEMORY").is_err() {
+        return;
+    }
+    // SAFETY: the name is a NUL-terminated literal; the other call has integers only.
+    unsafe {
+        let fd = libc::memfd_create(c"talea".as_ptr(), libc::MFD_CLOEXEC);
+        assert!(fd >= 0 && libc::ftruncate(fd, 1 << 20) == 0);
+    }
+    println!("\ntold");
+    let _ = std::io::stdin().lines().next();
+}
+
+#[test]
+fn memory_of_a_process_that_can_be_cut_is_not_mapped() {
+    let mut process = again("has_memory_that_can_be_cut_when_told")
+        .env("TALEA_TEST_MEMORY", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(process.stdout.take().unwrap()).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line == "told"));
+    let said = Region::attach_to_process(process.id()).unwrap_err().to_string();
+    assert!(said.contains("can be cut"), "{said}");
+    process.kill().unwrap();
+    process.wait().unwrap();
+}
