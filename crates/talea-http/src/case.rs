@@ -9,7 +9,6 @@ use crate::convention::{MethodNames, Paths, Set, Source, error_type};
 use crate::families::Families;
 use crate::opts::{FromExtensions, Opts};
 use crate::outcome::Outcome;
-use crate::status::OTHER;
 
 /// An endpoint, as it is declared.
 #[derive(Clone, Copy, Debug)]
@@ -92,7 +91,7 @@ impl Texts {
         families: &Families,
     ) -> Cow<'a, str> {
         match label {
-            Source::Route => self.paths.text(case.declared.route),
+            Source::Route => self.paths.text(case.declared),
             Source::Handler => case.declared.handler.into(),
             Source::Server => self.server.as_str().into(),
             Source::Constant(n) => self.constants[n].as_str().into(),
@@ -144,14 +143,14 @@ pub(crate) fn digit(labels: &[FromExtensions], n: usize, number: usize) -> usize
 impl MethodNames {
     /// Whether an endpoint's requests are told apart by their method.
     pub(crate) fn tell_apart(self, methods: Methods) -> bool {
-        matches!((self, methods), (Self::Sent { .. }, _) | (Self::Declared, Methods::Each))
+        matches!((self, methods), (Self::Sent { .. }, _) | (_, Methods::Each))
     }
 
     fn text(self, methods: Methods, arrived: &Arrived) -> &'static str {
         match (self, methods) {
-            (Self::Declared, Methods::One(method)) => method.as_str(),
-            (Self::Declared, Methods::Each) => arrived.method.as_str(),
-            (Self::Declared, Methods::Rest) => OTHER,
+            (Self::Declared { .. }, Methods::One(method)) => method.as_str(),
+            (Self::Declared { .. }, Methods::Each) => arrived.method.as_str(),
+            (Self::Declared { rest }, Methods::Rest) => rest,
             (Self::Sent { other, query }, _) => match arrived.method {
                 HttpMethod::Other => other,
                 HttpMethod::Query if !query => other,

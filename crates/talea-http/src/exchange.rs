@@ -12,6 +12,7 @@ use talea::{Bytes, Histogram};
 
 use crate::arrival::Head;
 use crate::broken;
+use crate::handler_error::HandlerError;
 use crate::meters::{Answer, Arrival, End, Meters};
 use crate::outcome::Outcome;
 
@@ -35,6 +36,8 @@ pub(crate) struct Exchange {
     /// Whether the request has a body, and whether that broke off.
     has_body: bool,
     broke_off: bool,
+    /// Whether the response says that the service failed. Known only where that is counted.
+    failed: bool,
 }
 
 /// Code of others that runs on an exchange's behalf. If this is dropped, that panicked.
@@ -98,6 +101,7 @@ impl Exchange {
             panicked: false,
             has_body: false,
             broke_off: false,
+            failed: false,
         }
     }
 
@@ -175,6 +179,9 @@ impl Exchange {
         watch: Watch,
     ) -> Option<Ahead> {
         let arrival = self.arrival?;
+        if arrival.counts_errors {
+            self.failed = is_failure(status, extensions);
+        }
         let whole = match Outcome::of_status(status.as_u16()) {
             _ if self.panicked => Outcome::Panicked,
             // Whoever answers, nobody hears it.
@@ -288,7 +295,9 @@ impl Exchange {
             outcomes.inc();
         }
         if let Some(errors) = end.errors {
-            errors.inc();
+            if end.is_failure || self.failed {
+                errors.inc();
+            }
         }
         if let Some(response_size) = end.response_size {
             response_size.observe(sent);
@@ -466,6 +475,11 @@ fn version_len(version: Version) -> usize {
 
 fn content_length(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok()
+}
+
+/// Whether a response says that the service failed.
+fn is_failure(status: StatusCode, extensions: &Extensions) -> bool {
+    status.is_server_error() || extensions.get::<HandlerError>().is_some()
 }
 
 /// Whether a response of this status is its head alone (RFC 9110, 6.4.1).
