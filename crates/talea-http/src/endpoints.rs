@@ -47,7 +47,11 @@ impl Endpoints {
     ///
     /// Twice the same are told as one.
     pub fn declare(&self, method: &Method, route: &str) -> Endpoint {
-        let method = HttpMethod::of(method.as_str());
+        self.declare_known(HttpMethod::of(method.as_str()), route)
+    }
+
+    /// The same by a method that is known, or `_OTHER`.
+    pub(crate) fn declare_known(&self, method: HttpMethod, route: &str) -> Endpoint {
         let methods = match method {
             HttpMethod::Other => Methods::Rest,
             method => Methods::One(method),
@@ -103,9 +107,7 @@ impl Endpoints {
     /// An endpoint whose handler has no name of its own.
     pub(crate) fn unnamed(&self, methods: Methods, route: &str) -> Endpoint {
         match methods {
-            Methods::One(method) => {
-                self.endpoint(methods, route, &format!("{} {route}", method.as_str()))
-            }
+            Methods::One(method) => self.declare_known(method, route),
             Methods::Each => self.endpoint(methods, route, route),
             // No declared handler answers these, of whatever route.
             Methods::Rest => self.endpoint(methods, route, UNMATCHED),

@@ -35,8 +35,8 @@
 //! | service | by | allocations added |
 //! |---|---|---|
 //! | a new one on axum | [`axum::Router`] in place of axum's own | none |
-//! | an `axum::Router` that exists | [`axum::Layer`], around it from outside with its routes listed | none |
-//! | the same, in fewer words | [`axum::Layer`] by `Router::layer` | axum's own 2 or 3 |
+//! | an `axum::Router` that exists | [`axum::meter`], which reads its routes | none |
+//! | the same with layers around it from outside | [`axum::Layer`] | none |
 //! | hyper, or any tower service | [`Endpoints::layer`] | none |
 //!
 //! These are for requests without a body, and responses whose body is in memory. With axum's

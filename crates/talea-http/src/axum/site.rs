@@ -8,7 +8,7 @@ use talea::HttpMethod;
 
 use super::future::count;
 use crate::arrival::Head;
-use crate::case::Methods;
+use crate::case::{Methods, known_method};
 use crate::endpoints::Endpoints;
 use crate::exchange::Exchange;
 use crate::meters::Meters;
@@ -98,21 +98,8 @@ impl ByMethod {
     /// The one that answers a method.
     #[inline]
     pub(super) fn of(&self, method: &Method) -> Option<&'static Site> {
-        // Most requests are.
-        let method = match *method == Method::GET {
-            true => HttpMethod::Get,
-            false => of_rarer(method),
-        };
-        self.0[method as usize]
+        self.0[known_method(method) as usize]
     }
-}
-
-/// Out of line, since in one piece with the question for the most frequent it would become
-/// a table of jumps, which has to be fetched.
-#[cold]
-#[inline(never)]
-fn of_rarer(method: &Method) -> HttpMethod {
-    HttpMethod::of(method.as_str())
 }
 
 /// The path of a function, which tells it from others of its name in other modules. What has
