@@ -1,4 +1,4 @@
-//! A service on axum that exists already: one more layer, put on last.
+//! A service on axum that exists already: one call, where it is served.
 //!
 //! `cargo run --example axum_existing -- 3000 9464` serves on port 3000, and its metrics on
 //! 9464.
@@ -9,7 +9,7 @@ use axum::Router;
 use axum::extract::Path;
 use axum::routing::get;
 use talea::Registry;
-use talea_http::{MetricsServer, axum::Layer};
+use talea_http::{MetricsServer, axum::meter};
 use tokio::net::TcpListener;
 
 /// What is there.
@@ -22,7 +22,7 @@ fn service() -> Router {
 async fn main() -> Result<(), Box<dyn Error>> {
     let port = |n| std::env::args().nth(n).unwrap_or_default().parse().unwrap_or(0);
     let registry = Registry::new()?;
-    let app = service().layer(Layer::new(&registry)?);
+    let app = meter(service(), &registry)?;
 
     let metrics = MetricsServer::bind(([127, 0, 0, 1], port(2)).into(), &registry)?;
     let listener = TcpListener::bind(("127.0.0.1", port(1))).await?;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use http::Method;
 use talea::{Error, HttpMethod};
 
 use crate::arrival::Arrived;
@@ -9,7 +10,6 @@ use crate::convention::{MethodNames, Paths, Set, Source, error_type};
 use crate::families::Families;
 use crate::opts::{FromExtensions, Opts};
 use crate::outcome::Outcome;
-use crate::status::OTHER;
 
 /// An endpoint, as it is declared.
 #[derive(Clone, Copy, Debug)]
@@ -28,6 +28,24 @@ pub(crate) enum Methods {
     Each,
     /// Those that the route does not declare.
     Rest,
+}
+
+/// Which of the known methods it is.
+#[inline]
+pub(crate) fn known_method(method: &Method) -> HttpMethod {
+    // Most requests are.
+    match *method == Method::GET {
+        true => HttpMethod::Get,
+        false => of_rarer(method),
+    }
+}
+
+/// Out of line, since in one piece with the question for the most frequent it would become
+/// a table of jumps, which has to be fetched.
+#[cold]
+#[inline(never)]
+fn of_rarer(method: &Method) -> HttpMethod {
+    HttpMethod::of(method.as_str())
 }
 
 /// All that labels come from.
@@ -92,7 +110,7 @@ impl Texts {
         families: &Families,
     ) -> Cow<'a, str> {
         match label {
-            Source::Route => self.paths.text(case.declared.route),
+            Source::Route => self.paths.text(case.declared),
             Source::Handler => case.declared.handler.into(),
             Source::Server => self.server.as_str().into(),
             Source::Constant(n) => self.constants[n].as_str().into(),
@@ -144,14 +162,14 @@ pub(crate) fn digit(labels: &[FromExtensions], n: usize, number: usize) -> usize
 impl MethodNames {
     /// Whether an endpoint's requests are told apart by their method.
     pub(crate) fn tell_apart(self, methods: Methods) -> bool {
-        matches!((self, methods), (Self::Sent { .. }, _) | (Self::Declared, Methods::Each))
+        matches!((self, methods), (Self::Sent { .. }, _) | (_, Methods::Each))
     }
 
     fn text(self, methods: Methods, arrived: &Arrived) -> &'static str {
         match (self, methods) {
-            (Self::Declared, Methods::One(method)) => method.as_str(),
-            (Self::Declared, Methods::Each) => arrived.method.as_str(),
-            (Self::Declared, Methods::Rest) => OTHER,
+            (Self::Declared { .. }, Methods::One(method)) => method.as_str(),
+            (Self::Declared { .. }, Methods::Each) => arrived.method.as_str(),
+            (Self::Declared { rest }, Methods::Rest) => rest,
             (Self::Sent { other, query }, _) => match arrived.method {
                 HttpMethod::Other => other,
                 HttpMethod::Query if !query => other,

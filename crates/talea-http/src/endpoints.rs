@@ -47,21 +47,26 @@ impl Endpoints {
     ///
     /// Twice the same are told as one.
     pub fn declare(&self, method: &Method, route: &str) -> Endpoint {
-        let methods = match HttpMethod::of(method.as_str()) {
+        self.declare_known(HttpMethod::of(method.as_str()), route)
+    }
+
+    /// The same by a method that is known, or `_OTHER`.
+    pub(crate) fn declare_known(&self, method: HttpMethod, route: &str) -> Endpoint {
+        let methods = match method {
             HttpMethod::Other => Methods::Rest,
             method => Methods::One(method),
         };
-        self.endpoint(methods, route, route)
+        self.endpoint(methods, route, &format!("{} {route}", method.as_str()))
     }
 
     /// Declares one that answers every method; each known one has its own series.
     pub fn declare_any(&self, route: &str) -> Endpoint {
-        self.endpoint(Methods::Each, route, route)
+        self.unnamed(Methods::Each, route)
     }
 
     /// Declares what answers the methods that a route does not have: they are `_OTHER`.
     pub fn declare_rest(&self, route: &str) -> Endpoint {
-        self.endpoint(Methods::Rest, route, route)
+        self.unnamed(Methods::Rest, route)
     }
 
     /// Declares what answers where no route matches: `_unmatched`.
@@ -97,6 +102,16 @@ impl Endpoints {
         F: Fn(&Request<B>) -> Endpoint + Clone,
     {
         Layer::new(endpoint)
+    }
+
+    /// An endpoint whose handler has no name of its own.
+    pub(crate) fn unnamed(&self, methods: Methods, route: &str) -> Endpoint {
+        match methods {
+            Methods::One(method) => self.declare_known(method, route),
+            Methods::Each => self.endpoint(methods, route, route),
+            // No declared handler answers these, of whatever route.
+            Methods::Rest => self.endpoint(methods, route, UNMATCHED),
+        }
     }
 
     pub(crate) fn endpoint(&self, methods: Methods, route: &str, handler: &str) -> Endpoint {

@@ -14,6 +14,7 @@ use talea::{Bytes, Histogram};
 use crate::arrival::Head;
 use crate::broken;
 use crate::caught_panic::{self, CaughtPanic};
+use crate::handler_error::HandlerError;
 use crate::meters::{Answer, Arrival, End, Meters};
 use crate::outcome::Outcome;
 use crate::upgrade::UpgradeGuard;
@@ -38,6 +39,8 @@ pub(crate) struct Exchange {
     /// Whether the request has a body, and whether that broke off.
     has_body: bool,
     broke_off: bool,
+    /// Whether the response says that the service failed. Known only where that is counted.
+    failed: bool,
 }
 
 /// Code of others that runs on an exchange's behalf. If this is dropped, that panicked.
@@ -112,6 +115,7 @@ impl Exchange {
             panicked: false,
             has_body: false,
             broke_off: false,
+            failed: false,
         }
     }
 
@@ -189,6 +193,9 @@ impl Exchange {
         watch: Watch,
     ) -> Option<Ahead> {
         let arrival = self.arrival?;
+        if arrival.counts_errors {
+            self.failed = is_failure(status, extensions);
+        }
         let whole = match Outcome::of_status(status.as_u16()) {
             _ if self.panicked || says_panic(status, extensions) => Outcome::Panicked,
             // Whoever answers, nobody hears it.
@@ -317,7 +324,9 @@ impl Exchange {
             outcomes.inc();
         }
         if let Some(errors) = end.errors {
-            errors.inc();
+            if end.is_failure || self.failed {
+                errors.inc();
+            }
         }
         if let Some(response_size) = end.response_size {
             response_size.observe(sent);
@@ -523,6 +532,11 @@ fn says_panic(status: StatusCode, extensions: &Extensions) -> bool {
 #[inline]
 pub(crate) fn may_be_panic(status: Option<u16>, length: Option<u64>) -> bool {
     status == Some(caught_panic::STATUS) && length == Some(caught_panic::BODY.len() as u64)
+}
+
+/// Whether a response says that the service failed.
+fn is_failure(status: StatusCode, extensions: &Extensions) -> bool {
+    status.is_server_error() || extensions.get::<HandlerError>().is_some()
 }
 
 /// Whether a response of this status is its head alone (RFC 9110, 6.4.1).

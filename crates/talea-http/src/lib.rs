@@ -35,8 +35,8 @@
 //! | service | by | allocations added |
 //! |---|---|---|
 //! | a new one on axum | [`axum::Router`] in place of axum's own | none |
-//! | an `axum::Router` that exists | [`axum::Layer`], around it from outside with its routes listed | none |
-//! | the same, in fewer words | [`axum::Layer`] by `Router::layer` | axum's own 2 or 3 |
+//! | an `axum::Router` that exists | [`axum::meter`], which reads its routes | none |
+//! | the same with layers around it from outside | [`axum::Layer`] | none |
 //! | hyper, or any tower service | [`Endpoints::layer`] | none |
 //!
 //! These are for requests without a body, and responses whose body is in memory. With axum's
@@ -62,6 +62,7 @@ mod endpoints;
 mod exchange;
 mod exposition;
 mod families;
+mod handler_error;
 mod layer;
 mod meters;
 mod metrics_server;
@@ -76,6 +77,7 @@ pub use caught_panic::CaughtPanic;
 pub use convention::Convention;
 pub use endpoints::{Endpoint, Endpoints};
 pub use exposition::{Exposition, ExpositionBody};
+pub use handler_error::HandlerError;
 pub use layer::{Layer, Metered, MeteredFuture};
 pub use metrics_server::MetricsServer;
 pub use opts::Opts;

@@ -37,6 +37,8 @@ pub(crate) struct Arrival {
     /// nothing of the answer.
     pub(crate) request_size: Option<&'static Histogram<Bytes>>,
     pub(crate) declared_request_size: bool,
+    /// Whether requests that failed are counted.
+    pub(crate) counts_errors: bool,
     /// How many places responses have.
     responses: usize,
     statuses: Statuses,
@@ -60,6 +62,8 @@ pub(crate) struct Answer {
 pub(crate) struct End {
     pub(crate) outcomes: Option<&'static Counter>,
     pub(crate) errors: Option<&'static Counter>,
+    /// Whether a request that ended so failed, even if its response does not say so.
+    pub(crate) is_failure: bool,
     pub(crate) to_end: Option<&'static Histogram<Seconds>>,
     pub(crate) response_size: Option<&'static Histogram<Bytes>>,
     /// Where its labels say more than those of [`Arrival::request_size`] may.
@@ -135,6 +139,7 @@ impl Arrival {
             arrived,
             in_flight,
             declared_request_size,
+            counts_errors: families.errors.is_some(),
             request_size,
             answers,
             statuses: families.statuses,
@@ -200,10 +205,8 @@ impl Arrival {
                 self.families;
             End {
                 outcomes: self.series(outcomes, &case),
-                errors: match outcome {
-                    Outcome::Complete => None,
-                    _ => self.series(errors, &case),
-                },
+                errors: self.series(errors, &case),
+                is_failure: outcome != Outcome::Complete,
                 to_end: self.series(to_end, &case),
                 response_size: self.series(response_size, &case),
                 request_size: match self.request_size {

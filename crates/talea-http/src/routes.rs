@@ -10,6 +10,7 @@ use std::sync::{LazyLock, OnceLock};
 use http::Method;
 use talea::HttpMethod;
 
+use crate::case::known_method;
 use crate::endpoints::{Endpoint, Endpoints};
 use crate::meters::Meters;
 use crate::status::OTHER;
@@ -19,11 +20,11 @@ use crate::status::OTHER;
 #[derive(Clone, Copy)]
 pub(crate) struct Routes {
     table: &'static Table,
-    /// The templates of the listed ones, by the paths that they match.
+    /// The listed ones, by the paths that they match.
     paths: &'static Paths,
 }
 
-type Paths = matchit::Router<&'static str>;
+type Paths = matchit::Router<&'static Route>;
 
 /// Routes by their template, in an open table that only fills up.
 struct Table {
@@ -41,23 +42,44 @@ struct Table {
 
 struct Route {
     template: Box<str>,
-    /// The methods that are listed; none where it was met only.
-    listed: Vec<(HttpMethod, Endpoint)>,
-    rest: Endpoint,
+    /// In the order of [`HttpMethod::ALL`].
+    by_method: [Endpoint; HttpMethod::ALL.len()],
 }
 
-/// A route that cannot be listed.
+/// A route that was read from a router.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct ReadRoute {
+    /// The template that a request's path matches, and the one that it is told as.
+    pub(crate) path: String,
+    pub(crate) template: String,
+    /// The methods that it declares.
+    pub(crate) methods: Vec<HttpMethod>,
+    /// Whether it answers all others too.
+    pub(crate) answers_each: bool,
+}
+
+/// Routes that cannot be listed, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteError {
-    method: String,
-    template: String,
-    reason: String,
+    message: String,
+}
+
+impl RouteError {
+    fn new(method: &str, template: &str, reason: &str) -> Self {
+        Self { message: format!("cannot list the route {method} {template}: {reason}") }
+    }
+
+    /// That of a router which does not show its routes.
+    pub(crate) fn unreadable() -> Self {
+        let message = "cannot read the routes of the router: this version of axum does not show \
+                       them in a way that is known; list them by `routes`";
+        Self { message: message.to_owned() }
+    }
 }
 
 impl fmt::Display for RouteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { method, template, reason } = self;
-        write!(f, "cannot list the route {method} {template}: {reason}")
+        f.write_str(&self.message)
     }
 }
 
@@ -83,14 +105,9 @@ impl Routes {
 
     /// Lists routes, before any is met.
     pub(crate) fn list(&mut self, routes: &[(&str, &str)]) -> Result<(), RouteError> {
-        let mut paths = self.paths.clone();
         let mut templates: Vec<&str> = Vec::new();
         for &(method, template) in routes {
-            let fail = |reason: String| RouteError {
-                method: method.to_owned(),
-                template: template.to_owned(),
-                reason,
-            };
+            let fail = |reason: String| RouteError::new(method, template, &reason);
             if method != ANY && HttpMethod::of(method) == HttpMethod::Other {
                 return Err(fail(format!(
                     "{method:?} is no known method; write one such as GET, in capitals, or {ANY}"
@@ -98,19 +115,21 @@ impl Routes {
             }
             fault_in_template(template).map_or(Ok(()), |fault| Err(fail(fault.to_owned())))?;
             if !templates.contains(&template) {
-                let lasting: &'static str = template.to_owned().leak();
-                let inserted = paths.insert(template, lasting);
-                inserted.map_err(|error| fail(format!("{error}; write it as in the router")))?;
                 templates.push(template);
             }
         }
-        self.paths = Box::leak(Box::new(paths));
+        let mut paths = self.paths.clone();
         for template in templates {
             let methods = routes.iter().filter(|(_, other)| *other == template);
             let methods: Vec<&str> = methods.map(|(method, _)| *method).collect();
-            self.table
-                .find_or(template, || Route::listed(&self.table.endpoints, template, &methods));
+            let make = || Route::listed(&self.table.endpoints, template, &methods);
+            let inserted = paths.insert(template, self.table.listed(template, make));
+            inserted.map_err(|error| {
+                let reason = format!("{error}; write it as in the router");
+                RouteError::new(methods[0], template, &reason)
+            })?;
         }
+        self.paths = Box::leak(Box::new(paths));
         Ok(())
     }
 
@@ -118,6 +137,21 @@ impl Routes {
     pub(crate) fn by_match(self) -> Self {
         static NONE: LazyLock<Paths> = LazyLock::new(Paths::default);
         Self { paths: &NONE, ..self }
+    }
+
+    /// The same of routes that were read from a router. False if one cannot be found by its
+    /// path; then nothing has changed but that some series are there.
+    pub(crate) fn read(&mut self, routes: &[ReadRoute]) -> bool {
+        let mut paths = self.paths.clone();
+        for ReadRoute { path, template, methods, answers_each } in routes {
+            let endpoints = &self.table.endpoints;
+            let make = || Route::new(endpoints, template, methods.iter().copied(), *answers_each);
+            if paths.insert(path, self.table.listed(template, make)).is_err() {
+                return false;
+            }
+        }
+        self.paths = Box::leak(Box::new(paths));
+        true
     }
 
     /// The meters of a request: by the template that was matched, or else by its path.
@@ -130,10 +164,7 @@ impl Routes {
     ) -> &'static Meters {
         let route = match matched {
             Some(template) => Some(self.table.matched(template)),
-            None => {
-                let found = self.paths.at(path).ok();
-                found.map(|found| self.table.matched(found.value))
-            }
+            None => self.paths.at(path).ok().map(|found| *found.value),
         };
         route.map_or(self.table.unmatched, |route| route.endpoint(method)).meters
     }
@@ -158,35 +189,40 @@ const ANY: &str = "ANY";
 
 impl Route {
     fn met(endpoints: &Endpoints, template: &str) -> Self {
-        let rest = endpoints.declare_any(template);
-        Self { template: template.into(), listed: Vec::new(), rest }
+        Self::new(endpoints, template, [], true)
     }
 
     fn listed(endpoints: &Endpoints, template: &str, methods: &[&str]) -> Self {
-        let named = methods.iter().filter_map(|name| Method::from_bytes(name.as_bytes()).ok());
-        let named = named.filter(|method| HttpMethod::of(method.as_str()) != HttpMethod::Other);
-        let endpoint = |method: Method| {
-            (HttpMethod::of(method.as_str()), endpoints.declare(&method, template))
-        };
-        let rest = match methods.contains(&ANY) {
+        let named = methods.iter().map(|name| HttpMethod::of(name));
+        let named = named.filter(|method| *method != HttpMethod::Other);
+        Self::new(endpoints, template, named, methods.contains(&ANY))
+    }
+
+    /// One that declares some methods, and answers all others too or not. A `GET` answers `HEAD`
+    /// where that is not declared.
+    fn new(
+        endpoints: &Endpoints,
+        template: &str,
+        methods: impl IntoIterator<Item = HttpMethod>,
+        answers_each: bool,
+    ) -> Self {
+        let rest = match answers_each {
             true => endpoints.declare_any(template),
             false => endpoints.declare_rest(template),
         };
-        Self { template: template.into(), listed: named.map(endpoint).collect(), rest }
+        let mut declared = [None; HttpMethod::ALL.len()];
+        for method in methods {
+            declared[method as usize] = Some(endpoints.declare_known(method, template));
+        }
+        let [get, head] = [HttpMethod::Get, HttpMethod::Head].map(|method| method as usize);
+        declared[head] = declared[head].or(declared[get]);
+        let by_method = declared.map(|endpoint| endpoint.unwrap_or(rest));
+        Self { template: template.into(), by_method }
     }
 
     #[inline]
     fn endpoint(&self, method: &Method) -> Endpoint {
-        if self.listed.is_empty() {
-            return self.rest;
-        }
-        let method = HttpMethod::of(method.as_str());
-        let listed = |method| self.listed.iter().find(|(listed, _)| *listed == method);
-        let found = listed(method).or_else(|| match method {
-            HttpMethod::Head => listed(HttpMethod::Get),
-            _ => None,
-        });
-        found.map_or(self.rest, |&(_, endpoint)| endpoint)
+        self.by_method[known_method(method) as usize]
     }
 }
 
@@ -210,6 +246,15 @@ impl Table {
             at.store(place, Relaxed);
         }
         route
+    }
+
+    /// The route of a template that is listed, made if it is new. Where there is no room for more
+    /// it is known by its path alone.
+    fn listed(&'static self, template: &str, make: impl Fn() -> Route) -> &'static Route {
+        match self.find_or(template, &make) {
+            (Some(_), route) => route,
+            (None, _) => Box::leak(Box::new(make())),
+        }
     }
 
     /// The route of a template, made if it is new, and its place.

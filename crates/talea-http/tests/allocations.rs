@@ -11,7 +11,7 @@ use http_body::{Body as HttpBody, Frame};
 use http_body_util::BodyExt;
 use hyper::{Method, Response};
 use talea::Registry;
-use talea_http::axum::{Layer, Router, get, post};
+use talea_http::axum::{Layer, Router, get, meter_by, post};
 use talea_http::{Convention, Endpoints, Opts, RequestBody};
 use tower::util::MapRequestLayer;
 use tower::{Layer as _, Service, ServiceExt, service_fn};
@@ -171,6 +171,29 @@ fn a_request_with_a_body_allocates_what_watches_it() {
     assert_eq!(declared::<2>(Convention::OpenTelemetry), bare + 2);
     assert_eq!(declared::<3>(Convention::Servant), bare + 1);
     assert_eq!(declared::<4>(Convention::Caddy), bare + 1);
+}
+
+#[test]
+fn a_router_that_exists_allocates_nothing_however_many_layers_it_has() {
+    let nothing = || MapRequestLayer::new(|request: Request| request);
+    for layers in [0, 1, 5, 20] {
+        let plain = || {
+            let plain = axum::Router::new()
+                .route("/a/{b}/c/{d}/{e}", axum::routing::get(hello::<21>))
+                .route("/items", axum::routing::post(reads::<21>));
+            (0..layers).fold(plain, |router, _| router.layer(nothing()))
+        };
+        let bare = allocations(plain().with_state(()), asks("/a/1/c/2/3"));
+        for convention in CONVENTIONS {
+            let metered = meter_by(plain(), &endpoints(convention));
+            let found = allocations(metered, asks("/a/1/c/2/3"));
+            assert_eq!(found, bare, "{convention:?}, {layers} layers");
+        }
+        // What watches a request's body, as with every router.
+        let bare = allocations(plain().with_state(()), sends("/items"));
+        let metered = meter_by(plain(), &endpoints(Convention::Prometheus));
+        assert_eq!(allocations(metered, sends("/items")), bare + 1, "{layers} layers");
+    }
 }
 
 #[test]

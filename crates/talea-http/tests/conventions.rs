@@ -1,15 +1,17 @@
 //! Which metrics, labels and values each convention has.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 
 use axum::Extension;
 use axum::body::Body;
+use axum::handler::Handler;
 use axum::http::{Method, Request, StatusCode};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
 use talea::{LabelValue, Registry};
 use talea_http::axum::{Router, get, post};
-use talea_http::{Convention, Opts};
+use talea_http::{Convention, HandlerError, Opts};
 use tower::ServiceExt;
 
 async fn list() -> &'static str {
@@ -152,7 +154,8 @@ async fn opentelemetry_is_told_by_its_attributes() {
         ("_OTHER", "/items", "405", "", (0, 0)),
         ("GET", "/items/{id}", "503", "503", (0, 0)),
         ("POST", "/broken", "500", "panic", (0, 0)),
-        ("GET", "_unmatched", "404", "", (0, 0)),
+        // The attribute is absent where no route matched.
+        ("GET", "", "404", "", (0, 0)),
     ] {
         let labels = format!(
             r#"http_request_method="{method}",url_scheme="http",http_route="{route}",http_response_status_code="{status}",error_type="{error}",network_protocol_version="1.1""#
@@ -174,18 +177,41 @@ async fn servants_dashboards_go_on() {
     ask_all(&app).await;
     let mut expected = Vec::new();
     for (path, method, status, count) in [
-        ("/items", "GET", "2XX", 2),
-        ("/items", "POST", "2XX", 1),
-        ("/items", "_OTHER", "4XX", 1),
-        ("/items/:id", "GET", "5XX", 1),
-        ("/broken", "POST", "5XX", 1),
-        ("_unmatched", "_OTHER", "4XX", 1),
+        ("items", "GET", "2XX", 2),
+        ("items", "POST", "2XX", 1),
+        ("items/:id", "GET", "5XX", 1),
+        ("broken", "POST", "5XX", 1),
+        // Of no endpoint: an undeclared method, and a path that no route matches.
+        ("", "", "4XX", 2),
     ] {
         let labels = format!(r#"path="{path}",method="{method}""#);
         expected.push(format!(r#"http_responses_total{{{labels},status="{status}"}} {count}"#));
         expected.extend(histograms(&["http_request_duration_seconds"], &labels, count, &[]));
     }
     assert_told(&registry, &expected.join("\n"));
+}
+
+#[tokio::test]
+async fn servants_help_and_thresholds_are_the_librarys_own() {
+    let registry = Registry::for_test().unwrap();
+    let app = app(&registry, Opts::new().convention(Convention::Servant));
+    ask_all(&app).await;
+    let text = registry.snapshot().to_text();
+    for line in [
+        "# HELP http_requests_in_flight Total http requests in flight.",
+        "# HELP http_responses_total Total number of http responses by their statuses.",
+        "# HELP http_request_duration_seconds Request latency in seconds",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+    let labels = r#"http_request_duration_seconds_bucket{path="items",method="GET",le=""#;
+    let thresholds = text.lines().filter_map(|line| line.strip_prefix(labels)?.split('"').next());
+    // `defaultBuckets` of servant-prometheus 0.2.0.0, in milliseconds there.
+    let ms = [5].into_iter().chain((10..=90).step_by(10)).chain((100..=275).step_by(25));
+    let ms = ms.chain((300..=900).step_by(100)).chain((1000..=5000).step_by(1000));
+    let expected: Vec<f64> = ms.map(|ms| f64::from(ms) / 1000.0).collect();
+    let found: Vec<f64> = thresholds.filter_map(|text| text.parse().ok()).collect();
+    assert_eq!(found, [&expected[..], &[f64::INFINITY]].concat());
 }
 
 #[tokio::test]
@@ -204,22 +230,28 @@ async fn caddys_dashboards_go_on() {
         request,
         response,
     ];
-    let mut expected =
-        vec![r#"caddy_http_request_errors_total{server="srv0",handler="broken"} 1"#.to_owned()];
-    for (handler, count) in
-        [("list", 2), ("create", 1), ("fail", 1), ("broken", 1), ("/items", 1), ("_unmatched", 1)]
-    {
+    let error = |handler| {
+        format!(r#"caddy_http_request_errors_total{{server="srv0",handler="{handler}"}} 1"#)
+    };
+    let mut expected = vec![error("conventions::broken"), error("conventions::fail")];
+    for (handler, count) in [
+        ("conventions::list", 2),
+        ("conventions::create", 1),
+        ("conventions::fail", 1),
+        ("conventions::broken", 1),
+        ("_unmatched", 2),
+    ] {
         let labels = format!(r#"server="srv0",handler="{handler}""#);
         expected.push(format!("caddy_http_requests_total{{{labels}}} {count}"));
     }
     for (handler, code, method, uri, bytes) in [
-        ("list", "200", "GET", "/items", (0, 5)),
-        ("list", "200", "HEAD", "/items", (0, 0)),
+        ("conventions::list", "200", "GET", "/items", (0, 5)),
+        ("conventions::list", "200", "HEAD", "/items", (0, 0)),
         // Nobody said here how long the body is.
-        ("create", "201", "POST", "/items", (0, 5)),
-        ("/items", "405", "OTHER", "/items", (0, 0)),
-        ("fail", "503", "GET", "/items/7", (0, 0)),
-        ("broken", "500", "POST", "/broken", (0, 0)),
+        ("conventions::create", "201", "POST", "/items", (0, 5)),
+        ("_unmatched", "405", "OTHER", "/items", (0, 0)),
+        ("conventions::fail", "503", "GET", "/items/7", (0, 0)),
+        ("conventions::broken", "500", "POST", "/broken", (0, 0)),
         ("_unmatched", "404", "GET", "/nowhere", (0, 0)),
     ] {
         let labels =
@@ -242,12 +274,118 @@ async fn caddy_reckons_a_request_with_its_headers_and_its_body() {
         .header("content-length", "5")
         .body(Body::from("12345"));
     send(&app, request.unwrap()).await;
-    let labels = [("server", "edge"), ("handler", "create"), ("host", "a.example")];
+    let labels = [("server", "edge"), ("handler", "conventions::create"), ("host", "a.example")];
     let snapshot = registry.snapshot();
     let size = snapshot.histogram("caddy_http_request_size_bytes", &labels).unwrap();
     let reckoned = "POST/itemsHTTP/1.1hostA.examplecontent-length512345";
     assert_eq!((size.count(), size.sum()), (1, reckoned.len() as f64));
     assert_eq!(snapshot.total("caddy_http_requests_total", &labels), Some(1.0));
+}
+
+mod users {
+    pub(crate) async fn list() -> &'static str {
+        "users"
+    }
+}
+
+mod orders {
+    pub(crate) async fn list() -> &'static str {
+        "orders"
+    }
+}
+
+#[tokio::test]
+async fn caddys_handlers_are_told_apart_where_they_have_one_name() {
+    let registry = Registry::for_test().unwrap();
+    let endpoints = Opts::new().convention(Convention::Caddy).register(&registry).unwrap();
+    let app = Router::new()
+        .route("/users", get(users::list))
+        .route("/orders", get(orders::list))
+        .route("/closures", get(async || "got").post(async || "posted"))
+        .route("/layered/users", get(users::list.layer(Extension(()))))
+        .route("/layered/orders", get(orders::list.layer(Extension(()))))
+        .route("/value", get(StatusCode::OK))
+        .route("/other-value", get(StatusCode::ACCEPTED))
+        .metered_by(&endpoints);
+    for path in ["/users", "/orders", "/closures", "/value", "/other-value"] {
+        ask(&app, Method::GET, path, "").await;
+    }
+    ask(&app, Method::GET, "/layered/users", "").await;
+    ask(&app, Method::GET, "/layered/orders", "").await;
+    ask(&app, Method::POST, "/closures", "").await;
+    let counts = |handler: &str| {
+        let labels = [("handler", handler)];
+        registry.snapshot().total("caddy_http_requests_total", &labels).unwrap_or(-1.0)
+    };
+    let handlers = [
+        "conventions::users::list",
+        "conventions::orders::list",
+        "GET /closures",
+        "POST /closures",
+        "GET /layered/users",
+        "GET /layered/orders",
+        "GET /value",
+        "GET /other-value",
+    ];
+    for handler in handlers {
+        assert_eq!(counts(handler), 1.0, "{handler}");
+    }
+    assert_eq!(counts("_unmatched"), 0.0);
+    // Nothing else has a series: what answers undeclared methods is no handler of its own.
+    let snapshot = registry.snapshot();
+    let all = snapshot.select("caddy_http_requests_total", &[]).count();
+    assert_eq!(all, handlers.len() + 1, "{}", snapshot.to_text());
+}
+
+/// An error whose responses say that they are one.
+struct NotFound;
+
+impl IntoResponse for NotFound {
+    fn into_response(self) -> Response {
+        (StatusCode::NOT_FOUND, Extension(HandlerError)).into_response()
+    }
+}
+
+#[tokio::test]
+async fn caddys_errors_are_those_that_handlers_return() {
+    let registry = Registry::for_test().unwrap();
+    let endpoints = Opts::new().convention(Convention::Caddy).register(&registry).unwrap();
+    let streams = async || {
+        let body = Body::from_stream(futures_util::stream::iter([Ok::<_, Infallible>("piece")]));
+        (Extension(HandlerError), body)
+    };
+    let app = Router::new()
+        .route("/err/404", get(async || Err::<(), _>(NotFound)))
+        .route("/ok/404", get(async || StatusCode::NOT_FOUND))
+        .route("/err/unmarked", get(async || Err::<(), _>(StatusCode::NOT_FOUND)))
+        .route("/err/500", get(async || Err::<(), _>(StatusCode::INTERNAL_SERVER_ERROR)))
+        .route("/ok/503", get(async || StatusCode::SERVICE_UNAVAILABLE))
+        .route("/ok/504", get(async || StatusCode::GATEWAY_TIMEOUT))
+        .route("/err/stream", get(streams))
+        .route("/panic", get(broken))
+        .route("/ok/200", get(async || "ok"))
+        .metered_by(&endpoints);
+    for (path, errors) in [
+        ("/err/404", 1.0),
+        ("/err/500", 1.0),
+        ("/err/stream", 1.0),
+        ("/ok/503", 1.0),
+        ("/ok/504", 1.0),
+        ("/panic", 1.0),
+        ("/ok/200", 0.0),
+        ("/ok/404", 0.0),
+        // As the documents say: it cannot be told from the one before.
+        ("/err/unmarked", 0.0),
+    ] {
+        ask(&app, Method::GET, path, "").await;
+        let handler = match path {
+            "/panic" => "conventions::broken".to_owned(),
+            _ => format!("GET {path}"),
+        };
+        let labels = [("handler", handler.as_str())];
+        let counted = registry.snapshot().total("caddy_http_request_errors_total", &labels);
+        assert_eq!(counted, Some(errors), "{path}");
+    }
 }
 
 #[derive(Clone, Copy, LabelValue)]

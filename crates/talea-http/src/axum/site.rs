@@ -8,7 +8,7 @@ use talea::HttpMethod;
 
 use super::future::count;
 use crate::arrival::Head;
-use crate::case::Methods;
+use crate::case::{Methods, known_method};
 use crate::endpoints::Endpoints;
 use crate::exchange::Exchange;
 use crate::meters::Meters;
@@ -18,7 +18,7 @@ use crate::meters::Meters;
 #[derive(Debug)]
 pub(super) struct Site {
     methods: Methods,
-    /// The name of what answers, if it has one.
+    /// The name of the handler, if it has one.
     handler: Option<&'static str>,
     meters: OnceLock<&'static Meters>,
 }
@@ -31,7 +31,10 @@ impl Site {
     }
 
     pub(super) fn meter(&self, endpoints: &Endpoints, route: &str) {
-        let endpoint = || endpoints.endpoint(self.methods, route, self.handler.unwrap_or(route));
+        let endpoint = || match self.handler {
+            Some(handler) => endpoints.endpoint(self.methods, route, handler),
+            None => endpoints.unnamed(self.methods, route),
+        };
         // Each has one declaration, which is metered once.
         self.meters.get_or_init(|| endpoint().meters);
     }
@@ -95,30 +98,17 @@ impl ByMethod {
     /// The one that answers a method.
     #[inline]
     pub(super) fn of(&self, method: &Method) -> Option<&'static Site> {
-        // Most requests are.
-        let method = match *method == Method::GET {
-            true => HttpMethod::Get,
-            false => of_rarer(method),
-        };
-        self.0[method as usize]
+        self.0[known_method(method) as usize]
     }
 }
 
-/// Out of line, since in one piece with the question for the most frequent it would become
-/// a table of jumps, which has to be fetched.
-#[cold]
-#[inline(never)]
-fn of_rarer(method: &Method) -> HttpMethod {
-    HttpMethod::of(method.as_str())
-}
-
-/// The last part of a type's path: the name of a function or a struct. A closure has none.
+/// The path of a function, which tells it from others of its name in other modules. What has
+/// a size (a function pointer, a value, a service) has no name, since others of its type may
+/// do something else; nor have closures and generic functions, of which several have one path.
 fn name_of<H>() -> Option<&'static str> {
     let path = std::any::type_name::<H>();
-    let path = path.split_once('<').map_or(path, |(path, _)| path);
-    let name = path.rsplit("::").next()?;
-    let is_name = name.chars().all(|c| c.is_alphanumeric() || c == '_') && !name.is_empty();
-    is_name.then_some(name)
+    let is_path = path.chars().all(|c| c.is_alphanumeric() || c == '_' || c == ':');
+    (is_path && size_of::<H>() == 0).then_some(path)
 }
 
 #[cfg(test)]
@@ -127,18 +117,30 @@ mod tests {
 
     async fn list() {}
 
-    struct Files<T>(T);
+    async fn generic<T>() {}
+
+    mod other {
+        pub(super) async fn list() {}
+    }
 
     fn name<H>(_: &H) -> Option<&'static str> {
         name_of::<H>()
     }
 
     #[test]
-    fn a_handler_is_called_as_its_function_or_type_is() {
-        assert_eq!(name(&list), Some("list"));
-        assert_eq!(name(&Files(vec![1])), Some("Files"));
+    fn a_function_is_named_by_its_path() {
+        assert_eq!(name(&list), Some("talea_http::axum::site::tests::list"));
+        assert_eq!(name(&other::list), Some("talea_http::axum::site::tests::other::list"));
+    }
+
+    #[test]
+    fn what_may_be_another_of_its_type_has_no_name() {
+        assert_eq!(name(&generic::<u8>), None);
+        assert_eq!(name(&String::new()), None);
+        assert_eq!(name(&::axum::http::StatusCode::OK), None);
         assert_eq!(name(&async || ""), None);
         assert_eq!(name(&(|| "")), None);
         assert_eq!(name(&(list as fn() -> _)), None);
+        assert_eq!(name(&()), None);
     }
 }

@@ -1,6 +1,7 @@
-//! What Caddy tells of its routes, since they are metered once each.
+//! The metrics of Caddy, which meters each route once.
 
 use super::{GO_DURATIONS, MethodNames, Paths, Set, Source, Told};
+use crate::endpoints::UNMATCHED;
 use crate::status::{OTHER, Statuses};
 
 const BASIC: &[(&str, Source)] = &[("server", Source::Server), ("handler", Source::Handler)];
@@ -53,7 +54,7 @@ pub(super) const SET: Set = Set {
     // What a proxy says of a client that went away.
     statuses: Statuses::Codes { odd: OTHER, none: "499" },
     methods: MethodNames::Sent { other: "OTHER", query: false },
-    paths: Paths::Templates,
+    paths: Paths::Templates { unmatched: UNMATCHED },
     host: "host",
     durations: GO_DURATIONS,
 };

@@ -7,6 +7,8 @@ mod servant;
 
 use std::borrow::Cow;
 
+use crate::case::{Declared, Methods};
+use crate::endpoints::UNMATCHED;
 use crate::status::Statuses;
 
 pub(crate) use opentelemetry::error_type;
@@ -53,7 +55,7 @@ pub(crate) struct Set {
     pub(crate) in_flight: Told,
     /// Counts requests once their status is known.
     pub(crate) requests: Option<Told>,
-    /// Counts requests that did not end complete.
+    /// Counts requests that failed, see [`HandlerError`](crate::HandlerError).
     pub(crate) errors: Option<Told>,
     /// Counts requests when they have ended.
     pub(crate) outcomes: Option<Told>,
@@ -132,9 +134,11 @@ impl Source {
 /// How methods are named.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum MethodNames {
-    /// As they are declared: what the declaration does not name is `_OTHER`, and a `HEAD`
-    /// that a `GET` answers is a `GET`.
-    Declared,
+    /// As they are declared: a `HEAD` that a `GET` answers is a `GET`.
+    Declared {
+        /// The name of the methods that a route does not declare.
+        rest: &'static str,
+    },
     /// As they are sent; unknown ones have one name.
     Sent {
         /// The name of what is unknown.
@@ -144,32 +148,48 @@ pub(crate) enum MethodNames {
     },
 }
 
-/// How routes are told.
+/// How routes are named.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Paths {
     /// `/items/{id}`
-    Templates,
-    /// `/items/:id`
-    Captures,
+    Templates {
+        /// The name where no route matched.
+        unmatched: &'static str,
+    },
+    /// As servant-prometheus names them: `items/:id`, without `CaptureAll`, and nothing for
+    /// requests that no endpoint answers.
+    Servant,
 }
 
 impl Paths {
-    pub(crate) fn text(self, route: &str) -> Cow<'_, str> {
+    pub(crate) fn text(self, declared: &Declared) -> Cow<'static, str> {
+        let Declared { route, methods, .. } = *declared;
         match self {
-            Self::Templates => route.into(),
-            Self::Captures => {
-                let segment = |segment: &str| {
-                    let name = segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
-                    let name = name.map(|name| name.strip_prefix('*').unwrap_or(name));
-                    name.map_or_else(|| segment.to_owned(), |name| format!(":{name}"))
-                };
-                route.split('/').map(segment).collect::<Vec<_>>().join("/").into()
+            Self::Templates { unmatched } if route == UNMATCHED => unmatched.into(),
+            Self::Templates { .. } => route.into(),
+            Self::Servant if methods == Methods::Rest => "".into(),
+            Self::Servant => {
+                let segments = route.strip_prefix('/').unwrap_or(route).split('/');
+                segments.filter_map(servant_segment).collect::<Vec<_>>().join("/").into()
             }
         }
     }
 }
 
-/// The thresholds of Prometheus' client for Go, which many took over.
+/// A template's segment as servant-prometheus has it; none if it has none.
+fn servant_segment(segment: &str) -> Option<Cow<'_, str>> {
+    let capture = segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    match capture {
+        // Braces that are doubled stand for themselves.
+        Some(name) if name.starts_with('{') => {}
+        Some(name) if name.starts_with('*') => return None,
+        Some(name) => return Some(format!(":{name}").into()),
+        None => {}
+    }
+    Some(segment.replace("{{", "{").replace("}}", "}").into())
+}
+
+/// The thresholds of Prometheus' client for Go, which are Caddy's too.
 const GO_DURATIONS: &[f64] = &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
 /// Those of OpenTelemetry's semantic conventions.
@@ -181,14 +201,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_servants_path_names_what_it_captures() {
-        for (route, path) in [
-            ("/items/{id}/x/{*rest}", "/items/:id/x/:rest"),
-            ("/", "/"),
-            ("_unmatched", "_unmatched"),
+    fn a_servants_path_is_what_servant_prometheus_makes_of_it() {
+        let one = Methods::One(talea::HttpMethod::Get);
+        for (methods, route, path) in [
+            (one, "/profile/{username}", "profile/:username"),
+            (one, "/items/{id}/x/{*rest}", "items/:id/x"),
+            (Methods::Each, "/items/{{id}}", "items/{id}"),
+            (one, "/", ""),
+            (Methods::Rest, "/items", ""),
+            (Methods::Rest, UNMATCHED, ""),
         ] {
-            assert_eq!(Paths::Captures.text(route), path);
-            assert_eq!(Paths::Templates.text(route), route);
+            let declared = Declared { methods, route, handler: "" };
+            assert_eq!(Paths::Servant.text(&declared), path);
+            let unmatched = if route == UNMATCHED { "none" } else { route };
+            assert_eq!(Paths::Templates { unmatched: "none" }.text(&declared), unmatched);
         }
     }
 

@@ -43,7 +43,8 @@ pub(super) const SET: Set = Set {
     declared_request_size: false,
     statuses: Statuses::Codes { odd: OTHER, none: "" },
     methods: MethodNames::Sent { other: OTHER, query: true },
-    paths: Paths::Templates,
+    // The attribute is there if a route is available, and only then. An empty label is none.
+    paths: Paths::Templates { unmatched: "" },
     host: "server_address",
     durations: OTEL_DURATIONS,
 };

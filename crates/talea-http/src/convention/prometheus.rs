@@ -1,7 +1,8 @@
 //! The default.
 
 use super::{MethodNames, OTEL_DURATIONS, Paths, Set, Source, Told};
-use crate::status::Statuses;
+use crate::endpoints::UNMATCHED;
+use crate::status::{OTHER, Statuses};
 
 const ENDPOINT: &[(&str, Source)] = &[("method", Source::Method), ("route", Source::Route)];
 
@@ -48,8 +49,8 @@ pub(super) const SET: Set = Set {
     }),
     declared_request_size: false,
     statuses: Statuses::Classes,
-    methods: MethodNames::Declared,
-    paths: Paths::Templates,
+    methods: MethodNames::Declared { rest: OTHER },
+    paths: Paths::Templates { unmatched: UNMATCHED },
     host: "host",
     durations: OTEL_DURATIONS,
 };

@@ -64,7 +64,7 @@ pub(crate) fn tell(series: &mut Series, convention: Convention, made: &Made<'_>)
             let basic = ["handler", "server"];
             let answered = ["code", "handler", "method", "server"];
             tell("caddy_http_requests_total", &basic, None);
-            if told.outcome != Outcome::Complete {
+            if told.outcome != Outcome::Complete || matches!(told.status, Some(500..=599)) {
                 tell("caddy_http_request_errors_total", &basic, None);
             }
             tell("caddy_http_request_duration_seconds", &answered, None);
@@ -85,10 +85,15 @@ fn labels(convention: Convention, made: &Made<'_>, names: &[&str]) -> String {
         (_, "method") if *way == Way::RouterLayer && told.route != "_unmatched" => {
             sent(told.method, "_OTHER").to_owned()
         }
+        (Convention::Servant, "path" | "method") if is_undeclared(*way, told) => String::new(),
         (_, "method") => told.declared.to_owned(),
+        (_, "http_route") if told.route == "_unmatched" => String::new(),
         (_, "route" | "http_route") => told.route.to_owned(),
-        (_, "path") => told.route.replace("{*", ":").replace('{', ":").replace('}', ""),
-        (_, "handler") => handler(*way, told).to_owned(),
+        (_, "path") => {
+            let path = told.route.trim_start_matches('/').replace("/{*path}", "");
+            path.replace('{', ":").replace('}', "")
+        }
+        (_, "handler") => handler(*way, told),
         (_, "server") => "srv0".to_owned(),
         (_, "outcome") => match told.outcome {
             Outcome::Complete => "complete".to_owned(),
@@ -123,13 +128,20 @@ fn sent(method: &'static str, other: &'static str) -> &'static str {
     }
 }
 
-fn handler(way: Way, told: &Told) -> &'static str {
+/// Whether no declared endpoint answers. The layer on the router knows no methods.
+fn is_undeclared(way: Way, told: &Told) -> bool {
+    told.declared == "_OTHER" && (way != Way::RouterLayer || told.route == "_unmatched")
+}
+
+fn handler(way: Way, told: &Told) -> String {
     match (way, told.route, told.declared) {
         // A function has a name.
-        (Way::Declared, "/memory", "GET") => "memory",
-        (Way::Declared, "/upgrades", "GET") => "upgrades",
-        (Way::Declared, "/panics-at-once", "GET") => "panics_at_once",
-        (_, route, _) => route,
+        (Way::Declared, "/memory", "GET") => "cases::way::memory".to_owned(),
+        (Way::Declared, "/upgrades", "GET") => "cases::way::upgrades".to_owned(),
+        (Way::Declared, "/panics-at-once", "GET") => "cases::way::panics_at_once".to_owned(),
+        _ if is_undeclared(way, told) => "_unmatched".to_owned(),
+        (Way::RouterLayer, route, _) => route.to_owned(),
+        (_, route, method) => format!("{method} {route}"),
     }
 }
 

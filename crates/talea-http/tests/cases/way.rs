@@ -27,13 +27,16 @@ pub(crate) enum Way {
     Declared,
     /// axum's own, with the layer put on by `Router::layer`, which knows the routes it meets.
     RouterLayer,
-    /// The layer around axum's own, with its routes listed.
+    /// axum's own, metered from outside by the routes that it shows.
+    Existing,
+    /// The layer around a service that holds axum's own, with its routes listed.
     Outside,
     /// The layer around any service, with bodies of static types.
     Typed,
 }
 
-pub(crate) const WAYS: [Way; 4] = [Way::Declared, Way::RouterLayer, Way::Outside, Way::Typed];
+pub(crate) const WAYS: [Way; 5] =
+    [Way::Declared, Way::RouterLayer, Way::Existing, Way::Outside, Way::Typed];
 
 pub(crate) type Serves<B> = BoxCloneService<Request<B>, Response<Answer>, io::Error>;
 
@@ -53,6 +56,10 @@ impl Way {
             Self::RouterLayer => {
                 let layer = talea_http::axum::Layer::by(endpoints);
                 let inner = plain().layer(layer).map_request(axum);
+                Witnessed { inner, witness }.boxed_clone()
+            }
+            Self::Existing => {
+                let inner = talea_http::axum::meter_by(plain(), endpoints).map_request(axum);
                 Witnessed { inner, witness }.boxed_clone()
             }
             Self::Outside => {
