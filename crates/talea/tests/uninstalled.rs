@@ -454,7 +454,7 @@ mod reports {
     fn however_many_there_are_each_update_counts_and_there_is_one_line() {
         let lines = printed("many places");
         let [line] = &lines[..] else { panic!("{lines:?}") };
-        assert!(line.contains("16000 updates") && line.contains("60 further places"), "{line}");
+        assert!(line.contains("16000 updates") && line.contains("75 further places"), "{line}");
     }
 
     fn for_a_test() -> Result<(), Error> {
