@@ -17,15 +17,16 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use axum::Router;
 use axum::http::Uri;
+use axum::routing::get;
 use talea::{
     Bucketing, Counter, Family, FloatCounter, Histogram, LabelValue, Labels, Opts, Registry,
     Seconds,
 };
 use talea_http::axum as metered;
 use talea_region::Region;
-use tower_layer::layer_fn;
+use tower_layer::{Stack, layer_fn};
 
-use call::{HELLO, Passing, ROUTE, ask, path};
+use call::{Called, HELLO, Passing, ROUTE, ask, path};
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().collect();
@@ -77,18 +78,42 @@ fn main() -> Result<()> {
         }
         _ => {
             let layers = |text: &str| text.parse().with_context(|| format!("layers: {text:?}"));
-            let router = match name.split_once('-') {
+            let router: Router = match name.split_once('-') {
                 Some(("request", text)) => router(layers(text)?).metered(&registry)?,
                 Some(("unmetered", text)) => router(layers(text)?).unmetered(),
+                Some(("bare", text)) => existing(layers(text)?),
+                Some(("existing", text)) => {
+                    let router = metered::meter(existing(layers(text)?), &registry)?;
+                    return requests(&calls, router);
+                }
+                Some(("per_layer", text)) => per_layer(layers(text)?, &registry)?,
                 _ => bail!("there is no operation {name:?}"),
             };
-            let router: Router = router.with_state(());
-            // The first makes what others are told by.
-            request(&(router.clone(), path()), ());
-            calls.make(&(router, path()), &[()], request);
+            return requests(&calls, router.with_state(()));
         }
     }
     Ok(())
+}
+
+fn requests(calls: &Calls, service: impl Called) -> Result<()> {
+    // The first makes what others are told by.
+    request(&(service.clone(), path()), ());
+    calls.make(&(service, path()), &[()], request);
+    Ok(())
+}
+
+/// axum's own router with so many layers that do nothing.
+fn existing(layers: usize) -> Router {
+    let router = Router::new().route(ROUTE, get(async || HELLO));
+    (0..layers).fold(router, |router, _| router.layer(layer_fn(Passing)))
+}
+
+/// The same with a meter around each layer.
+fn per_layer(layers: usize, registry: &Registry) -> Result<Router> {
+    let meter = metered::Layer::new(registry)?;
+    let router = Router::new().route(ROUTE, get(async || HELLO));
+    let metered = |router: Router, _| router.layer(Stack::new(layer_fn(Passing), meter));
+    Ok((0..layers).fold(router, metered))
 }
 
 /// A router with so many layers that do nothing.
@@ -155,8 +180,8 @@ fn encode(registry: &Registry, (): ()) {
 }
 
 #[inline(never)]
-fn request((router, path): &(Router, Uri), (): ()) {
-    black_box(ask(router, path));
+fn request<S: Called>((service, path): &(S, Uri), (): ()) {
+    black_box(ask(service, path));
 }
 
 // What they work on: as in the groups of the same names.

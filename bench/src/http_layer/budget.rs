@@ -1,6 +1,6 @@
 //! What Talea may cost a request.
 
-use super::{NAME, TALEA, UNMETERED};
+use super::{EXISTING, NAME, TALEA, UNMETERED};
 use crate::report::Row;
 use crate::verdict::Verdict;
 
@@ -21,6 +21,9 @@ pub(crate) fn judge(rows: &[Row]) -> Vec<Verdict> {
     else {
         return Vec::new();
     };
+    let [Some(existing), Some(existing_five)] = ["1", "5"].map(|case| more(case, EXISTING)) else {
+        return Vec::new();
+    };
     let verdict = |budget, found, limit| Verdict { budget, found, limit };
     // Of the same router: layers that it shares make up for nothing here.
     let alone = twenty.clock_reads - of_twenty.clock_reads;
@@ -35,6 +38,9 @@ pub(crate) fn judge(rows: &[Row]) -> Vec<Verdict> {
         verdict("ns of that to 1 layer's", growth, 1.5),
         verdict("allocations", in_memory.into_iter().fold(f64::MIN, f64::max), 0.0),
         verdict("allocations, streamed", streamed.allocs, 1.0),
+        verdict("existing router, 1 layer", existing.clock_reads, 6.0),
+        verdict("existing router, 5 layers", existing_five.clock_reads, 6.0),
+        verdict("its allocations", existing.allocs.max(existing_five.allocs), 0.0),
     ]
 }
 
@@ -67,6 +73,7 @@ mod tests {
         };
         let talea = |case, ns, allocs| row(case, TALEA, ns, allocs);
         let unmetered = |case, ns, allocs| row(case, UNMETERED, ns, allocs);
+        let existing = |case, ns, allocs| row(case, EXISTING, ns, allocs);
         let rows = [
             talea("1", 80.0, 0.0),
             talea("5", 90.0, -3.0),
@@ -75,6 +82,8 @@ mod tests {
             unmetered("1", 0.0, 0.0),
             unmetered("5", -10.0, -3.0),
             unmetered("20", -1000.0, -20.0),
+            existing("1", 110.0, 0.0),
+            existing("5", 110.0, 0.0),
         ];
         assert_eq!(missed(&rows), [0; 0]);
         let changed = |place: usize, changed: Row| {
@@ -93,6 +102,11 @@ mod tests {
         assert_eq!(changed(1, talea("5", 90.0, -2.0)), [5]);
         assert_eq!(changed(0, talea("1", 80.0, 1.0)), [5]);
         assert_eq!(changed(3, talea("1-streamed", 150.0, 2.0)), [6]);
+        assert_eq!(changed(7, existing("1", 121.0, 0.0)), [7]);
+        assert_eq!(changed(8, existing("5", 121.0, 0.0)), [8]);
+        assert_eq!(changed(7, existing("1", 110.0, 1.0)), [9]);
+        assert_eq!(changed(8, existing("5", 110.0, 1.0)), [9]);
         assert!(judge(&rows[1..]).is_empty());
+        assert!(judge(&rows[..8]).is_empty());
     }
 }

@@ -31,12 +31,17 @@ pub(crate) const NOTE: &str = "One request and its response, in process, with so
     around the handler; its body lies in memory, or is streamed in 4 frames. `more` is than \
     `nothing`: the median of what neighbours differ by, the rounds' lowest to highest, the same in \
     `two-clock-reads`, and allocations. What `nothing` differs from itself by is chance; \
-    `talea-unmetered` is Talea's router, which shares layers, and tells nothing.";
+    `talea-unmetered` is Talea's router, which shares layers, and tells nothing. `talea-per-layer` \
+    records each request once for each layer, `talea-existing` once.";
 
 /// The subject that budgets are about, and the one that others are told in.
 const TALEA: &str = "talea";
 /// The same router where nothing is told: what it differs by from `talea` is metering alone.
 const UNMETERED: &str = "talea-unmetered";
+/// axum's own router, metered from outside.
+const EXISTING: &str = "talea-existing";
+/// A meter around each layer, as Caddy had it.
+const PER_LAYER: &str = "talea-per-layer";
 const CLOCK: &str = "two-clock-reads";
 
 /// glibc keeps 7 freed blocks of a size at hand for a thread. With 20 layers axum frees more at

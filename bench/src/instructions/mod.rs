@@ -27,7 +27,9 @@ pub(crate) const NOTE: &str = "instructions: of one operation, without call and 
     handle that a family gave. talea-atomic is counted by callgrind as it runs; talea in the \
     disassembly, as the shortest way through the function that makes the operation's adds in \
     restartable sequences and calls nothing. encode: of one series, in a text of 1,000. \
-    request-5: what a request takes more than where the same router, with 5 layers, is unmetered.";
+    request-5: what a request takes more than where the same router, with 5 layers, is unmetered. \
+    existing-5: what it takes more than axum's own router with 5 layers, metered from outside; \
+    per_layer-5: with a meter around each of the 5.";
 
 struct Operation {
     name: &'static str,
@@ -105,12 +107,14 @@ fn all() -> Result<Vec<Row>> {
         }
         rows.extend(row("talea-atomic", in_valgrind(&program, operation)));
     }
-    for layers in http_layer::LAYERS {
-        let name = format!("request-{layers}");
-        eprintln!("{NAME}: {name}");
-        match of_request(&program, layers) {
-            Ok(instructions) => rows.push(row(&name, "talea-atomic", instructions)),
-            Err(error) => eprintln!("{NAME}: {name}: left out: {error:#}"),
+    for (metered, bare) in REQUESTS {
+        for layers in http_layer::LAYERS {
+            let name = format!("{metered}-{layers}");
+            eprintln!("{NAME}: {name}");
+            match of_request(&program, metered, bare, layers) {
+                Ok(instructions) => rows.push(row(&name, "talea-atomic", instructions)),
+                Err(error) => eprintln!("{NAME}: {name}: left out: {error:#}"),
+            }
         }
     }
     Ok(rows)
@@ -160,11 +164,15 @@ fn in_valgrind(program: &Path, operation: &Operation) -> Result<f64> {
     Ok(of_call / operation.times as f64)
 }
 
+/// Metered routers, and the same without a meter.
+const REQUESTS: [(&str, &str); 3] =
+    [("request", "unmetered"), ("existing", "bare"), ("per_layer", "bare")];
+
 /// What metering adds to a request of a router with so many layers.
-fn of_request(program: &Path, layers: usize) -> Result<f64> {
+fn of_request(program: &Path, metered: &str, bare: &str, layers: usize) -> Result<f64> {
     const CALLS: u64 = 300;
     let of = |name| of_call(program, &format!("{name}-{layers}"), CALLS);
-    Ok(of("request")? - of("unmetered")?)
+    Ok(of(metered)? - of(bare)?)
 }
 
 fn of_call(program: &Path, operation: &str, calls: u64) -> Result<f64> {

@@ -4,7 +4,7 @@ use anyhow::Result;
 use axum::Router;
 use talea::{Registry, Value};
 use talea_http::axum::{self as metered, Layer, get};
-use tower_layer::{Layer as _, layer_fn};
+use tower_layer::{Stack, layer_fn};
 
 use crate::http_layer::call::{Called, HELLO, Passing, ROUTE};
 use crate::http_layer::service::{handled, requests, router, streamed, uncounted};
@@ -34,25 +34,25 @@ fn declares(case: Case) -> metered::Router {
     (0..case.layers).fold(router, |router, _| router.layer(layer_fn(Passing)))
 }
 
-/// Around axum's router, with its route listed.
-pub(super) fn outside(case: Case) -> Result<Box<dyn Work>> {
+/// axum's router, metered from outside.
+pub(super) fn existing(case: Case) -> Result<Box<dyn Work>> {
     let registry = Registry::new()?;
-    let layer = Layer::new(&registry)?.routes(&[("GET", ROUTE)])?;
-    counted(layer.layer(router(case).with_state(())), case, registry, 1)
+    counted(metered::meter(router(case), &registry)?, case, registry, 1)
 }
 
-/// The last layer of axum's router.
-pub(super) fn existing(case: Case) -> Result<Box<dyn Work>> {
+/// axum's router with the meter as its last layer.
+pub(super) fn router_layer(case: Case) -> Result<Box<dyn Work>> {
     let registry = Registry::new()?;
     let router = router(case).layer(Layer::new(&registry)?);
     counted(router.with_state(()), case, registry, 1)
 }
 
-/// Around each of the layers, so that each request is told by each: what not to do.
+/// A meter around each of the layers, so that each request is recorded by each. It is joined to
+/// the layer before axum boxes that, so no box is there for the meter alone.
 pub(super) fn per_layer(case: Case) -> Result<Box<dyn Work>> {
     let registry = Registry::new()?;
     let layer = Layer::new(&registry)?;
-    let metered = |router: Router, _| router.layer(layer_fn(Passing)).layer(layer);
+    let metered = |router: Router, _| router.layer(Stack::new(layer_fn(Passing), layer));
     let router = (0..case.layers).fold(handled(case), metered);
     counted(router.with_state(()), case, registry, case.layers as u64)
 }

@@ -117,7 +117,9 @@ mod tests {
 
     async fn list() {}
 
-    async fn generic<T>() {}
+    async fn generic<T: Default>() {
+        drop(T::default());
+    }
 
     mod other {
         pub(super) async fn list() {}
