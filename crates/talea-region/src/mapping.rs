@@ -62,13 +62,6 @@ impl Mapping {
     /// Makes sure that the bytes from `at` on have pages, so that touching them
     /// cannot raise SIGBUS.
     pub(crate) fn back(&self, at: u64, len: u64) -> io::Result<()> {
-        // What a part grows by is about to be used; a whole part may never be.
-        if len <= MAPPED_AT_ONCE {
-            let words = self.words(at & !7, len.div_ceil(8) + 1).unwrap_or(&[]);
-            if self.backing.map_at_once(words) {
-                return Ok(());
-            }
-        }
         self.backing.back(at, len)
     }
 
@@ -77,9 +70,6 @@ impl Mapping {
         &self.backing
     }
 }
-
-/// Of at most so many bytes the pages are mapped when they are backed.
-const MAPPED_AT_ONCE: u64 = 256 * 1024;
 
 #[cfg(all(test, target_os = "linux", not(loom)))]
 std::thread_local! {
@@ -260,20 +250,6 @@ mod linux {
                     return Err(error);
                 }
             }
-        }
-
-        /// Backs the pages of some words and maps them, in one go: a fault for each page later
-        /// takes longer than to back it. False where that fails, as on any kernel before 5.14.
-        pub(super) fn map_at_once(&self, words: &'static [AtomicU64]) -> bool {
-            let page = crate::layout::PAGE as usize;
-            let at = words.as_ptr() as usize;
-            let (from, end) = (at & !(page - 1), (at + size_of_val(words)).next_multiple_of(page));
-            // SAFETY: the pages lie within a mapping, which begins and ends at pages and is never
-            // unmapped; the call changes none of their bytes.
-            let done = unsafe {
-                libc::madvise(from as *mut libc::c_void, end - from, libc::MADV_POPULATE_WRITE)
-            };
-            !words.is_empty() && done == 0
         }
 
         /// Locks the byte of process slot `slot`; false where somebody holds it. The kernel lets
@@ -551,10 +527,6 @@ mod portable {
             // freed; an atomic may hold any bits.
             let words = unsafe { std::slice::from_raw_parts(base.cast(), (len / 8) as usize) };
             Ok((Self, words))
-        }
-
-        pub(super) fn map_at_once(&self, _words: &'static [AtomicU64]) -> bool {
-            false
         }
 
         pub(super) fn back(&self, _at: u64, _len: u64) -> io::Result<()> {
