@@ -13,7 +13,7 @@ use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use http_body_util::BodyExt;
 use talea::{Registry, Snapshot};
-use talea_http::axum::{meter, meter_by};
+use talea_http::axum::{Layer, meter, meter_by};
 use talea_http::{Convention, Opts};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -125,6 +125,26 @@ async fn a_router_that_exists_is_told_as_one_that_is_declared() {
         }
         assert_ne!(same(), before);
     }
+}
+
+#[tokio::test]
+async fn a_layer_outside_of_others_reads_the_routes_too() {
+    let registry = Registry::for_test().unwrap();
+    let app = existing();
+    let layer = Layer::new(&registry).unwrap().routes_of(&app).unwrap();
+    let refuses = service_fn(async |_: Request| {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::UNAUTHORIZED;
+        Ok::<_, Infallible>(response)
+    });
+    let count = |method, route| {
+        let labels = [("method", method), ("route", route), ("status", "4xx")];
+        registry.snapshot().value("http_requests_total", &labels)
+    };
+    assert_eq!(count("GET", "/items/{id}"), Some(0.0));
+    // What stands around the router answers in its place.
+    layer.layer(refuses).oneshot(request(&Method::GET, "/items/7")).await.unwrap();
+    assert_eq!(count("GET", "/items/{id}"), Some(1.0));
 }
 
 #[tokio::test]
