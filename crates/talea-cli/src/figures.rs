@@ -42,6 +42,34 @@ pub fn plain(number: f64) -> String {
     }
 }
 
+/// A value in its unit to three significant digits: `382 µs`, `1.24 s`, `23.5 KiB`, and without a
+/// known unit `0.000382`.
+pub fn in_unit(number: f64, unit: Option<&str>) -> String {
+    match unit {
+        _ if !number.is_finite() || number == 0.0 => plain(number),
+        Some("seconds") => {
+            let scales = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")];
+            // What rounds to 1,000 of one is 1 of the one before.
+            let fits = |&&(scale, _): &&(f64, &str)| number.abs() >= scale * 0.9995;
+            let &(scale, name) = scales.iter().find(fits).unwrap_or(&scales[3]);
+            format!("{} {name}", significant(number / scale))
+        }
+        Some("bytes") if number >= 0.0 => bytes(number.round() as u64),
+        _ => significant(number),
+    }
+}
+
+/// A number to three significant digits, or whole if it has more.
+fn significant(number: f64) -> String {
+    if number.abs() >= 99.95 || number == 0.0 {
+        return measured(number);
+    }
+    // So many digits before the point, or zeros behind it.
+    let magnitude = (number.abs() * 1.0005).log10().floor() as i32;
+    let decimals = usize::try_from(2 - magnitude).unwrap_or(0).min(30);
+    format!("{number:.decimals$}")
+}
+
 /// [`measured`], or a dash where there is no number.
 pub fn measured_or_none(number: Option<f64>) -> String {
     number.map_or_else(|| NONE.to_owned(), measured)
@@ -79,6 +107,28 @@ pub fn count(number: u64, one: &str, many: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_value_has_three_significant_digits_in_its_unit() {
+        for (number, unit, shown) in [
+            (0.000_382_4, Some("seconds"), "382 µs"),
+            (0.001_239, Some("seconds"), "1.24 ms"),
+            (0.999_9, Some("seconds"), "1.00 s"),
+            (0.000_999_9, Some("seconds"), "1.00 ms"),
+            (12.345, Some("seconds"), "12.3 s"),
+            (4_213.0, Some("seconds"), "4,213 s"),
+            (4e-9, Some("seconds"), "4.00 ns"),
+            (-0.002, Some("seconds"), "-2.00 ms"),
+            (0.0, Some("seconds"), "0"),
+            (24_064.0, Some("bytes"), "23.5 KiB"),
+            (0.000_382_4, None, "0.000382"),
+            (0.099_99, None, "0.100"),
+            (7.0, None, "7.00"),
+            (f64::NAN, Some("seconds"), "–"),
+        ] {
+            assert_eq!(super::in_unit(number, unit), shown, "{number}");
+        }
+    }
+
     use super::*;
 
     #[test]

@@ -201,6 +201,14 @@ fn a_person_reads_tables() {
     for part in ["series", "p99", "/api/items"] {
         assert!(one.contains(part), "{part}: {one}");
     }
+    // A short time has digits and a unit.
+    let times = text(&inspect([path.as_str(), "--family", "http_request_duration_seconds"]));
+    let listed = times
+        .lines()
+        .find(|line| line.contains("/api/items\\\"") || line.contains("/api/items\""))
+        .unwrap();
+    assert!(listed.contains("µs") || listed.contains(" ms") || listed.contains(" s"), "{times}");
+    assert!(!listed.contains("0.000"), "{times}");
 }
 
 #[test]

@@ -181,8 +181,17 @@ fn memory_of_a_process_is_served_also_when_that_is_killed() {
     service.list(3);
     let listed = || values(&agent.scrape())[LISTED];
     assert_eq!(listed(), 3.0);
+    let of_it = format!("{{region=\"{}\"}}", service.pid());
+    let living = format!("talea_region_processes{of_it}");
+    let death = format!("talea_region_last_death_timestamp_seconds{of_it}");
+    let page = agent.scrape();
+    assert_eq!((values(&page)[&*living], values(&page).get(&*death)), (1.0, None), "{page}");
+    let before = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs_f64();
     service.list(2);
     service.kill();
+    let page = agent.scrape();
+    assert_eq!(values(&page)[&*living], 0.0, "{page}");
+    assert!(values(&page)[&*death] >= before, "{page}");
     for _ in 0..3 {
         assert_eq!(listed(), 5.0);
         assert_eq!(agent.get("/readyz", &[]).status, 200);

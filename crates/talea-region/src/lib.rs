@@ -90,7 +90,7 @@ pub use reader::Reader;
 pub use region::{Config, Part, Region, Usage};
 pub use segments::{Segment, Segments, UsualSegment};
 pub use series::Looked;
-pub use snapshot::{FamilyCopy, LastUse, Owner, SegmentView, SeriesView, Snapshot};
+pub use snapshot::{FamilyCopy, LastUse, LivingProcess, Owner, SegmentView, SeriesView, Snapshot};
 pub use system_group::group_named;
 #[cfg(all(target_os = "linux", not(loom)))]
 pub use trust::Standing;

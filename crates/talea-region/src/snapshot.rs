@@ -436,6 +436,16 @@ impl Snapshot {
         &self.owners
     }
 
+    /// The processes that had the region open and lived, by their slots: those that have one.
+    pub fn living(&self) -> impl Iterator<Item = LivingProcess> + '_ {
+        let slots = self.scratch.living.iter().filter(|block| block.owner.slot < SLOT_COUNT);
+        slots.map(|block| LivingProcess {
+            slot: block.owner.slot,
+            started_unix_nanos: block.started,
+            pid: block.owner.pid,
+        })
+    }
+
     /// How often a new series was refused, by the family's name, where it was; also of
     /// families that were not wanted. Sorted.
     pub fn dropped(&self) -> impl Iterator<Item = (&[u8], u64)> {
@@ -585,6 +595,19 @@ pub(crate) struct Block {
     /// How far it lies behind block 0.
     pub(crate) delta: u64,
     owner: Owner,
+    /// When the process took its slot, in nanoseconds since 1970.
+    started: u64,
+}
+
+/// A process that had the region open when a snapshot was taken, and lived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LivingProcess {
+    /// Its slot, which is its alone while it lives.
+    pub slot: u64,
+    /// When it took the slot, in nanoseconds since 1970.
+    pub started_unix_nanos: u64,
+    /// Its id, as it sees it itself.
+    pub pid: u64,
 }
 
 /// The blocks of the living processes.
@@ -603,6 +626,10 @@ pub(crate) fn living(source: &impl Source) -> impl Iterator<Item = Block> {
                 0
             },
             slot,
+        },
+        started: match slot {
+            SLOT_COUNT => 0,
+            slot => source.word(SLOTS + slot * SLOT_LEN + SLOT_STARTED),
         },
     })
 }
@@ -1080,7 +1107,7 @@ impl<S: Source> Taking<'_, '_, S> {
     ) -> Option<()> {
         let mut any = false;
         let Taken { scratch, out, limit, .. } = &mut *self.taken;
-        for &Block { delta, owner } in &scratch.living {
+        for &Block { delta, owner, .. } in &scratch.living {
             let words = self.source.words(run.at.checked_add(delta)?, run.count)?;
             let Some(said) = words.map(cells::said).collect::<Option<Vec<u64>>>() else { continue };
             // Each owner has a block of its own.

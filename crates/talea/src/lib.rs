@@ -136,7 +136,7 @@ pub use scraper::Scraper;
 pub use snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot, SummarySnapshot, Value};
 #[cfg(feature = "derive")]
 pub use talea_derive::{LabelValue, Labels, Metrics};
-pub use talea_region::{Combine, Config, OpenError, Overflow, Part, Usage};
+pub use talea_region::{Combine, Config, LivingProcess, OpenError, Overflow, Part, Usage};
 pub use thresholds::{exponential_buckets, linear_buckets};
 pub use unit::{Bytes, Floats, Seconds, Things, Unit};
 pub use values::Values;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use talea_region::{FamilyCopy, LastUse, Number, SeriesView};
+use talea_region::{FamilyCopy, LastUse, LivingProcess, Number, SeriesView};
 
 use crate::buckets::{Grid, Numbers};
 use crate::definition::{Definition, Recent};
@@ -282,6 +282,12 @@ impl Snapshot {
     /// The families, sorted by name.
     pub fn families(&self) -> impl ExactSizeIterator<Item = FamilySnapshot<'_>> {
         self.families.iter().map(|known| self.family_of(known))
+    }
+
+    /// The processes that had the region open when the snapshot was taken, and lived. Those beyond
+    /// the 256 that have slots are not among them.
+    pub fn living_processes(&self) -> impl Iterator<Item = LivingProcess> + '_ {
+        self.raw.living()
     }
 
     /// How many series it has, those among them that only take what overflows. Cost: a look

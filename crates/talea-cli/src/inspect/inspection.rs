@@ -26,6 +26,9 @@ pub struct Inspection {
     /// The series of the family that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub series: Option<Vec<Series>>,
+    /// The unit of that family.
+    #[serde(skip)]
+    pub unit: Option<&'static str>,
 }
 
 /// What a region is.
@@ -202,6 +205,11 @@ impl Inspection {
             families_retired: overview.families_retired,
             families_ended: overview.families_ended,
             series: family.map(|name| series(&look.snapshot, name)).transpose()?,
+            unit: look
+                .families
+                .iter()
+                .find(|facts| family.is_some_and(|name| facts.name == name))
+                .and_then(|facts| facts.unit),
         })
     }
 }

@@ -7,7 +7,7 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
 
 use super::inspection::{FamilyLine, Header, Held, Inspection, Process, Series, Usage, Use};
-use crate::figures::{NONE, bytes, counted, measured, measured_or_none, whole};
+use crate::figures::{NONE, bytes, counted, in_unit, measured, whole};
 use crate::printable::printable;
 
 /// All of it; of an inspection that asked for a family, that family's series alone.
@@ -15,7 +15,7 @@ pub(super) fn tables(inspection: &Inspection) -> String {
     let mut text = format!("{}: {}\n", printable(&inspection.source), header(&inspection.region));
     match &inspection.series {
         Some(series) => {
-            let _ = writeln!(text, "\n{}", series_table(series));
+            let _ = writeln!(text, "\n{}", series_table(series, inspection.unit));
         }
         None => {
             let parts = [
@@ -141,7 +141,7 @@ fn left_out(inspection: &Inspection) -> Vec<String> {
     .collect()
 }
 
-fn series_table(all: &[Series]) -> Table {
+fn series_table(all: &[Series], unit: Option<&str>) -> Table {
     let has_counts =
         all.iter().any(|one| matches!(one.value, Held::Histogram { .. } | Held::Summary { .. }));
     let headings: &[&str] = match has_counts {
@@ -153,17 +153,18 @@ fn series_table(all: &[Series]) -> Table {
         let labels: Vec<String> =
             labels.iter().map(|(name, value)| printable(&format!("{name}={value:?}"))).collect();
         let labels = if labels.is_empty() { NONE.to_owned() } else { labels.join(" ") };
-        table.add_row(std::iter::once(labels).chain(cells(value)));
+        table.add_row(std::iter::once(labels).chain(cells(value, unit)));
     }
     to_the_right(&mut table, 1..headings.len());
     table
 }
 
-fn cells(value: &Held) -> Vec<String> {
+fn cells(value: &Held, unit: Option<&str>) -> Vec<String> {
     let counted = |count: u64, sum: f64, quantiles: [Option<f64>; 2]| {
         let mean = (count > 0).then(|| sum / count as f64);
-        let [p50, p99] = quantiles.map(measured_or_none);
-        vec![whole(count), measured(sum), measured_or_none(mean), p50, p99]
+        let shown = |number: Option<f64>| number.map_or(NONE.to_owned(), |it| in_unit(it, unit));
+        let [p50, p99] = quantiles.map(shown);
+        vec![whole(count), in_unit(sum, unit), shown(mean), p50, p99]
     };
     match *value {
         Held::Count { value } => vec![whole(value)],

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use talea::outside::Reader;
 use talea::{Config, Error, OpenError, Page, Registry, Scrapable, Snapshot};
 
-use super::meters::{Meters, Named};
+use super::meters::{Meters, Named, ProcessMeters};
 use super::region::Region;
 use super::sources::{Source, Sources};
 use crate::printable::printable;
@@ -32,6 +32,7 @@ struct Inner {
     label: Option<String>,
     registry: Registry,
     meters: Meters,
+    processes: ProcessMeters,
     state: Mutex<State>,
 }
 
@@ -61,10 +62,11 @@ impl Agent {
     pub fn new(sources: Sources, owners: Vec<u32>, label: Option<String>) -> anyhow::Result<Self> {
         processes_are_there(&sources)?;
         let registry = Registry::with_config(Config::with_len(OWN))?;
-        let meters = Meters::new();
-        talea::install(&registry, &[&meters])?;
+        let (meters, processes) = (Meters::new(), ProcessMeters::new());
+        talea::install(&registry, &[&meters, &processes])?;
         let state = Mutex::default();
-        let agent = Self(Arc::new(Inner { sources, owners, label, registry, meters, state }));
+        let inner = Inner { sources, owners, label, registry, meters, processes, state };
+        let agent = Self(Arc::new(inner));
         agent.refresh();
         Ok(agent)
     }
@@ -119,6 +121,7 @@ impl Scrapable for Agent {
                 Ok(snapshot) => {
                     let series = i64::try_from(snapshot.series_count()).unwrap_or(i64::MAX);
                     meters.region_series.with(Named { region: &name }).set(series);
+                    self.0.note_processes(&name, &region);
                 }
                 Err(error) => self.0.failed(&name, &region, &error),
             }
@@ -187,6 +190,8 @@ impl Inner {
         region_series.remove(Named { region });
         region_conflicts.remove(Named { region });
         region_errors.remove(Named { region });
+        self.processes.processes.remove(Named { region });
+        self.processes.last_death.remove(Named { region });
         log(&format!("{name}: gone"));
     }
 
@@ -220,6 +225,15 @@ impl Inner {
         }
         self.note_up(name, found.is_ok());
         state.regions.insert(name.to_owned(), Slot { source, found });
+    }
+
+    /// Shows how many processes of a region live, and when one was last found gone.
+    fn note_processes(&self, region: &str, found: &Region) {
+        let found = found.processes();
+        self.processes.processes.with(Named { region }).set(found.count() as i64);
+        if let Some(time) = found.last_death() {
+            self.processes.last_death.with(Named { region }).set(time);
+        }
     }
 
     fn note_up(&self, name: &str, is_up: bool) {

@@ -6,6 +6,8 @@
 //! | `talea_agent_region_series` | by `region`: series in the last scrape |
 //! | `talea_agent_region_conflicts` | by `region`: families that are left out, since other regions define them otherwise, or they are damaged |
 //! | `talea_agent_region_errors_total` | by `region`: how often it could not be opened or read |
+//! | `talea_region_processes` | by `region`: processes that have it open and live |
+//! | `talea_region_last_death_timestamp_seconds` | by `region`: when the agent last found a process gone that it had seen alive; whether it was killed or ended in order cannot be told |
 //! | `talea_agent_directory_errors_total` | how often a directory could not be listed |
 //! | `talea_agent_scrapes_total` | by `outcome`: `complete`, `refused` or `broken_off` |
 //! | `talea_agent_scrape_duration_seconds` | time to the last byte of a scrape that is complete |
@@ -17,7 +19,7 @@
 //! | `talea_agent_unauthorized_requests_total` | requests without the right user and password |
 //! | `talea_agent_web_config_errors_total` | changes of the web configuration that could not be taken |
 
-use talea::{Counter, Family, Gauge, Histogram, LabelValue, Labels, Metrics, Seconds};
+use talea::{Counter, Family, FloatGauge, Gauge, Histogram, LabelValue, Labels, Metrics, Seconds};
 
 /// A region, by the name that it goes by.
 #[derive(Labels)]
@@ -39,6 +41,17 @@ pub(super) enum Outcome {
 #[derive(Labels)]
 pub(super) struct Ended {
     pub(super) outcome: Outcome,
+}
+
+/// What the agent finds of the processes of a region.
+#[derive(Debug, Metrics)]
+#[metrics(prefix = "talea_region")]
+pub(super) struct ProcessMeters {
+    /// Processes that have a region open and live.
+    pub(super) processes: Family<Named<'static>, Gauge>,
+    /// When the agent last found a process of a region gone that it had seen alive.
+    #[metric(name = "last_death_timestamp_seconds")]
+    pub(super) last_death: Family<Named<'static>, FloatGauge>,
 }
 
 /// The agent's metrics.

@@ -1,10 +1,11 @@
 //! One region that is served.
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use talea::outside::{Reader, Standing};
-use talea::{Error, Snapshot, Windows};
+use talea::{Error, LivingProcess, Snapshot, Windows};
 
 use super::sources::Source;
 
@@ -16,6 +17,35 @@ const DISCOVERY: Duration = Duration::from_secs(10);
 pub(super) struct Region {
     reader: Reader,
     recent: Mutex<Recent>,
+    processes: Mutex<Processes>,
+}
+
+/// The processes of a region, as they were found the last time: at most 256.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Processes {
+    living: BTreeSet<LivingProcess>,
+    /// When one was found gone that had been seen alive, in seconds since 1970.
+    last_death: Option<f64>,
+}
+
+impl Processes {
+    /// Those that live now.
+    fn found(&mut self, living: BTreeSet<LivingProcess>, now: f64) {
+        if self.living.difference(&living).next().is_some() {
+            self.last_death = Some(now);
+        }
+        self.living = living;
+    }
+
+    /// How many live.
+    pub(super) fn count(&self) -> usize {
+        self.living.len()
+    }
+
+    /// When one was last found gone, in seconds since 1970.
+    pub(super) fn last_death(&self) -> Option<f64> {
+        self.last_death
+    }
 }
 
 #[derive(Debug)]
@@ -35,7 +65,7 @@ impl Region {
         };
         reader.snapshot_into(&mut Snapshot::default(), |_| false)?;
         let recent = Recent { windows: Windows::new(), began: Instant::now(), kept_up: None };
-        Ok(Self { reader, recent: Mutex::new(recent) })
+        Ok(Self { reader, recent: Mutex::new(recent), processes: Mutex::default() })
     }
 
     /// Whether its source is still the one that was opened. A process may be dead.
@@ -50,14 +80,27 @@ impl Region {
         wants: &dyn Fn(&str) -> bool,
     ) -> Result<(), Error> {
         self.reader.snapshot_into(out, wants)?;
+        self.note_processes(out);
         self.recent().show(out);
         Ok(())
+    }
+
+    fn note_processes(&self, snapshot: &Snapshot) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+        let mut processes = self.processes.lock().unwrap_or_else(PoisonError::into_inner);
+        processes.found(snapshot.living_processes().collect(), now);
+    }
+
+    /// Its processes, as they were found the last time.
+    pub(super) fn processes(&self) -> Processes {
+        self.processes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Keeps the windows up to date where nobody scrapes.
     pub(super) fn keep_up(&self, memory: &mut Snapshot) -> Result<(), Error> {
         if self.recent().is_due() {
             self.reader.recent_into(memory)?;
+            self.note_processes(memory);
             let mut recent = self.recent();
             recent.show(memory);
             recent.kept_up = Some(Instant::now());
@@ -80,5 +123,25 @@ impl Recent {
     fn is_due(&self) -> bool {
         let step = self.windows.summaries().map(|(_, step)| step).min().unwrap_or(DISCOVERY);
         self.kept_up.is_none_or(|told| told.elapsed() >= step)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_is_gone_is_a_death_also_if_another_has_its_slot_and_its_id() {
+        let process = |slot, started| LivingProcess { slot, started_unix_nanos: started, pid: 1 };
+        let mut processes = Processes::default();
+        processes.found(BTreeSet::from([process(0, 10)]), 100.0);
+        processes.found(BTreeSet::from([process(0, 10), process(1, 20)]), 200.0);
+        assert_eq!((processes.count(), processes.last_death()), (2, None), "one more is no death");
+        processes.found(BTreeSet::from([process(0, 30), process(1, 20)]), 300.0);
+        assert_eq!((processes.count(), processes.last_death()), (2, Some(300.0)), "a restart is");
+        processes.found(BTreeSet::new(), 400.0);
+        assert_eq!((processes.count(), processes.last_death()), (0, Some(400.0)));
+        processes.found(BTreeSet::new(), 500.0);
+        assert_eq!(processes.last_death(), Some(400.0));
     }
 }
