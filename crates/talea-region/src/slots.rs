@@ -18,10 +18,11 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release, SeqCst},
 };
 
+use crate::clock::boot_nanos;
 use crate::layout::*;
 use crate::membarrier;
 use crate::primitive::{AtomicU64, fence};
-use crate::region::{Region, unix_nanos};
+use crate::region::Region;
 
 /// This process's part in a region. It stands in memory of the process, so a
 /// child changes its own copy.
@@ -122,7 +123,7 @@ impl Region {
             }
             self.inherit_families(slot, parent);
             self.inherit_pins(slot, parent);
-            self.mark(at + SLOT_STARTED).store(unix_nanos(), Relaxed);
+            self.mark(at + SLOT_STARTED).store(boot_nanos(), Relaxed);
             self.mark(at + SLOT_ALONE).store(alone, SeqCst);
             self.mark(at + SLOT_PID).store(u64::from(std::process::id()), Release);
             self.mark(M_SLOTS).fetch_max(slot + 1, SeqCst);

@@ -199,8 +199,8 @@ pub struct FamilyCopy {
 /// When a family was last registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LastUse {
-    /// By processes that are dead, the last of which was started at that time, in nanoseconds since
-    /// 1970; 0 if other processes have their places since.
+    /// By processes that are dead, the last of which was started at that time, in nanoseconds
+    /// of the boot clock; 0 if other processes have their places since.
     Dead(u64),
     /// By a process that lives.
     Living,
@@ -954,10 +954,8 @@ impl<S: Source> Taking<'_, '_, S> {
             take_away(number, &mut self.taken.out.values[series.values as usize..], base);
         }
         // Each has a place of its own, so together they fit the region.
-        let mut exemplars =
+        let exemplars =
             exemplars::read(self.source, *exemplars, run.count, &mut self.taken.exemplar_room);
-        // What was counted before it was wiped is not counted any more.
-        exemplars.retain(|exemplar| exemplar.unix_nanos >= *wiped);
         let first = self.taken.out.segments.len();
         self.segments(segments, if *wiped > 0 { *bases } else { 0 })?;
         let segments = first..self.taken.out.segments.len();
