@@ -146,7 +146,9 @@ pub(crate) const SLOT_STARTED: u64 = SLOT_PID + WORD;
 pub(crate) const SLOT_GENERATION: u64 = SLOT_STARTED + WORD;
 /// How many of its guard words are one thread's alone; see `guard.rs`.
 pub(crate) const SLOT_ALONE: u64 = SLOT_GENERATION + WORD;
-const _: () = assert!(SLOT_ALONE + WORD <= SLOT_LEN);
+/// Not 0 if another living process had the same id when this one took the slot: see `slots.rs`.
+pub(crate) const SLOT_NAMESAKE: u64 = SLOT_ALONE + WORD;
+const _: () = assert!(SLOT_NAMESAKE + WORD <= SLOT_LEN);
 
 // A family record.
 #[cfg(not(loom))]

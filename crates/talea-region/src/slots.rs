@@ -125,15 +125,29 @@ impl Region {
             self.inherit_pins(slot, parent);
             self.mark(at + SLOT_STARTED).store(boot_nanos(), Relaxed);
             self.mark(at + SLOT_ALONE).store(alone, SeqCst);
+            self.mark(at + SLOT_NAMESAKE).store(0, Relaxed);
             self.mark(at + SLOT_PID).store(u64::from(std::process::id()), Release);
             self.mark(M_SLOTS).fetch_max(slot + 1, SeqCst);
             // Who searches for guards and does not see this slot yet: we see all that it
             // put away.
             fence(SeqCst);
+            let has_namesake = self.has_namesake(slot);
+            self.mark(at + SLOT_NAMESAKE).store(u64::from(has_namesake), Release);
             taken = (slot, alone);
             break;
         }
         self.own.set(taken.0, taken.1, &self.s);
+    }
+
+    /// Whether another living process has the id of the one in `slot`, as two containers may have.
+    ///
+    /// Asked once the slot says its id, and then a full fence: of two that ask at once, one finds
+    /// the other. It sets no value before, so no two are ever shown by the same name.
+    fn has_namesake(&self, slot: u64) -> bool {
+        let pid = |slot: u64| self.mark(SLOTS + slot * SLOT_LEN + SLOT_PID).load(Acquire);
+        let lives = |slot| self.map.backing().others_hold(slot..slot + 1).unwrap_or(true);
+        let own = pid(slot);
+        (0..SLOT_COUNT).any(|other| other != slot && pid(other) == own && lives(other))
     }
 
     /// How far the blocks that anybody ever had lie behind block 0.

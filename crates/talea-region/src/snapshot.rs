@@ -293,6 +293,9 @@ pub struct Owner {
     pub pid: u64,
     /// Its slot, which is its alone while it lives.
     pub slot: u64,
+    /// Whether another living process had the same id when this one opened the region. It does not
+    /// change while the process lives; of living processes with one id, one has none.
+    pub has_namesake: bool,
 }
 
 /// A series in a snapshot.
@@ -594,16 +597,15 @@ pub(crate) fn living(source: &impl Source) -> impl Iterator<Item = Block> {
         slot == SLOT_COUNT
             || source.word(SLOTS + slot * SLOT_LEN + SLOT_PID) != 0 && source.lives(slot)
     });
-    slots.map(|slot| Block {
-        delta: slot * source.sections().owned.len,
-        owner: Owner {
-            pid: if slot < SLOT_COUNT {
-                source.word(SLOTS + slot * SLOT_LEN + SLOT_PID)
-            } else {
-                0
-            },
-            slot,
-        },
+    slots.map(|slot| {
+        // The processes that share a block have no name.
+        let word = |at| match slot {
+            SLOT_COUNT => 0,
+            slot => source.word(SLOTS + slot * SLOT_LEN + at),
+        };
+        let (pid, has_namesake) = (word(SLOT_PID), word(SLOT_NAMESAKE) != 0);
+        let owner = Owner { pid, slot, has_namesake };
+        Block { delta: slot * source.sections().owned.len, owner }
     })
 }
 
