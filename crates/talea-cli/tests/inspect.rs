@@ -99,7 +99,7 @@ fn a_service_is_inspected_while_it_runs_is_stopped_and_is_dead() {
         all[0]["alive"].as_bool().unwrap()
     };
     assert!(process(&running));
-    assert_eq!(running["region"]["layout_version"], 5);
+    assert_eq!(running["region"]["layout_version"], 6);
     assert_eq!(running["region"]["bytes"], region.metadata().unwrap().len());
 
     // What its own scrape shows is here too, and of the same type.

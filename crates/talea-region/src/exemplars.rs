@@ -15,18 +15,21 @@
 //! ```
 //!
 //! Whoever finds another one writing leaves its own out: the other's is as new. What a
-//! killed process was writing is written over. A reader believes what fits its sum,
-//! and shows the newer of the two places.
+//! killed process was writing is written over. Whoever has written one place has the other shown
+//! no more, by a sum of 0; so the order does not depend on the wall clock, which can be set. A
+//! reader believes what fits its sum. If both do, since a writer is between the two steps or was
+//! killed there, it shows the newer by their times.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use crate::cells::Cell;
+use crate::clock::unix_nanos;
 use crate::error::Overflow;
 use crate::hash::{hash_of_words, last_word, word};
 use crate::layout::*;
 use crate::primitive::AtomicU64;
 use crate::record::CellRun;
-use crate::region::{Region, unix_nanos};
+use crate::region::Region;
 use crate::snapshot::Source;
 
 /// Words before the text.
@@ -74,7 +77,7 @@ impl Region {
     ) -> Result<(), Overflow> {
         let len = text.len() as u64;
         let kind = ROOMS.iter().position(|&room| len <= room).ok_or(Overflow::TooLong)?;
-        let place = self.exemplar_place(id, cell, kind).ok_or(Overflow::Full)?;
+        let (place, other) = self.exemplar_place(id, cell, kind).ok_or(Overflow::Full)?;
         let [claim, sum, time, number, length, room @ ..] = place else { return Ok(()) };
         let own = self.own_slot();
         let mine = self.generation(own) << 10 | own << 1 | 1;
@@ -93,25 +96,45 @@ impl Region {
         room.iter().zip(words.clone()).for_each(|(word, text)| word.store(text, Release));
         let head = [now, value.to_bits(), len];
         sum.store(sum_of(self.seed, head.into_iter().chain(words)), Release);
+        self.forget_exemplar(other);
         claim.store(0, Release);
         Ok(())
     }
 
-    /// The place of a cell's exemplar, made if need be.
+    /// The place of a cell's exemplar, made if need be, and where its other one lies, or 0.
     fn exemplar_place(
         &self,
         id: u32,
         cell: &'static AtomicU64,
         kind: usize,
-    ) -> Option<&'static [AtomicU64]> {
+    ) -> Option<(&'static [AtomicU64], u64)> {
         let run = CellRun::unpack(self.series_word(id, SERIES_CELLS).load(Acquire))?;
         let n = self.map.offset_of(cell)?.checked_sub(run.at)? / WORD;
         let more = self.more_or_new(id)?;
         let table = self.made_once(more.exemplars, run.count * 2)?;
-        let entry = self.map.words(table, run.count * 2)?.get(n as usize * 2 + kind)?;
+        let entries = self.map.words(table, run.count * 2)?;
+        let [entry, other] = [kind, 1 - kind].map(|kind| entries.get(n as usize * 2 + kind));
         let words = entry_lens()[kind];
-        let at = self.made_once(entry, words)?;
-        self.map.words(at, words)
+        let at = self.made_once(entry?, words)?;
+        Some((self.map.words(at, words)?, other?.load(Acquire)))
+    }
+
+    /// Has all exemplars of a series of so many cells shown no more.
+    pub(crate) fn forget_exemplars(&self, table: u64, cells: u64) {
+        if table != 0 && self.s.lies_in_singles(table, cells * 2) {
+            let entries = self.map.words(table, cells * 2).unwrap_or(&[]);
+            entries.iter().for_each(|entry| self.forget_exemplar(entry.load(Acquire)));
+        }
+    }
+
+    /// Has the exemplar at an offset, if there is one, shown no more. If another thread is writing
+    /// it, that one may be shown.
+    fn forget_exemplar(&self, at: u64) {
+        if at != 0 && self.s.lies_in_singles(at, HEAD) {
+            if let Some([_, sum, ..]) = self.map.words(at, HEAD) {
+                sum.store(0, Release);
+            }
+        }
     }
 
     /// Gives back all exemplars of a series of so many cells.
@@ -186,4 +209,75 @@ fn words_of(text: &[u8]) -> impl Iterator<Item = u64> + Clone + '_ {
     let whole = text.chunks_exact(8);
     let rest = (!whole.remainder().is_empty()).then(|| last_word(text));
     whole.map(word).chain(rest)
+}
+
+#[cfg(all(test, target_os = "linux", not(loom)))]
+mod tests {
+    use super::*;
+    use crate::clock::set::{pass, step_wall};
+    use crate::families::FamilySpec;
+    use crate::region::Config;
+
+    const HOUR: i64 = 3_600;
+
+    fn cell() -> (&'static Region, Cell) {
+        let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
+        let family = region.family(FamilySpec { name: b"f", ..FamilySpec::default() });
+        (region, family.unwrap().family.lasting_series(b"").unwrap().at(0))
+    }
+
+    fn shown(region: &'static Region) -> Vec<(f64, u64)> {
+        let snapshot = region.snapshot();
+        let all = snapshot.families().iter().flat_map(|family| snapshot.series(family));
+        all.flat_map(|series| series.exemplars).map(|one| (one.value, one.unix_nanos)).collect()
+    }
+
+    fn values(region: &'static Region) -> Vec<f64> {
+        shown(region).into_iter().map(|(value, _)| value).collect()
+    }
+
+    #[test]
+    fn the_latest_exemplar_is_shown_though_the_wall_clock_was_set_back() {
+        let (region, cell) = cell();
+        // Those of one length have a place of their own.
+        for (n, len) in [300, 10, 300, 10, 10, 300, 300].into_iter().enumerate() {
+            cell.set_exemplar(n as f64, &vec![b'x'; len]).unwrap();
+            assert_eq!(values(region), [n as f64]);
+            step_wall(-HOUR);
+        }
+    }
+
+    #[test]
+    fn after_a_wipe_only_later_exemplars_are_shown_though_the_wall_clock_was_set_back() {
+        let (region, cell) = cell();
+        for len in [10, 300] {
+            cell.set_exemplar(1.0, &vec![b'x'; len]).unwrap();
+            step_wall(-HOUR);
+            region.wipe(|_| true);
+            assert_eq!(values(region), []);
+            step_wall(-HOUR);
+            cell.set_exemplar(2.0, &vec![b'x'; len]).unwrap();
+            assert_eq!(values(region), [2.0]);
+        }
+    }
+
+    #[test]
+    fn each_wipe_is_seen_in_the_time_of_creation_though_the_wall_clock_was_set_back() {
+        let (region, _) = cell();
+        let created = || {
+            let snapshot = region.snapshot();
+            let family = &snapshot.families()[0];
+            snapshot.series(family).next().unwrap().created_unix_nanos
+        };
+        for step in [-HOUR, -HOUR, HOUR, -HOUR] {
+            let before = created();
+            step_wall(step);
+            region.wipe(|_| true);
+            assert!(created() > before, "after a step of {step} s");
+        }
+        step_wall(4 * HOUR);
+        pass(60);
+        region.wipe(|_| true);
+        assert!(created().abs_diff(unix_nanos()) < 60_000_000_000, "it is shown as it was");
+    }
 }

@@ -1,16 +1,17 @@
 //! Expiring: idle series go when somebody asks, rather than at their family's time.
 //!
-//! How long a series was idle is known by sweeps, and by when the last one began: see
-//! `sweep.rs`, which also says why nobody can add to a series that is taken out.
+//! How long a series was idle is known by sweeps, and by when the last one began, by the
+//! boot clock: see `sweep.rs`, which also says why nobody can add to a series that is taken out.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use crate::clock::boot_nanos;
 use crate::groups::Chosen;
 use crate::guard::{Guard, last_stamp_of_sweep};
 use crate::layout::*;
 use crate::record::Head;
-use crate::region::{Region, unix_nanos};
+use crate::region::Region;
 use crate::sweep::{EVERY, sweeps_since};
 
 impl Region {
@@ -20,9 +21,9 @@ impl Region {
     /// go, 0 for never.
     ///
     /// A series knows the sweep during which it was last looked up, and the region when the
-    /// last one began; sweeps begin at least a minute apart. So what goes was not looked up for
-    /// so long, and what stays may have been idle for longer, most of all where nobody swept: of
-    /// what was looked up since the last sweep began nothing is known. (Each call of
+    /// last one began, by the boot clock; sweeps begin at least a minute apart. So what goes was
+    /// not looked up for so long, and what stays may have been idle for longer, most of all where
+    /// nobody swept: of what was looked up since the last sweep began nothing is known. (Each call of
     /// [`sweep`](Self::sweep) counts as a minute.) Those stay that last as long as their
     /// family, that somebody keeps, or that hold what is in flight.
     pub fn expire(
@@ -40,16 +41,14 @@ impl Region {
         });
         let chosen = Chosen::of(&self.s, ids);
         // Before another sweep begins: it is since the last one that time is known.
-        let now = unix_nanos();
+        let now = boot_nanos();
         let mut may_ask = true;
         let gone = self
             .series_of(&chosen)
             .filter(|&(id, seen)| self.expire_one(&guard, id, seen, longer, now, &mut may_ask))
             .count();
         drop(guard);
-        if self.is_due(now) {
-            self.begin_sweep(now);
-        }
+        self.begin_sweep_if_due(now);
         self.sweep_all();
         gone as u64
     }

@@ -3,13 +3,14 @@
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use crate::cells::{Combine, Number, Storage};
+use crate::clock::unix_nanos;
 use crate::error::FamilyError;
 use crate::groups::Chosen;
 use crate::hash::hash;
 use crate::index::Kind;
 use crate::layout::*;
 use crate::primitive::AtomicU64;
-use crate::region::{Region, unix_nanos};
+use crate::region::Region;
 use crate::snapshot::Source;
 use crate::sweep::Idling;
 

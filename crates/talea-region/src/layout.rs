@@ -37,13 +37,17 @@
 //! sections start on page bounds. Their offsets follow from three numbers in
 //! the header ([`Limits`]), so a reader computes them and believes no offset
 //! that the file states.
+//!
+//! Two times are nanoseconds of the boot clock, which nobody sets, since ages are taken of them: when
+//! the last sweep began, and when a process took its slot. All others are nanoseconds since 1970 by
+//! the wall clock, and are only shown.
 
 /// `TALEAREG`, read as a little-endian word.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"TALEAREG");
 
 /// The layout that this code reads and writes. Any change of what a word means
 /// raises it.
-pub const LAYOUT_VERSION: u64 = 5;
+pub const LAYOUT_VERSION: u64 = 6;
 
 pub(crate) const WORD: u64 = 8;
 
@@ -109,7 +113,7 @@ pub(crate) const M_SWEPT: u64 = M_QUIET + WORD;
 pub(crate) const M_DUE: u64 = M_SWEPT + WORD;
 /// Records that wait to be used again.
 pub(crate) const M_WAITING: u64 = M_DUE + WORD;
-/// When the last sweep began, in nanoseconds since 1970.
+/// When the last sweep began, in nanoseconds of the boot clock.
 pub(crate) const M_SWEPT_AT: u64 = M_QUIET + LINE;
 /// Slots that were ever taken.
 pub(crate) const M_SLOTS: u64 = M_SWEPT_AT + WORD;
@@ -134,13 +138,17 @@ pub(crate) const CPU_TABLE: u64 = PAGE;
 // Process slots.
 pub(crate) const SLOTS: u64 = CPU_TABLE + CPUS * WORD;
 pub(crate) const SLOT_LEN: u64 = 2 * LINE;
+/// The process's id, as it sees it itself.
 pub(crate) const SLOT_PID: u64 = 0;
+/// When it took the slot, in nanoseconds of the boot clock.
 pub(crate) const SLOT_STARTED: u64 = SLOT_PID + WORD;
 /// How often it was taken; tells what a dead owner left from what a living has.
 pub(crate) const SLOT_GENERATION: u64 = SLOT_STARTED + WORD;
 /// How many of its guard words are one thread's alone; see `guard.rs`.
 pub(crate) const SLOT_ALONE: u64 = SLOT_GENERATION + WORD;
-const _: () = assert!(SLOT_ALONE + WORD <= SLOT_LEN);
+/// Not 0 if another living process had the same id when this one took the slot: see `slots.rs`.
+pub(crate) const SLOT_NAMESAKE: u64 = SLOT_ALONE + WORD;
+const _: () = assert!(SLOT_NAMESAKE + WORD <= SLOT_LEN);
 
 // A family record.
 #[cfg(not(loom))]

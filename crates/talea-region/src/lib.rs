@@ -17,8 +17,8 @@
 //!
 //! How the memory is laid out is drawn in `layout.rs` and in
 //! `docs/region-format.md`. All unsafe code of the Rust side is here:
-//! `restartable.rs` (the per-CPU adds), `atomic_ref.rs` (a reference in a word), `mapping.rs`, `slots.rs` and `region.rs`
-//! (system calls and what they return), `access.rs` and `system_group.rs`
+//! `restartable.rs` (the per-CPU adds), `atomic_ref.rs` (a reference in a word), `mapping.rs`, `slots.rs`,
+//! `refusal.rs` and `clock.rs` (system calls and what they return), `access.rs` and `system_group.rs`
 //! (more of these), `reader.rs` and `texts.rs` (words seen
 //! as bytes), `planes.rs` (a cell's copy in another plane), `primitive.rs` (a prefetch) and
 //! `models.rs` (a model's region is freed).
@@ -30,6 +30,7 @@ mod access;
 mod arena;
 mod atomic_ref;
 mod cells;
+mod clock;
 #[cfg(all(target_os = "linux", not(loom)))]
 mod copy;
 mod error;

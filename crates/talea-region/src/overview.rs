@@ -3,7 +3,10 @@
 //! As a snapshot does, it believes no word: counts are cut to the room that there is, and
 //! offsets are looked at before they are followed.
 
+use std::time::Duration;
+
 use crate::cells::Storage;
+use crate::clock::{boot_nanos, unix_nanos_of};
 use crate::families::{self, FamilyHead};
 use crate::holdings;
 use crate::layout::*;
@@ -21,8 +24,11 @@ pub struct Overview {
     pub boot_id: String,
     /// When it was made, in nanoseconds since 1970.
     pub created_unix_nanos: u64,
-    /// When series that are idle were last looked for, in nanoseconds since 1970.
+    /// When series that are idle were last looked for, in nanoseconds since 1970, as the wall clock
+    /// has that time now.
     pub swept_unix_nanos: u64,
+    /// How long ago that was, whatever became of the wall clock since.
+    pub since_sweep: Duration,
     /// Bytes that it may come to use.
     pub len: u64,
     /// How much of each part is in use.
@@ -62,7 +68,7 @@ pub struct ProcessSlot {
     pub slot: u64,
     /// The process's id, as it sees it itself; in two namespaces two may have the same.
     pub pid: u64,
-    /// When it took the slot, in nanoseconds since 1970.
+    /// When it took the slot, in nanoseconds since 1970, as the wall clock has that time now.
     pub started_unix_nanos: u64,
     /// How often the slot was taken.
     pub taken: u64,
@@ -128,7 +134,8 @@ pub(crate) fn overview(source: &impl Source) -> Overview {
         layout_version: source.word(H_VERSION),
         boot_id: format!("{:016x}{:016x}", source.word(H_BOOT_ID), source.word(H_BOOT_ID + WORD)),
         created_unix_nanos: source.word(H_CREATED),
-        swept_unix_nanos: source.word(M_SWEPT_AT),
+        swept_unix_nanos: unix_nanos_of(source.word(M_SWEPT_AT)),
+        since_sweep: Duration::from_nanos(boot_nanos().saturating_sub(source.word(M_SWEPT_AT))),
         len: s.plane(s.plane_count),
         usage,
         series_max: s.series_max(),
@@ -196,7 +203,7 @@ fn processes(source: &impl Source) -> Vec<ProcessSlot> {
         ProcessSlot {
             slot,
             pid,
-            started_unix_nanos: word(SLOT_STARTED),
+            started_unix_nanos: unix_nanos_of(word(SLOT_STARTED)),
             taken: word(SLOT_GENERATION),
             is_alive: pid != 0 && source.lives(slot),
         }

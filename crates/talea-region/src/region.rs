@@ -1,5 +1,6 @@
 //! A region: opened once, used until the process ends.
 
+use crate::clock::{boot_nanos, unix_nanos};
 use crate::error::OpenError;
 use crate::layout::*;
 use crate::mapping::{Mapping, longest_file};
@@ -15,7 +16,6 @@ use std::sync::atomic::{
     AtomicU64 as OwnWord,
     Ordering::{Acquire, Relaxed, Release},
 };
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What a region is created with. Attaching to an existing file takes the
 /// file's own limits.
@@ -93,6 +93,8 @@ pub struct Region {
     created: u64,
     pub(crate) own: OwnSlot,
     pub(crate) refusal: Refusal,
+    /// The second, by the wall clock, in which this process last asked whether a sweep is due.
+    pub(crate) sweep_asked: OwnWord,
     /// The CPU ids below which this process's copy of the CPU table has entries.
     pub(crate) cpus_known: OwnWord,
 }
@@ -162,11 +164,10 @@ impl Region {
         let boot = boot_id().unwrap_or_default();
         put(H_BOOT_ID, boot[0]);
         put(H_BOOT_ID + WORD, boot[1]);
-        let now = unix_nanos();
-        put(H_CREATED, now);
+        put(H_CREATED, unix_nanos());
         put(H_HASH_SEED, random_seed());
         put(M_PLANES, ATOMIC_PLANES);
-        put(M_SWEPT_AT, now);
+        put(M_SWEPT_AT, boot_nanos());
         // So that no stamp is 0.
         put(M_EPOCH, 1);
         if let Some(version) = map.word(H_VERSION) {
@@ -245,6 +246,7 @@ impl Region {
             created,
             own: OwnSlot::default(),
             refusal: Refusal::default(),
+            sweep_asked: OwnWord::default(),
             cpus_known: OwnWord::default(),
         }));
         slots::join(region);
@@ -431,25 +433,6 @@ fn nowhere() -> &'static AtomicU64 {
 #[cfg(loom)]
 fn nowhere() -> &'static AtomicU64 {
     unreachable!("the model checker stays inside")
-}
-
-/// The time in nanoseconds since 1970.
-pub(crate) fn unix_nanos() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64)
-}
-
-/// The same exact to a tick of the kernel (1 to 10 ms): for the birth of a series
-/// that is enough, and it costs a fourth.
-pub(crate) fn unix_nanos_about() -> u64 {
-    #[cfg(target_os = "linux")]
-    {
-        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the result is ours to write; the clock is one that Linux has.
-        unsafe { libc::clock_gettime(libc::CLOCK_REALTIME_COARSE, &mut now) };
-        now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-    }
-    #[cfg(not(target_os = "linux"))]
-    unix_nanos()
 }
 
 /// A seed that differs from region to region; it need not be secret.

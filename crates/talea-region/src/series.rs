@@ -4,6 +4,7 @@ use std::ops::Deref;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use crate::cells::{Cells, Combine, Copies};
+use crate::clock::unix_nanos_about;
 use crate::error::Overflow;
 use crate::families::Family;
 use crate::guard::Guard;
@@ -11,7 +12,7 @@ use crate::hash::hash;
 use crate::index::Kind;
 use crate::layout::*;
 use crate::record::{self, BUILDING, CellRun, HIDDEN, Head, PUBLISHED};
-use crate::region::{Region, unix_nanos_about};
+use crate::region::Region;
 
 /// A series that was just looked up. While this lives, its cells are its own;
 /// what is added to them afterwards might count for another series, so do not let

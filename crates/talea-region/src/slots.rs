@@ -18,10 +18,11 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release, SeqCst},
 };
 
+use crate::clock::boot_nanos;
 use crate::layout::*;
 use crate::membarrier;
 use crate::primitive::{AtomicU64, fence};
-use crate::region::{Region, unix_nanos};
+use crate::region::Region;
 
 /// This process's part in a region. It stands in memory of the process, so a
 /// child changes its own copy.
@@ -122,17 +123,31 @@ impl Region {
             }
             self.inherit_families(slot, parent);
             self.inherit_pins(slot, parent);
-            self.mark(at + SLOT_STARTED).store(unix_nanos(), Relaxed);
+            self.mark(at + SLOT_STARTED).store(boot_nanos(), Relaxed);
             self.mark(at + SLOT_ALONE).store(alone, SeqCst);
+            self.mark(at + SLOT_NAMESAKE).store(0, Relaxed);
             self.mark(at + SLOT_PID).store(u64::from(std::process::id()), Release);
             self.mark(M_SLOTS).fetch_max(slot + 1, SeqCst);
             // Who searches for guards and does not see this slot yet: we see all that it
             // put away.
             fence(SeqCst);
+            let has_namesake = self.has_namesake(slot);
+            self.mark(at + SLOT_NAMESAKE).store(u64::from(has_namesake), Release);
             taken = (slot, alone);
             break;
         }
         self.own.set(taken.0, taken.1, &self.s);
+    }
+
+    /// Whether another living process has the id of the one in `slot`, as two containers may have.
+    ///
+    /// Asked once the slot says its id, and then a full fence: of two that ask at once, one finds
+    /// the other. It sets no value before, so no two are ever shown by the same name.
+    fn has_namesake(&self, slot: u64) -> bool {
+        let pid = |slot: u64| self.mark(SLOTS + slot * SLOT_LEN + SLOT_PID).load(Acquire);
+        let lives = |slot| self.map.backing().others_hold(slot..slot + 1).unwrap_or(true);
+        let own = pid(slot);
+        (0..SLOT_COUNT).any(|other| other != slot && pid(other) == own && lives(other))
     }
 
     /// How far the blocks that anybody ever had lie behind block 0.

@@ -199,8 +199,8 @@ pub struct FamilyCopy {
 /// When a family was last registered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LastUse {
-    /// By processes that are dead, the last of which was started at that time, in nanoseconds since
-    /// 1970; 0 if other processes have their places since.
+    /// By processes that are dead, the last of which was started at that time, in nanoseconds
+    /// of the boot clock; 0 if other processes have their places since.
     Dead(u64),
     /// By a process that lives.
     Living,
@@ -293,6 +293,9 @@ pub struct Owner {
     pub pid: u64,
     /// Its slot, which is its alone while it lives.
     pub slot: u64,
+    /// Whether another living process had the same id when this one opened the region. It does not
+    /// change while the process lives; of living processes with one id, one has none.
+    pub has_namesake: bool,
 }
 
 /// A series in a snapshot.
@@ -441,7 +444,7 @@ impl Snapshot {
         let slots = self.scratch.living.iter().filter(|block| block.owner.slot < SLOT_COUNT);
         slots.map(|block| LivingProcess {
             slot: block.owner.slot,
-            started_unix_nanos: block.started,
+            started_boot_nanos: block.started,
             pid: block.owner.pid,
         })
     }
@@ -595,7 +598,7 @@ pub(crate) struct Block {
     /// How far it lies behind block 0.
     pub(crate) delta: u64,
     owner: Owner,
-    /// When the process took its slot, in nanoseconds since 1970.
+    /// When the process took its slot, in nanoseconds of the boot clock.
     started: u64,
 }
 
@@ -604,8 +607,8 @@ pub(crate) struct Block {
 pub struct LivingProcess {
     /// Its slot, which is its alone while it lives.
     pub slot: u64,
-    /// When it took the slot, in nanoseconds since 1970.
-    pub started_unix_nanos: u64,
+    /// When it took the slot, in nanoseconds of the boot clock.
+    pub started_boot_nanos: u64,
     /// Its id, as it sees it itself.
     pub pid: u64,
 }
@@ -617,20 +620,16 @@ pub(crate) fn living(source: &impl Source) -> impl Iterator<Item = Block> {
         slot == SLOT_COUNT
             || source.word(SLOTS + slot * SLOT_LEN + SLOT_PID) != 0 && source.lives(slot)
     });
-    slots.map(|slot| Block {
-        delta: slot * source.sections().owned.len,
-        owner: Owner {
-            pid: if slot < SLOT_COUNT {
-                source.word(SLOTS + slot * SLOT_LEN + SLOT_PID)
-            } else {
-                0
-            },
-            slot,
-        },
-        started: match slot {
+    slots.map(|slot| {
+        // The processes that share a block have no name.
+        let word = |at| match slot {
             SLOT_COUNT => 0,
-            slot => source.word(SLOTS + slot * SLOT_LEN + SLOT_STARTED),
-        },
+            slot => source.word(SLOTS + slot * SLOT_LEN + at),
+        };
+        let (pid, has_namesake) = (word(SLOT_PID), word(SLOT_NAMESAKE) != 0);
+        let owner = Owner { pid, slot, has_namesake };
+        let started = word(SLOT_STARTED);
+        Block { delta: slot * source.sections().owned.len, owner, started }
     })
 }
 
@@ -981,10 +980,8 @@ impl<S: Source> Taking<'_, '_, S> {
             take_away(number, &mut self.taken.out.values[series.values as usize..], base);
         }
         // Each has a place of its own, so together they fit the region.
-        let mut exemplars =
+        let exemplars =
             exemplars::read(self.source, *exemplars, run.count, &mut self.taken.exemplar_room);
-        // What was counted before it was wiped is not counted any more.
-        exemplars.retain(|exemplar| exemplar.unix_nanos >= *wiped);
         let first = self.taken.out.segments.len();
         self.segments(segments, if *wiped > 0 { *bases } else { 0 })?;
         let segments = first..self.taken.out.segments.len();

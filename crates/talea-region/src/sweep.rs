@@ -20,13 +20,14 @@
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use crate::cells::{Combine, Storage};
+use crate::clock::boot_nanos;
 use crate::families::{ENDED, FamilyHead, RETIRED};
 use crate::guard::{Guard, SWEEP, last_stamp_of_sweep};
 use crate::hash::hash_of_words;
 use crate::index::Kind;
 use crate::layout::*;
 use crate::record::{self, BUILDING, CLEARING, CellRun, FREE, Head, PUBLISHED, REMOVED, UNLINKED};
-use crate::region::{Region, unix_nanos};
+use crate::region::Region;
 
 /// Records that are looked at in one go.
 const CHUNK: u64 = 16;
@@ -56,14 +57,14 @@ impl Region {
     /// Sweeps all there is, now: idle series go, what was removed becomes free. It
     /// counts as a minute's sweep.
     pub fn sweep(&'static self) {
-        self.begin_sweep(unix_nanos());
+        self.begin_sweep(boot_nanos(), |_| true);
         self.sweep_all();
     }
 
-    /// The same if the last sweep began more than a minute ago.
+    /// The same if the last sweep began a minute ago or more, by the boot clock.
     pub fn sweep_if_due(&'static self) {
-        if self.is_due(unix_nanos()) {
-            self.sweep();
+        if self.begin_sweep_if_due(boot_nanos()) {
+            self.sweep_all();
         }
     }
 
@@ -76,15 +77,14 @@ impl Region {
         }
     }
 
-    pub(crate) fn is_due(&self, now: u64) -> bool {
-        now >= self.mark(M_SWEPT_AT).load(Relaxed).saturating_add(EVERY)
-    }
-
-    /// Does the next chunk, if there is anything to do. `now` in nanoseconds since
-    /// 1970, or 0 where it is not known.
+    /// Does the next chunk, if there is anything to do. `now` in nanoseconds since 1970, or 0 if
+    /// it is not known: once in each second of it, the boot clock says whether a sweep is due.
     pub(crate) fn sweep_a_little(&self, guard: &Guard, now: u64) {
-        if self.is_due(now) {
-            self.begin_sweep(now);
+        let second = now / 1_000_000_000;
+        // Another second, not a later one: the wall clock can be set back.
+        if now > 0 && self.sweep_asked.load(Relaxed) != second {
+            self.sweep_asked.store(second, Relaxed);
+            self.begin_sweep_if_due(boot_nanos());
         }
         let swept = self.mark(M_SWEPT);
         let due = swept.load(Relaxed) < self.mark(M_DUE).load(Relaxed);
@@ -114,15 +114,28 @@ impl Region {
         false
     }
 
-    pub(crate) fn begin_sweep(&self, now: u64) {
-        self.restore_cpu_table();
+    /// Begins a sweep if one is due; `now` by the boot clock.
+    pub(crate) fn begin_sweep_if_due(&self, now: u64) -> bool {
+        self.begin_sweep(now, |before| {
+            let age = now.saturating_sub(before);
+            // A time that is still to come is that of another thread's sweep just now, or damage.
+            age >= EVERY || before.saturating_sub(now) > EVERY
+        })
+    }
+
+    /// Begins a sweep if that is wanted of the time at which the last one began.
+    fn begin_sweep(&self, now: u64, is_wanted: impl FnOnce(u64) -> bool) -> bool {
         let swept_at = self.mark(M_SWEPT_AT);
         let before = swept_at.load(Relaxed);
-        if swept_at.compare_exchange(before, now, AcqRel, Relaxed).is_ok() {
+        let begins =
+            is_wanted(before) && swept_at.compare_exchange(before, now, AcqRel, Relaxed).is_ok();
+        if begins {
+            self.restore_cpu_table();
             self.mark(M_EPOCH).fetch_add(SWEEP, AcqRel);
             let due = self.mark(M_SWEPT).load(Relaxed).wrapping_add(self.chunks());
             self.mark(M_DUE).store(due, Relaxed);
         }
+        begins
     }
 
     fn chunks(&self) -> u64 {
@@ -338,4 +351,102 @@ pub(crate) fn sweeps_since(guard: &Guard, head: Head) -> Option<u64> {
     let sweeps = u64::from((guard.sweep() as u16).wrapping_sub(head.looked_up));
     // Another thread may be a sweep ahead.
     (1..=u64::from(u16::MAX / 2)).contains(&sweeps).then_some(sweeps)
+}
+
+#[cfg(all(test, target_os = "linux", not(loom)))]
+mod tests {
+    use super::*;
+    use crate::clock::set::{pass, step_wall};
+    use crate::families::{Family, FamilySpec};
+    use crate::region::Config;
+    use std::time::Duration;
+
+    const HOUR: i64 = 3_600;
+
+    fn family(minutes: u32) -> (&'static Region, Family) {
+        let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
+        let spec = FamilySpec { name: b"f", idle_minutes: minutes, ..FamilySpec::default() };
+        (region, region.family(spec).unwrap().family)
+    }
+
+    fn series(region: &'static Region) -> u64 {
+        let snapshot = region.snapshot();
+        snapshot.families().iter().map(|family| snapshot.series(family).count() as u64).sum()
+    }
+
+    /// Lets minutes pass, with what `sweeps` in each.
+    fn minutes(count: u32, mut sweeps: impl FnMut()) {
+        for _ in 0..count {
+            pass(60);
+            sweeps();
+        }
+    }
+
+    #[test]
+    fn idle_series_expire_on_time_whichever_way_the_wall_clock_is_set() {
+        for step in [-10 * HOUR, -61, 0, 61, 10 * HOUR] {
+            let (region, f) = family(5);
+            f.series(b"idle").unwrap();
+            minutes(2, || region.sweep_if_due());
+            step_wall(step);
+            region.sweep_if_due();
+            minutes(3, || region.sweep_if_due());
+            assert_eq!(series(region), 1, "after a step of {step} s it went too early");
+            minutes(2, || region.sweep_if_due());
+            assert_eq!(series(region), 0, "after a step of {step} s it stays");
+        }
+    }
+
+    #[test]
+    fn new_series_begin_sweeps_though_the_wall_clock_was_set_back() {
+        let (region, f) = family(2);
+        f.series(b"idle").unwrap();
+        step_wall(-10 * HOUR);
+        let mut n = 0;
+        minutes(4, || {
+            n += 1;
+            f.series(format!("new {n}").as_bytes()).unwrap();
+        });
+        let found = region.snapshot();
+        let all = found.families().iter().flat_map(|family| found.series(family));
+        let texts: Vec<&[u8]> = all.map(|series| series.text).collect();
+        assert!(!texts.contains(&b"idle".as_slice()), "{texts:?}");
+    }
+
+    #[test]
+    fn how_long_a_series_was_idle_is_known_though_the_wall_clock_was_set() {
+        for step in [-10 * HOUR, 10 * HOUR] {
+            let (region, f) = family(60);
+            f.series(b"idle").unwrap();
+            region.sweep();
+            step_wall(step);
+            pass(30);
+            let seconds = |n| Some(Duration::from_secs(n));
+            assert_eq!(region.expire(seconds(600), |_, _| true), 0, "after a step of {step} s");
+            assert_eq!(region.expire(seconds(30), |_, _| true), 1, "after a step of {step} s");
+        }
+    }
+
+    #[test]
+    fn a_time_of_the_last_sweep_that_cannot_be_stops_no_expiry() {
+        for damage in [u64::MAX, 1 << 60] {
+            let (region, f) = family(2);
+            f.series(b"idle").unwrap();
+            region.mark(M_SWEPT_AT).store(damage, Relaxed);
+            minutes(4, || region.sweep_if_due());
+            assert_eq!(series(region), 0, "{damage}");
+        }
+    }
+
+    #[test]
+    fn a_time_that_was_read_before_the_last_sweep_begins_no_other() {
+        let (region, _) = family(2);
+        pass(60);
+        let now = crate::clock::boot_nanos();
+        region.sweep_if_due();
+        let swept_at = region.mark(M_SWEPT_AT).load(Relaxed);
+        assert!(swept_at >= now);
+        assert!(!region.begin_sweep_if_due(now));
+        assert_eq!(region.mark(M_SWEPT_AT).load(Relaxed), swept_at);
+    }
 }

@@ -7,6 +7,7 @@
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use crate::cells::{Combine, Number, Storage};
+use crate::clock::unix_nanos;
 use crate::families::{ENDED, Family, FamilyHead};
 use crate::groups::Chosen;
 use crate::guard::Guard;
@@ -14,7 +15,7 @@ use crate::layout::*;
 use crate::more::More;
 use crate::primitive::AtomicU64;
 use crate::record::{CellRun, Head};
-use crate::region::{Region, unix_nanos};
+use crate::region::Region;
 
 impl Region {
     /// Has the families with these names count from 0 again. Their series go, except
@@ -104,7 +105,9 @@ impl Region {
     }
 
     fn raise_base(&self, id: u32, run: CellRun, number: Number) -> bool {
-        let Some(More { wiped, base, directory, .. }) = self.more_or_new(id) else { return false };
+        let Some(More { wiped, base, directory, exemplars }) = self.more_or_new(id) else {
+            return false;
+        };
         // Places first: where one is missing, everything goes on.
         let mut runs = vec![(run, number, base)];
         for (segment, n) in self.segments_in(directory) {
@@ -112,7 +115,13 @@ impl Region {
             runs.push((segment, Number::Integer, base));
         }
         runs.into_iter().for_each(|(run, number, base)| self.raise(run, number, base));
-        wiped.fetch_max(unix_nanos(), AcqRel);
+        self.forget_exemplars(exemplars.load(Acquire), run.count);
+        // By a later time than before readers know that it counts anew; the wall clock may have been
+        // set back.
+        let created = self.series_word(id, SERIES_CREATED).load(Relaxed);
+        let now = unix_nanos().max(created.wrapping_add(1));
+        let later = |before: u64| Some(now.max(before.wrapping_add(1)));
+        let _ = wiped.fetch_update(AcqRel, Acquire, later);
         true
     }
 

@@ -218,10 +218,10 @@ impl Reader {
                 FamilyFacts::of(family, uses.get(&family.number())?, own.count() as u64)
             })
             .collect();
-        families.sort_by(|one, other| {
-            let newest_first = other.created_unix_nanos.cmp(&one.created_unix_nanos);
-            one.name.cmp(&other.name).then(newest_first)
-        });
+        // Of one name the newest first. They come in the order in which they were made; the time of
+        // that is of a clock that can be set.
+        families.reverse();
+        families.sort_by(|one, other| one.name.cmp(&other.name));
         let samples = taken.families().iter().filter(|family| samples::is_own(&family.name));
         let known = families.len() + samples.count();
         let families_unreadable = overview.family_uses.len().saturating_sub(known) as u64;

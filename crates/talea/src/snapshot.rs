@@ -501,8 +501,10 @@ fn shown(kind: Kind, number: Number, word: u64) -> Shown {
 }
 
 /// Of families that compete for a name, the greatest is shown: the newest that a living process uses.
-pub(crate) fn use_of(family: &FamilyCopy) -> (LastUse, u64) {
-    (family.last_use, family.created_unix_nanos)
+/// The later a family was made, the greater its number; its time of creation is of a clock that can
+/// be set.
+pub(crate) fn use_of(family: &FamilyCopy) -> (LastUse, u32) {
+    (family.last_use, family.number())
 }
 
 /// Adds what was counted under another definition of a name to the one that is shown, if their values

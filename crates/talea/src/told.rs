@@ -17,14 +17,16 @@ pub(crate) const DROPPED: &str = "talea_series_dropped_total";
 
 /// Names the process of each value of which every process has its own.
 pub(crate) fn by_process(raw: &mut Snapshot) {
-    // In two containers two processes may have one id. Then the slots tell them apart.
+    // In two containers two processes may have one id. Then the slots tell them apart: for as long as
+    // it lives, that of each that came while another one lived; and of the rest, where damage has
+    // two of one id.
     let mut slots = HashMap::new();
-    for owner in raw.owners().iter().copied() {
+    for owner in raw.owners().iter().filter(|owner| !owner.has_namesake) {
         let slot = slots.entry(owner.pid).or_insert(Some(owner.slot));
         *slot = slot.filter(|&slot| slot == owner.slot);
     }
     raw.name_owners(|text, owner| match slots.get(&owner.pid) {
-        Some(Some(_)) => append(text, PID, &owner.pid.to_string()),
+        Some(Some(slot)) if *slot == owner.slot => append(text, PID, &owner.pid.to_string()),
         _ => append(text, PID, &format!("{}@{}", owner.pid, owner.slot)),
     });
 }

@@ -5,8 +5,10 @@
 mod stage;
 
 use std::io::{BufRead, BufReader, Lines, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use stage::processes::{Shm, again};
 use talea::{
@@ -136,7 +138,23 @@ struct Process {
 
 impl Process {
     fn start(shm: &Shm) -> Self {
-        let mut child = again("does_what_it_is_told")
+        Self::of(again("does_what_it_is_told"), shm)
+    }
+
+    /// The first process of a pid namespace, as in a container.
+    fn start_in_a_pid_namespace(shm: &Shm) -> Self {
+        let inside = again("does_what_it_is_told");
+        let mut command = Command::new("unshare");
+        if shm.file().metadata().unwrap().uid() != 0 {
+            command.arg("--map-root-user");
+        }
+        command.args(["--pid", "--fork", "--kill-child"]);
+        command.arg(inside.get_program()).args(inside.get_args());
+        Self::of(command, shm)
+    }
+
+    fn of(mut command: Command, shm: &Shm) -> Self {
+        let mut child = command
             .env("TALEA_TEST_SHARED", shm.file())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -215,6 +233,54 @@ fn gauges_combine_what_the_living_set_and_the_dead_leave_with_theirs() {
     assert_eq!(here.owned(), [vec![5.0], vec![4.0], vec![1.0], vec![1.0, 4.0]]);
     four.tell("set 0");
     assert_eq!(here.owned(), [vec![5.0], vec![4.0], vec![0.0], vec![0.0, 1.0, 4.0]]);
+}
+
+/// The processes that show a value of their own, by the names that they have.
+fn named(here: &Metrics) -> Vec<String> {
+    let snapshot = here.registry.snapshot();
+    let labels = snapshot.select("each", &[]).flat_map(|series| series.labels());
+    let mut pids: Vec<String> = labels.map(|(_, pid)| pid).collect();
+    pids.sort();
+    pids
+}
+
+#[test]
+fn a_process_keeps_its_name_whoever_of_the_same_id_comes_or_dies() {
+    let shm = Shm::new("names");
+    let here = Metrics::open(&shm.file());
+    // Each is the first process of a namespace, as in a container.
+    let start = || {
+        let mut process = Process::start_in_a_pid_namespace(&shm);
+        process.tell("set 1");
+        process
+    };
+    // A namespace ends soon after who made it.
+    let left = |count: usize| {
+        let end = Instant::now() + Duration::from_secs(60);
+        while named(&here).len() != count {
+            assert!(Instant::now() < end, "{:?}, not {count}", named(&here));
+            std::thread::yield_now();
+        }
+    };
+    let (one, two) = (start(), start());
+    assert_eq!(named(&here), ["1", "1@2"]);
+    one.kill();
+    left(1);
+    assert_eq!(named(&here), ["1@2"], "its namesake is dead");
+    let (three, four) = (start(), start());
+    assert_eq!(named(&here), ["1@1", "1@2", "1@3"], "they came while one lived");
+    [two, three, four].into_iter().for_each(|mut process| process.end());
+    left(0);
+    let _alone = start();
+    assert_eq!(named(&here), ["1"], "nobody has its id");
+
+    // No two have one name, whatever the region says.
+    let _other = start();
+    assert_eq!(named(&here), ["1", "1@2"]);
+    let file = std::fs::OpenOptions::new().write(true).open(shm.file()).unwrap();
+    let namesake = 12_288 + 2 * 128 + 4 * 8;
+    file.write_all_at(&0_u64.to_le_bytes(), namesake).unwrap();
+    assert_eq!(named(&here), ["1@1", "1@2"]);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 mod stage;
 
 use std::io::{BufRead, BufReader, Lines, Write};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
@@ -173,6 +174,35 @@ fn after_a_rollback_the_definition_of_the_living_is_shown() {
     // Also when nobody lives any more.
     old.kill();
     assert_shows(&agent(&shm), &OLD);
+}
+
+/// As if the wall clock had been set back by an hour between any two registrations.
+fn set_back_the_creation_of_families(file: &Path) {
+    let file = std::fs::OpenOptions::new().write(true).open(file).unwrap();
+    // The table of families comes behind the process slots; the fourth word of each says when.
+    for n in 0..60_u64 {
+        let created = 1_700_000_000_000_000_000 - n * 3_600_000_000_000;
+        let at = 12_288 + 256 * 128 + n * 128 + 24;
+        file.write_all_at(&created.to_le_bytes(), at).unwrap();
+    }
+}
+
+#[test]
+fn the_newest_definition_is_known_though_the_wall_clock_was_set_back() {
+    let shm = Shm::new("set-back");
+    let mut old = Version::start(&shm, 1);
+    old.record(2);
+    let mut new = Version::start(&shm, 2);
+    new.record(5);
+    set_back_the_creation_of_families(&shm.file());
+    let newer = ["# HELP baskets Of version 2.", "baskets_count 5"];
+    for page in [old.page(), new.page(), agent(&shm)] {
+        assert_shows(&page, &newer);
+    }
+    let look = talea::outside::Reader::open(shm.file()).unwrap().look().unwrap();
+    let baskets = look.families.iter().filter(|family| family.name == "baskets");
+    let helps: Vec<&str> = baskets.map(|family| family.help.as_str()).collect();
+    assert_eq!(helps, ["Of version 2.", "Of version 1."]);
 }
 
 #[test]

@@ -42,7 +42,8 @@ pub struct Header {
     pub bytes: u64,
     /// When it was made, in nanoseconds since 1970.
     pub created_unix_nanos: u64,
-    /// When idle series were last looked for, in nanoseconds since 1970.
+    /// When idle series were last looked for, in nanoseconds since 1970, as the wall clock has that
+    /// time now.
     pub swept_unix_nanos: u64,
 }
 
@@ -93,7 +94,7 @@ pub struct Process {
     pub pid: u64,
     /// Whether it lives; a process that is stopped does.
     pub alive: bool,
-    /// When it opened the region, in nanoseconds since 1970.
+    /// When it opened the region, in nanoseconds since 1970, as the wall clock has that time now.
     pub started_unix_nanos: u64,
     /// How many processes had that slot, this one among them.
     pub taken: u64,

@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_process_that_is_gone_is_a_death_also_if_another_has_its_slot_and_its_id() {
-        let process = |slot, started| LivingProcess { slot, started_unix_nanos: started, pid: 1 };
+        let process = |slot, started| LivingProcess { slot, started_boot_nanos: started, pid: 1 };
         let mut processes = Processes::default();
         processes.found(BTreeSet::from([process(0, 10)]), 100.0);
         processes.found(BTreeSet::from([process(0, 10), process(1, 20)]), 200.0);

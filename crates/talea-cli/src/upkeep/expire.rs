@@ -1,6 +1,6 @@
 //! `talea expire`.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use anyhow::Result;
 
@@ -34,7 +34,8 @@ pub(super) fn expire(arguments: &ExpireArguments) -> Result<String> {
         count(series, "series", "series"),
         count(chosen.len() as u64, "family", "families"),
     );
-    if let Some(ago) = since(before.overview.swept_unix_nanos).filter(|&ago| ago > LONG) {
+    let ago = before.overview.since_sweep;
+    if ago > LONG {
         let ago = humantime::format_duration(Duration::from_secs(ago.as_secs()));
         said += &format!(
             "the sweep before this began {ago} ago: of what was looked up later nobody knows when \
@@ -42,10 +43,4 @@ pub(super) fn expire(arguments: &ExpireArguments) -> Result<String> {
         );
     }
     Ok(said)
-}
-
-/// How long ago an instant was.
-fn since(unix_nanos: u64) -> Option<Duration> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-    now.checked_sub(Duration::from_nanos(unix_nanos))
 }

@@ -1,0 +1,157 @@
+//! Clocks.
+//!
+//! The wall clock can be set, also back. So it gives only times that are shown; how old something
+//! is, and which of two things came first, is never taken from it. Ages are taken from the boot
+//! clock, which nobody sets and which goes on while the machine sleeps.
+
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{boot_nanos, unix_nanos, unix_nanos_about};
+#[cfg(not(target_os = "linux"))]
+pub(crate) use portable::{boot_nanos, unix_nanos, unix_nanos as unix_nanos_about};
+
+/// A time of the boot clock, as the wall clock has it now. If nobody sets that, it is never
+/// earlier than the wall clock had it then.
+#[cfg(all(target_os = "linux", not(loom)))]
+pub(crate) fn unix_nanos_of(boot: u64) -> u64 {
+    let age = boot_nanos().saturating_sub(boot);
+    unix_nanos().saturating_sub(age)
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use libc::{CLOCK_BOOTTIME, CLOCK_REALTIME, CLOCK_REALTIME_COARSE};
+
+    /// Nanoseconds since 1970 by the wall clock.
+    pub(crate) fn unix_nanos() -> u64 {
+        read(CLOCK_REALTIME)
+    }
+
+    /// The same exact to a tick of the kernel (1 to 10 ms): for the birth of a series
+    /// that is enough, and it costs a fourth.
+    pub(crate) fn unix_nanos_about() -> u64 {
+        read(CLOCK_REALTIME_COARSE)
+    }
+
+    /// Nanoseconds since the machine was booted; all processes of a time namespace read the same.
+    pub(crate) fn boot_nanos() -> u64 {
+        read(CLOCK_BOOTTIME)
+    }
+
+    fn read(clock: libc::clockid_t) -> u64 {
+        // The model checker wants every run to be the same.
+        if cfg!(loom) {
+            return 1_000_000_000;
+        }
+        let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the result is ours to write; the clock is one that Linux has.
+        unsafe { libc::clock_gettime(clock, &mut now) };
+        let nanos = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+        #[cfg(test)]
+        let nanos = nanos.wrapping_add_signed(super::set::ahead(clock == CLOCK_BOOTTIME));
+        nanos
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod portable {
+    use std::sync::OnceLock;
+    use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+    /// Nanoseconds since 1970 by the wall clock.
+    pub(crate) fn unix_nanos() -> u64 {
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_nanos() as u64)
+    }
+
+    /// Nanoseconds since this was first called: regions are one process's alone.
+    pub(crate) fn boot_nanos() -> u64 {
+        static BEGAN: OnceLock<Instant> = OnceLock::new();
+        BEGAN.get_or_init(Instant::now).elapsed().as_nanos() as u64
+    }
+}
+
+/// Clocks that a test sets, for its own thread.
+#[cfg(all(test, target_os = "linux"))]
+pub(crate) mod set {
+    use std::cell::Cell;
+
+    thread_local! {
+        static WALL: Cell<i64> = const { Cell::new(0) };
+        static BOOT: Cell<i64> = const { Cell::new(0) };
+    }
+
+    /// How far a clock is ahead of the machine's, in nanoseconds.
+    pub(super) fn ahead(is_boot: bool) -> i64 {
+        if is_boot { BOOT.get() } else { WALL.get() }
+    }
+
+    /// Sets the wall clock alone, as an operator or a time server does.
+    pub(crate) fn step_wall(seconds: i64) {
+        WALL.set(WALL.get() + seconds * 1_000_000_000);
+    }
+
+    /// Lets so much time pass, by both clocks.
+    pub(crate) fn pass(seconds: i64) {
+        step_wall(seconds);
+        BOOT.set(BOOT.get() + seconds * 1_000_000_000);
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(loom), not(miri)))]
+mod tests {
+    use super::*;
+    use crate::families::FamilySpec;
+    use crate::region::{Config, Region};
+    use crate::snapshot::LastUse;
+
+    /// A process that uses a family of this name until it is killed.
+    fn user_of(region: &'static Region, name: &[u8]) -> libc::pid_t {
+        // SAFETY: the child uses the region alone, of which nobody holds a lock meanwhile.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let _ = region.family(FamilySpec { name, ..FamilySpec::default() });
+            loop {
+                // SAFETY: it ends by the signal that kills the child.
+                unsafe { libc::pause() };
+            }
+        }
+        while region.families_named(name).is_empty() {
+            std::thread::yield_now();
+        }
+        child
+    }
+
+    #[test]
+    fn of_dead_processes_the_one_that_started_last_is_known_whichever_way_the_wall_clock_is_set() {
+        for step in [-3_600, 0, 3_600] {
+            let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
+            let children = [b"one", b"two"].map(|name| {
+                let child = user_of(region, name);
+                set::step_wall(step);
+                child
+            });
+            for child in children {
+                // SAFETY: the child is ours and was not waited for.
+                unsafe {
+                    assert_eq!(libc::kill(child, libc::SIGKILL), 0);
+                    assert_eq!(libc::waitpid(child, std::ptr::null_mut(), 0), child);
+                }
+            }
+            let snapshot = region.snapshot();
+            let uses: Vec<LastUse> = snapshot.families().iter().map(|one| one.last_use).collect();
+            let [LastUse::Dead(one), LastUse::Dead(two)] = uses[..] else { panic!("{uses:?}") };
+            assert!(0 < one && one < two, "after a step of {step} s: {uses:?}");
+        }
+    }
+
+    #[test]
+    fn a_time_is_shown_as_the_wall_clock_has_it_now() {
+        let (boot, wall) = (boot_nanos(), unix_nanos());
+        let shown = || unix_nanos_of(boot).abs_diff(wall);
+        assert!(shown() < 60_000_000_000);
+        set::pass(3_600);
+        assert!(shown() < 60_000_000_000);
+        set::step_wall(-7_200);
+        assert!(shown() > 7_000_000_000_000);
+        assert!(unix_nanos_of(u64::MAX) <= unix_nanos(), "damage");
+    }
+}
