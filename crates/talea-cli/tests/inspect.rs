@@ -191,7 +191,7 @@ fn a_person_reads_tables() {
     let all = text(&inspect([&region]));
     let path = region.display().to_string();
     for part in
-        [path.as_str(), "layout 5", "single cells", "alive", "storage", "striped", "seconds"]
+        [path.as_str(), "layout 6", "single cells", "alive", "storage", "striped", "seconds"]
     {
         assert!(all.contains(part), "{part}: {all}");
     }
@@ -267,7 +267,7 @@ fn each_kind_of_bad_file_is_one_clear_error() {
     copy("truncated").set_len(1 << 20).unwrap();
     bad("truncated", "its file has 1048576");
     put(&copy("version"), 8, 4);
-    bad("version", "layout is version 4, where 5 was expected");
+    bad("version", "layout is version 4, where 6 was expected");
     put(&copy("boot"), 40, 1);
     bad("boot", "before the machine was last started");
     put(&copy("limits"), 24, u64::MAX);
