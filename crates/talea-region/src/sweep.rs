@@ -57,7 +57,7 @@ impl Region {
     /// Sweeps all there is, now: idle series go, what was removed becomes free. It
     /// counts as a minute's sweep.
     pub fn sweep(&'static self) {
-        self.begin_sweep(boot_nanos(), |_| true);
+        self.begin_sweep(boot_nanos());
         self.sweep_all();
     }
 
@@ -116,15 +116,19 @@ impl Region {
 
     /// Begins a sweep if one is due; `now` by the boot clock.
     pub(crate) fn begin_sweep_if_due(&self, now: u64) -> bool {
-        self.begin_sweep(now, |before| {
+        self.begin_sweep_where(now, |before| {
             let age = now.saturating_sub(before);
             // A time that is still to come is that of another thread's sweep just now, or damage.
             age >= EVERY || before.saturating_sub(now) > EVERY
         })
     }
 
+    pub(crate) fn begin_sweep(&self, now: u64) {
+        self.begin_sweep_where(now, |_| true);
+    }
+
     /// Begins a sweep if that is wanted of the time at which the last one began.
-    fn begin_sweep(&self, now: u64, is_wanted: impl FnOnce(u64) -> bool) -> bool {
+    fn begin_sweep_where(&self, now: u64, is_wanted: impl FnOnce(u64) -> bool) -> bool {
         let swept_at = self.mark(M_SWEPT_AT);
         let before = swept_at.load(Relaxed);
         let begins =
