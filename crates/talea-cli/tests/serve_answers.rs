@@ -205,7 +205,9 @@ fn a_page_is_the_one_that_the_application_serves_itself() {
         }
         let (own, mut outside) = (told(&own), told(&outside));
         let all = outside.len();
-        outside.retain(|name, _| !name.starts_with("talea_agent_"));
+        let is_own =
+            |name: &str| name.starts_with("talea_agent_") || name.starts_with("talea_region_");
+        outside.retain(|name, _| !is_own(name));
         let is_whole = path == "/metrics";
         assert_eq!(outside.len() < all, is_whole, "what the agent tells of itself");
         assert_eq!(own.len() > 20, is_whole, "{:?}", own.keys());
