@@ -201,14 +201,17 @@ fn a_person_reads_tables() {
     for part in ["series", "p99", "/api/items"] {
         assert!(one.contains(part), "{part}: {one}");
     }
-    // A short time has digits and a unit.
+    // A short time has three digits and a unit: its sum, its mean and its quantiles.
     let times = text(&inspect([path.as_str(), "--family", "http_request_duration_seconds"]));
-    let listed = times
-        .lines()
-        .find(|line| line.contains("/api/items\\\"") || line.contains("/api/items\""))
-        .unwrap();
-    assert!(listed.contains("µs") || listed.contains(" ms") || listed.contains(" s"), "{times}");
-    assert!(!listed.contains("0.000"), "{times}");
+    let listed = times.lines().find(|line| line.contains("/api/items\"")).unwrap();
+    let cells: Vec<&str> =
+        listed.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    assert_eq!(cells.len(), 6, "{times}");
+    for cell in &cells[2..] {
+        let (number, unit) = cell.split_once(' ').unwrap_or((*cell, "nothing"));
+        let digits = number.chars().filter(char::is_ascii_digit).count();
+        assert!(digits == 3 && ["s", "ms", "µs", "ns"].contains(&unit), "{cell}: {times}");
+    }
 }
 
 #[test]

@@ -226,6 +226,39 @@ fn a_process_that_has_no_region_in_memory_is_one_clear_line() {
     );
 }
 
+#[test]
+fn nobody_is_said_to_live_in_a_region_that_cannot_be_read() {
+    let place = Place::new();
+    let mut service = Service::start(Some(&place.region()));
+    let agent = Agent::start([place.region()]);
+    let shown = || {
+        let page = agent.scrape();
+        let of =
+            |metric: &str| values(&page).get(&*format!("{metric}{{region=\"shop\"}}")).copied();
+        (of("talea_agent_region_up"), of("talea_region_processes"))
+    };
+    assert_eq!(shown(), (Some(1.0), Some(1.0)));
+    std::fs::remove_file(place.region()).unwrap();
+    service.kill();
+    assert_eq!(shown(), (Some(0.0), None));
+}
+
+#[test]
+fn a_scrape_of_few_families_finds_a_process_of_a_file_dead() {
+    let place = Place::new();
+    let mut service = Service::start(Some(&place.region()));
+    let agent = Agent::start([place.region()]);
+    let path =
+        "/metrics?name[]=talea_region_processes&name[]=talea_region_last_death_timestamp_seconds";
+    let shown = || agent.get(path, &[]).text();
+    let page = shown();
+    assert_eq!(values(&page).into_values().collect::<Vec<_>>(), [1.0], "{page}");
+    service.kill();
+    let page = shown();
+    assert_eq!(values(&page)[r#"talea_region_processes{region="shop"}"#], 0.0, "{page}");
+    assert_eq!(values(&page).len(), 2, "{page}");
+}
+
 /// What the process of `a_process_that_observes` keeps its summary in.
 const SUMMARY: &str = "TALEA_TEST_SUMMARY";
 const WINDOW: Duration = Duration::from_secs(4);

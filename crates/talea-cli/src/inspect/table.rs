@@ -7,7 +7,7 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
 
 use super::inspection::{FamilyLine, Header, Held, Inspection, Process, Series, Usage, Use};
-use crate::figures::{NONE, bytes, counted, in_unit, measured, whole};
+use crate::figures::{NONE, bytes, counted, in_unit, whole};
 use crate::printable::printable;
 
 /// All of it; of an inspection that asked for a family, that family's series alone.
@@ -51,7 +51,7 @@ fn usage(usage: &Usage) -> Option<Table> {
             shown(of.used),
             of.reached.map_or_else(|| NONE.to_owned(), shown),
             shown(of.room),
-            measured(100.0 * of.used as f64 / of.room as f64),
+            in_unit(100.0 * of.used as f64 / of.room as f64, None),
         ]);
     };
     row("series", usage.series, whole);

@@ -240,6 +240,10 @@ impl Inner {
         self.meters.region_up.with(Named { region: name }).set(is_up.into());
         // So that it is there before the first error.
         self.meters.region_errors.with(Named { region: name }).add(0);
+        if !is_up {
+            // Nobody knows how many live.
+            self.processes.processes.remove(Named { region: name });
+        }
     }
 
     /// Whether the user named it, so that it should be there.
@@ -259,7 +263,7 @@ impl Inner {
             log(&format!("{name}: {reason}"));
             slot.found = Err(reason);
             self.meters.region_errors.with(Named { region: name }).inc();
-            self.meters.region_up.with(Named { region: name }).set(0);
+            self.note_up(name, false);
         }
     }
 }

@@ -26,15 +26,22 @@ pub(super) struct Processes {
     living: BTreeSet<LivingProcess>,
     /// When one was found gone that had been seen alive, in seconds since 1970.
     last_death: Option<f64>,
+    /// When they were noted.
+    noted: Option<Instant>,
 }
 
 impl Processes {
-    /// Those that live now.
-    fn found(&mut self, living: BTreeSet<LivingProcess>, now: f64) {
+    /// Those that a look found, which was begun at that instant. Of looks that overlap, which
+    /// cannot be put in an order, the first that is told of counts.
+    fn found(&mut self, began: Instant, living: BTreeSet<LivingProcess>, now: f64) {
+        if self.noted.is_some_and(|noted| began < noted) {
+            return;
+        }
         if self.living.difference(&living).next().is_some() {
             self.last_death = Some(now);
         }
         self.living = living;
+        self.noted = Some(Instant::now());
     }
 
     /// How many live.
@@ -79,16 +86,17 @@ impl Region {
         out: &mut Snapshot,
         wants: &dyn Fn(&str) -> bool,
     ) -> Result<(), Error> {
+        let began = Instant::now();
         self.reader.snapshot_into(out, wants)?;
-        self.note_processes(out);
+        self.note_processes(began, out);
         self.recent().show(out);
         Ok(())
     }
 
-    fn note_processes(&self, snapshot: &Snapshot) {
+    fn note_processes(&self, began: Instant, snapshot: &Snapshot) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         let mut processes = self.processes.lock().unwrap_or_else(PoisonError::into_inner);
-        processes.found(snapshot.living_processes().collect(), now);
+        processes.found(began, snapshot.living_processes().collect(), now);
     }
 
     /// Its processes, as they were found the last time.
@@ -99,8 +107,9 @@ impl Region {
     /// Keeps the windows up to date where nobody scrapes.
     pub(super) fn keep_up(&self, memory: &mut Snapshot) -> Result<(), Error> {
         if self.recent().is_due() {
+            let began = Instant::now();
             self.reader.recent_into(memory)?;
-            self.note_processes(memory);
+            self.note_processes(began, memory);
             let mut recent = self.recent();
             recent.show(memory);
             recent.kept_up = Some(Instant::now());
@@ -134,14 +143,25 @@ mod tests {
     fn a_process_that_is_gone_is_a_death_also_if_another_has_its_slot_and_its_id() {
         let process = |slot, started| LivingProcess { slot, started_boot_nanos: started, pid: 1 };
         let mut processes = Processes::default();
-        processes.found(BTreeSet::from([process(0, 10)]), 100.0);
-        processes.found(BTreeSet::from([process(0, 10), process(1, 20)]), 200.0);
+        processes.found(Instant::now(), BTreeSet::from([process(0, 10)]), 100.0);
+        processes.found(Instant::now(), BTreeSet::from([process(0, 10), process(1, 20)]), 200.0);
         assert_eq!((processes.count(), processes.last_death()), (2, None), "one more is no death");
-        processes.found(BTreeSet::from([process(0, 30), process(1, 20)]), 300.0);
+        processes.found(Instant::now(), BTreeSet::from([process(0, 30), process(1, 20)]), 300.0);
         assert_eq!((processes.count(), processes.last_death()), (2, Some(300.0)), "a restart is");
-        processes.found(BTreeSet::new(), 400.0);
+        processes.found(Instant::now(), BTreeSet::new(), 400.0);
         assert_eq!((processes.count(), processes.last_death()), (0, Some(400.0)));
-        processes.found(BTreeSet::new(), 500.0);
+        processes.found(Instant::now(), BTreeSet::new(), 500.0);
         assert_eq!(processes.last_death(), Some(400.0));
+    }
+
+    #[test]
+    fn a_look_that_another_has_overtaken_kills_nobody() {
+        let process = LivingProcess { slot: 0, started_boot_nanos: 10, pid: 1 };
+        let mut processes = Processes::default();
+        // Of two scrapes at a time, one looked before the process came and is told of last.
+        let began = Instant::now();
+        processes.found(Instant::now(), BTreeSet::from([process]), 100.0);
+        processes.found(began, BTreeSet::new(), 200.0);
+        assert_eq!((processes.count(), processes.last_death()), (1, None));
     }
 }
