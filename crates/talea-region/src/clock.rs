@@ -46,7 +46,7 @@ mod linux {
         // SAFETY: the result is ours to write; the clock is one that Linux has.
         unsafe { libc::clock_gettime(clock, &mut now) };
         let nanos = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
-        #[cfg(test)]
+        #[cfg(all(test, not(loom)))]
         let nanos = nanos.wrapping_add_signed(super::set::ahead(clock == CLOCK_BOOTTIME));
         nanos
     }
@@ -70,7 +70,7 @@ mod portable {
 }
 
 /// Clocks that a test sets, for its own thread.
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(all(test, target_os = "linux", not(loom)))]
 pub(crate) mod set {
     use std::cell::Cell;
 

@@ -1,19 +1,23 @@
 //! Regions in files, for processes that do not fork from one parent.
 
 #[cfg(all(target_os = "linux", not(loom)))]
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 #[cfg(all(target_os = "linux", not(loom)))]
 use std::io::ErrorKind;
+#[cfg(all(target_os = "linux", not(loom)))]
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 #[cfg(all(target_os = "linux", not(loom)))]
 use crate::access;
 use crate::error::OpenError;
 #[cfg(all(target_os = "linux", not(loom)))]
-use crate::layout::{SLOT_COUNT, Sections};
+use crate::layout::{SLOT_COUNT, SLOTS, Sections};
 #[cfg(all(target_os = "linux", not(loom)))]
-use crate::mapping::{Mapping, alone_with, is_tmpfs, unnamed};
+use crate::mapping::{Mapping, is_tmpfs, memory_of_descriptor, others_hold, region_len, unnamed};
 use crate::region::{Config, Region};
+#[cfg(all(target_os = "linux", not(loom)))]
+use crate::siblings::{Promoted, SIBLINGS, directory_of, move_aside, promote, siblings};
 #[cfg(all(target_os = "linux", not(loom)))]
 use crate::trust::{self, Distrust, NotOpened};
 
@@ -29,6 +33,14 @@ pub struct Opened {
     pub notice: Option<String>,
 }
 
+#[cfg(all(target_os = "linux", not(loom)))]
+impl Opened {
+    fn new(region: &'static Region, path: PathBuf, notices: Vec<String>) -> Self {
+        let notice = (!notices.is_empty()).then(|| notices.join("; "));
+        Self { region, path, notice }
+    }
+}
+
 impl Region {
     /// Attaches to the region in a file, or creates it with `config`. The file
     /// must be on tmpfs, such as `/dev/shm`; a new one has mode 0600, or 0640 and the
@@ -41,9 +53,11 @@ impl Region {
     /// symbolic link is followed at the end of the path; its directories are the caller's to trust.
     ///
     /// A file that cannot be used never keeps a service from starting. One of another boot or
-    /// layout, or damaged, is moved aside to `PATH.stale-N` where no process uses it. One that
+    /// layout, or damaged, is moved aside to `PATH.stale-N` where no process uses it; of regions
+    /// that were moved aside the last one stays, and the others that nobody uses are removed. One that
     /// is in use, that is not trusted, or that this process has no right to open or to move is left
-    /// alone, and `PATH.N` is opened, of which the same is asked. [`Opened::notice`] tells.
+    /// alone, and a sibling is opened, `PATH.N`, of which the same is asked. Once there is nothing at
+    /// the path, the first sibling that can be used gets it. [`Opened::notice`] tells.
     ///
     /// # Errors
     ///
@@ -54,10 +68,7 @@ impl Region {
     #[cfg(all(target_os = "linux", not(loom)))]
     pub fn open(path: impl AsRef<Path>, config: Config) -> Result<Opened, OpenError> {
         let path = path.as_ref();
-        let directory = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
+        let directory = directory_of(path);
         let failed = |doing, path: &Path| {
             let path = Some(path.to_owned());
             move |source| OpenError::System { doing, path, source }
@@ -68,60 +79,107 @@ impl Region {
         let limits = config.limits();
         let sections = Sections::new(limits).map_err(OpenError::Limits)?;
         let users = trust::trusted_users(config.owner);
-        let mut notice = None;
+        let mut notices = Vec::new();
         let mut candidates = siblings(path);
         let mut candidate = path.to_owned();
+        let mut found_at_path = None;
         for _ in 0..TRIES {
-            let reason = match attach(&candidate, &users)? {
-                Found::Region(region) => {
-                    let differs =
-                        || access::difference(region.map.backing().file(), &candidate, config);
-                    let notice = notice.or_else(differs);
-                    return Ok(Opened { region, path: candidate, notice });
+            if candidate == path {
+                found_at_path = trust::identity_at(path);
+            }
+            let reason = match attach(&candidate, path, &users)? {
+                Found::Region(region, place) => {
+                    if place != path {
+                        region.note_beside(path, &place, &users);
+                    }
+                    let differs = access::difference(region.map.backing().file(), &place, config);
+                    if notices.is_empty() {
+                        notices.extend(differs);
+                    }
+                    return Ok(Opened::new(region, place, notices));
+                }
+                // The sibling may have got the path.
+                Found::Replaced | Found::Nothing
+                    if candidate != path && trust::identity_at(path) != found_at_path =>
+                {
+                    (candidate, candidates) = (path.to_owned(), siblings(path));
+                    notices.clear();
+                    continue;
                 }
                 Found::Replaced => continue,
-                Found::Nothing => {
-                    let file = unnamed(directory).map_err(failed("make a region in", directory))?;
-                    access::grant(&file, config.group).map_err(|source| match config.group {
-                        Some(group) => OpenError::Group { group, path: candidate.clone(), source },
-                        None => failed("set the mode of", &candidate)(source),
-                    })?;
-                    let map = Mapping::fresh(file, limits.len)
-                        .map_err(failed("make a region in", directory))?;
-                    let region = Self::initialise(map, sections, limits)?;
-                    match region.map.backing().publish(&candidate) {
-                        Ok(()) => return Ok(Opened { region, path: candidate, notice }),
-                        // Somebody else created it meanwhile: attach to theirs.
-                        Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
-                        Err(error) => return Err(failed("name the region", &candidate)(error)),
+                Found::Nothing if candidate == path => match promote(path, &users) {
+                    Promoted::Taken(notice) => {
+                        notices.extend(notice);
+                        continue;
                     }
-                }
-                Found::Unusable { reason } => {
-                    let moved = alone_with(&candidate, || move_aside(&candidate, &users))
-                        .and_then(|moved| moved.transpose());
-                    match moved {
-                        Ok(moved) => {
-                            notice = moved.flatten().or(notice);
-                            continue;
-                        }
-                        Err(error) if is_left(&error) => {
-                            format!("cannot be used, nor moved aside ({error}): {reason}")
-                        }
-                        Err(error) => {
-                            return Err(failed("move aside the unusable region", &candidate)(
-                                error,
-                            ));
-                        }
+                    Promoted::Left(sibling) => {
+                        candidate = sibling;
+                        continue;
                     }
+                    Promoted::Nothing => None,
+                },
+                Found::Nothing => None,
+                Found::Unusable { reason } => match move_aside(&candidate, &users) {
+                    Ok(moved) => {
+                        notices.extend(moved);
+                        continue;
+                    }
+                    Err(error) if is_left(&error) => {
+                        Some(format!("cannot be used, nor moved aside ({error}): {reason}"))
+                    }
+                    Err(error) => {
+                        return Err(failed("move aside the unusable region", &candidate)(error));
+                    }
+                },
+                Found::Left { reason } => Some(reason),
+            };
+            let Some(reason) = reason else {
+                let file = unnamed(directory).map_err(failed("make a region in", directory))?;
+                access::grant(&file, config.group).map_err(|source| match config.group {
+                    Some(group) => OpenError::Group { group, path: candidate.clone(), source },
+                    None => failed("set the mode of", &candidate)(source),
+                })?;
+                let map = Mapping::fresh(file, limits.len)
+                    .map_err(failed("make a region in", directory))?;
+                let region = Self::initialise(map, sections, limits)?;
+                match region.map.backing().publish(&candidate) {
+                    Ok(()) => {
+                        if candidate != path {
+                            region.note_beside(path, &candidate, &users);
+                        }
+                        return Ok(Opened::new(region, candidate, notices));
+                    }
+                    // Somebody else created it meanwhile: attach to theirs.
+                    Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
+                    Err(error) => return Err(failed("name the region", &candidate)(error)),
                 }
-                Found::Left { reason } => reason,
             };
             let left = candidate;
             candidate = candidates.next().ok_or_else(|| no_candidate(path, &left, &reason))?;
-            notice =
-                Some(format!("{} {reason}; using {} instead", left.display(), candidate.display()));
+            notices =
+                vec![format!("{} {reason}; using {} instead", left.display(), candidate.display())];
         }
         Err(no_candidate(path, &candidate, "is replaced all the while"))
+    }
+
+    /// Gives the file of a region that was [opened](Self::open) beside its path, since another one
+    /// there could not be shared, that path: once nobody has used the one there at two calls in a
+    /// row. That one is moved aside as by `open`. Returns what the caller should log.
+    ///
+    /// Cost: nothing for any other region; else some system calls.
+    pub fn claim_path(&self) -> Option<String> {
+        #[cfg(all(target_os = "linux", not(loom)))]
+        return self.claim_path_of(self.beside.get()?);
+        #[cfg(not(all(target_os = "linux", not(loom))))]
+        None
+    }
+
+    /// The same if this process last did so a minute ago or more.
+    pub fn claim_path_if_due(&self) -> Option<String> {
+        #[cfg(all(target_os = "linux", not(loom)))]
+        return self.beside.get()?.is_due().then(|| self.claim_path())?;
+        #[cfg(not(all(target_os = "linux", not(loom))))]
+        None
     }
 
     /// Takes part in the region that is in a file, and neither creates nor moves one: for
@@ -169,7 +227,7 @@ impl Region {
     #[cfg(all(target_os = "linux", not(loom)))]
     pub fn attach_to_process(pid: u32) -> Result<&'static Self, OpenError> {
         let path = crate::reader::descriptor_of_process(pid)?;
-        Self::attach_alone(&path, Mapping::of_descriptor(&path).and_then(look_into))
+        Self::attach_alone(&path, memory_of_descriptor(&path).and_then(look_into))
     }
 
     /// With a slot of its own: who dies in the block that is shared holds up others for good.
@@ -184,7 +242,7 @@ impl Region {
             source,
         };
         let (map, sections) = match looked.map_err(failed)? {
-            Looked::Region(map, sections) => (map, sections),
+            Looked::Region(file, sections) => (Mapping::existing(file).map_err(failed)?, sections),
             Looked::Unusable { reason, .. } => {
                 return Err(OpenError::Damaged { path: path.to_owned(), reason });
             }
@@ -244,16 +302,14 @@ impl Region {
     }
 }
 
-/// How many siblings of a path are looked at: a stranger who took so many names would take any.
-#[cfg(all(target_os = "linux", not(loom)))]
-const SIBLINGS: u32 = 100;
 /// How often one of them is looked at, all together: others may start and move files meanwhile.
 #[cfg(all(target_os = "linux", not(loom)))]
 const TRIES: u32 = 10 * SIBLINGS;
 
 #[cfg(all(target_os = "linux", not(loom)))]
 enum Found {
-    Region(&'static Region),
+    /// Attached to, and where it is.
+    Region(&'static Region, PathBuf),
     /// It may be moved aside.
     Unusable {
         reason: String,
@@ -267,21 +323,22 @@ enum Found {
     Nothing,
 }
 
-/// Attaches to what stands at a path, if it is a region.
+/// Attaches to what stands at a candidate for a path, if it is a region.
 #[cfg(all(target_os = "linux", not(loom)))]
-fn attach(path: &Path, users: &[u32]) -> Result<Found, OpenError> {
+fn attach(candidate: &Path, path: &Path, users: &[u32]) -> Result<Found, OpenError> {
     let failed = |source| OpenError::System {
         doing: "open the region",
-        path: Some(path.to_owned()),
+        path: Some(candidate.to_owned()),
         source,
     };
-    Ok(match look(path, users) {
-        Ok(Looked::Region(map, sections)) => {
-            let region = Region::leak(map, *sections);
-            // Only now that a slot is locked nobody takes it for unused.
-            match trust::names(path, region.map.backing().file()) {
-                true => Found::Region(region),
-                false => Found::Replaced,
+    Ok(match look(candidate, users) {
+        Ok(Looked::Region(file, sections)) => {
+            let region = Region::leak(Mapping::existing(file).map_err(failed)?, *sections);
+            let file = region.map.backing().file();
+            // Only now that a slot is locked nobody takes it for unused. It may have got the path.
+            match [candidate, path].into_iter().find(|place| trust::names(place, file)) {
+                Some(place) => Found::Region(region, place.to_owned()),
+                None => Found::Replaced,
             }
         }
         Ok(Looked::Unusable { reason, used: true }) => {
@@ -289,7 +346,7 @@ fn attach(path: &Path, users: &[u32]) -> Result<Found, OpenError> {
         }
         Ok(Looked::Unusable { reason, used: false }) => Found::Unusable { reason },
         Err(NotOpened::Untrusted(Distrust { reason, is_mistake: true })) => {
-            return Err(OpenError::Untrusted { path: path.to_owned(), reason });
+            return Err(OpenError::Untrusted { path: candidate.to_owned(), reason });
         }
         Err(NotOpened::Untrusted(Distrust { reason, .. })) => {
             Found::Left { reason: format!("is not opened: {reason}; {WHAT_TO_DO}") }
@@ -307,66 +364,53 @@ fn attach(path: &Path, users: &[u32]) -> Result<Found, OpenError> {
 const WHAT_TO_DO: &str = "remove it, or use a directory that only the user of the service can \
     write to";
 
+/// What stands at a path.
 #[cfg(all(target_os = "linux", not(loom)))]
-enum Looked {
-    Region(Mapping, Box<Sections>),
+pub(crate) enum Looked {
+    Region(File, Box<Sections>),
     Unusable { reason: String, used: bool },
 }
 
 /// What stands at a path, without taking part in it.
 #[cfg(all(target_os = "linux", not(loom)))]
-fn look(path: &Path, users: &[u32]) -> Result<Looked, NotOpened> {
+pub(crate) fn look(path: &Path, users: &[u32]) -> Result<Looked, NotOpened> {
     let file = trust::open(path, users, OpenOptions::new().read(true).write(true))?;
-    match Mapping::existing(file) {
-        Ok(map) => look_into(map).map_err(NotOpened::System),
-        // A length that no region has: an empty or truncated file.
-        Err(error) if error.kind() == ErrorKind::InvalidData => {
-            Ok(Looked::Unusable { reason: error.to_string(), used: false })
-        }
-        Err(error) => Err(NotOpened::System(error)),
-    }
+    look_into(file).map_err(NotOpened::System)
 }
 
+/// It is read and not mapped: a mapping lasts as long as the process, and with it the memory of the
+/// file, also when that is removed.
 #[cfg(all(target_os = "linux", not(loom)))]
-fn look_into(map: Mapping) -> std::io::Result<Looked> {
-    use std::sync::atomic::Ordering::Acquire;
-
-    let word = |at| map.word(at).map_or(0, |word| word.load(Acquire));
-    let sections = Region::validate(word, map.len())
+fn look_into(file: File) -> std::io::Result<Looked> {
+    let mut head = vec![0; SLOTS as usize];
+    let read = region_len(&file).and_then(|len| file.read_exact_at(&mut head, 0).map(|()| len));
+    let len = match read {
+        Ok(len) => len,
+        // A length that no region has: an empty or truncated file.
+        Err(error) if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::UnexpectedEof) => {
+            return Ok(Looked::Unusable { reason: error.to_string(), used: false });
+        }
+        Err(error) => return Err(error),
+    };
+    let word = |at: u64| {
+        let bytes = head.get(at as usize..).and_then(|from| from.first_chunk());
+        bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    };
+    let sections = Region::validate(word, len)
         .and_then(|sections| Region::check_marks(word, &sections).map(|()| sections));
     Ok(match sections {
-        Ok(sections) => Looked::Region(map, Box::new(sections)),
+        Ok(sections) => Looked::Region(file, Box::new(sections)),
         Err(reason) => {
-            let used = map.backing().others_hold(0..SLOT_COUNT).unwrap_or(true);
+            let used = others_hold(&file, 0..SLOT_COUNT).unwrap_or(true);
             Looked::Unusable { reason, used }
         }
     })
-}
-
-/// Moves aside what cannot be used, and says so. Services that start at once come
-/// here one after the other, so it looks again: the first may have put a new
-/// region in its place.
-#[cfg(all(target_os = "linux", not(loom)))]
-fn move_aside(path: &Path, users: &[u32]) -> std::io::Result<Option<String>> {
-    let Ok(Looked::Unusable { reason, used: false }) = look(path, users) else { return Ok(None) };
-    let aside = free_name(path);
-    std::fs::rename(path, &aside)?;
-    Ok(Some(format!(
-        "{} could not be used: {reason}; it was moved to {}",
-        path.display(),
-        aside.display()
-    )))
 }
 
 /// Whether what cannot be moved aside is left alone: somebody holds it locked, or it is root's.
 #[cfg(all(target_os = "linux", not(loom)))]
 fn is_left(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ResourceBusy | ErrorKind::PermissionDenied)
-}
-
-#[cfg(all(target_os = "linux", not(loom)))]
-fn siblings(path: &Path) -> impl Iterator<Item = PathBuf> {
-    (1..=SIBLINGS).map(move |n| with_suffix(path, &format!(".{n}")))
 }
 
 /// What is said where neither a path nor any of its siblings can be used.
@@ -377,17 +421,4 @@ fn no_candidate(path: &Path, last: &Path, reason: &str) -> OpenError {
         last.display()
     );
     OpenError::Untrusted { path: path.to_owned(), reason }
-}
-
-#[cfg(all(target_os = "linux", not(loom)))]
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
-}
-
-#[cfg(all(target_os = "linux", not(loom)))]
-fn free_name(path: &Path) -> PathBuf {
-    let names = (1..).map(|n| with_suffix(path, &format!(".stale-{n}")));
-    names.into_iter().find(|name| !name.exists()).unwrap_or_else(|| with_suffix(path, ".stale"))
 }

@@ -18,7 +18,7 @@
 //! How the memory is laid out is drawn in `layout.rs` and in
 //! `docs/region-format.md`. All unsafe code of the Rust side is here:
 //! `restartable.rs` (the per-CPU adds), `atomic_ref.rs` (a reference in a word), `mapping.rs`, `slots.rs`,
-//! `refusal.rs` and `clock.rs` (system calls and what they return), `access.rs` and `system_group.rs`
+//! `siblings.rs`, `refusal.rs` and `clock.rs` (system calls and what they return), `access.rs` and `system_group.rs`
 //! (more of these), `reader.rs` and `texts.rs` (words seen
 //! as bytes), `planes.rs` (a cell's copy in another plane), `primitive.rs` (a prefetch) and
 //! `models.rs` (a model's region is freed).
@@ -65,6 +65,8 @@ mod region;
 mod restartable;
 mod segments;
 mod series;
+#[cfg(all(target_os = "linux", not(loom)))]
+mod siblings;
 mod slots;
 mod snapshot;
 mod sweep;

@@ -277,14 +277,7 @@ mod linux {
 
         /// Whether another opening, or a process as such, holds the byte of any of `slots`.
         pub(crate) fn others_hold(&self, slots: std::ops::Range<u64>) -> io::Result<bool> {
-            let count = slots.end - slots.start;
-            let mut lock = flock(libc::F_WRLCK, LOCKS_AT + slots.start as i64, count as i64);
-            let file = self.locks.as_ref().unwrap_or(&self.file);
-            // SAFETY: `lock` is a valid flock that the kernel may write to.
-            if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &mut lock) } < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            Ok(i32::from(lock.l_type) != libc::F_UNLCK)
+            others_hold(self.locks.as_ref().unwrap_or(&self.file), slots)
         }
 
         /// Gives a file made by [`Mapping::unnamed`] its name; fails with
@@ -306,6 +299,43 @@ mod linux {
         }
     }
 
+    /// Whether somebody holds the byte of any of `slots` of a region, other than by this opening.
+    pub(crate) fn others_hold(file: &File, slots: std::ops::Range<u64>) -> io::Result<bool> {
+        let count = slots.end - slots.start;
+        let mut lock = flock(libc::F_WRLCK, LOCKS_AT + slots.start as i64, count as i64);
+        // SAFETY: `lock` is a valid flock that the kernel may write to.
+        if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &mut lock) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(i32::from(lock.l_type) != libc::F_UNLCK)
+    }
+
+    /// How long a file is; `InvalidData` if no region is as long.
+    pub(crate) fn region_len(file: &File) -> io::Result<u64> {
+        let len = file.metadata()?.len();
+        if len < crate::layout::MIN_LEN || len % crate::layout::PAGE != 0 {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("{len} bytes long, which no region is"),
+            ));
+        }
+        Ok(len)
+    }
+
+    /// The memory that a descriptor of a process refers to, which is a link in `/proc`. Nobody can
+    /// cut it under our eyes, if it is a region's.
+    pub(crate) fn memory_of_descriptor(path: &Path) -> io::Result<File> {
+        let options = &mut OpenOptions::new();
+        let file = options.read(true).write(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+        // SAFETY: a call on an open descriptor with integers only.
+        let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
+        if seals < 0 || seals & SEALS != SEALS {
+            let told = "memory that can be cut, which no region is";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, told));
+        }
+        Ok(file)
+    }
+
     impl Mapping {
         /// `len` zeroed bytes of a file that [`unnamed`] made.
         pub(crate) fn fresh(file: File, len: u64) -> io::Result<Self> {
@@ -316,29 +346,9 @@ mod linux {
 
         /// Maps a file that is open, if it is as long as a region can be.
         pub(crate) fn existing(file: File) -> io::Result<Self> {
-            let len = file.metadata()?.len();
-            if len < crate::layout::MIN_LEN || len % crate::layout::PAGE != 0 {
-                return Err(io::Error::new(
-                    io::ErrorKind::InvalidData,
-                    format!("{len} bytes long, which no region is"),
-                ));
-            }
+            let len = region_len(&file)?;
             let words = map(&file, len)?;
             Ok(Self { words, backing: Backing::of(file)? })
-        }
-
-        /// Maps the memory that a descriptor of a process refers to, which is a link in `/proc`.
-        /// Nobody can cut it under our eyes, if it is a region's.
-        pub(crate) fn of_descriptor(path: &Path) -> io::Result<Self> {
-            let options = &mut OpenOptions::new();
-            let file = options.read(true).write(true).custom_flags(libc::O_NONBLOCK).open(path)?;
-            // SAFETY: a call on an open descriptor with integers only.
-            let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
-            if seals < 0 || seals & SEALS != SEALS {
-                let told = "memory that can be cut, which no region is";
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, told));
-            }
-            Self::existing(file)
         }
     }
 
@@ -483,7 +493,9 @@ mod linux {
 #[cfg(all(target_os = "linux", not(loom)))]
 use linux::own_bytes;
 #[cfg(all(target_os = "linux", not(loom)))]
-pub(crate) use linux::{alone_with, is_tmpfs, longest_file, unnamed};
+pub(crate) use linux::{
+    alone_with, is_tmpfs, longest_file, memory_of_descriptor, others_hold, region_len, unnamed,
+};
 #[cfg(not(any(target_os = "linux", loom)))]
 use portable::own_bytes;
 

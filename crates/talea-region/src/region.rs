@@ -8,6 +8,8 @@ use crate::primitive::AtomicU64;
 use crate::refusal::Refusal;
 use crate::restartable;
 use crate::segments::Span;
+#[cfg(all(target_os = "linux", not(loom)))]
+use crate::siblings::Beside;
 use crate::slots::{self, OwnSlot};
 use crate::snapshot::{self, FamilyCopy, RECORD_WORDS, Record, Snapshot, Source};
 use std::fmt;
@@ -92,6 +94,9 @@ pub struct Region {
     pub(crate) adds: Adds,
     created: u64,
     pub(crate) own: OwnSlot,
+    /// Where it is, if it is beside the path that was asked for.
+    #[cfg(all(target_os = "linux", not(loom)))]
+    pub(crate) beside: OnceLock<Beside>,
     pub(crate) refusal: Refusal,
     /// The second, by the wall clock, in which this process last asked whether a sweep is due.
     pub(crate) sweep_asked: OwnWord,
@@ -245,6 +250,8 @@ impl Region {
             adds: Adds { table, striped, singles },
             created,
             own: OwnSlot::default(),
+            #[cfg(all(target_os = "linux", not(loom)))]
+            beside: OnceLock::new(),
             refusal: Refusal::default(),
             sweep_asked: OwnWord::default(),
             cpus_known: OwnWord::default(),

@@ -146,9 +146,8 @@ pub(crate) fn open(
 
 /// Whether a path names a file that is open.
 pub(crate) fn names(path: &Path, file: &File) -> bool {
-    let identity = |found: io::Result<Metadata>| found.ok().as_ref().map(identity_of);
-    let named = identity(fs::symlink_metadata(path));
-    named.is_some() && named == identity(file.metadata())
+    let named = identity_at(path);
+    named.is_some() && named == file.metadata().ok().as_ref().map(identity_of)
 }
 
 /// The users whose files this process maps: its own, root, and one that is named.
@@ -158,6 +157,11 @@ pub(crate) fn trusted_users(named: Option<u32>) -> Vec<u32> {
     let mut users = vec![own];
     users.extend([0].into_iter().chain(named).filter(|&user| user != own));
     users
+}
+
+/// The device and the inode of what stands at a path; a link is not followed.
+pub(crate) fn identity_at(path: &Path) -> Option<(u64, u64)> {
+    fs::symlink_metadata(path).ok().as_ref().map(identity_of)
 }
 
 fn identity_of(file: &Metadata) -> (u64, u64) {

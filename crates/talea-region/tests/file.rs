@@ -1,10 +1,14 @@
 //! Claims about regions in files, with real processes.
 #![cfg(target_os = "linux")]
+#![allow(unsafe_code)]
 
 mod stage;
 
+use std::fs::{self, File};
 use std::io::BufRead;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use stage::{Shm, again};
@@ -16,6 +20,11 @@ fn config() -> Config {
 
 fn count(path: &std::path::Path, adds: u64) -> &'static Region {
     let region = Region::open(path, config()).unwrap().region;
+    count_in(region, adds);
+    region
+}
+
+fn count_in(region: &'static Region, adds: u64) {
     let family = region
         .family(FamilySpec {
             name: b"shared",
@@ -26,7 +35,6 @@ fn count(path: &std::path::Path, adds: u64) -> &'static Region {
         .unwrap();
     let cell = family.family.series(b"").unwrap().at(0);
     (0..adds).for_each(|_| cell.add(1));
-    region
 }
 
 fn total(region: &'static Region) -> u64 {
@@ -211,15 +219,16 @@ fn a_stale_or_damaged_file_is_moved_aside_and_the_service_starts() {
         ("planes", damaged(39), "planes"),
         ("boot", damaged(40), "last started"),
     ];
-    for (n, (name, bytes, told)) in cases.into_iter().enumerate() {
+    for (name, bytes, told) in cases {
         // A new file: the one of the round before is in use by now.
         std::fs::remove_file(shm.file()).unwrap();
-        stage::write(shm.file(), bytes);
+        stage::write(shm.file(), &bytes);
         let opened = Region::open(shm.file(), config()).unwrap();
         let notice = opened.notice.unwrap();
         assert!(notice.contains(told), "{name}: {notice}");
         assert_eq!(opened.path, shm.file());
-        assert!(shm.path().join(format!("shop.talea.stale-{}", n + 1)).exists(), "{name}");
+        let aside = notice.split("moved to ").nth(1).unwrap().split(';').next().unwrap();
+        assert!(fs::read(aside).unwrap() == bytes, "{name}");
     }
 }
 
@@ -353,4 +362,213 @@ fn an_unusable_file_that_somebody_holds_locked_does_not_hold_up_the_start() {
     let opened = Region::open(shm.file(), config()).unwrap();
     assert_eq!(opened.path, shm.file());
     assert!(opened.notice.unwrap().contains("moved to"));
+}
+
+/// Makes of the region at a path one of another layout.
+fn make_another_layout(path: &Path) {
+    let file = File::options().write(true).open(path).unwrap();
+    file.write_all_at(&99_u64.to_le_bytes(), 8).unwrap();
+}
+
+/// A slot of a region that is held, as by a process that lives, of whatever layout.
+struct Holder(File);
+
+fn hold(path: &Path) -> Holder {
+    let holder = Holder(File::options().read(true).write(true).open(path).unwrap());
+    holder.lock(libc::F_WRLCK);
+    holder
+}
+
+impl Holder {
+    fn lock(&self, kind: libc::c_int) {
+        // SAFETY: flock is plain integers, for which zero is a valid value.
+        let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+        (lock.l_type, lock.l_start, lock.l_len) = (kind as _, 1 << 48, 1);
+        // SAFETY: `lock` is valid for the length of the call.
+        let done = unsafe { libc::fcntl(self.0.as_raw_fd(), libc::F_OFD_SETLK, &lock) };
+        assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        // A child of another test may have the descriptor for a moment.
+        self.lock(libc::F_UNLCK);
+    }
+}
+
+/// A region of another layout in which an old version of the service counts.
+fn old_version(shm: &Shm) -> Holder {
+    assert!(writer(&shm.file(), 1).status().unwrap().success());
+    make_another_layout(&shm.file());
+    hold(&shm.file())
+}
+
+fn names(shm: &Shm) -> Vec<String> {
+    let names = fs::read_dir(shm.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+fn sibling(shm: &Shm) -> PathBuf {
+    shm.path().join("shop.talea.1")
+}
+
+#[test]
+fn after_a_change_of_layout_the_next_start_gives_the_sibling_its_path() {
+    let shm = Shm::new("layouts");
+    let old = old_version(&shm);
+    let new = Region::open(shm.file(), config()).unwrap();
+    assert_eq!(new.path, sibling(&shm));
+    count_in(new.region, 7);
+    assert_eq!(names(&shm), ["shop.talea", "shop.talea.1"]);
+    drop(old);
+    let later = Region::open(shm.file(), config()).unwrap();
+    assert_eq!(later.path, shm.file());
+    let notice = later.notice.unwrap();
+    for part in ["its layout is version 99", "moved to", "stale-1", "shop.talea.1 took its place"] {
+        assert!(notice.contains(part), "{part}: {notice}");
+    }
+    assert_eq!(names(&shm), ["shop.talea", "shop.talea.stale-1"]);
+    // Those who were in the sibling and those who come later count in one region.
+    count_in(later.region, 5);
+    assert_eq!((total(new.region), total(later.region)), (12, 12));
+}
+
+#[test]
+fn after_a_change_of_layout_a_living_process_gives_its_region_the_path() {
+    let shm = Shm::new("layouts-swept");
+    let old = old_version(&shm);
+    let [one, two] = [(); 2].map(|()| Region::open(shm.file(), config()).unwrap().region);
+    count_in(one, 7);
+    assert_eq!([one, two].map(Region::claim_path), [None, None], "the old version lives");
+    drop(old);
+    // It may have been restarted just now.
+    assert_eq!(one.claim_path(), None);
+    let old = hold(&shm.file());
+    assert_eq!(one.claim_path(), None);
+    drop(old);
+    assert_eq!(one.claim_path(), None);
+    let notice = one.claim_path().unwrap();
+    assert!(notice.contains("stale-1") && notice.contains("took its place"), "{notice}");
+    assert_eq!(names(&shm), ["shop.talea", "shop.talea.stale-1"]);
+    assert_eq!([one, two].map(Region::claim_path), [None, None], "nothing is left to do");
+    let later = Region::open(shm.file(), config()).unwrap();
+    assert_eq!((later.path, later.notice), (shm.file(), None));
+    assert_eq!(total(later.region), 7);
+}
+
+#[test]
+fn a_path_that_was_removed_goes_to_the_sibling_too() {
+    for claims in [false, true] {
+        let shm = Shm::new(&format!("removed-{claims}"));
+        let old = old_version(&shm);
+        let new = Region::open(shm.file(), config()).unwrap().region;
+        count_in(new, 7);
+        fs::remove_file(shm.file()).unwrap();
+        drop(old);
+        if claims {
+            assert_eq!(new.claim_path(), None);
+            assert!(new.claim_path().is_some());
+        }
+        let later = Region::open(shm.file(), config()).unwrap();
+        assert_eq!((later.path, total(later.region)), (shm.file(), 7));
+        assert_eq!(names(&shm), ["shop.talea"]);
+    }
+}
+
+#[test]
+fn a_region_whose_own_file_is_gone_claims_no_path() {
+    let shm = Shm::new("claims-gone");
+    let old = old_version(&shm);
+    let new = Region::open(shm.file(), config()).unwrap().region;
+    fs::remove_file(sibling(&shm)).unwrap();
+    drop(old);
+    // Somebody else's by now.
+    stage::write(sibling(&shm), b"another");
+    assert_eq!([(); 3].map(|()| new.claim_path()), [None, None, None]);
+    assert_eq!(names(&shm), ["shop.talea", "shop.talea.1"]);
+}
+
+#[test]
+fn a_working_directory_that_changes_leads_no_claim_elsewhere() {
+    let Ok(path) = std::env::var("TALEA_TEST_DIRECTORY") else {
+        let shm = Shm::new("directory");
+        let old = old_version(&shm);
+        let mut child = again("a_working_directory_that_changes_leads_no_claim_elsewhere")
+            .env("TALEA_TEST_DIRECTORY", shm.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(lines.by_ref().map_while(Result::ok).any(|line| line == "opened"));
+        drop(old);
+        drop(child.stdin.take());
+        assert!(child.wait().unwrap().success());
+        assert_eq!(names(&shm), ["shop.talea", "shop.talea.stale-1"]);
+        return;
+    };
+    std::env::set_current_dir(path).unwrap();
+    let region = Region::open("shop.talea", config()).unwrap().region;
+    std::env::set_current_dir("/").unwrap();
+    println!("\nopened");
+    let _ = std::io::stdin().lines().next();
+    assert_eq!(region.claim_path(), None);
+    assert!(region.claim_path().is_some());
+}
+
+#[test]
+fn processes_that_start_at_once_after_a_change_of_layout_end_in_the_sibling() {
+    for round in 0..20 {
+        let shm = Shm::new(&format!("herd-layouts-{round}"));
+        let old = old_version(&shm);
+        assert!(writer(&shm.file(), 1_000).status().unwrap().success());
+        let mut herd: Vec<_> =
+            (0..8).map(|_| writer(&shm.file(), 1_000).spawn().unwrap()).collect();
+        // Some start while it lives, others after.
+        drop(old);
+        assert!(herd.iter_mut().all(|writer| writer.wait().unwrap().success()));
+        let opened = Region::open(shm.file(), config()).unwrap();
+        assert_eq!((opened.path, total(opened.region)), (shm.file(), 9_000));
+        assert_eq!(names(&shm), ["shop.talea", "shop.talea.stale-1"]);
+    }
+}
+
+#[test]
+fn of_regions_that_were_moved_aside_the_last_one_stays() {
+    let shm = Shm::new("aside");
+    let moved = || {
+        let region = Region::open(shm.file(), config()).unwrap();
+        region.notice.unwrap()
+    };
+    // What is no region is nobody's but the operator's.
+    stage::write(shm.file(), vec![7; 1 << 20]);
+    moved();
+    let unused = || {
+        fs::remove_file(shm.file()).unwrap();
+        assert!(writer(&shm.file(), 1).status().unwrap().success());
+        make_another_layout(&shm.file());
+    };
+    unused();
+    moved();
+    let held = hold(&shm.path().join("shop.talea.stale-2"));
+    unused();
+    moved();
+    let all = ["", ".stale-1", ".stale-2", ".stale-3"].map(|end| format!("shop.talea{end}"));
+    assert_eq!(names(&shm), all, "one that is in use stays");
+    drop(held);
+    unused();
+    let notice = moved();
+    for part in ["stale-2 and ", "stale-3, which were moved there before, were removed"] {
+        assert!(notice.contains(part), "{part}: {notice}");
+    }
+    assert_eq!(names(&shm), ["shop.talea", "shop.talea.stale-1", "shop.talea.stale-4"]);
+    unused();
+    moved();
+    assert_eq!(names(&shm), ["shop.talea", "shop.talea.stale-1", "shop.talea.stale-2"]);
+    // Memory that was looked at is not kept: a file goes when it is removed.
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    assert!(!maps.contains(&format!("{}.stale", shm.file().display())), "{maps}");
 }

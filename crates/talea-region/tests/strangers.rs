@@ -289,3 +289,46 @@ fn memory_of_a_process_that_can_be_cut_is_not_mapped() {
     process.kill().unwrap();
     process.wait().unwrap();
 }
+
+/// Not a claim of its own: what another test starts as a process.
+#[test]
+fn opens_in_a_directory_that_it_may_not_change_when_told() {
+    let Ok(directory) = std::env::var("TALEA_TEST_FIXED") else { return };
+    let directory = Path::new(&directory);
+    let sibling = directory.join("shop.talea.1");
+    add(open(&sibling).region, 3);
+    fs::set_permissions(directory, Permissions::from_mode(0o555)).unwrap();
+    let opened = open(&directory.join("shop.talea"));
+    assert_eq!((&opened.path, add(opened.region, 4)), (&sibling, 7));
+    assert_eq!([(); 3].map(|()| opened.region.claim_path()), [None, None, None]);
+    assert_eq!(fs::read_dir(directory).unwrap().count(), 1);
+    fs::set_permissions(directory, Permissions::from_mode(0o755)).unwrap();
+    assert!(opened.region.claim_path().is_some());
+    println!("\nchecked");
+}
+
+#[test]
+fn a_sibling_that_may_not_be_renamed_is_used_as_it_is() {
+    let shm = Shm::new("fixed");
+    let mut command = again("opens_in_a_directory_that_it_may_not_change_when_told");
+    // SAFETY: a call without arguments that only returns a number.
+    let is_root = unsafe { libc::geteuid() } == 0;
+    // Root may change any directory, and another user may not start what lies in root's folders.
+    let folder = std::env::temp_dir().join(format!("talea-test-fixed-{}", std::process::id()));
+    if is_root {
+        fs::create_dir(&folder).unwrap();
+        fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
+        let (this, copy) = (std::env::current_exe().unwrap(), folder.join("tests"));
+        fs::copy(&this, &copy).unwrap();
+        let words = std::iter::once(command.get_program()).chain(command.get_args());
+        let words = words.map(|word| if word == this { copy.as_os_str() } else { word });
+        let words: Vec<_> = words.map(|word| word.to_owned()).collect();
+        command = Command::new(&words[0]);
+        command.args(&words[1..]).uid(NOBODY).gid(NOBODY).current_dir("/");
+        chown(shm.path(), Some(NOBODY), None).unwrap();
+    }
+    let done = command.env("TALEA_TEST_FIXED", shm.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned();
+    let _ = fs::remove_dir_all(folder);
+    assert!(done.status.success() && said.contains("checked"), "{said}");
+}

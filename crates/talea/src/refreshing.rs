@@ -80,12 +80,30 @@ impl Registry {
     }
 }
 
+/// Does what is due once a minute: a sweep, and a look whether the path that was asked for is free.
+pub(crate) fn sweep_if_due(region: &'static Region) {
+    region.sweep_if_due();
+    log(region.claim_path_if_due());
+}
+
+/// The same now, as often as it is called.
+pub(crate) fn sweep(region: &'static Region) {
+    region.sweep();
+    log(region.claim_path());
+}
+
+fn log(notice: Option<String>) {
+    if let Some(notice) = notice {
+        eprintln!("talea: {notice}");
+    }
+}
+
 /// Goes on until the registry is gone.
 fn keep_fresh(region: &'static Region, refreshers: &Weak<Refreshers>, period: Duration) {
     loop {
         thread::sleep(period);
         let Some(refreshers) = refreshers.upgrade() else { return };
         refreshers.refresh();
-        region.sweep_if_due();
+        sweep_if_due(region);
     }
 }

@@ -13,7 +13,7 @@ use talea_region::{Config, OpenError, Region, Usage, group_named};
 use crate::error::Error;
 use crate::kept_windows::KeptWindows;
 use crate::opts::Opts;
-use crate::refreshing::Refreshers;
+use crate::refreshing::{self, Refreshers};
 use crate::register::Registrable;
 use crate::samples::{own_name, owner_of};
 use crate::set_fields::Field;
@@ -90,7 +90,8 @@ impl Registry {
     /// Attaches to the registry in a file on tmpfs, or creates it, for processes
     /// that do not fork from one parent. A new one has the default limits of [`Config`]
     /// and mode 0600, whatever the umask. A file that cannot be used is moved aside, or a
-    /// sibling opened; a line on standard error says so. One of another user than this process's
+    /// sibling opened, which gets the path once nobody uses the file there; a line on standard
+    /// error says so. One of another user than this process's
     /// own or root, or that others may write to, is never used: see [`Config::owner`].
     ///
     /// Each opening counts as a process: twice in one process are two.
@@ -269,7 +270,7 @@ impl Registry {
     /// allocated for it.
     pub fn snapshot_into(&self, out: &mut Snapshot, wants: impl Fn(&str) -> bool) {
         self.refreshers.refresh();
-        self.region.sweep_if_due();
+        refreshing::sweep_if_due(self.region);
         out.take(wants, |raw, wants| self.region.snapshot_into(raw, wants));
         self.show_windows(out);
     }
@@ -330,7 +331,7 @@ impl Registry {
     /// and new series see to that themselves; this is for tests, where each call
     /// counts as a minute. Cost: a look at every series.
     pub fn sweep(&self) {
-        self.region.sweep();
+        refreshing::sweep(self.region);
     }
 
     /// Removes series of the families that are wanted, now: those that nobody looked up for

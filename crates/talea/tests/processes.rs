@@ -4,8 +4,9 @@
 
 mod stage;
 
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Lines, Write};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -431,6 +432,30 @@ fn processes_that_start_and_count_at_once_add_up() {
     assert_eq!(counted.shown("count_total"), [600.0]);
     assert_eq!(counted.registry.snapshot().total("users_total", &[]), Some(1200.0));
     assert_eq!(counted.registry.snapshot().histogram("size", &[]).unwrap().count(), 600);
+}
+
+#[test]
+fn a_service_that_runs_gets_the_path_that_it_was_given_once_that_is_free() {
+    let shm = Shm::new("beside");
+    // Others may write to it, so it is not used.
+    std::fs::write(shm.file(), b"").unwrap();
+    std::fs::set_permissions(shm.file(), Permissions::from_mode(0o666)).unwrap();
+    let here = Metrics::open(&shm.file());
+    here.count.add(3);
+    let sibling = shm.file().with_extension("talea.1");
+    let counted = |path: &Path| {
+        let look = talea::outside::Reader::open(path).and_then(|reader| reader.look());
+        look.ok().and_then(|look| look.snapshot.value("count_total", &[]))
+    };
+    (0..3).for_each(|_| here.registry.sweep());
+    assert_eq!((counted(&shm.file()), counted(&sibling)), (None, Some(3.0)));
+    std::fs::remove_file(shm.file()).unwrap();
+    (0..2).for_each(|_| here.registry.sweep());
+    here.count.inc();
+    assert_eq!((counted(&shm.file()), counted(&sibling)), (Some(4.0), None));
+    let mut later = Process::start(&shm);
+    later.tell("add 5");
+    assert_eq!(here.shown("count_total"), [9.0]);
 }
 
 mod forked {
