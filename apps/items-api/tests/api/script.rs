@@ -10,12 +10,14 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
-/// The script beside `words`, in a folder that its server may enter too.
+/// The script beside `words`, in a folder that its server may enter too. Its signals have their
+/// default actions: a shell that starts the tests in the background has SIGINT ignored, and a
+/// shell script cannot trap a signal that was ignored when it started.
 fn script(words: &[&str]) -> (Command, TempDir) {
     let temporary = tempfile::tempdir().unwrap();
     fs::set_permissions(temporary.path(), Permissions::from_mode(0o755)).unwrap();
-    let mut command = Command::new(SCRIPT);
-    command.args(words).env("TMPDIR", temporary.path()).stdin(Stdio::null());
+    let mut command = Command::new("env");
+    command.args(["--default-signal", SCRIPT]).args(words).env("TMPDIR", temporary.path()).stdin(Stdio::null());
     (command, temporary)
 }
 
