@@ -49,7 +49,8 @@ fn serve() -> Service {
     let asked = Router::new().route_service("/asked", exposition);
     let routes = asked.merge(text).layer(map_response(keep));
     let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
-    let server = MetricsServer::bind_with(loopback, &registry, routes).unwrap();
+    let server =
+        MetricsServer::builder(Exposition::new(&registry)).routes(routes).bind(loopback).unwrap();
     Service { registry, server, answers }
 }
 

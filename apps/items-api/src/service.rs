@@ -11,7 +11,7 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::time::Duration;
 use talea::Registry;
-use talea_http::MetricsServer;
+use talea_http::{Exposition, MetricsServer};
 use tokio::time::timeout;
 
 /// How long the database may take to close; what it was told is safe anyway.
@@ -37,7 +37,9 @@ pub async fn run(arguments: Arguments) -> Result<()> {
         true => study::router(store.clone(), tasks.clone()),
         false => axum::Router::new(),
     };
-    let metrics = MetricsServer::bind_with(arguments.metrics_listen, &registry, extra)
+    let metrics = MetricsServer::builder(Exposition::new(&registry))
+        .routes(extra)
+        .bind(arguments.metrics_listen)
         .map_err(|error| server::refused(arguments.metrics_listen, "--metrics-listen", &error))?;
 
     announce(listener.local_addr()?, metrics.local_addr())?;

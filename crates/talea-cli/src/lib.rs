@@ -6,7 +6,7 @@
 //! - [`compare`]: two or more variants of a service beside each other, as ratios with intervals.
 //! - [`report`]: what a study found, as a table, as JSON and as one HTML page.
 //! - [`check`]: a text of metrics, held against its format.
-//! - [`front`]: what listens for an agent: limits, TLS and passwords.
+//! - [`web`]: the agent's web configuration: TLS, passwords, headers.
 //! - `inspect`: the region that a service counts in, read from outside.
 //! - `upkeep`: what an operator does to such a region: `wipe` and `expire`.
 //! - `serve`: the agent, which serves any number of regions as one page.
@@ -21,7 +21,6 @@ pub mod compare;
 pub mod connect;
 pub mod descriptors;
 pub mod figures;
-pub mod front;
 #[cfg(target_os = "linux")]
 pub mod inspect;
 pub mod load;
@@ -40,3 +39,4 @@ pub mod study;
 pub mod study_command;
 #[cfg(target_os = "linux")]
 pub mod upkeep;
+pub mod web;

@@ -4,13 +4,14 @@
 
 mod fronted;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
 use axum::http::{Request, StatusCode};
 use fronted::{Fronted, HELLO, asks, wide};
-use talea_cli::front::{Limits, Reason};
 use talea_cli::stop::Stop;
+use talea_http::server::{Limits, OpenGate, Reason, Server};
 use tokio::io::AsyncReadExt;
 use tokio::time::sleep;
 
@@ -174,7 +175,7 @@ async fn a_reader_that_stops_is_ended() {
     front.ended(Reason::Unread, 1).await;
     // None is as good as taken that HTTP/2 keeps back: neither the first piece, nor the last.
     for (window, path) in [(0, "/hello"), (5, "/hello"), (100, "/piece"), (1000, "/endless")] {
-        let before = front.counts.ended(Reason::Unread);
+        let before = front.counts.closed(Reason::Unread);
         let mut sends = front.http2(window).await;
         let (answer, _) = sends.send_request(asks(path), true).unwrap();
         let answer = answer.await.unwrap();
@@ -300,7 +301,7 @@ async fn once_it_is_to_stop_it_ends_in_good_order() {
 #[tokio::test]
 async fn an_address_that_is_taken_is_named() {
     let front = Fronted::start(wide()).await;
-    let error = talea_cli::front::Front::bind(front.address, wide(), None).await.unwrap_err();
+    let error = Server::bind(front.address, wide(), Arc::new(OpenGate)).unwrap_err();
     let error = format!("{error:#}");
     assert!(error.contains(&format!("cannot listen on {}", front.address)), "{error}");
     assert!(error.contains("in use"), "{error}");

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use fronted::{Fronted, HELLO, wide};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use talea_cli::front::Reason;
+use talea_http::server::Reason;
 
 #[tokio::test]
 async fn without_descriptors_who_is_quiet_makes_room_and_nothing_spins() {
@@ -21,7 +21,7 @@ async fn without_descriptors_who_is_quiet_makes_room_and_nothing_spins() {
     let mut comes = front.says("GET /hangs HTTP/1.1\r\nhost: x\r\n\r\n").await;
     front.until("it is served", |front| front.hanging() == 1).await;
     assert!(idle.rest().await.is_empty());
-    assert_eq!(front.counts.ended(Reason::Room), 1);
+    assert_eq!(front.counts.closed(Reason::Room), 1);
     assert!(front.counts.accept_errors() > 0);
 
     // Nobody is quiet now: who comes waits.
@@ -42,7 +42,7 @@ async fn without_descriptors_who_is_quiet_makes_room_and_nothing_spins() {
     last.hears_hello().await;
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert!(waits.is_there().await && last.is_there().await);
-    assert_eq!((front.counts.open(), front.counts.ended(Reason::Room)), (3, 1));
+    assert_eq!((front.counts.open(), front.counts.closed(Reason::Room)), (3, 1));
     front.none_ended_but(Reason::Room);
 }
 

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use fronted::{Fronted, HELLO, wide};
 use secured::Folder;
-use talea_cli::front::{Limits, Reason};
 use talea_cli::stop::Stop;
+use talea_http::server::{Limits, Reason};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -113,7 +113,7 @@ async fn a_head_that_is_slow_and_an_answer_that_is_not_read_are_ended() {
     front.ended(Reason::Head, 1).await;
     let mut stops = connect(&front, &trusts).await;
     stops.write_all(b"GET /endless HTTP/1.1\r\nhost: x\r\n\r\n").await.unwrap();
-    front.until("it is ended", |front| front.counts.ended(Reason::Unread) == 1).await;
+    front.until("it is ended", |front| front.counts.closed(Reason::Unread) == 1).await;
     front.until("all are gone", |front| front.counts.open() == 0).await;
 }
 

@@ -11,7 +11,7 @@ use axum::body::Bytes;
 use fronted::{Client, Fronted, HELLO, asks, memory, wide};
 use h2::Reason as Reset;
 use h2::client::SendRequest;
-use talea_cli::front::{Limits, Reason};
+use talea_http::server::{Limits, Reason};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::sleep;
 

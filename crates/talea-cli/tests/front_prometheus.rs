@@ -9,7 +9,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use talea_cli::front::web::Web;
+use talea_cli::web::Web;
 
 use crate::prometheus::Prometheus;
 use crate::secured::{Folder, tls, users};

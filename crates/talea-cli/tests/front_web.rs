@@ -6,6 +6,7 @@ mod secured;
 
 use std::fs;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -139,7 +140,7 @@ fn a_name_and_its_password_open_and_nothing_else_does() {
                 assert!(!text.contains("answers_total"), "{answer:?}");
             }
         }
-        assert_eq!(served.told.unauthorized(), 12);
+        assert_eq!(served.web.unauthorized(), 12);
     }
 }
 
@@ -227,7 +228,7 @@ fn a_changed_certificate_is_shown_to_whoever_connects_next() {
     folder.write("cert.pem", "");
     thread::sleep(Duration::from_millis(2_500));
     assert!(is_page(&page(&folder, &served, &[])));
-    assert_eq!(served.told.bad_web_configurations(), 1);
+    assert_eq!(served.web.bad_reloads(), 1);
 }
 
 #[test]
@@ -250,37 +251,37 @@ fn a_changed_password_is_asked_for_at_once_even_where_a_connection_is_open() {
     assert!(is_page(&ask("new")));
 }
 
+/// As after a restart of the agent: no password is remembered.
 #[test]
-fn a_flood_of_guesses_leaves_time_for_others() {
+fn a_flood_of_guesses_keeps_no_right_password_out() {
     let folder = Folder::new();
     let hash = bcrypt::hash("right", 6).unwrap();
     let served = Arc::new(folder.serve(&format!("basic_auth_users: {{alice: {hash}}}\n")));
-    let mut scraper = OpenConnection::to(&served);
-    assert_eq!(scraper.status_for("alice:right"), 200);
-    let until = Instant::now() + Duration::from_secs(2);
+    let is_over = Arc::new(AtomicBool::new(false));
+    let guessed = Arc::new(AtomicUsize::new(0));
     let guessers: Vec<_> = (0..100)
         .map(|guesser| {
-            let served = served.clone();
+            let (served, is_over, guessed) = (served.clone(), is_over.clone(), guessed.clone());
             thread::spawn(move || {
                 let mut connection = OpenConnection::to(&served);
-                let mut guesses = 0;
-                while Instant::now() < until {
-                    assert_eq!(connection.status_for(&format!("alice:{guesser} {guesses}")), 401);
-                    guesses += 1;
+                while !is_over.load(Ordering::SeqCst) {
+                    let status = connection.status_for(&format!("alice:{guesser}"));
+                    assert!(matches!(status, 401 | 503), "{status}");
+                    guessed.fetch_add(1, Ordering::SeqCst);
                     // A refusal comes at once; the machine is left to the server.
                     thread::sleep(Duration::from_millis(50));
                 }
             })
         })
         .collect();
-    let mut slowest = Duration::ZERO;
-    while Instant::now() < until {
-        let began = Instant::now();
-        assert_eq!(scraper.status_for("alice:right"), 200);
-        slowest = slowest.max(began.elapsed());
-        thread::sleep(Duration::from_millis(20));
+    while guessed.load(Ordering::SeqCst) < 100 {
+        thread::sleep(Duration::from_millis(2));
     }
-    assert!(slowest < Duration::from_secs(1), "{slowest:?}");
+    for _ in 0..20 {
+        let mut scraper = OpenConnection::from([127, 0, 0, 2], &served);
+        assert_eq!(scraper.status_for("alice:right"), 200);
+    }
+    is_over.store(true, Ordering::SeqCst);
     for guesser in guessers {
         guesser.join().unwrap();
     }
@@ -291,7 +292,18 @@ struct OpenConnection(std::io::BufReader<std::net::TcpStream>);
 
 impl OpenConnection {
     fn to(served: &Served) -> Self {
-        let stream = std::net::TcpStream::connect(served.address).unwrap();
+        Self::from([127, 0, 0, 1], served)
+    }
+
+    /// A connection from an address of its own.
+    fn from(address: [u8; 4], served: &Served) -> Self {
+        let connect = async {
+            let socket = tokio::net::TcpSocket::new_v4().unwrap();
+            socket.bind((address, 0).into()).unwrap();
+            socket.connect(served.address).await.unwrap().into_std().unwrap()
+        };
+        let stream = served.runtime.block_on(connect);
+        stream.set_nonblocking(false).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         Self(std::io::BufReader::new(stream))
     }

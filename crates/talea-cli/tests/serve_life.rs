@@ -437,12 +437,12 @@ fn a_signal_ends_it_soon_whatever_it_is_at() {
 }
 
 #[test]
-fn a_scrape_that_nobody_takes_keeps_others_out_only_as_far_as_it_was_told() {
+fn a_scrape_that_is_still_moving_keeps_its_turn_from_one_with_little_time() {
     let place = Place::new();
     let _orders = large(&place.region());
     let agent = Agent::start([place.region().to_str().unwrap(), "--at-once", "1"]);
     let takes = begin_scrape(&agent);
-    let refused = agent.get("/metrics", &[]);
+    let refused = agent.get("/metrics", &["x-prometheus-scrape-timeout-seconds: 0.02"]);
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")));
     assert_eq!(agent.get("/healthz", &[]).status, 200);
     assert_eq!(agent.get("/readyz", &[]).status, 200);

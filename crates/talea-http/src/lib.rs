@@ -69,6 +69,7 @@ mod metrics_server;
 mod opts;
 mod outcome;
 mod routes;
+pub mod server;
 mod status;
 mod upgrade;
 
@@ -79,9 +80,10 @@ pub use endpoints::{Endpoint, Endpoints};
 pub use exposition::{Exposition, ExpositionBody};
 pub use handler_error::HandlerError;
 pub use layer::{Layer, Metered, MeteredFuture};
-pub use metrics_server::MetricsServer;
+pub use metrics_server::{MetricsServer, MetricsServerBuilder};
 pub use opts::Opts;
 pub use routes::RouteError;
+pub use server::Limits;
 pub use status::StatusLabel;
 pub use upgrade::UpgradeGuard;
 

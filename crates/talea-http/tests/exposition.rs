@@ -31,7 +31,7 @@ fn some_metrics() -> Registry {
 
 fn serve(exposition: Exposition) -> MetricsServer {
     let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
-    MetricsServer::bind_exposition(loopback, exposition, axum::Router::new()).unwrap()
+    MetricsServer::builder(exposition).bind(loopback).unwrap()
 }
 
 fn scraped(registry: &Registry, format: Format, escaping: Escaping) -> Vec<u8> {

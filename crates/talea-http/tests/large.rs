@@ -53,7 +53,7 @@ async fn large(at_once: usize) -> Large {
     let alone = ALONE.lock().await;
     let exposition = Exposition::new(&REGISTRY).at_once(at_once).patience(PATIENCE);
     let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
-    let server = MetricsServer::bind_exposition(loopback, exposition, axum::Router::new()).unwrap();
+    let server = MetricsServer::builder(exposition).bind(loopback).unwrap();
     let large = Large { address: server.local_addr(), _server: Some(server), _alone: alone };
     large.read(&[]).await;
     large
@@ -91,8 +91,10 @@ impl Large {
     }
 
     async fn is_full(&self) -> bool {
-        // One family that is not there, so that it costs nothing.
-        let answer = get(self.address, "/metrics?name[]=x", &[]).await;
+        // One family that is not there, so that it costs nothing; and little time, so that it
+        // waits for no turn.
+        let soon = [("x-prometheus-scrape-timeout-seconds", "0.02")];
+        let answer = get(self.address, "/metrics?name[]=x", &soon).await;
         answer.status == StatusCode::SERVICE_UNAVAILABLE
     }
 }

@@ -17,7 +17,11 @@ fn script(words: &[&str]) -> (Command, TempDir) {
     let temporary = tempfile::tempdir().unwrap();
     fs::set_permissions(temporary.path(), Permissions::from_mode(0o755)).unwrap();
     let mut command = Command::new("env");
-    command.args(["--default-signal", SCRIPT]).args(words).env("TMPDIR", temporary.path()).stdin(Stdio::null());
+    command
+        .args(["--default-signal", SCRIPT])
+        .args(words)
+        .env("TMPDIR", temporary.path())
+        .stdin(Stdio::null());
     (command, temporary)
 }
 

@@ -1,17 +1,21 @@
 //! `talea serve`: finds regions, listens, serves until it is stopped.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use talea::Snapshot;
+use talea_http::server::{Limits, Server};
 
 use super::routes::routes;
 use super::{Agent, Sources, connections};
 use crate::arguments::ServeArguments;
 use crate::descriptors;
-use crate::front::{Front, Limits};
 use crate::stop::{Ending, Stop};
+use crate::web::Web;
 
+/// The number of connections that may be open at once.
+const CONNECTIONS: usize = 1024;
 /// How often regions are looked for where nobody scrapes.
 const EVERY: Duration = Duration::from_secs(1);
 /// How long scrapes may take to their end once it is to stop. A scraper asks again; whoever
@@ -37,23 +41,28 @@ pub async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending> {
     let owners = arguments.owner.into_iter().map(|owner| owner.0).collect::<Vec<u32>>();
     let owners = if owners.is_empty() { vec![rustix::process::geteuid().as_raw()] } else { owners };
     let agent = Agent::new(sources, owners, label)?;
-    let limits = Limits::default();
+    let limits = Limits { connections: CONNECTIONS, ..Limits::default() };
     if let Err(error) = descriptors::ensure(limits.connections as u64) {
         // With fewer, clients that are quiet make room sooner.
         eprintln!("talea serve: {error:#}");
     }
-    let front = Front::bind(listen, limits, web_config.as_deref()).await?;
-    connections::register(agent.registry(), &front.told())?;
-    let scheme = if front.is_encrypted() { "https" } else { "http" };
-    eprintln!("talea serve: listening on {scheme}://{}/metrics", front.local_addr());
+    let web = Arc::new(web_config.as_deref().map_or_else(|| Ok(Web::nothing()), Web::open)?);
+    let server = Server::bind(listen, limits, web.clone())?;
+    connections::register(agent.registry(), &server.counts(), &web)?;
+    let scheme = if web.current().tls().is_some() { "https" } else { "http" };
+    eprintln!("talea serve: listening on {scheme}://{}/metrics", server.local_addr());
     tokio::spawn(keep_up(agent.clone()));
     let at_once = usize::try_from(arguments.at_once).unwrap_or(usize::MAX);
     tokio::select! {
-        () = front.serve(routes(&agent, at_once), stop.clone()) => {}
-        // Who is still being answered then is ended.
+        () = server.serve(routes(&agent, at_once), requested(stop.clone())) => {}
+        // Responses that are not sent by then are broken off.
         () = farewell(stop) => {}
     }
     Ok(Ending::Clean)
+}
+
+async fn requested(mut stop: Stop) {
+    stop.requested().await;
 }
 
 async fn farewell(mut stop: Stop) {

@@ -1,65 +1,67 @@
-//! What the front tells of its clients, as metrics.
+//! Metrics of the server's connections and of its web configuration.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use talea::{Counter, Error, Family, Labels, Opts, Registry};
+use talea_http::server::{Counts, Reason};
 
-use crate::front::{Counts, Reason};
+use crate::web::Web;
 
 #[derive(Labels)]
-struct Why<'a> {
+struct ReasonLabel<'a> {
     reason: &'a str,
 }
 
-type Read = fn(&Counts) -> u64;
-
-/// Has a registry show them.
-pub(super) fn register(registry: &Registry, counts: &Arc<Counts>) -> Result<(), Error> {
-    let read = |read: Read| {
+/// Registers the metrics, whose values are read when they are scraped.
+pub(super) fn register(
+    registry: &Registry,
+    counts: &Arc<Counts>,
+    web: &Arc<Web>,
+) -> Result<(), Error> {
+    let of_counts = |read: fn(&Counts) -> u64| {
         let counts = counts.clone();
         move || read(&counts) as f64
     };
+    let of_web = |read: fn(&Web) -> u64| {
+        let web = web.clone();
+        move || read(&web) as f64
+    };
     let open = Opts::new("talea_agent_connections", "Connections that are open.");
-    registry.observable_gauge(open, read(Counts::open))?;
-    let totals: [(&str, &str, Read); 4] = [
-        (
-            "talea_agent_connections_accepted",
-            "Connections that were accepted, those that were refused at once among them.",
-            Counts::accepted,
-        ),
-        (
-            "talea_agent_accept_errors",
-            "Times that the system gave no connection to somebody who came.",
-            Counts::accept_errors,
-        ),
-        (
-            "talea_agent_unauthorized_requests",
-            "Requests without the right user and password.",
-            Counts::unauthorized,
-        ),
-        (
-            "talea_agent_web_config_errors",
-            "Changes of the web configuration that could not be taken.",
-            Counts::bad_web_configurations,
-        ),
-    ];
-    for (name, help, total) in totals {
-        registry.observable_counter(Opts::new(name, help), read(total))?;
-    }
-    ended(registry, counts.clone())
+    registry.observable_gauge(open, of_counts(Counts::open))?;
+    let accepted = Opts::new(
+        "talea_agent_connections_accepted",
+        "Connections that were accepted, including those that were refused at once.",
+    );
+    registry.observable_counter(accepted, of_counts(Counts::accepted))?;
+    let accept_errors = Opts::new(
+        "talea_agent_accept_errors",
+        "Times that the system could not give a connection to a client that was waiting.",
+    );
+    registry.observable_counter(accept_errors, of_counts(Counts::accept_errors))?;
+    let unauthorized = Opts::new(
+        "talea_agent_unauthorized_requests",
+        "Requests without the right user and password.",
+    );
+    registry.observable_counter(unauthorized, of_web(Web::unauthorized))?;
+    let bad_reloads = Opts::new(
+        "talea_agent_web_config_errors",
+        "Changes of the web configuration that were not taken because they were bad.",
+    );
+    registry.observable_counter(bad_reloads, of_web(Web::bad_reloads))?;
+    closed(registry, counts.clone())
 }
 
-fn ended(registry: &Registry, counts: Arc<Counts>) -> Result<(), Error> {
-    let help = "Connections that the agent ended before their client wanted it, and why.";
+fn closed(registry: &Registry, counts: Arc<Counts>) -> Result<(), Error> {
+    let help = "Connections that the agent closed before their client did, by reason.";
     let opts = Opts::new("talea_agent_connections_ended", help);
-    let family: Family<Why<'static>, Counter> = registry.register(opts)?;
-    let told = Mutex::new([0; Reason::ALL.len()]);
+    let family: Family<ReasonLabel<'static>, Counter> = registry.register(opts)?;
+    let counted = Mutex::new([0; Reason::ALL.len()]);
     let refresh = move || {
-        let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
-        for (reason, told) in Reason::ALL.into_iter().zip(told.iter_mut()) {
-            let now = counts.ended(reason);
-            family.with(Why { reason: reason.name() }).add(now - *told);
-            *told = now;
+        let mut counted = counted.lock().unwrap_or_else(PoisonError::into_inner);
+        for (reason, counted) in Reason::ALL.into_iter().zip(counted.iter_mut()) {
+            let now = counts.closed(reason);
+            family.with(ReasonLabel { reason: reason.name() }).add(now - *counted);
+            *counted = now;
         }
     };
     refresh();

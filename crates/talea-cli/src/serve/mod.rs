@@ -2,7 +2,7 @@
 //! serves them all as one page.
 //!
 //! [`Agent`] knows the regions, of which some come and go; `routes` is what it answers,
-//! and [`crate::front`] who may ask.
+//! and [`crate::web`] who may ask.
 
 mod agent;
 mod answered;

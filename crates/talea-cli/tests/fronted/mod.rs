@@ -17,8 +17,9 @@ use axum::http::Request;
 use axum::routing::{any, get};
 use h2::client::SendRequest;
 use hyper::body::Frame;
-use talea_cli::front::{Counts, Front, Limits, Reason};
 use talea_cli::stop::Stop;
+use talea_cli::web::Web;
+use talea_http::server::{Counts, Limits, Reason, Server};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
@@ -55,10 +56,13 @@ impl Fronted {
 
     /// One with a web configuration.
     pub(crate) async fn start_with(limits: Limits, stop: Stop, web: Option<&Path>) -> Self {
-        let front = Front::bind("127.0.0.1:0".parse().unwrap(), limits, web).await.unwrap();
-        let (address, counts) = (front.local_addr(), front.told());
+        let web = Arc::new(web.map_or_else(Web::nothing, |web| Web::open(web).unwrap()));
+        let server = Server::bind("127.0.0.1:0".parse().unwrap(), limits, web).unwrap();
+        let (address, counts) = (server.local_addr(), server.counts());
         let hanging = Arc::new(AtomicUsize::new(0));
-        let serves = tokio::spawn(front.serve(app(&hanging), stop));
+        let mut stop = stop;
+        let stopped = async move { stop.requested().await };
+        let serves = tokio::spawn(server.serve(app(&hanging), stopped));
         Self { address, counts, hanging, serves }
     }
 
@@ -116,20 +120,20 @@ impl Fronted {
     /// Waits until so many were ended for a reason, and none for another.
     pub(crate) async fn ended(&self, reason: Reason, times: u64) {
         let what = format!("{times} ended as {}", reason.name());
-        self.until(&what, |front| front.counts.ended(reason) >= times).await;
+        self.until(&what, |front| front.counts.closed(reason) >= times).await;
         self.none_ended_but(reason);
-        assert_eq!(self.counts.ended(reason), times, "{:?}", self.counts);
+        assert_eq!(self.counts.closed(reason), times, "{:?}", self.counts);
     }
 
     pub(crate) fn none_ended_but(&self, reason: Reason) {
         for other in Reason::ALL.into_iter().filter(|other| *other != reason) {
-            assert_eq!(self.counts.ended(other), 0, "{other:?}: {:?}", self.counts);
+            assert_eq!(self.counts.closed(other), 0, "{other:?}: {:?}", self.counts);
         }
     }
 
     pub(crate) fn none_ended(&self) {
         for reason in Reason::ALL {
-            assert_eq!(self.counts.ended(reason), 0, "{:?}", self.counts);
+            assert_eq!(self.counts.closed(reason), 0, "{:?}", self.counts);
         }
     }
 }

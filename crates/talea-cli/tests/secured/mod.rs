@@ -14,8 +14,8 @@ use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa,
     Issuer, KeyPair, SanType,
 };
-use talea_cli::front::{Counts, Front, Limits};
-use talea_cli::stop::Stop;
+use talea_cli::web::Web;
+use talea_http::server::{Counts, Limits, Server};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -25,18 +25,23 @@ pub(crate) const PAGE: &str = "# TYPE answers counter\nanswers_total 42\n# EOF\n
 /// A front that runs; it ends when it is dropped.
 pub(crate) struct Served {
     pub(crate) address: SocketAddr,
-    pub(crate) told: Arc<Counts>,
-    _runtime: Runtime,
+    pub(crate) counts: Arc<Counts>,
+    pub(crate) web: Arc<Web>,
+    pub(crate) runtime: Runtime,
 }
 
 /// Serves [`PAGE`] at `/metrics` by a web configuration.
 pub(crate) fn serve_with(web: &Path) -> Served {
     let runtime = Runtime::new().unwrap();
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
-    let front = runtime.block_on(Front::bind(any, Limits::default(), Some(web))).unwrap();
-    let (address, told) = (front.local_addr(), front.told());
-    runtime.spawn(front.serve(page(), Stop::never()));
-    Served { address, told, _runtime: runtime }
+    let web = Arc::new(Web::open(web).unwrap());
+    let limits = Limits { connections: 1024, ..Limits::default() };
+    let entered = runtime.enter();
+    let server = Server::bind(any, limits, web.clone()).unwrap();
+    let (address, counts) = (server.local_addr(), server.counts());
+    runtime.spawn(server.serve(page(), std::future::pending()));
+    drop(entered);
+    Served { address, counts, web, runtime }
 }
 
 fn page() -> Router {

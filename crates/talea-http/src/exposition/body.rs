@@ -4,7 +4,7 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -12,12 +12,9 @@ use ::axum::body::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use tokio::runtime::Handle;
 use tokio::task::{AbortHandle, JoinHandle};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
-use super::piece::Pieces;
-
-/// How soon it is tried again to give up a scrape while a piece of it is made.
-const AGAIN: Duration = Duration::from_millis(100);
+use super::stream::{Stream, watch};
 
 /// The body of an [`Exposition`](crate::Exposition)'s response. Dropping it frees its
 /// snapshot at once.
@@ -26,123 +23,64 @@ pub struct ExpositionBody {
     rest: Option<Rest>,
 }
 
-/// What is not made yet.
+/// The pieces that are not made yet.
 struct Rest {
-    shared: Arc<Shared>,
+    stream: Arc<Stream>,
     /// The next piece, which is made while the one before is sent.
     making: JoinHandle<io::Result<(Bytes, bool)>>,
     runtime: Handle,
     watch: AbortHandle,
 }
 
-/// What the body shares with who makes a piece of it and who watches its progress.
-struct Shared {
-    /// Locked while a piece is made; `None` when there is none left, or the scrape was
-    /// given up.
-    source: Mutex<Option<Box<dyn Pieces>>>,
-    /// When the last piece was handed over.
-    progress: Mutex<Instant>,
-}
-
 impl ExpositionBody {
     pub(super) fn of_text(text: &'static str) -> Self {
-        Self { next: Some(Bytes::from_static(text.as_bytes())), rest: None }
+        Self::whole(Bytes::from_static(text.as_bytes()))
     }
 
-    /// One that begins with a piece and goes on with what else the source has.
-    pub(super) fn new(
+    /// A body of one piece.
+    pub(super) fn whole(piece: Bytes) -> Self {
+        Self { next: Some(piece), rest: None }
+    }
+
+    /// A body that begins with a piece and goes on with the stream's. Its client may take
+    /// `patience` for a piece and has until `until` for all of them. Needs a tokio runtime.
+    pub(super) fn streamed(
         first: Bytes,
-        source: Box<dyn Pieces>,
+        stream: Arc<Stream>,
         patience: Duration,
         until: Instant,
     ) -> Self {
-        let rest = source.has_more().then(|| Rest::new(source, patience, until));
-        Self { next: Some(first), rest }
+        let runtime = Handle::current();
+        let watch = runtime.spawn(watch(Arc::downgrade(&stream), patience, until));
+        let making = make(&runtime, &stream);
+        let rest = Rest { stream, making, watch: watch.abort_handle(), runtime };
+        Self { next: Some(first), rest: Some(rest) }
     }
 }
 
 impl Rest {
-    /// Needs a tokio runtime.
-    fn new(source: Box<dyn Pieces>, patience: Duration, until: Instant) -> Self {
-        let source = Mutex::new(Some(source));
-        let shared = Arc::new(Shared { source, progress: Mutex::new(Instant::now()) });
-        let runtime = Handle::current();
-        // A body is not polled while the client takes nothing, so it cannot see to it
-        // itself.
-        let watch = runtime.spawn(watch(Arc::downgrade(&shared), patience, until));
-        let making = make(&runtime, &shared);
-        Self { shared, making, watch: watch.abort_handle(), runtime }
-    }
-
     /// The next piece, and whether there is another behind it.
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<(Bytes, bool)>> {
         let made = ready!(Pin::new(&mut self.making).poll(cx));
-        *self.shared.progress() = Instant::now();
         let made = made.unwrap_or_else(|error| Err(io::Error::other(error)));
-        if matches!(made, Ok((_, true))) {
-            self.making = make(&self.runtime, &self.shared);
+        if let Ok((piece, more)) = &made {
+            self.stream.note_taken(piece.len());
+            if *more {
+                self.making = make(&self.runtime, &self.stream);
+            }
         }
         Poll::Ready(made)
     }
 }
 
-fn make(runtime: &Handle, shared: &Arc<Shared>) -> JoinHandle<io::Result<(Bytes, bool)>> {
-    let shared = Arc::clone(shared);
-    runtime.spawn_blocking(move || shared.next())
+fn make(runtime: &Handle, stream: &Arc<Stream>) -> JoinHandle<io::Result<(Bytes, bool)>> {
+    let stream = Arc::clone(stream);
+    runtime.spawn_blocking(move || stream.next())
 }
 
 impl Drop for Rest {
     fn drop(&mut self) {
         self.watch.abort();
-    }
-}
-
-impl Shared {
-    fn next(&self) -> io::Result<(Bytes, bool)> {
-        let mut source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(pieces) = source.as_mut() else {
-            let told = "the scrape was given up, because the client was too slow";
-            return Err(io::Error::new(io::ErrorKind::TimedOut, told));
-        };
-        let piece = pieces.next()?;
-        let more = pieces.has_more();
-        if !more {
-            // Its memory is for the next scrape, however long the last piece takes.
-            *source = None;
-        }
-        Ok((piece, more))
-    }
-
-    /// Frees what is left of the scrape; false while a piece of it is made.
-    fn give_up(&self) -> bool {
-        match self.source.try_lock() {
-            Ok(mut source) => *source = None,
-            Err(TryLockError::Poisoned(source)) => *source.into_inner() = None,
-            Err(TryLockError::WouldBlock) => return false,
-        }
-        true
-    }
-
-    fn progress(&self) -> MutexGuard<'_, Instant> {
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Gives the scrape up when its client takes too long, for a piece or for all.
-async fn watch(shared: Weak<Shared>, patience: Duration, until: Instant) {
-    loop {
-        // Only while it looks, so that a body that is dropped is freed.
-        let Some(watched) = shared.upgrade() else { return };
-        let now = Instant::now();
-        let mut due = (*watched.progress() + patience).min(until);
-        if due <= now {
-            if watched.give_up() {
-                return;
-            }
-            due = now + AGAIN;
-        }
-        drop(watched);
-        sleep_until(due).await;
     }
 }
 

@@ -4,21 +4,24 @@ mod asked;
 mod body;
 mod piece;
 mod scrapers;
+mod stream;
 
 pub use body::ExpositionBody;
 
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use ::axum::extract::ConnectInfo;
 use ::axum::handler::Handler;
 use ::http::header::{
     ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, InvalidHeaderValue, RETRY_AFTER, VARY,
 };
-use ::http::{Request, Response, StatusCode};
+use ::http::{Extensions, Request, Response, StatusCode};
 use talea::{Registry, Scrapable};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
@@ -28,11 +31,13 @@ use asked::{Asked, Coding, Refused};
 use piece::{Pieces, Source};
 use scrapers::Scrapers;
 
-/// How many scrapes are served at once.
+use crate::server::Client;
+
+/// The number of scrapes that are served at once.
 const AT_ONCE: usize = 4;
-/// How long a client may take for a piece of a scrape.
+/// The time that a client may take for a piece of a scrape.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long it may take for all of it, if it does not say itself.
+/// The time that a client may take for all of it, unless it asks for less.
 const LONGEST: Duration = Duration::from_secs(300);
 
 /// A service that answers scrapes of a registry, or of [several](Scrapable), for a router of your own, and a handler of
@@ -60,12 +65,19 @@ const LONGEST: Duration = Duration::from_secs(300);
 /// - **Large scrapes** leave in pieces of 256 KiB, each made while the one before is sent,
 ///   so that a scrape has its snapshot and two pieces in memory. A small one has a
 ///   Content-Length. The memory of one snapshot is kept for the next scrape.
-/// - **What it refuses.** Other methods with 405; more scrapes at once than
-///   [`at_once`](Self::at_once) says with 503 and Retry-After; an Accept-Encoding that
-///   takes nothing that there is, not even what is not compressed, with 406.
-/// - **How long it takes.** No longer than `X-Prometheus-Scrape-Timeout-Seconds` says, or
+/// - **Turns.** [`at_once`](Self::at_once) scrapes have a snapshot in memory at once; 16 more
+///   wait for a turn, five seconds at most and no longer than half of their time. Turns go round
+///   among client addresses, and among the connections of an address. Both are known if requests
+///   have [`ConnectInfo<SocketAddr>`](::axum::extract::ConnectInfo) among their extensions; IPv6
+///   addresses count by their first 64 bits. A scrape that waits breaks off one whose client
+///   took nothing for a second. After a second of waiting it breaks off the slowest scrape of an
+///   address, or of a connection of its own address, that has two turns more; else the slowest
+///   that has had its turn for ten seconds.
+/// - **Refusals.** Other methods get 405; a scrape that gets no turn 503 with Retry-After; an
+///   Accept-Encoding that allows no coding of ours, not even identity, 406.
+/// - **Time.** A scrape takes no longer than `X-Prometheus-Scrape-Timeout-Seconds` says, or
 ///   five minutes: a snapshot that is not there by then is a 503, a body that is not sent
-///   breaks off. So does that of a client that stops reading; see
+///   by then breaks off. The body of a client that stops reading breaks off too, see
 ///   [`patience`](Self::patience).
 ///
 /// # Cost
@@ -98,8 +110,8 @@ impl<S: Scrapable> Exposition<S> {
         Self { of: of.clone(), scrapers, patience: PATIENCE }
     }
 
-    /// How many scrapes are served at once, at least one; each has a snapshot in memory.
-    /// Default: 4.
+    /// The number of scrapes that are served at once, at least one; each has a snapshot in
+    /// memory. Default: 4.
     #[must_use]
     pub fn at_once(mut self, scrapes: usize) -> Self {
         self.scrapers = Scrapers::new(&self.of, scrapes.max(1));
@@ -110,18 +122,22 @@ impl<S: Scrapable> Exposition<S> {
     /// up and its memory is free. Default: 30 s.
     ///
     /// The connection's own buffers stay until it ends, which is up to the server.
-    /// [`MetricsServer`](crate::MetricsServer) ends it.
+    /// [`MetricsServer`](crate::MetricsServer) ends it after the same time.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    pub(crate) fn patient_for(&self) -> Duration {
+    pub(crate) fn patience_limit(&self) -> Duration {
         self.patience
     }
 
-    async fn answer(self, asked: Result<Asked, Refused>) -> Response<ExpositionBody> {
+    async fn answer(
+        self,
+        asked: Result<Asked, Refused>,
+        client: Client,
+    ) -> Response<ExpositionBody> {
         let asked = match asked {
             Ok(asked) => asked,
             Err(Refused::Method) => {
@@ -129,36 +145,40 @@ impl<S: Scrapable> Exposition<S> {
                 return refuse(StatusCode::METHOD_NOT_ALLOWED, allowed, "Ask by GET or HEAD.\n");
             }
             Err(Refused::Encoding) => {
-                let told = match cfg!(feature = "zstd") {
+                let reason = match cfg!(feature = "zstd") {
                     true => "There is gzip, zstd and what is not compressed (identity).\n",
                     false => "There is gzip and what is not compressed (identity).\n",
                 };
-                return refuse(StatusCode::NOT_ACCEPTABLE, [vary()], told);
+                return refuse(StatusCode::NOT_ACCEPTABLE, [vary()], reason);
             }
-        };
-        let Some(scraper) = self.scrapers.lend() else {
-            let soon = [(RETRY_AFTER, HeaderValue::from_static("1"))];
-            let told = "As many scrapes are being served as are allowed at once.\n";
-            return refuse(StatusCode::SERVICE_UNAVAILABLE, soon, told);
         };
         let Ok(headers) = headers(&asked) else {
             return refuse(StatusCode::INTERNAL_SERVER_ERROR, [], "");
         };
         let until = Instant::now() + asked.within.unwrap_or(LONGEST).min(LONGEST);
+        let Some(scraper) = self.scrapers.lend(&client, until).await else {
+            let soon = [(RETRY_AFTER, HeaderValue::from_static("1"))];
+            let reason = "As many scrapes are being served as are allowed at once.\n";
+            return refuse(StatusCode::SERVICE_UNAVAILABLE, soon, reason);
+        };
         let first = spawn_blocking(move || {
             let mut source: Box<dyn Pieces> = Box::new(Source::new(scraper, &asked)?);
             Ok::<_, io::Error>((source.next()?, source))
         });
         let body = match timeout_at(until, first).await {
-            Ok(Ok(Ok((first, source)))) => ExpositionBody::new(first, source, self.patience, until),
-            // Somebody's `on_snapshot` panicked.
+            Ok(Ok(Ok((first, source)))) if source.has_more() => {
+                let stream = self.scrapers.streams().begin(source, client);
+                ExpositionBody::streamed(first, stream, self.patience, until)
+            }
+            Ok(Ok(Ok((whole, _)))) => ExpositionBody::whole(whole),
+            // A function given to `on_snapshot` panicked.
             Ok(Ok(Err(_)) | Err(_)) => {
-                let told = "The snapshot could not be taken.\n";
-                return refuse(StatusCode::INTERNAL_SERVER_ERROR, [], told);
+                let reason = "The snapshot could not be taken.\n";
+                return refuse(StatusCode::INTERNAL_SERVER_ERROR, [], reason);
             }
             Err(_) => {
-                let told = "The snapshot took longer than the scraper waits.\n";
-                return refuse(StatusCode::SERVICE_UNAVAILABLE, [], told);
+                let reason = "The snapshot took longer than the scraper waits.\n";
+                return refuse(StatusCode::SERVICE_UNAVAILABLE, [], reason);
             }
         };
         respond(StatusCode::OK, headers, body)
@@ -177,8 +197,9 @@ impl<S: Scrapable, B> Service<Request<B>> for Exposition<S> {
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let asked = Asked::of(request.method(), request.uri(), request.headers());
+        let client = client_of(request.extensions());
         let exposition = self.clone();
-        Box::pin(async move { Ok(exposition.answer(asked).await) })
+        Box::pin(async move { Ok(exposition.answer(asked, client).await) })
     }
 }
 
@@ -189,7 +210,16 @@ impl<S: Scrapable, T> Handler<ExpositionBody, T> for Exposition<S> {
 
     fn call(self, request: ::axum::extract::Request, _: T) -> Self::Future {
         let asked = Asked::of(request.method(), request.uri(), request.headers());
-        Box::pin(async move { self.answer(asked).await.map(::axum::body::Body::new) })
+        let client = client_of(request.extensions());
+        Box::pin(async move { self.answer(asked, client).await.map(::axum::body::Body::new) })
+    }
+}
+
+fn client_of(extensions: &Extensions) -> Client {
+    match extensions.get::<ConnectInfo<SocketAddr>>() {
+        // The port stands for the connection.
+        Some(ConnectInfo(client)) => Client::new(Some(client.ip()), client.port().to_ne_bytes()),
+        None => Client::new(None, ""),
     }
 }
 
@@ -211,10 +241,10 @@ fn headers(asked: &Asked) -> Result<Vec<Header>, InvalidHeaderValue> {
 fn refuse(
     status: StatusCode,
     headers: impl IntoIterator<Item = Header>,
-    told: &'static str,
+    reason: &'static str,
 ) -> Response<ExpositionBody> {
     let plain = (CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    respond(status, headers.into_iter().chain([plain]), ExpositionBody::of_text(told))
+    respond(status, headers.into_iter().chain([plain]), ExpositionBody::of_text(reason))
 }
 
 fn respond(

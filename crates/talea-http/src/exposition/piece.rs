@@ -1,4 +1,4 @@
-//! Where the pieces of a scrape come from.
+//! The pieces of a scrape: written, and compressed if the client asked for it.
 
 use std::io::{self, Write};
 
@@ -15,7 +15,7 @@ const PIECE: usize = 256 << 10;
 /// By how much one mostly is longer, with the series that makes it as long.
 const BEYOND: usize = 1 << 10;
 
-/// What is sent piece by piece.
+/// A source of pieces.
 pub(super) trait Pieces: Send {
     /// The next piece.
     fn next(&mut self) -> io::Result<Bytes>;
@@ -24,7 +24,7 @@ pub(super) trait Pieces: Send {
     fn has_more(&self) -> bool;
 }
 
-/// A snapshot that is sent so.
+/// A snapshot that is sent piece by piece.
 pub(super) struct Source<S: Scrapable> {
     lent: Lent<S>,
     compressed: Option<Compressed>,
@@ -38,7 +38,7 @@ struct Compressed {
     encoder: Encoder,
 }
 
-/// Writes what is compressed to its memory.
+/// Writes compressed bytes to memory.
 enum Encoder {
     Gzip(GzEncoder<Vec<u8>>),
     #[cfg(feature = "zstd")]

@@ -1,43 +1,45 @@
-//! The body of an answer, piece by piece, each known until the client has taken it.
+//! The body of a response, which notes when the client has taken a piece of it.
 
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use axum::body::{Body, Bytes};
-use hyper::body::{Buf, Frame, SizeHint};
+use ::axum::body::{Body, Bytes};
+use bytes::Buf;
+use http_body::{Frame, SizeHint};
 
 use super::phase::Answering;
 
 /// A body that notes what the client takes of it.
 #[derive(Debug)]
-pub(super) struct Pieces {
+pub(super) struct WatchedBody {
     body: Body,
     answering: Arc<Answering>,
 }
 
-/// A piece, dropped as soon as it is written. The request is answered until the last is.
+/// A piece, dropped as soon as it is written. The request counts as being answered until the last
+/// piece is dropped.
 #[derive(Debug)]
 pub(super) struct Piece {
     bytes: Bytes,
     answering: Arc<Answering>,
 }
 
-impl Pieces {
+impl WatchedBody {
     pub(super) fn new(body: Body, answering: Answering) -> Self {
         answering.answered();
         Self { body, answering: Arc::new(answering) }
     }
 }
 
-impl hyper::body::Body for Pieces {
+impl http_body::Body for WatchedBody {
     type Data = Piece;
-    type Error = axum::Error;
+    type Error = ::axum::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Piece>, axum::Error>>> {
+    ) -> Poll<Option<Result<Frame<Piece>, ::axum::Error>>> {
         self.answering.asked();
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
         Poll::Ready(

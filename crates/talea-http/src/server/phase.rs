@@ -1,47 +1,50 @@
-//! What one connection is at, and since when.
+//! The phase of one connection: what it waits for, and since when.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use tokio::time::Instant;
 
 use super::counts::Reason;
 use super::heads::{Heads, Owed};
 use super::limits::Limits;
 
-/// How long a client that takes nothing keeps its place when others come.
-const SLOW: Duration = Duration::from_secs(1);
+/// The time for which a client that takes nothing of its response keeps its place while new
+/// connections wait.
+const STALLED: Duration = Duration::from_secs(1);
 
-/// What one connection is at. Its wire and its answers note it, the watch looks at it.
+/// The phase of one connection. Its transport and its responses note it, the watch reads it.
 #[derive(Debug)]
 pub(super) struct Phase(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
     heads: Heads,
-    /// Until it is known to be encrypted, or not to need it.
+    /// Whether the handshake goes on.
     handshake: bool,
-    /// Since when no request is being answered, if none is.
-    quiet: Instant,
-    /// Since when the client owes the rest of a head.
+    /// The time since which no request is being answered, if none is.
+    idle: Instant,
+    /// The time since which the client owes the rest of a head.
     head: Option<Instant>,
-    /// Since when it has not taken all that was written.
+    /// The time since which bytes wait for the client to take them.
     unsent: Option<Instant>,
     answers: Vec<Answer>,
     next: u64,
-    /// Whether what is unsent is dropped when the connection ends.
+    /// Whether unsent bytes are dropped when the connection ends.
     reset: bool,
 }
 
-/// One that is being given.
+/// A response that has begun.
 #[derive(Debug)]
 struct Answer {
     id: u64,
-    /// Whether its client may have it, as far as that is known.
+    /// Whether the gate let its request through.
     admitted: bool,
-    /// Whether the application has to go on with it, not the client.
+    /// Whether the next step is the application's, not the client's.
     asked: bool,
-    /// Pieces that were given away and are not written yet.
+    /// Pieces that were handed to hyper and are not written yet.
     pieces: usize,
-    /// Since when the client has taken none of what it was given.
+    /// The time since which the client has taken none of the pieces.
     untaken: Option<Instant>,
 }
 
@@ -50,7 +53,7 @@ impl Phase {
         Self(Mutex::new(State {
             heads: Heads::new(),
             handshake: true,
-            quiet: Instant::now(),
+            idle: Instant::now(),
             head: None,
             unsent: None,
             answers: Vec::new(),
@@ -59,17 +62,18 @@ impl Phase {
         }))
     }
 
-    /// Requests may come.
-    pub(super) fn shook_hands(&self) {
+    /// Notes that requests may come.
+    pub(super) fn handshake_done(&self) {
         let mut state = self.state();
         state.handshake = false;
-        state.quiet = Instant::now();
+        state.idle = Instant::now();
     }
 
-    pub(super) fn read(&self, bytes: &[u8]) {
+    /// Notes bytes that were read.
+    pub(super) fn note_read(&self, bytes: &[u8]) {
         let mut state = self.state();
         let owed = state.heads.read(bytes);
-        // What HTTP/1 sends during an answer is read with its end.
+        // Bytes that come during a response of HTTP/1 are parsed after it.
         let early = matches!(state.heads, Heads::Http1) && !state.answers.is_empty();
         match owed {
             _ if early => state.head = None,
@@ -81,8 +85,8 @@ impl Phase {
         }
     }
 
-    /// Whether all is sent that was to be.
-    pub(super) fn sent(&self, all: bool) {
+    /// Notes whether all bytes that were to be sent have been.
+    pub(super) fn note_sent(&self, all: bool) {
         let mut state = self.state();
         if all {
             state.unsent = None;
@@ -91,21 +95,22 @@ impl Phase {
         }
     }
 
-    /// Whether the connection was ended in a way that nobody waits for what is unsent.
+    /// Whether unsent bytes are to be dropped.
     pub(super) fn is_reset(&self) -> bool {
         self.state().reset
     }
 
+    /// Has unsent bytes dropped when the connection ends.
     pub(super) fn reset(&self) {
         self.state().reset = true;
     }
 
-    /// Which limit is passed, if one is.
-    pub(super) fn over(&self, limits: &Limits, now: Instant) -> Option<Reason> {
+    /// The limit that is exceeded, if one is.
+    pub(super) fn exceeded(&self, limits: &Limits, now: Instant) -> Option<Reason> {
         let state = self.state();
         let past = |since: Instant, limit| now.saturating_duration_since(since) > limit;
         if state.handshake {
-            return past(state.quiet, limits.header_time).then_some(Reason::Handshake);
+            return past(state.idle, limits.header_time).then_some(Reason::Handshake);
         }
         if state.untaken().is_some_and(|since| past(since, limits.patience)) {
             return Some(Reason::Unread);
@@ -113,19 +118,20 @@ impl Phase {
         if state.head.is_some_and(|since| past(since, limits.header_time)) {
             return Some(Reason::Head);
         }
-        let idle = state.answers.is_empty() && past(state.quiet, limits.idle_time);
+        let idle = state.answers.is_empty() && past(state.idle, limits.idle_time);
         idle.then_some(Reason::Idle)
     }
 
-    /// How willingly it is ended for another: the least first. None if it is being answered.
+    /// The order in which connections are closed for new ones, least first. `None` if a response
+    /// makes progress.
     ///
-    /// Whoever waits for its password to be looked at is not answered yet: others may come
-    /// while many guess.
-    pub(super) fn place(&self, now: Instant) -> Option<(bool, Instant)> {
+    /// A request whose password is being checked has no response yet: new connections get in
+    /// while many clients guess.
+    pub(super) fn eviction_order(&self, now: Instant) -> Option<(bool, Instant)> {
         let state = self.state();
         match state.untaken() {
-            None if !state.is_answering() => Some((false, state.quiet)),
-            Some(since) if now.saturating_duration_since(since) > SLOW => Some((true, since)),
+            None if !state.is_answering() => Some((false, state.idle)),
+            Some(since) if now.saturating_duration_since(since) > STALLED => Some((true, since)),
             _ => None,
         }
     }
@@ -136,7 +142,7 @@ impl Phase {
 }
 
 impl State {
-    /// Since when the client does not take what it is sent.
+    /// The time since which the client takes nothing.
     fn untaken(&self) -> Option<Instant> {
         self.answers.iter().filter_map(|answer| answer.untaken).chain(self.unsent).min()
     }
@@ -146,7 +152,7 @@ impl State {
     }
 }
 
-/// A request that is being answered, until it is dropped.
+/// A request that is being answered, until this is dropped.
 #[derive(Debug)]
 pub(super) struct Answering {
     phase: Arc<Phase>,
@@ -165,12 +171,12 @@ impl Answering {
         Self { phase: phase.clone(), id }
     }
 
-    /// Its client may have the answer.
+    /// Notes that the gate let the request through.
     pub(super) fn admitted(&self) {
         self.note(|answer| answer.admitted = true);
     }
 
-    /// The head of the answer was given away: no piece is asked for before it is taken.
+    /// Notes that the head was handed to hyper, which asks for no piece before it is taken.
     pub(super) fn answered(&self) {
         self.note(|answer| {
             answer.asked = false;
@@ -178,7 +184,7 @@ impl Answering {
         });
     }
 
-    /// A piece is asked for.
+    /// Notes that hyper asks for a piece.
     pub(super) fn asked(&self) {
         self.note(|answer| {
             answer.asked = true;
@@ -188,7 +194,7 @@ impl Answering {
         });
     }
 
-    /// A piece was given away.
+    /// Notes that a piece was handed to hyper.
     pub(super) fn gave(&self) {
         self.note(|answer| {
             answer.asked = false;
@@ -197,7 +203,7 @@ impl Answering {
         });
     }
 
-    /// A piece was written.
+    /// Notes that a piece was written.
     pub(super) fn taken(&self) {
         self.note(|answer| {
             answer.pieces -= 1;
@@ -219,7 +225,7 @@ impl Drop for Answering {
         let mut state = self.phase.state();
         state.answers.retain(|answer| answer.id != self.id);
         if state.answers.is_empty() {
-            state.quiet = Instant::now();
+            state.idle = Instant::now();
         }
     }
 }
@@ -230,7 +236,7 @@ mod tests {
 
     fn connected() -> Arc<Phase> {
         let phase = Arc::new(Phase::new());
-        phase.shook_hands();
+        phase.handshake_done();
         phase
     }
 
@@ -242,63 +248,63 @@ mod tests {
     fn a_handshake_has_the_time_of_a_head() {
         let limits = Limits::default();
         let phase = Phase::new();
-        assert_eq!(phase.over(&limits, later(limits.header_time / 2)), None);
+        assert_eq!(phase.exceeded(&limits, later(limits.header_time / 2)), None);
         let over = later(limits.header_time * 2);
-        assert_eq!(phase.over(&limits, over), Some(Reason::Handshake));
-        phase.shook_hands();
-        assert_eq!(phase.over(&limits, over), None);
+        assert_eq!(phase.exceeded(&limits, over), Some(Reason::Handshake));
+        phase.handshake_done();
+        assert_eq!(phase.exceeded(&limits, over), None);
     }
 
     #[test]
-    fn whoever_waits_for_its_password_makes_room() {
+    fn a_client_that_waits_for_its_password_makes_room() {
         let phase = connected();
         let answering = Answering::begin(&phase);
-        assert!(phase.place(Instant::now()).is_some());
+        assert!(phase.eviction_order(Instant::now()).is_some());
         answering.admitted();
-        assert!(phase.place(Instant::now()).is_none());
+        assert!(phase.eviction_order(Instant::now()).is_none());
         drop(answering);
-        assert!(phase.place(Instant::now()).is_some());
+        assert!(phase.eviction_order(Instant::now()).is_some());
     }
 
     #[test]
-    fn an_application_that_takes_its_time_is_not_the_clients_fault() {
+    fn a_slow_application_is_not_the_clients_fault() {
         let limits = Limits::default();
         let phase = connected();
         let answering = Answering::begin(&phase);
-        assert_eq!(phase.over(&limits, later(limits.idle_time * 2)), None);
+        assert_eq!(phase.exceeded(&limits, later(limits.idle_time * 2)), None);
         answering.answered();
         answering.asked();
         answering.gave();
         answering.asked();
         answering.taken();
-        assert_eq!(phase.over(&limits, later(limits.idle_time * 2)), None);
+        assert_eq!(phase.exceeded(&limits, later(limits.idle_time * 2)), None);
     }
 
     #[test]
-    fn a_piece_that_is_not_taken_is() {
+    fn a_piece_that_is_not_taken_is_the_clients_fault() {
         let limits = Limits::default();
         let phase = connected();
         let answering = Answering::begin(&phase);
         let over = later(limits.patience * 2);
         answering.answered();
-        assert_eq!(phase.over(&limits, over), Some(Reason::Unread), "the head alone was given");
+        assert_eq!(phase.exceeded(&limits, over), Some(Reason::Unread), "the head alone was given");
         answering.asked();
         answering.gave();
         answering.asked();
-        assert_eq!(phase.over(&limits, over), Some(Reason::Unread), "another was asked for");
+        assert_eq!(phase.exceeded(&limits, over), Some(Reason::Unread), "another was asked for");
         answering.gave();
         answering.taken();
-        assert_eq!(phase.over(&limits, over), Some(Reason::Unread), "one of two was taken");
+        assert_eq!(phase.exceeded(&limits, over), Some(Reason::Unread), "one of two was taken");
     }
 
     #[test]
     fn a_body_that_comes_during_an_answer_is_no_head() {
         let limits = Limits::default();
         let phase = connected();
-        phase.read(b"POST / HTTP/1.1\r\n\r\n");
+        phase.note_read(b"POST / HTTP/1.1\r\n\r\n");
         let answering = Answering::begin(&phase);
-        phase.read(b"body");
+        phase.note_read(b"body");
         drop(answering);
-        assert_eq!(phase.over(&limits, later(limits.header_time * 2)), None);
+        assert_eq!(phase.exceeded(&limits, later(limits.header_time * 2)), None);
     }
 }

@@ -9,7 +9,7 @@
 
 mod clients;
 mod file;
-mod guesses;
+mod gate;
 mod headers;
 mod pace;
 mod passwords;
@@ -24,9 +24,9 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use talea_http::server::Turns;
 
-use self::guesses::Guesses;
-pub use self::rules::Rules;
+pub use self::rules::{Refusal, Rules};
 use self::sources::{Sources, State};
 
 /// How long the files are taken to be as they were.
@@ -36,12 +36,13 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 pub struct Web {
     rules: RwLock<Arc<Rules>>,
     bad_reloads: AtomicU64,
+    unauthorized: AtomicU64,
     followed: Option<Followed>,
 }
 
 struct Followed {
     path: PathBuf,
-    guesses: Arc<Guesses>,
+    checks: Turns,
     looked: Mutex<Looked>,
 }
 
@@ -57,12 +58,12 @@ impl Web {
     /// # Errors
     /// When the file, or one that it names, cannot be read, or says what cannot be done.
     pub fn open(path: &Path) -> Result<Self> {
-        let guesses = Arc::new(Guesses::default());
+        let checks = Turns::new(passwords::CHECKS_AT_ONCE, passwords::CHECKS_WAITING);
         let mut sources = Sources::default();
         let rules =
-            Rules::read(path, &mut sources, &guesses).with_context(|| cannot_be_used(path))?;
+            Rules::read(path, &mut sources, &checks).with_context(|| cannot_be_used(path))?;
         let looked = Mutex::new(Looked { at: Instant::now(), sources });
-        Ok(Self::with(rules, Some(Followed { path: path.to_owned(), guesses, looked })))
+        Ok(Self::with(rules, Some(Followed { path: path.to_owned(), checks, looked })))
     }
 
     /// No TLS and no passwords, and HTTP/2 for those who speak it.
@@ -71,7 +72,12 @@ impl Web {
     }
 
     fn with(rules: Rules, followed: Option<Followed>) -> Self {
-        Self { rules: RwLock::new(Arc::new(rules)), bad_reloads: AtomicU64::new(0), followed }
+        Self {
+            rules: RwLock::new(Arc::new(rules)),
+            bad_reloads: AtomicU64::new(0),
+            unauthorized: AtomicU64::new(0),
+            followed,
+        }
     }
 
     /// What holds at this moment: to be asked for each connection, and again for each request, so
@@ -92,7 +98,12 @@ impl Web {
         self.in_force()
     }
 
-    /// How many changes were not taken, since they were bad.
+    /// The number of requests that were refused for want of the right user and password.
+    pub fn unauthorized(&self) -> u64 {
+        self.unauthorized.load(Ordering::Relaxed)
+    }
+
+    /// The number of changes that were not taken because they were bad.
     pub fn bad_reloads(&self) -> u64 {
         self.bad_reloads.load(Ordering::Relaxed)
     }
@@ -102,7 +113,7 @@ impl Web {
             return;
         }
         let mut found = Sources::default();
-        let rules = Rules::read(&followed.path, &mut found, &followed.guesses);
+        let rules = Rules::read(&followed.path, &mut found, &followed.checks);
         *sources = found;
         let rules = rules
             .and_then(|rules| rules.instead_of(&self.in_force()))

@@ -1,6 +1,7 @@
 //! Names and passwords: basic authentication.
 
 use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Result, anyhow, bail};
@@ -11,7 +12,14 @@ use hyper::header::{AUTHORIZATION, HeaderMap};
 use ring::hmac;
 use ring::rand::SystemRandom;
 
-use super::guesses::{Guesses, Turn};
+use talea_http::server::{Client, Turn, Turns};
+
+use super::rules::Refusal;
+
+/// The number of passwords that are compared at once: guessing takes one core at most.
+pub(super) const CHECKS_AT_ONCE: usize = 1;
+/// The number of requests that may wait for that, which bounds the memory that they take.
+pub(super) const CHECKS_WAITING: usize = 64;
 
 /// From what bcrypt takes at least to what takes some ten seconds; each more doubles it.
 const COSTS: std::ops::RangeInclusive<u32> = 4..=18;
@@ -23,7 +31,7 @@ pub(super) struct Passwords {
     all: Vec<Arc<User>>,
     /// Random, so that what is remembered helps nobody who reads it.
     key: hmac::Key,
-    guesses: Arc<Guesses>,
+    checks: Turns,
 }
 
 struct User {
@@ -36,7 +44,7 @@ struct User {
 
 impl Passwords {
     /// Of names and hashes.
-    pub(super) fn new(users: BTreeMap<String, String>, guesses: Arc<Guesses>) -> Result<Self> {
+    pub(super) fn new(users: BTreeMap<String, String>, checks: Turns) -> Result<Self> {
         let key = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new())
             .map_err(|_| anyhow!("the system has no random numbers"))?;
         let mut by_name = HashMap::new();
@@ -45,38 +53,38 @@ impl Passwords {
             by_name.insert(name.into_bytes(), Arc::new(User { hash, right: Mutex::new(None) }));
         }
         let all = by_name.values().cloned().collect();
-        Ok(Self { users: by_name, all, key, guesses })
+        Ok(Self { users: by_name, all, key, checks })
     }
 
-    /// Whether the headers have a name and its password.
-    pub(super) async fn admit(&self, headers: &HeaderMap) -> bool {
+    /// Admits headers that have a name and its password.
+    pub(super) async fn admit(&self, headers: &HeaderMap, client: IpAddr) -> Result<(), Refusal> {
         let Some((name, password)) = given(headers) else {
-            return false;
+            return Err(Refusal::Unauthorized);
         };
         let user = self.users.get(&name);
         let remembered = || user.is_some_and(|user| user.remembers(&self.key, &password));
         if remembered() {
-            return true;
+            return Ok(());
         }
-        let Some(turn) = self.guesses.turn().await else {
-            return false;
-        };
-        // Another may have had the same right while this one waited.
+        let client = Client::new(Some(client), name.clone());
+        let turn = self.checks.turn(client).await.map_err(|_| Refusal::Busy)?;
+        // Another request may have had the same password checked meanwhile.
         if remembered() {
-            return true;
+            return Ok(());
         }
-        match user {
+        let right = match user {
             Some(user) => self.compare(turn, user, password).await,
             None => {
-                // Takes as long as somebody's password, the same one's for the same name, so that
-                // the time does not tell which names there are.
+                // It takes as long as for a user that exists, always the same one for the same
+                // name: the time does not show which names there are.
                 self.compare(turn, self.somebody(&name), password).await;
                 false
             }
-        }
+        };
+        if right { Ok(()) } else { Err(Refusal::Unauthorized) }
     }
 
-    /// On a thread of its own, to the end even if nobody waits for the answer any more.
+    /// Runs on a thread of its own, to the end even if the client is gone.
     async fn compare(&self, turn: Turn, user: &Arc<User>, password: Vec<u8>) -> bool {
         let (user, key) = (user.clone(), self.key.clone());
         let compared = tokio::task::spawn_blocking(move || {

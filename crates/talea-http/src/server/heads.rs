@@ -1,42 +1,42 @@
-//! Whether the bytes that a client has sent end within something that it owes the rest of: the
-//! head of a request, or a frame of HTTP/2.
+//! Finds whether the bytes that a client has sent end within the head of a request or within a
+//! frame of HTTP/2: the client then owes the rest.
 
-/// How every connection of HTTP/2 begins.
+/// The first bytes of every connection of HTTP/2 (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const HEADERS: u8 = 1;
 const CONTINUATION: u8 = 9;
 const END_HEADERS: u8 = 4;
 
-/// What a client owes once so much was read.
+/// What a client owes after some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owed {
     Nothing,
     /// The rest of what it owed before.
     Rest,
-    /// The rest of something that began with what was read: what it owed before is there.
+    /// The rest of something that began within these bytes; what it owed before is complete.
     Another,
 }
 
-/// What was read so far, as far as it matters.
+/// The protocol that was found, and its state.
 #[derive(Debug)]
 pub(super) enum Heads {
-    /// So many bytes of the preface, and nothing else.
+    /// A number of bytes of the preface, and nothing else.
     Unknown(usize),
-    /// HTTP/1: whatever comes while nothing is answered is a head.
+    /// HTTP/1: bytes that come while nothing is answered belong to a head.
     Http1,
     /// HTTP/2.
     Http2(Frames),
 }
 
-/// Where in its frames a client is.
+/// The client's position within its frames.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
     /// The nine bytes that begin a frame, and how many of them are there.
     start: [u8; 9],
     started: usize,
-    /// What is missing of the frame's payload.
+    /// Bytes that are missing of the frame's payload.
     payload: u32,
-    /// Whether header blocks are open, which other frames go on with.
+    /// Whether a header block is open, which CONTINUATION frames continue.
     block: bool,
 }
 
@@ -45,7 +45,7 @@ impl Heads {
         Self::Unknown(0)
     }
 
-    /// Takes what was read.
+    /// Takes bytes that were read.
     pub(super) fn read(&mut self, bytes: &[u8]) -> Owed {
         match self {
             Self::Unknown(matched) => {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_else_comes_is_a_head_of_http_1() {
+    fn anything_else_is_a_head_of_http_1() {
         for begin in ["G", "PRI ", "PRI * HTTP/1"] {
             let mut heads = Heads::new();
             heads.read(begin.as_bytes());

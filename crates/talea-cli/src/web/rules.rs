@@ -1,20 +1,29 @@
 //! What a web configuration comes to: all that is needed to serve by it.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use hyper::header::HeaderMap;
+use talea_http::server::Turns;
 use tokio_rustls::TlsAcceptor;
 
 use super::file::{TlsSection, WebFile};
-use super::guesses::Guesses;
 use super::pace::Pace;
 use super::passwords::Passwords;
 use super::sources::Sources;
 use super::{headers, tls};
+
+/// The reason for which a request is not admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is no right name and password.
+    Unauthorized,
+    /// Too many clients wait to have their passwords checked.
+    Busy,
+}
 
 /// What a web configuration says at one moment.
 pub struct Rules {
@@ -40,7 +49,7 @@ impl Default for Rules {
 }
 
 impl Rules {
-    pub(super) fn read(path: &Path, sources: &mut Sources, guesses: &Arc<Guesses>) -> Result<Self> {
+    pub(super) fn read(path: &Path, sources: &mut Sources, checks: &Turns) -> Result<Self> {
         let file = WebFile::parse(&sources.read(path)?)?;
         let pace = file.rate_limit.unwrap_or_default();
         let pace = Pace::new(&pace).context("rate_limit")?;
@@ -57,7 +66,7 @@ impl Rules {
         });
         let users = file.basic_auth_users.filter(|users| !users.is_empty());
         let passwords =
-            users.map(|users| Passwords::new(users, guesses.clone()).context("basic_auth_users"));
+            users.map(|users| Passwords::new(users, checks.clone()).context("basic_auth_users"));
         Ok(Self {
             tls: tls.transpose()?,
             checks_clients,
@@ -104,15 +113,18 @@ impl Rules {
         self.pace.as_ref().is_none_or(|pace| pace.keeps(Instant::now()))
     }
 
-    /// Whether somebody who sends a request with these headers is let in: by a name and a password
-    /// in `Authorization`, or because nobody needs any.
+    /// Admits a request by the name and password in its header `Authorization`, or because no
+    /// password is needed.
     ///
-    /// A password that was not seen before takes a while, on another thread. Where too many wait
-    /// for that, it is refused at once.
-    pub async fn admits(&self, headers: &HeaderMap) -> bool {
+    /// A password that is not remembered is compared with its hash on another thread, one at a
+    /// time. Clients wait for that in turns: first by address, then by name.
+    ///
+    /// # Errors
+    /// The name or the password is wrong, or too many clients wait.
+    pub async fn admit(&self, headers: &HeaderMap, client: IpAddr) -> Result<(), Refusal> {
         match &self.passwords {
-            None => true,
-            Some(passwords) => passwords.admit(headers).await,
+            None => Ok(()),
+            Some(passwords) => passwords.admit(headers, client).await,
         }
     }
 

@@ -1,0 +1,67 @@
+//! The web configuration as a server's gate.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::atomic::Ordering;
+
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use talea_http::server::{Accepted, Gate, Transport};
+use tokio::net::TcpStream;
+
+use super::{Refusal, Web};
+
+type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What a browser asks its user for.
+const CHALLENGE: HeaderValue = HeaderValue::from_static("Basic realm=\"talea\"");
+/// The seconds after which a client may try again whose password could not be checked.
+const RETRY: HeaderValue = HeaderValue::from_static("1");
+
+/// The rules are those in force when a connection is accepted, and again for each of its requests.
+impl Gate for Web {
+    fn accept(&self, tcp: TcpStream) -> Boxed<'_, io::Result<Accepted>> {
+        let rules = self.current();
+        Box::pin(async move {
+            let transport = match rules.tls() {
+                None => Transport::plain(tcp),
+                Some(tls) => Transport::layered(tls.accept(tcp).await?, |tls| tls.get_ref().0),
+            };
+            Ok(Accepted { transport, http2: rules.http2() })
+        })
+    }
+
+    fn admit<'a>(
+        &'a self,
+        headers: &'a HeaderMap,
+        client: SocketAddr,
+    ) -> Boxed<'a, Result<(), Response>> {
+        Box::pin(async move {
+            let rules = self.current();
+            if !rules.keeps_pace() {
+                return Err((StatusCode::TOO_MANY_REQUESTS, "Too Many Requests\n").into_response());
+            }
+            rules.admit(headers, client.ip()).await.map_err(|refusal| match refusal {
+                Refusal::Unauthorized => {
+                    self.unauthorized.fetch_add(1, Ordering::Relaxed);
+                    let challenge = [(header::WWW_AUTHENTICATE, CHALLENGE)];
+                    (StatusCode::UNAUTHORIZED, challenge, "Unauthorized\n").into_response()
+                }
+                Refusal::Busy => {
+                    let retry = [(header::RETRY_AFTER, RETRY)];
+                    let reason = "Too many passwords wait to be checked.\n";
+                    (StatusCode::SERVICE_UNAVAILABLE, retry, reason).into_response()
+                }
+            })
+        })
+    }
+
+    /// Each in place of one that the application has set.
+    fn add_headers(&self, headers: &mut HeaderMap) {
+        for (name, value) in self.current().headers() {
+            headers.insert(name, value.clone());
+        }
+    }
+}

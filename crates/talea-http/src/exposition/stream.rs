@@ -1,0 +1,199 @@
+//! Scrapes that are sent piece by piece, and the end of those whose clients are too slow.
+
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
+use std::time::Duration;
+
+use ::axum::body::Bytes;
+use tokio::time::{Instant, sleep_until};
+
+use super::piece::Pieces;
+use crate::server::Client;
+
+/// The pause until it is tried again to give up a scrape while a piece of it is made.
+const AGAIN: Duration = Duration::from_millis(100);
+/// The time after which a client that took no piece is stalled.
+const STALLED: Duration = Duration::from_secs(1);
+/// The time that a scrape waits before it displaces one that makes progress.
+const GRACE: Duration = Duration::from_secs(1);
+/// The time that a scrape which makes progress has its turn for itself.
+const TURN: Duration = Duration::from_secs(10);
+
+/// A scrape whose body is being sent: shared by the body, by the thread that makes a piece and by
+/// the watch.
+pub(super) struct Stream {
+    client: Client,
+    began: Instant,
+    /// Locked while a piece is made; `None` when none is left or the scrape was given up.
+    source: Mutex<Option<Box<dyn Pieces>>>,
+    progress: Mutex<Progress>,
+    given_up: AtomicBool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Progress {
+    /// The time at which the client took a piece, or the next one was ready for it.
+    at: Instant,
+    /// Bytes that the client took.
+    bytes: u64,
+}
+
+/// The scrapes whose bodies are being sent. Clones share them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Streams(Arc<Mutex<Vec<Weak<Stream>>>>);
+
+impl Streams {
+    /// Begins to send what a source has.
+    pub(super) fn begin(&self, source: Box<dyn Pieces>, client: Client) -> Arc<Stream> {
+        let now = Instant::now();
+        let stream = Arc::new(Stream {
+            client,
+            began: now,
+            source: Mutex::new(Some(source)),
+            progress: Mutex::new(Progress { at: now, bytes: 0 }),
+            given_up: AtomicBool::new(false),
+        });
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|stream| stream.strong_count() > 0);
+        all.push(Arc::downgrade(&stream));
+        stream
+    }
+
+    /// Gives up one scrape in favour of a client that has waited so long, unless as many are
+    /// already on their way out as clients wait. In this order:
+    ///
+    /// 1. the scrape that has been stalled the longest, if one is;
+    /// 2. after [`GRACE`], the slowest scrape of a source with two turns more than the client's;
+    /// 3. after [`GRACE`], the slowest scrape of a connection of the same source with two turns
+    ///    more than the client's;
+    /// 4. after [`GRACE`], the slowest scrape that has had its turn for [`TURN`].
+    pub(super) fn displace(&self, client: &Client, waited: Duration, waiting: usize) {
+        let running = self.running();
+        let (leaving, running): (Vec<_>, Vec<_>) =
+            running.into_iter().partition(|stream| stream.given_up.load(Relaxed));
+        // A piece of it was being made.
+        leaving.iter().for_each(|stream| _ = stream.give_up());
+        if leaving.len() >= waiting {
+            return;
+        }
+        let now = Instant::now();
+        let since = |instant: Instant| now.saturating_duration_since(instant);
+        let stalled = running.iter().filter(|stream| since(stream.progress().at) >= STALLED);
+        if let Some(stalled) = stalled.min_by_key(|stream| stream.progress().at) {
+            stalled.give_up();
+            return;
+        }
+        if waited < GRACE {
+            return;
+        }
+        let of_source = |client: &Client| {
+            running.iter().filter(|stream| stream.client.shares_source(client)).count()
+        };
+        let of_connection =
+            |client: &Client| running.iter().filter(|stream| stream.client == *client).count();
+        let (own_of_source, own_of_connection) = (of_source(client), of_connection(client));
+        let slowest = |among: &dyn Fn(&Stream) -> bool| {
+            let among = running.iter().filter(|stream| among(stream));
+            among.min_by(|one, other| one.rate(now).total_cmp(&other.rate(now)))
+        };
+        let slowest = slowest(&|stream| of_source(&stream.client) >= own_of_source + 2)
+            .or_else(|| {
+                slowest(&|stream| {
+                    stream.client.shares_source(client)
+                        && of_connection(&stream.client) >= own_of_connection + 2
+                })
+            })
+            .or_else(|| slowest(&|stream| since(stream.began) >= TURN));
+        if let Some(slowest) = slowest {
+            slowest.give_up();
+        }
+    }
+
+    /// Those that have a snapshot in memory.
+    fn running(&self) -> Vec<Arc<Stream>> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().filter_map(Weak::upgrade).filter(|stream| stream.has_source()).collect()
+    }
+}
+
+impl Stream {
+    /// The next piece, and whether there is another behind it.
+    pub(super) fn next(&self) -> io::Result<(Bytes, bool)> {
+        let mut source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(pieces) = source.as_mut() else {
+            let reason = "the scrape was given up because its client was too slow";
+            return Err(io::Error::new(io::ErrorKind::TimedOut, reason));
+        };
+        let piece = pieces.next()?;
+        let more = pieces.has_more();
+        if !more || self.given_up.load(Relaxed) {
+            // Its memory is for the next scrape, however long the last piece takes.
+            *source = None;
+        }
+        self.progress().at = Instant::now();
+        Ok((piece, more))
+    }
+
+    /// Notes that the client took a piece.
+    pub(super) fn note_taken(&self, bytes: usize) {
+        let mut progress = self.progress();
+        progress.at = Instant::now();
+        progress.bytes += bytes as u64;
+    }
+
+    /// Frees what is left of the scrape; false while a piece of it is made.
+    fn give_up(&self) -> bool {
+        self.given_up.store(true, Relaxed);
+        match self.source.try_lock() {
+            Ok(mut source) => *source = None,
+            Err(TryLockError::Poisoned(source)) => *source.into_inner() = None,
+            Err(TryLockError::WouldBlock) => return false,
+        }
+        true
+    }
+
+    fn has_source(&self) -> bool {
+        match self.source.try_lock() {
+            Ok(source) => source.is_some(),
+            Err(TryLockError::Poisoned(source)) => source.into_inner().is_some(),
+            Err(TryLockError::WouldBlock) => true,
+        }
+    }
+
+    /// Bytes a second that the client has taken so far.
+    fn rate(&self, now: Instant) -> f64 {
+        let seconds = now.saturating_duration_since(self.began).as_secs_f64();
+        self.progress().bytes as f64 / seconds.max(1e-3)
+    }
+
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream").field("client", &self.client).finish_non_exhaustive()
+    }
+}
+
+/// Gives a scrape up when its client takes too long, for a piece or for all of it. A body cannot
+/// do that itself: it is not polled while the client takes nothing.
+pub(super) async fn watch(stream: Weak<Stream>, patience: Duration, until: Instant) {
+    loop {
+        // Only while it looks, so that a body that is dropped is freed.
+        let Some(watched) = stream.upgrade() else { return };
+        let now = Instant::now();
+        let mut due = (watched.progress().at + patience).min(until);
+        if due <= now {
+            if watched.give_up() {
+                return;
+            }
+            due = now + AGAIN;
+        }
+        drop(watched);
+        sleep_until(due).await;
+    }
+}

@@ -1,0 +1,123 @@
+//! One connection, from its handshake to its end.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use ::axum::Router;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto::Builder;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+
+use super::counts::{Counts, Reason};
+use super::gate::{Accepted, Gate};
+use super::phase::Phase;
+use super::requests::Requests;
+use super::transport::WatchedTransport;
+
+/// The head of a request: its line and its headers. hyper allows 100 headers over HTTP/1.
+const HEAD: u32 = 16 << 10;
+/// Requests at once over one connection of HTTP/2.
+#[cfg(feature = "http2")]
+const STREAMS: u32 = 16;
+/// Bytes that a client may send of a request's body, which nobody reads.
+#[cfg(feature = "http2")]
+const STREAM_WINDOW: u32 = 16 << 10;
+/// The same for all streams of a connection: the least that HTTP/2 allows.
+#[cfg(feature = "http2")]
+const CONNECTION_WINDOW: u32 = 65_535;
+/// The least that HTTP/2 allows.
+#[cfg(feature = "http2")]
+const FRAME: u32 = 16 << 10;
+/// Bytes that are buffered of a response over HTTP/2, beside one piece of it.
+#[cfg(feature = "http2")]
+const SEND_BUFFER: usize = 16 << 10;
+/// Streams that the client has reset before they were looked at. One more ends the connection.
+#[cfg(feature = "http2")]
+const PENDING_RESETS: usize = 20;
+/// Streams that were reset for an error of the client. One more ends the connection.
+#[cfg(feature = "http2")]
+const ERROR_RESETS: usize = 20;
+
+/// Serves connections by HTTP/1, and by HTTP/2 if the gate says so.
+pub(super) struct Protocols {
+    gate: Arc<dyn Gate>,
+    requests: Arc<Requests>,
+    counts: Arc<Counts>,
+    stopping: watch::Receiver<bool>,
+    any: Builder<TokioExecutor>,
+    http1: Builder<TokioExecutor>,
+}
+
+impl Protocols {
+    pub(super) fn new(
+        app: Router,
+        gate: Arc<dyn Gate>,
+        counts: Arc<Counts>,
+        stopping: watch::Receiver<bool>,
+    ) -> Self {
+        let requests = Arc::new(Requests::new(app, gate.clone()));
+        Self { gate, requests, counts, stopping, any: builder(), http1: builder().http1_only() }
+    }
+
+    /// Serves a connection until it ends by itself. A connection that exceeds a limit is ended
+    /// from outside, by aborting its task.
+    pub(super) async fn serve(
+        self: Arc<Self>,
+        tcp: TcpStream,
+        client: SocketAddr,
+        phase: Arc<Phase>,
+    ) {
+        // Pieces are large enough as they are.
+        let _ = tcp.set_nodelay(true);
+        let mut stopping = self.stopping.clone();
+        let accepted = tokio::select! {
+            accepted = self.gate.accept(tcp) => accepted,
+            () = stopped(&mut stopping) => return,
+        };
+        // The handshake has sent its own alert to the client.
+        let Ok(accepted) = accepted else { return self.counts.close(Reason::Handshake) };
+        phase.handshake_done();
+        let Accepted { transport, http2 } = accepted;
+        let transport = WatchedTransport::new(transport, phase.clone());
+        let requests = self.requests.clone();
+        let service =
+            service_fn(move |request| requests.clone().answer(request, client, phase.clone()));
+        let protocol = if http2 && cfg!(feature = "http2") { &self.any } else { &self.http1 };
+        let served = protocol.serve_connection(TokioIo::new(transport), service);
+        let mut served = std::pin::pin!(served);
+        // Errors need no report here: the client has been informed by the protocol.
+        tokio::select! {
+            _ = &mut served => return,
+            () = stopped(&mut stopping) => {}
+        }
+        served.as_mut().graceful_shutdown();
+        let _ = served.await;
+    }
+}
+
+async fn stopped(stopping: &mut watch::Receiver<bool>) {
+    if stopping.wait_for(|stopping| *stopping).await.is_err() {
+        // The server is gone without a shutdown, and ends this task.
+        std::future::pending::<()>().await;
+    }
+}
+
+fn builder() -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    // The watch over the phases limits times.
+    builder.http1().header_read_timeout(None).max_buf_size(HEAD as usize);
+    #[cfg(feature = "http2")]
+    builder
+        .http2()
+        .max_header_list_size(HEAD)
+        .max_concurrent_streams(STREAMS)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_frame_size(FRAME)
+        .max_send_buf_size(SEND_BUFFER)
+        .max_pending_accept_reset_streams(PENDING_RESETS)
+        .max_local_error_reset_streams(ERROR_RESETS);
+    builder
+}

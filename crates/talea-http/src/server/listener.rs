@@ -1,0 +1,66 @@
+//! The socket that a server listens on.
+
+use std::io;
+use std::net::SocketAddr;
+
+use tokio::net::{TcpListener, TcpSocket};
+
+/// Connections that the system queues until they are accepted.
+const BACKLOG: u32 = 1024;
+/// Bytes that the system buffers for a client that reads slowly. Its own default is megabytes for
+/// each connection.
+const SEND_BUFFER: u32 = 128 << 10;
+/// Bytes that the system buffers until they are read.
+const RECEIVE_BUFFER: u32 = 32 << 10;
+
+/// Listens. Connections inherit the sizes of the system's buffers.
+///
+/// # Errors
+///
+/// The address cannot be listened on. The error names it and has the kind of the system's.
+pub(super) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    open(address).map_err(|error| {
+        let advice = "choose a free address of this machine";
+        io::Error::new(error.kind(), format!("cannot listen on {address}: {error}; {advice}"))
+    })
+}
+
+fn open(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // Takes over the port of a server that has just ended. On Windows the option would take it
+    // from one that still runs.
+    if cfg!(not(windows)) {
+        socket.set_reuseaddr(true)?;
+    }
+    socket.set_send_buffer_size(SEND_BUFFER)?;
+    socket.set_recv_buffer_size(RECEIVE_BUFFER)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// Whether a connection waits to be accepted. The system reports a lack of descriptors even if
+/// none does.
+#[cfg(unix)]
+pub(super) fn has_pending_connection(listener: &TcpListener) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut polled = [PollFd::new(listener, PollFlags::IN)];
+    poll(&mut polled, Some(&at_once)).is_ok_and(|ready| ready > 0)
+}
+
+/// Whether a connection waits to be accepted: assumed where the system cannot say.
+#[cfg(not(unix))]
+pub(super) fn has_pending_connection(_listener: &TcpListener) -> bool {
+    true
+}
+
+/// Whether accepting failed because of one connection and not for want of resources.
+pub(super) fn is_of_the_client(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::ConnectionReset
+    )
+}

@@ -1,0 +1,157 @@
+//! An HTTP server whose memory and connections stay bounded, whatever its clients do.
+//!
+//! [`Server`] serves any [`Router`]. [`MetricsServer`](crate::MetricsServer) and the agent use
+//! it. Each connection has an entry in the table of `connections`; the number of entries is
+//! limited. The task in `connection` serves it: after the [`Gate`] has accepted it (TLS, for
+//! example), hyper reads requests from its `transport` and gets responses from `requests`. Both
+//! note in the connection's `phase` what the connection is doing. A watch looks at all phases and
+//! closes connections that exceed one of the [`Limits`]. [`Counts`] says how many there are and
+//! why connections were closed. [`Turns`] shares what is scarce fairly among clients.
+
+mod body;
+mod connection;
+mod connections;
+mod counts;
+mod gate;
+mod heads;
+mod limits;
+mod listener;
+mod phase;
+mod requests;
+mod transport;
+mod turns;
+
+pub use self::counts::{Counts, Reason};
+pub use self::gate::{Accepted, Gate, OpenGate};
+pub use self::limits::Limits;
+pub use self::transport::Transport;
+pub use self::turns::{Busy, Client, Turn, Turns};
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::axum::Router;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+use self::connection::Protocols;
+use self::connections::Connections;
+use self::phase::Phase;
+
+/// The pause before the system is asked again for a connection that it could not give.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How long responses may take to their end once the server is to stop.
+const SHUTDOWN_TIME: Duration = Duration::from_secs(5);
+
+/// Listens on an address and serves within [`Limits`].
+///
+/// Each request has the client's address as the extension
+/// [`ConnectInfo<SocketAddr>`](::axum::extract::ConnectInfo).
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    gate: Arc<dyn Gate>,
+    counts: Arc<Counts>,
+    connections: Arc<Connections>,
+}
+
+impl Server {
+    /// Listens on an address; port 0 picks a free one. Needs a tokio runtime.
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be listened on. The error names it.
+    pub fn bind(address: SocketAddr, limits: Limits, gate: Arc<dyn Gate>) -> io::Result<Self> {
+        let listener = listener::listen(address)?;
+        let address = listener.local_addr()?;
+        let counts = Arc::new(Counts::default());
+        let connections = Connections::new(limits, counts.clone());
+        Ok(Self { listener, address, gate, counts, connections })
+    }
+
+    /// The address that it listens on.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Counts of its connections, which stay current while it serves.
+    pub fn counts(&self) -> Arc<Counts> {
+        self.counts.clone()
+    }
+
+    /// Serves until `shutdown` completes. Then it accepts no more connections, closes idle ones,
+    /// and gives responses that have begun five seconds to end.
+    ///
+    /// If the future is dropped, all connections are closed at once.
+    pub async fn serve(self, app: Router, shutdown: impl Future<Output = ()> + Send) {
+        let Self { listener, gate, connections, counts, .. } = self;
+        let (stop, stopping) = watch::channel(false);
+        let protocols = Arc::new(Protocols::new(app, gate, counts.clone(), stopping));
+        let watch = AbortOnDrop(tokio::spawn(connections.clone().watch()));
+        let _close_all = CloseAllOnDrop(connections.clone());
+        let mut shutdown = std::pin::pin!(shutdown);
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                () = &mut shutdown => break,
+                accepted = listener.accept() => accepted,
+            };
+            match accepted {
+                Ok((tcp, client)) => begin(tcp, client, &protocols, &connections),
+                Err(error) if listener::is_of_the_client(&error) => {}
+                // The system has no room, for example no free descriptor.
+                Err(_) => {
+                    if listener::has_pending_connection(&listener) {
+                        counts.accept_failed();
+                        connections.close_one();
+                    }
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
+            }
+        }
+        // From now on the system refuses new connections.
+        drop(listener);
+        stop.send_replace(true);
+        // `_close_all` closes those that need longer.
+        let _ = tokio::time::timeout(SHUTDOWN_TIME, connections.none_open()).await;
+        drop(watch);
+    }
+}
+
+fn begin(
+    tcp: TcpStream,
+    client: SocketAddr,
+    protocols: &Arc<Protocols>,
+    connections: &Arc<Connections>,
+) {
+    let phase = Arc::new(Phase::new());
+    let Some(entry) = connections.admit(client.ip(), &phase) else { return };
+    let id = entry.id();
+    let served = protocols.clone().serve(tcp, client, phase);
+    let task = tokio::spawn(async move {
+        served.await;
+        drop(entry);
+    });
+    connections.set_task(id, task.abort_handle());
+}
+
+/// No connection outlives the server's future, even one that is dropped.
+struct CloseAllOnDrop(Arc<Connections>);
+
+impl Drop for CloseAllOnDrop {
+    fn drop(&mut self) {
+        self.0.close_all();
+    }
+}
+
+struct AbortOnDrop(tokio::task::JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
