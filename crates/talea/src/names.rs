@@ -90,20 +90,53 @@ pub(crate) fn taken(kind: Kind, name: &str) -> (&str, &'static [&'static str]) {
 /// The endings that names of samples have beyond those of their families.
 const SAMPLE_ENDINGS: [&str; 4] = ["_bucket", "_count", "_sum", "_created"];
 
-/// The other names that families may have which [clash](clash) with one, depending on their kind.
-pub(crate) fn rivals(kind: Kind, name: &str) -> Vec<String> {
-    let mut all = Vec::new();
-    let (begin, endings) = taken(kind, name);
-    for ending in endings {
-        let own = format!("{begin}{ending}");
-        let bases = SAMPLE_ENDINGS.into_iter().filter_map(|ending| own.strip_suffix(ending));
-        for base in bases.chain([own.as_str()]) {
-            all.extend(["", "_total", "_info"].map(|ending| format!("{base}{ending}")));
+/// The endings that names of families may have beyond those of their samples.
+const FAMILY_ENDINGS: [&str; 3] = ["", "_total", "_info"];
+
+/// Names one after the other in one text: registering a metric looks some fifteen of them up, and
+/// allocating each of them would cost more than that.
+#[derive(Debug, Default)]
+pub(crate) struct NameList {
+    text: String,
+    ends: Vec<usize>,
+}
+
+impl NameList {
+    fn push(&mut self, parts: [&str; 3], unless: &str) {
+        let start = self.text.len();
+        parts.into_iter().for_each(|part| self.text.push_str(part));
+        match &self.text[start..] == unless {
+            true => self.text.truncate(start),
+            false => self.ends.push(self.text.len()),
         }
     }
-    all.sort_unstable();
-    all.dedup();
-    all.retain(|other| other != name);
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
+        let starts = [0].into_iter().chain(self.ends.iter().copied());
+        starts.zip(&self.ends).map(|(start, &end)| &self.text[start..end])
+    }
+}
+
+/// The other names that families may have which [clash](clash) with one, depending on their kind;
+/// each once.
+pub(crate) fn rivals(kind: Kind, name: &str) -> NameList {
+    let (begin, endings) = taken(kind, name);
+    let count = FAMILY_ENDINGS.len() * (endings.len() + 1);
+    let longest = begin.len() + "_created".len() + "_total".len();
+    let mut all =
+        NameList { text: String::with_capacity(count * longest), ends: Vec::with_capacity(count) };
+    // Families whose samples have the name.
+    let base = SAMPLE_ENDINGS.into_iter().find_map(|ending| begin.strip_suffix(ending));
+    for base in base.into_iter().chain([begin]) {
+        FAMILY_ENDINGS.into_iter().for_each(|other| all.push([base, "", other], name));
+    }
+    for &ending in endings.iter().filter(|ending| !ending.is_empty()) {
+        // The name that ends so is among those above if it may be a family's without being a
+        // sample's.
+        let is_there = FAMILY_ENDINGS.contains(&ending);
+        let others = FAMILY_ENDINGS.into_iter().skip(usize::from(is_there));
+        others.for_each(|other| all.push([begin, ending, other], name));
+    }
     all
 }
 
@@ -194,6 +227,40 @@ mod tests {
 
     const STRICT: Rules = Rules { utf8: false, lenient: false };
     const LENIENT: Rules = Rules { utf8: false, lenient: true };
+
+    /// Every family that takes a name which another family takes too is among its rivals.
+    #[test]
+    fn rivals_are_all_names_that_clash_each_once() {
+        let kinds = [
+            Kind::Counter,
+            Kind::Gauge,
+            Kind::Histogram,
+            Kind::Info,
+            Kind::StateSet,
+            Kind::Summary,
+        ];
+        let endings = ["", "_total", "_info", "_bucket", "_count", "_sum", "_created"];
+        let names: Vec<String> = endings
+            .iter()
+            .flat_map(|one| endings.iter().map(move |other| format!("x{one}{other}")))
+            .collect();
+        for kind in kinds {
+            for name in &names {
+                let rivals = rivals(kind, name);
+                let all: Vec<&str> = rivals.iter().collect();
+                let mut once = all.clone();
+                once.sort_unstable();
+                once.dedup();
+                assert_eq!(once.len(), all.len(), "{kind:?} {name}: {all:?}");
+                assert!(!all.contains(&name.as_str()), "{kind:?} {name}: {all:?}");
+                for other in names.iter().filter(|other| *other != name) {
+                    let clashes =
+                        kinds.iter().any(|&it| clash((kind, name), (it, other)).is_some());
+                    assert!(!clashes || all.contains(&other.as_str()), "{kind:?} {name}: {other}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn names_that_a_scraper_would_refuse_or_misread_are_refused() {

@@ -1,7 +1,7 @@
 //! The registry: a region, and the way of metrics into it.
 
 use std::any::{Any, TypeId};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,46 @@ pub struct Registry {
     pub(crate) field: Option<Arc<Field>>,
 }
 
-pub(crate) type Bounds = HashMap<(u32, TypeId, TypeId), &'static (dyn Any + Send + Sync)>;
+#[derive(Debug, Default)]
+pub(crate) struct Bounds {
+    /// By the family's number: numbers are given out one after the other, from 0.
+    first: Vec<Option<&'static BoundEntry>>,
+}
+
+/// What one type of metric and labels has for a family.
+#[derive(Debug)]
+struct BoundEntry {
+    labels: TypeId,
+    bound: &'static (dyn Any + Send + Sync),
+    next: Option<&'static Self>,
+}
+
+impl Bounds {
+    pub(crate) fn get<B: Any>(&self, family: u32, labels: TypeId) -> Option<&'static B> {
+        let mut entry = self.first.get(family as usize).copied().flatten();
+        while let Some(found) = entry {
+            match found.bound.downcast_ref() {
+                Some(bound) if found.labels == labels => return Some(bound),
+                _ => entry = found.next,
+            }
+        }
+        None
+    }
+
+    pub(crate) fn insert(
+        &mut self,
+        family: u32,
+        labels: TypeId,
+        bound: &'static (dyn Any + Send + Sync),
+    ) {
+        let family = family as usize;
+        if self.first.len() <= family {
+            self.first.resize(family + 1, None);
+        }
+        let next = self.first[family];
+        self.first[family] = Some(Box::leak(Box::new(BoundEntry { labels, bound, next })));
+    }
+}
 
 impl Registry {
     /// A registry in memory of its own, which children made by `fork` share.
