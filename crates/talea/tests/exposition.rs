@@ -341,3 +341,23 @@ fn values_of_each_process_are_told_apart_in_every_format() {
     let family = &families(&registry)[0];
     assert_eq!(family.metric[0].label[0].name, "pid");
 }
+
+#[test]
+fn a_page_in_a_text_format_is_clean_by_the_check_of_that_format() {
+    use talea_parse::{Syntax, check};
+    let registry = Registry::for_test().unwrap();
+    let orders: Counter = registry.register(Opts::new("orders", "Orders \"taken\".")).unwrap();
+    orders.inc();
+    let _waiting: Gauge = registry.register(Opts::new("waiting", "Orders that wait.")).unwrap();
+    let waited: Histogram<Seconds> = registry.register(Opts::new("waited", "Waited.")).unwrap();
+    waited.observe(std::time::Duration::from_millis(30));
+    let mut scraper = registry.scraper();
+    for (format, syntax) in
+        [(Format::Text, Syntax::Text), (Format::OpenMetrics, Syntax::OpenMetrics)]
+    {
+        scraper.format(format, Escaping::Underscores);
+        let text = std::str::from_utf8(scraper.scrape()).unwrap();
+        assert_eq!(check(text, syntax), [], "{text}");
+        assert_eq!(Syntax::of_text(text), syntax);
+    }
+}
