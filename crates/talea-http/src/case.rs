@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use http::Method;
 use talea::{Error, HttpMethod};
 
 use crate::arrival::Arrived;
@@ -28,24 +27,6 @@ pub(crate) enum Methods {
     Each,
     /// Those that the route does not declare.
     Rest,
-}
-
-/// Which of the known methods it is.
-#[inline]
-pub(crate) fn known_method(method: &Method) -> HttpMethod {
-    // Most requests are.
-    match *method == Method::GET {
-        true => HttpMethod::Get,
-        false => of_rarer(method),
-    }
-}
-
-/// Out of line, since in one piece with the question for the most frequent it would become
-/// a table of jumps, which has to be fetched.
-#[cold]
-#[inline(never)]
-fn of_rarer(method: &Method) -> HttpMethod {
-    HttpMethod::of(method.as_str())
 }
 
 /// All that labels come from.

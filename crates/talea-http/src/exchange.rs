@@ -164,6 +164,7 @@ impl Exchange {
     /// Something inside panicked, and was caught there: whatever the answer is. False where
     /// that is nothing to this exchange.
     #[inline]
+    #[cfg(feature = "axum")]
     pub(crate) fn panicked_inside(&mut self) -> bool {
         self.panicked = true;
         self.is_open()
@@ -179,6 +180,7 @@ impl Exchange {
 
     /// Whether it tells what becomes of its request.
     #[inline]
+    #[cfg(feature = "axum")]
     pub(crate) fn is_open(&self) -> bool {
         self.arrival.is_some()
     }

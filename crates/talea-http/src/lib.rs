@@ -50,8 +50,22 @@
 //! speak the format that the scraper asks for (text, OpenMetrics or protobuf), compressed by gzip
 //! where it takes that, or by zstd with the feature `zstd`, and send large scrapes piece by piece, so that a slow client costs
 //! a snapshot's memory and no more, and one that stops reading not even that for long.
+//!
+//! # Features
+//!
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `axum` | yes | the routers and layers of [`axum`], and [`Exposition`] as a handler |
+//! | `gzip` | yes | scrapes compressed by gzip |
+//! | `zstd` | no | scrapes compressed by zstd; needs a C compiler |
+//! | `server` | yes | [`MetricsServer`] and [`server`], on axum and hyper |
+//! | `http2` | no | HTTP/2 for [`server::Server`] |
+//!
+//! A service on hyper or another tower stack needs none of them: [`Endpoints::layer`] meters it, and
+//! [`Exposition`] is a tower service.
 
 mod arrival;
+#[cfg(feature = "axum")]
 pub mod axum;
 mod body;
 mod broken;
@@ -65,12 +79,16 @@ mod families;
 mod handler_error;
 mod layer;
 mod meters;
+#[cfg(feature = "server")]
 mod metrics_server;
 mod opts;
 mod outcome;
+#[cfg(feature = "axum")]
 mod routes;
+#[cfg(feature = "server")]
 pub mod server;
 mod status;
+pub mod turns;
 mod upgrade;
 
 pub use body::{RequestBody, ResponseBody};
@@ -80,9 +98,12 @@ pub use endpoints::{Endpoint, Endpoints};
 pub use exposition::{Exposition, ExpositionBody};
 pub use handler_error::HandlerError;
 pub use layer::{Layer, Metered, MeteredFuture};
+#[cfg(feature = "server")]
 pub use metrics_server::{MetricsServer, MetricsServerBuilder};
 pub use opts::Opts;
+#[cfg(feature = "axum")]
 pub use routes::RouteError;
+#[cfg(feature = "server")]
 pub use server::Limits;
 pub use status::StatusLabel;
 pub use upgrade::UpgradeGuard;

@@ -10,7 +10,6 @@ use std::sync::{LazyLock, OnceLock};
 use http::Method;
 use talea::HttpMethod;
 
-use crate::case::known_method;
 use crate::endpoints::{Endpoint, Endpoints};
 use crate::meters::Meters;
 use crate::status::OTHER;
@@ -288,6 +287,24 @@ impl fmt::Debug for Routes {
         let met = self.table.places.iter().filter_map(OnceLock::get);
         f.debug_list().entries(met.map(|route| &route.template)).finish()
     }
+}
+
+/// The known method that this is, if it is one.
+#[inline]
+pub(crate) fn known_method(method: &Method) -> HttpMethod {
+    // Most requests are GET.
+    match *method == Method::GET {
+        true => HttpMethod::Get,
+        false => of_rarer(method),
+    }
+}
+
+/// Out of line: together with the test for GET, the compiler makes a jump table of it, which has
+/// to be loaded.
+#[cold]
+#[inline(never)]
+fn of_rarer(method: &Method) -> HttpMethod {
+    HttpMethod::of(method.as_str())
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use talea_http::server::Turns;
+use talea_http::turns::Turns;
 
 pub use self::rules::{Refusal, Rules};
 use self::sources::{Sources, State};

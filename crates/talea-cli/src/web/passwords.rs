@@ -12,7 +12,7 @@ use hyper::header::{AUTHORIZATION, HeaderMap};
 use ring::hmac;
 use ring::rand::SystemRandom;
 
-use talea_http::server::{Client, Turn, Turns};
+use talea_http::turns::{Client, Turn, Turns};
 
 use super::rules::Refusal;
 

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use hyper::header::HeaderMap;
-use talea_http::server::Turns;
+use talea_http::turns::Turns;
 use tokio_rustls::TlsAcceptor;
 
 use super::file::{TlsSection, WebFile};

@@ -8,10 +8,11 @@ use talea::HttpMethod;
 
 use super::future::count;
 use crate::arrival::Head;
-use crate::case::{Methods, known_method};
+use crate::case::Methods;
 use crate::endpoints::Endpoints;
 use crate::exchange::Exchange;
 use crate::meters::Meters;
+use crate::routes::known_method;
 
 /// A declared endpoint. Its meters come when the whole declaration is known; it lives as
 /// long as the program, as a route does.

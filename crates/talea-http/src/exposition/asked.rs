@@ -24,6 +24,7 @@ pub(super) struct Asked {
 pub(super) enum Coding {
     /// Not at all.
     Identity,
+    #[cfg(feature = "gzip")]
     Gzip,
     #[cfg(feature = "zstd")]
     Zstd,
@@ -33,6 +34,7 @@ impl Coding {
     /// All of them; of several that a scraper names with the same weight, the last is chosen.
     const ALL: &[Self] = &[
         Self::Identity,
+        #[cfg(feature = "gzip")]
         Self::Gzip,
         #[cfg(feature = "zstd")]
         Self::Zstd,
@@ -42,6 +44,7 @@ impl Coding {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Identity => "identity",
+            #[cfg(feature = "gzip")]
             Self::Gzip => "gzip",
             #[cfg(feature = "zstd")]
             Self::Zstd => "zstd",
@@ -50,7 +53,7 @@ impl Coding {
 
     fn is(self, name: &str) -> bool {
         let is = |own: &str| name.eq_ignore_ascii_case(own);
-        is(self.as_str()) || self == Self::Gzip && is("x-gzip")
+        is(self.as_str()) || self.as_str() == "gzip" && is("x-gzip")
     }
 
     /// The one that an Accept-Encoding header asks for: that of the greatest weight. `None` if it
@@ -77,15 +80,13 @@ impl Coding {
             // Not refused, and after all that is asked for.
             let unsaid =
                 (coding == Self::Identity && others != Some(0.0)).then_some(f64::MIN_POSITIVE);
-            let weight = match coding {
-                Self::Identity => named.or(unsaid),
-                _ => named.or(others),
-            };
-            let rank = match (named, coding) {
-                (None, Self::Gzip) => 2,
-                (None, _) => 1,
-                (Some(_), Self::Identity) => 0,
-                (Some(_), _) => 3,
+            let is_identity = coding == Self::Identity;
+            let weight = named.or(if is_identity { unsaid } else { others });
+            let rank = match named {
+                None if coding.as_str() == "gzip" => 2,
+                None => 1,
+                Some(_) if is_identity => 0,
+                Some(_) => 3,
             };
             Some((weight.filter(|&weight| weight > 0.0)?, rank, coding))
         });
@@ -140,14 +141,16 @@ fn q(parameters: &str) -> f64 {
 mod tests {
     use super::*;
 
+    #[cfg(feature = "gzip")]
     use Coding::{Gzip, Identity};
 
-    /// The same where zstd is not built in.
-    #[cfg(not(feature = "zstd"))]
+    /// The coding for a scraper that names both: zstd if it is built in.
+    #[cfg(all(feature = "gzip", not(feature = "zstd")))]
     const ZSTD: Coding = Gzip;
-    #[cfg(feature = "zstd")]
+    #[cfg(all(feature = "gzip", feature = "zstd"))]
     const ZSTD: Coding = Coding::Zstd;
 
+    #[cfg(feature = "gzip")]
     #[test]
     fn a_scrape_is_compressed_as_the_scraper_prefers() {
         for (accept, expected) in [
@@ -186,9 +189,9 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "zstd")]
+    #[cfg(all(feature = "gzip", feature = "zstd"))]
     #[test]
-    fn zstd_is_for_who_names_it() {
+    fn zstd_is_chosen_only_if_it_is_named() {
         for (accept, expected) in [
             ("zstd", Some(ZSTD)),
             ("ZSTD;q=0.3", Some(ZSTD)),

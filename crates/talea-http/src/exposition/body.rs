@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use ::axum::body::Bytes;
+use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use tokio::runtime::Handle;
 use tokio::task::{AbortHandle, JoinHandle};

@@ -2,6 +2,7 @@
 
 mod asked;
 mod body;
+mod encoder;
 mod piece;
 mod scrapers;
 mod stream;
@@ -16,7 +17,9 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+#[cfg(feature = "axum")]
 use ::axum::extract::ConnectInfo;
+#[cfg(feature = "axum")]
 use ::axum::handler::Handler;
 use ::http::header::{
     ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, InvalidHeaderValue, RETRY_AFTER, VARY,
@@ -31,7 +34,7 @@ use asked::{Asked, Coding, Refused};
 use piece::{Pieces, Source};
 use scrapers::Scrapers;
 
-use crate::server::Client;
+use crate::turns::Client;
 
 /// The number of scrapes that are served at once.
 const AT_ONCE: usize = 4;
@@ -41,9 +44,10 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const LONGEST: Duration = Duration::from_secs(300);
 
 /// A service that answers scrapes of a registry, or of [several](Scrapable), for a router of your own, and a handler of
-/// axum's; [`MetricsServer`](crate::MetricsServer) serves it on a port of its own.
+/// axum's; `MetricsServer` serves it on a port of its own.
 ///
-/// ```
+#[cfg_attr(feature = "axum", doc = "```")]
+#[cfg_attr(not(feature = "axum"), doc = "```ignore")]
 /// use axum::{Router, routing::get};
 ///
 /// # fn main() -> Result<(), talea::Error> {
@@ -68,7 +72,7 @@ const LONGEST: Duration = Duration::from_secs(300);
 /// - **Turns.** [`at_once`](Self::at_once) scrapes have a snapshot in memory at once; 16 more
 ///   wait for a turn, five seconds at most and no longer than half of their time. Turns go round
 ///   among client addresses, and among the connections of an address. Both are known if requests
-///   have [`ConnectInfo<SocketAddr>`](::axum::extract::ConnectInfo) among their extensions; IPv6
+///   have axum's `ConnectInfo<SocketAddr>`, or a `SocketAddr`, among their extensions; IPv6
 ///   addresses count by their first 64 bits. A scrape that waits breaks off one whose client
 ///   took nothing for a second. After a second of waiting it breaks off the slowest scrape of an
 ///   address, or of a connection of its own address, that has two turns more; else the slowest
@@ -129,6 +133,7 @@ impl<S: Scrapable> Exposition<S> {
         self
     }
 
+    #[cfg(feature = "server")]
     pub(crate) fn patience_limit(&self) -> Duration {
         self.patience
     }
@@ -145,9 +150,11 @@ impl<S: Scrapable> Exposition<S> {
                 return refuse(StatusCode::METHOD_NOT_ALLOWED, allowed, "Ask by GET or HEAD.\n");
             }
             Err(Refused::Encoding) => {
-                let reason = match cfg!(feature = "zstd") {
-                    true => "There is gzip, zstd and what is not compressed (identity).\n",
-                    false => "There is gzip and what is not compressed (identity).\n",
+                let reason = match (cfg!(feature = "gzip"), cfg!(feature = "zstd")) {
+                    (true, true) => "There are gzip, zstd and identity (not compressed).\n",
+                    (true, false) => "There are gzip and identity (not compressed).\n",
+                    (false, true) => "There are zstd and identity (not compressed).\n",
+                    (false, false) => "There is identity (not compressed).\n",
                 };
                 return refuse(StatusCode::NOT_ACCEPTABLE, [vary()], reason);
             }
@@ -203,8 +210,9 @@ impl<S: Scrapable, B> Service<Request<B>> for Exposition<S> {
     }
 }
 
-/// So that it can stand in a method router, as `get(exposition)` does, where other methods
-/// are answered as that router does.
+/// Lets it stand in a method router, as in `get(exposition)`; other methods are answered by that
+/// router.
+#[cfg(feature = "axum")]
 impl<S: Scrapable, T> Handler<ExpositionBody, T> for Exposition<S> {
     type Future = Pin<Box<dyn Future<Output = ::axum::response::Response> + Send>>;
 
@@ -216,9 +224,12 @@ impl<S: Scrapable, T> Handler<ExpositionBody, T> for Exposition<S> {
 }
 
 fn client_of(extensions: &Extensions) -> Client {
-    match extensions.get::<ConnectInfo<SocketAddr>>() {
+    let address = extensions.get::<SocketAddr>();
+    #[cfg(feature = "axum")]
+    let address = address.or_else(|| Some(&extensions.get::<ConnectInfo<SocketAddr>>()?.0));
+    match address {
         // The port stands for the connection.
-        Some(ConnectInfo(client)) => Client::new(Some(client.ip()), client.port().to_ne_bytes()),
+        Some(client) => Client::new(Some(client.ip()), client.port().to_ne_bytes()),
         None => Client::new(None, ""),
     }
 }

@@ -1,13 +1,12 @@
 //! The pieces of a scrape: written, and compressed if the client asked for it.
 
-use std::io::{self, Write};
+use std::io;
 
-use ::axum::body::Bytes;
-use flate2::Compression;
-use flate2::write::GzEncoder;
+use bytes::Bytes;
 use talea::{Scrapable, Scraper};
 
-use super::asked::{Asked, Coding};
+use super::asked::Asked;
+use super::encoder::{Encoder, encoder};
 use super::scrapers::Lent;
 
 /// About how long a piece is.
@@ -35,14 +34,7 @@ pub(super) struct Source<S: Scrapable> {
 struct Compressed {
     /// Text on its way to the encoder.
     text: Vec<u8>,
-    encoder: Encoder,
-}
-
-/// Writes compressed bytes to memory.
-enum Encoder {
-    Gzip(GzEncoder<Vec<u8>>),
-    #[cfg(feature = "zstd")]
-    Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
+    encoder: Box<dyn Encoder>,
 }
 
 impl<S: Scrapable> Source<S> {
@@ -52,7 +44,7 @@ impl<S: Scrapable> Source<S> {
     ///
     /// There is no memory for the encoder.
     pub(super) fn new(mut lent: Lent<S>, asked: &Asked) -> io::Result<Self> {
-        let encoder = Encoder::of(asked.coding)?;
+        let encoder = encoder(asked.coding)?;
         lent.scraper.format(asked.format, asked.escaping);
         lent.scraper.begin_named(&asked.names);
         let compressed =
@@ -94,41 +86,5 @@ impl Compressed {
             self.encoder.finish()?;
         }
         Ok(std::mem::take(self.encoder.written()))
-    }
-}
-
-impl Encoder {
-    /// The fastest level of each: more would cost the service more than it saves the network.
-    fn of(coding: Coding) -> io::Result<Option<Self>> {
-        Ok(match coding {
-            Coding::Identity => None,
-            Coding::Gzip => Some(Self::Gzip(GzEncoder::new(Vec::new(), Compression::fast()))),
-            #[cfg(feature = "zstd")]
-            Coding::Zstd => Some(Self::Zstd(zstd::stream::write::Encoder::new(Vec::new(), 1)?)),
-        })
-    }
-
-    fn write(&mut self, text: &[u8]) -> io::Result<()> {
-        match self {
-            Self::Gzip(encoder) => encoder.write_all(text),
-            #[cfg(feature = "zstd")]
-            Self::Zstd(encoder) => encoder.write_all(text),
-        }
-    }
-
-    fn finish(&mut self) -> io::Result<()> {
-        match self {
-            Self::Gzip(encoder) => encoder.try_finish(),
-            #[cfg(feature = "zstd")]
-            Self::Zstd(encoder) => encoder.do_finish(),
-        }
-    }
-
-    fn written(&mut self) -> &mut Vec<u8> {
-        match self {
-            Self::Gzip(encoder) => encoder.get_mut(),
-            #[cfg(feature = "zstd")]
-            Self::Zstd(encoder) => encoder.get_mut(),
-        }
     }
 }

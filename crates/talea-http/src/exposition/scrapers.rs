@@ -7,7 +7,7 @@ use talea::{Scrapable, Scraper};
 use tokio::time::{Instant, sleep_until};
 
 use super::stream::Streams;
-use crate::server::{Client, Turn, Turns};
+use crate::turns::{Client, Turn, Turns};
 
 /// The number of scrapes that may wait for a turn. Each takes a connection and no snapshot.
 const WAITING: usize = 16;

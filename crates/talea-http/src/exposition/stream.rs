@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::time::Duration;
 
-use ::axum::body::Bytes;
+use bytes::Bytes;
 use tokio::time::{Instant, sleep_until};
 
 use super::piece::Pieces;
-use crate::server::Client;
+use crate::turns::Client;
 
 /// The pause until it is tried again to give up a scrape while a piece of it is made.
 const AGAIN: Duration = Duration::from_millis(100);

@@ -12,7 +12,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use super::counts::{Counts, Reason};
 use super::limits::Limits;
 use super::phase::Phase;
-use super::turns::source_of;
+use crate::turns::source_of;
 
 /// The connections that are open.
 #[derive(Debug)]

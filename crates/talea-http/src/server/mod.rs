@@ -6,7 +6,7 @@
 //! example), hyper reads requests from its `transport` and gets responses from `requests`. Both
 //! note in the connection's `phase` what the connection is doing. A watch looks at all phases and
 //! closes connections that exceed one of the [`Limits`]. [`Counts`] says how many there are and
-//! why connections were closed. [`Turns`] shares what is scarce fairly among clients.
+//! why connections were closed.
 
 mod body;
 mod connection;
@@ -19,13 +19,11 @@ mod listener;
 mod phase;
 mod requests;
 mod transport;
-mod turns;
 
 pub use self::counts::{Counts, Reason};
 pub use self::gate::{Accepted, Gate, OpenGate};
 pub use self::limits::Limits;
 pub use self::transport::Transport;
-pub use self::turns::{Busy, Client, Turn, Turns};
 
 use std::future::Future;
 use std::io;

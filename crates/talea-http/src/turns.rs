@@ -68,7 +68,7 @@ impl std::error::Error for Busy {}
 
 /// The address by which clients are told apart: of IPv6 its first 64 bits, since one client has
 /// all addresses of such a network.
-pub(super) fn source_of(address: IpAddr) -> IpAddr {
+pub(crate) fn source_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             let network = address.to_bits() >> 64 << 64;
