@@ -178,7 +178,9 @@ impl Scrapable for Agent {
             let count = counts.get(name.as_str()).copied().unwrap_or(0);
             self.0.meters.region_conflicts.with(Named { region: name }).set(count);
         }
-        conflicts.difference(&state.conflicts).for_each(|told| log(told));
+        for line in conflicts.difference(&state.conflicts) {
+            self.0.troubles.write_seldom(line);
+        }
         state.conflicts = conflicts;
     }
 }

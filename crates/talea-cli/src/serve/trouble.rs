@@ -52,6 +52,8 @@ fn is_shortage(error: &io::Error) -> bool {
 
 /// How long a line is not repeated.
 const QUIET: Duration = Duration::from_secs(60);
+/// How many lines are remembered; a region that somebody damages can have ever other ones.
+const MOST: usize = 1_000;
 
 /// Writes lines about trouble that can begin and end many times a second.
 #[derive(Debug, Default)]
@@ -81,6 +83,9 @@ impl TroubleLog {
         written.retain(|_, at| now.duration_since(*at) < QUIET);
         let is_due = !written.contains_key(line);
         if is_due {
+            if written.len() >= MOST {
+                written.clear();
+            }
             written.insert(line.to_owned(), now);
         }
         is_due
@@ -108,13 +113,18 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_due_again_are_not_kept() {
+    fn it_remembers_no_more_lines_than_it_needs() {
         let log = TroubleLog::default();
         let began = Instant::now();
         for n in 0..1_000 {
             assert!(log.is_due(&format!("region {n}"), began + Duration::from_secs(n)));
         }
         assert!(log.written.lock().unwrap().len() <= 60);
+        let now = began + Duration::from_secs(1_000);
+        for n in 0..10_000 {
+            assert!(log.is_due(&format!("family {n}"), now));
+        }
+        assert!(log.written.lock().unwrap().len() <= MOST);
     }
 
     #[test]
