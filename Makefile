@@ -53,14 +53,15 @@ test: setup-test
 	PROFILE=debug scripts/php --exclude-group slow
 	scripts/publishable
 
-# What takes longer: more kills, adds, series and damage, a current Prometheus, models, PHP in
-# threads, Miri, fuzzing, other platforms.
+# What takes longer: more kills, adds, series and damage, ten minutes of all of it at once, a current
+# Prometheus, models, PHP in threads, Miri, fuzzing, other platforms.
 test-long: test
 	TALEA_KILLS=1000 TALEA_ADDS=100000000 TALEA_TURNOVER=10000000 \
 		$(CARGO) test --release --locked -p talea-region
 	TALEA_KILLS=300 $(CARGO) test --release --locked -p talea -p talea-tests \
 		--test killed_observers --test native
 	TALEA_MUTATIONS=10000 $(CARGO) test --release --locked -p talea-cli --test serve_damaged
+	TALEA_MINUTES=10 $(CARGO) test --release --locked -p talea-cli --test everything_at_once
 	$(CARGO) build --release --locked -p items-api
 	TALEA_STUDY_CASES=A,B,C,D,E $(CARGO) test --release --locked -p talea-cli --test study_of_databases
 	TALEA_PROMETHEUS=$$(scripts/prometheus) $(CARGO) test --release --locked -p talea-tests \

@@ -81,14 +81,8 @@ impl fmt::Display for OpenError {
     }
 }
 
-impl std::error::Error for OpenError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::System { source, .. } | Self::Group { source, .. } => Some(source),
-            _ => None,
-        }
-    }
-}
+/// Without a source, since the text has the cause.
+impl std::error::Error for OpenError {}
 
 /// Why a family could not be registered.
 #[derive(Clone, Debug, PartialEq, Eq)]

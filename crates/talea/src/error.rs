@@ -111,20 +111,8 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Open(error) => error.source(),
-            // Its text tells its cause.
-            Self::Environment { .. }
-            | Self::Group { .. }
-            | Self::Register { .. }
-            | Self::SetTwice { .. }
-            | Self::Full { .. }
-            | Self::LabelSet { .. } => None,
-        }
-    }
-}
+/// Without a source, since the text has the cause.
+impl std::error::Error for Error {}
 
 impl From<OpenError> for Error {
     fn from(error: OpenError) -> Self {

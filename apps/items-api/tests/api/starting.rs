@@ -85,6 +85,25 @@ fn a_database_of_another_kind_is_refused_by_name() {
 }
 
 #[test]
+fn each_cause_is_said_once() {
+    let urls =
+        ["sqlite:x?colour=red", "sqlite:/no/such/folder/x.db", "postgres://me@host:port/items"];
+    let mut all: Vec<String> =
+        urls.iter().map(|url| failure(program().env("DATABASE_URL", url))).collect();
+    all.push(failure(program().env("TALEA_REGION", "/no/such/folder/shop.talea")));
+    // With one descriptor more each time it comes further, until there is none for a region.
+    let with = |descriptors| program_after(&format!("ulimit -n {descriptors}")).output().unwrap();
+    let said = (6..64).map(|descriptors| String::from_utf8(with(descriptors).stderr).unwrap());
+    all.extend(said.into_iter().find(|said| said.contains("cannot make a region in memory")));
+    assert_eq!(all.len(), urls.len() + 2);
+    for said in all {
+        let parts: Vec<&str> = said.trim_end().split(": ").collect();
+        let twice = (1..parts.len()).find(|&n| parts[..n].contains(&parts[n]));
+        assert_eq!(twice.map(|n| parts[n]), None, "{said}");
+    }
+}
+
+#[test]
 fn a_server_that_is_not_there_is_named_at_once_and_without_the_password() {
     let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().unwrap();
     let began = Instant::now();

@@ -1,16 +1,17 @@
 //! The agent: all regions that there are, and what is wrong with the others.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
-use talea::outside::Reader;
-use talea::{Config, Error, OpenError, Page, Registry, Scrapable, Snapshot};
+use talea::outside::{Reader, Standing};
+use talea::{Config, Page, Registry, Scrapable, Snapshot};
 
 use super::meters::{Meters, Named, ProcessMeters};
 use super::region::Region;
-use super::sources::{Source, Sources};
+use super::sources::{Source, Sources, Unlisted};
+use super::trouble::{Trouble, TroubleLog, is_missing, log, system_error};
 use crate::printable::printable;
 
 /// Memory for the metrics of its own.
@@ -19,7 +20,8 @@ const OWN: u64 = 8 << 20;
 /// Reads regions from outside, and makes one page of them. Clones are the same agent. It
 /// looks for regions that come and go before each scrape, and whenever it is told to
 /// [`refresh`](Self::refresh). What goes wrong with one is told on standard error, once, and
-/// in its metrics; the others are served.
+/// in its metrics; the others are served. A region that is open stays so while the system has no
+/// descriptor or memory for another.
 #[derive(Clone, Debug)]
 pub struct Agent(Arc<Inner>);
 
@@ -34,22 +36,33 @@ struct Inner {
     meters: Meters,
     processes: ProcessMeters,
     state: Mutex<State>,
+    troubles: TroubleLog,
 }
 
 #[derive(Debug, Default)]
 struct State {
     regions: BTreeMap<String, Slot>,
     /// Directories that cannot be listed, and why.
-    unlisted: BTreeMap<PathBuf, String>,
+    unlisted: BTreeMap<PathBuf, Trouble>,
     /// The conflicts that were told.
     conflicts: BTreeSet<String>,
+    /// When a page had no region for want of descriptors or memory.
+    starved: Option<Instant>,
+}
+
+impl State {
+    /// Whether the system refused descriptors or memory when it was looked for regions.
+    fn has_shortage(&self) -> bool {
+        let regions = self.regions.values().filter_map(|slot| slot.found.as_ref().err());
+        regions.chain(self.unlisted.values()).any(|trouble| trouble.is_shortage)
+    }
 }
 
 /// A region, or why there is none.
 #[derive(Debug)]
 struct Slot {
     source: Source,
-    found: Result<Arc<Region>, String>,
+    found: Result<Arc<Region>, Trouble>,
 }
 
 impl Agent {
@@ -65,7 +78,8 @@ impl Agent {
         let (meters, processes) = (Meters::new(), ProcessMeters::new());
         talea::install(&registry, &[&meters, &processes])?;
         let state = Mutex::default();
-        let inner = Inner { sources, owners, label, registry, meters, processes, state };
+        let troubles = TroubleLog::default();
+        let inner = Inner { sources, owners, label, registry, meters, processes, state, troubles };
         let agent = Self(Arc::new(inner));
         agent.refresh();
         Ok(agent)
@@ -81,7 +95,7 @@ impl Agent {
     pub fn keep_up(&self, memory: &mut Snapshot) {
         for (name, region) in self.0.regions() {
             if let Err(error) = region.keep_up(memory) {
-                self.0.failed(&name, &region, &error);
+                self.0.failed(&name, &region, &Trouble::from(&error));
             }
         }
     }
@@ -92,13 +106,19 @@ impl Agent {
         let state = self.0.state();
         let regions = state.regions.iter().filter(|(_, slot)| self.0.is_named(&slot.source));
         let regions = regions.filter_map(|(name, slot)| {
-            let reason = slot.found.as_ref().err()?;
-            Some(printable(&format!("{name}: {reason}")))
+            let trouble = slot.found.as_ref().err()?;
+            Some(printable(&format!("{name}: {}", trouble.reason)))
         });
-        let unlisted = state.unlisted.iter();
-        let unlisted = unlisted
-            .map(|(path, reason)| printable(&format!("directory {}: {reason}", path.display())));
+        let unlisted = state.unlisted.iter().map(|(path, trouble)| {
+            printable(&format!("directory {}: {}", path.display(), trouble.reason))
+        });
         regions.chain(unlisted).collect()
+    }
+
+    /// Whether a page has had no region since then because the system refused descriptors or
+    /// memory.
+    pub(super) fn was_starved_since(&self, since: Instant) -> bool {
+        self.0.state().starved.is_some_and(|at| at >= since)
     }
 
     pub(super) fn meters(&self) -> &Meters {
@@ -114,6 +134,7 @@ impl Agent {
 impl Scrapable for Agent {
     fn fill(&self, page: &mut Page, wants: &dyn Fn(&str) -> bool) {
         let Inner { label, registry, meters, .. } = &*self.0;
+        let (mut is_empty, mut is_refused) = (true, false);
         for (name, region) in self.0.regions() {
             let label = label.as_ref().map(|label| (label.as_str(), name.as_str()));
             let told = page.try_add(label, |snapshot| region.snapshot_into(snapshot, wants));
@@ -122,8 +143,19 @@ impl Scrapable for Agent {
                     let series = i64::try_from(snapshot.series_count()).unwrap_or(i64::MAX);
                     meters.region_series.with(Named { region: &name }).set(series);
                     self.0.note_processes(&name, &region);
+                    is_empty = false;
                 }
-                Err(error) => self.0.failed(&name, &region, &error),
+                Err(error) => {
+                    let trouble = Trouble::from(&error);
+                    is_refused |= trouble.is_shortage;
+                    self.0.failed(&name, &region, &trouble);
+                }
+            }
+        }
+        if is_empty {
+            let mut state = self.0.state();
+            if is_refused || state.has_shortage() {
+                state.starved = Some(Instant::now());
             }
         }
         // Last, so that they tell of this scrape.
@@ -134,7 +166,7 @@ impl Scrapable for Agent {
         let mut state = self.0.state();
         // A region alone has no label in the page. What is left out there is always its own: what
         // the agent has itself prevails.
-        let alone = state.regions.keys().next().cloned().unwrap_or_default();
+        let alone = state.regions.keys().next().map_or("the agent", String::as_str).to_owned();
         let mut counts: BTreeMap<&str, i64> = BTreeMap::new();
         let mut conflicts = BTreeSet::new();
         for conflict in page.conflicts() {
@@ -146,7 +178,9 @@ impl Scrapable for Agent {
             let count = counts.get(name.as_str()).copied().unwrap_or(0);
             self.0.meters.region_conflicts.with(Named { region: name }).set(count);
         }
-        conflicts.difference(&state.conflicts).for_each(|told| log(told));
+        for line in conflicts.difference(&state.conflicts) {
+            self.0.troubles.write_seldom(line);
+        }
         state.conflicts = conflicts;
     }
 }
@@ -159,7 +193,8 @@ impl Inner {
     /// The regions that can be served now.
     fn regions(&self) -> Vec<(String, Arc<Region>)> {
         let mut state = self.state();
-        let (names, unlisted) = self.sources.look();
+        let known: Vec<Source> = state.regions.values().map(|slot| slot.source.clone()).collect();
+        let (names, unlisted) = self.sources.look(&known);
         self.note_unlisted(&mut state, unlisted);
         let gone: Vec<String> =
             state.regions.keys().filter(|name| !names.contains_key(*name)).cloned().collect();
@@ -171,12 +206,15 @@ impl Inner {
         found.filter_map(|(name, slot)| Some((name.clone(), slot.found.clone().ok()?))).collect()
     }
 
-    fn note_unlisted(&self, state: &mut State, unlisted: Vec<(PathBuf, String)>) {
+    fn note_unlisted(&self, state: &mut State, unlisted: Vec<Unlisted>) {
         self.meters.directory_errors.add(unlisted.len() as u64);
-        let unlisted: BTreeMap<PathBuf, String> = unlisted.into_iter().collect();
-        for (path, reason) in &unlisted {
-            if state.unlisted.get(path) != Some(reason) {
-                log(&format!("the directory {} cannot be listed: {reason}", path.display()));
+        let unlisted = unlisted.iter().map(|(path, error)| (path.clone(), Trouble::from(error)));
+        let unlisted: BTreeMap<PathBuf, Trouble> = unlisted.collect();
+        for (path, trouble) in &unlisted {
+            if state.unlisted.get(path) != Some(trouble) {
+                let Trouble { reason, .. } = trouble;
+                let line = format!("the directory {} cannot be listed: {reason}", path.display());
+                self.troubles.write(trouble, &line);
             }
         }
         state.unlisted = unlisted;
@@ -199,32 +237,50 @@ impl Inner {
     fn look_at(&self, state: &mut State, name: &str, source: Source) {
         let before = state.regions.get(name).filter(|slot| slot.source == source);
         let known = before.map(|slot| slot.found.as_ref());
+        let mut is_replaced = false;
         if let Some(Ok(region)) = known {
-            if region.is_current() {
-                self.note_up(name, true);
-                return;
+            match region.standing() {
+                Ok(Standing::Same) => return self.note_up(name, true),
+                Ok(standing) => is_replaced = standing == Standing::Replaced,
+                Err(error) if is_missing(&error) => {}
+                Err(error) => {
+                    return self.note_kept(name, &format!("cannot look at {source}: {error}"));
+                }
             }
         }
         let found = Region::open(&source, &self.owners);
-        if found.as_ref().is_err_and(|error| is_missing(error) && !self.is_named(&source)) {
+        let is_gone = |error| system_error(error).is_some_and(is_missing);
+        if found.as_ref().is_err_and(|error| is_gone(error) && !self.is_named(&source)) {
             // It went since its directory was listed.
             if state.regions.contains_key(name) {
                 self.forget(state, name);
             }
             return;
         }
-        let found = found.map(Arc::new).map_err(|error| error.to_string());
+        let found = found.map(Arc::new).map_err(|error| Trouble::from(&error));
         match &found {
             Ok(_) => log(&format!("{name}: {source} is served")),
-            Err(reason) => {
+            // What its processes counted in the file before is more than nothing.
+            Err(trouble) if trouble.is_shortage && is_replaced => {
+                return self.note_kept(name, &trouble.reason);
+            }
+            Err(trouble) => {
                 self.meters.region_errors.with(Named { region: name }).inc();
-                if !matches!(known, Some(Err(told)) if told == reason) {
-                    log(&format!("{name}: {reason}"));
+                if known.and_then(Result::err) != Some(trouble) {
+                    self.troubles.write(trouble, &format!("{name}: {}", trouble.reason));
                 }
             }
         }
         self.note_up(name, found.is_ok());
         state.regions.insert(name.to_owned(), Slot { source, found });
+    }
+
+    /// Notes that a region goes on being served as it is open, since the system refuses to look at
+    /// its file or to open another that is in its place.
+    fn note_kept(&self, name: &str, reason: &str) {
+        self.meters.region_errors.with(Named { region: name }).inc();
+        self.troubles.write_seldom(&format!("{name}: {reason}; what is open goes on being served"));
+        self.note_up(name, true);
     }
 
     /// Shows how many processes of a region live, and when one was last found gone.
@@ -254,14 +310,16 @@ impl Inner {
         }
     }
 
-    /// Notes that a region could not be read; it is opened anew the next time.
-    fn failed(&self, name: &str, region: &Arc<Region>, error: &Error) {
+    /// Notes that a region could not be read. It is opened anew the next time, unless that was for
+    /// want of memory: then it is as good as before.
+    fn failed(&self, name: &str, region: &Arc<Region>, trouble: &Trouble) {
         let mut state = self.state();
         let Some(slot) = state.regions.get_mut(name) else { return };
         if slot.found.as_ref().is_ok_and(|found| Arc::ptr_eq(found, region)) {
-            let reason = error.to_string();
-            log(&format!("{name}: {reason}"));
-            slot.found = Err(reason);
+            self.troubles.write(trouble, &format!("{name}: {}", trouble.reason));
+            if !trouble.is_shortage {
+                slot.found = Err(trouble.clone());
+            }
             self.meters.region_errors.with(Named { region: name }).inc();
             self.note_up(name, false);
         }
@@ -277,15 +335,4 @@ fn processes_are_there(sources: &Sources) -> anyhow::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Whether there is no such file.
-fn is_missing(error: &Error) -> bool {
-    let Error::Open(OpenError::System { source, .. }) = error else { return false };
-    source.kind() == ErrorKind::NotFound
-}
-
-/// A line on standard error.
-fn log(told: &str) {
-    eprintln!("talea serve: {}", printable(told));
 }

@@ -6,15 +6,17 @@ use std::time::Instant;
 
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use hyper::body::{Frame, SizeHint};
 
 use super::agent::Agent;
 use super::meters::{Ended, Outcome};
 
-/// Tells the agent's metrics how a scrape ended.
+/// Tells the agent's metrics how a scrape ended. A page without any region, for want of descriptors
+/// or memory, is answered 503 instead: a scraper must not take it for what there is.
 pub(super) async fn tell(State(agent): State<Agent>, request: Request, next: Next) -> Response {
     let began = Instant::now();
     let is_head = request.method() == Method::HEAD;
@@ -23,11 +25,22 @@ pub(super) async fn tell(State(agent): State<Agent>, request: Request, next: Nex
         agent.ended(Outcome::Refused);
         return response;
     }
+    // The page is there before its response is.
+    if agent.was_starved_since(began) {
+        agent.ended(Outcome::Refused);
+        return starved();
+    }
     if is_head {
         agent.ended(Outcome::Complete);
         return response;
     }
     response.map(|inner| Body::new(Told { inner, agent, began, is_over: false }))
+}
+
+fn starved() -> Response {
+    let headers = [(CONTENT_TYPE, "text/plain; charset=utf-8"), (RETRY_AFTER, "1")];
+    let text = "No region can be read: the agent is out of file descriptors or memory.\n";
+    (StatusCode::SERVICE_UNAVAILABLE, headers, text).into_response()
 }
 
 impl Agent {

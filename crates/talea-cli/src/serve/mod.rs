@@ -12,6 +12,7 @@ mod meters;
 mod region;
 mod routes;
 mod sources;
+mod trouble;
 
 pub use agent::Agent;
 pub use sources::{Source, Sources};

@@ -75,9 +75,10 @@ impl Region {
         Ok(Self { reader, recent: Mutex::new(recent), processes: Mutex::default() })
     }
 
-    /// Whether its source is still the one that was opened. A process may be dead.
-    pub(super) fn is_current(&self) -> bool {
-        matches!(self.reader.standing(), Ok(Standing::Same))
+    /// Whether its source is still the one that was opened. A process may be dead. It takes no
+    /// descriptor.
+    pub(super) fn standing(&self) -> std::io::Result<Standing> {
+        self.reader.standing()
     }
 
     /// Copies the wanted families out, with the quantiles of the last minutes.

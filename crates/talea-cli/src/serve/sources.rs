@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// What the user named.
@@ -43,8 +44,15 @@ fn text_of(name: &OsStr) -> Cow<'_, str> {
     }
 }
 
+impl Source {
+    /// Whether it is a file of that directory.
+    fn is_in(&self, directory: &Path) -> bool {
+        matches!(self, Self::File(path) if path.parent() == Some(directory))
+    }
+}
+
 /// A directory that cannot be listed, and why.
-pub(super) type Unlisted = (PathBuf, String);
+pub(super) type Unlisted = (PathBuf, io::Error);
 
 impl Sources {
     /// Whether there is but one region, which need not be told from others.
@@ -53,15 +61,19 @@ impl Sources {
     }
 
     /// All that there are now, by the names that they go by, and directories that cannot be
-    /// listed. Files that were named are among them whether they are there or not.
-    pub(super) fn look(&self) -> (BTreeMap<String, Source>, Vec<Unlisted>) {
+    /// listed. Files that were named are among them whether they are there or not; so are the
+    /// `known` files of a directory that cannot be listed.
+    pub(super) fn look(&self, known: &[Source]) -> (BTreeMap<String, Source>, Vec<Unlisted>) {
         let mut found: Vec<Source> = self.files.iter().cloned().map(Source::File).collect();
         found.extend(self.processes.iter().copied().map(Source::Process));
         let mut unlisted = Vec::new();
         for directory in &self.directories {
             match regions_in(directory) {
                 Ok(paths) => found.extend(paths.into_iter().map(Source::File)),
-                Err(error) => unlisted.push((directory.clone(), error.to_string())),
+                Err(error) => {
+                    found.extend(known.iter().filter(|file| file.is_in(directory)).cloned());
+                    unlisted.push((directory.clone(), error));
+                }
             }
         }
         found.sort();
@@ -71,7 +83,7 @@ impl Sources {
 }
 
 /// The files of a directory that are called as regions are.
-fn regions_in(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+fn regions_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(directory)? {
         let path = entry?.path();
@@ -141,6 +153,18 @@ mod tests {
         ] {
             assert_eq!(region_name(OsStr::new(file)).as_deref(), expected, "{file}");
         }
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_listed_has_the_files_that_are_known() {
+        let directories = ["/no/such/directory/".into(), "/nor/this".into()].to_vec();
+        let sources = Sources { directories, ..Sources::default() };
+        let file = |path: &str| Source::File(path.into());
+        let [of_it, other] = [file("/no/such/directory/shop.talea"), file("/other/shop.talea")];
+        let known = [of_it.clone(), other, Source::Process(7)];
+        let (found, unlisted) = sources.look(&known);
+        assert_eq!(found.into_values().collect::<Vec<_>>(), [of_it]);
+        assert_eq!(unlisted.len(), 2);
     }
 
     #[test]
