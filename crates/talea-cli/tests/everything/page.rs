@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::time::Instant;
 
-use talea::parse::{Syntax, families};
+use talea_parse::{Syntax, families};
 
 use super::SOON;
 
