@@ -34,6 +34,10 @@
 //! fence too. A slot says whether there are words of the first kind; who finds one and
 //! cannot have the fence made does not call anything quiet.
 //!
+//! The count *saturates*: from 65,534 guards of one word on, a further guard does not count, and
+//! one is counted for all of them that is never taken back. The count then cannot run over into
+//! the epoch, and reaches 0 no more: the word holds up reuse until its process ends.
+//!
 //! A process that dies leaves its guard words as they were; the search leaves out
 //! slots that nobody holds. A process that is stopped within a guard holds up
 //! reuse, and nothing else: new series take fresh memory as long as there is any.
@@ -50,19 +54,24 @@ use crate::threads::{REUSED, thread_number};
 
 const COUNT_BITS: u32 = 16;
 const COUNT: u64 = (1 << COUNT_BITS) - 1;
+/// The count from which on it saturates.
+const COUNT_BEFORE_LAST: u64 = COUNT - 1;
 const STEP_BITS: u32 = 26;
 /// What moves the epoch to the next sweep.
 pub(crate) const SWEEP: u64 = 1 << STEP_BITS;
 
 /// Beside the number of a slot: the word is the thread's alone.
 const ALONE: u64 = 1 << 63;
+/// Beside the number of a slot: the guard is not counted, since the count is saturated. No slot has
+/// a number with this bit, so the guard's end takes it for one of another process.
+const NOT_COUNTED: u64 = 1 << 62;
 
 /// While it lives, what its thread looked up is not used for anything else.
 #[derive(Debug)]
 pub struct Guard {
     region: &'static Region,
     word: &'static AtomicU64,
-    /// The slot that the word is of, and [`ALONE`]. Whole words only: a guard is moved with
+    /// The slot that the word is of, [`ALONE`] and [`NOT_COUNTED`]. Whole words only: a guard is moved with
     /// what was looked up, and a byte that was just written is waited for if it is read as a
     /// part of a word.
     slot: u64,
@@ -81,7 +90,8 @@ impl Guard {
 impl Drop for Guard {
     #[inline]
     fn drop(&mut self) {
-        // In a child made by `fork` meanwhile, the word is the parent's.
+        // In a child made by `fork` meanwhile, the word is the parent's; a guard that is not
+        // counted has a slot that nobody has.
         if self.region.own_slot() != self.slot & !ALONE {
             return;
         }
@@ -102,18 +112,26 @@ impl Region {
         let word = self.guard_word(slot, self.own_line(number));
         let epoch = self.mark(M_EPOCH);
         let now = epoch.load(Acquire);
-        let announced = |seen: u64| {
-            if seen & COUNT == 0 { now << COUNT_BITS | 1 } else { seen.wrapping_add(1) }
+        // The word with the guard, and the flag of a guard that is not counted.
+        let announced = |seen: u64| match seen & COUNT {
+            0 => (now << COUNT_BITS | 1, 0),
+            COUNT_BEFORE_LAST.. => (seen | COUNT, NOT_COUNTED),
+            _ => (seen + 1, 0),
         };
+        let flags;
         if alone {
-            word.store(announced(word.load(Relaxed)), Relaxed);
+            let (word_now, not_counted) = announced(word.load(Relaxed));
+            word.store(word_now, Relaxed);
             after_own_announcement();
+            flags = ALONE | not_counted;
         } else {
-            let _ = word.fetch_update(SeqCst, Relaxed, |seen| Some(announced(seen)));
+            let before = word.fetch_update(SeqCst, Relaxed, |seen| Some(announced(seen).0));
             after_exchange();
+            let (Ok(seen) | Err(seen)) = before;
+            flags = announced(seen).1;
         }
         let sweep = epoch.load(Acquire) >> STEP_BITS;
-        let slot = slot | if alone { ALONE } else { 0 };
+        let slot = slot | flags;
         Guard { region: self, word, slot, sweep, bound: PhantomData }
     }
 
@@ -222,4 +240,56 @@ pub(crate) fn last_stamp_of_sweep(sweep: u64) -> u64 {
 
 fn fence() {
     crate::primitive::fence(SeqCst);
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::region::Config;
+
+    /// More than the count can hold.
+    const MANY: usize = 1 << 17;
+
+    fn region() -> &'static Region {
+        Region::anonymous(Config::with_len(1 << 20)).unwrap()
+    }
+
+    #[test]
+    fn more_guards_than_can_be_counted_hold_up_reuse_until_the_last_of_them_ends_and_beyond() {
+        let region = region();
+        let mut guards: Vec<Guard> = (0..MANY).map(|_| region.enter()).collect();
+        let stamp = region.stamp();
+        assert!(!region.is_quiet(stamp));
+        // The first to enter are the ones that were counted.
+        while guards.len() > 1 {
+            drop(guards.swap_remove(0));
+            if guards.len() % 4096 == 1 {
+                assert!(!region.is_quiet(stamp), "{} are left", guards.len());
+            }
+        }
+        drop(guards);
+        assert!(!region.is_quiet(stamp), "a saturated count never reaches 0");
+    }
+
+    #[test]
+    fn guards_that_are_forgotten_leave_the_epoch_as_it_was() {
+        let region = region();
+        let first = region.enter();
+        let announced = first.word.load(Relaxed) >> COUNT_BITS;
+        for _ in 0..MANY {
+            std::mem::forget(region.enter());
+            assert_eq!(first.word.load(Relaxed) >> COUNT_BITS, announced);
+        }
+        assert!(!region.is_quiet(region.stamp()));
+    }
+
+    #[test]
+    fn as_many_guards_as_can_be_counted_end_as_if_they_were_few() {
+        let region = region();
+        let guards: Vec<Guard> = (0..COUNT_BEFORE_LAST).map(|_| region.enter()).collect();
+        let stamp = region.stamp();
+        assert!(!region.is_quiet(stamp));
+        drop(guards);
+        assert!(region.is_quiet(stamp));
+    }
 }
