@@ -118,18 +118,17 @@ impl Region {
             COUNT_BEFORE_LAST.. => (seen | COUNT, NOT_COUNTED),
             _ => (seen + 1, 0),
         };
-        let flags;
-        if alone {
-            let (word_now, not_counted) = announced(word.load(Relaxed));
-            word.store(word_now, Relaxed);
+        let flags = if alone {
+            let (with_guard, not_counted) = announced(word.load(Relaxed));
+            word.store(with_guard, Relaxed);
             after_own_announcement();
-            flags = ALONE | not_counted;
+            ALONE | not_counted
         } else {
             let before = word.fetch_update(SeqCst, Relaxed, |seen| Some(announced(seen).0));
             after_exchange();
             let (Ok(seen) | Err(seen)) = before;
-            flags = announced(seen).1;
-        }
+            announced(seen).1
+        };
         let sweep = epoch.load(Acquire) >> STEP_BITS;
         let slot = slot | flags;
         Guard { region: self, word, slot, sweep, bound: PhantomData }
