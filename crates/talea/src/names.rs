@@ -90,20 +90,59 @@ pub(crate) fn taken(kind: Kind, name: &str) -> (&str, &'static [&'static str]) {
 /// The endings that names of samples have beyond those of their families.
 const SAMPLE_ENDINGS: [&str; 4] = ["_bucket", "_count", "_sum", "_created"];
 
+/// Names, one behind the other in one text.
+///
+/// There are up to 17 of them for each family that is registered, so no name has memory of its own.
+#[derive(Debug)]
+pub(crate) struct Names {
+    text: String,
+    /// Where each name ends.
+    ends: Vec<usize>,
+}
+
+impl Names {
+    /// Room for so many names of so many bytes.
+    fn with_capacity(names: usize, len: usize) -> Self {
+        Self { text: String::with_capacity(names * len), ends: Vec::with_capacity(names) }
+    }
+
+    fn push(&mut self, parts: [&str; 3]) {
+        parts.into_iter().for_each(|part| self.text.push_str(part));
+        self.ends.push(self.text.len());
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
+        let begins = std::iter::once(0).chain(self.ends.iter().copied());
+        begins.zip(&self.ends).map(|(begin, &end)| &self.text[begin..end])
+    }
+}
+
+/// What a family's type may add to its name.
+const TYPE_ENDINGS: [&str; 3] = ["", "_total", "_info"];
+
 /// The other names that families may have which [clash](clash) with one, depending on their kind.
-pub(crate) fn rivals(kind: Kind, name: &str) -> Vec<String> {
-    let mut all = Vec::new();
+/// Each is there once.
+pub(crate) fn rivals(kind: Kind, name: &str) -> Names {
     let (begin, endings) = taken(kind, name);
-    for ending in endings {
-        let own = format!("{begin}{ending}");
-        let bases = SAMPLE_ENDINGS.into_iter().filter_map(|ending| own.strip_suffix(ending));
-        for base in bases.chain([own.as_str()]) {
-            all.extend(["", "_total", "_info"].map(|ending| format!("{base}{ending}")));
+    // A name that it takes is another family's, or a sample's of one that is called as the name
+    // is without the sample's ending. That is `begin` itself, but for `begin` itself.
+    let base = SAMPLE_ENDINGS.into_iter().find_map(|ending| begin.strip_suffix(ending));
+    let longest = begin.len() + "_created".len() + "_total".len();
+    let mut all = Names::with_capacity((endings.len() + 1) * TYPE_ENDINGS.len(), longest);
+    for ending in TYPE_ENDINGS {
+        base.into_iter().for_each(|base| all.push([base, ending, ""]));
+        for &own in endings {
+            // `begin` and such an ending may be a name that it takes, which has its turn.
+            let comes_again = own.is_empty() && !ending.is_empty() && endings.contains(&ending);
+            let is_name = || {
+                let rest = name.strip_prefix(begin).and_then(|rest| rest.strip_prefix(own));
+                rest == Some(ending)
+            };
+            if !comes_again && !is_name() {
+                all.push([begin, own, ending]);
+            }
         }
     }
-    all.sort_unstable();
-    all.dedup();
-    all.retain(|other| other != name);
     all
 }
 
@@ -194,6 +233,41 @@ mod tests {
 
     const STRICT: Rules = Rules { utf8: false, lenient: false };
     const LENIENT: Rules = Rules { utf8: false, lenient: true };
+
+    #[test]
+    fn the_rivals_of_a_family_are_all_names_that_may_clash_with_its_own() {
+        let kinds = [
+            Kind::Counter,
+            Kind::Gauge,
+            Kind::Histogram,
+            Kind::Info,
+            Kind::StateSet,
+            Kind::Summary,
+        ];
+        let names = ["a", "a_total", "a_info", "a_count", "a_sum_total", "a_bucket_info", "_total"];
+        for (kind, name) in kinds.into_iter().flat_map(|kind| names.map(|name| (kind, name))) {
+            let (begin, endings) = taken(kind, name);
+            let mut expected = std::collections::BTreeSet::new();
+            for own in endings.iter().map(|ending| format!("{begin}{ending}")) {
+                let bases =
+                    SAMPLE_ENDINGS.into_iter().filter_map(|ending| own.strip_suffix(ending));
+                for base in bases.chain([own.as_str()]) {
+                    expected.extend(TYPE_ENDINGS.map(|ending| format!("{base}{ending}")));
+                }
+            }
+            expected.remove(name);
+            let all = rivals(kind, name);
+            let mut found: Vec<_> = all.iter().collect();
+            found.sort_unstable();
+            assert!(expected.iter().eq(&found), "{kind:?} {name}: {found:?}");
+            // It is told beforehand how much room they take.
+            let longest = begin.len() + "_created_total".len();
+            assert_eq!(all.text.capacity(), rivals(kind, name).text.capacity());
+            assert!(
+                found.len() <= 3 * (endings.len() + 1) && found.iter().all(|n| n.len() <= longest)
+            );
+        }
+    }
 
     #[test]
     fn names_that_a_scraper_would_refuse_or_misread_are_refused() {

@@ -281,7 +281,7 @@ impl Registry {
         let rivals = names::rivals(shape.kind, &name);
         // Where there are many families, all of them are far away: better at once than one after
         // the other.
-        let looked_for = rivals.iter().chain([&name]);
+        let looked_for = rivals.iter().chain([name.as_str()]);
         looked_for.for_each(|name| self.region.prefetch_family(name.as_bytes()));
         let rules = opts.name_rules();
         names::fault_in_metric(&name, shape.ending, shape.kind, rules).map_or(Ok(()), Err)?;
@@ -297,7 +297,7 @@ impl Registry {
         }
         // Held until its name is this one's: else two threads could give it to two.
         let mut bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
-        for other in &rivals {
+        for other in rivals.iter() {
             for (kind, is_own) in self.region.families_named(other.as_bytes()) {
                 let clash = Kind::from_u8(kind)
                     .and_then(|kind| names::clash((shape.kind, &name), (kind, other)));
