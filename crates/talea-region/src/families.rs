@@ -193,8 +193,9 @@ impl Region {
         }
         // Chains go through series too, which come and go.
         let guard = self.enter();
-        let conflict = self.settle_conflicts(&spec, head)?;
-        let id = self.find_or_build(&spec, head)?;
+        let hash = hash(self.seed, NAMES, spec.name);
+        let conflict = self.settle_conflicts(&spec, head, hash)?;
+        let id = self.find_or_build(&spec, head, hash)?;
         self.use_family(id);
         let word = self.family_word(id, FAMILY_HEAD);
         let ended = head.pack(ENDED);
@@ -224,9 +225,10 @@ impl Region {
         &self,
         spec: &FamilySpec<'_>,
         head: FamilyHead,
+        hash: u64,
     ) -> Result<bool, FamilyError> {
         let mut conflict = Ok(false);
-        self.each_named(spec.name, |id| {
+        self.each_hashed(spec.name, hash, |id| {
             let word = self.family_word(id, FAMILY_HEAD);
             let seen = word.load(Acquire);
             if !matches!(FamilyHead::unpack(seen), Some((PUBLISHED, _)))
@@ -262,27 +264,48 @@ impl Region {
             && (spec.adds)(head.number, spec.definition, &definition)
     }
 
-    /// Has what a look for a family of this name reads first brought near.
+    /// Fetches what a search for a family of this name reads first into the cache.
     pub fn prefetch_family(&self, name: &[u8]) {
         self.prefetch(hash(self.seed, NAMES, name));
     }
 
-    /// The families of this name that a living process registered and that have not ended: the
-    /// kind of each, and whether it was this process.
-    pub fn families_named(&'static self, name: &[u8]) -> Vec<(u8, bool)> {
+    /// Calls `each` with the families of these names that a living process registered and that have
+    /// not ended: the name, the kind, and whether this process registered it.
+    ///
+    /// Cost: a hash and a look-up for each name, and one wait for memory for some tens of names.
+    pub fn each_family_named<N: AsRef<[u8]> + Copy + Default>(
+        &'static self,
+        names: impl IntoIterator<Item = N>,
+        mut each: impl FnMut(N, u8, bool),
+    ) {
+        /// Names that are looked up at once: if there are many families, each of them is far away.
+        const TOGETHER: usize = 24;
         let _guard = self.enter();
-        let mut found = Vec::new();
-        self.each_named(name, |id| {
-            let head = FamilyHead::unpack(self.family_word(id, FAMILY_HEAD).load(Acquire));
-            if let Some((PUBLISHED, head)) = head {
-                match self.user(id) {
-                    User::This => found.push((head.kind, true)),
-                    User::Another => found.push((head.kind, false)),
-                    User::None => {}
-                }
+        let mut names = names.into_iter().fuse();
+        loop {
+            let mut some = [(N::default(), 0); TOGETHER];
+            let mut count = 0;
+            for (place, name) in some.iter_mut().zip(names.by_ref()) {
+                *place = (name, hash(self.seed, NAMES, name.as_ref()));
+                self.prefetch(place.1);
+                count += 1;
             }
-        });
-        found
+            if count == 0 {
+                return;
+            }
+            for &(name, hash) in &some[..count] {
+                self.each_hashed(name.as_ref(), hash, |id| {
+                    let head = FamilyHead::unpack(self.family_word(id, FAMILY_HEAD).load(Acquire));
+                    if let Some((PUBLISHED, head)) = head {
+                        match self.user(id) {
+                            User::This => each(name, head.kind, true),
+                            User::Another => each(name, head.kind, false),
+                            User::None => {}
+                        }
+                    }
+                });
+            }
+        }
     }
 
     pub(crate) fn is_published(&self, id: u32) -> bool {
@@ -291,8 +314,12 @@ impl Region {
     }
 
     /// Every family of a name, retired ones among them. The caller is under a guard.
-    pub(crate) fn each_named(&self, name: &[u8], mut each: impl FnMut(u32)) {
-        let _ = self.find(Kind::Family, hash(self.seed, NAMES, name), |id| {
+    pub(crate) fn each_named(&self, name: &[u8], each: impl FnMut(u32)) {
+        self.each_hashed(name, hash(self.seed, NAMES, name), each);
+    }
+
+    fn each_hashed(&self, name: &[u8], hash: u64, mut each: impl FnMut(u32)) {
+        let _ = self.find(Kind::Family, hash, |id| {
             if self.text_is(self.family_span(id, FAMILY_NAME), name) {
                 each(id);
             }
@@ -300,9 +327,13 @@ impl Region {
         });
     }
 
-    fn find_or_build(&self, spec: &FamilySpec<'_>, head: FamilyHead) -> Result<u32, FamilyError> {
+    fn find_or_build(
+        &self,
+        spec: &FamilySpec<'_>,
+        head: FamilyHead,
+        hash: u64,
+    ) -> Result<u32, FamilyError> {
         // Two definitions of one name are two families of one chain.
-        let hash = hash(self.seed, NAMES, spec.name);
         let is = |id| self.is_defined(id, head, spec);
         let vacancy = match self.find(Kind::Family, hash, is) {
             Ok(id) => return Ok(id),

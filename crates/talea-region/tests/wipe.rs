@@ -210,10 +210,18 @@ fn an_ended_family_is_shown_no_more_and_its_name_is_free() {
     let old = family(region, "f", FamilySpec::default());
     let kept = old.lasting_series(b"").unwrap().at(0);
     kept.add(3);
-    assert!(region.families_named(b"f").iter().any(|&(_, is_own)| is_own));
+    let named = |names: &[&'static str]| {
+        let mut found = Vec::new();
+        let mut push = |name, kind, is_own| found.push((name, kind, is_own));
+        region.each_family_named(names.iter().copied(), &mut push);
+        found
+    };
+    // More than are looked up at once.
+    let names = [["g"; 30].as_slice(), &["f", "ff", ""]].concat();
+    assert_eq!(named(&names), [("f", 0, true)]);
     assert!(region.end_families(b"f"));
     assert!(!region.end_families(b"f"));
-    assert_eq!(region.families_named(b"f"), []);
+    assert_eq!(named(&names), []);
     kept.add(1);
     assert_eq!(region.snapshot().families().len(), 0);
 

@@ -124,21 +124,19 @@ const TYPE_ENDINGS: [&str; 3] = ["", "_total", "_info"];
 /// Each is there once.
 pub(crate) fn rivals(kind: Kind, name: &str) -> Names {
     let (begin, endings) = taken(kind, name);
-    // A name that it takes is another family's, or a sample's of one that is called as the name
-    // is without the sample's ending. That is `begin` itself, but for `begin` itself.
+    let rest = &name[begin.len()..];
+    // A family whose samples have one of these names is called as the name is without the
+    // sample's ending. That is `begin`, but where `begin` itself ends so.
     let base = SAMPLE_ENDINGS.into_iter().find_map(|ending| begin.strip_suffix(ending));
     let longest = begin.len() + "_created".len() + "_total".len();
     let mut all = Names::with_capacity((endings.len() + 1) * TYPE_ENDINGS.len(), longest);
     for ending in TYPE_ENDINGS {
         base.into_iter().for_each(|base| all.push([base, ending, ""]));
+        // `begin` and the ending of a type may be a name that the family takes, which has its turn.
+        let is_own = !ending.is_empty() && endings.contains(&ending);
         for &own in endings {
-            // `begin` and such an ending may be a name that it takes, which has its turn.
-            let comes_again = own.is_empty() && !ending.is_empty() && endings.contains(&ending);
-            let is_name = || {
-                let rest = name.strip_prefix(begin).and_then(|rest| rest.strip_prefix(own));
-                rest == Some(ending)
-            };
-            if !comes_again && !is_name() {
+            let is_name = ending.is_empty() && own == rest;
+            if !is_name && !(is_own && own.is_empty()) {
                 all.push([begin, own, ending]);
             }
         }

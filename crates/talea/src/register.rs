@@ -17,7 +17,7 @@ use crate::labels::{LabelText, Labels};
 use crate::metric::{Info, Kind, Metric, Said, Shape};
 use crate::names;
 use crate::opts::Opts;
-use crate::registry::{Bounds, Registry};
+use crate::registry::{BoundKey, Bounds, Registry};
 use crate::slot::Slot;
 use crate::values::{self, Values};
 
@@ -279,10 +279,7 @@ impl Registry {
         let mut shape = M::shape(opts)?;
         let name = names::completed(opts.name, shape.ending);
         let rivals = names::rivals(shape.kind, &name);
-        // Where there are many families, all of them are far away: better at once than one after
-        // the other.
-        let looked_for = rivals.iter().chain([name.as_str()]);
-        looked_for.for_each(|name| self.region.prefetch_family(name.as_bytes()));
+        self.region.prefetch_family(name.as_bytes());
         let rules = opts.name_rules();
         names::fault_in_metric(&name, shape.ending, shape.kind, rules).map_or(Ok(()), Err)?;
         if !opts.lenient_names {
@@ -297,24 +294,22 @@ impl Registry {
         }
         // Held until its name is this one's: else two threads could give it to two.
         let mut bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
-        for other in rivals.iter() {
-            for (kind, is_own) in self.region.families_named(other.as_bytes()) {
-                let clash = Kind::from_u8(kind)
-                    .and_then(|kind| names::clash((shape.kind, &name), (kind, other)));
-                match clash {
-                    Some(reason) if is_own => {
-                        return Err(format!(
-                            "{other:?} is registered too, and {reason}; rename one"
-                        )
-                        .into());
-                    }
-                    Some(reason) => eprintln!(
-                        "talea: other processes have the metric {other:?} beside {name:?}, and \
-                         {reason}; until they end, scrapes show the newer one only"
-                    ),
-                    None => {}
-                }
+        let mut clashing = None;
+        self.region.each_family_named(rivals.iter(), |other, kind, is_own| {
+            let clash = Kind::from_u8(kind)
+                .and_then(|kind| names::clash((shape.kind, &name), (kind, other)));
+            match clash {
+                Some(reason) if is_own => clashing = Some((other, reason)),
+                Some(reason) => eprintln!(
+                    "talea: other processes have the metric {other:?} beside {name:?}, and \
+                     {reason}; until they end, scrapes show the newer one only"
+                ),
+                None => {}
             }
+        });
+        if let Some((other, reason)) = clashing {
+            let told = format!("{other:?} is registered too, and {reason}; rename one");
+            return Err(told.into());
         }
         let combinations = combinations(opts, group)?;
         let definition = Definition {
@@ -393,7 +388,8 @@ fn bound_once<M: Metric>(
     group: &Group<'_>,
     definition: &Definition,
 ) -> Result<&'static family::Bound<M>, Refusal> {
-    let key = (family.number(), group.told_by, TypeId::of::<M>());
+    let key =
+        BoundKey { family: family.number(), told_by: group.told_by, metric: TypeId::of::<M>() };
     let found = bounds.get(&key).and_then(|found| found.downcast_ref::<family::Bound<M>>());
     if let Some(found) = found {
         return Ok(found);

@@ -4,6 +4,7 @@ use std::any::{Any, TypeId};
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -42,7 +43,50 @@ pub struct Registry {
     pub(crate) field: Option<Arc<Field>>,
 }
 
-pub(crate) type Bounds = HashMap<(u32, TypeId, TypeId), &'static (dyn Any + Send + Sync)>;
+pub(crate) type Bounds = HashMap<BoundKey, &'static (dyn Any + Send + Sync), Spread>;
+
+/// By what [`Bounds`] are found.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct BoundKey {
+    pub(crate) family: u32,
+    pub(crate) told_by: TypeId,
+    pub(crate) metric: TypeId,
+}
+
+/// By the family's number alone: nearly all families have one entry.
+impl Hash for BoundKey {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        hasher.write_u32(self.family);
+    }
+}
+
+/// Spreads the numbers of families over a table. Nobody chooses these numbers, so it need not
+/// resist anybody.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Spread(u64);
+
+impl BuildHasher for Spread {
+    type Hasher = Self;
+
+    fn build_hasher(&self) -> Self {
+        Self(0)
+    }
+}
+
+impl Hasher for Spread {
+    fn write_u32(&mut self, number: u32) {
+        // 2⁶⁴ divided by the golden ratio (Fibonacci hashing).
+        self.0 = u64::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u32(u32::from(byte)));
+    }
+
+    fn finish(&self) -> u64 {
+        self.0.rotate_left(32)
+    }
+}
 
 impl Registry {
     /// A registry in memory of its own, which children made by `fork` share.
