@@ -117,7 +117,7 @@ mod tests {
         let mut is_there = false;
         while !is_there {
             std::thread::yield_now();
-            region.each_family_named([name], |_, _, _| is_there = true);
+            region.each_related(name, |_, _, _| is_there = true);
         }
         child
     }

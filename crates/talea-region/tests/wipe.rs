@@ -210,18 +210,21 @@ fn an_ended_family_is_shown_no_more_and_its_name_is_free() {
     let old = family(region, "f", FamilySpec::default());
     let kept = old.lasting_series(b"").unwrap().at(0);
     kept.add(3);
-    let named = |names: &[&'static str]| {
+    let related = |name: &str| {
         let mut found = Vec::new();
-        let mut push = |name, kind, is_own| found.push((name, kind, is_own));
-        region.each_family_named(names.iter().copied(), &mut push);
+        let own = |name: &[u8], kind, is_own| found.push((name.to_vec(), kind, is_own));
+        region.each_related(name.as_bytes(), own);
         found
     };
-    // More than are looked up at once.
-    let names = [["g"; 30].as_slice(), &["f", "ff", ""]].concat();
-    assert_eq!(named(&names), [("f", 0, true)]);
+    for name in ["f", "f_total", "f_sum_total", "f_created_bucket_count_info"] {
+        assert_eq!(related(name), [(b"f".to_vec(), 0, true)], "{name}");
+    }
+    for name in ["", "_total", "ff", "f_totals", "total"] {
+        assert_eq!(related(name), [], "{name}");
+    }
     assert!(region.end_families(b"f"));
     assert!(!region.end_families(b"f"));
-    assert_eq!(named(&names), []);
+    assert_eq!(related("f"), []);
     kept.add(1);
     assert_eq!(region.snapshot().families().len(), 0);
 

@@ -87,63 +87,6 @@ pub(crate) fn taken(kind: Kind, name: &str) -> (&str, &'static [&'static str]) {
     }
 }
 
-/// The endings that names of samples have beyond those of their families.
-const SAMPLE_ENDINGS: [&str; 4] = ["_bucket", "_count", "_sum", "_created"];
-
-/// Names, one behind the other in one text.
-///
-/// There are up to 17 of them for each family that is registered, so no name has memory of its own.
-#[derive(Debug)]
-pub(crate) struct Names {
-    text: String,
-    /// Where each name ends.
-    ends: Vec<usize>,
-}
-
-impl Names {
-    /// Room for so many names of so many bytes.
-    fn with_capacity(names: usize, len: usize) -> Self {
-        Self { text: String::with_capacity(names * len), ends: Vec::with_capacity(names) }
-    }
-
-    fn push(&mut self, parts: [&str; 3]) {
-        parts.into_iter().for_each(|part| self.text.push_str(part));
-        self.ends.push(self.text.len());
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &str> {
-        let begins = std::iter::once(0).chain(self.ends.iter().copied());
-        begins.zip(&self.ends).map(|(begin, &end)| &self.text[begin..end])
-    }
-}
-
-/// What a family's type may add to its name.
-const TYPE_ENDINGS: [&str; 3] = ["", "_total", "_info"];
-
-/// The other names that families may have which [clash](clash) with one, depending on their kind.
-/// Each is there once.
-pub(crate) fn rivals(kind: Kind, name: &str) -> Names {
-    let (begin, endings) = taken(kind, name);
-    let rest = &name[begin.len()..];
-    // A family whose samples have one of these names is called as the name is without the
-    // sample's ending. That is `begin`, but where `begin` itself ends so.
-    let base = SAMPLE_ENDINGS.into_iter().find_map(|ending| begin.strip_suffix(ending));
-    let longest = begin.len() + "_created".len() + "_total".len();
-    let mut all = Names::with_capacity((endings.len() + 1) * TYPE_ENDINGS.len(), longest);
-    for ending in TYPE_ENDINGS {
-        base.into_iter().for_each(|base| all.push([base, ending, ""]));
-        // `begin` and the ending of a type may be a name that the family takes, which has its turn.
-        let is_own = !ending.is_empty() && endings.contains(&ending);
-        for &own in endings {
-            let is_name = ending.is_empty() && own == rest;
-            if !is_name && !(is_own && own.is_empty()) {
-                all.push([begin, own, ending]);
-            }
-        }
-    }
-    all
-}
-
 /// Why two families cannot be on one page, in words: in some format a name of one, or of its
 /// samples, is one of the other. `None` where they can.
 pub(crate) fn clash(one: (Kind, &str), other: (Kind, &str)) -> Option<&'static str> {
@@ -233,7 +176,9 @@ mod tests {
     const LENIENT: Rules = Rules { utf8: false, lenient: true };
 
     #[test]
-    fn the_rivals_of_a_family_are_all_names_that_may_clash_with_its_own() {
+    fn families_that_clash_are_related_in_a_region() {
+        use talea_region::{FamilySpec, Region};
+
         let kinds = [
             Kind::Counter,
             Kind::Gauge,
@@ -242,29 +187,32 @@ mod tests {
             Kind::StateSet,
             Kind::Summary,
         ];
-        let names = ["a", "a_total", "a_info", "a_count", "a_sum_total", "a_bucket_info", "_total"];
-        for (kind, name) in kinds.into_iter().flat_map(|kind| names.map(|name| (kind, name))) {
-            let (begin, endings) = taken(kind, name);
-            let mut expected = std::collections::BTreeSet::new();
-            for own in endings.iter().map(|ending| format!("{begin}{ending}")) {
-                let bases =
-                    SAMPLE_ENDINGS.into_iter().filter_map(|ending| own.strip_suffix(ending));
-                for base in bases.chain([own.as_str()]) {
-                    expected.extend(TYPE_ENDINGS.map(|ending| format!("{base}{ending}")));
+        let names =
+            ["a", "a_total", "a_info", "a_count", "a_sum_total", "a_bucket_info", "_total", "b"];
+        let mut clashes = 0;
+        for other in kinds {
+            let region = Region::anonymous(talea_region::Config::with_len(1 << 20)).unwrap();
+            for name in names {
+                let spec =
+                    FamilySpec { name: name.as_bytes(), kind: other as u8, ..Default::default() };
+                region.family(spec).unwrap();
+            }
+            for (kind, name) in kinds.into_iter().flat_map(|kind| names.map(|name| (kind, name))) {
+                let mut related = Vec::new();
+                region.each_related(name.as_bytes(), |name, kind, is_own| {
+                    assert!(kind == other as u8 && is_own);
+                    related.push(String::from_utf8(name.to_vec()).unwrap());
+                });
+                for theirs in names
+                    .into_iter()
+                    .filter(|&theirs| clash((kind, name), (other, theirs)).is_some())
+                {
+                    assert!(related.iter().any(|name| name == theirs), "{name} beside {theirs}");
+                    clashes += 1;
                 }
             }
-            expected.remove(name);
-            let all = rivals(kind, name);
-            let mut found: Vec<_> = all.iter().collect();
-            found.sort_unstable();
-            assert!(expected.iter().eq(&found), "{kind:?} {name}: {found:?}");
-            // It is told beforehand how much room they take.
-            let longest = begin.len() + "_created_total".len();
-            assert_eq!(all.text.capacity(), rivals(kind, name).text.capacity());
-            assert!(
-                found.len() <= 3 * (endings.len() + 1) && found.iter().all(|n| n.len() <= longest)
-            );
         }
+        assert!(clashes > 200, "{clashes}");
     }
 
     #[test]
