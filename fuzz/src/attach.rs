@@ -139,7 +139,7 @@ const fn spec<'a>(name: &'a str, storage: Storage, number: Number, cells: u16) -
 }
 
 /// A family of each kind that there is.
-const FAMILIES: [FamilySpec<'_>; 10] = [
+const FAMILIES: [FamilySpec<'_>; 11] = [
     spec("single", Storage::Single, Number::Integer, 1),
     spec("striped", Storage::Striped, Number::Integer, 5),
     spec("owned", Storage::Owned, Number::Integer, 1),
@@ -150,6 +150,7 @@ const FAMILIES: [FamilySpec<'_>; 10] = [
     FamilySpec { combine: Combine::Each, ..spec("each", Storage::Owned, Number::Integer, 1) },
     FamilySpec { segments: 6, ..spec("segments", Storage::Striped, Number::FloatLast, 3) },
     FamilySpec { segments: 6, ..spec("single segments", Storage::Single, Number::Integer, 3) },
+    FamilySpec { segments: 70, ..spec("many segments", Storage::Single, Number::Integer, 2) },
 ];
 
 /// Finds or makes some series and adds to their cells.
@@ -168,7 +169,8 @@ fn fill(family: Family, number: Number, from: u64) -> Result<(), Overflow> {
         let Some(segments) = cells.segments() else { continue };
         segments.set_level(segments.level(), n);
         for place in 0..segments.len() {
-            let made = segments.get(place).or_else(|| segments.make(place, 3 + place, n as u16));
+            let made =
+                segments.get(place).or_else(|| segments.make(place, 3 + place % 8, n as u16));
             if let Some(cell) = made.and_then(|segment| segments.cell(segment, n as usize)) {
                 cell.count(cells.at(1), n);
             }

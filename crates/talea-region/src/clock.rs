@@ -114,8 +114,10 @@ mod tests {
                 unsafe { libc::pause() };
             }
         }
-        while region.families_named(name).is_empty() {
+        let mut is_there = false;
+        while !is_there {
             std::thread::yield_now();
+            region.each_related(name, |_, _, _| is_there = true);
         }
         child
     }

@@ -17,6 +17,19 @@ use crate::sweep::Idling;
 /// The hash domain of family names; series use their family's number.
 const NAMES: u64 = u64::MAX;
 
+/// What formats add to the name of a metric, for itself or for one of its samples. None of them is
+/// the end of another one.
+const ENDINGS: [&[u8]; 6] = [b"_total", b"_info", b"_bucket", b"_count", b"_sum", b"_created"];
+
+/// A name without such endings. Two names may clash on a page only if their stems are equal, so
+/// families are hashed by their stems: those that may clash are in one chain.
+fn stem(mut name: &[u8]) -> &[u8] {
+    while let Some(rest) = ENDINGS.iter().find_map(|&ending| name.strip_suffix(ending)) {
+        name = rest;
+    }
+    name
+}
+
 pub(crate) const BUILDING: u64 = 1;
 pub(crate) const PUBLISHED: u64 = 2;
 /// Defined otherwise by a later version of the service; readers leave it out.
@@ -193,8 +206,9 @@ impl Region {
         }
         // Chains go through series too, which come and go.
         let guard = self.enter();
-        let conflict = self.settle_conflicts(&spec, head)?;
-        let id = self.find_or_build(&spec, head)?;
+        let hash = self.hash_of_name(spec.name);
+        let conflict = self.settle_conflicts(&spec, head, hash)?;
+        let id = self.find_or_build(&spec, head, hash)?;
         self.use_family(id);
         let word = self.family_word(id, FAMILY_HEAD);
         let ended = head.pack(ENDED);
@@ -224,9 +238,10 @@ impl Region {
         &self,
         spec: &FamilySpec<'_>,
         head: FamilyHead,
+        hash: u64,
     ) -> Result<bool, FamilyError> {
         let mut conflict = Ok(false);
-        self.each_named(spec.name, |id| {
+        self.each_hashed(spec.name, hash, |id| {
             let word = self.family_word(id, FAMILY_HEAD);
             let seen = word.load(Acquire);
             if !matches!(FamilyHead::unpack(seen), Some((PUBLISHED, _)))
@@ -262,27 +277,35 @@ impl Region {
             && (spec.adds)(head.number, spec.definition, &definition)
     }
 
-    /// Has what a look for a family of this name reads first brought near.
-    pub fn prefetch_family(&self, name: &[u8]) {
-        self.prefetch(hash(self.seed, NAMES, name));
+    /// Calls `each` with the families whose names differ from this one in their endings alone, or
+    /// not at all: the endings that formats add, such as `_total` and `_count`. Families that no
+    /// living process registered are left out, and those that have ended. Given are the name, the
+    /// kind, and whether this process registered it.
+    ///
+    /// Cost: that of one look-up, and a look at each such family.
+    pub fn each_related(&'static self, name: &[u8], mut each: impl FnMut(&[u8], u8, bool)) {
+        let _guard = self.enter();
+        let stem_of_all = stem(name);
+        let mut theirs = Vec::new();
+        let _ = self.find(Kind::Family, self.hash_of_name(name), |id| {
+            let head = FamilyHead::unpack(self.family_word(id, FAMILY_HEAD).load(Acquire));
+            let Some((PUBLISHED, head)) = head else { return false };
+            let is_own = match self.user(id) {
+                User::This => true,
+                User::Another => false,
+                User::None => return false,
+            };
+            theirs.clear();
+            self.read_text(self.family_span(id, FAMILY_NAME), &mut theirs);
+            if stem(&theirs) == stem_of_all {
+                each(&theirs, head.kind, is_own);
+            }
+            false
+        });
     }
 
-    /// The families of this name that a living process registered and that have not ended: the
-    /// kind of each, and whether it was this process.
-    pub fn families_named(&'static self, name: &[u8]) -> Vec<(u8, bool)> {
-        let _guard = self.enter();
-        let mut found = Vec::new();
-        self.each_named(name, |id| {
-            let head = FamilyHead::unpack(self.family_word(id, FAMILY_HEAD).load(Acquire));
-            if let Some((PUBLISHED, head)) = head {
-                match self.user(id) {
-                    User::This => found.push((head.kind, true)),
-                    User::Another => found.push((head.kind, false)),
-                    User::None => {}
-                }
-            }
-        });
-        found
+    fn hash_of_name(&self, name: &[u8]) -> u64 {
+        hash(self.seed, NAMES, stem(name))
     }
 
     pub(crate) fn is_published(&self, id: u32) -> bool {
@@ -291,8 +314,12 @@ impl Region {
     }
 
     /// Every family of a name, retired ones among them. The caller is under a guard.
-    pub(crate) fn each_named(&self, name: &[u8], mut each: impl FnMut(u32)) {
-        let _ = self.find(Kind::Family, hash(self.seed, NAMES, name), |id| {
+    pub(crate) fn each_named(&self, name: &[u8], each: impl FnMut(u32)) {
+        self.each_hashed(name, self.hash_of_name(name), each);
+    }
+
+    fn each_hashed(&self, name: &[u8], hash: u64, mut each: impl FnMut(u32)) {
+        let _ = self.find(Kind::Family, hash, |id| {
             if self.text_is(self.family_span(id, FAMILY_NAME), name) {
                 each(id);
             }
@@ -300,9 +327,13 @@ impl Region {
         });
     }
 
-    fn find_or_build(&self, spec: &FamilySpec<'_>, head: FamilyHead) -> Result<u32, FamilyError> {
+    fn find_or_build(
+        &self,
+        spec: &FamilySpec<'_>,
+        head: FamilyHead,
+        hash: u64,
+    ) -> Result<u32, FamilyError> {
         // Two definitions of one name are two families of one chain.
-        let hash = hash(self.seed, NAMES, spec.name);
         let is = |id| self.is_defined(id, head, spec);
         let vacancy = match self.find(Kind::Family, hash, is) {
             Ok(id) => return Ok(id),

@@ -4,10 +4,11 @@
 use crate::exemplars::entry_lens;
 use crate::families::FamilyHead;
 use crate::layout::*;
-use crate::more::more_len;
+use crate::more::{bases_len, more_len};
 use crate::record::{self, CellRun, FREE, Head};
 use crate::segments::Segment;
 use crate::snapshot::Source;
+use crate::table;
 
 /// Bytes of cells that series hold, of all pools; those among them that nobody can find any
 /// more.
@@ -43,10 +44,15 @@ fn words_of(source: &impl Source, record: &[u64]) -> u64 {
 fn more(source: &impl Source, at: u64, cells: u64, segments: u64) -> u64 {
     let len = more_len(cells, segments);
     let Some(words) = singles(source, at, len) else { return 0 };
-    let [exemplars, _, rest @ ..] = &words[..] else { return 0 };
-    let directory = rest.get(cells as usize..).unwrap_or_default();
-    len.saturating_add(exemplars_of(source, *exemplars, cells))
-        .saturating_add(segments_of(source, directory))
+    let exemplars = exemplars_of(source, words[MORE_EXEMPLARS as usize], cells);
+    let segments = match words[MORE_REST as usize..] {
+        [_, bases, ..] if segments > 0 => {
+            let table = at + (MORE_REST + DIRECTORY_TABLE) * WORD;
+            segments_of(source, table, bases, cells, segments)
+        }
+        _ => 0,
+    };
+    len.saturating_add(exemplars).saturating_add(segments)
 }
 
 fn exemplars_of(source: &impl Source, table: u64, cells: u64) -> u64 {
@@ -55,13 +61,20 @@ fn exemplars_of(source: &impl Source, table: u64, cells: u64) -> u64 {
     all.fold(entries.len() as u64, |all, (_, words)| all.saturating_add(words))
 }
 
-fn segments_of(source: &impl Source, directory: &[u64]) -> u64 {
-    let Some(entries) = directory.get(DIRECTORY_ENTRIES as usize..) else { return 0 };
-    let bases = singles(source, directory[DIRECTORY_BASES as usize], entries.len() as u64);
-    let mut words = bases.as_ref().map_or(0, |bases| bases.len() as u64);
-    for (n, &entry) in entries.iter().enumerate() {
+/// Words of the segments that a table names, and of what they held when they were wiped.
+fn segments_of(source: &impl Source, table: u64, bases: u64, cells: u64, segments: u64) -> u64 {
+    let len = bases_len(cells, segments);
+    let has_bases = bases != 0 && source.sections().lies_in_singles(bases, len);
+    let of_segments = bases.saturating_add(cells.saturating_mul(WORD));
+    let mut words = table::words_of_blocks(source, table, segments);
+    if has_bases {
+        words += len + table::words_of_blocks(source, of_segments, segments);
+    }
+    let mut entries = Vec::new();
+    let _ = table::entries(source, table, segments, &mut entries);
+    for (n, entry) in entries {
         let Some((run, _)) = Segment::unpack(entry) else { continue };
-        let has_base = bases.as_ref().is_some_and(|bases| bases[n] != 0);
+        let has_base = has_bases && table::entry(source, of_segments, segments, n) != 0;
         let base = if has_base { run.count } else { 0 };
         words = words.saturating_add(run.granules()).saturating_add(base);
     }
@@ -94,7 +107,7 @@ mod tests {
     fn all_cells_that_are_handed_out_are_held_by_series_or_lost() {
         let region = Region::anonymous(Config::with_len(4 << 20)).unwrap();
         for (n, storage) in [Storage::Single, Storage::Striped, Storage::Owned].iter().enumerate() {
-            for segments in [0, 3] {
+            for segments in [0, 3, 100] {
                 let name = [n as u8, segments as u8];
                 // Owned cells have no segments.
                 let segments = if *storage == Storage::Owned { 0 } else { segments };
@@ -115,8 +128,10 @@ mod tests {
                     }
                     if segments > 0 {
                         let segments = cells.segments().unwrap();
-                        let made = segments.make(1, 7, 10).unwrap();
-                        segments.cell(made, 2).unwrap().add(5);
+                        for n in [1, segments.len() - 1] {
+                            let made = segments.make(n, 7, 10).unwrap();
+                            segments.cell(made, 2).unwrap().add(5);
+                        }
                     }
                 }
                 assert!(family.series(b"gone").is_ok() && family.remove(b"gone"));

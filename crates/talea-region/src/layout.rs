@@ -47,7 +47,7 @@ pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"TALEAREG");
 
 /// The layout that this code reads and writes. Any change of what a word means
 /// raises it.
-pub const LAYOUT_VERSION: u64 = 6;
+pub const LAYOUT_VERSION: u64 = 7;
 
 pub(crate) const WORD: u64 = 8;
 
@@ -63,6 +63,9 @@ mod size {
     pub(super) const MIN_GUARDS: u64 = 4 * LINE;
     pub(super) const MIN_OWNED: u64 = 512;
     pub(super) const MIN_FAMILIES: u64 = 64;
+    pub(crate) const TABLE_WHOLE: u64 = 64;
+    pub(crate) const TABLE_NEAR: u64 = 16;
+    pub(crate) const TABLE_BLOCK: u64 = 16;
 }
 #[cfg(loom)]
 mod size {
@@ -74,6 +77,9 @@ mod size {
     pub(super) const MIN_GUARDS: u64 = 4 * LINE;
     pub(super) const MIN_OWNED: u64 = 128;
     pub(super) const MIN_FAMILIES: u64 = 2;
+    pub(crate) const TABLE_WHOLE: u64 = 1;
+    pub(crate) const TABLE_NEAR: u64 = 1;
+    pub(crate) const TABLE_BLOCK: u64 = 2;
 }
 /// CPU ids at or above this share the atomic planes.
 pub(crate) use size::CPUS;
@@ -204,20 +210,26 @@ pub(crate) const SERIES_MORE: u64 = SERIES_PINS + WORD;
 pub(crate) const SERIES_SINCE: u64 = SERIES_MORE + WORD;
 const _: () = assert!(SERIES_SINCE + WORD == RECORD_LEN);
 
-// What only some series have, in words: these, what each cell held when the series was
-// last wiped, and the directory of its segments.
+// What only some series have, in words: these, and the directory of the series' segments. A series
+// without segments has, in place of that, what each cell held when the series was last wiped.
 pub(crate) const MORE_EXEMPLARS: u64 = 0;
 pub(crate) const MORE_WIPED: u64 = MORE_EXEMPLARS + 1;
-pub(crate) const MORE_BASE: u64 = MORE_WIPED + 1;
+pub(crate) const MORE_REST: u64 = MORE_WIPED + 1;
 
 // A directory of segments, in words: see `segments.rs`.
 /// A word of which those above say what it means.
 pub(crate) const DIRECTORY_LEVEL: u64 = 0;
-/// The offset, or 0, of a word for each segment: where what its cells held lies that its
-/// series held when it was last wiped, or 0.
+/// The offset, or 0, of what the series held when it was last wiped: a word for each of its cells,
+/// then a table (`table.rs`) of the offsets, or 0, of what each segment held.
 pub(crate) const DIRECTORY_BASES: u64 = DIRECTORY_LEVEL + 1;
-/// Where each segment's cells lie.
-pub(crate) const DIRECTORY_ENTRIES: u64 = DIRECTORY_BASES + 1;
+/// A table of where each segment's cells lie.
+pub(crate) const DIRECTORY_TABLE: u64 = DIRECTORY_BASES + 1;
+
+// A table of a word for each segment: see `table.rs`.
+/// Up to so many words are all in place.
+pub(crate) use size::TABLE_WHOLE;
+/// Of more, so many are in place, and the others in blocks of so many.
+pub(crate) use size::{TABLE_BLOCK, TABLE_NEAR};
 
 // Who keeps a series.
 /// What its cells summed up to when a sweep last looked.

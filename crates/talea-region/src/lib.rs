@@ -71,6 +71,7 @@ mod slots;
 mod snapshot;
 mod sweep;
 mod system_group;
+mod table;
 mod texts;
 mod threads;
 #[cfg(all(target_os = "linux", not(loom)))]

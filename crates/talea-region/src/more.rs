@@ -1,7 +1,10 @@
 //! What only some series have: a run of single cells with the offset of the series'
-//! exemplars, when it was last wiped, what each of its cells held then, and the directory
-//! of its segments. It is made when it is first needed; of a family with segments, with
-//! the series.
+//! exemplars, when it was last wiped, and the directory of its segments. It is made when it is
+//! first needed; of a family with segments, with the series.
+//!
+//! What each cell held when the series was last wiped is kept in the same run. If the series has
+//! segments, it is kept in a run of its own, which a wipe makes: such a series has many cells, and
+//! most are never wiped.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
@@ -10,6 +13,7 @@ use crate::layout::*;
 use crate::primitive::AtomicU64;
 use crate::record::{CellRun, Head};
 use crate::region::Region;
+use crate::table::{Table, table_len};
 
 /// The parts of it.
 #[derive(Clone, Copy)]
@@ -18,19 +22,44 @@ pub(crate) struct More {
     pub(crate) exemplars: &'static AtomicU64,
     /// When the series was last wiped, in nanoseconds since 1970, or 0.
     pub(crate) wiped: &'static AtomicU64,
-    /// What each of its cells held then.
-    pub(crate) base: &'static [AtomicU64],
-    /// The directory of its segments; empty where its family has none.
-    pub(crate) directory: &'static [AtomicU64],
+    pub(crate) rest: Rest,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Rest {
+    /// What each of its cells held when it was last wiped.
+    Base(&'static [AtomicU64]),
+    /// The directory of its segments.
+    Directory(Directory),
+}
+
+/// A directory of segments.
+#[derive(Clone, Copy)]
+pub(crate) struct Directory {
+    pub(crate) level: &'static AtomicU64,
+    /// Where the bases are, or 0.
+    pub(crate) bases: &'static AtomicU64,
+    pub(crate) table: Table,
+    /// Segments that the series may have.
+    segments: u64,
+}
+
+/// What the cells of a series with segments held when it was last wiped.
+#[derive(Clone, Copy)]
+pub(crate) struct Bases {
+    pub(crate) of_cells: &'static [AtomicU64],
+    /// The offset, or 0, of that of each segment.
+    pub(crate) of_segments: Table,
 }
 
 /// Its words, for a series of so many cells and segments.
 pub(crate) fn more_len(cells: u64, segments: u64) -> u64 {
-    MORE_BASE + cells + directory_len(segments)
+    MORE_REST + if segments == 0 { cells } else { DIRECTORY_TABLE + table_len(segments) }
 }
 
-fn directory_len(segments: u64) -> u64 {
-    if segments == 0 { 0 } else { DIRECTORY_ENTRIES + segments }
+/// Words of the bases of so many cells and segments.
+pub(crate) fn bases_len(cells: u64, segments: u64) -> u64 {
+    cells + table_len(segments)
 }
 
 impl Region {
@@ -67,8 +96,52 @@ impl Region {
             return None;
         }
         let [exemplars, wiped, rest @ ..] = self.map.words(at, len)? else { return None };
-        let (base, directory) = rest.split_at_checked(cells as usize)?;
-        Some(More { exemplars, wiped, base, directory })
+        let rest = match (segments, rest) {
+            (0, base) => Rest::Base(base),
+            (_, [level, bases, table @ ..]) => {
+                let table = Table::new(table, segments)?;
+                Rest::Directory(Directory { level, bases, table, segments })
+            }
+            _ => return None,
+        };
+        Some(More { exemplars, wiped, rest })
+    }
+
+    /// The bases of a series of so many cells, if it was ever wiped.
+    pub(crate) fn bases(&self, directory: &Directory, cells: u64) -> Option<Bases> {
+        self.bases_at(directory.bases.load(Acquire), directory, cells)
+    }
+
+    /// The same, made if need be; `None` where there is no room.
+    pub(crate) fn bases_or_new(&self, directory: &Directory, cells: u64) -> Option<Bases> {
+        let at = self.made_once(directory.bases, bases_len(cells, directory.segments))?;
+        self.bases_at(at, directory, cells)
+    }
+
+    fn bases_at(&self, at: u64, directory: &Directory, cells: u64) -> Option<Bases> {
+        let len = bases_len(cells, directory.segments);
+        if at == 0 || !self.s.lies_in_singles(at, len) {
+            return None;
+        }
+        let (of_cells, table) = self.map.words(at, len)?.split_at_checked(cells as usize)?;
+        Some(Bases { of_cells, of_segments: Table::new(table, directory.segments)? })
+    }
+
+    /// Gives back the bases of a directory, and all of its segments.
+    fn drop_directory(&self, directory: &Directory, cells: u64) {
+        let at = directory.bases.swap(0, AcqRel);
+        if let Some(Bases { of_segments, .. }) = self.bases_at(at, directory, cells) {
+            for (n, base) in self.table_words(of_segments) {
+                let run =
+                    self.table_word(directory.table, n).and_then(|entry| self.segment_of(entry));
+                if let (base @ 1.., Some(run)) = (base.swap(0, AcqRel), run) {
+                    self.drop_singles(base, run.count);
+                }
+            }
+            self.drop_blocks(of_segments);
+        }
+        self.drop_singles(at, bases_len(cells, directory.segments));
+        self.drop_segments(directory.table);
     }
 
     /// Gives back what a series has beyond the usual. Its record still has its cells.
@@ -77,7 +150,9 @@ impl Region {
         let at = self.series_word(id, SERIES_MORE).swap(0, AcqRel);
         if let Some(more) = self.more_at(at, cells, segments) {
             self.drop_exemplars(more.exemplars.swap(0, AcqRel), cells);
-            self.drop_segments(more.directory);
+            if let Rest::Directory(directory) = more.rest {
+                self.drop_directory(&directory, cells);
+            }
         }
         self.drop_singles(at, more_len(cells, segments));
     }

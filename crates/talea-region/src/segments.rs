@@ -1,8 +1,8 @@
 //! Segments: cells that a series gets when it first needs them, a few at a time.
 //!
 //! A series of a family with segments has a directory among the single cells, made with
-//! the series: a word for those above, and an entry for each segment it may have. An
-//! entry is 0, or says where that segment's cells lie:
+//! the series: a word for those above, and a table (`table.rs`) of an entry for each segment it may
+//! have. An entry is 0, or says where that segment's cells lie:
 //!
 //! ```text
 //!   place:37 | storage:3 | cells:12 | what:12
@@ -24,10 +24,11 @@ use crate::cells::{Cell, Combine, Copies, Storage};
 use crate::families::FamilyHead;
 use crate::layout::*;
 use crate::mapping::Mapping;
-use crate::more::More;
+use crate::more::Rest;
 use crate::primitive::AtomicU64;
 use crate::record::{CellRun, Head};
 use crate::region::Region;
+use crate::table::Table;
 
 /// The most cells of a segment.
 const MOST_CELLS: u64 = (1 << 12) - 1;
@@ -38,14 +39,19 @@ const AHEAD: u64 = 2048;
 
 /// The segments of a series. A plain pointer, as a [`Cell`]; no operation blocks or
 /// panics, and only [`make`](Self::make) takes memory of the region.
+// What an observation asks comes first.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct Segments {
     /// The series' last cell beside them.
     last: Cell,
+    /// The entries that are in place.
     entries: &'static [AtomicU64],
     /// What entries say of segments that are usual: stored as that cell is, and made with what
     /// most are. Nothing that one says where the cell is in stripes.
     usual: u64,
+    /// Where the other entries are.
+    blocks: &'static [AtomicU64],
 }
 
 /// Equal where they are those of the same series.
@@ -64,17 +70,30 @@ pub struct Segment(NonZeroU64);
 pub struct UsualSegment(u64);
 
 impl Segments {
-    /// How many there can be.
+    /// How many there can be: as many as the family has, beyond 64 rounded up to a multiple of 16.
     #[allow(clippy::len_without_is_empty)]
     #[inline]
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.table().len()
     }
 
-    /// Segment `n`, if it was made. Cost: a load.
+    /// Segment `n`, if it was made. Cost: a load; two more if the family has more than 64 segments,
+    /// and this is not one of the first 16.
     #[inline]
     pub fn get(&self, n: usize) -> Option<Segment> {
-        Segment::of_entry(self.entries.get(n)?.load(Acquire))
+        let entry = self.last.region().table_word(self.table(), n)?;
+        Segment::of_entry(entry.load(Acquire))
+    }
+
+    #[inline]
+    fn table(&self) -> Table {
+        Table { near: self.entries, blocks: self.blocks }
+    }
+
+    /// Those that were made, each with its number. Cost: a look at each entry that has a place.
+    pub fn made(&self) -> impl Iterator<Item = (usize, Segment)> {
+        let words = self.last.region().table_words(self.table());
+        words.filter_map(|(n, word)| Some((n, Segment::of_entry(word.load(Acquire))?)))
     }
 
     /// Segment `n`, made with so many cells, at most 4,095, if it is not there; what
@@ -85,7 +104,6 @@ impl Segments {
     /// are used up.
     #[cold]
     pub fn make(&self, n: usize, cells: usize, what: u16) -> Option<Segment> {
-        let entry = self.entries.get(n)?;
         if let Some(segment) = self.get(n) {
             return Some(segment);
         }
@@ -94,6 +112,7 @@ impl Segments {
             return None;
         }
         let region = self.last.region();
+        let entry = region.table_word_or_new(self.table(), n)?;
         let run = region.take_cells(self.storage()?, cells)?;
         let made = Segment::pack(run, what);
         match entry.compare_exchange(0, made, AcqRel, Acquire) {
@@ -103,11 +122,6 @@ impl Segments {
                 Segment::of_entry(theirs)
             }
         }
-    }
-
-    /// How many were made. Cost: a look at each.
-    pub fn made(&self) -> usize {
-        self.entries.iter().filter(|entry| entry.load(Relaxed) != 0).count()
     }
 
     /// A cell of a segment of this series; the last one where there are fewer. `None`
@@ -134,7 +148,8 @@ impl Segments {
     }
 
     /// Segment `n`, if it is there as nearly all are: made with what [most](Self::mostly) are,
-    /// its cells stored as the last cell of the series is.
+    /// its cells stored as the last cell of the series is. If the family has more than 64
+    /// segments, only the first 16 are found so.
     ///
     /// Cost: a load, and one comparison for all of it.
     #[inline(always)]
@@ -177,7 +192,10 @@ impl Segments {
     }
 
     fn level_word(&self) -> Option<&'static AtomicU64> {
-        self.last.region().more(self.last.series())?.directory.get(DIRECTORY_LEVEL as usize)
+        match self.last.region().more(self.last.series())?.rest {
+            Rest::Directory(directory) => Some(directory.level),
+            Rest::Base(_) => None,
+        }
     }
 
     /// How the family wants its cells stored.
@@ -251,14 +269,14 @@ impl Region {
     /// The segments of the series that a cell is the last of, if its family has any.
     #[inline]
     pub(crate) fn segments(&'static self, last: Cell) -> Option<Segments> {
-        let More { directory, .. } = self.more(last.series())?;
-        let entries = directory.get(DIRECTORY_ENTRIES as usize..)?;
+        let Rest::Directory(directory) = self.more(last.series())?.rest else { return None };
+        let Table { near: entries, blocks } = directory.table;
         let stored = match last.storage() {
             Some(Storage::Striped) => STRIPED,
             Some(Storage::Single) => SINGLE,
             _ => u64::MAX,
         };
-        Some(Segments { last, entries, usual: stored })
+        Some(Segments { last, entries, usual: stored, blocks })
     }
 
     /// Makes the directory of a series that is being built, and has pages ready for its
@@ -274,51 +292,39 @@ impl Region {
         self.back_ahead(&self.s.singles, AHEAD);
     }
 
-    /// The segments that a directory names, each with its number.
-    pub(crate) fn segments_in(
-        &self,
-        directory: &'static [AtomicU64],
-    ) -> impl Iterator<Item = (CellRun, usize)> {
-        let entries = directory.get(DIRECTORY_ENTRIES as usize..).unwrap_or(&[]).iter();
-        entries.enumerate().filter_map(|(n, entry)| {
-            let (run, _) = Segment::unpack(entry.load(Acquire))?;
-            self.is_in_its_pool(run).then_some((run, n))
-        })
+    /// The segments that a table names, each with its number.
+    pub(crate) fn segments_in(&self, table: Table) -> impl Iterator<Item = (CellRun, usize)> {
+        self.table_words(table).filter_map(|(n, entry)| Some((self.segment_of(entry)?, n)))
+    }
+
+    /// The cells of the segment that an entry names.
+    pub(crate) fn segment_of(&self, entry: &AtomicU64) -> Option<CellRun> {
+        let (run, _) = Segment::unpack(entry.load(Acquire))?;
+        self.is_in_its_pool(run).then_some(run)
     }
 
     /// Where what a segment held is noted when its series is wiped; made if need be.
     pub(crate) fn base_of_segment(
         &self,
-        directory: &'static [AtomicU64],
+        bases: Table,
         n: usize,
         run: CellRun,
     ) -> Option<&'static [AtomicU64]> {
-        let len = directory.len() as u64 - DIRECTORY_ENTRIES;
-        let bases = self.made_once(directory.get(DIRECTORY_BASES as usize)?, len)?;
-        let base = self.made_once(self.map.words(bases, len)?.get(n)?, run.count)?;
+        let base = self.made_once(self.table_word_or_new(bases, n)?, run.count)?;
         self.map.words(base, run.count)
     }
 
-    /// Gives back all segments of a directory.
-    pub(crate) fn drop_segments(&self, directory: &'static [AtomicU64]) {
-        if directory.is_empty() {
-            return;
-        }
-        let len = directory.len() as u64 - DIRECTORY_ENTRIES;
-        let bases = directory[DIRECTORY_BASES as usize].swap(0, AcqRel);
-        if bases != 0 && self.s.lies_in_singles(bases, len) {
-            for (run, n) in self.segments_in(directory) {
-                let base = self.map.words(bases, len).and_then(|words| words.get(n));
-                let base = base.map_or(0, |word| word.swap(0, AcqRel));
-                self.drop_singles(base, run.count);
+    /// Gives back all segments of a table, and its blocks.
+    pub(crate) fn drop_segments(&self, table: Table) {
+        for (_, entry) in self.table_words(table) {
+            let run = self.segment_of(entry);
+            entry.store(0, Relaxed);
+            if let Some(run) = run {
+                self.for_each_word(run, |cell| cell.store(0, Relaxed));
+                self.drop_cells(run);
             }
-            self.drop_singles(bases, len);
         }
-        for (run, n) in self.segments_in(directory) {
-            self.for_each_word(run, |cell| cell.store(0, Relaxed));
-            directory[DIRECTORY_ENTRIES as usize + n].store(0, Relaxed);
-            self.drop_cells(run);
-        }
+        self.drop_blocks(table);
     }
 }
 
@@ -341,6 +347,8 @@ mod tests {
     #[test]
     fn a_directory_takes_what_is_said_of_it() {
         assert_eq!(more_len(5, 0), 2 + 5);
-        assert_eq!(more_len(5, 64), 2 + 5 + 2 + 64);
+        assert_eq!(more_len(5, 64), 2 + 2 + 64);
+        assert_eq!(more_len(5, 65), 2 + 2 + 16 + 4);
+        assert_eq!(more_len(5, 128), 2 + 2 + 16 + 7);
     }
 }

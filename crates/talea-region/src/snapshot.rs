@@ -25,10 +25,11 @@ use crate::families::{self, FamilyHead};
 use crate::groups::{self, Chosen};
 use crate::hash::hash;
 use crate::layout::*;
-use crate::more::more_len;
+use crate::more::{bases_len, more_len};
 use crate::record::{self, CellRun, Head, PUBLISHED, STRIPES, stripe_len};
 use crate::segments::Segment;
 use crate::sweep::Idling;
+use crate::table;
 use crate::texts::Texts;
 use crate::wipe;
 
@@ -157,7 +158,7 @@ struct More {
     wiped: u64,
     /// What its cells held then, if it was.
     base: Vec<u64>,
-    /// Where it is said what its segments held then, or 0.
+    /// Where the table is that says what its segments held then, or 0.
     bases: u64,
     /// The entries of its segments, by their number: those that have anything to say.
     segments: Vec<(u64, u64)>,
@@ -922,7 +923,7 @@ impl<S: Source> Taking<'_, '_, S> {
             return None;
         }
         if more {
-            self.details(&mut series, run, number)?;
+            self.details(&mut series, run, number, segments)?;
         }
         if is_plain {
             series.values = self.taken.out.values.get(from).copied()?;
@@ -936,43 +937,40 @@ impl<S: Source> Taking<'_, '_, S> {
     /// nothing is taken away that was not counted.
     #[inline]
     fn more(&mut self, at: u64, run: CellRun, segments: u16) -> Option<()> {
-        /// Entries: those of a cache line.
-        const TOGETHER: u64 = 8;
         let (cells, count) = (run.count, u64::from(segments));
         if at == 0 || !self.taken.s.lies_in_singles(at, more_len(cells, count)) {
             return None;
         }
         let More { exemplars, wiped, base, bases, segments } = &mut self.taken.scratch.more;
-        [*exemplars, *wiped] = self.source.block(at, MORE_BASE)?;
-        let place = |n: u64| at + n * WORD;
-        base.clear();
-        if *wiped > 0 {
-            base.extend(self.source.words(place(MORE_BASE), cells)?);
-        }
+        [*exemplars, *wiped] = self.source.block(at, MORE_REST)?;
+        let rest = at + MORE_REST * WORD;
         *bases = 0;
+        base.clear();
         segments.clear();
-        if count > 0 {
-            let directory = MORE_BASE + cells;
-            *bases = self.source.word(place(directory + DIRECTORY_BASES));
-            let directory = place(directory + DIRECTORY_ENTRIES);
-            // Most octaves have none, so several are looked at together.
-            let mut first = 0;
-            while first + TOGETHER <= count {
-                let entries = self.source.block(directory + first * WORD, TOGETHER)?;
-                let entries: [u64; TOGETHER as usize] = entries;
-                if entries.iter().fold(0, |any, entry| any | entry) != 0 {
-                    segments.extend((first..).zip(entries).filter(|&(_, entry)| entry != 0));
-                }
-                first += TOGETHER;
+        if count == 0 {
+            if *wiped > 0 {
+                base.extend(self.source.words(rest, cells)?);
             }
-            let rest = self.source.words(directory + first * WORD, count - first)?;
-            segments.extend((first..).zip(rest).filter(|&(_, entry)| entry != 0));
+            return Some(());
         }
-        Some(())
+        if *wiped > 0 {
+            let at = self.source.word(rest + DIRECTORY_BASES * WORD);
+            if at != 0 && self.taken.s.lies_in_singles(at, bases_len(cells, count)) {
+                base.extend(self.source.words(at, cells)?);
+                *bases = at + cells * WORD;
+            }
+        }
+        table::entries(self.source, rest + DIRECTORY_TABLE * WORD, count, segments)
     }
 
     /// Takes away what was wiped, and adds exemplars and segments.
-    fn details(&mut self, series: &mut SeriesCopy, run: CellRun, number: Number) -> Option<()> {
+    fn details(
+        &mut self,
+        series: &mut SeriesCopy,
+        run: CellRun,
+        number: Number,
+        count: u16,
+    ) -> Option<()> {
         let more = std::mem::take(&mut self.taken.scratch.more);
         let More { exemplars, wiped, base, bases, segments } = &more;
         if *wiped > 0 {
@@ -983,7 +981,7 @@ impl<S: Source> Taking<'_, '_, S> {
         let exemplars =
             exemplars::read(self.source, *exemplars, run.count, &mut self.taken.exemplar_room);
         let first = self.taken.out.segments.len();
-        self.segments(segments, if *wiped > 0 { *bases } else { 0 })?;
+        self.segments(segments, *bases, count)?;
         let segments = first..self.taken.out.segments.len();
         if !exemplars.is_empty() || !segments.is_empty() {
             series.beside = self.taken.out.details.len() as u32 | HAS_DETAILS;
@@ -993,8 +991,9 @@ impl<S: Source> Taking<'_, '_, S> {
         Some(())
     }
 
-    /// Appends a series' segments, less what they held where `bases`, if not 0, says.
-    fn segments(&mut self, entries: &[(u64, u64)], bases: u64) -> Option<()> {
+    /// Appends a series' segments, of `count` that it may have, less what they held where the table
+    /// at `bases`, if that is not 0, says.
+    fn segments(&mut self, entries: &[(u64, u64)], bases: u64, count: u16) -> Option<()> {
         for &(n, entry) in entries {
             let Some((run, what)) = Segment::unpack(entry) else { continue };
             let values = self.taken.out.values.len();
@@ -1002,7 +1001,7 @@ impl<S: Source> Taking<'_, '_, S> {
             if (values as u64 + run.count) * WORD > self.taken.limit {
                 return None;
             }
-            self.base_of_segment(bases, n, run);
+            self.base_of_segment((bases, count), n, run);
             if self.sum(run, Number::Integer).is_none() {
                 // Younger than what was copied; its turn comes.
                 self.taken.out.values.truncate(values);
@@ -1020,13 +1019,12 @@ impl<S: Source> Taking<'_, '_, S> {
     }
 
     /// Copies what a segment held when its series was last wiped; nothing where it was not.
-    fn base_of_segment(&mut self, bases: u64, n: u64, run: CellRun) {
+    fn base_of_segment(&mut self, (bases, count): (u64, u16), n: u64, run: CellRun) {
         self.taken.scratch.base.clear();
-        let place = bases.saturating_add(n * WORD);
-        if bases == 0 || !self.taken.s.lies_in_singles(place, 1) {
+        if bases == 0 {
             return;
         }
-        let at = self.source.word(place);
+        let at = table::entry(self.source, bases, u64::from(count), n);
         if at != 0 && self.taken.s.lies_in_singles(at, run.count) {
             self.taken.scratch.base.extend(self.source.words(at, run.count).into_iter().flatten());
         }

@@ -12,7 +12,7 @@ use crate::families::{ENDED, Family, FamilyHead};
 use crate::groups::Chosen;
 use crate::guard::Guard;
 use crate::layout::*;
-use crate::more::More;
+use crate::more::{More, Rest};
 use crate::primitive::AtomicU64;
 use crate::record::{CellRun, Head};
 use crate::region::Region;
@@ -105,14 +105,20 @@ impl Region {
     }
 
     fn raise_base(&self, id: u32, run: CellRun, number: Number) -> bool {
-        let Some(More { wiped, base, directory, exemplars }) = self.more_or_new(id) else {
-            return false;
-        };
+        let Some(More { exemplars, wiped, rest }) = self.more_or_new(id) else { return false };
         // Places first: where one is missing, everything goes on.
-        let mut runs = vec![(run, number, base)];
-        for (segment, n) in self.segments_in(directory) {
-            let Some(base) = self.base_of_segment(directory, n, segment) else { return false };
-            runs.push((segment, Number::Integer, base));
+        let mut runs = Vec::new();
+        match rest {
+            Rest::Base(base) => runs.push((run, number, base)),
+            Rest::Directory(directory) => {
+                let Some(bases) = self.bases_or_new(&directory, run.count) else { return false };
+                runs.push((run, number, bases.of_cells));
+                for (segment, n) in self.segments_in(directory.table) {
+                    let base = self.base_of_segment(bases.of_segments, n, segment);
+                    let Some(base) = base else { return false };
+                    runs.push((segment, Number::Integer, base));
+                }
+            }
         }
         runs.into_iter().for_each(|(run, number, base)| self.raise(run, number, base));
         self.forget_exemplars(exemplars.load(Acquire), run.count);
@@ -156,11 +162,15 @@ impl Region {
 
     /// What a cell held when its series was last wiped; the cell by its first copy.
     pub(crate) fn base_of(&self, id: u32, cell: &'static AtomicU64) -> Option<u64> {
-        let More { wiped, base, .. } = self.more(id)?;
+        let More { wiped, rest, .. } = self.more(id)?;
         if wiped.load(Acquire) == 0 {
             return None;
         }
         let run = CellRun::unpack(self.series_word(id, SERIES_CELLS).load(Acquire))?;
+        let base = match rest {
+            Rest::Base(base) => base,
+            Rest::Directory(directory) => self.bases(&directory, run.count)?.of_cells,
+        };
         let n = self.map.offset_of(cell)?.checked_sub(run.at)? / WORD;
         base.get(n as usize).map(|word| word.load(Acquire))
     }

@@ -53,15 +53,79 @@ fn a_segment_is_there_once_it_is_made_and_nothing_of_others() {
     for storage in STORAGES {
         let cells = family(region, storage).lasting_series(b"").unwrap();
         let segments = cells.segments().unwrap();
-        assert_eq!((segments.len(), segments.made()), (8, 0));
+        assert_eq!((segments.len(), segments.made().count()), (8, 0));
         assert!(segments.get(3).is_none());
         count(&cells, 3, 1);
         count(&cells, 3, 4);
         count(&cells, 0, 9);
-        assert_eq!((segments.made(), segments.get(3).unwrap().what()), (2, 103));
+        assert_eq!((segments.made().count(), segments.get(3).unwrap().what()), (2, 103));
         assert!(segments.get(8).is_none() && segments.make(8, 1, 0).is_none());
         let expected = (30, vec![(0, 100, vec![0, 0, 0, 0, 1]), (3, 103, vec![0, 1, 0, 0, 1])]);
         assert_eq!(shown(&region.snapshot()).last(), Some(&expected), "{storage:?}");
+    }
+}
+
+#[test]
+fn of_many_segments_those_that_are_there_take_memory_and_all_of_it_comes_back() {
+    const MANY: u16 = 100;
+    let region = region();
+    for storage in STORAGES {
+        let name = format!("{storage:?}");
+        let spec = FamilySpec { storage, segments: MANY, ..FamilySpec::default() };
+        let family = region.family(FamilySpec { name: name.as_bytes(), ..spec }).unwrap().family;
+        let before = taken(&region.usage());
+        let series = family.series(b"a").unwrap();
+        let segments = series.segments().unwrap();
+        let directory = taken(&region.usage())[0] - before[0];
+        assert!(directory < u64::from(MANY) * 8, "{storage:?}: {directory} bytes");
+        // Rounded up, so that all lie in whole blocks.
+        assert_eq!(segments.len(), 16 + 6 * 16);
+        let all: Vec<usize> = vec![0, 15, 16, 17, 98, 99];
+        for &n in all.iter().rev() {
+            assert!(segments.get(n).is_none(), "{storage:?} {n}");
+            count(&series, n, 2);
+            assert_eq!(segments.get(n).unwrap().what(), n as u16 + 100);
+            // Whoever else looks for it finds it.
+            let others = family.series(b"a").unwrap();
+            assert_eq!(others.segments().unwrap().get(n).unwrap().what(), n as u16 + 100);
+        }
+        assert!(segments.get(18).is_none() && segments.get(32).is_none());
+        assert!(segments.get(112).is_none() && segments.make(112, 1, 0).is_none());
+        assert!(segments.get(usize::MAX).is_none());
+        let made: Vec<usize> = segments.made().map(|(n, _)| n).collect();
+        assert_eq!(made, all);
+        let expected = |count| {
+            let one = |n: &usize| (*n as u16, *n as u16 + 100, vec![0, 0, count, 0, 0]);
+            (10 * 6 * count, all.iter().map(one).collect::<Vec<_>>())
+        };
+        assert_eq!(shown(&region.snapshot()).last(), Some(&expected(1)), "{storage:?}");
+        drop(series);
+        assert!(family.remove(b"a"));
+        (0..3).for_each(|_| region.sweep());
+        assert_eq!(taken(&region.usage()), before, "{storage:?}");
+    }
+}
+
+#[test]
+fn of_many_segments_each_counts_from_zero_when_it_is_wiped() {
+    let region = region();
+    for storage in STORAGES {
+        let name = format!("{storage:?}");
+        let spec = FamilySpec { storage, segments: 100, cells: 2, ..FamilySpec::default() };
+        let family = region.family(FamilySpec { name: name.as_bytes(), ..spec }).unwrap().family;
+        let cells = family.lasting_series(b"").unwrap();
+        for round in 1..4 {
+            for n in [3, 40, 99] {
+                count(&cells, n, 1);
+            }
+            let found = shown(&region.snapshot()).pop().unwrap();
+            assert!(found.1.iter().all(|(.., cells)| *cells == [0, 1, 0, 0, 0]), "{found:?}");
+            assert_eq!((found.0, found.1.len(), cells.last().get()), (30, 3, 30), "{round}");
+            assert!(family.wipe());
+            let empty = shown(&region.snapshot()).pop().unwrap();
+            assert!(empty.0 == 0 && empty.1.iter().all(|(.., cells)| *cells == [0; 5]));
+            assert_eq!(cells.last().get(), 0);
+        }
     }
 }
 
@@ -147,7 +211,7 @@ fn segments_go_with_their_series_and_come_back_empty() {
         let before = taken(&region.usage());
         for round in 0..50 {
             let series = family.series(b"a").unwrap();
-            assert_eq!(series.segments().unwrap().made(), 0, "{storage:?} {round}");
+            assert_eq!(series.segments().unwrap().made().count(), 0, "{storage:?} {round}");
             (0..8).for_each(|n| count(&series, n, 0));
             drop(series);
             if round % 3 == 0 {

@@ -210,10 +210,21 @@ fn an_ended_family_is_shown_no_more_and_its_name_is_free() {
     let old = family(region, "f", FamilySpec::default());
     let kept = old.lasting_series(b"").unwrap().at(0);
     kept.add(3);
-    assert!(region.families_named(b"f").iter().any(|&(_, is_own)| is_own));
+    let related = |name: &str| {
+        let mut found = Vec::new();
+        let own = |name: &[u8], kind, is_own| found.push((name.to_vec(), kind, is_own));
+        region.each_related(name.as_bytes(), own);
+        found
+    };
+    for name in ["f", "f_total", "f_sum_total", "f_created_bucket_count_info"] {
+        assert_eq!(related(name), [(b"f".to_vec(), 0, true)], "{name}");
+    }
+    for name in ["", "_total", "ff", "f_totals", "total"] {
+        assert_eq!(related(name), [], "{name}");
+    }
     assert!(region.end_families(b"f"));
     assert!(!region.end_families(b"f"));
-    assert_eq!(region.families_named(b"f"), []);
+    assert_eq!(related("f"), []);
     kept.add(1);
     assert_eq!(region.snapshot().families().len(), 0);
 

@@ -278,11 +278,6 @@ impl Registry {
     ) -> Result<&'static family::Bound<M>, Refusal> {
         let mut shape = M::shape(opts)?;
         let name = names::completed(opts.name, shape.ending);
-        let rivals = names::rivals(shape.kind, &name);
-        // Where there are many families, all of them are far away: better at once than one after
-        // the other.
-        let looked_for = rivals.iter().chain([name.as_str()]);
-        looked_for.for_each(|name| self.region.prefetch_family(name.as_bytes()));
         let rules = opts.name_rules();
         names::fault_in_metric(&name, shape.ending, shape.kind, rules).map_or(Ok(()), Err)?;
         if !opts.lenient_names {
@@ -297,24 +292,25 @@ impl Registry {
         }
         // Held until its name is this one's: else two threads could give it to two.
         let mut bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
-        for other in rivals.iter() {
-            for (kind, is_own) in self.region.families_named(other.as_bytes()) {
-                let clash = Kind::from_u8(kind)
-                    .and_then(|kind| names::clash((shape.kind, &name), (kind, other)));
-                match clash {
-                    Some(reason) if is_own => {
-                        return Err(format!(
-                            "{other:?} is registered too, and {reason}; rename one"
-                        )
-                        .into());
-                    }
-                    Some(reason) => eprintln!(
-                        "talea: other processes have the metric {other:?} beside {name:?}, and \
-                         {reason}; until they end, scrapes show the newer one only"
-                    ),
-                    None => {}
-                }
+        let mut clashing = None;
+        self.region.each_related(name.as_bytes(), |other, kind, is_own| {
+            let (Some(kind), Ok(other)) = (Kind::from_u8(kind), std::str::from_utf8(other)) else {
+                return;
+            };
+            // Another definition of this very name is told as such.
+            let clash = names::clash((shape.kind, &name), (kind, other)).filter(|_| other != name);
+            match clash {
+                Some(reason) if is_own => clashing = Some((other.to_owned(), reason)),
+                Some(reason) => eprintln!(
+                    "talea: other processes have the metric {other:?} beside {name:?}, and \
+                     {reason}; until they end, scrapes show the newer one only"
+                ),
+                None => {}
             }
+        });
+        if let Some((other, reason)) = clashing {
+            let told = format!("{other:?} is registered too, and {reason}; rename one");
+            return Err(told.into());
         }
         let combinations = combinations(opts, group)?;
         let definition = Definition {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use talea::{Bytes, Config, Family, Histogram, Opts, Registry, Seconds, Usage, Values};
+use talea::{Bytes, Config, Family, Floats, Histogram, Opts, Registry, Seconds, Usage, Values};
 
 /// CPUs whose planes are in use, and schemas, of the table.
 const CPUS: [u64; 4] = [2, 16, 64, 256];
@@ -91,4 +91,34 @@ fn a_hundred_endpoints_fit_the_default_region_on_64_cpus() {
         println!("schema {schema}: {all} bytes, {} a plane", usage.striped_cells.taken);
         assert!(all < 64 << 20, "schema {schema}: {all} bytes");
     }
+}
+
+#[test]
+fn a_histogram_of_floats_takes_memory_for_the_octaves_that_it_has() {
+    let registry = Registry::for_test().unwrap();
+    let buckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0];
+    let opts = Opts::new("pricing", "Time to price a basket.").buckets(&buckets);
+    let all: Family<Values, Histogram<Floats>> = registry.family(opts, &["country"]).unwrap();
+    let taken = |country: &str, values: &[f64]| {
+        let before = registry.usage().single_cells.taken;
+        values.iter().for_each(|&value| all.with_values(&[country]).observe(value));
+        registry.usage().single_cells.taken - before
+    };
+    let first = taken("pe", &[1.0]);
+    assert!(first <= 720, "{first} bytes");
+    // All of these octaves are among the first 16.
+    let next = taken("pe", &[0.001, 0.01, 0.1, 0.5, 3.0, 12.0]);
+    assert!(next <= 6 * 160, "{next} bytes");
+    // Any other one is in a block that is made for it and its neighbours.
+    let far = taken("pe", &[1e6]);
+    assert!((16 * 8..=16 * 8 + 160).contains(&far), "{far} bytes");
+    let near_that = taken("pe", &[3e6, -1.0]);
+    assert!(near_that <= 16 * 8 + 2 * 160, "{near_that} bytes");
+    let snapshot = registry.snapshot();
+    let family = snapshot.families().find(|family| family.name() == "pricing").unwrap();
+    let counts = family.series().map(|series| match series.value() {
+        talea::Value::Histogram(found) => found.count(),
+        _ => panic!("{series:?}"),
+    });
+    assert_eq!(counts.sum::<u64>(), 10);
 }

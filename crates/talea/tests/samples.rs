@@ -294,8 +294,8 @@ fn a_series_takes_memory_by_the_octaves_of_its_values() {
         (0..count).map(move |n| 0.001 * (n as f64 / count as f64 * octaves).exp2())
     };
     let kib = |n: f64| (n * 1024.0) as u64;
-    assert!(taken("few", &mut spread(16, 3.0)) <= kib(1.5));
-    assert!(taken("ring", &mut spread(128, 3.0)) <= kib(3.2));
+    assert!(taken("few", &mut spread(16, 3.0)) <= kib(0.8));
+    assert!(taken("ring", &mut spread(128, 3.0)) <= kib(2.5));
     assert!(taken("latencies", &mut spread(100_000, 13.3)) <= kib(12.0));
     assert!(taken("300", &mut spread(300, 20.0)) <= 16_000);
     assert!(taken("32 octaves", &mut spread(10_000, 31.9)) <= kib(23.2));

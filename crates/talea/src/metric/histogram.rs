@@ -219,7 +219,7 @@ impl Native {
     #[inline(never)]
     fn make_segment(&self, octave: Octave) -> Option<Segment> {
         let Self { segments, octaves } = *self;
-        let made = || (0..segments.len()).filter_map(|n| Some((n, segments.get(n)?.what())));
+        let made = || segments.made().map(|(n, segment)| (n, segment.what()));
         loop {
             let level = segments.level();
             match octaves.segment(octave, made(), level) {
