@@ -10,8 +10,8 @@ use axum::Router;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use stage::{Job, Parser, Prometheus, refuses};
-use talea::parse::{Severity, Syntax, check};
 use talea::{Escaping, Format};
+use talea_parse::{Severity, Syntax, check};
 
 use By::{Nobody, Prometheus as Scrape, Promtool, Python};
 

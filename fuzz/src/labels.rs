@@ -79,7 +79,7 @@ pub(crate) fn run(input: &[u8]) {
     assert_eq!(shop.sales.with(labels()).get() as f64, before + 1.0);
 
     let text = shop.registry.snapshot().to_text();
-    let samples = talea::parse::text(&text).unwrap();
+    let samples = talea_parse::text(&text).unwrap();
     let of = |name: &str, also: Option<(&str, &str)>| {
         let found = samples.iter().filter(|sample| {
             sample.name == name

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use talea::parse::{LabelsRef, Line, Reader, Severity, Syntax, check, families};
+use talea_parse::{LabelsRef, Line, Reader, Severity, Syntax, check, families};
 
 pub(crate) fn run(input: &[u8]) {
     let text = String::from_utf8_lossy(input);

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use anyhow::{Context, Result, ensure};
 use prometheus_parse::Scrape;
-use talea::parse::{Line, Reader, Syntax};
 use talea::{Config, Family, Histogram, Labels, Opts, Registry, Seconds};
+use talea_parse::{Line, Reader, Syntax};
 
 use super::encode;
 use crate::randomness::Key;

@@ -39,6 +39,6 @@ pub(crate) fn total(name: &str) -> Result<u64> {
 
 /// The same of some text.
 pub(crate) fn sum_of(text: &str, name: &str) -> Result<u64> {
-    let samples = talea::parse::text(text)?;
+    let samples = talea_parse::text(text)?;
     Ok(samples.iter().filter(|sample| sample.name == name).map(|sample| sample.value as u64).sum())
 }

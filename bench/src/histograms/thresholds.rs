@@ -26,7 +26,7 @@ pub(super) fn quantile_in_text(
 ) -> Result<Option<f64>> {
     let name = format!("{name}_bucket");
     let mut at_most = Vec::new();
-    for sample in talea::parse::text(text)? {
+    for sample in talea_parse::text(text)? {
         let label = |name: &str| sample.labels.iter().find(|(label, _)| label == name);
         let is = |&(name, value): &(&str, &str)| label(name).is_some_and(|(_, is)| is == value);
         if let (true, true, Some((_, le))) =

@@ -27,13 +27,13 @@ pub(super) fn measure(Beside { own, others }: Beside) -> Result<Costs> {
     let (collecting, text) = measure::once(1, collect);
     let (wipe, is_wiped) = measure::once(1, || registry.wipe(is_own));
 
-    let shown = talea::parse::text(&text)?;
+    let shown = talea_parse::text(&text)?;
     let counters = shown.iter().filter(|sample| sample.name.starts_with("own_counter_"));
     let counted: f64 = counters.map(|sample| sample.value).sum();
     ensure!(counted == 2.0 * own as f64, "{own} counters were told twice and show {counted}");
     // A counter, a gauge, what is in flight, and the 17 samples of a histogram.
     ensure!(shown.len() as u64 == 20 * own, "{own} of each type show {} samples", shown.len());
-    let left = talea::parse::text(&collect())?.len() as u64;
+    let left = talea_parse::text(&collect())?.len() as u64;
     ensure!(is_wiped && left == own, "{left} samples are left where {own} things are in flight");
     Ok([create, increment, collecting, wipe])
 }

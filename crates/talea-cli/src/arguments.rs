@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use talea::parse::Syntax;
+use talea_parse::Syntax;
 
 use crate::check::Source;
 use crate::compare::Condition;

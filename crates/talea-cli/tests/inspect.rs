@@ -152,7 +152,7 @@ fn a_service_is_inspected_while_it_runs_is_stopped_and_is_dead() {
 /// Whether what was counted is what a scrape says: counters, and the counts and sums of
 /// histograms.
 fn agrees(counted: &[(String, Value)], scrape: &str) {
-    let samples = talea::parse::text(scrape).unwrap();
+    let samples = talea_parse::text(scrape).unwrap();
     let mut compared = 0;
     for (name, series) in counted {
         for one in series.as_array().unwrap() {

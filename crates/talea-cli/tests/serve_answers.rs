@@ -15,8 +15,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use talea::parse::{Syntax, families};
 use talea::{Counter, Opts, Registry};
+use talea_parse::{Syntax, families};
 
 use crate::items::Service;
 use crate::prometheus::Prometheus;

@@ -9,12 +9,12 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use talea::parse::{Severity, Syntax, check, families};
 use talea::{
     Combine, Config, Counter, Escaping, Family, FloatGauge, Format, Gauge, Histogram, Info,
     LabelValue, Labels, Opts, Registry, Scraper, Seconds, StateSet, Summary, Things,
 };
 use talea_cli::serve::{Agent, Sources};
+use talea_parse::{Severity, Syntax, check, families};
 
 const LEN: u64 = 1 << 20;
 /// How much a damaged region may cost in memory, of what its file has.

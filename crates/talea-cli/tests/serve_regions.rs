@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use talea::parse::{Severity, Syntax, check, families};
 use talea::{Config, Counter, Gauge, Opts, Registry};
+use talea_parse::{Severity, Syntax, check, families};
 
 use serving::{Agent, TALEA, ask};
 

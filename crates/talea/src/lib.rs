@@ -96,7 +96,6 @@ mod opts;
 #[cfg(target_os = "linux")]
 pub mod outside;
 mod page;
-pub mod parse;
 mod query;
 mod refreshing;
 mod register;

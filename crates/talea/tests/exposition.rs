@@ -9,6 +9,7 @@ use talea::{
     Combine, Counter, Escaping, Family, FloatGauge, Format, Gauge, Histogram, Info, LabelValue,
     Labels, Opts, Registry, Seconds, StateSet, UpDownCounter, Values,
 };
+use talea_parse::Syntax;
 
 const FORMATS: [Format; 4] =
     [Format::Text, Format::OpenMetrics, Format::OpenMetricsDraft, Format::Protobuf];
@@ -340,4 +341,23 @@ fn values_of_each_process_are_told_apart_in_every_format() {
     assert!(text_of(&registry, Format::Text).ends_with(&expected));
     let family = &families(&registry)[0];
     assert_eq!(family.metric[0].label[0].name, "pid");
+}
+
+#[test]
+fn the_checker_finds_nothing_in_a_scrape() {
+    let registry = Registry::for_test().unwrap();
+    let orders: Counter = registry.register(Opts::new("orders", "Orders \"taken\".")).unwrap();
+    orders.inc();
+    let _waiting: Gauge = registry.register(Opts::new("waiting", "Requests that wait.")).unwrap();
+    let waited: Histogram<Seconds> = registry.register(Opts::new("waited", "Waited.")).unwrap();
+    waited.observe(std::time::Duration::from_millis(30));
+    let mut scraper = registry.scraper();
+    for (format, syntax) in
+        [(Format::Text, Syntax::Text), (Format::OpenMetrics, Syntax::OpenMetrics)]
+    {
+        scraper.format(format, Escaping::Underscores);
+        let text = std::str::from_utf8(scraper.scrape()).unwrap();
+        assert_eq!(talea_parse::check(text, syntax), [], "{text}");
+        assert_eq!(Syntax::of_text(text), syntax);
+    }
 }

@@ -213,7 +213,7 @@ impl Stage {
         }
         // The text has a line of each sample.
         let text = snapshot.to_text();
-        assert!(talea::parse::text(&text).is_ok_and(|samples| samples.len() > 20), "{text}");
+        assert!(talea_parse::text(&text).is_ok_and(|samples| samples.len() > 20), "{text}");
         totals
     }
 }

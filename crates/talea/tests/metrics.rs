@@ -134,7 +134,7 @@ stock_things 0
 "##;
     let text = registry.snapshot().to_text();
     assert_eq!(text, expected);
-    let samples = talea::parse::text(&text).unwrap();
+    let samples = talea_parse::text(&text).unwrap();
     assert_eq!(samples.len(), 10);
     assert_eq!(samples[3].labels[1], ("country".to_owned(), "a\"b\\c\nd".to_owned()));
     Ok(())

@@ -250,14 +250,14 @@ fn every_format_shows_a_histogram_of_floats_as_its_readers_allow() {
         let (registry, _) = shown(opts(bucketing).buckets(&[-5.0, 0.0, 5.0]), &values);
         for format in [Format::Text, Format::OpenMetrics] {
             let syntax = match format {
-                Format::Text => talea::parse::Syntax::Text,
-                _ => talea::parse::Syntax::OpenMetrics,
+                Format::Text => talea_parse::Syntax::Text,
+                _ => talea_parse::Syntax::OpenMetrics,
             };
             let text = text(&registry, format);
-            let found = talea::parse::check(&text, syntax);
+            let found = talea_parse::check(&text, syntax);
             let errors: Vec<_> = found
                 .iter()
-                .filter(|told| told.severity == talea::parse::Severity::Violation)
+                .filter(|told| told.severity == talea_parse::Severity::Violation)
                 .collect();
             assert!(errors.is_empty(), "{errors:?}\n{text}");
         }

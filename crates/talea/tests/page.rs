@@ -10,12 +10,12 @@ use std::time::Duration;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use stage::protobuf;
-use talea::parse::{Severity, Syntax, check, families};
 use talea::{
     Combine, Config, Conflict, Counter, Escaping, Family, FloatCounter, FloatGauge, Format, Gauge,
     Histogram, Info, LabelValue, Labels, Opts, Page, Registry, Scrapable, Scraper, Seconds,
     StateSet, Summary, Things, Values,
 };
+use talea_parse::{Severity, Syntax, check, families};
 
 const TEXTS: [(Format, Syntax); 2] =
     [(Format::Text, Syntax::Text), (Format::OpenMetrics, Syntax::OpenMetrics)];

@@ -3,12 +3,12 @@
 use std::sync::Barrier;
 use std::thread;
 
-use talea::parse::{Severity, Syntax, check};
 use talea::{
     Bucketing, Bytes, Combine, Config, Counter, Error, Escaping, Family, FloatCounter, FloatGauge,
     Floats, Format, Gauge, Histogram, Info, LabelText, LabelValue, Labels, Metrics, Opts,
     Registrable, Registry, Seconds, StateSet, Summary, Things, Unit, UpDownCounter,
 };
+use talea_parse::{Severity, Syntax, check};
 
 #[derive(Labels)]
 struct By<'a> {

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
-use talea::parse::{FamilyRef, Severity, Syntax, check, families};
 use talea::{
     Config, Counter, Escaping, Family, FloatGauge, Floats, Format, Gauge, Histogram, Kind, Opts,
     Registry, Snapshot, Summary, Things, Value, Values,
 };
+use talea_parse::{FamilyRef, Severity, Syntax, check, families};
 
 /// What goes into a metric's name, a help or a label's value.
 fn any_text() -> impl Strategy<Value = String> {

@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 use stage::protobuf;
-use talea::parse::{Severity, Syntax, check, families};
 use talea::{
     Config, Counter, Escaping, Family, Format, Gauge, Histogram, Opts, Page, Registry, Scrapable,
     Scraper, Snapshot, StateSet, Summary, Things, Values,
 };
+use talea_parse::{Severity, Syntax, check, families};
 
 const ESCAPINGS: [Escaping; 4] =
     [Escaping::AllowUtf8, Escaping::Underscores, Escaping::Dots, Escaping::Values];

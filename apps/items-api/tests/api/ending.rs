@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use talea::parse::Sample;
+use talea_parse::Sample;
 
 const SOON: Duration = Duration::from_secs(5);
 const HEAD: &str = "POST /api/items HTTP/1.1\r\nhost: items\r\n\

@@ -4,7 +4,7 @@ use crate::client::send;
 use crate::service::{Service, program};
 use std::io::Write;
 use std::process::{Command, Stdio};
-use talea::parse::Sample;
+use talea_parse::Sample;
 
 /// Every endpoint as declared.
 const ENDPOINTS: [(&str, &str); 6] = [

@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use talea::parse::Sample;
+use talea_parse::Sample;
 use tempfile::TempDir;
 
 /// The program, with two free ports and nothing else said.
@@ -117,7 +117,7 @@ impl Service {
 
     /// What the metrics port shows now.
     pub(crate) fn scrape(&self) -> Vec<Sample> {
-        talea::parse::text(&self.scrape_text()).expect("exposition text")
+        talea_parse::text(&self.scrape_text()).expect("exposition text")
     }
 
     pub(crate) fn scrape_text(&self) -> String {

@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 
 use anyhow::{Context, Result};
 use serde_json::json;
-use talea::parse::{Finding, Severity, Syntax, check};
+use talea_parse::{Finding, Severity, Syntax, check};
 
 use super::Source;
 use crate::arguments::CheckArguments;

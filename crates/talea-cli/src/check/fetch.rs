@@ -10,7 +10,7 @@ use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
 use hyper::http::uri::{Authority, Scheme};
 use hyper::{Request, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
-use talea::parse::Syntax;
+use talea_parse::Syntax;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;

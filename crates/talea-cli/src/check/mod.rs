@@ -1,7 +1,7 @@
 //! Check: what a text of metrics does that its format forbids, and what is better avoided.
 //!
 //! The text comes from a file, from standard input or over HTTP (`source`, `fetch`); the
-//! findings are those of [`talea::parse::check`].
+//! findings are those of [`talea_parse::check`].
 
 pub mod command;
 mod fetch;

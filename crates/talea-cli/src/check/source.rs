@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow};
 use hyper::Uri;
-use talea::parse::Syntax;
+use talea_parse::Syntax;
 
 use super::fetch::fetch;
 use crate::arguments::Tls;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use talea::parse::{self, Sample};
+use talea_parse::Sample;
 
 /// What a study reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,7 +100,7 @@ impl Selector {
             )
         };
         // It is a sample without its value.
-        let samples = parse::text(&format!("{text} 0\n")).map_err(|_| expected())?;
+        let samples = talea_parse::text(&format!("{text} 0\n")).map_err(|_| expected())?;
         match <[Sample; 1]>::try_from(samples) {
             Ok([Sample { name, labels, .. }]) if !name.is_empty() => Ok(Self { name, labels }),
             _ => Err(expected()),

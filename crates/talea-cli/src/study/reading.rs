@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
-use talea::parse::{self, Sample};
+use talea_parse::Sample;
 
 use crate::scenario::{Names, Quantity, Selector};
 
@@ -42,7 +42,7 @@ impl Reading {
     /// # Errors
     /// When the text cannot be parsed.
     pub fn from_text(text: &str, names: &Names) -> Result<Self> {
-        let samples = parse::text(text).context("the metrics are not in the text format")?;
+        let samples = talea_parse::text(text).context("the metrics are not in the text format")?;
         let mut reading = Self::default();
         for (quantity, selector) in names.all() {
             let value = match quantity {

@@ -14,7 +14,7 @@ impl Syntax {
     /// The format that a Content-Type names; none where it names no text format.
     ///
     /// ```
-    /// use talea::parse::Syntax;
+    /// use talea_parse::Syntax;
     ///
     /// let of = |header| Syntax::of_content_type(header);
     /// assert_eq!(of("text/plain; version=0.0.4; charset=utf-8"), Some(Syntax::Text));

@@ -26,14 +26,14 @@ pub struct FamilyRef<'a> {
 /// of one stand apart, they are put together.
 ///
 /// ```
-/// use talea::parse::{MetricType, Syntax, families};
+/// use talea_parse::{MetricType, Syntax, families};
 ///
 /// let text = "# TYPE size_bytes histogram\nsize_bytes_bucket{le=\"+Inf\"} 2\nup 1\n";
 /// let families = families(text, Syntax::Text)?;
 /// assert_eq!((families[0].name.as_ref(), families[0].kind), ("size_bytes", MetricType::Histogram));
 /// assert_eq!(families[0].samples[0].name, "size_bytes_bucket");
 /// assert_eq!((families[1].name.as_ref(), families[1].kind), ("up", MetricType::Unknown));
-/// # Ok::<(), talea::parse::ParseError>(())
+/// # Ok::<(), talea_parse::ParseError>(())
 /// ```
 ///
 /// # Errors

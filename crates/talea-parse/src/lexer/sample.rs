@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use super::{Lexer, NO_RETURN, fault};
-use crate::parse::departure::Oddity;
-use crate::parse::error::Fault;
-use crate::parse::labels::LabelsRef;
-use crate::parse::{ExemplarRef, SampleRef, Syntax, number, scan};
+use crate::departure::Oddity;
+use crate::error::Fault;
+use crate::labels::LabelsRef;
+use crate::{ExemplarRef, SampleRef, Syntax, number, scan};
 
 impl<'a> Lexer<'a> {
     pub(super) fn sample(&mut self, at: usize) -> Result<SampleRef<'a>, Fault> {

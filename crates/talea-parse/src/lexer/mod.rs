@@ -9,11 +9,11 @@ mod sample;
 
 use std::borrow::Cow;
 
-use crate::parse::departure::{Departure, Oddity};
-use crate::parse::error::Fault;
-use crate::parse::labels::unescaped;
-use crate::parse::plain::{Plain, plain};
-use crate::parse::{Line, Syntax, scan};
+use crate::departure::{Departure, Oddity};
+use crate::error::Fault;
+use crate::labels::unescaped;
+use crate::plain::{Plain, plain};
+use crate::{Line, Syntax, scan};
 
 /// Goes through a text.
 pub(super) struct Lexer<'a> {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use super::points::Group;
-use crate::parse::MetricType;
+use crate::MetricType;
 
 /// Where something stands in the text.
 #[derive(Clone, Copy, Debug, Default)]

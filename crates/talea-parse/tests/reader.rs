@@ -1,6 +1,6 @@
 //! The reader: what it reads as what, and what it refuses where.
 
-use talea::parse::{Line, MetricType, ParseError, Reader, SampleRef, Syntax, families, text};
+use talea_parse::{Line, MetricType, ParseError, Reader, SampleRef, Syntax, families, text};
 
 use Syntax::{OpenMetrics, Text};
 

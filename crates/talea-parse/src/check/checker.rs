@@ -5,11 +5,11 @@ use std::collections::HashMap;
 
 use super::family::{Family, Place};
 use super::{Finding, Severity, advice, points, samples};
-use crate::parse::departure::Oddity;
-use crate::parse::error::{Found, column, found};
-use crate::parse::families::bases;
-use crate::parse::lexer::Lexer;
-use crate::parse::{Line, MetricType, SampleRef, Syntax};
+use crate::departure::Oddity;
+use crate::error::{Found, column, found};
+use crate::families::bases;
+use crate::lexer::Lexer;
+use crate::{Line, MetricType, SampleRef, Syntax};
 
 /// Goes through a text once and gathers findings.
 pub(super) struct Checker<'a> {

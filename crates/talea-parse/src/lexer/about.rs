@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 
 use super::{Lexer, NO_RETURN, fault};
-use crate::parse::departure::Oddity;
-use crate::parse::error::Fault;
-use crate::parse::labels::unescaped;
-use crate::parse::{Line, MetricType, Syntax, scan};
+use crate::departure::Oddity;
+use crate::error::Fault;
+use crate::labels::unescaped;
+use crate::{Line, MetricType, Syntax, scan};
 
 impl<'a> Lexer<'a> {
     /// What is told about a metric, the end, or a comment.

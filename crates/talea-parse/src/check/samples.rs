@@ -6,7 +6,7 @@ use super::canonical::{canonical, shown};
 use super::checker::Checker;
 use super::family::Place;
 use super::points::{self, Part};
-use crate::parse::{ExemplarRef, LabelsRef, MetricType, SampleRef, Syntax};
+use crate::{ExemplarRef, LabelsRef, MetricType, SampleRef, Syntax};
 
 /// How many code points an exemplar's labels may have.
 const EXEMPLAR: usize = 128;
@@ -178,7 +178,7 @@ fn part(
     }
     let value_at = sample.labels.placed().find(|placed| placed.name == label);
     let place = checker.place(labels_at + value_at.map_or(0, |placed| placed.value_at));
-    let number = crate::parse::number::float(text).filter(|number| !number.is_nan());
+    let number = crate::number::float(text).filter(|number| !number.is_nan());
     let Some(number) = number else {
         let found = format!("{label}={text:?} is no number");
         checker.violation(place, "threshold", found, format!("write a number, as {label}=\"0.5\""));

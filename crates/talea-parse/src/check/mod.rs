@@ -65,7 +65,7 @@ impl fmt::Display for Finding {
 /// are advice. Names in quotes, which came after both formats, are advice too.
 ///
 /// ```
-/// use talea::parse::{Severity, Syntax, check};
+/// use talea_parse::{Severity, Syntax, check};
 ///
 /// let text = "# TYPE wait_ms gauge\nwait_ms 1\nwait_ms 2\n";
 /// let findings = check(text, Syntax::Text);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use talea::parse::{Line, Reader, Syntax, check, families};
+use talea_parse::{Line, Reader, Syntax, check, families};
 
 /// Everything that can be done with a text.
 fn all(text: &str) -> Duration {

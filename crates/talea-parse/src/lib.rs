@@ -1,7 +1,7 @@
-//! Reading what others expose: the Prometheus text format 0.0.4 and OpenMetrics text 1.0.
+//! Reads and checks the Prometheus text format 0.0.4 and OpenMetrics text 1.0.
 //!
 //! ```
-//! use talea::parse::{Line, Reader, Syntax};
+//! use talea_parse::{Line, Reader, Syntax};
 //!
 //! let text = "# TYPE shop_orders_total counter\nshop_orders_total{country=\"pe\"} 3\n";
 //! for line in Reader::new(text, Syntax::Text) {
@@ -10,16 +10,16 @@
 //!         assert!(sample.labels.iter().eq([("country".into(), "pe".into())]));
 //!     }
 //! }
-//! # Ok::<(), talea::parse::ParseError>(())
+//! # Ok::<(), talea_parse::ParseError>(())
 //! ```
 //!
-//! - [`Reader`] goes through a text line by line and copies nothing that it need not.
-//!   It takes what Prometheus takes: in text 0.0.4 that is more than the format's
-//!   documentation has, in OpenMetrics nothing beyond the grammar but names in quotes.
-//! - [`families`] puts samples together with what is told about them, [`text`] keeps the
+//! - [`Reader`] yields a text line by line. It copies only text that must be unescaped.
+//!   It accepts the texts that Prometheus accepts. In text 0.0.4 these are more than the
+//!   format's documentation allows. In OpenMetrics these follow the grammar, and names may
+//!   also stand in quotes.
+//! - [`families`] groups samples with the metadata of their metric. [`text`] returns the
 //!   samples alone.
-//! - [`check`] reports all that a format's documentation forbids, and what is better
-//!   avoided.
+//! - [`check`] reports every line that the format's documentation forbids, and gives advice.
 
 mod check;
 mod departure;

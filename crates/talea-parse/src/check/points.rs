@@ -3,7 +3,7 @@
 use super::canonical::shown;
 use super::checker::Checker;
 use super::family::Place;
-use crate::parse::{MetricType, SampleRef, Syntax};
+use crate::{MetricType, SampleRef, Syntax};
 
 /// What a sample is to its series.
 #[derive(Clone, Copy, Debug, PartialEq)]

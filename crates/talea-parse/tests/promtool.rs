@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use talea::parse::{Severity, Syntax, check};
+use talea_parse::{Severity, Syntax, check};
 
 /// What promtool says of a text: the rules that it finds broken, or none where it cannot
 /// read it.

@@ -1,6 +1,6 @@
 //! The checker: the rules of both formats, one small text each.
 
-use talea::parse::{Finding, Severity, Syntax, check};
+use talea_parse::{Finding, Severity, Syntax, check};
 
 use Syntax::{OpenMetrics, Text};
 
@@ -353,22 +353,4 @@ fn a_finding_says_what_to_write_instead() {
         of("# HELP a A.\na{b=\"c\" d=\"e\"} 1\n", Text),
         "2:9: violation: found \"d=\\\"e\\\"} 1\"; expected ',' or '}' after a label"
     );
-}
-
-#[test]
-fn what_talea_writes_is_clean() {
-    use talea::{Counter, Escaping, Format, Gauge, Histogram, Opts, Registry, Seconds};
-    let registry = Registry::for_test().unwrap();
-    let orders: Counter = registry.register(Opts::new("orders", "Orders \"taken\".")).unwrap();
-    orders.inc();
-    let _waiting: Gauge = registry.register(Opts::new("waiting", "Who waits.")).unwrap();
-    let waited: Histogram<Seconds> = registry.register(Opts::new("waited", "Waited.")).unwrap();
-    waited.observe(std::time::Duration::from_millis(30));
-    let mut scraper = registry.scraper();
-    for (format, syntax) in [(Format::Text, Text), (Format::OpenMetrics, OpenMetrics)] {
-        scraper.format(format, Escaping::Underscores);
-        let text = std::str::from_utf8(scraper.scrape()).unwrap();
-        assert_eq!(check(text, syntax), [], "{text}");
-        assert_eq!(Syntax::of_text(text), syntax);
-    }
 }

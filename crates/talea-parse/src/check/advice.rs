@@ -5,7 +5,7 @@
 
 use super::checker::Checker;
 use super::family::Place;
-use crate::parse::{MetricType, Syntax};
+use crate::{MetricType, Syntax};
 
 /// Units and what to measure in instead; those that are right already are their own.
 const UNITS: [(&str, &str); 24] = [
