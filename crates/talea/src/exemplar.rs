@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use talea_region::{Cell, Overflow};
 
+use crate::definition::names::is_plain_label;
 use crate::labels::{LabelText, pairs};
-use crate::names::is_plain_label;
 
 /// Characters that names and values of an exemplar's labels may have together.
 /// Source: the OpenMetrics specification, 1.0.0, "Exemplars".

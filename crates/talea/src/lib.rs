@@ -74,72 +74,50 @@
 //! No operation of a metric fails, blocks, panics or logs. What can fail is opening a
 //! registry and registering, with an [`Error`] that says what to do.
 
-mod buckets;
 mod definition;
 mod error;
 mod exemplar;
-mod expect;
 mod expose;
-mod failure;
 mod family;
-mod histogram_snapshot;
-mod install;
-mod kept_windows;
+mod histogram;
 mod labels;
-mod lazy;
 mod metric;
-mod names;
-mod native_buckets;
-mod nearest;
-mod observable;
-mod opts;
-#[cfg(target_os = "linux")]
 pub mod outside;
-mod page;
-mod query;
-mod refreshing;
-mod register;
 mod registry;
 mod samples;
 mod scraper;
-mod set_fields;
-mod slot;
 mod snapshot;
-mod thresholds;
-mod told;
-mod uninstalled;
-mod unit;
-mod values;
-mod windows;
+mod testing;
 
+pub use definition::kind::Kind;
+pub use definition::opts::{Bucketing, Opts};
+pub use definition::unit::{Bytes, Floats, Seconds, Things, Unit};
 pub use error::{Error, Refused};
 pub use exemplar::{Exemplar, ExemplarRefused};
 pub use expose::{Escaping, Format, TEXT_CONTENT_TYPE};
+pub use family::lazy::Lazy;
+pub use family::values::Values;
 pub use family::{Family, Looked};
-pub use histogram_snapshot::HistogramSnapshot;
-pub use install::{Metrics, install};
+pub use histogram::native_buckets::NativeBuckets;
+pub use histogram::snapshot::HistogramSnapshot;
+pub use histogram::thresholds::{exponential_buckets, linear_buckets};
+pub use histogram::windows::Windows;
 pub use labels::{Displayed, HttpMethod, LabelText, LabelValue, Labels, StatusClass};
-pub use lazy::Lazy;
 pub use metric::{
-    Counter, FloatCounter, FloatGauge, Gauge, Held, Histogram, Info, Kind, Metric, StateSet,
-    Summary, Timer, UpDownCounter,
+    Counter, FloatCounter, FloatGauge, Gauge, Held, Histogram, Info, Metric, StateSet, Summary,
+    Timer, UpDownCounter,
 };
-pub use native_buckets::NativeBuckets;
-pub use observable::Found;
-pub use opts::{Bucketing, Opts};
-pub use page::{Conflict, Page, Scrapable, is_usable_as_part_label};
-pub use register::Registrable;
+pub use outside::page::{Conflict, Page, Scrapable, is_usable_as_part_label};
 pub use registry::Registry;
+pub use registry::install::{Metrics, install};
+pub use registry::observable::Found;
+pub use registry::register::Registrable;
 pub use samples::SampledSummary;
 pub use scraper::Scraper;
 pub use snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot, SummarySnapshot, Value};
 #[cfg(feature = "derive")]
 pub use talea_derive::{LabelValue, Labels, Metrics};
 pub use talea_region::{Combine, Config, LivingProcess, OpenError, Overflow, Part, Usage};
-pub use thresholds::{exponential_buckets, linear_buckets};
-pub use unit::{Bytes, Floats, Seconds, Things, Unit};
-pub use values::Values;
-pub use windows::Windows;
 
 #[doc = include_str!("../guide.md")]
 pub mod guide {}
@@ -149,5 +127,5 @@ pub mod guide {}
 pub mod derived {
     pub use crate::labels::mixed_radix::{pop, product, push};
     pub use crate::labels::{LabelKey, LabelSet, Member};
-    pub use crate::set_fields::SetFields;
+    pub use crate::registry::set_fields::SetFields;
 }

@@ -1,9 +1,9 @@
 //! Scrapes one after the other, in memory that is used again.
 
+use crate::definition::kind::Kind;
+use crate::definition::names;
 use crate::expose::{Encoder, Escaping, Format};
-use crate::metric::Kind;
-use crate::names;
-use crate::page::{Page, Scrapable};
+use crate::outside::page::{Page, Scrapable};
 use crate::registry::Registry;
 use crate::snapshot::Snapshot;
 

@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use crate::definition::names::is_plain_at;
+
 /// How names outside `[a-zA-Z_:][a-zA-Z0-9_:]*` are shown to a scraper; it says in its
 /// Accept header what it takes.
 ///
@@ -74,17 +76,6 @@ impl Escaping {
         }
         Cow::Owned(out)
     }
-}
-
-/// Whether every format has such a name.
-pub(crate) fn is_plain(name: &str) -> bool {
-    // Nothing plain has more than a byte.
-    let is_plain_byte = |(n, byte): (usize, u8)| is_plain_at(n, char::from(byte));
-    !name.is_empty() && name.bytes().enumerate().all(is_plain_byte)
-}
-
-fn is_plain_at(n: usize, c: char) -> bool {
-    c.is_ascii_alphabetic() || c == '_' || c == ':' || c.is_ascii_digit() && n > 0
 }
 
 #[cfg(test)]

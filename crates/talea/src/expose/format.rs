@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::Escaping;
+use super::escaping::Escaping;
 
 /// An exposition format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,10 +1,11 @@
 //! What the two text formats have in common: names, labels and the lines of samples.
 
-use super::escaping::is_plain;
+use super::pages::Family;
 use super::shown_names::{LabelNames, ShownNames};
-use super::{Family, Shown};
+use crate::definition::names::is_plain;
+use crate::definition::names::is_plain_label;
 use crate::labels::{LabelText, pairs};
-use crate::names::is_plain_label;
+use crate::snapshot::Shown;
 use crate::snapshot::{FamilySnapshot, SeriesSnapshot};
 
 /// What the lines of a family begin with.

@@ -1,5 +1,6 @@
 //! Numbers as text.
 
+use crate::snapshot::Shown;
 /// An integer.
 #[inline]
 pub(crate) fn write_integer(out: &mut Vec<u8>, n: impl itoa::Integer) {
@@ -98,6 +99,44 @@ pub(crate) fn write_seconds(out: &mut Vec<u8>, nanos: u64) {
         }
         let zeros = digits.iter().rev().take_while(|&&digit| digit == b'0').count();
         out.extend_from_slice(&digits[..digits.len() - zeros]);
+    }
+}
+
+impl Shown {
+    /// A number as a float; 0 of what is none.
+    pub(super) fn as_f64(self) -> f64 {
+        match self {
+            Self::Unsigned(n) => n as f64,
+            Self::Signed(n) => n as f64,
+            Self::Float(x) => x,
+            Self::Histogram | Self::Summary => 0.0,
+        }
+    }
+
+    /// Puts a number into a line, if it is one; where it ends.
+    #[inline(always)]
+    pub(super) fn put(self, line: &mut [u8], at: usize) -> Option<usize> {
+        match self {
+            Self::Unsigned(n) => put_digits(line, at, n),
+            Self::Signed(n) if n < 0 => {
+                *line.get_mut(at)? = b'-';
+                put_digits(line, at + 1, n.unsigned_abs())
+            }
+            Self::Signed(n) => put_digits(line, at, n.unsigned_abs()),
+            Self::Float(x) => put_float(line, at, x),
+            Self::Histogram | Self::Summary => None,
+        }
+    }
+
+    /// Writes a number.
+    #[inline(always)]
+    pub(super) fn write(self, out: &mut Vec<u8>) {
+        match self {
+            Self::Unsigned(n) => write_integer(out, n),
+            Self::Signed(n) => write_integer(out, n),
+            Self::Float(x) => write_float(out, x),
+            Self::Histogram | Self::Summary => {}
+        }
     }
 }
 

@@ -15,12 +15,14 @@
 
 use super::lines::{Bounds, Lines, push};
 use super::number::{write_canonical_bound, write_float, write_integer, write_seconds};
+use super::pages::Family;
 use super::shown_names::ShownNames;
-use super::{Family, Shown, Writer};
+use super::writer::Writer;
+use crate::snapshot::Shown;
 use talea_region::Exemplar;
 
-use crate::metric::Kind;
-use crate::native_buckets::NativeBuckets;
+use crate::definition::kind::Kind;
+use crate::histogram::native_buckets::NativeBuckets;
 use crate::snapshot::{FamilySnapshot, SeriesSnapshot};
 
 /// Units that a family's name may end in; then they are told apart from it.

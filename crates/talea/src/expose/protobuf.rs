@@ -6,12 +6,14 @@
 
 use talea_region::Exemplar;
 
+use super::pages::Family;
 use super::shown_names::{LabelNames, ShownNames};
-use super::{Family, Shown, Writer};
+use super::writer::Writer;
+use crate::definition::kind::Kind;
+use crate::histogram::native_buckets::NativeBuckets;
 use crate::labels::{RawLabel, raw_labels};
-use crate::metric::Kind;
-use crate::native_buckets::NativeBuckets;
 use crate::snapshot::SeriesSnapshot;
+use crate::snapshot::Shown;
 
 /// Fields of `MetricFamily`.
 const NAME: u32 = 1;

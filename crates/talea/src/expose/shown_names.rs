@@ -4,11 +4,12 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use super::escaping::is_plain;
-use super::{Escaping, Family, Pages};
-use crate::metric::Kind;
-use crate::names::{TakenNames, is_plain_label, is_written_by_us};
-use crate::register::{OVERFLOW, PID};
+use super::escaping::Escaping;
+use super::pages::{Family, Pages};
+use crate::definition::kind::Kind;
+use crate::definition::names::is_plain;
+use crate::definition::names::{OVERFLOW, PID};
+use crate::definition::names::{TakenNames, is_plain_label, is_written_by_us};
 use crate::snapshot::FamilySnapshot;
 
 /// The names of a page's families.

@@ -3,9 +3,11 @@
 
 use super::lines::{Bounds, Lines};
 use super::number::{write_bound, write_float, write_integer};
+use super::pages::Family;
 use super::shown_names::ShownNames;
-use super::{Family, Shown, Writer};
-use crate::metric::Kind;
+use super::writer::Writer;
+use crate::definition::kind::Kind;
+use crate::snapshot::Shown;
 use crate::snapshot::{FamilySnapshot, SeriesSnapshot};
 
 /// What [`Snapshot::to_text`](crate::Snapshot::to_text) is served as.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::{LabelValue, Labels};
-use crate::names::is_plain_label;
+use crate::definition::names::{OVERFLOW, is_plain_label};
 
 /// The text of a series' labels as a scrape shows it, `method="GET",route="/"`,
 /// escaped once. It is the key of the series in the region.
@@ -267,6 +267,13 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
         }
     }
     out
+}
+
+impl LabelText {
+    /// Whether a label text is that of an overflow series.
+    pub(crate) fn is_overflow(text: &[u8]) -> bool {
+        text == OVERFLOW.as_bytes()
+    }
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use talea_region::{Cell, Number};
 
+use super::slot::Slot;
 use super::{Shape, single_cell_metric};
 use crate::exemplar::{self, ExemplarRefused};
-use crate::slot::Slot;
 
 /// A total of whole things. It starts at 0 and only goes up; at 2⁶⁴ it starts
 /// anew, as Prometheus expects of a counter.

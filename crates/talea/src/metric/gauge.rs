@@ -2,8 +2,9 @@
 
 use talea_region::{Cell, Combine, Number, Storage};
 
-use super::{Kind, Shape, single_cell_metric};
-use crate::slot::Slot;
+use super::slot::Slot;
+use super::{Shape, single_cell_metric};
+use crate::definition::kind::Kind;
 
 /// A whole number that is set, or goes up and down. Processes that share the
 /// region share the value, and the latest write counts; or each has its own, see

@@ -7,15 +7,16 @@ use std::time::Instant;
 
 use talea_region::{Cell, Cells, Combine, Number, Segment, Segments, UsualSegment};
 
-use super::{Kind, Metric, Sealed, Shape};
-use crate::buckets::{
+use super::slot::{self, Slot};
+use super::{Metric, Sealed, Shape};
+use crate::definition::Recent;
+use crate::definition::kind::Kind;
+use crate::definition::opts::{Bucketing, Opts};
+use crate::definition::unit::{Seconds, Unit};
+use crate::exemplar::{self, ExemplarRefused};
+use crate::histogram::buckets::{
     COARSEST, FINEST, Grid, Layout, NativeLayout, Numbers, Octave, Octaves, ZERO, order,
 };
-use crate::definition::Recent;
-use crate::exemplar::{self, ExemplarRefused};
-use crate::opts::{Bucketing, Opts};
-use crate::slot::{self, Slot};
-use crate::unit::{Seconds, Unit};
 
 /// Counts observations by size, with their sum. The unit is in the type:
 /// `Histogram<Seconds>` observes a `Duration`, `Histogram<Bytes>` a `u64`.

@@ -2,10 +2,11 @@
 
 use talea_region::{Cell, Combine, Number, Storage};
 
-use super::{Kind, Shape, single_cell_metric};
+use super::slot::Slot;
+use super::{Shape, single_cell_metric};
+use crate::definition::kind::Kind;
 use crate::family::Family;
 use crate::labels::Labels;
-use crate::slot::Slot;
 
 /// What an [`Info`] is made of: a series that is 1.
 #[derive(Clone, Debug)]

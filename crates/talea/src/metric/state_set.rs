@@ -6,11 +6,12 @@ use std::panic::Location;
 
 use talea_region::{Cell, Cells, Combine, Number, Storage};
 
-use super::{Kind, Metric, Sealed, Shape};
-use crate::buckets::Grid;
+use super::slot::Slot;
+use super::{Metric, Sealed, Shape};
+use crate::definition::kind::Kind;
+use crate::definition::opts::Opts;
+use crate::histogram::buckets::Grid;
 use crate::labels::{LabelText, LabelValue};
-use crate::opts::Opts;
-use crate::slot::Slot;
 
 /// Which of the states of an enum hold: usually exactly one, as of a circuit breaker
 /// that is open, closed or half open. A scrape shows each state as 0 or 1, with a

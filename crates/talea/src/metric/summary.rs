@@ -6,11 +6,12 @@ use std::panic::Location;
 use talea_region::Cells;
 
 use super::histogram::{self, Bound};
-use super::{Kind, Metric, Sealed, Shape};
-use crate::buckets::Grid;
-use crate::opts::{Bucketing, Opts};
-use crate::slot::Slot;
-use crate::unit::{Seconds, Unit};
+use super::slot::Slot;
+use super::{Metric, Sealed, Shape};
+use crate::definition::kind::Kind;
+use crate::definition::opts::{Bucketing, Opts};
+use crate::definition::unit::{Seconds, Unit};
+use crate::histogram::buckets::Grid;
 
 /// Shows quantiles of the observations of the last ten minutes, with the count and the
 /// sum of all there ever were. The unit is in the type, as a

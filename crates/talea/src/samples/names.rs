@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use talea_region::FamilyCopy;
 
-use crate::snapshot::use_of;
+use crate::snapshot::newest::use_of;
 
 /// The kind of such families, which no metric has. Kind 7 had them when slices were kept
 /// otherwise; what it left in a region is not read.

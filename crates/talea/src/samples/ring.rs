@@ -4,20 +4,16 @@
 //! a place's words one after the other, so they may see the stamp of one sample with the
 //! value of the next: that one then counts as some time older than it is.
 
-use talea_region::{Cell, Segment, Segments};
+use talea_region::{Cell, Segments};
 
-use super::{Window, slices};
+use super::slices;
+use super::storage::{FIRST_PLACES, PLACE, RING_SEGMENTS, first_segment, segment};
+use super::window::Window;
 
 /// Samples that it has room for.
 pub(super) const PLACES: usize = 128;
-/// Words of a place: its stamp and its value.
-pub(super) const PLACE: usize = 2;
-/// How many places come first.
-const FIRST_PLACES: usize = 16;
 /// Words of the others.
 const OTHERS: usize = (PLACES - FIRST_PLACES) * PLACE;
-/// The segment of the first places, and that of the others.
-pub(super) const SEGMENTS: [usize; 2] = [0, 1];
 /// Somebody is writing, or was killed in the middle; such a place is passed over.
 pub(super) const BUSY: u64 = 1;
 /// What stamps are counted from: 0 says that nothing was ever there.
@@ -55,26 +51,11 @@ pub(super) fn put(next: Cell, segments: Segments, window: Window, sample: Sample
     }
 }
 
-/// A segment of a series, made if it is not there; `None` if the region has no room for it.
-#[inline]
-pub(super) fn segment(segments: Segments, n: usize, cells: usize, what: u16) -> Option<Segment> {
-    segments.get(n).or_else(|| segments.make(n, cells, what))
-}
-
-/// The segment of the first places, behind which the slices have some words.
-fn first_segment(segments: Segments) -> Option<Segment> {
-    segment(segments, SEGMENTS[0], FIRST_PLACES * PLACE + slices::MARKS, 0)
-}
-
-/// One of the words that slices have there.
-pub(super) fn mark(segments: Segments, n: usize) -> Option<Cell> {
-    segments.cell(first_segment(segments)?, FIRST_PLACES * PLACE + n)
-}
-
 /// The cells of a place, or if there is no room for it, of one among the first.
 pub(super) fn cells(segments: Segments, place: usize) -> Option<[Cell; 2]> {
     let beyond = place.checked_sub(FIRST_PLACES);
-    let found = beyond.and_then(|place| Some((segment(segments, SEGMENTS[1], OTHERS, 0)?, place)));
+    let found =
+        beyond.and_then(|place| Some((segment(segments, RING_SEGMENTS[1], OTHERS, 0)?, place)));
     let (segment, place) = match found {
         Some(found) => found,
         None => (first_segment(segments)?, place % FIRST_PLACES),

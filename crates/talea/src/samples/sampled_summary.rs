@@ -4,16 +4,19 @@ use std::time::SystemTime;
 
 use talea_region::{FamilySpec, Registered, Storage};
 
-use super::{KIND, Window, millis, own_name, ring, slices};
+use super::names::{KIND, own_name};
+use super::window::{Window, millis};
+use super::{ring, slices};
+use crate::definition::names::OVERFLOW;
+use crate::definition::opts::Opts;
+use crate::definition::unit::Floats;
 use crate::error::Error;
 use crate::family::Family;
+use crate::family::values::{self, Values};
 use crate::labels::LabelText;
 use crate::metric::Summary;
-use crate::opts::Opts;
-use crate::register::{OVERFLOW, Refusal, SERIES_LIMIT, idle_minutes};
 use crate::registry::Registry;
-use crate::unit::Floats;
-use crate::values::{self, Values};
+use crate::registry::register::{Refusal, SERIES_LIMIT, idle_minutes};
 
 /// What a series takes of a region for its ring and its directory, in bytes. What its slices
 /// take comes on top.

@@ -5,7 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use talea_region::SeriesView;
 
-use super::{Lately, Window, millis};
+use super::lately::Lately;
+use super::window::{Window, millis};
 use crate::snapshot::{Samples, SeriesSnapshot, Snapshot};
 
 impl Snapshot {

@@ -40,11 +40,10 @@
 
 use talea_region::{Cell, Segment, Segments};
 
-use super::ring;
-use crate::buckets::{bucket_of, upper_bound};
+use super::storage::{KINDS, RING_SEGMENTS, mark, segment};
+use super::window::SLICES as PLACES;
+use crate::histogram::buckets::{bucket_of, upper_bound};
 
-/// Places: slices of the window.
-pub(super) const PLACES: usize = 5;
 /// The schema of the buckets: a bucket's middle is within 2.17 % of all values in it.
 const SCHEMA: i8 = 4;
 /// Buckets of an octave.
@@ -71,7 +70,7 @@ const SPAN: usize = 4095 / OCTAVE;
 /// Far segments of one sign.
 const SPANS: usize = OCTAVES.div_ceil(SPAN);
 
-const FIRST_NEAR_SEGMENT: usize = ring::SEGMENTS.len();
+const FIRST_NEAR_SEGMENT: usize = RING_SEGMENTS.len();
 const FIRST_FAR_SEGMENT: usize = FIRST_NEAR_SEGMENT + NEAR;
 /// Segments of a series, those of the ring among them.
 pub(super) const SEGMENTS: usize = FIRST_FAR_SEGMENT + 2 * SPANS;
@@ -82,16 +81,13 @@ pub(super) fn near_segments() -> std::ops::Range<usize> {
     FIRST_NEAR_SEGMENT..FIRST_FAR_SEGMENT
 }
 
-/// Words behind the ring's first samples.
-pub(super) const MARKS: usize = PLACES * KINDS;
-const KINDS: usize = 4;
 /// The word of a place that counts what could not be counted elsewhere.
 const LOST: usize = 0;
 
 /// Adds an observation to a slice.
 pub(super) fn add(segments: Segments, slice: u64, value: f64) {
     let place = (slice % PLACES as u64) as usize;
-    let mark = |kind| ring::mark(segments, place * KINDS + kind);
+    let mark = |kind| mark(segments, place * KINDS + kind);
     let cell = match Bucket::of(value) {
         Bucket::Mark(kind) => mark(kind),
         Bucket::Native(octave, bucket) => octave.cell(segments, place * BUCKETS + bucket),
@@ -168,7 +164,7 @@ impl Octave {
             Near::NoRoom => return None,
             Near::AllTaken => {
                 let (far, nth) = self.far();
-                (ring::segment(segments, far, SPAN * OCTAVE, 0)?, nth * OCTAVE + n)
+                (segment(segments, far, SPAN * OCTAVE, 0)?, nth * OCTAVE + n)
             }
         };
         segments.cell(segment, n)
@@ -181,7 +177,7 @@ impl Octave {
         let first = (self.octave - FIRST_NEAR) as usize + NEAR / 2 * usize::from(self.is_negative);
         for n in first..first + TRIES {
             let n = FIRST_NEAR_SEGMENT + n % NEAR;
-            match ring::segment(segments, n, OCTAVE, what) {
+            match segment(segments, n, OCTAVE, what) {
                 Some(segment) if segment.what() == what => return Near::Has(segment),
                 Some(_) => {}
                 None => return Near::NoRoom,
