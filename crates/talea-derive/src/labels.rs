@@ -69,7 +69,7 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
     });
     let tells = parts.iter().map(|(_, ident, ty, display)| match display {
         true => quote!(key.other();),
-        false => quote!(<#ty as ::talea::LabelValue>::tell(&self.#ident, key);),
+        false => quote!(<#ty as ::talea::LabelValue>::add_to_key(&self.#ident, key);),
     });
     let mut of_digits = digits.iter();
     let writes_nth: Vec<_> = parts
@@ -125,7 +125,7 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
                 #closing
             }
             #[inline]
-            fn tell(&self, key: &mut ::talea::derived::LabelKey) {
+            fn add_to_key(&self, key: &mut ::talea::derived::LabelKey) {
                 #(#tells)*
             }
             fn write_nth(n: usize, out: &mut ::talea::LabelText) {

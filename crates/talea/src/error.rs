@@ -30,26 +30,26 @@ pub enum Error {
         variable: &'static str,
         /// What it names.
         group: String,
-        /// What was found and what to do.
+        /// The fault, and how to correct it.
         reason: String,
     },
     /// The metric could not be registered.
     Register {
         /// Its name.
         name: String,
-        /// What was found, what was expected and what to do.
+        /// The fault: the value found, the value expected, and how to correct it.
         reason: String,
     },
     /// Two sets of one type were to be installed at once, which would be the same metrics.
     SetTwice {
         /// Their type.
         set: &'static str,
-        /// Which in the list was the first of them, from 0.
+        /// The position of the first of them in the list, from 0.
         first: usize,
-        /// Which was the other.
+        /// The position of the other.
         second: usize,
     },
-    /// The region has no room for another metric. What is registered goes on.
+    /// The region has no room for another metric. Metrics that are registered keep working.
     Full {
         /// The metric's name.
         name: String,
@@ -58,7 +58,7 @@ pub enum Error {
     LabelSet {
         /// The set's name.
         name: &'static str,
-        /// What was found and what was expected.
+        /// The value found and the value expected.
         reason: String,
     },
 }
@@ -115,7 +115,7 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Open(error) => error.source(),
-            // Its text tells its cause.
+            // Its text includes that of its cause.
             Self::Environment { .. }
             | Self::Group { .. }
             | Self::Register { .. }

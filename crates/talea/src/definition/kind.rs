@@ -12,7 +12,7 @@ pub enum Kind {
     Histogram = 3,
     /// Says in its labels what does not change while the process runs; it is 1.
     Info = 4,
-    /// Which of some states hold; each is 0 or 1.
+    /// A set of states, each of which is 0 or 1.
     StateSet = 5,
     /// Shows quantiles of what was observed lately.
     Summary = 6,

@@ -1,5 +1,4 @@
-//! What the region keeps beside a family's name: the bytes that a reader, also
-//! one outside the process, needs to show it.
+//! A family's definition, and its encoding in the region, beside its name: the bytes that any reader, also one outside the process, needs to show the family.
 //!
 //! ```text
 //!   f64   how many of the kept integers make one shown unit
@@ -35,7 +34,7 @@ pub(crate) struct Definition {
     pub(crate) help: String,
 }
 
-/// Which quantiles are shown, and of what time.
+/// The quantiles of a summary, and the window that they are of.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Recent {
     pub(crate) seconds: u32,
@@ -82,7 +81,7 @@ impl Definition {
         out
     }
 
-    /// `None` where the bytes are not a definition. What the values are is not among them.
+    /// `None` if the bytes are not a definition. They do not include the type of the values (`numbers`).
     pub(crate) fn decode(mut bytes: &[u8], numbers: Numbers) -> Option<Self> {
         let per_unit = f64::from_le_bytes(take(&mut bytes)?);
         let labels = (0..count(&mut bytes)?).map(|_| text(&mut bytes)).collect::<Option<_>>()?;
@@ -121,15 +120,15 @@ impl Definition {
         })
     }
 
-    /// In what a definition differs from the one that was expected, in words.
+    /// The difference between this definition and the expected one, in words.
     pub(crate) fn difference(&self, wanted: &Self) -> String {
-        let told = |[found, wanted]: [String; 2]| {
+        let differs = |[found, wanted]: [String; 2]| {
             format!("it is registered with {found}, and now {wanted} was asked for")
         };
         if let Some(both) = self.first_difference(wanted) {
-            told(both)
+            differs(both)
         } else if self.help != wanted.help {
-            told([format!("the help {:?}", self.help), format!("{:?}", wanted.help)])
+            differs([format!("the help {:?}", self.help), format!("{:?}", wanted.help)])
         } else {
             "it is registered with its values stored otherwise: striped or not, whole numbers or \
              not"
@@ -147,16 +146,15 @@ impl Definition {
         }
     }
 
-    /// In what it differs from what others have under its name; `None` where they can be
-    /// shown as one.
+    /// In what it differs from what others have under its name; `None` if they can be shown as one.
     pub(crate) fn disagreement(&self, wanted: &Self) -> Option<String> {
         let [found, wanted] = self.first_difference(wanted)?;
         Some(format!("it has {found} here, and {wanted} in most others"))
     }
 
-    /// What differs first, other than the help, in this one and in the other.
+    /// The first difference other than the help, as this one and the other have it.
     fn first_difference(&self, other: &Self) -> Option<[String; 2]> {
-        fn told(what: &str, one: impl std::fmt::Debug, other: impl std::fmt::Debug) -> [String; 2] {
+        fn both(what: &str, one: impl std::fmt::Debug, other: impl std::fmt::Debug) -> [String; 2] {
             [format!("{what} {one:?}"), format!("{other:?}")]
         }
         let [mine, others] = [&self.layout, &other.layout];
@@ -168,21 +166,21 @@ impl Definition {
             Some([found, format!("one in {}", others.per_unit)])
         } else if mine.thresholds != others.thresholds {
             let shown = |layout: &Layout| layout.shown().collect::<Vec<_>>();
-            Some(told("the buckets", shown(mine), shown(others)))
+            Some(both("the buckets", shown(mine), shown(others)))
         } else if mine.native != others.native {
             Some([mine, others].map(|layout| in_words(layout.native)))
         } else if self.recent != other.recent {
-            Some(told("the quantiles", &self.recent, &other.recent))
+            Some(both("the quantiles", &self.recent, &other.recent))
         } else if self.states != other.states {
-            Some(told("the states", &self.states, &other.states))
+            Some(both("the states", &self.states, &other.states))
         } else {
             None
         }
     }
 }
 
-/// Labels that each call names are defined by the name of the overflow series' label, the only one
-/// that all of them may come to have. To a reader that says nothing.
+/// A family whose calls name the labels is defined by the label of the overflow series, the only
+/// one that all its series may have. Readers have no use for that name, so it is not shown.
 fn difference_of_labels(one: &[String], other: &[String]) -> [String; 2] {
     let are_free = |labels: &[String]| matches!(labels, [only] if only == OVERFLOW_LABEL);
     let free = || "a choice of labels by each call".to_owned();

@@ -1,27 +1,27 @@
-//! What a metric or a label may be called.
+//! The rules for names of metrics and labels, and the names that each family takes.
 
 use std::collections::HashMap;
 
 use super::kind::Kind;
 
-/// The label of the series that takes what overflows.
+/// The label of the overflow series.
 pub(crate) const OVERFLOW_LABEL: &str = "otel_metric_overflow";
 
-/// The label text of the series that takes what overflows.
+/// The label text of the overflow series.
 pub(crate) const OVERFLOW: &str = "otel_metric_overflow=\"true\"";
 
-/// The label of a gauge of which each process has its own.
+/// The label that names the process of a per-process gauge.
 pub(crate) const PID: &str = "pid";
 
-/// Which names are accepted: what [`Opts`](crate::Opts) says of them.
+/// The rules that [`Opts`](crate::Opts) chooses for names.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Rules {
     pub(crate) utf8: bool,
     pub(crate) lenient: bool,
 }
 
-/// Why a metric's name cannot be used, in words; `None` where it can. It ends in what its type
-/// adds to it, if it adds something.
+/// Why a metric's name cannot be used, in words; `None` if it can. It ends in what its type adds to
+/// it, if it adds something.
 pub(crate) fn fault_in_metric(
     name: &str,
     ending: &str,
@@ -63,7 +63,7 @@ fn fault_in_beginning(name: &str, rules: Rules) -> Option<&'static str> {
         .then_some("names that begin with '_' are reserved; begin it with a letter")
 }
 
-/// Why a metric's name should not end as it does, in words; `None` where it may.
+/// Why a metric's name should not end as it does, in words; `None` if it may.
 pub(crate) fn fault_in_ending(name: &str, kind: Kind) -> Option<String> {
     let own = match kind {
         Kind::Counter => "_total",
@@ -116,7 +116,7 @@ pub(crate) fn rivals(kind: Kind, name: &str) -> Vec<String> {
 }
 
 /// Why two families cannot be on one page, in words: in some format a name of one, or of its
-/// samples, is one of the other. `None` where they can.
+/// samples, is one of the other. `None` if they can.
 pub(crate) fn clash(one: (Kind, &str), other: (Kind, &str)) -> Option<&'static str> {
     let ((begin, endings), (other_begin, _)) = (taken(one.0, one.1), taken(other.0, other.1));
     let clashes = endings.iter().any(|ending| takes(other.0, other.1, &format!("{begin}{ending}")));
@@ -150,14 +150,13 @@ pub(crate) fn takes(kind: Kind, family: &str, name: &str) -> bool {
     name.strip_prefix(begin).is_some_and(|ending| endings.contains(&ending))
 }
 
-/// What the quantiles are called that a histogram shows beside itself: its unit stays at
-/// the end.
+/// The name of the summary that a histogram shows beside itself. The unit stays at the end.
 pub(crate) fn recent(name: &str) -> String {
     let unit = ["_seconds", "_bytes"].into_iter().find(|unit| name.ends_with(unit)).unwrap_or("");
     format!("{}_recent{unit}", &name[..name.len() - unit.len()])
 }
 
-/// Why a label's name cannot be used, in words; `None` where it can.
+/// Why a label's name cannot be used, in words; `None` if it can.
 pub(crate) fn fault_in_label(name: &str, rules: Rules) -> Option<&'static str> {
     if name.trim().is_empty() {
         return Some("it is empty; name what the label tells apart");

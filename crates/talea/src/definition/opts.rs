@@ -6,11 +6,11 @@ use talea_region::Combine;
 
 use crate::definition::names::Rules;
 
-/// Which buckets a histogram has. All are counted in the same cells, at the same cost of
-/// an observation.
+/// The buckets of a histogram. All choices use the same cells and cost the same for each
+/// observation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bucketing {
-    /// Those of its thresholds alone: what every format shows. The least memory.
+    /// Buckets by its thresholds only, which every format can show. This takes the least memory.
     Classic,
     /// Exponential ones alone, which give quantiles with a known error. Text formats show
     /// their count and sum.
@@ -57,9 +57,9 @@ pub struct Opts<'a> {
 impl<'a> Opts<'a> {
     /// A metric's name and its help text.
     ///
-    /// The name is completed by what the type says, where it does not say so
-    /// itself: a counter ends in `_total`, an info in `_info`, a histogram in its unit
-    /// (`_seconds`, `_bytes`). What is left to say has the default that its method names.
+    /// The type adds its ending to the name, unless the name has it already: `_total` for a
+    /// counter, `_info` for an info, the unit (`_seconds`, `_bytes`) for a histogram. Each method
+    /// below names the default of its option.
     pub const fn new(name: &'a str, help: &'a str) -> Self {
         Self {
             name,
@@ -92,30 +92,28 @@ impl<'a> Opts<'a> {
         self
     }
 
-    /// Which buckets a histogram has. Default: [`Bucketing::Dual`], both classic and
-    /// native ones.
+    /// The buckets of a histogram. Default: [`Bucketing::Dual`], both classic and native ones.
     pub const fn bucketing(mut self, bucketing: Bucketing) -> Self {
         self.bucketing = bucketing;
         self
     }
 
-    /// How fine native buckets are at most, −4 to 8: the upper bound of a bucket is
-    /// 2^(2^−schema) times the one below, so that quantiles are within 8.6 % at schema 2,
-    /// 4.3 % at 3, 2.2 % at 4, 1.1 % at 5, 0.14 % at 8. Default: 3. Where values spread so
-    /// wide that there would be more than [`max_buckets`](Self::max_buckets), a series gets
-    /// coarser by itself. Others are an error of registering.
+    /// The finest schema of the native buckets, −4 to 8: the upper bound of a bucket is
+    /// 2^(2^−schema) times the one below, so that quantiles are within 8.6 % at schema 2, 4.3 % at
+    /// 3, 2.2 % at 4, 1.1 % at 5, 0.14 % at 8. Default: 3. If the values spread so widely that more
+    /// than [`max_buckets`](Self::max_buckets) would be needed, the series becomes coarser by
+    /// itself. Registering fails if the schema is out of range.
     pub const fn schema(mut self, schema: i8) -> Self {
         self.schema = schema;
         self
     }
 
-    /// How many native buckets of a series are shown at most. Where more are in use, those
-    /// nearest to 0 count as zero, as far as [`widest_zero`](Self::widest_zero) lets them;
-    /// then two of each are joined. A series has four cells for each of them; where its
-    /// values spread over so many octaves that these are used up, what comes in further ones
-    /// is counted half as finely, and shown so; those nearer to 0 than the widest zero use
-    /// none up. Schema −4 is the coarsest, and shows more where it has more: 5 of whole
-    /// numbers and durations at most. Default: 160.
+    /// The most native buckets that a series shows. If more are in use, those nearest to 0 count as
+    /// zero, up to [`widest_zero`](Self::widest_zero); then neighbours are joined in pairs. A
+    /// series has four cells for each shown bucket. If its values spread over so many octaves that
+    /// the cells are used up, observations in further octaves are counted and shown half as finely;
+    /// values nearer to 0 than the widest zero use no cells. Schema −4 is the coarsest; it may show
+    /// more than this limit: at most 5 for whole numbers and durations. Default: 160.
     pub const fn max_buckets(mut self, buckets: u32) -> Self {
         self.max_buckets = buckets;
         self
@@ -128,21 +126,20 @@ impl<'a> Opts<'a> {
         self
     }
 
-    /// Which quantiles a [`Summary`](crate::Summary) shows, from 0 to 1, ascending, at most
-    /// 100. Default: 0.5, 0.9 and 0.99.
+    /// The quantiles that a [`Summary`](crate::Summary) shows, from 0 to 1, ascending, at most 100.
+    /// Default: 0.5, 0.9 and 0.99.
     ///
-    /// A [`Histogram`](crate::Histogram) with native buckets that is given some shows them
-    /// in a summary beside itself, `shop_pricing_recent_seconds` for
-    /// `shop_pricing_seconds`, at no cost of its observations: see `Summary` for what it
-    /// costs who takes snapshots. Default for these: none. Others ignore it.
+    /// A [`Histogram`](crate::Histogram) with native buckets and this option shows them in a
+    /// summary beside itself, `shop_pricing_recent_seconds` for `shop_pricing_seconds`, at no cost
+    /// for its observations; `Summary` has the cost for each snapshot. Default for histograms:
+    /// none. Other types ignore it.
     pub const fn quantiles(mut self, quantiles: &'a [f64]) -> Self {
         self.quantiles = Some(quantiles);
         self
     }
 
-    /// Of how long ago at most what is that a [`Summary`](crate::Summary)'s quantiles are
-    /// of, in whole seconds. A sixtieth of it, or ten seconds where that is less, is how
-    /// much longer it may be. Default: ten minutes.
+    /// The window of a [`Summary`](crate::Summary)'s quantiles, in whole seconds. It may be longer
+    /// by a sixtieth of it, or by ten seconds if that is less. Default: ten minutes.
     pub const fn window(mut self, window: Duration) -> Self {
         self.window = window;
         self
@@ -165,23 +162,22 @@ impl<'a> Opts<'a> {
         self
     }
 
-    /// After how long a series with a dynamic label goes that nobody looked up, in
-    /// whole minutes, rounded up; `None` for never. It takes up to two minutes
-    /// longer, and somebody must take a snapshot in a process that has the registry,
-    /// or meet new labels. One that is kept stays, and one that counts what is in
-    /// flight, unless that is 0. Default: an hour. Series whose labels are all fixed
-    /// never go.
+    /// A series with a dynamic label expires after this time without a look-up, in whole minutes,
+    /// rounded up; `None` for never. Expiry takes up to two minutes longer, and happens only when a
+    /// process that has the registry takes a snapshot or looks up new labels. A series that a
+    /// handle keeps does not expire, nor does one with a count in flight other than 0. Default: an
+    /// hour. Series whose labels are all fixed never expire.
     pub const fn expires_after(mut self, idle: Option<Duration>) -> Self {
         self.expires_after = idle;
         self
     }
 
-    /// How the processes that share the region make up the value of a gauge that is
-    /// set. Default: [`Combine::Latest`], the latest write counts, whoever did it, also
-    /// when that process is dead. Otherwise each process sets its own: shown are the
-    /// [`Sum`](Combine::Sum), the [`Max`](Combine::Max) or the [`Min`](Combine::Min)
-    /// over those that live, or a series for [`Each`](Combine::Each), with the label
-    /// `pid`. A process that set nothing has no say.
+    /// Chooses how a gauge combines the values of the processes that share the region. Default:
+    /// [`Combine::Latest`], the latest write of any process, also of one that has ended. Otherwise
+    /// each process sets its own value. A scrape shows the [`Sum`](Combine::Sum), the
+    /// [`Max`](Combine::Max) or the [`Min`](Combine::Min) over the living processes, or a series
+    /// for [`Each`](Combine::Each) of them, with the label `pid`. A process that set no value is
+    /// left out.
     ///
     /// ```
     /// use talea::{Combine, Gauge, Opts, Registry};
@@ -206,11 +202,11 @@ impl<'a> Opts<'a> {
         self
     }
 
-    /// Whether the metric and its labels may have names beyond letters, digits and `_`,
-    /// such as `http.server.duration`: any text without quotes, backslashes and control
-    /// characters, that does not begin with `_`.
-    /// A scraper that does not take them is shown others in their place, see
-    /// [`Escaping`](crate::Escaping). Default: no, so that a slip is told.
+    /// Allows names of the metric and its labels with characters other than letters, digits and
+    /// `_`, such as `http.server.duration`: any text without quotes, backslashes and control
+    /// characters, that does not begin with `_`. For a scraper that does not accept such names they
+    /// are escaped, see [`Escaping`](crate::Escaping). Default: no, so that a typing error is
+    /// reported.
     ///
     /// ```
     /// use talea::{Counter, Opts, Registry};
@@ -227,11 +223,11 @@ impl<'a> Opts<'a> {
         self
     }
 
-    /// Whether names are taken as other libraries take them: the metric's may end as samples of
-    /// another type do (a gauge `users_total`, `php_info`), names may begin with one `_`, which
-    /// OpenMetrics reserves, and where it is no histogram and no
-    /// summary, labels may be called `le` and `quantile`. For metrics that were named by others:
-    /// scrapers read them, people may misread them. Default: no, so that a slip is told.
+    /// Accepts names as other libraries do. The metric's name may end like samples of another type
+    /// (a gauge `users_total`, `php_info`). Names may begin with one `_`, which OpenMetrics
+    /// reserves. Unless it is a histogram or a summary, labels may be called `le` and `quantile`.
+    /// Use it for metrics that you did not name: scrapers read them, people may misread them.
+    /// Default: no, so that a typing error is reported.
     pub const fn lenient_names(mut self, allowed: bool) -> Self {
         self.lenient_names = allowed;
         self

@@ -1,9 +1,9 @@
-//! Units: what a histogram measures, told by its type.
+//! Units: the type parameter of a histogram says what it measures.
 
 use std::time::Duration;
 
-/// What a histogram measures. Observations are kept as integers, so that adding
-/// one is exact, and are divided once, when they are shown.
+/// The unit of a histogram. Observations are stored as integers, so that sums are exact, and
+/// divided once, when they are shown.
 ///
 /// One of your own:
 ///
@@ -31,7 +31,7 @@ use std::time::Duration;
 /// # Ok::<(), talea::Error>(())
 /// ```
 pub trait Unit: Copy + Send + Sync + 'static {
-    /// What is observed.
+    /// The type of an observation.
     type Value: Copy;
     /// The end of the metric's name, with its underscore; empty for none.
     const SUFFIX: &'static str;
@@ -39,9 +39,8 @@ pub trait Unit: Copy + Send + Sync + 'static {
     const PER_UNIT: f64;
     /// The default thresholds, in the shown unit: finite, positive, ascending.
     const BUCKETS: &'static [f64];
-    /// Whether it is floats that are kept: then [`kept`](Self::kept) returns the bits of
-    /// one, [`PER_UNIT`](Self::PER_UNIT) is 1, thresholds may be negative or 0, and the sum
-    /// is a float.
+    /// Whether floats are stored. Then [`kept`](Self::kept) returns the bits of one,
+    /// [`PER_UNIT`](Self::PER_UNIT) is 1, thresholds may be negative or 0, and the sum is a float.
     const IS_FLOAT: bool = false;
     /// The integer that is kept; larger for what is larger. It is called on every
     /// observation.

@@ -11,8 +11,8 @@ use super::writer::Writer;
 use super::{Escaping, Format};
 use crate::snapshot::Snapshot;
 
-/// Writes snapshots in a format, as much of one at a time as is asked for. Its memory is
-/// used again from one to the next.
+/// Writes snapshots in a format, in pieces of the size that the caller asks for. It reuses its
+/// buffers.
 #[derive(Clone, Debug)]
 pub(crate) struct Encoder {
     format: Format,
@@ -27,7 +27,7 @@ pub(crate) struct Encoder {
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     family: usize,
-    /// Which of its parts.
+    /// The part of the family.
     part: usize,
     series: usize,
     /// Whether the family's beginning is written.

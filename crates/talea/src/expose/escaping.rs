@@ -1,7 +1,7 @@
-//! What becomes of names that the older formats do not have.
+//! Escaping of names that the older formats do not have.
 //!
-//! Source: "Escaping schemes" in the Prometheus documentation; what becomes of each
-//! character is that of Prometheus' own Go library.
+//! Source: "Escaping schemes" in the Prometheus documentation; the replacement of each character is
+//! that of Prometheus' own Go library.
 
 use std::borrow::Cow;
 
@@ -46,12 +46,12 @@ impl Escaping {
             .find(|escaping| escaping.as_str().eq_ignore_ascii_case(name))
     }
 
-    /// A metric's name as it is shown. What every format has stays as it is.
+    /// A metric's name, escaped. A name that every format has stays unchanged.
     pub(crate) fn name(self, name: &str) -> Cow<'_, str> {
         self.escape(name, is_plain_at)
     }
 
-    /// The same of a label's name, which has no colons.
+    /// A label's name, escaped. It has no colons.
     pub(crate) fn label(self, name: &str) -> Cow<'_, str> {
         self.escape(name, |n, c| c != ':' && is_plain_at(n, c))
     }

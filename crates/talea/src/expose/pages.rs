@@ -2,7 +2,7 @@
 
 use crate::snapshot::{FamilySnapshot, Snapshot};
 
-/// What can be written: families by their place.
+/// Families by their place: the input of an encoder.
 pub(crate) trait Pages {
     /// The family at a place; `None` behind the last. They are in the order of their names.
     fn at(&self, place: usize) -> Option<Family<'_>>;
@@ -30,8 +30,7 @@ pub(crate) trait JoinedParts {
     fn part_label(&self, n: usize) -> &str;
 }
 
-/// A family as it is written: of one snapshot, or what the parts of a page have of it,
-/// which agree.
+/// A family as it is written: of one snapshot, or of all parts of a page that have it.
 #[derive(Clone, Copy)]
 pub(crate) enum Family<'a> {
     Alone(FamilySnapshot<'a>),
@@ -47,7 +46,7 @@ impl<'a> Family<'a> {
         }
     }
 
-    /// What one of its parts has, and the label text that goes with it.
+    /// The family in one of its parts, and the label text of that part.
     #[inline]
     pub(super) fn part(&self, n: usize) -> Option<(&'a str, FamilySnapshot<'a>)> {
         match *self {
@@ -56,7 +55,7 @@ impl<'a> Family<'a> {
         }
     }
 
-    /// The label's name by which its parts are told apart; empty where there is none.
+    /// The name of the label that distinguishes the parts; empty if there is none.
     pub(super) fn part_label(&self) -> &'a str {
         match *self {
             Self::Alone(_) => "",

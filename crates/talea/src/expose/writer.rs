@@ -4,7 +4,7 @@ use super::pages::Family;
 use super::shown_names::ShownNames;
 use crate::snapshot::{FamilySnapshot, SeriesSnapshot};
 
-/// What a format does with families and series as they come.
+/// Writes families and series in one format, in their order.
 pub(super) trait Writer {
     /// Begins a family, which has at least one series.
     fn family(&mut self, out: &mut Vec<u8>, family: &Family<'_>, names: &ShownNames);
@@ -20,8 +20,8 @@ pub(super) trait Writer {
     /// Writes one of its series.
     fn series(&mut self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>);
 
-    /// Writes series of a family from one on, which is not its first, as far as they are
-    /// easy to write; where it stopped.
+    /// Writes series from `from` on, which is not the first of its family, as long as they are
+    /// numbers with labels; returns the place where it stopped.
     fn easy_series(
         &mut self,
         _: &mut Vec<u8>,

@@ -12,15 +12,15 @@ use crate::metric::slot::Slot;
 /// One label combination of a family, looked up when it is first used and kept from
 /// then on; made by [`Family::lazy`]. It derefs to the metric. Any thread may use it.
 ///
-/// Cost once it is looked up: a load more than a kept handle. Where there is no room for
-/// its series when it is first used, it is the family's overflow series for good.
+/// Cost once it is looked up: a load more than a kept handle. If there is no room for its series
+/// when it is first used, it stays the family's overflow series.
 pub struct Lazy<L: 'static, M: Metric> {
     family: &'static Family<L, M>,
     labels: L,
     kept: OnceLock<M>,
     overflow: OnceLock<M>,
-    /// What it is until the family is installed, if somebody asked. Clones of it are the series
-    /// once that is looked up.
+    /// The handle that is returned until the family is installed. Its clones become the series once
+    /// that is looked up.
     early: OnceLock<M>,
 }
 

@@ -40,7 +40,7 @@ use crate::metric::slot::{Late, Slot};
 /// # Ok::<(), talea::Error>(())
 /// ```
 pub struct Family<L, M: Metric> {
-    /// What look-ups ask: a copy, in place, of what `late` is filled with.
+    /// A copy of the content of `late`, in place, which look-ups read.
     bound: OnceLock<Bound<M>>,
     /// A registry fills it once.
     pub(crate) late: Late<Bound<M>>,
@@ -50,14 +50,14 @@ pub struct Family<L, M: Metric> {
 pub(crate) struct Bound<M: Metric> {
     pub(crate) family: talea_region::Family,
     pub(crate) grid: &'static Grid,
-    /// Where label combinations go that there is no room for.
+    /// The overflow series, which counts label combinations that there is no room for.
     pub(crate) overflow: &'static M::Bound,
     /// Where the combinations are fixed, a place for each, filled as they are
     /// met; else empty. It lives as long as the region.
     pub(crate) fixed: &'static [OnceLock<M::Bound>],
-    /// Where they are not, what this process remembers of look-ups.
+    /// Otherwise, the lookup cache of this process.
     pub(crate) memo: Option<&'static Memo>,
-    /// What stands before each value, where the labels' names are known at run time.
+    /// The label text before each value, if the label names are known at run time.
     pub(crate) openings: &'static [String],
 }
 
@@ -77,7 +77,7 @@ impl<M: Metric> PartialEq for Bound<M> {
 }
 
 impl<M: Metric> Bound<M> {
-    /// What is in a place, if there is one and it was filled.
+    /// The content of a place, if there is one and it was filled.
     #[inline(always)]
     fn placed(&self, labels: &impl Labels) -> Option<Looked<M>> {
         let found = self.fixed.get(labels.index())?.get()?;
@@ -92,7 +92,7 @@ impl<M: Metric> Bound<M> {
     fn place(&self, labels: impl Labels) -> Result<Looked<M>, Refused> {
         let Some(place) = self.fixed.get(labels.index()) else {
             return self
-                .recall(|key| labels.tell(key))
+                .recall(|key| labels.add_to_key(key))
                 .or_else(|unknown| self.search(unknown, |text| labels.write(text)));
         };
         let mut text = LabelText::new();
@@ -108,18 +108,18 @@ impl<M: Metric> Bound<M> {
         self.place(labels).unwrap_or_else(|_| self.overflowing())
     }
 
-    /// What this process remembers of a series that has none, or how to find it.
+    /// Looks a series without a place up in the lookup cache of this process.
     ///
     /// In place, as is all that a hit takes: what is handed over in memory costs more than
     /// the look-up, since its words are written one by one and copied two at a time.
     #[inline(always)]
     pub(crate) fn recall(
         &self,
-        tell: impl FnOnce(&mut LabelKey),
+        add_to_key: impl FnOnce(&mut LabelKey),
     ) -> Result<Looked<M>, Option<Unknown<'static>>> {
         let Some(memo) = self.memo else { return Err(None) };
         let mut key = LabelKey::new();
-        tell(&mut key);
+        add_to_key(&mut key);
         match key.done().map(|key| memo.find(key)) {
             Some(Ok(found)) => Ok(self.passing(found)),
             Some(Err(unknown)) => Err(Some(unknown)),
@@ -127,8 +127,8 @@ impl<M: Metric> Bound<M> {
         }
     }
 
-    /// Finds or makes what is not remembered, by its label text. What overflows is not
-    /// remembered.
+    /// Finds or makes a series that is not in the lookup cache, by its label text. The overflow
+    /// series is not put into the cache.
     ///
     /// Out of line, with all the room that label text takes.
     #[inline(never)]
@@ -170,13 +170,13 @@ impl<M: Metric> Bound<M> {
 /// A metric that was just looked up by its labels: use it in the same breath, as
 /// in `family.with(labels).inc()`, or [`keep`](Self::keep) it.
 ///
-/// While one lives, no memory of series that went is used again, anywhere in the
-/// region; so do not hold on to one. It cannot be sent to another thread.
+/// While one lives, no memory of retired series is reclaimed, anywhere in the region, so do not
+/// hold it for long. It cannot be sent to another thread.
 #[must_use = "a metric that is looked up and not used was at most made"]
 #[derive(Debug)]
 pub struct Looked<M> {
-    /// Which has nothing to drop, as what it is bound to is copied. The compiler cannot
-    /// know that of one that is not bound, and would ask of each.
+    /// Never dropped: it owns nothing, as the cells are copied. The compiler cannot prove that for
+    /// a metric that is not bound, and would test at each drop.
     metric: ManuallyDrop<M>,
     /// Where the labels are fixed there is none: such series never go.
     _guard: Option<Guard>,
@@ -188,13 +188,13 @@ impl<M: Metric> Looked<M> {
         Self { metric: ManuallyDrop::new(M::holding(slot)), _guard: None }
     }
 
-    /// The metric, to hold on to: its series stays as long as this process lives.
-    /// A counter or a histogram that nobody adds to is left out of scrapes after
-    /// the family's time and comes back with the next add, or when it is kept again.
+    /// A handle that keeps the series as long as this process lives. An idle counter or histogram
+    /// is left out of scrapes after the family's expiry time, and comes back with the next add or
+    /// when it is kept again.
     ///
-    /// Cost: some atomic operations, and 40 bytes of the region for a series that
-    /// was never kept before. Where there is no room for those, or the family is not installed
-    /// yet, updates of the metric are discarded, for good.
+    /// Cost: some atomic operations, and 40 bytes of the region for a series that was never kept
+    /// before. If there is no room for those, or the family is not installed yet, all updates of
+    /// the handle are discarded.
     pub fn keep(self) -> M
     where
         M: Clone,
@@ -221,7 +221,7 @@ impl<L, M: Metric> Family<L, M> {
         Self::at(Some(Location::caller()))
     }
 
-    /// One that was made there.
+    /// A family that was made at this place in the program.
     const fn at(origin: Option<Origin>) -> Self {
         Self { bound: OnceLock::new(), late: Late::new(origin), labels: PhantomData }
     }
@@ -232,7 +232,7 @@ impl<L, M: Metric> Family<L, M> {
         family
     }
 
-    /// What it is bound to, if it is.
+    /// Its binding, if it has one.
     #[inline]
     pub(crate) fn bound(&self) -> Option<&Bound<M>> {
         self.bound.get().or_else(|| self.bound_late())
@@ -252,7 +252,7 @@ impl<L, M: Metric> Family<L, M> {
         is_bound
     }
 
-    /// What a look-up finds where it is not installed.
+    /// The result of a look-up while the family is not installed.
     #[cold]
     pub(crate) fn looked_up_unbound(&self) -> Looked<M> {
         Looked::lasting(Slot::looked_up(self.late.origin()))
@@ -267,21 +267,19 @@ impl<L, M: Metric> Default for Family<L, M> {
 }
 
 impl<L: 'static, M: Metric> Family<L, M> {
-    /// The metric of one label combination, made if it is new. Where there is no
-    /// room for a new one, the family's overflow series.
+    /// The metric of one label combination, made if it is new. If there is no room for a new one,
+    /// the family's overflow series.
     ///
-    /// Cost: where all labels are fixed (enums, bools) and have at most 4,096
-    /// combinations, some arithmetic and a load. Else this thread announces in a word of
-    /// its own that it looks; a combination that this process found before is
-    /// remembered, where its texts and integers have 24 bytes together at most, and takes
-    /// a hash and one or two cache lines. (That takes 128 to 256 bytes of the process for
-    /// each; where labels beside those have 2 to 64 combinations of fixed values, 512 to 1,024
-    /// for all that differ in these alone, and 192 to 384 for each combination; a family takes
-    /// at most 10 MiB.)
-    /// Others are rendered, hashed and compared. Nothing is allocated unless they are longer
-    /// than 256 bytes. [`keep`](Looked::keep) the result where the labels
-    /// are known beforehand: a kept handle costs nothing to find.
-    // Always: what is returned in memory is waited for.
+    /// Cost: if all labels are fixed (enums, bools) and have at most 4,096 combinations, some
+    /// arithmetic and a load. Otherwise the thread publishes a guard in a word of its own. If the
+    /// texts and integers of a combination have at most 24 bytes together, this process has it in a
+    /// lookup cache after the first look-up; then it takes a hash and one or two cache lines. (An
+    /// entry takes 128 to 256 bytes of the process. If there are fixed labels too, with 2 to 64
+    /// combinations, 512 to 1,024 bytes for all entries that differ in these alone, and 192 to 384
+    /// for each combination. A family takes at most 10 MiB.) Longer combinations are rendered,
+    /// hashed and compared; that allocates only for more than 256 bytes. If the labels are known
+    /// beforehand, [`keep`](Looked::keep) the result: a kept handle needs no look-up.
+    // Always inlined: a result that is returned in memory would have to be waited for.
     #[inline(always)]
     pub fn with<Q: Labels<Static = L>>(&self, labels: Q) -> Looked<M> {
         let Some(bound) = self.bound.get() else { return self.with_shared(labels) };
@@ -290,13 +288,13 @@ impl<L: 'static, M: Metric> Family<L, M> {
             return bound.placed(&labels).unwrap_or_else(|| bound.place_anyhow(labels));
         }
         bound
-            .recall(|key| labels.tell(key))
+            .recall(|key| labels.add_to_key(key))
             .unwrap_or_else(|unknown| bound.search_anyhow(unknown, &labels))
     }
 
-    /// The same, or an error where the combination is new and there is no room for it;
-    /// it counts as [dropped](Self::dropped). A family that is not installed yet has
-    /// room for all. Cost: that of [`with`](Self::with).
+    /// As [`with`](Self::with), but an error if the combination is new and there is no room for it;
+    /// that counts as [dropped](Self::dropped). A family that is not installed yet never fails.
+    /// Cost: that of [`with`](Self::with).
     ///
     /// # Errors
     ///
@@ -308,11 +306,12 @@ impl<L: 'static, M: Metric> Family<L, M> {
             return bound.placed(&labels).map_or_else(|| bound.place(labels), Ok);
         }
         bound
-            .recall(|key| labels.tell(key))
+            .recall(|key| labels.add_to_key(key))
             .or_else(|unknown| bound.search(unknown, |text| labels.write(text)))
     }
 
-    /// The same where no look-up of this one found it installed; a clone may be.
+    /// As [`try_with`](Self::try_with), if no look-up found this family installed so far; a clone
+    /// may be.
     #[cold]
     #[inline(never)]
     fn with_shared<Q: Labels<Static = L>>(&self, labels: Q) -> Looked<M> {
@@ -331,13 +330,12 @@ impl<L: 'static, M: Metric> Family<L, M> {
         }
     }
 
-    /// Removes a label combination with all that it counted; the next look-up
-    /// makes it anew. One that a living process keeps is left out of scrapes until
-    /// its value changes, and counts from 0. False where there is none, or where the
-    /// labels are fixed: such series stay.
+    /// Removes the series of a label combination with its counts; the next look-up makes a new one.
+    /// A series that a living process keeps is left out of scrapes until its value changes, and
+    /// counts from 0. False if there is none, or if the labels are fixed: such series stay.
     ///
-    /// Cost: that of a look-up. The memory is used again once no look-up of any thread
-    /// can see the series any more.
+    /// Cost: that of a look-up. The memory is reclaimed once no look-up of any thread can reach the
+    /// series.
     pub fn remove<Q: Labels<Static = L>>(&self, labels: Q) -> bool {
         self.remove_text(LabelText::of(&labels).as_bytes())
     }
@@ -349,9 +347,9 @@ impl<L, M: Metric> Family<L, M> {
     }
 
     /// Removes all label combinations that carry these labels among others, each as
-    /// [`remove`](Self::remove) does; returns how many those were. Without labels that is
-    /// all of them; where all labels are fixed, none. The overflow series stays. Cost: a
-    /// look at each series of the family.
+    /// [`remove`](Self::remove) does; returns how many those were. Without labels it removes all of
+    /// them; if all labels are fixed, none. The overflow series stays. Cost: a look at each series
+    /// of the family.
     ///
     /// ```
     /// # use talea::{Counter, Family, Labels, Opts, Registry};
@@ -377,34 +375,33 @@ impl<L, M: Metric> Family<L, M> {
         self.bound().map_or(0, |bound| bound.family.remove_where(matches))
     }
 
-    /// Has the family count from 0 again: series with dynamic labels go, unless a living
-    /// process [keeps](Looked::keep) them; all others stay and are 0.
-    /// What is in flight ([`UpDownCounter`](crate::UpDownCounter)), and what each process
-    /// set for itself, stays. False where the region has no room to note what was
-    /// counted so far; that goes on then.
+    /// Resets the family to 0. Series with dynamic labels are removed, unless a living process
+    /// [keeps](Looked::keep) them; all others stay and are 0. Counts in flight
+    /// ([`UpDownCounter`](crate::UpDownCounter)) and per-process gauges stay. False if the region
+    /// has no room to note the counts so far; then the family is not reset.
     ///
-    /// Handles go on, and count from 0 too. What other threads add meanwhile counts
-    /// before or after. Cost: a look at each series of the family.
+    /// Handles stay valid and count from 0 too. A concurrent add counts either before or after the
+    /// reset. Cost: a look at each series of the family.
     pub fn wipe(&self) -> bool {
         self.bound().is_none_or(|bound| bound.family.wipe())
     }
 
-    /// Whether somebody [ended](crate::Registry::unregister) it, in any process, so that what it is
-    /// told goes nowhere until it is registered again as it was. Cost: a load.
+    /// Whether any process [unregistered](crate::Registry::unregister) it. Then updates are
+    /// discarded until it is registered again with the same definition. Cost: a load.
     #[inline]
     pub fn is_ended(&self) -> bool {
         self.bound().is_some_and(|bound| bound.family.is_ended())
     }
 
-    /// The number of its family in the region; `None` where it is not installed.
+    /// The number of its family in the region; `None` if it is not installed.
     #[doc(hidden)]
     pub fn number(&self) -> Option<u32> {
         self.bound.get().map(|bound| bound.family.number())
     }
 
-    /// How often a label combination went to the overflow series because it was
-    /// new and there was no room for it, over all processes; 0 where not installed.
-    /// Scrapes show it as `talea_series_dropped_total`. Cost: a load.
+    /// How often a label combination went to the overflow series because it was new and there was
+    /// no room for it, over all processes; 0 if it is not installed. Scrapes show it as
+    /// `talea_series_dropped_total`. Cost: a load.
     pub fn dropped(&self) -> u64 {
         self.bound().map_or(0, |bound| bound.family.dropped())
     }

@@ -13,8 +13,8 @@ use crate::metric::Metric;
 pub enum Values {}
 
 impl<M: Metric> Family<Values, M> {
-    /// The metric of a family without labels, for who keeps the family as long as the process
-    /// lives; of another the series of what overflows. Cost: a load.
+    /// The metric of a family without labels, for a caller that keeps the family as long as the
+    /// process lives; of a family with labels, its overflow series. Cost: a load.
     #[doc(hidden)]
     #[inline(always)]
     pub fn only(&'static self) -> Looked<M> {
@@ -24,11 +24,11 @@ impl<M: Metric> Family<Values, M> {
         }
     }
 
-    /// The metric of one label combination, by its values in the order of the names,
-    /// made if it is new. Where there is no room for a new one, or there are more values
-    /// than names or fewer, the family's overflow series.
+    /// The metric of one label combination, by its values in the order of the names, made if it is
+    /// new. If there is no room for a new one, or the number of values is not that of the names,
+    /// the family's overflow series.
     ///
-    /// Cost: that of [`with`](Self::with) where not all labels are fixed.
+    /// Cost: that of [`with`](Self::with) if not all labels are fixed.
     #[inline]
     pub fn with_values(&self, values: &[impl AsRef<str>]) -> Looked<M> {
         self.try_with_values(values).unwrap_or_else(|_| match self.bound() {
@@ -37,7 +37,8 @@ impl<M: Metric> Family<Values, M> {
         })
     }
 
-    /// The same, or why not. A family that is not installed yet takes anything.
+    /// As [`with_values`](Self::with_values), but an error if there is no such series. A family
+    /// that is not installed yet accepts any values.
     ///
     /// # Errors
     ///
@@ -49,9 +50,10 @@ impl<M: Metric> Family<Values, M> {
             // Its only series is the one that would overflow.
             return Ok(bound.overflowing());
         }
-        let tell = |key: &mut LabelKey| values.iter().for_each(|value| key.text(value.as_ref()));
+        let add_to_key =
+            |key: &mut LabelKey| values.iter().for_each(|value| key.text(value.as_ref()));
         bound
-            .recall(tell)
+            .recall(add_to_key)
             .or_else(|unknown| bound.search(unknown, |text| write(text, bound.openings, values)))
     }
 
@@ -80,7 +82,7 @@ pub(crate) fn write(text: &mut LabelText, openings: &[String], values: &[impl As
     }
 }
 
-/// What stands before each value: the end of the one before, and the name.
+/// The label text before each value: the end of the value before, and the name.
 pub(crate) fn openings(names: &[&str]) -> Vec<String> {
     let end = |n| if n == 0 { "" } else { "\"," };
     let opening = |(n, name): (usize, &&str)| {

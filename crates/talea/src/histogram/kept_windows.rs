@@ -1,5 +1,5 @@
-//! The windows that a registry keeps by itself, so that they are up to date however
-//! seldom somebody scrapes.
+//! The windows that a registry keeps in a thread of its own, so that they are up to date however
+//! rarely it is scraped.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -12,7 +12,7 @@ use super::windows::Windows;
 use crate::definition::Recent;
 use crate::snapshot::Snapshot;
 
-/// What a registry's clones share.
+/// The kept windows, which the clones of a registry share.
 #[derive(Debug, Default)]
 pub(crate) struct KeptWindows {
     /// Nothing until the first summary is registered or seen.
@@ -28,8 +28,8 @@ struct Names {
     step: Option<Duration>,
 }
 
-/// Those of one process. A child made by `fork` has none of its parent's threads, and
-/// what these held locked stays so: it makes its own.
+/// The windows of one process. A child made by `fork` has none of its parent's threads, and a lock
+/// that they held is never released there, so the child makes its own.
 #[derive(Debug)]
 struct OwnWindows {
     process: u32,

@@ -2,12 +2,12 @@
 
 use super::buckets::{COARSEST, coarser, growth, upper_bound};
 
-/// The native (exponential) buckets of a histogram: bucket *i* of schema *n* holds
-/// (β^(i−1), β^i] with β = 2^(2^−n), in the shown unit; negative values lie alike on their
-/// side. Buckets that hold nothing are not there.
+/// The native (exponential) buckets of a histogram: bucket *i* of schema *n* holds (β^(i−1), β^i]
+/// with β = 2^(2^−n), in the shown unit; negative values are bucketed in the same way by their
+/// absolute value. Empty buckets are left out.
 ///
-/// Each quantile that is told of them is within (β − 1) / (β + 1) of the exact one: at
-/// schema 3 within 4.33 %, at 5 within 1.08 %, at 8 within 0.14 %.
+/// Each quantile computed from them is within (β − 1) / (β + 1) of the exact one: at schema 3
+/// within 4.33 %, at 5 within 1.08 %, at 8 within 0.14 %.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NativeBuckets {
     pub(crate) schema: i8,
@@ -30,7 +30,7 @@ impl NativeBuckets {
         growth(self.schema)
     }
 
-    /// What is at most so far from 0 counts as zero.
+    /// A value that is at most so far from 0 counts as zero.
     pub fn zero_threshold(&self) -> f64 {
         self.zero_threshold
     }
@@ -95,7 +95,7 @@ impl NativeBuckets {
         };
         let positive = self.positive.iter().map(|&(bucket, count)| {
             let lower = self.upper_bound(bucket - 1);
-            // Of what is beyond all floats nothing is at most a finite one.
+            // No observation beyond the largest float is at most a finite value.
             let upper = self.upper_bound(bucket);
             let here =
                 if upper.is_infinite() { f64::from(x == upper) } else { share(lower, upper) };
@@ -126,7 +126,7 @@ impl NativeBuckets {
     /// As far, in parts of itself, from the lower bound of a bucket as from the upper.
     fn middle(&self, bucket: i32) -> f64 {
         let upper = self.upper_bound(bucket);
-        // Of the last ones the upper bound is no float.
+        // The upper bound of the last buckets is not a float.
         if upper.is_infinite() {
             return self.upper_bound(bucket - 1);
         }
@@ -134,7 +134,7 @@ impl NativeBuckets {
     }
 }
 
-/// Which bucket one is.
+/// A bucket by its sign and its number.
 #[derive(Clone, Copy)]
 enum Place {
     Negative(i32),
@@ -198,7 +198,7 @@ impl NativeBuckets {
             join(side);
         }
         self.schema = schema;
-        // What lies within zero counts as zero.
+        // A bucket within the zero bucket counts as zero.
         let reach = self.zero_threshold;
         for side in [&mut self.positive, &mut self.negative] {
             let first = side.partition_point(|&(bucket, _)| upper_bound(bucket, schema) <= reach);
@@ -216,8 +216,8 @@ impl NativeBuckets {
             return;
         }
         let mut zero = self.zero_threshold.max(other.zero_threshold);
-        // Of a bucket within which the zero of one ends, the other may hold more. It goes to
-        // the zero of both, and what lies alike on the other side with it.
+        // If the zero bucket of one ends within a bucket, the other may hold more in that. So that
+        // bucket, and its counterpart of the other sign, is added to the zero bucket of both.
         while let Some(end) = self.end_of_cut(zero).or(other.end_of_cut(zero)) {
             zero = end;
         }
@@ -235,7 +235,7 @@ impl NativeBuckets {
         all.find_map(|&(bucket, _)| is_cut(bucket).then(|| self.upper_bound(bucket)))
     }
 
-    /// The same without observations.
+    /// Buckets of the same schema and zero threshold, without observations.
     pub(crate) fn emptied(&self) -> Self {
         let (schema, zero_threshold) = (self.schema, self.zero_threshold);
         Self { schema, zero_threshold, ..Self::default() }
@@ -255,13 +255,13 @@ impl NativeBuckets {
         }
     }
 
-    /// What was observed since an earlier state; `None` where that is none.
+    /// The observations since an earlier state; `None` if it is not an earlier one.
     pub(crate) fn diff(&self, earlier: &Self) -> Option<Self> {
         let mut found = self.clone();
         found.take_away(earlier).then_some(found)
     }
 
-    /// The same, put together in memory that is used again where it is not all there is.
+    /// As [`diff`](Self::diff), in memory that is reused, unless all observations are since then.
     pub(crate) fn since<'a>(&'a self, earlier: &Self, memory: &'a mut Self) -> Option<&'a Self> {
         if self.is_aligned_with(earlier) && earlier.is_empty() {
             return Some(self);
@@ -295,7 +295,7 @@ impl NativeBuckets {
         (self.schema, self.zero_threshold) == (other.schema, other.zero_threshold)
     }
 
-    /// Leaves what was observed since an earlier state; false where that is none.
+    /// Leaves what was observed since an earlier state; false if that is none.
     fn take_away(&mut self, earlier: &Self) -> bool {
         if self.is_aligned_with(earlier) {
             return self.take_away_aligned(earlier).is_some();

@@ -30,7 +30,7 @@ impl HistogramSnapshot {
         self.beyond.sum(self.finite_sum)
     }
 
-    /// Their mean; `None` where there are none.
+    /// Their mean; `None` if there are none.
     pub fn mean(&self) -> Option<f64> {
         let count = self.count();
         (count > 0).then(|| self.sum() / count as f64)
@@ -41,14 +41,14 @@ impl HistogramSnapshot {
         self.native.as_ref()
     }
 
-    /// The smallest value that a share `q` (0 to 1) of the observations does not exceed;
-    /// `None` where there are none. A `q` out of range counts as the nearest in it.
+    /// The smallest value that a share `q` (0 to 1) of the observations does not exceed; `None` if
+    /// there are none. A `q` out of range is clamped.
     ///
-    /// Of native buckets the middle of the value's bucket: within (β − 1) / (β + 1) of the
-    /// exact one, see [`NativeBuckets`]; what counts as zero is 0. Of classic ones alone it
-    /// is interpolated within its bucket as Prometheus' `histogram_quantile` does, and the
-    /// error is at most the width of the bucket; what is above the last threshold counts as
-    /// the last threshold.
+    /// With native buckets it is the middle of the value's bucket: within (β − 1) / (β + 1) of the
+    /// exact one, see [`NativeBuckets`]; in the zero bucket it is 0. With classic buckets alone it
+    /// is interpolated within its bucket as Prometheus' `histogram_quantile` does, and the error is
+    /// at most the width of the bucket; a value above the last threshold counts as the last
+    /// threshold.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         match &self.native {
             Some(native) => native.quantile(q),
@@ -85,8 +85,8 @@ impl HistogramSnapshot {
         }
     }
 
-    /// What was observed since an earlier snapshot of the same histogram. Where
-    /// it is not the same (other thresholds, or it counted more), nothing was.
+    /// The observations since an earlier snapshot of the same histogram. If it is not an earlier
+    /// one of the same (it has other thresholds, or higher counts), the result is empty.
     pub fn diff(&self, earlier: &Self) -> Self {
         let native = match (&self.native, &earlier.native) {
             (Some(now), Some(then)) => now.diff(then).map(Some),
@@ -124,10 +124,10 @@ impl HistogramSnapshot {
         })
     }
 
-    /// About how many observations are at most `x`, in the shown unit: exact where `x` is
-    /// a threshold. Else as if those of its native bucket were spread evenly over its
-    /// logarithm; or, where there are none, those of its classic one evenly, and then of
-    /// those above the last threshold none is known to be at most a finite `x`.
+    /// An estimate of how many observations are at most `x`, in the shown unit. It is exact if `x`
+    /// is a threshold. Otherwise it interpolates within the native bucket of `x`, on a logarithmic
+    /// scale. Without native buckets it interpolates linearly within the classic bucket; then no
+    /// observation above the last threshold counts as at most a finite `x`.
     pub fn count_below(&self, x: f64) -> f64 {
         if let Some(n) = self.thresholds.iter().position(|&threshold| threshold == x) {
             return total(&self.buckets[..=n]) as f64;
@@ -180,8 +180,8 @@ fn total(buckets: &[u64]) -> u64 {
     buckets.iter().fold(0, |total, here| total.wrapping_add(*here))
 }
 
-/// How many observations are no finite numbers. What these make of the sum is not kept in
-/// it, so that those that come later can be told from it.
+/// The counts of observations that are not finite numbers. They are not added to the stored sum, so
+/// that it stays a number; the shown sum takes them into account.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct NonFinite {
     pub(crate) nan: u64,

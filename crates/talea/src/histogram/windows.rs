@@ -1,10 +1,9 @@
-//! Windows: what was observed in the last minutes.
+//! Windows: the observations of the last minutes.
 //!
-//! Observations only ever add. So what a reader needs to tell what there was lately is
-//! what there was before: it keeps, of each series, the buckets at the beginning of the
-//! window and what came in each of its steps, of which there are sixty, of ten seconds at
-//! most. Steps are of time and not of scrapes, so that however many scrapers there are,
-//! they see the same.
+//! Counts only grow. So a reader that knows the counts at the beginning of a window can compute the
+//! observations since. For each series it keeps the buckets at the beginning of the window, and the
+//! observations of each of its sixty steps of at most ten seconds. Steps are of time and not of
+//! scrapes, so that any number of scrapers see the same.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, SystemTime};
@@ -31,7 +30,7 @@ const SHORTEST_STEP: Duration = Duration::from_secs(1);
 pub struct Windows {
     /// By the family's name.
     families: Vec<Rings>,
-    /// The latest time that it was told.
+    /// The latest time that a caller passed.
     now: Duration,
     /// How many snapshots it was given.
     round: u64,
@@ -54,11 +53,11 @@ struct Rings {
 struct Ring {
     /// The label text of the series.
     text: Vec<u8>,
-    /// What there was when the window began.
+    /// The buckets when the window began.
     before: NativeBuckets,
-    /// What came in each step since, where anything did, and when the step ended.
+    /// The observations of each step since that had any, with the end of the step.
     steps: VecDeque<(Duration, NativeBuckets)>,
-    /// What there was at the end of the last step.
+    /// The buckets at the end of the last step.
     latest: NativeBuckets,
     ended: Duration,
     /// When the series began to count.
@@ -142,8 +141,8 @@ impl Rings {
         Self { name: name.to_owned(), step: Duration::ZERO, series: Vec::new() }
     }
 
-    /// Where the window of a series is: mostly `next`. Where one is not there, all are looked
-    /// for in `places`, by their text; where there is none, it is the last, and `new`.
+    /// The place of the window of a series: mostly `next`. If it is not there, it is looked up in
+    /// `places` by its label text; if there is none, `new` is added at the end.
     fn find(
         &mut self,
         text: &[u8],
@@ -255,7 +254,7 @@ mod tests {
                 let median = snapshot.value("s", &labels).unwrap();
                 assert!((median / (10 + n) as f64 - 1.0).abs() < 0.0014, "{n}: {median}");
             }
-            // Those, and the one that takes what overflows.
+            // These, and the overflow series.
             assert_eq!(windows.families[0].series.len(), lives.len() + 1);
         }
     }

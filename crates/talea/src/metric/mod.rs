@@ -1,4 +1,4 @@
-//! The metric types: what user code holds and calls.
+//! The metric types: the handles that user code holds and calls.
 //!
 //! Each is a handle of a few words that is either bound to its cells or not
 //! installed yet, in which case its updates are discarded. All of them can be
@@ -38,13 +38,13 @@ use crate::histogram::buckets::{Grid, Layout};
 )]
 pub trait Metric: Sealed {}
 
-/// What the registry needs to know of a metric type.
+/// The interface of a metric type to the registry.
 #[doc(hidden)]
 pub trait Sealed: Sized + 'static {
     /// The metric's cells, as a handle keeps them.
     type Bound: slot::Bound;
 
-    /// What a family of this type asks of the region, or why not.
+    /// The shape of a family of this type in the region, or the fault in its options.
     fn shape(opts: &Opts<'_>) -> Result<Shape, String>;
 
     fn bind(cells: Cells, grid: &'static Grid) -> Self::Bound;
@@ -55,16 +55,16 @@ pub trait Sealed: Sized + 'static {
     fn slot(&self) -> &Slot<Self::Bound>;
 }
 
-/// What a family of some metric type is, before labels.
+/// The shape of a family of some metric type in the region, without labels.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Shape {
     pub(crate) kind: Kind,
     pub(crate) number: Number,
-    /// How it must be stored; `None` where the labels decide.
+    /// How it must be stored; `None` if the labels decide.
     pub(crate) storage: Option<Storage>,
     pub(crate) combine: Combine,
-    /// What the name ends in.
+    /// The ending of the name.
     pub(crate) ending: &'static str,
     pub(crate) layout: Layout,
     pub(crate) recent: Option<Recent>,

@@ -1,4 +1,4 @@
-//! What a metric holds: its cells, or a place for them until it is installed.
+//! The content of a metric: its cells, or a place for them until it is installed.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,10 +6,9 @@ use talea_region::{AtomicRef, Cell};
 
 use super::discarded::{self, Origin};
 
-/// What a handle is bound to: cells of a series.
+/// The binding of a handle: the cells of a series.
 pub trait Bound: Copy + PartialEq + Send + Sync + 'static {
-    /// Has the series stay as long as this process lives; false where there is no room
-    /// to note it.
+    /// Has the series stay as long as this process lives; false if there is no room to note it.
     fn keep(self) -> bool;
 }
 
@@ -19,18 +18,17 @@ impl Bound for Cell {
     }
 }
 
-/// A metric that was made with its cells says so in its own memory, without the
-/// synchronization that a static needs: making one must cost nothing, since each
-/// look-up does. It is as small as what it is bound to allows: what a request is counted by lies
-/// on one line of the cache.
+/// A metric that was made with its cells has them in its own memory, without the synchronization
+/// that a static needs: each look-up makes one, so that must cost nothing. It is as small as its
+/// binding allows: the metrics of a request lie on one cache line.
 #[derive(Debug)]
 pub enum Slot<T: 'static> {
     /// Made with its cells.
     Bound {
-        /// What it is bound to.
+        /// The binding.
         bound: T,
-        /// That it was found by a look-up, and is only good while that lives; a clone
-        /// keeps its series.
+        /// Whether it was found by a look-up, and is valid only while that lives; a clone keeps its
+        /// series.
         passes: bool,
     },
     /// Found by a look-up of a series that stays: where its cells are.
@@ -39,8 +37,8 @@ pub enum Slot<T: 'static> {
     Late {
         /// Where they will be.
         place: Late<T>,
-        /// That it was found by a look-up in a family that is not installed. It must not have
-        /// memory of its own, as it is not dropped, and nobody installs it.
+        /// Whether it was found by a look-up in a family that is not installed. Then it must not
+        /// own memory, as it is not dropped, and it is never installed.
         passes: bool,
     },
 }
@@ -48,8 +46,7 @@ pub enum Slot<T: 'static> {
 impl<T: Bound> Clone for Slot<T> {
     fn clone(&self) -> Self {
         match self {
-            // Where there is no room even to note that it is kept, updates of the clone are
-            // discarded.
+            // If there is no room even to note that it is kept, updates of the clone are discarded.
             Self::Bound { bound, passes: true } if !bound.keep() => Self::late(None),
             Self::Bound { bound, .. } => Self::bound(*bound),
             Self::Lasting(bound) => Self::bound(**bound),
@@ -63,11 +60,11 @@ impl<T: Bound> Clone for Slot<T> {
 }
 
 impl<T: Bound> Slot<T> {
-    /// Updates what it is bound to. Where it is bound to nothing, `again` does so once more if a
-    /// clone was bound since; else the update is discarded and the default returned.
+    /// Calls `update` with the binding. If there is none, but a clone was bound since, calls
+    /// `again`, which starts anew; otherwise the update is discarded and the default returned.
     ///
-    /// That is out of line, and the last thing that is done, so that the usual way keeps no
-    /// registers for it.
+    /// The second part is out of line and a tail call, so that the common path saves no registers
+    /// for it.
     #[inline(always)]
     pub(crate) fn update<R: Default>(
         &self,
@@ -80,7 +77,7 @@ impl<T: Bound> Slot<T> {
         }
     }
 
-    /// What it is bound to, unless a clone was bound since this was last asked.
+    /// The binding, unless a clone was bound since the last [`get`](Self::get).
     #[inline(always)]
     pub(crate) fn now(&self) -> Option<&T> {
         #[cold]
@@ -95,7 +92,7 @@ impl<T: Bound> Slot<T> {
         }
     }
 
-    /// What it is bound to, if it is.
+    /// The binding, if there is one.
     #[inline]
     pub(crate) fn get(&self) -> Option<&T> {
         match self {
@@ -130,12 +127,12 @@ impl<T: Bound> Slot<T> {
 }
 
 impl<T> Slot<T> {
-    /// One of a metric that was made there, if its updates are to be reported.
+    /// A slot without a binding. `origin` is the place where its metric was made, if its discarded updates are to be reported.
     pub(crate) const fn late(origin: Option<Origin>) -> Self {
         Self::Late { place: Late::new(origin), passes: false }
     }
 
-    /// What a look-up finds in a family that is not installed.
+    /// The slot of a metric found by a look-up in a family that is not installed.
     pub(crate) const fn looked_up(origin: Option<Origin>) -> Self {
         Self::Late { place: Late::new(origin), passes: true }
     }
@@ -149,9 +146,9 @@ impl<T> Slot<T> {
 /// A place that a registry fills once, for all clones of it.
 #[derive(Debug)]
 pub struct Late<T: 'static> {
-    /// What is asked first, and filled from what is shared.
+    /// A copy of `shared`, which is read first.
     filled: AtomicRef<T>,
-    /// What it shares with its clones, from the first of them on.
+    /// The place that it shares with its clones, made with the first of them.
     shared: OnceLock<Arc<AtomicRef<T>>>,
     /// Where the metric was made, if its updates are to be reported.
     origin: Option<Origin>,
@@ -168,13 +165,13 @@ impl<T: PartialEq> Late<T> {
         self.origin
     }
 
-    /// What it is filled with, unless a clone was filled since this was last asked.
+    /// The content, unless a clone was filled since the last [`get`](Self::get).
     #[inline]
     pub(crate) fn now(&self) -> Option<&'static T> {
         self.filled.get()
     }
 
-    /// What it is filled with, if it is.
+    /// The content, if there is one.
     #[inline]
     pub(crate) fn get(&self) -> Option<&'static T> {
         self.now().or_else(|| self.get_shared())
@@ -197,7 +194,7 @@ impl<T: PartialEq> Late<T> {
     /// Fills it, unless it is filled with something else; true where it is filled with this now.
     pub(crate) fn fill(&self, with: &'static T) -> bool {
         if self.now().is_none() {
-            // Also where there is no clone, as somebody may be making one.
+            // Also without a clone, as another thread may be making one.
             let shared = self.shared.get_or_init(Arc::default).get_or_set(with);
             self.filled.get_or_set(shared);
         }

@@ -12,14 +12,14 @@ use crate::labels::LabelText;
 use crate::registry::Registry;
 use crate::snapshot::{FamilySnapshot, Snapshot};
 
-/// What can be scraped: a [`Registry`], or several that make up one page.
+/// A source of scrapes: a [`Registry`], or several that make up one page.
 pub trait Scrapable: Clone + Send + Sync + 'static {
     /// Adds its parts to an empty page, with the families whose names are wanted, as samples
     /// have them. It is called on the thread that scrapes, which waits for it; several may
     /// call it at once.
     fn fill(&self, page: &mut Page, wants: &dyn Fn(&str) -> bool);
 
-    /// Is told the page that its parts make up, before that is shown.
+    /// Called with the joined page, before it is written.
     fn joined(&self, _: &Page) {}
 }
 
@@ -29,16 +29,16 @@ impl Scrapable for Registry {
     }
 }
 
-/// Snapshots that are shown together. Families of one name are one family where their
-/// definitions agree, each series with the label of its part; the help text may differ, and
-/// that of the first part is shown. Where definitions do not agree, what most parts say is
-/// shown, of as many the newest, and the others are [conflicts](Self::conflicts). So it is
-/// with families of two names where one, or one of its samples, would have a name of the other:
-/// in OpenMetrics a counter's goes without `_total`. Families that cannot be shown with the label of their part, or whose own
-/// labels cannot be read, are conflicts too, and outvote none; nor does what is read from
-/// outside, with [`try_add`](Self::try_add), outvote what is not.
+/// Snapshots that are shown together. Families of one name are one family if their definitions
+/// agree; each series has the label of its part. The help text may differ; that of the first part
+/// is shown. If definitions do not agree, that of most parts is shown, and in a tie the newest; the
+/// others are [conflicts](Self::conflicts). The same rule applies to families of two names if one,
+/// or one of its samples, would have a name of the other: in OpenMetrics a counter's goes without
+/// `_total`. Families that cannot be shown with the label of their part, or whose own labels cannot
+/// be read, are conflicts too, and have no vote. A part that is read from outside, with
+/// [`try_add`](Self::try_add), never outvotes one that is not.
 ///
-/// Its memory is used again when it is filled anew.
+/// It reuses its memory when it is filled again.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
     parts: Vec<Part>,
@@ -76,7 +76,7 @@ pub struct Conflict {
     pub part: String,
     /// Its name, as samples have it.
     pub family: String,
-    /// What was found and what was expected, in words.
+    /// The definition found and the one expected, in words.
     pub reason: String,
 }
 
@@ -102,12 +102,11 @@ impl Page {
         let Ok(_) = self.put(label, taken, false);
     }
 
-    /// The same of what is read from outside, unless `take` fails: then nothing is added. What
-    /// was added. As it may be damaged, its label text is looked at.
+    /// Adds a part that is read from outside, and returns its snapshot. If `take` fails, nothing is
+    /// added. As the part may be damaged, its label text is checked.
     ///
     /// # Errors
-    ///
-    /// What `take` fails with.
+    /// The error of `take`.
     pub fn try_add<E>(
         &mut self,
         label: Option<(&str, &str)>,
@@ -183,7 +182,7 @@ impl Page {
                 return entries.extend(all_of((0, alone)));
             }
         }
-        // What cannot be shown at all has no say in how the others are.
+        // A family that cannot be shown has no vote.
         entries.extend(parts.iter().enumerate().flat_map(all_of).filter(|entry| {
             let fault = entry.fault(parts);
             let is_sound = fault.is_none();
@@ -192,7 +191,7 @@ impl Page {
         }));
         let has_many = parts.len() > 1;
         if has_many {
-            // Those of each part are sorted, and stay so.
+            // The families of each part are sorted, and stay so.
             entries.sort_by(|one, other| one.name(parts).cmp(other.name(parts)));
         }
         let (mut rest, mut groups) = (0, Vec::new());
@@ -203,7 +202,7 @@ impl Page {
             settle(&mut entries[group.clone()], parts, conflicts);
             groups.push(group);
         }
-        // Those of one part do not clash.
+        // The families of one part do not clash.
         if has_many {
             tell_apart(entries, &groups, parts, conflicts);
         }
@@ -220,7 +219,7 @@ impl Page {
     /// A family whose first entry is at a place, with all of its parts.
     pub(crate) fn family_at(&self, place: usize) -> Option<Family<'_>> {
         let rest = self.entries.get(place..).filter(|rest| !rest.is_empty())?;
-        // One part has each once.
+        // A single part has each name once.
         let count =
             if self.used == 1 { 1 } else { of_name(rest, rest[0].name(&self.parts), &self.parts) };
         Some(Family::OfPage { page: self, from: place, count })
@@ -262,8 +261,8 @@ impl Entry {
         Conflict { part, family: self.name(parts).to_owned(), reason }
     }
 
-    /// Why it cannot be shown with the label of its part, whatever the others have; `None`
-    /// where it can.
+    /// Why it cannot be shown with the label of its part, whatever the others have; `None` if it
+    /// can.
     fn fault(self, parts: &[Part]) -> Option<String> {
         let family = self.family(parts)?;
         let label = parts[self.part].name.as_str();
@@ -279,7 +278,7 @@ impl Entry {
         parts[self.part].is_foreign.then(|| sound::fault(&family, label)).flatten()
     }
 
-    /// Why it cannot be shown together with another; `None` where it can.
+    /// Why it cannot be shown together with another; `None` if it can.
     fn disagreement(self, wanted: Self, parts: &[Part]) -> Option<String> {
         self.family(parts)?.disagreement(&wanted.family(parts)?)
     }
@@ -334,9 +333,9 @@ fn tell_apart(
     }
 }
 
-/// Which entry says what most of them say; of as many, the newest. What is read from outside
-/// does not outvote what is not. Beside it, whether any that says so is not from outside, how many
-/// do, and when the newest of them was registered.
+/// The entry with the definition that most entries have; in a tie the newest. Entries read from
+/// outside never outvote others. It comes with whether any entry of this definition is not from
+/// outside, how many entries have it, and when the newest of them was registered.
 fn prevailing<'a>(
     entries: impl Iterator<Item = &'a Entry>,
     parts: &[Part],
@@ -359,8 +358,8 @@ fn prevailing<'a>(
     found.into_iter().max_by_key(|&(_, is_own, count, newest)| (is_own, count, newest))
 }
 
-/// Whether regions may be told apart by a label of this name: it is one that any format can
-/// show as it is, and none that has a meaning.
+/// Whether a label of this name can distinguish regions: every format can show it without escaping,
+/// and it has no meaning of its own.
 pub fn is_usable_as_part_label(name: &str) -> bool {
     const TAKEN: [&str; 5] = ["le", "quantile", "family", "pid", "otel_metric_overflow"];
     is_plain_label(name) && !name.starts_with('_') && !TAKEN.contains(&name)

@@ -16,30 +16,29 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::derived_series;
 use crate::{Combine, OpenError};
 
-/// A region that is read, never mapped: a file that is damaged, or cut under our eyes, is an
-/// error, and nothing worse. Who writes to it notices nothing. Any number of threads may
-/// use one at once.
+/// A region that is read, never mapped: a file that is damaged, or truncated while it is read, is
+/// an error and nothing worse. Writers are not affected. Any number of threads may use one at once.
 #[derive(Debug)]
 pub struct Reader {
     region: talea_region::Reader,
-    /// What errors call it.
+    /// The path that errors name.
     path: PathBuf,
     /// Whether that is a file's, rather than of a process that has it in memory.
     is_file: bool,
 }
 
-/// What a region is and what it holds, of one instant.
+/// The state and the content of a region at one instant.
 #[derive(Clone, Debug)]
 pub struct Look {
-    /// What it is, how full it is and who has it open.
+    /// Its kind, how full it is, and the processes that have it open.
     pub overview: Overview,
     /// Its families, by name; of one name the newest first.
     pub families: Vec<FamilyFacts>,
     /// Families that Talea did not write, or that are damaged: they are left out.
     pub families_unreadable: u64,
-    /// All values. What is read rather than told is as old as its process
-    /// [lets it get](crate::Registry::refresh_every); what a [`Summary`](crate::Summary) shows
-    /// needs who looks for so long: [`Windows`](crate::Windows).
+    /// All values. Observable values are as old as their process [lets them
+    /// get](crate::Registry::refresh_every). The quantiles of a [`Summary`](crate::Summary) need a
+    /// reader that stays for the length of the window: [`Windows`](crate::Windows).
     pub snapshot: Snapshot,
 }
 
@@ -49,9 +48,9 @@ pub struct Look {
 pub struct FamilyFacts {
     /// The name, as samples have it (a counter's with `_total`).
     pub name: String,
-    /// What kind of metric it is.
+    /// The type of the metric.
     pub kind: Kind,
-    /// The unit that its name ends in, as OpenMetrics tells it.
+    /// The unit that its name ends in, as OpenMetrics names it.
     pub unit: Option<&'static str>,
     /// The help text.
     pub help: String,
@@ -59,7 +58,7 @@ pub struct FamilyFacts {
     pub labels: Vec<String>,
     /// How its cells are stored.
     pub storage: Storage,
-    /// What a value is, of what threads and processes wrote.
+    /// How the values of threads and processes are combined.
     pub combine: Combine,
     /// Series that a snapshot has, without the overflow series.
     pub series: u64,
@@ -68,7 +67,7 @@ pub struct FamilyFacts {
     /// Whether it has so many, as it counts them itself, so that a new one is refused. One
     /// whose labels are fixed may be so for good, and refuse nothing.
     pub is_at_limit: bool,
-    /// How often a label combination was refused for want of room: a look-up each.
+    /// The number of look-ups that were refused a new label combination for lack of room.
     pub dropped: u64,
     /// How many living processes registered it, as far as they have slots.
     pub processes: u64,
@@ -89,10 +88,10 @@ impl Reader {
     }
 
     /// Opens the region in a file for reading, if it is a regular file of one of `owners` (user
-    /// ids) that nobody else may write to: for a reader that is told paths by others, or that
-    /// has more rights than they. It is looked at before it is opened, so that a FIFO, a device
-    /// or a socket never is, and once more when it is open. No symbolic link is followed at the
-    /// end of the path; its directories are the caller's to trust.
+    /// ids) that nobody else may write to: for a reader that gets paths from others, or that has
+    /// more rights than they. It is looked at before it is opened, so that a FIFO, a device or a
+    /// socket never is, and once more when it is open. No symbolic link is followed at the end of
+    /// the path; its directories are the caller's to trust.
     ///
     /// # Errors
     ///
@@ -140,30 +139,30 @@ impl Reader {
         Ok(Self { region: talea_region::Reader::of_process(pid)?, path, is_file: false })
     }
 
-    /// Copies the values of those families out whose names are wanted, as samples have them,
-    /// into a snapshot that was taken before, whose memory is used again. Quantiles of the
-    /// last minutes come by [`Windows`](crate::Windows).
+    /// Copies the values of those families out whose names are wanted, as samples have them, into a
+    /// snapshot that was taken before, whose memory is reused. Quantiles of the last minutes come
+    /// by [`Windows`](crate::Windows).
     ///
-    /// Cost: their series, read once; a word for each 64 others. It takes some hundred
-    /// kilobytes beside the snapshot, and as much as the region has of cells where series
-    /// have native buckets or exemplars, or were wiped.
+    /// Cost: their series, read once; a word for each 64 others. It takes some hundred kilobytes
+    /// beside the snapshot, and as much as the region has of cells if series have native buckets or
+    /// exemplars, or were wiped.
     ///
     /// # Errors
     ///
-    /// The file was cut, or claims to have more in use than it has. The snapshot is then
-    /// of no use.
+    /// The file was truncated, or claims to have more in use than it has. The snapshot is then of
+    /// no use.
     pub fn snapshot_into(
         &self,
         out: &mut Snapshot,
         wants: impl Fn(&str) -> bool,
     ) -> Result<(), Error> {
-        let mut told = Ok(());
-        out.take(wants, |raw, wants| told = self.region.snapshot_into(raw, wants));
-        told.map_err(|source| self.failed(source).into())
+        let mut result = Ok(());
+        out.take(wants, |raw, wants| result = self.region.snapshot_into(raw, wants));
+        result.map_err(|source| self.failed(source).into())
     }
 
-    /// The same of those families alone whose quantiles of the last minutes
-    /// [`Windows`](crate::Windows) show, which have to hear of them now and then.
+    /// As [`snapshot_into`](Self::snapshot_into), for only the families whose quantiles
+    /// [`Windows`](crate::Windows) show. Windows need such a snapshot from time to time.
     ///
     /// Cost: a look at each family's definition, and their series.
     ///
@@ -171,12 +170,12 @@ impl Reader {
     ///
     /// As [`snapshot_into`](Self::snapshot_into).
     pub fn recent_into(&self, out: &mut Snapshot) -> Result<(), Error> {
-        let mut told = Ok(());
+        let mut result = Ok(());
         let is_recent = |family: &FamilyCopy| {
             of_family(family).is_some_and(|it| it.recent.is_some_and(|recent| !recent.sampled))
         };
-        out.refill(|_| true, |raw| told = self.region.snapshot_into(raw, &is_recent));
-        told.map_err(|source| self.failed(source).into())
+        out.refill(|_| true, |raw| result = self.region.snapshot_into(raw, &is_recent));
+        result.map_err(|source| self.failed(source).into())
     }
 
     fn failed(&self, source: std::io::Error) -> OpenError {
@@ -188,8 +187,7 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// The file was cut, claims to have more in use than it has, or says of itself what
-    /// cannot be.
+    /// The file was truncated, claims to have more in use than it has, or has an impossible header.
     pub fn look(&self) -> Result<Look, Error> {
         let (overview, taken) = self.region.look().map_err(|source| self.failed(source))?;
         let uses = overview.family_uses.iter().map(|one| (one.number, one));
@@ -202,8 +200,8 @@ impl Reader {
                 FamilyFacts::of(family, uses.get(&family.number())?, own.count() as u64)
             })
             .collect();
-        // Of one name the newest first. They come in the order in which they were made; the time of
-        // that is of a clock that can be set.
+        // The newest of one name first. They come in the order in which they were made, which is
+        // reliable: the time of creation is of a clock that can be set.
         families.reverse();
         families.sort_by(|one, other| one.name.cmp(&other.name));
         let samples = taken.families().iter().filter(|family| samples::is_own(&family.name));

@@ -1,16 +1,16 @@
-//! Whether what somebody else wrote can stand in a page: a single line that no scraper can
-//! read would cost it all the others.
+//! Checks whether series that another program wrote can be shown in a page: a scraper that cannot
+//! read one line drops the whole page.
 
 use crate::definition::kind::Kind;
 use crate::definition::names::{Rules, fault_in_metric};
 use crate::snapshot::FamilySnapshot;
 use crate::snapshot::Shown;
 
-/// More labels than anybody gives a series.
+/// The most labels of a series: more than any real one has.
 const MOST_LABELS: usize = 64;
 
-/// Why a family of a region that may be damaged cannot be shown; `None` where it can. Cost: a
-/// look at each byte of its label text.
+/// Why a family of a region that may be damaged cannot be shown; `None` if it can. Cost: a look at
+/// each byte of its label text.
 pub(super) fn fault(family: &FamilySnapshot<'_>, label: &str) -> Option<String> {
     let (name, kind) = (family.name(), family.kind());
     let ending = match kind {
@@ -18,7 +18,7 @@ pub(super) fn fault(family: &FamilySnapshot<'_>, label: &str) -> Option<String> 
         Kind::Info => "_info",
         Kind::Gauge | Kind::Histogram | Kind::StateSet | Kind::Summary => "",
     };
-    // Whoever registered it may have asked for all that there is.
+    // The process that registered it may have chosen all options.
     let rules = Rules { utf8: true, lenient: true };
     if !name.ends_with(ending) || fault_in_metric(name, ending, kind, rules).is_some() {
         return Some(format!("a {} cannot have this name; {DAMAGED}", kind.as_str()));
@@ -45,15 +45,15 @@ pub(super) fn fault(family: &FamilySnapshot<'_>, label: &str) -> Option<String> 
 
 const DAMAGED: &str = "the region is damaged, or something else than Talea wrote it";
 
-/// What was found to be sound, so that most texts, which have the same names as the one before,
-/// need but a look at their values: there may be a million.
+/// The label names that were checked last. Most texts have the same names as the one before, so
+/// only their values need a check: there may be a million.
 struct Sound<'a> {
     label: &'a [u8],
-    /// Whether series get labels from us that say of what size they tell.
+    /// Whether Talea adds a label `le` or `quantile` to its series.
     measures: bool,
     /// The names of the last text.
     names: Vec<&'a [u8]>,
-    /// What stands before each of its values.
+    /// The text before each of its values.
     begins: Vec<&'a [u8]>,
 }
 
@@ -108,7 +108,7 @@ impl<'a> Sound<'a> {
 
 /// The name that a text begins with, and what comes after it.
 fn name(text: &[u8]) -> Option<(&[u8], &[u8])> {
-    // One that is not plain stands in quotes.
+    // A name that is not plain is in quotes.
     let (name, rest) = match text.strip_prefix(b"\"") {
         Some(quoted) => {
             let len = quoted.iter().position(|byte| matches!(byte, b'"' | b'\\' | b'\n' | 0))?;
@@ -124,7 +124,7 @@ fn name(text: &[u8]) -> Option<(&[u8], &[u8])> {
     (!name.is_empty()).then_some((name, rest))
 }
 
-/// What comes behind the quote that ends a value; `None` where none does.
+/// The text after the quote that ends a value; `None` if there is no such quote.
 #[inline]
 fn behind_value(text: &[u8]) -> Option<&[u8]> {
     let mut rest = text;
@@ -197,7 +197,7 @@ mod tests {
             ("quantile=\"1\"", false),
         ] {
             assert_eq!(sound(b"region").is(text.as_bytes()), expected, "{text}");
-            // What came before makes no difference.
+            // The text before makes no difference.
             for before in ["a=\"x\"", "a=\"x\",c_1=\"y\"", "\"a.b\"=\"c\"", "a=\"b", ""] {
                 let mut sound = sound(b"region");
                 let _ = sound.is(before.as_bytes());
@@ -222,7 +222,7 @@ mod tests {
                 let mut text = plain.clone();
                 text[at] = byte;
                 assert_eq!(special(&text), Some(at));
-                // What comes behind it is none of it.
+                // The text after it is not part of it.
                 text[at + 1..].fill(b'#');
                 assert_eq!(special(&text), Some(at));
             }

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Which field of a set has which metric, by the metric's name: a path, as `read.conns` where the
-/// field `read` is a set too.
+/// The field of a set that defines a metric, by the metric's name. The field is a path, as
+/// `read.conns` if the field `read` is a set too.
 pub(super) type Owners = Mutex<HashMap<String, String>>;
 
 /// The field that a registry was made for, in the fields that it lies in.
@@ -34,8 +34,8 @@ impl Field {
         self.outwards().fold(name.to_owned(), with)
     }
 
-    /// Notes that the field defines a metric; where another one of its set does, or of a set
-    /// around it, both in words.
+    /// Notes that the field defines a metric. The error names both fields if another one of its
+    /// set, or of a set around it, defines it already.
     pub(crate) fn define(&self, metric: &str) -> Result<(), String> {
         let mut path = String::new();
         for Self { set, field, owners, .. } in self.outwards() {

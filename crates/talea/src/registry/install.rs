@@ -19,7 +19,7 @@ pub trait Metrics: Sync {
     /// As [`Registry::register`].
     fn register(&self, registry: &Registry) -> Result<(), Error>;
 
-    /// The type of the set, and its name; `None` where it is not known.
+    /// The type of the set, and its name; `None` if it is not known.
     #[doc(hidden)]
     fn set_type(&self) -> Option<(TypeId, &'static str)> {
         None
@@ -30,15 +30,15 @@ pub trait Metrics: Sync {
 /// again with the same registry changes nothing. Any thread may do it, at any time; updates
 /// before that were discarded. Clones of the metrics are installed too.
 ///
-/// Sets of several types that define a metric alike share it, as two versions of a library do. So
-/// does another set of a type that is installed already, by a later call: a part of a program that
-/// is built anew goes on with its metrics.
+/// Sets of several types that have equal definitions of a metric share it, for example those of two
+/// versions of a library. So does a second set of an installed type, in a later call: a part of a
+/// program that is built again continues with its metrics.
 ///
 /// # Errors
 ///
-/// The first metric that cannot be registered; those before it are. One that is
-/// installed in another registry already cannot, nor can one that two fields of a set would be.
-/// Two sets of one type that are derived: then none is installed.
+/// The first metric that cannot be registered; those before it are registered. A metric that is
+/// installed in another registry cannot be, nor one that two fields of a set define. If two derived
+/// sets of one type are passed, none is installed.
 pub fn install(registry: &Registry, sets: &[&dyn Metrics]) -> Result<(), Error> {
     refuse_two_of_one_type(sets)?;
     sets.iter().try_for_each(|set| set.register(registry))

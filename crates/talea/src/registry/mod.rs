@@ -30,8 +30,8 @@ use crate::snapshot::Snapshot;
 pub struct Registry {
     pub(crate) region: &'static Region,
     pub(crate) refreshers: Arc<Refreshers>,
-    /// What handles point to, by the family's number, who tells its label
-    /// combinations apart, and its metric type.
+    /// The data that handles point to, by the family's number, the type of its labels, and its
+    /// metric type.
     pub(crate) bounds: Arc<Mutex<Bounds>>,
     pub(crate) kept: Arc<KeptWindows>,
     /// The field of a set that is being registered, where it was made for one.
@@ -55,12 +55,12 @@ impl Registry {
         self.refreshers.add(refresh);
     }
 
-    /// Calls what [`on_snapshot`](Self::on_snapshot) calls once each `period` too, in a thread
-    /// of its own, and has series that are idle go: for a registry that is read from outside
-    /// and that this process may never take a snapshot of. It does so as long as the registry
-    /// lives; not in children that are made by `fork`, which call it themselves; and where the
-    /// system gives no thread, or one that is called panics, snapshots alone do. Each call of
-    /// this one begins another thread, so call it once.
+    /// Also calls the functions of [`on_snapshot`](Self::on_snapshot) once each `period`, in a
+    /// thread of its own, and expires idle series. Use it for a registry that is read from outside
+    /// and that this process may never take a snapshot of. It continues as long as the registry
+    /// lives. It does not continue in children made by `fork`, which call it themselves. If the
+    /// system gives no thread, or one of the functions panics, only snapshots refresh the values.
+    /// Each call begins another thread, so call it once.
     ///
     /// [`from_env`](Self::from_env) does, with five seconds.
     ///
@@ -92,15 +92,14 @@ impl Registry {
         let _ = thread.spawn(move || refreshing::keep_fresh(region, &refreshers, period));
     }
 
-    /// All values at this instant. Any number of threads may ask at once. At most
-    /// once a minute, series that are idle go before.
+    /// All values at this instant. Any number of threads may ask at once. At most once a minute,
+    /// idle series expire first.
     ///
-    /// Nobody who adds waits for it, and what they add meanwhile may be in it or not. No
-    /// counter or bucket is ever less than in a snapshot before, unless it was wiped or
-    /// removed.
+    /// Writers do not wait for it. A concurrent update is either in it or not. No counter or bucket
+    /// is ever less than in an earlier snapshot, unless it was wiped or removed.
     ///
-    /// Cost: the series, and what [`on_snapshot`](Self::on_snapshot) calls. How many
-    /// processes have the region open, or died, does not matter.
+    /// Cost: linear in the series, plus the functions of [`on_snapshot`](Self::on_snapshot). It
+    /// does not depend on the number of processes that have the region open, or died.
     pub fn snapshot(&self) -> Snapshot {
         self.snapshot_of(|_| true)
     }
@@ -113,9 +112,8 @@ impl Registry {
         snapshot
     }
 
-    /// The same into a snapshot that was taken before, whose memory is used again: for
-    /// who takes one after the other. Once it is as large as it gets, nothing is
-    /// allocated for it.
+    /// Takes a snapshot into an earlier one and reuses its memory. Once that has reached its full
+    /// size, nothing is allocated.
     pub fn snapshot_into(&self, out: &mut Snapshot, wants: impl Fn(&str) -> bool) {
         self.refreshers.refresh();
         refreshing::sweep_if_due(self.region);
@@ -123,9 +121,9 @@ impl Registry {
         self.kept.show(self.region, out);
     }
 
-    /// Has the families whose names are wanted, as samples have them, count from 0 again,
-    /// as [`Family::wipe`](crate::Family::wipe) does for one; false where one of them goes
-    /// on. Cost: a look at each of their series.
+    /// Has the families whose names are wanted, as samples have them, count from 0 again, as
+    /// [`Family::wipe`](crate::Family::wipe) does for one; false if one of them goes on. Cost: a
+    /// look at each of their series.
     ///
     /// ```
     /// # use talea::{Counter, Opts, Registry};
@@ -141,21 +139,20 @@ impl Registry {
         self.region.wipe(|name| std::str::from_utf8(name).is_ok_and(|name| wants(owner_of(name))))
     }
 
-    /// Ends a family: scrapes show it no more, what its handles are told goes nowhere,
-    /// and its name is free for another definition. Registered again as it was, it
-    /// counts from 0, by its old handles too. False where there is no family of this
-    /// name, which is as samples have it (a counter's with `_total`). What
-    /// [`on_snapshot`](Self::on_snapshot) calls goes on being called.
+    /// Removes a family: scrapes do not show it any more, updates by its handles are discarded, and
+    /// its name is free for another definition. If it is registered again with the same definition,
+    /// it counts from 0, by its old handles too. False if there is no family of this name, which is
+    /// that of its samples (a counter's with `_total`). Functions of
+    /// [`on_snapshot`](Self::on_snapshot) are still called.
     ///
-    /// The memory of its series is used again when no process lives any more that
-    /// registered it.
+    /// The memory of its series is reclaimed once all processes that registered it have ended.
     pub fn unregister(&self, name: &str) -> bool {
         self.region.end_families(own_name(name).as_bytes());
         self.region.end_families(name.as_bytes())
     }
 
-    /// The same of all families whose names are wanted. Returns how many these were. Cost: a look
-    /// at each family, and each of their series.
+    /// Removes all families whose names are wanted, as [`unregister`](Self::unregister) does.
+    /// Returns their number. Cost: a look at each family, and each of their series.
     pub fn unregister_where(&self, wants: impl Fn(&str) -> bool) -> usize {
         let mut ended = HashSet::new();
         self.region.end_families_where(|name| {
@@ -174,24 +171,23 @@ impl Registry {
         self.region.usage()
     }
 
-    /// Does a minute's sweep now: series that nobody looked up for their family's time
-    /// go (see [`Opts::expires_after`]), and what was removed becomes free. Snapshots
-    /// and new series see to that themselves; this is for tests, where each call
-    /// counts as a minute. Cost: a look at every series.
+    /// Does the sweep of a minute now: it expires series that were not looked up for their family's
+    /// time (see [`Opts::expires_after`]), and reclaims the memory of removed ones. Snapshots and
+    /// new series do this by themselves; this call is for tests, where each call counts as a
+    /// minute. Cost: a look at every series.
     pub fn sweep(&self) {
         refreshing::sweep(self.region);
     }
 
-    /// Removes series of the families that are wanted, now: those that nobody looked up for
-    /// `longer` or, where that is `None`, for their family's time
-    /// ([`Opts::expires_after`]). Returns how many went. `wants` is told a family's name, as
-    /// samples have it, and whether its idle series go at all by themselves. The sweep that is
-    /// due is done too, as by any snapshot.
+    /// Removes idle series of the wanted families now: those without a look-up for `longer` or, if
+    /// that is `None`, for their family's time ([`Opts::expires_after`]). Returns how many were
+    /// removed. `wants` gets a family's name, as samples have it, and whether its idle series
+    /// expire by themselves. A sweep that is due is done too, as by any snapshot.
     ///
-    /// How long a series was idle is known by sweeps, which begin at least a minute apart, and
-    /// by when the last one began: what goes was idle for so long, and what stays may have
-    /// been, most of all where no process swept. Series stay that a handle keeps, that last as
-    /// long as their family, or that hold what is in flight. Cost: a look at every series.
+    /// Sweeps, which begin at least a minute apart, measure how long a series is idle. Every
+    /// removed series was idle for at least so long; some that stay may have been too, above all if
+    /// no process swept. A series stays if a handle keeps it, if it is permanent, or if it has a
+    /// count in flight. Cost: a look at every series.
     pub fn expire(&self, longer: Option<Duration>, wants: impl Fn(&str, bool) -> bool) -> u64 {
         self.region.expire(longer, |name, minutes| {
             std::str::from_utf8(name).is_ok_and(|name| wants(owner_of(name), minutes > 0))

@@ -1,8 +1,8 @@
-//! Metrics whose values are read at each snapshot rather than told.
+//! Observable metrics, whose values are read at each snapshot.
 //!
-//! What is read goes into the region as what is told does, so that an agent outside
-//! the process shows it too: as of the last snapshot that the process took, or of the
-//! last time that it [kept them fresh](crate::Registry::refresh_every).
+//! The values are written into the region as recorded ones are, so that an agent outside the
+//! process shows them too: as of the last snapshot that the process took, or of the last time that
+//! it [refreshed them](crate::Registry::refresh_every).
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -44,11 +44,11 @@ impl Registry {
         Ok(())
     }
 
-    /// Registers a counter that follows a total which somebody else keeps, as the CPU
-    /// time of a process: now and before each snapshot, what `read` gives has grown by
-    /// since it was last read is added. A total that is less than before began anew, as a
-    /// child's CPU time after `fork`, and is added whole. Processes that share the region add up. One `read` at a time is called;
-    /// another snapshot waits for it.
+    /// Registers a counter that follows an external total, for example the CPU time of a process.
+    /// Now and before each snapshot it calls `read` and adds the growth since the last call. A
+    /// total that is less than before has restarted, as a child's CPU time after `fork`, and is
+    /// added whole. Processes that share the region add up. One `read` at a time is called; another
+    /// snapshot waits for it.
     ///
     /// # Errors
     ///
@@ -59,12 +59,12 @@ impl Registry {
         read: impl Fn() -> f64 + Send + Sync + 'static,
     ) -> Result<(), Error> {
         let counter: FloatCounter = self.register(opts)?;
-        // Snapshots may be taken side by side: who holds this reads and adds.
+        // Snapshots may be concurrent: the holder of this lock reads and adds.
         let reached = Mutex::new(0.0);
         self.refresh_now_and_then(move || {
             let mut reached = reached.lock().unwrap_or_else(PoisonError::into_inner);
             let total = read();
-            // What is no number says nothing.
+            // NaN and infinities are ignored.
             if total.is_finite() {
                 // As after a fork: a child's CPU time begins at 0.
                 let grown = if total < *reached { total } else { total - *reached };
@@ -75,9 +75,9 @@ impl Registry {
         Ok(())
     }
 
-    /// Registers a family of gauges whose label combinations and values `read` gives
-    /// now and before each snapshot. What it gave the last time and does not give any more goes.
-    /// One `read` at a time is called; another snapshot waits for it.
+    /// Registers a family of gauges whose label combinations and values `read` sets, now and before
+    /// each snapshot. Combinations that it set the last time and not this time are removed. One
+    /// `read` at a time is called; another snapshot waits for it.
     ///
     /// Cost of each snapshot: a look-up and an allocation for each combination.
     ///
@@ -130,7 +130,7 @@ impl Registry {
     }
 }
 
-/// What [`Registry::observable_gauges`] is given values with.
+/// Collects the values of [`Registry::observable_gauges`].
 #[derive(Debug)]
 pub struct Found<'a, L> {
     family: &'a Family<L, FloatGauge>,
@@ -138,8 +138,8 @@ pub struct Found<'a, L> {
 }
 
 impl<L: 'static> Found<'_, L> {
-    /// The value of one label combination. Where there is no room for a new one, it is
-    /// that of the family's overflow series.
+    /// Sets the value of one label combination. If there is no room for a new one, it is that of
+    /// the family's overflow series.
     pub fn set<Q: Labels<Static = L>>(&mut self, labels: Q, value: f64) {
         self.family.with(&labels).set(value);
         self.texts.insert(LabelText::of(&labels).as_bytes().to_vec());

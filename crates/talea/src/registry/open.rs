@@ -13,7 +13,7 @@ use crate::error::Error;
 const REGION: &str = "TALEA_REGION";
 /// The one that names the group that may read that file.
 const GROUP: &str = "TALEA_REGION_GROUP";
-/// How old what is read rather than told gets for whoever reads such a registry from outside.
+/// The most age of observable values for a reader from outside.
 const FRESH: Duration = Duration::from_secs(5);
 
 impl Registry {
@@ -59,12 +59,12 @@ impl Registry {
         Ok(Self::of(Region::anonymous(Config::with_len(4 << 20))?))
     }
 
-    /// Attaches to the registry in a file on tmpfs, or creates it, for processes
-    /// that do not fork from one parent. A new one has the default limits of [`Config`]
-    /// and mode 0600, whatever the umask. A file that cannot be used is moved aside, or a
-    /// sibling opened, which gets the path once nobody uses the file there; a line on standard
-    /// error says so. One of another user than this process's
-    /// own or root, or that others may write to, is never used: see [`Config::owner`].
+    /// Attaches to the registry in a file on tmpfs, or creates it, for processes that do not fork
+    /// from one parent. A new one has the default limits of [`Config`] and mode 0600, whatever the
+    /// umask. A file that cannot be used is moved aside, or a sibling opened, which gets the path
+    /// once nobody uses the file there; a line on standard error says so. A file of another user
+    /// than this process's own or root, or that others may write to, is never used: see
+    /// [`Config::owner`].
     ///
     /// Each opening counts as a process: twice in one process are two.
     ///
@@ -76,10 +76,10 @@ impl Registry {
         Self::open_with(path, Config::default())
     }
 
-    /// The same with limits of its own for a file that is new, and a group that may read it
-    /// ([`Config::read_by_group`]); one that is there has the limits, the group and the mode
-    /// that it was created with, and where these are not what was asked for, a line on standard
-    /// error says so of the last two.
+    /// As [`open`](Self::open), with limits for a new file, and a group that may read it
+    /// ([`Config::read_by_group`]). An existing file keeps the limits, the group and the mode that
+    /// it was created with. If its group or mode is not the one asked for, a line on standard error
+    /// says so.
     ///
     /// # Errors
     ///
@@ -96,22 +96,22 @@ impl Registry {
     }
 
     /// The registry in the file that the environment variable `TALEA_REGION` names, as
-    /// [`open`](Self::open) opens it; where the variable is unset or empty, one in memory of
-    /// its own, as [`new`](Self::new) makes it. So whoever runs a service decides whether its
-    /// metrics outlive it, and who else counts in them.
+    /// [`open`](Self::open) opens it; if the variable is unset or empty, one in memory of its own,
+    /// as [`new`](Self::new) makes it. So the operator of a service decides whether its metrics
+    /// outlive it, and which processes share them.
     ///
-    /// A path that is not absolute begins at the working directory. Values that are read
-    /// rather than told are read every five seconds, for whoever reads them from outside:
-    /// see [`refresh_every`](Self::refresh_every).
+    /// A path that is not absolute begins at the working directory. Observable values are refreshed
+    /// every five seconds, for readers outside the process: see
+    /// [`refresh_every`](Self::refresh_every).
     ///
-    /// A new file has mode 0600; where `TALEA_REGION_GROUP` names a group, by its name or its
-    /// number, it has that group and mode 0640, so that an agent of another user can read it.
-    /// Whoever creates it must be in the group. Without `TALEA_REGION` it says nothing.
+    /// A new file has mode 0600; if `TALEA_REGION_GROUP` names a group, by its name or its number,
+    /// it has that group and mode 0640, so that an agent of another user can read it. The process
+    /// that creates it must be in the group. Without `TALEA_REGION` that variable has no effect.
     ///
     /// Each call opens the file anew and counts as a process: call it once and clone what it
-    /// returns. The environment is read at that moment; a thread that changes it meanwhile is
-    /// at fault, as with [`std::env::var_os`]. Cost: that of opening, some system calls;
-    /// metrics in a file cost what those in memory do.
+    /// returns. The environment is read at that moment; no thread may change it meanwhile, as with
+    /// [`std::env::var_os`]. Cost: that of opening, some system calls; metrics in a file cost what
+    /// those in memory do.
     ///
     /// ```
     /// use talea::{Counter, Opts, Registry};
@@ -152,10 +152,10 @@ impl Registry {
         })
     }
 
-    /// Takes part in the registry in a file that others count in, and neither creates nor moves
-    /// one: for an operator's tools. It counts as a process as long as this process lives.
+    /// Joins the registry in a file that other processes record in; it neither creates nor moves a
+    /// file. For an operator's tools. It counts as a process as long as this process lives.
     ///
-    /// What others registered is not in use by it, and values that are read rather than told
+    /// It does not count as a user of the families that others registered, and observable values
     /// are as old as their process [lets them get](Self::refresh_every).
     ///
     /// # Errors
@@ -167,9 +167,9 @@ impl Registry {
         Ok(Self::of(Region::attach(path)?))
     }
 
-    /// The same if the file belongs to one of `owners` (user ids), each of whom can end this process
-    /// by cutting the file. [`attach`](Self::attach) takes files of its own effective user and of
-    /// root.
+    /// As [`attach`](Self::attach), if the file belongs to one of `owners` (user ids), each of whom
+    /// can end this process by truncating the file. [`attach`](Self::attach) takes files of its own
+    /// effective user and of root.
     ///
     /// # Errors
     ///
@@ -178,7 +178,7 @@ impl Registry {
         Ok(Self::of(Region::attach_owned_by(path, owners)?))
     }
 
-    /// The same with the registry that a running process has in memory, the first that it made.
+    /// Joins the registry that a running process has in memory, the first that it made.
     ///
     /// # Errors
     ///
@@ -191,7 +191,7 @@ impl Registry {
 
 /// The number of a group that is named by it, or by name.
 fn group_of(group: &OsStr) -> Result<u32, Error> {
-    let told = |reason: String| Error::group(GROUP, group, reason);
+    let refused = |reason: String| Error::group(GROUP, group, reason);
     let name = group.to_str().unwrap_or_default();
     if let Ok(number) = name.parse() {
         return Ok(number);
@@ -199,8 +199,8 @@ fn group_of(group: &OsStr) -> Result<u32, Error> {
     match group_named(name) {
         Ok(Some(number)) => Ok(number),
         Ok(None) => {
-            Err(told("the system knows no such group; name one of `getent group`".to_owned()))
+            Err(refused("the system knows no such group; name one of `getent group`".to_owned()))
         }
-        Err(error) => Err(told(format!("the system could not look for it: {error}"))),
+        Err(error) => Err(refused(format!("the system could not look for it: {error}"))),
     }
 }

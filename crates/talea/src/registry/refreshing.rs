@@ -1,5 +1,5 @@
-//! Values that are read rather than told: before each snapshot, and now and then for readers
-//! outside the process.
+//! Refreshes observable values: before each snapshot, and periodically for readers outside the
+//! process.
 
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use talea_region::Region;
 
-/// What is called to read them. A child that is forked while a thread looks at them can look
-/// too: it finds them as if somebody else were reading for ever.
+/// The functions that read them. A child that is forked while a thread holds the read lock can read
+/// too: for it the lock stays read-locked for ever.
 #[derive(Default)]
 pub(crate) struct Refreshers(RwLock<Vec<Arc<Refresh>>>);
 
@@ -45,7 +45,7 @@ pub(crate) fn sweep_if_due(region: &'static Region) {
     log(region.claim_path_if_due());
 }
 
-/// The same now, as often as it is called.
+/// Does both now, at each call.
 pub(crate) fn sweep(region: &'static Region) {
     region.sweep();
     log(region.claim_path());

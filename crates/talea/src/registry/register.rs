@@ -29,7 +29,7 @@ pub(crate) const SERIES_LIMIT: u64 = 2000;
 /// these are: a place for each takes memory.
 const FIXED_AT_MOST: usize = 4096;
 
-/// What can be registered: a metric, or a family of them.
+/// A metric or a family, which can be registered.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no metric that can be registered",
     label = "a field of Metrics must be a metric, a Family, or be marked #[metric(nested)]",
@@ -101,7 +101,7 @@ fn in_one_place(is_bound: bool, registry: &Registry, opts: &Opts<'_>) -> Result<
     ))
 }
 
-/// What there is to know of a family's labels, whatever their type.
+/// The labels of a family, independent of their type.
 struct Group<'a> {
     names: &'a [&'a str],
     cardinality: Option<usize>,
@@ -111,7 +111,7 @@ struct Group<'a> {
     told_by: TypeId,
 }
 
-/// Tells combinations that have no numbers.
+/// The type that stands for label combinations without numbers.
 struct Open<L>(PhantomData<L>);
 
 impl Group<'_> {
@@ -120,7 +120,7 @@ impl Group<'_> {
         Self { cardinality, told_by, ..Self::open::<L>() }
     }
 
-    /// As if no label's values were fixed: its combinations have no numbers.
+    /// Treats all labels as dynamic: its combinations have no numbers.
     fn open<L: Labels + 'static>() -> Self {
         Self {
             names: L::NAMES,
@@ -202,8 +202,8 @@ impl From<Overflow> for Refusal {
 }
 
 impl Registry {
-    /// Registers a metric, or finds the one that is defined alike. Use this where
-    /// names are known at run time; otherwise derive [`Metrics`](crate::Metrics).
+    /// Registers a metric, or finds the one with an equal definition. Use this if names are known
+    /// at run time; otherwise derive [`Metrics`](crate::Metrics).
     ///
     /// Cost: it takes a lock, allocates, and looks the name up in the region, so register
     /// once and keep what it returns.
@@ -216,8 +216,8 @@ impl Registry {
         R::registered(self, &opts)
     }
 
-    /// Registers a family whose label names are known at run time, or finds the one that
-    /// is defined alike.
+    /// Registers a family whose label names are known at run time, or finds the one with an equal
+    /// definition.
     ///
     /// ```
     /// use talea::{Counter, Opts, Registry};
@@ -341,7 +341,7 @@ impl Registry {
             segments: shape.segments as u16,
             limit: opts.limit.or(combinations).unwrap_or(SERIES_LIMIT),
             idle_minutes: if combinations.is_some() { 0 } else { idle_minutes(opts) },
-            // What is set and stands still says something.
+            // A gauge that does not change still has information.
             hides: matches!(shape.kind, Kind::Counter | Kind::Histogram | Kind::Summary),
             adds: Definition::are_added,
             beyond_limit: Some(group.beyond_limit().as_bytes()),
@@ -391,8 +391,8 @@ impl Registry {
     }
 }
 
-/// What handles of a family point to. It lives as long as they might, so it is made
-/// once, however often the family is registered.
+/// The data that handles of a family point to. It is never freed, as they may live for ever, so it
+/// is made once, however often the family is registered.
 fn bound_once<M: Metric>(
     bounds: &mut Bounds,
     family: talea_region::Family,
@@ -406,11 +406,11 @@ fn bound_once<M: Metric>(
     }
     let overflow =
         family.series_beyond_limit(group.beyond_limit().as_bytes()).map_err(|error| {
-            // Had anybody here registered it before, the series were there.
+            // This process did not register it before: then the series would exist.
             family.give_up();
             Refusal::from(error)
         })?;
-    // Nothing that could fail comes after: who tries again in a full region leaks nothing.
+    // Nothing after this can fail, so a retry in a full region leaks nothing.
     let grid = Grid::shared(&definition.layout);
     let places = group.cardinality.filter(|&n| n <= FIXED_AT_MOST).unwrap_or(0);
     let looks_up = places == 0 && !group.names.is_empty();

@@ -14,7 +14,7 @@ pub struct SetFields {
 }
 
 impl SetFields {
-    /// Those of a set of this type that is registered there.
+    /// The fields of a set of this type, for a registration in this registry.
     pub fn new(registry: &Registry, set: &'static str) -> Self {
         Self { registry: registry.clone(), set, owners: Arc::default() }
     }

@@ -1,9 +1,9 @@
-//! Samples: what was observed lately, kept in the region itself.
+//! Samples: recent observations, stored in the region itself.
 //!
-//! A [`Summary`](crate::Summary) shows what a reader saw change, so a reader that is younger
-//! than the window cannot tell all of it. Where processes live for some requests, all
-//! readers are young. A [`SampledSummary`] therefore keeps what was observed, with the time,
-//! in a family beside its own, which is not shown:
+//! A [`Summary`](crate::Summary) shows the change that a reader saw, so a reader that is younger
+//! than the window does not know all of it. If processes live for only some requests, all readers
+//! are young. A [`SampledSummary`] therefore stores observations with their times, in a family
+//! beside its own, which is not shown:
 //!
 //! ```text
 //!   name samples   one series for each of the summary's, of the same label text
@@ -14,8 +14,8 @@
 //!
 //! An observation is in the ring, and later in a slice. While a window has no more than the ring
 //! holds, its quantiles are exact. Beyond that they are the quantiles of native buckets. A third
-//! storage beside the cells of a [`Histogram`](crate::Histogram) is needed because those only ever
-//! grow: what they held some minutes ago is known to a reader that has stayed, and to no other.
+//! storage beside the cells of a [`Histogram`](crate::Histogram) is needed because those only grow:
+//! only a reader that has stayed knows their values of some minutes ago.
 
 mod lately;
 mod names;

@@ -1,8 +1,8 @@
 //! The ring of the latest samples.
 //!
-//! Who observes takes the next place, and the sample that was there out of it. Readers copy
-//! a place's words one after the other, so they may see the stamp of one sample with the
-//! value of the next: that one then counts as some time older than it is.
+//! A writer takes the next place, and moves the sample that was there to a slice. Readers copy the
+//! words of a place one after the other, so they may see the stamp of one sample with the value of
+//! the next: that sample then counts as older than it is.
 
 use talea_region::{Cell, Segments};
 
@@ -14,9 +14,9 @@ use super::window::Window;
 pub(super) const PLACES: usize = 128;
 /// Words of the others.
 const OTHERS: usize = (PLACES - FIRST_PLACES) * PLACE;
-/// Somebody is writing, or was killed in the middle; such a place is passed over.
+/// A writer is writing, or was killed while it wrote; readers skip such a place.
 pub(super) const BUSY: u64 = 1;
-/// What stamps are counted from: 0 says that nothing was ever there.
+/// The first stamp. A stamp of 0 says that the place was never used.
 const FIRST: u64 = 2;
 /// How many places are tried.
 const TRIES: usize = 4;
@@ -45,7 +45,7 @@ pub(super) fn put(next: Cell, segments: Segments, window: Window, sample: Sample
         None => sample,
     };
     let slice = window.slice_of(leaving.at);
-    // One that the window has left is forgotten.
+    // A sample older than the window is dropped.
     if slices::has(slice, window.slice_of(sample.at)) {
         slices::add(segments, slice, leaving.value);
     }
@@ -69,7 +69,7 @@ enum Exchanged {
     Full(Sample),
 }
 
-/// Puts a sample in a place; `None` where somebody else is doing so.
+/// Puts a sample in a place; `None` if another writer is doing so.
 fn exchange(segments: Segments, place: usize, new: Sample) -> Option<Exchanged> {
     let [stamp, value] = cells(segments, place)?;
     let (mut before, mut old) = (BUSY, 0);
@@ -91,7 +91,7 @@ fn exchange(segments: Segments, place: usize, new: Sample) -> Option<Exchanged> 
     })
 }
 
-/// What was copied of a segment of the ring: its samples, and the words behind them.
+/// The samples in a copied segment of the ring, and the words behind them.
 pub(super) fn read(words: &[u64]) -> (impl Iterator<Item = Sample>, &[u64]) {
     let samples = match words.len() {
         OTHERS => OTHERS,

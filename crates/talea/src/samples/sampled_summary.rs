@@ -18,15 +18,15 @@ use crate::metric::Summary;
 use crate::registry::Registry;
 use crate::registry::register::{Refusal, SERIES_LIMIT, idle_minutes};
 
-/// What a series takes of a region for its ring and its directory, in bytes. What its slices
-/// take comes on top.
+/// The bytes of the region that a series takes for its ring and its directory. Its slices take
+/// more.
 const SERIES: u64 = 3584;
 /// A family's rings may take one part of so many of a region's cells.
 const SHARE: u64 = 4;
 
-/// A family of [`Summary`]s whose quantiles any reader can tell, however short it lives: what
-/// was observed lately is kept in the region. For services whose processes live for some
-/// requests only, where a [`Summary`] would show what one of them saw.
+/// A family of [`Summary`]s whose quantiles any reader can compute, however short it lives: recent
+/// observations are stored in the region. For services whose processes live for only some requests,
+/// where a [`Summary`] would show only what one of them saw.
 ///
 /// The latest 128 observations are kept as they are. While a window has no more, its quantiles
 /// are exact: the nearest rank, the smallest value that no smaller share of all is above. Older
@@ -70,8 +70,8 @@ pub struct SampledSummary {
 }
 
 impl Registry {
-    /// Registers a summary whose label names are known at run time, and that keeps what was
-    /// observed lately in the region; or finds the one that is defined alike.
+    /// Registers a summary whose label names are known at run time, and that stores recent
+    /// observations in the region; or finds the one with an equal definition.
     ///
     /// # Errors
     ///
@@ -106,7 +106,8 @@ impl Registry {
 }
 
 impl SampledSummary {
-    /// The summary itself. What it is told directly is in its count and sum, and in no window.
+    /// The summary itself. An observation that is recorded directly there is in its count and sum,
+    /// and in no window.
     pub fn family(&self) -> &Family<Values, Summary<Floats>> {
         &self.summary
     }
@@ -114,8 +115,8 @@ impl SampledSummary {
     /// Counts one observation of a label combination, by its values in the order of the names,
     /// made at a time: mostly now.
     ///
-    /// Where there is no room for a new combination, or there are more values than names or
-    /// fewer, the family's overflow series counts it.
+    /// If there is no room for a new combination, or there are more values than names or fewer, the
+    /// family's overflow series counts it.
     ///
     /// Cost: that of [`Family::with_values`], twice, and some atomic operations, the same for all
     /// values.
@@ -162,7 +163,7 @@ mod tests {
 
     use super::*;
 
-    /// The series of the label value, as who writes has it.
+    /// The series of the label value, as a writer has it.
     fn segments(summary: &SampledSummary) -> talea_region::Segments {
         let series = summary.samples.series(b"country=\"pe\"").unwrap();
         series.segments().unwrap()

@@ -53,7 +53,7 @@ const OCTAVE: usize = PLACES * BUCKETS;
 
 /// The octave of the smallest float, 2^−1074: an octave n holds (2^n, 2^(n+1)].
 const FIRST_OCTAVE: i32 = -1075;
-/// That of the largest.
+/// The octave of the largest float.
 const LAST_OCTAVE: i32 = 1023;
 const OCTAVES: usize = (LAST_OCTAVE - FIRST_OCTAVE) as usize + 1;
 
@@ -62,7 +62,7 @@ const NEAR: usize = 32;
 /// How many of these an octave looks at.
 const TRIES: usize = 4;
 /// The first octave that may have one: that of the smallest normal float. The numbers of these
-/// octaves, of either sign, fit what a segment can be told.
+/// octaves, of either sign, fit into the `what` of a segment.
 const FIRST_NEAR: i32 = -1022;
 const NEAR_OCTAVES: usize = (LAST_OCTAVE - FIRST_NEAR) as usize + 1;
 /// Octaves of a far segment: as many as a segment has room for.
@@ -173,7 +173,7 @@ impl Octave {
     /// Its near segment, made if there is a free one.
     fn near(self, segments: Segments) -> Near {
         let Some(what) = self.what() else { return Near::AllTaken };
-        // Those of negative values begin half of all further on.
+        // The segments of negative values begin after half of all.
         let first = (self.octave - FIRST_NEAR) as usize + NEAR / 2 * usize::from(self.is_negative);
         for n in first..first + TRIES {
             let n = FIRST_NEAR_SEGMENT + n % NEAR;
@@ -186,7 +186,7 @@ impl Octave {
         Near::AllTaken
     }
 
-    /// What its near segment is told; `None` if it can have none.
+    /// The `what` of its near segment; `None` if it can have none.
     fn what(self) -> Option<u16> {
         let n = usize::try_from(self.octave - FIRST_NEAR).ok()?;
         Some(1 + (n + NEAR_OCTAVES * usize::from(self.is_negative)) as u16)
@@ -257,7 +257,7 @@ pub(super) fn read(
     }
 }
 
-/// The same of the marks behind the ring's first samples. Returns how many were lost.
+/// Reads the marks behind the ring's first samples. Returns how many observations were lost.
 pub(super) fn read_marks(words: &[u64], latest: u64, mut each: impl FnMut(f64, u64)) -> u64 {
     let count = |kind| {
         let words = words.iter().skip(kind).step_by(KINDS);
@@ -305,7 +305,7 @@ mod tests {
         ) {
             let Bucket::Native(octave, bucket) = Bucket::of(value) else { panic!("{value}") };
             let middle = octave.middle(bucket);
-            // Of the smallest floats none may lie nearer.
+            // The smallest floats may not be closer than this.
             let step = f64::from_bits(1);
             prop_assert!((middle - value).abs() <= value.abs() * 0.0217 + step, "{middle}, {value}");
         }

@@ -28,7 +28,7 @@ pub(super) fn first_segment(segments: Segments) -> Option<Segment> {
     segment(segments, RING_SEGMENTS[0], FIRST_PLACES * PLACE + MARKS, 0)
 }
 
-/// One of the words that slices have there.
+/// One of the words that slices have behind the first places.
 pub(super) fn mark(segments: Segments, n: usize) -> Option<Cell> {
     segments.cell(first_segment(segments)?, FIRST_PLACES * PLACE + n)
 }

@@ -16,7 +16,7 @@ impl Window {
         Self { millis: u64::try_from(time.as_millis()).unwrap_or(u64::MAX) }
     }
 
-    /// What tells families of samples of one name apart: this, and the labels.
+    /// The definition of a family of samples: the window and the labels.
     pub(super) fn encode(self, labels: &[impl AsRef<str>]) -> Vec<u8> {
         let mut out = self.millis.to_le_bytes().to_vec();
         for label in labels {

@@ -1,5 +1,4 @@
-//! What a snapshot shows beyond what the cells say: whose value it is, which state,
-//! and how often new series were refused.
+//! Series that a snapshot derives: one for each process or state, and those that count refused series and hidden families.
 
 use std::collections::HashMap;
 
@@ -17,9 +16,9 @@ pub(crate) const DROPPED: &str = "talea_series_dropped_total";
 
 /// Names the process of each value of which every process has its own.
 pub(crate) fn by_process(raw: &mut Snapshot) {
-    // In two containers two processes may have one id. Then the slots tell them apart: for as long as
-    // it lives, that of each that came while another one lived; and of the rest, where damage has
-    // two of one id.
+    // In two containers two processes may have the same id. Then the slot distinguishes them: for
+    // as long as it lives, each process that came while another of this id lived is named with its
+    // slot. The others are too, if damage has two of one id.
     let mut slots = HashMap::new();
     for owner in raw.owners().iter().filter(|owner| !owner.has_namesake) {
         let slot = slots.entry(owner.pid).or_insert(Some(owner.slot));

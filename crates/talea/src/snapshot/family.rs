@@ -36,12 +36,12 @@ pub struct FamilySnapshot<'a> {
 #[derive(Clone, Copy)]
 pub struct SeriesSnapshot<'a> {
     family: FamilySnapshot<'a>,
-    /// Which of the family's it is.
+    /// Its number among the series of the family.
     n: usize,
     raw: SeriesView<'a>,
 }
 
-/// What a series holds.
+/// The value of a series.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A whole count.
@@ -56,7 +56,7 @@ pub enum Value {
     Summary(SummarySnapshot),
 }
 
-/// What a summary shows.
+/// The value of a summary.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SummarySnapshot {
     /// Each quantile that it shows, with its value: NaN where nothing was observed in its
@@ -82,7 +82,7 @@ impl<'a> FamilySnapshot<'a> {
         self.is_plain
     }
 
-    /// What kind of metric it is.
+    /// The type of the metric.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -92,7 +92,7 @@ impl<'a> FamilySnapshot<'a> {
         self.help
     }
 
-    /// How often a label combination was refused for want of room: a look-up each.
+    /// The number of look-ups that were refused a new label combination for lack of room.
     pub fn dropped(&self) -> u64 {
         self.raw.dropped
     }
@@ -102,8 +102,8 @@ impl<'a> FamilySnapshot<'a> {
         self.raw.created_unix_nanos
     }
 
-    /// In what it differs from another of its name that is expected, in words; `None` where
-    /// it does not, other than by its help.
+    /// In what it differs from another of its name that is expected, in words; `None` if it does
+    /// not, other than by its help.
     pub(crate) fn disagreement(&self, wanted: &Self) -> Option<String> {
         if self.kind != wanted.kind {
             return Some(format!(
@@ -130,9 +130,9 @@ impl<'a> FamilySnapshot<'a> {
         self.grid.bounds().chain([f64::INFINITY])
     }
 
-    /// Of a family of numbers whose label text is sound: where that of each series, from
-    /// one on, lies in that of all, which comes first, and its number. Overflow series are
-    /// among them, shown or not.
+    /// The label text of all series, and for each series from `from` on the place of its own text
+    /// in that, with its number. `None` unless it is a family of numbers whose label text is UTF-8.
+    /// Overflow series are among them, shown or not.
     pub(crate) fn numbers(
         &self,
         from: usize,
@@ -147,7 +147,7 @@ impl<'a> FamilySnapshot<'a> {
         Some((snapshot.text(), values.map(move |(text, word)| (text, shown(kind, number, word)))))
     }
 
-    /// One of its series, counted from 0, shown or not.
+    /// A series by its number from 0, shown or not.
     #[inline]
     pub(crate) fn series_at(&self, n: usize) -> Option<SeriesSnapshot<'a>> {
         let raw = self.snapshot.series_at(self.raw, n)?;
@@ -161,7 +161,7 @@ impl<'a> FamilySnapshot<'a> {
         all.map(move |(n, raw)| SeriesSnapshot { family, n, raw })
     }
 
-    /// What a summary shows quantiles of.
+    /// The quantiles and the window of a summary.
     pub(crate) fn recent(&self) -> Option<&'a Recent> {
         self.recent.filter(|_| self.kind == Kind::Summary)
     }
@@ -183,7 +183,7 @@ impl<'a> SeriesSnapshot<'a> {
         std::str::from_utf8(self.raw.text).unwrap_or_default()
     }
 
-    /// The same as bytes, which are UTF-8, without looking at each.
+    /// The label text as bytes, which are UTF-8, without a check of each.
     #[inline]
     pub(crate) fn label_bytes(&self) -> &'a [u8] {
         // A damaged region could cut a character between two series.
@@ -203,15 +203,14 @@ impl<'a> SeriesSnapshot<'a> {
             || self.raw.segments().any(|segment| is_any(segment.values))
     }
 
-    /// What a format shows of it.
+    /// The number that a format shows.
     #[inline]
     pub(crate) fn shown(&self) -> Shown {
         let word = self.raw.values.first().copied().unwrap_or_default();
         shown(self.family.kind, self.family.raw.number, word)
     }
 
-    /// What is in each of a histogram's classic buckets, not cumulative: one more than
-    /// thresholds.
+    /// The counts of a histogram's classic buckets, not cumulative: one more than thresholds.
     pub(crate) fn classic(&self, out: &mut Vec<u64>) {
         self.family.grid.classic(&self.raw, out);
     }
@@ -226,7 +225,7 @@ impl<'a> SeriesSnapshot<'a> {
         self.family.grid.native(&self.raw)
     }
 
-    /// The same in memory that is used again; false where it has none.
+    /// A histogram's native buckets, in memory that is reused; false if it has none.
     pub(crate) fn native_into(&self, out: &mut NativeBuckets) -> bool {
         self.family.grid.native_into(&self.raw, out)
     }
@@ -236,7 +235,7 @@ impl<'a> SeriesSnapshot<'a> {
         self.family.grid.beyond(&self.raw).sum(self.finite_sum())
     }
 
-    /// That of the finite ones.
+    /// The sum of the finite observations.
     fn finite_sum(&self) -> f64 {
         let sum = self.raw.values.last().copied().unwrap_or(0);
         match self.family.raw.number {
@@ -260,7 +259,7 @@ impl<'a> SeriesSnapshot<'a> {
         self.raw.exemplars
     }
 
-    /// That of the counter, or of one of a histogram's classic buckets.
+    /// The exemplar of the counter, or of one of a histogram's classic buckets.
     #[inline]
     pub(crate) fn exemplar(&self, bucket: usize) -> Option<&'a talea_region::Exemplar> {
         let Self { family, raw, .. } = self;

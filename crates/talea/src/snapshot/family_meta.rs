@@ -13,7 +13,7 @@ use crate::histogram::buckets::Grid;
 /// A family that can be shown.
 #[derive(Clone)]
 pub(super) struct FamilyMeta {
-    /// Which of the raw families it is.
+    /// Its number among the raw families.
     pub(super) n: usize,
     pub(super) about: [u64; 5],
     /// Where its name and its help are among the texts.
@@ -24,18 +24,18 @@ pub(super) struct FamilyMeta {
     pub(super) kind: Kind,
     /// Apart, so that those who go through all families pass over less memory.
     pub(super) definition: Arc<Definition>,
-    /// What many families have alike, and so share: their grid, and what of `definition` is
-    /// looked at in each scrape.
+    /// The grid, and the part of `definition` that each scrape reads. Families with equal ones
+    /// share them.
     pub(super) grid: Arc<Grid>,
     pub(super) recent: Option<Arc<Recent>>,
-    /// Of a summary that [`Windows`](crate::Windows) were asked for: its quantiles, of one
-    /// series after the other.
+    /// The quantiles of a summary that [`Windows`](crate::Windows) filled in, of one series after
+    /// the other.
     pub(super) quantiles: Vec<f64>,
-    /// Of a summary that keeps samples: which of the raw families has them.
+    /// For a summary that stores samples: the number of the raw family that has them.
     pub(super) samples: Option<usize>,
     /// How many of them there are in its window and their sum, of one series after the other.
     pub(super) lately: Vec<(u64, f64)>,
-    /// Of what shows the quantiles of a histogram: its name.
+    /// The name of a summary that shows the quantiles of a histogram.
     pub(super) recent_name: Option<String>,
 }
 
@@ -58,9 +58,9 @@ impl FamilyMeta {
         Some(Self { kind: Kind::Summary, recent_name: Some(name), ..self.clone() })
     }
 
-    /// What can be known of a family, where some others are known.
+    /// Decodes the definition of a family; equal parts are shared with one of `others`.
     pub(super) fn of(n: usize, family: &FamilyCopy, others: &[Self]) -> Option<Self> {
-        /// Among so many that came last there is mostly one that counts alike.
+        /// How many of the latest are searched for equal parts; mostly one has them.
         const LATEST: usize = 8;
         let definition = of_family(family)?;
         let name = std::str::from_utf8(&family.name).ok()?;

@@ -1,4 +1,4 @@
-//! A snapshot of a registry: what a scrape shows and a test asks.
+//! Snapshots: the values of a registry at one instant, for scrapes and for tests.
 
 pub(crate) mod derived_series;
 mod family;
@@ -20,17 +20,17 @@ use crate::samples;
 pub use self::family::{FamilySnapshot, SeriesSnapshot, SummarySnapshot, Value};
 pub(crate) use self::shown::Shown;
 
-/// All values of a registry at one instant, copied out of the region: what happens
-/// later does not change it, and it can be sent to any thread. A clone copies all of it.
+/// All values of a registry at one instant, copied out of the region. Later updates do not change
+/// it, and it can be sent to any thread. A clone copies all of it.
 #[derive(Clone, Default)]
 pub struct Snapshot {
     raw: talea_region::Snapshot,
     /// The families that can be shown, by name.
     families: Vec<FamilyMeta>,
-    /// Those of the last time, while this one is filled.
+    /// The families of the last time, while this one is filled.
     before: Vec<FamilyMeta>,
-    /// Their names and help, one after the other: so whoever goes through them all does not wait
-    /// for the memory of each.
+    /// Their names and help, one after the other, so that a pass over all families is a pass over
+    /// one piece of memory.
     texts: String,
     /// The raw families that were looked at for them, if none of them was left out since.
     learned: Option<Vec<[u64; 5]>>,
@@ -44,8 +44,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Takes another, whose memory is used again: `copy` is to fill in the raw one, of the
-    /// families whose names are wanted. Only these are shown.
+    /// Takes a new snapshot in this memory. `copy` fills in the raw one with the families whose
+    /// names are wanted; only these are shown.
     pub(crate) fn take(
         &mut self,
         wants: impl Fn(&str) -> bool,
@@ -64,7 +64,7 @@ impl Snapshot {
         });
     }
 
-    /// The same where `copy` sees to what is wanted.
+    /// As [`take`](Self::take), if `copy` chooses the families itself.
     pub(crate) fn refill(
         &mut self,
         wants: impl Fn(&str) -> bool,
@@ -98,8 +98,8 @@ impl Snapshot {
         self.show_samples(SystemTime::now());
     }
 
-    /// Whether the families are those of the last time. Then so is all that is known of them,
-    /// unless families compete for a name: which of these is in use changes with the processes.
+    /// Whether the families, and so their definitions, are those of the last time. If several
+    /// families have one name, the answer is no: the processes decide which of them is in use.
     fn knows_all(&self) -> bool {
         let found = self.raw.families().iter().map(FamilyCopy::about);
         self.rivals.is_empty()
@@ -121,14 +121,13 @@ impl Snapshot {
         for (n, family) in raw.families().iter().enumerate() {
             while before.next_if(|earlier| earlier.n < n).is_some() {}
             let same = before.next_if(|e| e.n == n && e.about == family.about());
-            // What cannot be read was written by something that is not Talea, and is left
-            // out.
+            // A definition that cannot be decoded was not written by Talea, and is left out.
             let known = same.or_else(|| FamilyMeta::of(n, family, families));
             families.extend(known);
         }
         drop(before);
-        // Of one name, the newest definition that a living process uses is shown. If none lives, it
-        // is the one that was used last.
+        // Of several definitions of one name, the newest that a living process uses is shown. If no
+        // such process lives, the one that was used last is shown.
         let raw_of = |known: &FamilyMeta| &raw.families()[known.n];
         families.sort_unstable_by(|one, other| {
             let (one, other) = (raw_of(one), raw_of(other));
@@ -222,18 +221,18 @@ impl Snapshot {
         self.families.iter().all(|family| family.is_plain)
     }
 
-    /// Whether any family shows quantiles that only a reader who stays can tell.
+    /// Whether any family shows quantiles that need [`Windows`](crate::Windows).
     pub(crate) fn has_summaries(&self) -> bool {
         self.families.iter().any(|family| family.kind == Kind::Summary && !family.is_sampled())
     }
 
-    /// Puts in what the samples of a family's series show, one series after the other, if it keeps
-    /// any: `tell` is given the family, the series that have its samples, and where what they show
-    /// belongs.
+    /// Fills in the quantiles, counts and sums of a family that stores samples. `fill` gets the
+    /// family, the series that have its samples, and the vectors for the results, one series after
+    /// the other.
     pub(crate) fn put_lately(
         &mut self,
         family: usize,
-        tell: impl FnOnce(&FamilySnapshot<'_>, Samples<'_>, &mut Vec<f64>, &mut Vec<(u64, f64)>),
+        fill: impl FnOnce(&FamilySnapshot<'_>, Samples<'_>, &mut Vec<f64>, &mut Vec<(u64, f64)>),
     ) {
         let Some(known) = self.families.get_mut(family).filter(|known| known.is_sampled()) else {
             return;
@@ -246,18 +245,17 @@ impl Snapshot {
         let raw = &self.raw;
         let samples = known.samples.and_then(|n| raw.families().get(n));
         let samples = Samples { raw, family: samples };
-        tell(&self.family_of(known), samples, &mut quantiles, &mut lately);
+        fill(&self.family_of(known), samples, &mut quantiles, &mut lately);
         let known = &mut self.families[family];
         (known.quantiles, known.lately) = (quantiles, lately);
     }
 
-    /// Puts in the quantiles of a family's series, one after the other, if it shows any and keeps no
-    /// samples: `tell`
-    /// is given the family, what it shows, and where that belongs.
+    /// Fills in the quantiles of a summary that stores no samples. `fill` gets the family, its
+    /// quantiles and window, and the vector for the results, one series after the other.
     pub(crate) fn put_quantiles(
         &mut self,
         family: usize,
-        tell: impl FnOnce(&FamilySnapshot<'_>, &Recent, &mut Vec<f64>),
+        fill: impl FnOnce(&FamilySnapshot<'_>, &Recent, &mut Vec<f64>),
     ) {
         let shows = |known: &&mut FamilyMeta| known.kind == Kind::Summary && !known.is_sampled();
         let Some(known) = self.families.get_mut(family).filter(shows) else { return };
@@ -265,12 +263,12 @@ impl Snapshot {
         quantiles.clear();
         let found = self.family_of(&self.families[family]);
         if let Some(recent) = found.recent {
-            tell(&found, recent, &mut quantiles);
+            fill(&found, recent, &mut quantiles);
         }
         self.families[family].quantiles = quantiles;
     }
 
-    /// One of [`families`](Self::families), counted from 0; `None` beyond the last.
+    /// A family by its number in [`families`](Self::families), from 0; `None` beyond the last.
     pub fn family_at(&self, n: usize) -> Option<FamilySnapshot<'_>> {
         self.families.get(n).map(|known| self.family_of(known))
     }

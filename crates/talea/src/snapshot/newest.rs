@@ -4,9 +4,9 @@ use talea_region::{FamilyCopy, LastUse};
 
 use crate::definition::Definition;
 
-/// Of families that compete for a name, the greatest is shown: the newest that a living process uses.
-/// The later a family was made, the greater its number; its time of creation is of a clock that can
-/// be set.
+/// The rank of a family among several of one name; the greatest is shown: the newest that a living
+/// process uses. The later a family was made, the greater its number. The time of creation does not
+/// serve, since the clock can be set.
 pub(crate) fn use_of(family: &FamilyCopy) -> (LastUse, u32) {
     (family.last_use, family.number())
 }

@@ -4,7 +4,7 @@ use talea_region::Number;
 
 use crate::definition::kind::Kind;
 
-/// What a series is shown as.
+/// The number that a series is shown as, if it is not a histogram or a summary.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shown {
     Unsigned(u64),
@@ -14,7 +14,7 @@ pub(crate) enum Shown {
     Summary,
 }
 
-/// What a format shows of a series whose first value is a word.
+/// The number of a series whose first value is `word`.
 #[inline]
 pub(super) fn shown(kind: Kind, number: Number, word: u64) -> Shown {
     match (kind, number) {

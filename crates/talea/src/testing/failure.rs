@@ -14,7 +14,7 @@ use crate::snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot, Value};
 /// Lines of a list.
 const SHOWN: usize = 5;
 
-/// What an assertion says that fails.
+/// The message of an assertion that fails.
 pub(crate) struct Failure {
     asked: String,
     found: String,
@@ -32,13 +32,13 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What [`Snapshot::expect_value`] says.
+/// The message of [`Snapshot::expect_value`].
 pub(crate) fn no_value(snapshot: &Snapshot, name: &str, labels: &[(&str, &str)]) -> Failure {
     let asked = format!("the value of {}", asked(name, labels));
     missing(snapshot, asked, name, labels, Wanted::Value)
 }
 
-/// What [`Snapshot::expect_histogram`] says.
+/// The message of [`Snapshot::expect_histogram`].
 pub(crate) fn no_histogram(snapshot: &Snapshot, name: &str, labels: &[(&str, &str)]) -> Failure {
     let asked = format!("the histogram {}", asked(name, labels));
     missing(snapshot, asked, name, labels, Wanted::Histogram)
@@ -50,7 +50,7 @@ enum Wanted {
     Histogram,
 }
 
-/// What [`Snapshot::assert_value`] says.
+/// The message of [`Snapshot::assert_value`].
 pub(crate) fn wrong_value(
     snapshot: &Snapshot,
     name: &str,
@@ -132,7 +132,7 @@ fn unknown(snapshot: &Snapshot, asked: String, name: &str) -> Failure {
     Failure { asked, found, near, to_do: vec![to_do] }
 }
 
-/// What [`Snapshot::assert_no_series`] says.
+/// The message of [`Snapshot::assert_no_series`].
 pub(crate) fn unwanted(
     found: &[SeriesSnapshot<'_>],
     name: &str,
@@ -167,8 +167,7 @@ fn list<T>(title: &str, all: &[T], line: impl Fn(&T) -> String) -> String {
     format!("\n{title}:{}{more}", lines.collect::<String>())
 }
 
-/// What to do where this family was meant by the name; `None` where that cannot
-/// be told.
+/// Advice if this family was meant by the name; `None` if that is not certain.
 fn meant(family: FamilySnapshot<'_>, asked: &str) -> Option<String> {
     let name = family.name();
     let more = name.strip_prefix(asked).and_then(|rest| rest.strip_prefix('_'));
@@ -228,7 +227,7 @@ fn differences(
     to_do
 }
 
-/// Where the family refused series, the one that is asked for may be among them.
+/// A note if the family refused series: the one asked for may be among them.
 fn refused(family: FamilySnapshot<'_>) -> Vec<String> {
     match family.dropped() {
         0 => Vec::new(),

@@ -1,5 +1,5 @@
-//! What somebody may have meant who asked for what is not there. Only failing
-//! assertions ask, so it may take its time.
+//! The families and series nearest to one that does not exist. Only failing assertions use it, so
+//! it may be slow.
 
 use std::cmp::Reverse;
 

@@ -27,10 +27,10 @@ impl Snapshot {
         self.families().find(|family| family.name() == name)
     }
 
-    /// The value of the counter or gauge series with exactly these labels, in
-    /// any order; `None` where there is no such series, or it is a histogram. Of a summary,
-    /// the quantile that is among the labels, as in a scrape.
-    /// Whole numbers above 2⁵³ are rounded. Cost: linear in the family's series.
+    /// The value of the counter or gauge series with exactly these labels, in any order; `None` if
+    /// there is no such series, or it is a histogram. Of a summary, the quantile that is among the
+    /// labels, as in a scrape. Whole numbers above 2⁵³ are rounded. Cost: linear in the family's
+    /// series.
     ///
     /// ```
     /// # use talea::{Counter, Family, Labels, Opts, Registry};
@@ -52,7 +52,7 @@ impl Snapshot {
         self.only(name, labels)?.as_f64()
     }
 
-    /// What a summary shows for the quantile that is among the labels.
+    /// The value that a summary shows for the quantile in the labels.
     fn quantile(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
         let is_quantile = |(name, _): &&(&str, &str)| *name == "quantile";
         let wanted: f64 = labels.iter().find(is_quantile)?.1.parse().ok()?;
@@ -61,9 +61,8 @@ impl Snapshot {
         quantiles.find(|(q, _)| *q == wanted).map(|(_, value)| value)
     }
 
-    /// The sum over all counter or gauge series of a family that carry these
-    /// labels among others; `None` where there are none. Cost: linear in the
-    /// family's series.
+    /// The sum over all counter or gauge series of a family that carry these labels among others;
+    /// `None` if there are none. Cost: linear in the family's series.
     ///
     /// ```
     /// # use talea::{Counter, Family, Labels, Opts, Registry};
@@ -86,8 +85,8 @@ impl Snapshot {
             .reduce(|total, value| total + value)
     }
 
-    /// The histogram over all series of a family that carry these labels; `None`
-    /// where there are none. Cost: linear in the family's series.
+    /// The histogram over all series of a family that carry these labels; `None` if there are none.
+    /// Cost: linear in the family's series.
     ///
     /// ```
     /// # use talea::{Bytes, Family, Histogram, Labels, Opts, Registry};
@@ -116,8 +115,8 @@ impl Snapshot {
             })
     }
 
-    /// The series of a family that carry these labels among others; none where
-    /// there is no such family. Cost: linear in the family's series.
+    /// The series of a family that carry these labels among others; none if there is no such
+    /// family. Cost: linear in the family's series.
     ///
     /// ```
     /// # use talea::{Counter, Family, Labels, Opts, Registry};
@@ -179,7 +178,7 @@ impl<'a> FamilySnapshot<'a> {
 }
 
 impl SeriesSnapshot<'_> {
-    /// The plain value of one label; `None` where there is no such label.
+    /// The plain value of one label; `None` if there is no such label.
     ///
     /// ```
     /// # use talea::{Counter, Family, Labels, Opts, Registry};

@@ -9,15 +9,15 @@ const USUAL: usize = 2;
 /// Cuts, by octave.
 #[derive(Debug)]
 pub(super) struct Cuts {
-    /// Those in each octave, then numbers that are above all.
+    /// The thresholds in each octave, padded with numbers that are above all values.
     octaves: Box<[Within; 64]>,
     /// How many are below each octave.
     before: Box<[usize; 64]>,
-    /// That an octave has more than is usual.
+    /// Whether an octave has more than the usual number.
     are_dense: bool,
 }
 
-/// On one line of the cache.
+/// On one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
 struct Within([u64; FEW]);
@@ -31,7 +31,7 @@ impl Default for Cuts {
 }
 
 impl Cuts {
-    /// `None` where there are many in an octave.
+    /// `None` if there are many in an octave.
     pub(super) fn new(all: &[u64]) -> Option<Self> {
         let mut cuts = Self::default();
         for ((octave, before), n) in cuts.octaves.iter_mut().zip(&mut *cuts.before).zip(0..) {

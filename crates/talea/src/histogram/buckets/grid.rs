@@ -15,7 +15,7 @@ pub struct Grid {
     /// Upper bounds of the base cells after the specials, ascending; one cell more than
     /// bounds.
     pub(super) bounds: Vec<u64>,
-    /// The same of whole numbers that have only these, where no octave has many.
+    /// The thresholds by octave, if the family has whole numbers without native buckets, and no octave has many thresholds.
     cuts: Option<Cuts>,
     pub(super) octaves: Option<Octaves>,
 }
@@ -28,8 +28,8 @@ pub(super) const MINUS_INFINITY: usize = 2;
 pub(super) const INFINITY: usize = 3;
 
 impl Grid {
-    /// The one of this layout, which lives as long as the program: families that count alike
-    /// share it, and the caches that it takes.
+    /// The grid of this layout, which lives as long as the program. Families of one layout share
+    /// it, and so its cache lines.
     pub(crate) fn shared(layout: &Layout) -> &'static Self {
         static GRIDS: Mutex<Vec<&'static Grid>> = Mutex::new(Vec::new());
         let mut grids = GRIDS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -150,8 +150,8 @@ impl Grid {
         self.bounds.get(n).map_or(thresholds.len(), |&bound| up_to(bound))
     }
 
-    /// The native bucket, of the coarsest schema, of a base cell that is no special, and
-    /// whether it is one of negative values; `None` where those count as zero.
+    /// The native bucket, of the coarsest schema, of a base cell that is no special, and whether it
+    /// is one of negative values; `None` if those count as zero.
     pub(super) fn coarse_of_base(&self, cell: usize) -> Option<(bool, i32)> {
         let n = cell.saturating_sub(self.specials());
         match self.layout.numbers {
@@ -168,7 +168,7 @@ impl Grid {
                 if upper > 0.0 {
                     return Some((false, bucket_of(upper, COARSEST)));
                 }
-                // Of negative ones the largest is above the bound before.
+                // The largest value of a negative bucket lies just above the bound before.
                 let lower = n.checked_sub(1).and_then(|n| self.bounds.get(n));
                 let lower = lower.map_or(f64::MAX, |&bound| -float(bound + 1));
                 Some((true, bucket_of(lower, COARSEST)))

@@ -4,7 +4,7 @@ use talea_region::Number;
 
 use super::native::{COARSEST, FINEST};
 
-/// What a histogram's observations are.
+/// The type of a histogram's observations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Numbers {
     /// Integers: parts of the shown unit.
@@ -14,13 +14,13 @@ pub(crate) enum Numbers {
 }
 
 impl Numbers {
-    /// Those of a family whose cells count in this.
+    /// The type for a family whose cells hold such numbers.
     pub(crate) fn of(number: Number) -> Self {
         if number == Number::FloatLast { Self::Floats } else { Self::Whole }
     }
 }
 
-/// What a family's definition says of its buckets.
+/// The buckets of a family, as its definition has them.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Layout {
     pub(crate) numbers: Numbers,
@@ -30,7 +30,7 @@ pub(crate) struct Layout {
     pub(crate) native: Option<NativeLayout>,
 }
 
-/// That of what has no buckets.
+/// The layout of a metric without buckets.
 impl Default for Layout {
     fn default() -> Self {
         Self { numbers: Numbers::Whole, per_unit: 1.0, thresholds: Vec::new(), native: None }
@@ -72,7 +72,7 @@ pub(crate) struct NativeLayout {
     pub(crate) widest_zero: f64,
 }
 
-/// What is at most this counts as zero: the format's default.
+/// The default zero threshold of the formats: a value whose absolute value is at most this counts as zero.
 pub(super) const FLOAT_ZERO: f64 = f64::from_bits((1023 - 128) << 52);
 
 /// A number that is larger for a larger float.

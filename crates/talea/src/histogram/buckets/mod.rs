@@ -1,5 +1,5 @@
-//! Which cell an observation of a histogram is counted in, and what a reader makes of
-//! the cells.
+//! The cells of a histogram: the cell that counts an observation, and the buckets that a reader
+//! derives from the cells.
 //!
 //! The cells are the common refinement of the classic thresholds and the native buckets,
 //! so one count serves both, and both are always the same observations.

@@ -1,18 +1,18 @@
 //! Native (exponential) buckets: their bounds, and which bucket a value is in.
 //!
-//! With schema *n*, bucket *i* holds (β^(i−1), β^i], β = 2^(2^−n). (Prometheus' native
-//! histograms; OpenTelemetry's exponential ones number them one lower.) The bounds here
-//! are the floats nearest to the exact ones; in the tables of Prometheus and its Go client
-//! (1.24) 341 of 511 are up to four units in the last place off, nearly all of them lower, so
-//! what lies in between is in another bucket there.
+//! With schema *n*, bucket *i* holds (β^(i−1), β^i], β = 2^(2^−n). (Prometheus' native histograms;
+//! OpenTelemetry's exponential ones number them one lower.) The bounds here are the floats nearest
+//! to the exact ones; in the tables of Prometheus and its Go client (1.24) 341 of 511 are up to
+//! four units in the last place off, nearly all of them lower, so values in between are in another
+//! bucket there.
 //!
-//! Implementation details. Within an octave [2^e, 2^(e+1)) the bounds lie alike, whatever
-//! e: so a value is shifted until its first bit is bit 63, and compared with the octave's
-//! 2^n bounds, shifted alike. A table by the first bits after that one says how many
-//! bounds are below them; at most one bound shares these bits, which one comparison
-//! settles. This is exact: a bound, though no integer, is above an integer exactly where
-//! its integer part is at least that. Values are kept as integers in parts of the shown
-//! unit (nanoseconds of seconds), which moves the bounds within the octave.
+//! Implementation details. Within each octave [2^e, 2^(e+1)) the bounds lie at the same relative
+//! places. So a value is shifted until its first bit is bit 63, and compared with the octave's 2^n
+//! bounds, shifted by as much. A table by the first bits after that one says how many bounds are
+//! below them; at most one bound shares these bits, which one comparison settles. This is exact: a
+//! bound, though no integer, is above an integer exactly where its integer part is at least that.
+//! Values are kept as integers in parts of the shown unit (nanoseconds of seconds), which moves the
+//! bounds within the octave.
 
 /// The finest schema.
 pub(crate) const FINEST: u8 = 8;
@@ -29,13 +29,12 @@ pub(crate) struct Level {
     first: i64,
 }
 
-/// What is known of values by how they begin: where the first schema + 2 bits of a value, as
-/// a number, say. So those of the schemas from 0 on follow each other, behind two that stand
-/// for nothing.
+/// The table of a value's first bits: the entry is at the number that its first schema + 2 bits
+/// make. So the entries of the schemas from 0 on follow each other, behind two that are unused.
 #[derive(Debug)]
 pub(crate) struct Starts(Box<[Start]>);
 
-/// What is known of a value by how it begins.
+/// The entry of a value's first bits.
 #[derive(Debug)]
 struct Start {
     /// How many bounds are below all values that begin so.
@@ -45,7 +44,7 @@ struct Start {
 }
 
 impl Level {
-    /// Of values that are kept as so many parts of a shown one; positive and finite.
+    /// The level for stored values of which `per_unit` make one shown unit; it must be positive and finite.
     pub(crate) fn new(schema: u8, per_unit: f64) -> Self {
         let (mantissa, exponent) = split(per_unit);
         let count = 1_usize << schema;
@@ -87,7 +86,7 @@ impl Level {
 }
 
 impl Starts {
-    /// Of levels by their schemas, each of which is there.
+    /// The table of levels, which are indexed by their schema without gaps.
     pub(crate) fn new(levels: &[Level]) -> Self {
         let nothing = [const { Start { below: 0, next: u64::MAX } }; 2];
         Self(nothing.into_iter().chain(levels.iter().flat_map(Level::starts)).collect())
@@ -98,8 +97,8 @@ impl Starts {
         62 - schema
     }
 
-    /// How many bounds of its octave are below a value that is shifted until its first bit is
-    /// bit 63, by the schema with this [`shift`](Self::shift); `None` where there is none.
+    /// How many bounds of its octave are below a value that is shifted until its first bit is bit
+    /// 63, by the schema with this [`shift`](Self::shift); `None` if there is none.
     #[inline(always)]
     pub(crate) fn below(&self, shift: u32, shifted: u64) -> Option<usize> {
         let start = self.0.get((shifted >> shift) as usize)?;
@@ -179,7 +178,7 @@ fn root(n: u64, schema: u8) -> u64 {
     FINEST_ROOTS[(n << (FINEST - schema)) as usize]
 }
 
-/// Those of the finest schema, which has all others.
+/// The bounds of the finest schema, which include those of all others.
 static FINEST_ROOTS: [u64; 1 << FINEST] = {
     let mut all = [0; 1 << FINEST];
     let mut n = 0;
@@ -285,7 +284,7 @@ mod tests {
         }
     }
 
-    /// The same for a mantissa in half steps.
+    /// The comparison for a mantissa in half steps.
     fn power_is_above_halves(mantissa: u64, schema: u8, n: u64) -> bool {
         // (m / 2)^p > 2^(n + 52p) is m^p > 2^(n + 53p).
         power_is_above(mantissa, schema, n + (1 << schema))

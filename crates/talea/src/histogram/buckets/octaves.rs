@@ -20,27 +20,27 @@ pub(crate) struct Octaves {
     thresholds: [Vec<u64>; 2],
 }
 
-/// What nearly all observations look at: one line of the cache.
+/// The fields that nearly all observations read, on one cache line.
 #[derive(Debug)]
 #[repr(align(64))]
 struct Usual {
-    /// What is said of nearly all segments of whole numbers: that they were made for the
-    /// family's own schema; what is said of none where an octave has many thresholds.
+    /// The `what` of nearly all segments of whole numbers: they were made for the family's own
+    /// schema. If an octave has many thresholds, a `what` that no segment has.
     what: u16,
     /// The shift of that schema.
     shift: u32,
     starts: Starts,
-    /// The thresholds of whole numbers; none where an octave has many.
+    /// The thresholds of whole numbers; none if an octave has many.
     cuts: Cuts,
 }
 
 /// An octave, in a slot that its segment may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Octave {
-    /// Which segment that is.
+    /// The number of the segment.
     pub(crate) slot: usize,
-    /// What tells octaves of one slot apart: how often the slots were gone round, and by
-    /// which step it was reached.
+    /// The distinction between octaves of one slot: how often the numbering has gone round all
+    /// slots, and by which step the slot was reached.
     turn: u16,
     step: u16,
 }
@@ -108,8 +108,8 @@ impl Octaves {
         Octave { slot, turn: 0, step: 0 }
     }
 
-    /// The octave of a finite float beyond zero, in each slot that it may be in. What has
-    /// none has no slot.
+    /// The octave of a finite float beyond zero, in each slot that it may be in. Other floats have
+    /// no slot.
     pub(crate) fn of_float(x: f64) -> impl Iterator<Item = Octave> {
         let has_octave = x.is_finite() && x.abs() > FLOAT_ZERO;
         let exponent = (x.to_bits() >> 52 & 0x7FF) as usize;
@@ -132,14 +132,15 @@ impl Octaves {
         Some(starts.below(shift, kept << (63 - octave.slot))? + cut)
     }
 
-    /// What is said of the segments that [`usual_cell`](Self::usual_cell) is for.
+    /// The `what` of the segments that [`usual_cell`](Self::usual_cell) is for.
     #[inline]
     pub(crate) fn usual(&self) -> u16 {
         self.usual.what
     }
 
-    /// The same in a segment as nearly all are: so it waits for nothing that the segment says.
-    // Always, with what it calls: calls would take as long again.
+    /// The cell in a segment with the usual `what`, so that it does not depend on a load from the
+    /// segment.
+    // Always inlined, with its callees: calls would double the time.
     #[inline(always)]
     pub(crate) fn usual_cell(&self, kept: u64) -> Option<usize> {
         let Usual { shift, starts, cuts, .. } = &self.usual;
@@ -248,7 +249,7 @@ impl Octaves {
             false => negative_thresholds + passed,
             true => self.thresholds[1].len() - passed,
         };
-        let mut tell = |below, cut, count| {
+        let mut visit = |below, cut, count| {
             if count != 0 {
                 each(level.bucket(number, below), is_negative, classic(before + cut), count);
             }
@@ -257,11 +258,11 @@ impl Octaves {
         if cuts.is_empty() {
             // Each cell is a native bucket.
             let cells = counts.iter().take(bounds.len() + 1).enumerate();
-            return cells.for_each(|(below, &count)| tell(below, 0, count));
+            return cells.for_each(|(below, &count)| visit(below, 0, count));
         }
         let (mut below, mut cut) = (0, 0);
         for &count in counts {
-            tell(below, cut, count);
+            visit(below, cut, count);
             match (bounds.get(below).map(|&bound| unshifted(bound)), cuts.get(cut)) {
                 (None, None) => return,
                 (Some(bound), Some(next)) if *next < bound => cut += 1,
@@ -273,7 +274,7 @@ impl Octaves {
 }
 
 impl Octave {
-    /// That of which a segment was made.
+    /// The octave that a segment was made for.
     fn of(slot: usize, what: u16) -> Self {
         Self { slot, turn: what >> 4 & 0x1F, step: what >> 9 }
     }

@@ -1,4 +1,4 @@
-//! What a reader makes of the cells: classic buckets and native ones, of the same counts.
+//! Reads the cells of a series as classic buckets and as native ones, of the same counts.
 
 use talea_region::SeriesView;
 
@@ -48,12 +48,12 @@ impl Grid {
         self.native_into(series, &mut native).then_some(native)
     }
 
-    /// The same into some whose memory is used again; false where there are none.
+    /// Reads the native buckets into memory that is reused; false if there are none.
     pub(crate) fn native_into(&self, series: &SeriesView<'_>, native: &mut NativeBuckets) -> bool {
         let Some(layout) = self.layout.native else { return false };
         let schema = self.coarsest_found(series, layout.schema);
-        // The format's default, which holds no whole number but 0. Some scrapers tell by it
-        // that there are native buckets.
+        // The format's default, which holds no whole number but 0. Some scrapers recognize native
+        // buckets by it.
         native.clear(schema, FLOAT_ZERO);
         self.each(series, |place, _, count| {
             let (bucket, negative) = match place {
@@ -80,8 +80,8 @@ impl Grid {
         true
     }
 
-    /// The schema that all can be shown in, of which anything was counted, and one that is asked
-    /// for.
+    /// The coarsest schema among `finest` and those of all segments with counts: all can be shown
+    /// in it.
     fn coarsest_found(&self, series: &SeriesView<'_>, finest: i8) -> i8 {
         let mut schema = finest;
         self.each_of_base(series, |place, _, _| {
@@ -132,7 +132,7 @@ impl Grid {
         }
     }
 
-    /// The same of base cells alone.
+    /// Visits the base cells only.
     #[inline]
     fn each_of_base(&self, series: &SeriesView<'_>, mut each: impl FnMut(Native, usize, u64)) {
         let base = series.values.split_last().map_or(&[][..], |(_, base)| base);
