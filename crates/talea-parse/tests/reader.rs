@@ -161,12 +161,12 @@ fn what_is_no_line_of_text_is_told_with_its_place() {
         ("# HELP a b\r", 11, "without a carriage return"),
         ("# HELP x a\\", 11, "for a backslash"),
     ] {
-        let told = error(&format!("ok 1\n{line}\nok 2\n"), Text);
-        assert_eq!((told.line, told.column), (2, column), "{line}: {told}");
-        assert!(told.to_string().contains(expected), "{line}: {told}");
+        let error_found = error(&format!("ok 1\n{line}\nok 2\n"), Text);
+        assert_eq!((error_found.line, error_found.column), (2, column), "{line}: {error_found}");
+        assert!(error_found.to_string().contains(expected), "{line}: {error_found}");
     }
-    let told = error(&format!("x{{a=\"é{}\" y", "z".repeat(100)), Text).to_string();
-    assert_eq!(told, "line 1, column 109: expected ',' or '}' after a label, found \"y\"");
+    let error_found = error(&format!("x{{a=\"é{}\" y", "z".repeat(100)), Text).to_string();
+    assert_eq!(error_found, "line 1, column 109: expected ',' or '}' after a label, found \"y\"");
     assert!(error(&"9".repeat(1000), Text).found.len() <= 40);
     assert!(error("x", Text).to_string().ends_with("found the line's end"));
 }
@@ -209,9 +209,9 @@ fn openmetrics_is_read_as_its_grammar_has_it() {
         ("#  EOF", 2, "exactly one blank"),
         ("# EOF ", 6, "no blank at the line's end"),
     ] {
-        let told = error(&format!("ok 1\n{line}\nmore 2\n# EOF\n"), OpenMetrics);
-        assert_eq!((told.line, told.column), (2, column), "{line}: {told}");
-        assert!(told.to_string().contains(expected), "{line}: {told}");
+        let error_found = error(&format!("ok 1\n{line}\nmore 2\n# EOF\n"), OpenMetrics);
+        assert_eq!((error_found.line, error_found.column), (2, column), "{line}: {error_found}");
+        assert!(error_found.to_string().contains(expected), "{line}: {error_found}");
     }
     for text in ["", "x 1\n", "x 1"] {
         assert!(error(text, OpenMetrics).expected.contains("# EOF"), "{text:?}");

@@ -320,8 +320,8 @@ fn an_exemplar_that_is_too_long_is_refused_and_what_it_was_of_counts() {
     let value = "ü".repeat(120);
     calls.add_with_exemplar(1, &[("trace_id", &value)]).unwrap();
     let value = "ü".repeat(121);
-    let told = calls.add_with_exemplar(1, &[("trace_id", &value)]).unwrap_err().to_string();
-    assert!(told.contains("129") && told.contains("128"), "{told}");
+    let message = calls.add_with_exemplar(1, &[("trace_id", &value)]).unwrap_err().to_string();
+    assert!(message.contains("129") && message.contains("128"), "{message}");
     for labels in [[("a b", "x"), ("c", "y")], [("c", "x"), ("c", "y")]] {
         assert!(calls.add_with_exemplar(1, &labels).is_err());
     }

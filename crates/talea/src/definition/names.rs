@@ -159,7 +159,7 @@ pub(crate) fn recent(name: &str) -> String {
 /// Why a label's name cannot be used, in words; `None` if it can.
 pub(crate) fn fault_in_label(name: &str, rules: Rules) -> Option<&'static str> {
     if name.trim().is_empty() {
-        return Some("it is empty; name what the label tells apart");
+        return Some("it is empty; name what the label distinguishes");
     }
     if rules.utf8 {
         if let Some(fault) = fault_in_text(name) {

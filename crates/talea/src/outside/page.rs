@@ -271,7 +271,7 @@ impl Entry {
         let mut names = family.label_names().iter().map(String::as_str).chain(own);
         if names.any(has_it) {
             return Some(format!(
-                "it has a label {label:?} of its own, by which regions are told apart; have that \
+                "it has a label {label:?} of its own, by which regions are distinguished; have that \
                  one called otherwise"
             ));
         }

@@ -172,7 +172,7 @@ impl Registry {
     }
 
     /// Does the sweep of a minute now: it expires series that were not looked up for their family's
-    /// time (see [`Opts::expires_after`]), and reclaims the memory of removed ones. Snapshots and
+    /// time (see [`Opts::expires_after`](crate::Opts::expires_after)), and reclaims the memory of removed ones. Snapshots and
     /// new series do this by themselves; this call is for tests, where each call counts as a
     /// minute. Cost: a look at every series.
     pub fn sweep(&self) {
@@ -180,7 +180,7 @@ impl Registry {
     }
 
     /// Removes idle series of the wanted families now: those without a look-up for `longer` or, if
-    /// that is `None`, for their family's time ([`Opts::expires_after`]). Returns how many were
+    /// that is `None`, for their family's time ([`Opts::expires_after`](crate::Opts::expires_after)). Returns how many were
     /// removed. `wants` gets a family's name, as samples have it, and whether its idle series
     /// expire by themselves. A sweep that is due is done too, as by any snapshot.
     ///

@@ -1,5 +1,4 @@
-//! All metrics of one type: what was described, what is registered, which handles there
-//! are.
+//! The families of one type: their descriptions, their registration, and their handles.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -16,11 +15,11 @@ use crate::losses::Refused;
 use crate::settings::Settings;
 use crate::{labels, names};
 
-/// Names of one type. The registry is the program's too, and names that somebody makes up
-/// would fill it.
+/// The most names of one type. The program uses the registry too, and generated names would fill
+/// it.
 const NAMES: usize = 1000;
 
-pub(crate) struct Shelf<H> {
+pub(crate) struct FamilyTable<H> {
     handles: Cache<H>,
     /// By names as they are shown, without what the type adds.
     families: RwLock<HashMap<String, Arc<dyn Make<H>>>>,
@@ -35,7 +34,7 @@ struct Description {
     unit: Option<Unit>,
 }
 
-impl<H: Type> Shelf<H> {
+impl<H: Type> FamilyTable<H> {
     pub(crate) fn new() -> Self {
         Self {
             handles: Cache::new(),
