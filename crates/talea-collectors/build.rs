@@ -1,5 +1,5 @@
-//! Tells what `build_info!` says of the compiler: a program and the crates in it are
-//! compiled by the same one, for the same target. Nothing else knows its version.
+//! Passes the version of the compiler to `build_info!`: a program and its crates are compiled by
+//! the same one, for the same target. Only a build script can ask for the version.
 
 use std::env;
 use std::process::Command;
@@ -12,7 +12,7 @@ fn main() {
 
 /// `1.85.0` of `rustc 1.85.0 (4d91de4e4 2025-02-17)`.
 fn rustc() -> Option<String> {
-    let told = Command::new(env::var_os("RUSTC")?).arg("--version").output().ok()?;
-    let told = String::from_utf8(told.stdout).ok()?;
-    told.split_ascii_whitespace().nth(1).map(str::to_owned)
+    let output = Command::new(env::var_os("RUSTC")?).arg("--version").output().ok()?;
+    let output = String::from_utf8(output.stdout).ok()?;
+    output.split_ascii_whitespace().nth(1).map(str::to_owned)
 }

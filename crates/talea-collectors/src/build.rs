@@ -1,12 +1,11 @@
-//! What a program was built from: `{program}_build_info`, which is always 1 and says it in
-//! its labels.
+//! Build information of a program: `{program}_build_info`, which is always 1, with these labels.
 //!
-//! | label | what it says |
+//! | label | value |
 //! |---|---|
 //! | `version` | the program's version |
-//! | `revision` | the commit, where the build was told; else empty |
+//! | `revision` | the commit, if the build was given it; else empty |
 //! | `rustc` | the compiler's version |
-//! | `target` | what it was compiled for, such as `x86_64-unknown-linux-gnu` |
+//! | `target` | the target triple, such as `x86_64-unknown-linux-gnu` |
 //!
 //! [`build_info!`](crate::build_info) takes all of it from the crate that calls it.
 //!
@@ -21,12 +20,12 @@
 //! # Ok::<(), talea::Error>(())
 //! ```
 //!
-//! Where processes share a registry, what the latest registered is shown for each program.
-//! It costs nothing at a snapshot.
+//! If processes share a registry, the latest registration of each program is shown. A snapshot
+//! costs nothing more.
 
 use talea::{Error, Info, Labels, Opts, Registry};
 
-/// What a program was built from.
+/// The build information of a program.
 ///
 /// ```
 /// use talea_collectors::build::{self, Build};
@@ -61,7 +60,7 @@ impl<'a> Build<'a> {
         Self { program, version, revision: "" }
     }
 
-    /// The commit that it was built from, for who has it from elsewhere than
+    /// The commit that it was built from, if it does not come from
     /// [`build_info!`](crate::build_info).
     pub const fn revision(mut self, revision: &'a str) -> Self {
         self.revision = revision;
@@ -88,10 +87,10 @@ pub fn register(registry: &Registry, build: Build<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The [`Build`](crate::build::Build) of the crate that calls it: name and version are those
-/// of its `Cargo.toml`, and the revision is what the variable `GIT_REVISION` said while it was
-/// compiled, as in `GIT_REVISION=$(git rev-parse HEAD) cargo build --release`. Where there was
-/// none, the revision is empty.
+/// The [`Build`](crate::build::Build) of the crate that calls it: name and version are those of its
+/// `Cargo.toml`, and the revision is the value of the variable `GIT_REVISION` while it was
+/// compiled, as in `GIT_REVISION=$(git rev-parse HEAD) cargo build --release`. If it was not set,
+/// the revision is empty.
 #[macro_export]
 macro_rules! build_info {
     () => {

@@ -1,17 +1,17 @@
-//! What jemalloc tells of the memory that it hands out.
+//! Jemalloc's statistics of the memory that it hands out.
 //!
-//! | metric | what it says |
+//! | metric | meaning |
 //! |---|---|
-//! | `jemalloc_allocated_bytes` | what the program holds, rounded up to jemalloc's size classes |
+//! | `jemalloc_allocated_bytes` | memory that the program holds, rounded up to jemalloc's size classes |
 //! | `jemalloc_active_bytes` | pages that hold any of it |
-//! | `jemalloc_metadata_bytes` | what jemalloc needs for itself |
+//! | `jemalloc_metadata_bytes` | memory that jemalloc needs for itself |
 //! | `jemalloc_resident_bytes` | pages that are in RAM, at most: active ones, metadata, and unused ones that are kept |
 //! | `jemalloc_mapped_bytes` | extents that are mapped and in use |
 //! | `jemalloc_retained_bytes` | address space that is kept for later, without RAM |
 //!
-//! They are metrics of their own rather than one with a label: they overlap, so a sum over
-//! them would say nothing. Resident less allocated is what fragments and caches cost.
-//! Where processes share a registry, each is the sum over those that live.
+//! They are metrics of their own rather than one with a label: they overlap, so a sum over them
+//! would have no meaning. Resident minus allocated is the cost of fragmentation and caches. If
+//! processes share a registry, each metric is the sum over the living ones.
 //!
 //! Cost of a snapshot: jemalloc adds up its arenas, of which it has four a CPU; 6 µs, or
 //! 43 µs after 64 threads allocated, on two CPUs.
@@ -34,12 +34,12 @@ use std::hint::black_box;
 use talea::{Combine, Error, Gauge, Opts, Registry};
 use tikv_jemalloc_ctl::{Result, epoch, stats, thread};
 
-/// The allocator that is told about, for `#[global_allocator]`. It is that of the crate
-/// `tikv-jemallocator` 0.7, whose features say how it is built; a program can have one
-/// version of that crate.
+/// The allocator that the metrics describe, for `#[global_allocator]`. It is that of the crate
+/// `tikv-jemallocator` 0.7, whose features configure it; a program can have one version of that
+/// crate.
 pub use tikv_jemallocator::Jemalloc;
 
-/// Name, help, and where jemalloc tells it.
+/// A name, a help text, and the function that reads the statistic.
 type Statistic = (&'static str, &'static str, fn() -> Result<usize>);
 
 const STATISTICS: [Statistic; 6] = [
@@ -63,15 +63,15 @@ const STATISTICS: [Statistic; 6] = [
     ),
 ];
 
-/// What is allocated to see who allocates.
+/// The size of an allocation that shows whether jemalloc is the allocator.
 const PROBE: usize = 1 << 20;
 
 /// Registers the metrics of jemalloc, and reads them for the first time.
 ///
 /// # Errors
 ///
-/// This program allocates by another allocator, so that the numbers would be those of one
-/// that nobody uses; or a metric cannot be registered: see [`Registry::register`].
+/// This program uses another allocator, so that the statistics would be of one without allocations;
+/// or a metric cannot be registered: see [`Registry::register`].
 pub fn register(registry: &Registry) -> std::result::Result<(), Error> {
     if !allocates() {
         return Err(Error::Register {
@@ -90,7 +90,7 @@ pub fn register(registry: &Registry) -> std::result::Result<(), Error> {
         })
         .collect::<std::result::Result<Vec<_>, Error>>()?;
     let refresh = move || {
-        // Jemalloc tells what was so when its epoch last went on. What cannot be read
+        // Jemalloc updates its statistics when its epoch advances. A value that cannot be read
         // stays as it was.
         let _ = epoch::advance();
         for (gauge, read) in &shown {

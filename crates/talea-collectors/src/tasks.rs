@@ -1,13 +1,12 @@
 //! Tasks spawned, alive and ready, counted around each task.
 //!
-//! *Ready* means woken and not yet polled: what waits in the runtime's queues.
-//! Stable tokio shows only its global queue, which sees wake-ups from outside
-//! the runtime. A [`TaskMeter`] counts every wake and every poll of the tasks
-//! that are spawned through it, and keeps high-water marks that miss nothing
-//! between two scrapes.
+//! *Ready* means woken and not yet polled: what waits in the runtime's queues. Stable tokio shows
+//! only its global queue, which sees wake-ups from outside the runtime. A [`TaskMeter`] counts
+//! every wake and every poll of the tasks that are spawned through it, and keeps high-water marks
+//! that also include peaks between two scrapes.
 //!
-//! What it cannot see: tasks that are spawned in another way, and a task that
-//! the runtime polls without a wake (only to drop it after an abort, say).
+//! It does not see tasks that are spawned in another way, and a task that the runtime polls without
+//! a wake (only to drop it after an abort, say).
 
 mod metered;
 mod tally;
@@ -24,15 +23,14 @@ use crate::total::Total;
 /// Spawns tasks and counts them: those alive and those ready, now and at most, and all that were
 /// ever spawned.
 ///
-/// Clones share their counts. [`TaskMeter::default`] makes one that counts and
-/// that no registry shows.
+/// Clones share their counts. [`TaskMeter::default`] makes a meter that is in no registry.
 #[derive(Debug, Clone, Default)]
 pub struct TaskMeter {
     tallies: Arc<Tallies>,
 }
 
-/// The only truth about the counts; what the registry shows is copied from here
-/// at each snapshot, so that a count and its peak always belong together.
+/// The authoritative counts. Each snapshot copies them into the registry, so that a count and its
+/// peak always belong together.
 #[derive(Debug, Default)]
 struct Tallies {
     alive: Tally,
@@ -44,7 +42,7 @@ struct Tallies {
 impl TaskMeter {
     /// Makes a meter that `registry` shows as a counter and four gauges:
     ///
-    /// | metric | what it says |
+    /// | metric | meaning |
     /// |---|---|
     /// | `{name}_tasks_spawned_total` | tasks that were ever spawned, over all processes |
     /// | `{name}_tasks_alive` | tasks not yet done, dropped or aborted |

@@ -2,22 +2,21 @@
 //!
 //! Each metric has the label `runtime`, the name that [`register`] is given.
 //!
-//! | metric | what it says |
+//! | metric | meaning |
 //! |---|---|
 //! | `tokio_workers` | threads that poll tasks |
 //! | `tokio_alive_tasks` | tasks spawned on the runtime and not yet done, everybody's |
 //! | `tokio_global_queue_depth` | tasks that wait in the queue that all workers share |
 //! | `tokio_busy_seconds_total` | time the workers spent awake, all together |
 //! | `tokio_worker_parks_total` | times that a worker ran out of work and went to sleep |
-//! | `tokio_tasks_spawned_total` | tasks spawned on the runtime, everybody's; only in a program that is built with `--cfg tokio_unstable`, where tokio tells it |
+//! | `tokio_tasks_spawned_total` | tasks spawned on the runtime, everybody's; only in a program that is built with `--cfg tokio_unstable`, where tokio reports it |
 //!
-//! This is what stable tokio tells. A worker adds to its busy time when it goes to sleep,
-//! so one that is held up for long shows it afterwards. The queues of the single workers
-//! are not among it, so tasks that are ready are counted by
-//! [`TaskMeter`](crate::tasks::TaskMeter).
+//! These are the values that stable tokio reports. A worker adds to its busy time when it goes to
+//! sleep, so a long busy time shows only afterwards. The queue of each worker is not reported, so
+//! ready tasks are counted by [`TaskMeter`](crate::tasks::TaskMeter).
 //!
-//! Where processes share a registry, gauges are sums over those that live, and counters
-//! over all there ever were, by the runtimes' names.
+//! If processes share a registry, gauges are sums over the living ones, and counters over all that
+//! ever were, by the runtime's name.
 //!
 //! Cost of a snapshot: for each runtime some loads, two for each of its workers, and a
 //! system call.
@@ -77,14 +76,14 @@ struct Shown {
     alive_tasks: Gauge,
     global_queue_depth: Gauge,
     work: Work,
-    /// Who has the runtime's threads.
+    /// The id of the process that has the runtime's threads.
     process: u32,
 }
 
 impl Shown {
     fn new(registry: &Registry, name: &str, metrics: RuntimeMetrics) -> Result<Self, Error> {
         let gauge = |metric, help| {
-            // Of all processes that share the registry.
+            // The sum over all processes that share the registry.
             series(registry, Opts::new(metric, help).combine(Combine::Sum), metric, name)
         };
         Ok(Self {

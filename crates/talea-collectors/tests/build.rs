@@ -29,8 +29,8 @@ fn the_revision_is_what_the_build_was_told() {
     let revision = label(&registry, "talea_collectors_build_info", "revision");
     assert_eq!(revision, option_env!("GIT_REVISION").unwrap_or_default());
 
-    let told = Build::new("shop", "1.4.0").revision("f3a91c");
-    build::register(&registry, told).expect("the info");
+    let info = Build::new("shop", "1.4.0").revision("f3a91c");
+    build::register(&registry, info).expect("the info");
     assert_eq!(label(&registry, "shop_build_info", "revision"), "f3a91c");
 }
 
@@ -41,8 +41,8 @@ fn the_compiler_is_the_one_that_compiled_this() {
     let shown = label(&registry, "shop_build_info", "rustc");
     assert!(shown.starts_with("1."), "{shown}");
     if let Some(rustc) = option_env!("RUSTC") {
-        let told = Command::new(rustc).arg("--version").output().expect("rustc runs").stdout;
-        assert!(String::from_utf8_lossy(&told).contains(&shown));
+        let version = Command::new(rustc).arg("--version").output().expect("rustc runs").stdout;
+        assert!(String::from_utf8_lossy(&version).contains(&shown));
     }
     let target = label(&registry, "shop_build_info", "target");
     assert!(target.starts_with(std::env::consts::ARCH), "{target}");

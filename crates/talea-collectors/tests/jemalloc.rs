@@ -1,4 +1,4 @@
-//! What jemalloc tells of this very test, which allocates by it.
+//! The statistics of jemalloc in this test itself, which allocates with it.
 
 use std::hint::black_box;
 use std::sync::Mutex;
@@ -11,7 +11,7 @@ static ALLOCATOR: Jemalloc = Jemalloc;
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// What a test allocates, others see.
+/// Serializes the tests, as each sees the allocations of the others.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn registry() -> Registry {
@@ -34,14 +34,14 @@ fn what_the_program_holds_shows_while_it_holds_it() {
         kinds.map(|kind| mib(&snapshot, kind))
     };
     let before = shown();
-    // Written to: pages that nobody touched are not in RAM.
+    // Written to, as pages that were never written are not in RAM.
     let held = black_box(vec![1_u8; 64 << 20]);
     let during = shown();
     drop(held);
     let after = shown();
 
     for n in 0..kinds.len() {
-        // Extents may be larger than what is asked for.
+        // Extents may be larger than requested.
         let grown = during[n] - before[n];
         assert!((63.0..128.0).contains(&grown), "{} grew by {grown} MiB", kinds[n]);
     }

@@ -87,7 +87,7 @@ fn resident_memory_is_what_the_kernel_says_in_kilobytes() {
 fn the_start_was_a_moment_ago() {
     let start = value(&registry().snapshot(), "process_start_time_seconds");
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
-    // The boot time is told in whole seconds, and the clock may have been set.
+    // The kernel gives the boot time in whole seconds, and the clock may have been set.
     assert!((-5.0..600.0).contains(&(now - start)), "{start} {now}");
 }
 

@@ -10,7 +10,7 @@ fn runtime(workers: usize) -> Runtime {
     Builder::new_multi_thread().worker_threads(workers).build().expect("a runtime")
 }
 
-/// What a metric says of one runtime.
+/// The value of a metric for one runtime.
 fn value(registry: &Registry, name: &str, runtime: &str) -> Option<f64> {
     registry.snapshot().value(name, &[("runtime", runtime)])
 }
@@ -32,7 +32,7 @@ fn tasks_and_workers_are_those_of_the_runtime() {
             assert!(task.await.unwrap_err().is_cancelled());
         }
     });
-    // Who waited for a task knows of its end before the runtime has counted it.
+    // A task can be joined before the runtime has counted its end.
     let end = Instant::now() + Duration::from_secs(10);
     while value("tokio_alive_tasks") != Some(0.0) {
         assert!(Instant::now() < end, "{:?} tasks live on", value("tokio_alive_tasks"));
@@ -126,7 +126,7 @@ fn a_runtime_is_there_before_the_first_snapshot_and_after_its_end() {
 #[test]
 fn tasks_that_no_worker_has_taken_yet_wait_in_the_global_queue() {
     let registry = Registry::for_test().expect("a registry");
-    // Nobody drives it, so what is spawned from outside stays in the queue.
+    // It is never driven, so a task spawned from outside stays in the queue.
     let runtime = Builder::new_current_thread().build().expect("a runtime");
     register(&registry, "idle", runtime.handle().clone()).expect("the metrics");
     let tasks: Vec<_> = (0..4).map(|_| runtime.spawn(async {})).collect();

@@ -7,7 +7,7 @@ use syn::{Attribute, Error, Expr, LitStr, Result};
 
 use crate::case::Case;
 
-/// What `#[label(…)]` says of a field of `Labels`.
+/// The options of `#[label(…)]` on a field of `Labels`.
 #[derive(Default)]
 pub(crate) struct LabelField {
     pub(crate) rename: Option<LitStr>,
@@ -57,15 +57,15 @@ pub(crate) fn case(attributes: &[Attribute], item: &str) -> Result<Case> {
     Ok(case)
 }
 
-/// What `#[metric(…)]` says of a field of `Metrics`.
+/// The options of `#[metric(…)]` on a field of `Metrics`.
 #[derive(Default)]
 pub(crate) struct MetricField {
     pub(crate) name: Option<LitStr>,
     /// The methods of `Opts` that are called, with what.
     pub(crate) opts: Vec<(&'static str, Expr)>,
-    /// That it is a set, by `nested` or by a prefix.
+    /// Whether it is a set, by `nested` or by a prefix.
     pub(crate) nested: bool,
-    /// What `#[metrics(prefix = "…")]` has stand before the names of such a set.
+    /// The prefix of such a set, by `#[metrics(prefix = "…")]`.
     pub(crate) prefix: Option<LitStr>,
 }
 
@@ -117,7 +117,7 @@ impl MetricField {
     }
 }
 
-/// What `#[metrics(prefix = "…")]` says of a set, or of a field that is one.
+/// The prefix of a set, or of a field that is one, by `#[metrics(prefix = "…")]`.
 pub(crate) fn prefix(attributes: &[Attribute], item: &str) -> Result<Option<LitStr>> {
     let mut prefix = None;
     keys(attributes, "metrics", item, &["prefix = \"…\""], |key, meta| {

@@ -53,7 +53,7 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
     let digits: Vec<_> = (0..fixed.len()).map(|n| format_ident!("digit_{n}")).collect();
     let (last_digits, last_types) = (digits.iter().rev(), fixed_types.iter().rev());
 
-    // What stands before each value: the end of the one before, and the name.
+    // The text before each value: the end of the value before, and the name.
     let openings: Vec<_> = parts
         .iter()
         .enumerate()
@@ -67,9 +67,9 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
         true => quote_spanned! {ty.span()=> out.push_displayed::<#ty>(&self.#ident); },
         false => quote!(<#ty as ::talea::LabelValue>::write(&self.#ident, out);),
     });
-    let tells = parts.iter().map(|(_, ident, ty, display)| match display {
+    let additions = parts.iter().map(|(_, ident, ty, display)| match display {
         true => quote!(key.other();),
-        false => quote!(<#ty as ::talea::LabelValue>::tell(&self.#ident, key);),
+        false => quote!(<#ty as ::talea::LabelValue>::add_to_key(&self.#ident, key);),
     });
     let mut of_digits = digits.iter();
     let writes_nth: Vec<_> = parts
@@ -125,8 +125,8 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
                 #closing
             }
             #[inline]
-            fn tell(&self, key: &mut ::talea::derived::LabelKey) {
-                #(#tells)*
+            fn add_to_key(&self, key: &mut ::talea::derived::LabelKey) {
+                #(#additions)*
             }
             fn write_nth(n: usize, out: &mut ::talea::LabelText) {
                 #[allow(unused_mut, unused_variables)]

@@ -42,23 +42,22 @@ pub fn derive_label_value(input: TokenStream) -> TokenStream {
     expand(parse_macro_input!(input), label_value::derive)
 }
 
-/// Derives `Metrics` for a struct whose fields are metrics or families, and
-/// gives it `const fn new()`, with which it can be a `static`, and `for_test()`, which
-/// makes a set and a registry of its own (and panics where a metric cannot be
-/// registered).
+/// Derives `Metrics` for a struct whose fields are metrics or families, and gives it `const fn
+/// new()`, with which it can be a `static`, and `for_test()`, which makes a set and a registry of
+/// its own (and panics if a metric cannot be registered).
 ///
-/// The field's doc comment is the help. The name is the struct's prefix, given
-/// by `#[metrics(prefix = "…")]`, then the field's name. `#[metric(name = "…",
-/// buckets = [..], bucketing = …, schema = 5, max_buckets = 320, widest_zero = 1e-6,
-/// quantiles = [..], window = …, striped = true, limit = 100, expires_after = None, combine = …, whole = true)]` on a
-/// field says otherwise, with the methods of `Opts` of these names; `#[metric(nested)]` marks a field that is a set itself, with its own prefix.
-/// `#[metrics(prefix = "read")]` on such a field stands before that: a set with the prefix
-/// `pool` has the names `read_pool_…` there.
+/// The field's doc comment is the help. The name is the struct's prefix, given by `#[metrics(prefix
+/// = "…")]`, then the field's name. `#[metric(name = "…", buckets = [..], bucketing = …, schema =
+/// 5, max_buckets = 320, widest_zero = 1e-6, quantiles = [..], window = …, striped = true, limit =
+/// 100, expires_after = None, combine = …, whole = true)]` on a field sets the options of these
+/// names in `Opts`; `#[metric(nested)]` marks a field that is a set itself, with its own prefix.
+/// `#[metrics(prefix = "read")]` on such a field comes before that: a set with the prefix `pool`
+/// has the names `read_pool_…` there.
 ///
-/// Errors while compiling: a field without a doc comment; a name that a scraper would
-/// refuse or that is there twice; two nested sets of one type and prefix; a field that is no
-/// metric; parameters. What only the types know, such as a label name that is taken, or two
-/// sets that would give one metric, is an error of `install`.
+/// Errors while compiling: a field without a doc comment; a name that a scraper would refuse or
+/// that is there twice; two nested sets of one type and prefix; a field that is no metric;
+/// parameters. A fault that only the types show, such as a label name that is taken, or two sets
+/// that define one metric, is an error of `install`.
 #[proc_macro_derive(Metrics, attributes(metrics, metric))]
 pub fn derive_metrics(input: TokenStream) -> TokenStream {
     expand(parse_macro_input!(input), metrics::derive)

@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use crate::error::Error;
 use crate::names;
 
-/// Chooses histograms by their name, as metrics-exporter-prometheus does it: characters
-/// that Prometheus does not know count as `_`, in the name and here. Where several choose
-/// one, `Full` counts before `Prefix` and that before `Suffix`; of two alike the one that
-/// comes first in the alphabet.
+/// Matches histograms by their name, as metrics-exporter-prometheus does: characters that
+/// Prometheus does not have count as `_`, in the name and here. If several match, `Full` comes
+/// before `Prefix` and that before `Suffix`; of two of one kind the first in alphabetical order is
+/// used.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Matcher {
     /// The whole name.
     Full(String),
-    /// What it begins with.
+    /// The beginning of the name.
     Prefix(String),
-    /// What it ends in.
+    /// The end of the name.
     Suffix(String),
 }
 
@@ -54,7 +54,7 @@ impl Buckets {
         }
     }
 
-    /// Those of a histogram, unless its unit decides.
+    /// The buckets of a histogram; `None` leaves them to its unit.
     pub(crate) fn of(&self, name: &str) -> Option<&[f64]> {
         let chosen = self.some.iter().find(|(matcher, _)| matcher.matches(name));
         chosen.map(|(_, buckets)| buckets).or(self.all.as_ref()).map(Vec::as_slice)

@@ -64,16 +64,16 @@ impl Builder {
         self
     }
 
-    /// The most series of each metric; what comes after goes to its overflow series.
-    /// Default: 2,000.
+    /// The most series of each metric; any further one is counted in its overflow series. Default:
+    /// 2,000.
     pub fn limit(mut self, series: u64) -> Self {
         self.limit = Some(series);
         self
     }
 
-    /// After how long a counter's or a histogram's series goes that nobody used, as
-    /// [`Opts::expires_after`](talea::Opts::expires_after); `None` for never. Default: an
-    /// hour. Gauges stay.
+    /// The time without use after which a series of a counter or a histogram expires, as
+    /// [`Opts::expires_after`](talea::Opts::expires_after); `None` for never. Default: an hour.
+    /// Gauges do not expire.
     pub fn expires_after(mut self, idle: Option<Duration>) -> Self {
         self.expires_after = idle;
         self

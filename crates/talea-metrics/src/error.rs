@@ -10,7 +10,7 @@ pub enum Error {
     Talea(talea::Error),
     /// Buckets that no histogram can have.
     Buckets {
-        /// What was found and what was expected.
+        /// The fault: the value found and the value expected.
         reason: String,
     },
     /// There is a global recorder already; a program has one.

@@ -18,7 +18,7 @@ pub(crate) struct Family<M: Metric> {
     pub(crate) losses: Losses,
 }
 
-/// What makes the handles of a family's series; or why there is no family.
+/// The factory of a family's handles, or the reason why there is no family.
 pub(crate) type Made<H> = Result<Arc<dyn Make<H>>, Error>;
 
 /// A definition that is to be registered.
@@ -44,14 +44,14 @@ impl Asked<'_> {
     }
 }
 
-/// A type of metric, told by the facade's handle of it.
+/// A type of metric, identified by the facade's handle for it.
 pub(crate) trait Type: Clone + Send + Sync + 'static {
     const NAME: &'static str;
 
     /// Registers a family.
     fn open(asked: Asked<'_>) -> Made<Self>;
 
-    /// What makes handles that go nowhere.
+    /// A factory of handles that discard their updates.
     fn refused(refused: Refused) -> Arc<dyn Make<Self>>;
 }
 
@@ -71,7 +71,7 @@ impl Type for metrics::Gauge {
     const NAME: &'static str = "gauge";
 
     fn open(asked: Asked<'_>) -> Made<Self> {
-        // What was set, or counted up and not down yet, holds until it is told otherwise.
+        // A gauge keeps its value until it is set again.
         let opts = asked.opts.expires_after(None);
         Ok(Arc::new(Asked { opts, ..asked }.family::<FloatGauge>()?))
     }

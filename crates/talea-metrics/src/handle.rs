@@ -39,7 +39,7 @@ impl Make<metrics::Counter> for Family<Counter> {
     }
 }
 
-/// Who raises a counter reads it first; nobody else may between.
+/// Raising a counter reads it first; no other thread may raise it in between.
 static RAISING: Mutex<()> = Mutex::new(());
 
 impl CounterFn for Series<Counter> {

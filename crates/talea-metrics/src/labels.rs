@@ -14,9 +14,8 @@ pub(crate) struct Free<'a>(pub(crate) &'a str);
 impl Labels for Free<'_> {
     type Static = Free<'static>;
 
-    /// A family states its label names once. The only one that all of these may come to
-    /// have is that of the overflow series; so, whoever uses a metric first, its
-    /// definition is the same.
+    /// A family declares its label names once, but each call may have others. So it declares only
+    /// that of the overflow series, and its definition does not depend on the first call.
     const NAMES: &'static [&'static str] = &["otel_metric_overflow"];
 
     #[inline]

@@ -27,7 +27,7 @@
 //! [`Registry::scraper`](talea::Registry::scraper). Metrics that Talea's own types declare
 //! live beside these.
 //!
-//! # What becomes of the calls
+//! # How calls are mapped
 //!
 //! | call | in Talea |
 //! |---|---|
@@ -37,22 +37,20 @@
 //! | `describe_*!` | the help, and of a histogram the scale and the default buckets |
 //! | targets and levels | nothing |
 //!
-//! What was described must have been so before the metric's first use, since the
-//! definition of a metric is fixed from then on. A later description changes nothing, and
-//! a line on standard error says so. Of several descriptions the first counts. Where there
-//! is none, the help names the metric.
+//! Describe a metric before its first use, since its definition is fixed from then on. A later
+//! description changes nothing, and a line on standard error says so. Of several descriptions the
+//! first is used. Without one, the help names the metric.
 //!
 //! # Names
 //!
-//! Characters that Prometheus does not know become `_`, each one, as
-//! metrics-exporter-prometheus has it: `shop.orders` is `shop_orders`, `2xx` is `_xx`.
-//! Beyond that,
+//! Characters that Prometheus does not have become `_`, each one, as metrics-exporter-prometheus
+//! has it: `shop.orders` is `shop_orders`, `2xx` is `_xx`. Beyond that,
 //!
 //! - a counter ends in `_total`;
 //! - several underscores at the beginning become one, since Prometheus reserves such names
 //!   (OpenMetrics reserves those with one too, and `talea check` says so), and
 //!   the labels `le` and `quantile` are `exported_le` and `exported_quantile`;
-//! - a name of which nothing but underscores is left is not recorded;
+//! - a name of underscores alone is not recorded;
 //! - a name that cannot be used for its type, as that of a gauge that ends in `_count`, or
 //!   that another type of metric has already, gets the type's name: `rows_count_gauge`. A
 //!   line on standard error says so.
@@ -78,28 +76,28 @@
 //! | `Count`, `CountPerSecond` | thousandths | 1.8·10¹⁶ |
 //! | `Percent`, and none | millionths | 1.8·10¹³ |
 //!
-//! What is negative, no number, or more than a sum can hold is not observed. It is
-//! counted, in `talea_recorder_unusable_total` by metric.
+//! A value that is negative, NaN, or more than a sum can hold is not recorded.
+//! `talea_recorder_unusable_total` counts such values by metric.
 //!
 //! # Limits
 //!
-//! - A metric has 2,000 series; what comes after goes to its series
+//! - A metric has at most 2,000 series; any further one is counted under
 //!   `otel_metric_overflow="true"`, and `talea_series_dropped_total` counts how often.
-//! - Counters' and histograms' series that nobody uses for an hour go, also where a handle
-//!   is kept: with the next use they begin at 0, as after a restart. Gauges stay.
-//! - 1,000 names of each type. What is told to further ones, and to those for which the
-//!   registry has no room, goes nowhere; `talea_recorder_refused_total` counts each call
-//!   by metric, and a line on standard error says why.
-//! - A metric that [`Registry::unregister`](talea::Registry::unregister) ends is not begun
-//!   anew.
-//! - The handles that macros return are remembered, up to about 8,000 of each type.
+//! - Series of counters and histograms expire after an hour without use, also if a handle is kept:
+//!   with the next use they begin at 0, as after a restart. Gauges do not expire.
+//! - At most 1,000 names of each type. Updates of further ones, and of those that the registry has
+//!   no room for, are discarded; `talea_recorder_refused_total` counts each call by metric, and a
+//!   line on standard error says why.
+//! - A metric that [`Registry::unregister`](talea::Registry::unregister) removes is not registered
+//!   again.
+//! - The handles that macros return are cached, up to about 8,000 of each type.
 //!
 //! # Cost
 //!
-//! A macro whose handle is remembered allocates nothing beyond what the facade does to
-//! make its key. Each operation on a handle looks its series up: the labels were rendered
-//! once and are hashed and compared. A kept handle saves the macro's part of that, not the
-//! look-up; where that is too much, use a kept handle of Talea's own types.
+//! A macro whose handle is cached allocates only the key that the facade makes. Each operation on a
+//! handle looks its series up: the labels were rendered once and are hashed and compared. A kept
+//! handle saves the macro's part of that, not the look-up; if that is too much, use a kept handle
+//! of Talea's own types.
 //!
 //! # Processes and threads
 //!
@@ -114,6 +112,7 @@ mod builder;
 mod cache;
 mod error;
 mod family;
+mod family_table;
 mod handle;
 mod labels;
 mod losses;
@@ -121,7 +120,6 @@ mod names;
 mod recorder;
 mod scale;
 mod settings;
-mod shelf;
 
 pub use buckets::Matcher;
 pub use builder::Builder;

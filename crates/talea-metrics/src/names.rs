@@ -19,8 +19,8 @@ fn is_in_metric(c: char) -> bool {
 /// A label's name as it is shown.
 pub(crate) fn label(name: &str) -> Cow<'_, str> {
     match replaced(name, |c| c.is_ascii_alphanumeric() || c == '_') {
-        // Histograms and summaries write these themselves. Prometheus calls labels so
-        // that its own would hide.
+        // Histograms and summaries write these labels themselves. Prometheus renames labels that
+        // its own would hide in the same way.
         name if name == "le" || name == "quantile" => Cow::Owned(format!("exported_{name}")),
         name => name,
     }

@@ -8,11 +8,11 @@ use talea::Registry;
 
 use crate::builder::Builder;
 use crate::error::Error;
+use crate::family_table::FamilyTable;
 use crate::settings::Settings;
-use crate::shelf::Shelf;
 
-/// Records what the facade's macros are told into a registry. A clone is the same
-/// recorder. In a program, [`install`](crate::install) it; in tests,
+/// Records the calls of the facade's macros in a registry. A clone is the same recorder. In a
+/// program, [`install`](crate::install) it; in tests,
 ///
 /// ```
 /// use talea::Registry;
@@ -32,9 +32,9 @@ pub struct Recorder {
 
 struct Inner {
     settings: Settings,
-    counters: Shelf<Counter>,
-    gauges: Shelf<Gauge>,
-    histograms: Shelf<Histogram>,
+    counters: FamilyTable<Counter>,
+    gauges: FamilyTable<Gauge>,
+    histograms: FamilyTable<Histogram>,
 }
 
 impl Recorder {
@@ -56,9 +56,9 @@ impl Recorder {
         Self {
             inner: Arc::new(Inner {
                 settings,
-                counters: Shelf::new(),
-                gauges: Shelf::new(),
-                histograms: Shelf::new(),
+                counters: FamilyTable::new(),
+                gauges: FamilyTable::new(),
+                histograms: FamilyTable::new(),
             }),
         }
     }

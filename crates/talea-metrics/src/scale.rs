@@ -15,7 +15,7 @@ impl<const STEPS: u64> talea::Unit for Fixed<STEPS> {
     const PER_UNIT: f64 = STEPS as f64;
     const BUCKETS: &'static [f64] = ANY;
 
-    /// What cannot be kept was refused before.
+    /// Values that cannot be stored were refused before.
     #[inline]
     fn kept(value: f64) -> u64 {
         (value * Self::PER_UNIT).round() as u64
@@ -41,7 +41,7 @@ pub(crate) struct Scale {
 impl Scale {
     /// By the unit, else by what the name ends in.
     pub(crate) fn of(unit: Option<Unit>, name: &str) -> Self {
-        let Some(unit) = unit.or_else(|| told_by(name)) else {
+        let Some(unit) = unit.or_else(|| implied_by(name)) else {
             return Self::with::<1_000_000>(ANY);
         };
         match unit {
@@ -69,8 +69,8 @@ impl Scale {
     }
 }
 
-/// The unit that a name says, where nobody described it.
-fn told_by(name: &str) -> Option<Unit> {
+/// The unit that the ending of a name implies, if the metric has no description.
+fn implied_by(name: &str) -> Option<Unit> {
     let (_, last) = name.rsplit_once('_')?;
     Some(match last {
         "seconds" => Unit::Seconds,
@@ -88,13 +88,13 @@ const ANY: &[f64] = &[
     100.0, 250.0, 500.0, 1000.0, 2500.0, 5000.0, 10000.0,
 ];
 
-// Those of seconds.
+// The buckets of seconds.
 const MILLISECONDS: &[f64] = &[
     5.0, 10.0, 25.0, 50.0, 75.0, 100.0, 250.0, 500.0, 750.0, 1000.0, 2500.0, 5000.0, 7500.0,
     10000.0,
 ];
 
-// What is told in these is shorter.
+// Times in this unit are shorter.
 const MICROSECONDS: &[f64] =
     &[5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1e3, 2.5e3, 5e3, 1e4, 1e5, 1e6];
 
@@ -133,7 +133,7 @@ mod tests {
             ("items", None),
             ("seconds_of_day", None),
         ] {
-            assert_eq!(told_by(name), unit, "{name}");
+            assert_eq!(implied_by(name), unit, "{name}");
         }
     }
 }

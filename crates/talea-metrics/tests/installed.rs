@@ -1,4 +1,4 @@
-//! The program's recorder: one, and it is told of a second.
+//! The program's recorder: there is one, and installing a second is an error.
 
 use metrics::counter;
 use talea::Registry;

@@ -1,4 +1,4 @@
-//! What the facade's macros are told, and what a scrape shows of it.
+//! Calls of the facade's macros, and the scrapes that show them.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use metrics::{
 use talea::{Config, Counter, Gauge, Opts, Registry, Snapshot};
 use talea_metrics::{Matcher, Recorder};
 
-/// What a scrape shows after `program` ran.
+/// A scrape after `program` ran.
 fn after(program: impl FnOnce()) -> Snapshot {
     let registry = Registry::for_test().unwrap();
     with_local_recorder(&Recorder::new(&registry).unwrap(), program);
@@ -404,6 +404,6 @@ fn names_that_begin_with_what_is_no_letter_are_recorded_and_empty_ones_are_count
     snapshot.assert_value("_level", &[], 2.0);
     assert_eq!(snapshot.expect_histogram("_wait_seconds", &[]).sum(), 3.0);
     assert_eq!(snapshot.total("talea_recorder_refused_total", &[]), Some(12.0));
-    let told = snapshot.families().filter(|family| !family.name().starts_with("talea_"));
-    assert_eq!(told.count(), 3);
+    let recorded = snapshot.families().filter(|family| !family.name().starts_with("talea_"));
+    assert_eq!(recorded.count(), 3);
 }

@@ -1,8 +1,8 @@
-//! What can be read and yet should not be there.
+//! Departures: texts that can be read, and that a format forbids or advises against.
 
 use super::Syntax;
 
-/// What can be read and yet should not be there.
+/// A place where a text can be read and departs from the format.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Departure {
     pub(super) what: Oddity,
@@ -33,7 +33,7 @@ pub(super) enum Oddity {
 }
 
 impl Oddity {
-    /// What should be there, where a format's grammar has nothing else.
+    /// The text that the format's grammar requires; `None` if it allows the departure.
     pub(super) fn expected(self, syntax: Syntax) -> Option<&'static str> {
         let strict = syntax == Syntax::OpenMetrics;
         Some(match self {
@@ -48,7 +48,7 @@ impl Oddity {
         })
     }
 
-    /// What is better done, where the grammar does have it.
+    /// The advice, if the grammar allows the departure.
     pub(super) fn better(self, syntax: Syntax) -> Option<&'static str> {
         match (self, syntax) {
             (Self::TrailingBlanks, Syntax::Text) => Some(

@@ -1,17 +1,17 @@
-//! Where a text is not of its format, for people.
+//! Errors: the place where a text violates its format.
 
 use std::fmt;
 
 /// A line that is not of the format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
-    /// Its number, from 1.
+    /// The number of the line, from 1.
     pub line: usize,
-    /// Where in it, in characters, from 1.
+    /// The column in characters, from 1.
     pub column: usize,
-    /// What was expected there.
+    /// The text expected there.
     pub expected: &'static str,
-    /// What was found from there on, shortened; empty at the line's end.
+    /// The text found from there on, shortened; empty at the line's end.
     pub found: String,
 }
 
@@ -24,7 +24,7 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// What was found: nothing has a name.
+/// The text found, as messages show it; an empty one has a name.
 pub(super) struct Found<'a>(pub(super) &'a str);
 
 impl fmt::Display for Found<'_> {
@@ -36,7 +36,7 @@ impl fmt::Display for Found<'_> {
     }
 }
 
-/// What a line is not, and where, in bytes from the text's beginning.
+/// The expected text, and its place in bytes from the text's beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
     pub(super) expected: &'static str,
@@ -48,7 +48,7 @@ pub(super) fn column(text: &str, start: usize, at: usize) -> usize {
     text.get(start..at).map_or(0, |before| before.chars().count()) + 1
 }
 
-/// What stands at a place, up to the line's end, shortened.
+/// The text at a place, up to the line's end, shortened.
 pub(super) fn found(text: &str, at: usize) -> String {
     let rest = text.get(at..).unwrap_or("");
     rest.chars().take_while(|&c| c != '\n').take(40).collect()

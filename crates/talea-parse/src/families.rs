@@ -1,4 +1,4 @@
-//! Samples together with what is told about them.
+//! Samples with the metadata of their metric.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ pub struct FamilyRef<'a> {
     pub name: Cow<'a, str>,
     /// Its type.
     pub kind: MetricType,
-    /// What it is, in words.
+    /// Its help text.
     pub help: Option<Cow<'a, str>>,
     /// Its unit. OpenMetrics only.
     pub unit: Option<&'a str>,
@@ -22,8 +22,8 @@ pub struct FamilyRef<'a> {
     pub samples: Vec<SampleRef<'a>>,
 }
 
-/// The metrics of a text, in the order in which they are first named. Where the lines
-/// of one stand apart, they are put together.
+/// The metrics of a text, in the order in which they are first named. If the lines of one metric
+/// are apart, they are put together.
 ///
 /// ```
 /// use talea_parse::{MetricType, Syntax, families};

@@ -10,7 +10,7 @@ use super::scan;
 /// for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LabelsRef<'a> {
-    /// What stands between the braces; that can be the metric's name too, in quotes.
+    /// The text between the braces; it may include the metric's name in quotes.
     raw: &'a str,
 }
 
@@ -19,12 +19,12 @@ impl<'a> LabelsRef<'a> {
         Self { raw }
     }
 
-    /// What stands between the braces, as it stands there.
+    /// The text between the braces, unchanged.
     pub fn raw(self) -> &'a str {
         self.raw
     }
 
-    /// Names and values, unescaped. What has nothing to unescape is not copied.
+    /// Names and values, unescaped. Text without escapes is not copied.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> + use<'a> {
         let mut rest = self.raw;

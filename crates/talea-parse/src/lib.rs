@@ -1,4 +1,4 @@
-//! Reads and checks metrics in the Prometheus text format 0.0.4 and in OpenMetrics text 1.0.
+//! Reads and checks the Prometheus text format 0.0.4 and OpenMetrics text 1.0.
 //!
 //! ```
 //! use talea_parse::{Line, Reader, Syntax};
@@ -13,12 +13,13 @@
 //! # Ok::<(), talea_parse::ParseError>(())
 //! ```
 //!
-//! - [`Reader`] reads a text line by line and copies only what is escaped. It accepts what
-//!   Prometheus accepts: in text 0.0.4 more than the format's documentation allows, in
-//!   OpenMetrics nothing beyond the grammar except names in quotes.
-//! - [`families`] groups samples with their metadata; [`text`] returns the samples alone.
-//! - [`check`] reports everything that a format's documentation forbids, and what is better
-//!   avoided.
+//! - [`Reader`] yields a text line by line. It copies only text that must be unescaped.
+//!   It accepts the texts that Prometheus accepts. In text 0.0.4 these are more than the
+//!   format's documentation allows. In OpenMetrics these follow the grammar, and names may
+//!   also stand in quotes.
+//! - [`families`] groups samples with the metadata of their metric. [`text`] returns the
+//!   samples alone.
+//! - [`check`] reports every line that the format's documentation forbids, and gives advice.
 
 mod check;
 mod departure;

@@ -1,11 +1,11 @@
-//! What a text can say that a metric is.
+//! The types that a text can declare.
 
 use super::Syntax;
 
-/// The type of a metric, as a text tells it.
+/// The type of a metric, as a text declares it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum MetricType {
-    /// Told to be unknown (`untyped` in text 0.0.4), or nothing is told. The default.
+    /// Declared as unknown (`untyped` in text 0.0.4), or not declared. The default.
     #[default]
     Unknown,
     /// A counter.
@@ -36,7 +36,7 @@ impl MetricType {
         Self::StateSet,
     ];
 
-    /// Its name in a format; none where the format does not have it.
+    /// Its name in a format; none if the format does not have it.
     pub fn as_str(self, syntax: Syntax) -> Option<&'static str> {
         Some(match (self, syntax) {
             (Self::Unknown, Syntax::Text) => "untyped",
@@ -56,7 +56,7 @@ impl MetricType {
         Self::ALL.into_iter().find(|kind| kind.as_str(syntax) == Some(name))
     }
 
-    /// What the names of its samples have beyond the family's name.
+    /// The endings of its samples' names, after the family's name.
     pub(super) fn endings(self, syntax: Syntax) -> &'static [&'static str] {
         match (self, syntax) {
             (Self::Histogram, Syntax::Text) => &["_bucket", "_sum", "_count"],

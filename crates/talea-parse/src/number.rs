@@ -1,9 +1,9 @@
 //! Numbers, as Prometheus reads them.
 
-/// The number that a text is; none where it is none, or too large for a float.
+/// The value of a number in a text; `None` if it is not one, or too large for a float.
 ///
-/// That is what the grammar of OpenMetrics has: Rust's own reading takes a sign before
-/// NaN as well, and makes infinity of what is too large.
+/// This is the grammar of OpenMetrics. Rust's own parser differs: it accepts a sign before NaN, and
+/// returns infinity for a number that is too large.
 #[inline]
 pub(super) fn float(text: &str) -> Option<f64> {
     if let Some(whole) = short_whole(text.as_bytes()) {

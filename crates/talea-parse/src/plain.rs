@@ -1,9 +1,8 @@
-//! The short way through a line that most samples have: `name{label="value"} 1`, without
-//! anything that needs a closer look.
+//! The fast path for the line that most samples have: `name{label="value"} 1`, without escapes,
+//! extra blanks, timestamps or exemplars.
 //!
-//! What it does not know it leaves to the lexer. Nothing but its three parts passes from
-//! here to who asks: whole samples that are moved from one function to the next would
-//! cost as much as the reading.
+//! Any other line is left to the lexer. It returns only the three parts: to move whole samples from
+//! one function to the next would cost as much as the parsing.
 
 use super::{number, scan};
 
@@ -15,9 +14,8 @@ pub(super) struct Plain<'a> {
     pub(super) value: f64,
 }
 
-/// The sample at the beginning of a text and how long its line is; none where the line is
-/// not as plain as that. `last` is the name of the sample before, which the next one
-/// often has too.
+/// The sample at the beginning of a text and how long its line is; none if the line is not as plain
+/// as that. `last` is the name of the sample before, which the next one often has too.
 #[inline(always)]
 pub(super) fn plain<'a>(text: &'a str, from: usize, last: &str) -> Option<(Plain<'a>, usize)> {
     let bytes = text.as_bytes();

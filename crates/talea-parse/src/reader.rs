@@ -6,7 +6,7 @@ use super::error::{column, found};
 use super::lexer::Lexer;
 use super::{MetricType, ParseError, SampleRef, Syntax};
 
-/// A line that says something.
+/// A line with content.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Line<'a> {
@@ -21,7 +21,7 @@ pub enum Line<'a> {
     Help {
         /// The metric's name.
         name: Cow<'a, str>,
-        /// What it tells, unescaped.
+        /// The help text, unescaped.
         help: Cow<'a, str>,
     },
     /// `# UNIT name unit`. OpenMetrics only.
@@ -47,14 +47,14 @@ pub struct Reader<'a> {
     syntax: Syntax,
     /// Whether `# EOF` was there.
     closed: bool,
-    /// Whether it was told that it is missing.
-    told: bool,
+    /// Whether the missing `# EOF` was reported.
+    reported_missing_end: bool,
 }
 
 impl<'a> Reader<'a> {
     /// A reader of a text in the given format.
     pub fn new(text: &'a str, syntax: Syntax) -> Self {
-        Self { lexer: Lexer::new(text, syntax), syntax, closed: false, told: false }
+        Self { lexer: Lexer::new(text, syntax), syntax, closed: false, reported_missing_end: false }
     }
 
     /// The number of the line that was read last, from 1.
@@ -93,7 +93,9 @@ impl<'a> Reader<'a> {
         let line = match self.lexer.line() {
             Some(Ok(line)) => line,
             Some(Err(fault)) => return Some(Err(self.error(fault.expected, fault.at))),
-            None if self.syntax == Syntax::Text || self.closed || self.told => return None,
+            None if self.syntax == Syntax::Text || self.closed || self.reported_missing_end => {
+                return None;
+            }
             None => return Some(Err(self.missing_end())),
         };
         let closed = self.closed;
@@ -110,7 +112,7 @@ impl<'a> Reader<'a> {
     /// At the end of the text.
     #[cold]
     fn missing_end(&mut self) -> ParseError {
-        self.told = true;
+        self.reported_missing_end = true;
         let text = self.lexer.text();
         let places = &mut self.lexer.places;
         if text.is_empty() || text.ends_with('\n') {

@@ -20,14 +20,14 @@ pub struct SampleRef<'a> {
     pub exemplar: Option<ExemplarRef<'a>>,
 }
 
-/// A reference from a sample to what was observed.
+/// A reference from a sample to one observation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExemplarRef<'a> {
     /// Its labels.
     pub labels: LabelsRef<'a>,
-    /// What was observed.
+    /// The observed value.
     pub value: f64,
-    /// When, in seconds since 1970.
+    /// The time, in seconds since 1970.
     pub timestamp: Option<f64>,
 }
 

@@ -10,7 +10,7 @@ fn equal(word: u64, byte: u8) -> u64 {
     x.wrapping_sub(LOW) & !x & HIGH
 }
 
-/// How many bytes stand before the first that is one of three; all where there is none.
+/// The number of bytes before the first that is one of three; all if there is none.
 #[inline]
 fn before(bytes: &[u8], any: [u8; 3]) -> usize {
     let mut rest = bytes;
@@ -78,7 +78,7 @@ const CLASSES: [u8; 256] = {
     classes
 };
 
-/// How long the metric's name is that stands at the beginning; 0 where there is none.
+/// The length of the metric's name at the beginning; 0 if there is none.
 #[inline]
 pub(super) fn metric_name(bytes: &[u8]) -> usize {
     match bytes.first() {
@@ -89,13 +89,13 @@ pub(super) fn metric_name(bytes: &[u8]) -> usize {
     bytes.iter().position(is_other).unwrap_or(bytes.len())
 }
 
-/// The same for a unit, which can begin with a digit.
+/// The length of the unit at the beginning, which may start with a digit.
 pub(super) fn unit(bytes: &[u8]) -> usize {
     let is_other = |byte: &u8| CLASSES[usize::from(*byte)] == OTHER;
     bytes.iter().position(is_other).unwrap_or(bytes.len())
 }
 
-/// The same for a label's name, which has no colons.
+/// The length of the label's name at the beginning; it has no colons.
 #[inline]
 pub(super) fn label_name(bytes: &[u8]) -> usize {
     match bytes.first() {
@@ -117,7 +117,7 @@ mod tests {
                 let mut text = vec![b'!'; len];
                 if at < len {
                     text[at] = b'"';
-                    // What follows does not matter, and neither do bytes that nearly match.
+                    // Neither the bytes after it nor bytes that nearly match matter.
                     text[at + 1..].fill(b'\\');
                     text[..at].fill(b'#');
                 }

@@ -11,7 +11,7 @@ pub enum Syntax {
 }
 
 impl Syntax {
-    /// The format that a Content-Type names; none where it names no text format.
+    /// The format that a Content-Type names; none if it names no text format.
     ///
     /// ```
     /// use talea_parse::Syntax;

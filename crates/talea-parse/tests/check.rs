@@ -5,7 +5,7 @@ use talea_parse::{Finding, Severity, Syntax, check};
 use Syntax::{OpenMetrics, Text};
 
 /// `line:column rule` of each finding of a severity.
-fn told(text: &str, syntax: Syntax, severity: Severity) -> Vec<String> {
+fn findings(text: &str, syntax: Syntax, severity: Severity) -> Vec<String> {
     let findings = check(text, syntax).into_iter();
     let findings = findings.filter(|finding| finding.severity == severity);
     findings.map(|Finding { line, column, rule, .. }| format!("{line}:{column} {rule}")).collect()
@@ -13,11 +13,11 @@ fn told(text: &str, syntax: Syntax, severity: Severity) -> Vec<String> {
 
 /// The violations in the body of an OpenMetrics text.
 fn violations(body: &str) -> Vec<String> {
-    told(&format!("{body}# EOF\n"), OpenMetrics, Severity::Violation)
+    findings(&format!("{body}# EOF\n"), OpenMetrics, Severity::Violation)
 }
 
 fn advice(body: &str) -> Vec<String> {
-    told(&format!("{body}# EOF\n"), OpenMetrics, Severity::Advice)
+    findings(&format!("{body}# EOF\n"), OpenMetrics, Severity::Advice)
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn what_the_openmetrics_specification_forbids_is_a_violation() {
         ("# TYPE a meter\n", "1:10 syntax"),
         ("a 1e999\n", "1:3 syntax"),
         ("a +NaN\n", "1:3 syntax"),
-        // What is told about a metric: once, together, before its samples.
+        // Metadata of a metric: once, together, before its samples.
         ("# TYPE a gauge\n# TYPE a gauge\n", "2:8 metadata-twice"),
         ("# HELP a b\n# HELP a c\n", "2:8 metadata-twice"),
         ("# UNIT a_b b\n# UNIT a_b b\n", "2:8 metadata-twice"),
@@ -213,9 +213,9 @@ fn what_the_specification_recommends_is_advice() {
         assert_eq!(violations(body), [""; 0], "{body}");
         assert_eq!(advice(body).join(", "), rules, "{body}");
     }
-    assert_eq!(told("# EOF", OpenMetrics, Severity::Advice), ["1:6 line-feed"]);
+    assert_eq!(findings("# EOF", OpenMetrics, Severity::Advice), ["1:6 line-feed"]);
     for text in ["", "# TYPE a gauge\n", "a 1"] {
-        assert!(told(text, OpenMetrics, Severity::Violation)[0].ends_with(" eof"), "{text:?}");
+        assert!(findings(text, OpenMetrics, Severity::Violation)[0].ends_with(" eof"), "{text:?}");
     }
 }
 
@@ -256,15 +256,15 @@ fn text_has_rules_too() {
         ("# TYPE s summary\ns{quantile=\"0.9\"} 1\ns{quantile=\"0.5\"} 1\n", "3:1 quantile-order"),
         ("# TYPE s summary\ns{quantile=\"2\"} 1\n", "2:13 quantile"),
     ] {
-        assert_eq!(told(text, Text, Severity::Violation).join(", "), rules, "{text}");
+        assert_eq!(findings(text, Text, Severity::Violation).join(", "), rules, "{text}");
     }
     for (text, rules) in [
         ("# HELP a A.\na 1 \n", "2:4 spelling"),
         ("# TYPE a_total counter\n# HELP a_total A.\na_total -1\n", "3:9 value"),
         (&format!("# HELP h H.\n{h}h_bucket{{le=\"+Inf\"}} 1\nh_count 1\n"), "3:1 sum-and-count"),
     ] {
-        assert_eq!(told(text, Text, Severity::Violation), [""; 0], "{text}");
-        assert_eq!(told(text, Text, Severity::Advice).join(", "), rules, "{text}");
+        assert_eq!(findings(text, Text, Severity::Violation), [""; 0], "{text}");
+        assert_eq!(findings(text, Text, Severity::Advice).join(", "), rules, "{text}");
     }
 }
 
@@ -299,7 +299,7 @@ fn what_any_scraper_refuses_is_a_violation() {
             "2:18 value",
         ),
     ] {
-        assert_eq!(told(text, Text, Severity::Violation).join(", "), rules, "{text:?}");
+        assert_eq!(findings(text, Text, Severity::Violation).join(", "), rules, "{text:?}");
     }
     for (body, rules) in [
         ("# TYPE a counter\na_total 1 # {__b=\"c\"} 1\n", "2:11 reserved-label"),
@@ -322,14 +322,14 @@ fn what_any_scraper_refuses_is_a_violation() {
         "a\t{b=\"\0\"}\t1\n",
         "# TYPE a gauge\na 1\n# TYPE a_count gauge\na_count 1\n",
     ] {
-        assert_eq!(told(text, Text, Severity::Violation), [""; 0], "{text:?}");
+        assert_eq!(findings(text, Text, Severity::Violation), [""; 0], "{text:?}");
     }
 }
 
 #[test]
 fn checking_goes_on_behind_what_cannot_be_read() {
     let text = "a{ 1\n# TYPE b counter\nb_total{c=\"é\"} -1\n{{{\nb_total{c=\"é\"} 2\n# EOF\n";
-    let found = told(text, OpenMetrics, Severity::Violation);
+    let found = findings(text, OpenMetrics, Severity::Violation);
     assert_eq!(found, ["1:4 syntax", "3:16 value", "4:2 syntax", "5:1 series-twice"]);
 }
 

@@ -18,10 +18,10 @@ fn promtool(text: &str) -> Option<BTreeSet<&'static str>> {
         .spawn()
         .expect("promtool is missing: scripts/setup --test installs it");
     promtool.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-    let told = promtool.wait_with_output().unwrap();
-    let said = [told.stdout, told.stderr].concat();
+    let output = promtool.wait_with_output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8(said).unwrap();
-    match told.status.code() {
+    match output.status.code() {
         Some(0 | 3) => Some(said.lines().map(rule).collect()),
         Some(1) if said.contains("parsing error") => None,
         other => panic!("{other:?}: {said}"),

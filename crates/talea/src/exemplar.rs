@@ -5,17 +5,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use talea_region::{Cell, Overflow};
 
+use crate::definition::names::is_plain_label;
 use crate::labels::{LabelText, pairs};
-use crate::names::is_plain_label;
 
 /// Characters that names and values of an exemplar's labels may have together.
 /// Source: the OpenMetrics specification, 1.0.0, "Exemplars".
 const LONGEST: usize = 128;
 
-/// One thing that was counted, as a snapshot has it.
+/// A reference from a count to one of the things that were counted, for example to its trace.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exemplar {
-    /// Which it was: usually the id of its trace.
+    /// Labels that identify it: usually the id of its trace.
     pub labels: Vec<(String, String)>,
     /// How much it was, in the shown unit.
     pub value: f64,
@@ -34,7 +34,7 @@ impl Exemplar {
     }
 }
 
-/// Why an exemplar was not kept. What it was of is counted all the same.
+/// The reason why an exemplar was not kept. The value itself is recorded all the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExemplarRefused {

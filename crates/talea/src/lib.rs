@@ -46,108 +46,83 @@
 //!   be a `static`: a library owns metrics and no registry, the application
 //!   [`install`]s them. [`Registry::register`] makes one metric under a name known at
 //!   run time, [`Registry::family`] one with such label names.
-//! - **Types.** [`Counter`], [`FloatCounter`], [`Gauge`], [`FloatGauge`],
-//!   [`UpDownCounter`], [`Histogram`] of [`Seconds`], [`Bytes`] or [`Things`],
-//!   [`Info`], [`StateSet`]; values that are read rather than told by
-//!   [`Registry::observable_gauge`] and its like.
-//! - **Labels** are structs by [`#[derive(Labels)]`](derive@Labels). Fixed ones are
-//!   found by arithmetic: enums by [`#[derive(LabelValue)]`](derive@LabelValue), bools,
-//!   [`StatusClass`], [`HttpMethod`], a [`label_set!`] whose values a configuration
-//!   gives. Others are text, borrowed or not, numbers, or what displays itself
-//!   ([`Displayed`]).
+//! - **Types.** [`Counter`], [`FloatCounter`], [`Gauge`], [`FloatGauge`], [`UpDownCounter`],
+//!   [`Histogram`] of [`Seconds`], [`Bytes`] or [`Things`], [`Info`], [`StateSet`]; observable
+//!   values, which are read at each scrape, by [`Registry::observable_gauge`] and its like.
+//! - **Labels** are structs by [`#[derive(Labels)]`](derive@Labels). Labels with fixed values are
+//!   looked up by arithmetic: enums by [`#[derive(LabelValue)]`](derive@LabelValue), bools,
+//!   [`StatusClass`], [`HttpMethod`], a [`label_set!`] whose values are set at startup. Dynamic
+//!   labels are text, borrowed or not, numbers, or any type with `Display` ([`Displayed`]).
 //! - **Handles.** [`Family::with`] finds a series, [`Looked::keep`] keeps it, [`Lazy`]
 //!   is a `static` that does both when it is first used.
-//! - **Threads and processes** share a registry without locks; see
-//!   [`Registry::new`], [`Registry::open`] and [`Registry::from_env`]. [`Combine`] says how the gauges of
-//!   several processes make up one value.
-//! - **Bounded.** A family has 2,000 series unless it says otherwise; what comes
-//!   after goes to its series `otel_metric_overflow="true"`. Series that are idle go,
-//!   and [`Family::remove`], [`remove_matching`](Family::remove_matching),
-//!   [`wipe`](Family::wipe) and [`Registry::unregister`] end them at once.
+//! - **Threads and processes** share a registry without locks; see [`Registry::new`],
+//!   [`Registry::open`] and [`Registry::from_env`]. [`Combine`] chooses how the gauges of several
+//!   processes are aggregated.
+//! - **Bounded.** By default a family has at most 2,000 series; any further label combination is
+//!   counted under `otel_metric_overflow="true"`. Idle series expire, and [`Family::remove`],
+//!   [`remove_matching`](Family::remove_matching), [`wipe`](Family::wipe) and
+//!   [`Registry::unregister`] remove or reset series at once.
 //! - **Tests** make a set and a registry of their own, `Shop::for_test()`, and ask
 //!   a [`Snapshot`]: [`value`](Snapshot::value), [`total`](Snapshot::total),
 //!   [`histogram`](Snapshot::histogram), [`select`](Snapshot::select), and assertions
 //!   that show the nearest series when they fail.
-//! - **Scrapes** are [`Snapshot::to_text`], or [`Registry::scraper`], which uses the
-//!   memory of the last one again.
+//! - **Scrapes** are [`Snapshot::to_text`], or [`Registry::scraper`], which reuses its buffers.
 //!
-//! No operation of a metric fails, blocks, panics or logs. What can fail is opening a
-//! registry and registering, with an [`Error`] that says what to do.
+//! No operation of a metric fails, blocks, panics or logs. Opening a registry and registering can
+//! fail; the [`Error`] says how to correct the fault.
 
-mod buckets;
 mod definition;
 mod error;
 mod exemplar;
-mod expect;
 mod expose;
-mod failure;
 mod family;
-mod histogram_snapshot;
-mod install;
-mod kept_windows;
+mod histogram;
 mod labels;
-mod lazy;
 mod metric;
-mod names;
-mod native_buckets;
-mod nearest;
-mod observable;
-mod opts;
-#[cfg(target_os = "linux")]
 pub mod outside;
-mod page;
-mod query;
-mod refreshing;
-mod register;
 mod registry;
 mod samples;
 mod scraper;
-mod set_fields;
-mod slot;
 mod snapshot;
-mod thresholds;
-mod told;
-mod uninstalled;
-mod unit;
-mod values;
-mod windows;
+mod testing;
 
+pub use definition::kind::Kind;
+pub use definition::opts::{Bucketing, Opts};
+pub use definition::unit::{Bytes, Floats, Seconds, Things, Unit};
 pub use error::{Error, Refused};
 pub use exemplar::{Exemplar, ExemplarRefused};
 pub use expose::{Escaping, Format, TEXT_CONTENT_TYPE};
+pub use family::lazy::Lazy;
+pub use family::values::Values;
 pub use family::{Family, Looked};
-pub use histogram_snapshot::HistogramSnapshot;
-pub use install::{Metrics, install};
+pub use histogram::native_buckets::NativeBuckets;
+pub use histogram::snapshot::HistogramSnapshot;
+pub use histogram::thresholds::{exponential_buckets, linear_buckets};
+pub use histogram::windows::Windows;
 pub use labels::{Displayed, HttpMethod, LabelText, LabelValue, Labels, StatusClass};
-pub use lazy::Lazy;
 pub use metric::{
-    Counter, FloatCounter, FloatGauge, Gauge, Held, Histogram, Info, Kind, Metric, StateSet,
-    Summary, Timer, UpDownCounter,
+    Counter, FloatCounter, FloatGauge, Gauge, Held, Histogram, Info, Metric, StateSet, Summary,
+    Timer, UpDownCounter,
 };
-pub use native_buckets::NativeBuckets;
-pub use observable::Found;
-pub use opts::{Bucketing, Opts};
-pub use page::{Conflict, Page, Scrapable, is_usable_as_part_label};
-pub use register::Registrable;
+pub use outside::page::{Conflict, Page, Scrapable, is_usable_as_part_label};
 pub use registry::Registry;
+pub use registry::install::{Metrics, install};
+pub use registry::observable::Found;
+pub use registry::register::Registrable;
 pub use samples::SampledSummary;
 pub use scraper::Scraper;
 pub use snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot, SummarySnapshot, Value};
 #[cfg(feature = "derive")]
 pub use talea_derive::{LabelValue, Labels, Metrics};
 pub use talea_region::{Combine, Config, LivingProcess, OpenError, Overflow, Part, Usage};
-pub use thresholds::{exponential_buckets, linear_buckets};
-pub use unit::{Bytes, Floats, Seconds, Things, Unit};
-pub use values::Values;
-pub use windows::Windows;
 
 #[doc = include_str!("../guide.md")]
 pub mod guide {}
 
-/// What the macros call and nobody else.
+/// Items that only code generated by the macros uses.
 #[doc(hidden)]
 pub mod derived {
     pub use crate::labels::mixed_radix::{pop, product, push};
     pub use crate::labels::{LabelKey, LabelSet, Member};
-    pub use crate::set_fields::SetFields;
+    pub use crate::registry::set_fields::SetFields;
 }

@@ -1,18 +1,17 @@
-//! Scrapes one after the other, in memory that is used again.
+//! A scraper, which reuses its buffers from one scrape to the next.
 
+use crate::definition::kind::Kind;
+use crate::definition::names;
 use crate::expose::{Encoder, Escaping, Format};
-use crate::metric::Kind;
-use crate::names;
-use crate::page::{Page, Scrapable};
+use crate::outside::page::{Page, Scrapable};
 use crate::registry::Registry;
 use crate::snapshot::Snapshot;
 
-/// What takes scrapes of a registry one after the other: the snapshot and the text of
-/// the last one are the memory of the next, so once they are as large as they get,
-/// nothing is allocated.
+/// Scrapes a registry and reuses the memory of the snapshot and of the text. Once these have
+/// reached their full size, a scrape allocates nothing.
 ///
-/// Give each thread that serves scrapes one of its own; where they are rare,
-/// [`Registry::snapshot`] keeps no memory in between.
+/// Give each thread that serves scrapes its own. If scrapes are rare, use [`Registry::snapshot`],
+/// which keeps no memory between them.
 ///
 /// ```
 /// use talea::{Counter, Opts, Registry};
@@ -35,8 +34,8 @@ pub struct Scraper<S = Registry> {
 }
 
 impl Registry {
-    /// What takes scrapes one after the other, in the text format; others by
-    /// [`Scraper::format`].
+    /// A scraper, which reuses its buffers. It writes the text format unless [`Scraper::format`]
+    /// chooses another.
     pub fn scraper(&self) -> Scraper {
         Scraper::new(self)
     }
@@ -51,7 +50,7 @@ impl Scraper {
 }
 
 impl<S: Scrapable> Scraper<S> {
-    /// What takes scrapes one after the other, in the text format.
+    /// A scraper that writes the text format.
     pub fn new(of: &S) -> Self {
         Self {
             of: of.clone(),
@@ -98,10 +97,10 @@ impl<S: Scrapable> Scraper<S> {
         self.encoder.begin();
     }
 
-    /// The same of the families that have any of these names, or samples of it: `wait_seconds` and
-    /// `wait_seconds_bucket` are one histogram, `calls`, `calls_total` and `calls_created` one
-    /// counter. A name that only some formats have may be given as it is, or as it is shown. All
-    /// families where no names are given.
+    /// Begins a scrape of the families that have any of these names, or samples of that name:
+    /// `wait_seconds` and `wait_seconds_bucket` are one histogram, `calls`, `calls_total` and
+    /// `calls_created` one counter. A name that must be escaped may be given escaped or not.
+    /// Without names, all families.
     pub fn begin_named(&mut self, names: &[impl AsRef<str>]) {
         if names.is_empty() {
             return self.begin(|_| true);
@@ -113,7 +112,7 @@ impl<S: Scrapable> Scraper<S> {
                 |name: &str| names::takes(kind, family, name) || names::takes(kind, &shown, name);
             names.iter().any(|name| takes(name.as_ref()))
         };
-        // Of what kind a family is, only its snapshot knows.
+        // The kind of a family is known only once it is in a snapshot.
         self.take(&|family| Kind::ALL.into_iter().any(|kind| is(kind, family)));
         self.page.retain(|family| is(family.kind(), family.name()));
         self.encoder.begin();
@@ -132,7 +131,7 @@ impl<S: Scrapable> Scraper<S> {
         self.encoder.write_some(&self.page, out, enough)
     }
 
-    /// What the last [`scrape`](Self::scrape) gave; nothing before the first.
+    /// The text of the last [`scrape`](Self::scrape); empty before the first.
     pub fn scraped(&self) -> &[u8] {
         &self.out
     }

@@ -172,7 +172,7 @@ fn no_operation_of_a_gauge_allocates_however_it_combines() {
     }
 }
 
-/// What can be done with a family of any type, told by `work`.
+/// The operations of a family of any type, each by `work`.
 fn check_family<L, M>(registry: &Registry, name: &str, labels: L, work: impl Fn(&M))
 where
     L: Labels<Static = L> + Copy + 'static,

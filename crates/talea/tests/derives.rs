@@ -19,6 +19,6 @@ fn misuse_is_refused_with_a_remedy() {
 /// The compiler's.
 fn version() -> String {
     let rustc = std::env::var_os("RUSTC").unwrap_or("rustc".into());
-    let told = std::process::Command::new(rustc).arg("--version").output();
-    String::from_utf8_lossy(&told.unwrap().stdout).into_owned()
+    let version = std::process::Command::new(rustc).arg("--version").output();
+    String::from_utf8_lossy(&version.unwrap().stdout).into_owned()
 }

@@ -9,6 +9,7 @@ use talea::{
     Combine, Counter, Escaping, Family, FloatGauge, Format, Gauge, Histogram, Info, LabelValue,
     Labels, Opts, Registry, Seconds, StateSet, UpDownCounter, Values,
 };
+use talea_parse::Syntax;
 
 const FORMATS: [Format; 4] =
     [Format::Text, Format::OpenMetrics, Format::OpenMetricsDraft, Format::Protobuf];
@@ -319,8 +320,8 @@ fn an_exemplar_that_is_too_long_is_refused_and_what_it_was_of_counts() {
     let value = "ü".repeat(120);
     calls.add_with_exemplar(1, &[("trace_id", &value)]).unwrap();
     let value = "ü".repeat(121);
-    let told = calls.add_with_exemplar(1, &[("trace_id", &value)]).unwrap_err().to_string();
-    assert!(told.contains("129") && told.contains("128"), "{told}");
+    let message = calls.add_with_exemplar(1, &[("trace_id", &value)]).unwrap_err().to_string();
+    assert!(message.contains("129") && message.contains("128"), "{message}");
     for labels in [[("a b", "x"), ("c", "y")], [("c", "x"), ("c", "y")]] {
         assert!(calls.add_with_exemplar(1, &labels).is_err());
     }
@@ -343,12 +344,11 @@ fn values_of_each_process_are_told_apart_in_every_format() {
 }
 
 #[test]
-fn a_page_in_a_text_format_is_clean_by_the_check_of_that_format() {
-    use talea_parse::{Syntax, check};
+fn the_checker_finds_nothing_in_a_scrape() {
     let registry = Registry::for_test().unwrap();
     let orders: Counter = registry.register(Opts::new("orders", "Orders \"taken\".")).unwrap();
     orders.inc();
-    let _waiting: Gauge = registry.register(Opts::new("waiting", "Orders that wait.")).unwrap();
+    let _waiting: Gauge = registry.register(Opts::new("waiting", "Requests that wait.")).unwrap();
     let waited: Histogram<Seconds> = registry.register(Opts::new("waited", "Waited.")).unwrap();
     waited.observe(std::time::Duration::from_millis(30));
     let mut scraper = registry.scraper();
@@ -357,7 +357,7 @@ fn a_page_in_a_text_format_is_clean_by_the_check_of_that_format() {
     {
         scraper.format(format, Escaping::Underscores);
         let text = std::str::from_utf8(scraper.scrape()).unwrap();
-        assert_eq!(check(text, syntax), [], "{text}");
+        assert_eq!(talea_parse::check(text, syntax), [], "{text}");
         assert_eq!(Syntax::of_text(text), syntax);
     }
 }

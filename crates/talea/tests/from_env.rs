@@ -14,7 +14,7 @@ use stage::processes::{Shm, again};
 use talea::outside::Reader;
 use talea::{Counter, Opts, Registry};
 
-/// What this process is told to do: add so much, say what it counts then, and wait for the end
+/// The order to this process: add so much, print the count then, and wait for the end
 /// of its input.
 const ADD: &str = "TALEA_TEST_ADD";
 
@@ -33,7 +33,7 @@ fn adds_and_says_its_count_when_told() {
     println!("\ncounted {}", orders.get());
 }
 
-/// What this process is told to show: how often it was asked for its value.
+/// The value that this process shows: how often it was read.
 const ASKED: &str = "TALEA_TEST_ASKED";
 
 /// Not a claim of its own: what the test of values that are read starts as a process, which takes
@@ -172,7 +172,7 @@ fn a_file_that_cannot_be_used_is_an_error_that_says_what_to_do() {
 fn a_group_may_read_a_new_file_where_it_is_named_by_name_or_number() {
     let shm = Shm::new("from-env-group");
     let file = shm.file();
-    // That of whoever runs the tests, who is in it.
+    // The group of the user that runs the tests, who is in it.
     let own = file.parent().unwrap().metadata().unwrap().gid();
     let groups = std::fs::read_to_string("/etc/group").unwrap();
     let mut lines = groups.lines().map(|line| line.split(':').collect::<Vec<_>>());

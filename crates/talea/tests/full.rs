@@ -125,13 +125,13 @@ impl Stage {
             scarce,
             registry,
         };
-        stage.tell("before");
+        stage.record("before");
         stage.info.set(By { user: "before" });
         stage
     }
 
     /// Adds once to everything that is added to, and sets what is set.
-    fn tell(&self, user: &str) {
+    fn record(&self, user: &str) {
         let One { count, float, level, ratio, most, open, time, state } = &self.one;
         count.inc();
         float.add(0.5);
@@ -181,7 +181,7 @@ impl Stage {
         }
     }
 
-    /// A family of its own, told once.
+    /// A family of its own, updated once.
     fn striped(&self, n: u32) {
         let name = format!("filling_striped_{n}");
         let thresholds: Vec<f64> = (1..=102).map(f64::from).collect();
@@ -232,7 +232,7 @@ fn fill_with_less(most: usize, take: impl Fn(&str) -> bool) {
     }
 }
 
-/// What [`Stage::tell`] makes of them when it is called so often.
+/// The values after so many calls of [`Stage::record`].
 fn totals_of(times: u32) -> Vec<(&'static str, f64)> {
     let n = f64::from(times);
     vec![
@@ -259,8 +259,8 @@ fn what_a_full_region_is_told_adds_up_and_what_it_was_told_before_stays() {
         stage.fill();
         assert_eq!(stage.totals(), totals_of(1), "{scarce:?}");
         for n in 0..50 {
-            stage.tell(&format!("after {n}"));
-            stage.tell("before");
+            stage.record(&format!("after {n}"));
+            stage.record("before");
         }
         assert_eq!(stage.totals(), totals_of(101), "{scarce:?}");
         let by = [("user", "before")];
@@ -389,7 +389,7 @@ fn a_full_region_can_be_wiped_and_what_cannot_counts_on() {
     for scarce in ALL {
         let stage = Stage::new(scarce);
         stage.fill();
-        stage.tell("after");
+        stage.record("after");
         let wiped = stage.registry.wipe(|_| true);
         // What a series counted is noted in single cells, one for each of its own.
         let has_room = scarce != Scarce::Cells;
@@ -496,13 +496,13 @@ fn who_is_refused_for_want_of_room_may_define_the_name_otherwise() {
 #[test]
 fn families_without_end_are_refused_in_words() {
     let registry = Registry::with_config(Config::with_len(512 << 10)).unwrap();
-    let mut told = None;
+    let mut message = None;
     let mut last = 0;
     for n in 0..1_000 {
         match registry.register::<Gauge>(opts(&format!("x{n}"))) {
             Ok(gauge) => gauge.set(n),
             Err(error) => {
-                (told, last) = (Some(error.to_string()), n);
+                (message, last) = (Some(error.to_string()), n);
                 break;
             }
         }
@@ -510,7 +510,7 @@ fn families_without_end_are_refused_in_words() {
     let expected = format!(
         "cannot register the metric \"x{last}\": the region is full; create it with more bytes"
     );
-    assert_eq!(told, Some(expected));
+    assert_eq!(message, Some(expected));
     let snapshot = registry.snapshot();
     assert_eq!(snapshot.families().len() as i64, last);
     assert!((0..last).all(|n| snapshot.value(&format!("x{n}"), &[]) == Some(n as f64)));
@@ -526,9 +526,9 @@ fn a_whole_family_that_does_not_fit_is_refused_in_words() {
     Many::fix((0..200).map(|n| n.to_string())).unwrap();
     let stage = Stage::new(Scarce::Series);
     let whole = opts("whole").whole(true);
-    let told = stage.registry.register::<Family<OfMany, Counter>>(whole).err().unwrap();
+    let message = stage.registry.register::<Family<OfMany, Counter>>(whole).err().unwrap();
     assert_eq!(
-        told.to_string(),
+        message.to_string(),
         "cannot register the metric \"whole\": the region is full; create it with more bytes"
     );
     assert_eq!(stage.totals(), totals_of(1));
@@ -582,7 +582,7 @@ fn in_a_full_region_threads_neither_panic_nor_lose_what_is_taken() {
         std::thread::scope(|scope| {
             for thread in 0..4 {
                 let stage = &stage;
-                scope.spawn(move || (0..100).for_each(|n| stage.tell(&format!("{thread} {n}"))));
+                scope.spawn(move || (0..100).for_each(|n| stage.record(&format!("{thread} {n}"))));
             }
         });
         assert_eq!(stage.totals(), totals_of(401), "{scarce:?}");
@@ -592,6 +592,6 @@ fn in_a_full_region_threads_neither_panic_nor_lose_what_is_taken() {
 #[test]
 fn no_room_at_all_is_refused_when_the_region_is_made() {
     let config = Config { series: 1_000_000, ..Config::with_len(1 << 20) };
-    let told = Registry::with_config(config).unwrap_err().to_string();
-    assert!(told.contains("1000000 series"), "{told}");
+    let message = Registry::with_config(config).unwrap_err().to_string();
+    assert!(message.contains("1000000 series"), "{message}");
 }

@@ -24,8 +24,8 @@ fn a_failing_assertion_says_what_the_guide_shows() {
     let snapshot = registry.snapshot();
     let asked = [("method", "card"), ("country", "ch")];
     let failing = || snapshot.assert_value("shop_orders_total", &asked, 1.0);
-    let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(failing)).unwrap_err();
-    let told = told.downcast::<String>().unwrap();
-    let shown = include_str!("../guide.md").contains(&format!("```text\n{told}\n```"));
-    assert!(shown, "guide.md should show\n{told}");
+    let message = std::panic::catch_unwind(std::panic::AssertUnwindSafe(failing)).unwrap_err();
+    let message = message.downcast::<String>().unwrap();
+    let shown = include_str!("../guide.md").contains(&format!("```text\n{message}\n```"));
+    assert!(shown, "guide.md should show\n{message}");
 }

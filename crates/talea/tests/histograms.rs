@@ -194,7 +194,7 @@ fn differences_and_sums_are_right_where_zero_widens_between_them() {
         let mut together = before.clone();
         assert!(together.merge(&since));
         assert_eq!(together.native().unwrap().count(), 120);
-        // What the earlier one could still tell apart counts as zero in the later.
+        // Values that the earlier one could still distinguish from zero count as zero in the later.
         let [a, b] = [&together, &now].map(|shown| shown.native().unwrap());
         assert_eq!(a.schema(), b.schema());
         let zero = a.zero_threshold();
@@ -248,24 +248,24 @@ fn zero_widens_where_there_are_too_many_buckets_and_only_then() {
     let registry = Registry::for_test().unwrap();
     let opts = opts("x").schema(3).max_buckets(24).widest_zero(1e-5);
     let times: Histogram<Seconds> = register(&registry, opts);
-    let told = || shown(&registry, "x_seconds").native().unwrap().clone();
+    let read_native = || shown(&registry, "x_seconds").native().unwrap().clone();
     let observe = |nanos| times.observe(Duration::from_nanos(nanos));
     (1_000_000..1_008_000).step_by(10).for_each(observe);
     observe(1);
     observe(300);
-    let native = told();
+    let native = read_native();
     assert_eq!((native.zero_threshold(), native.zero_count(), native.schema()), (NONE, 0, 3));
 
     // More and more octaves below the widest zero: those above stay as fine as they are.
     (0..13).for_each(|bit| (8..16).for_each(|n| observe((n << bit) >> 3)));
-    let native = told();
+    let native = read_native();
     assert!(native.zero_threshold() <= 1e-5 && native.zero_threshold() > 7e-6, "{native:?}");
     assert_eq!((native.zero_count(), native.schema()), (106, 3));
     assert_eq!(native.count(), 906);
 
     // Above it they are too many all the same: then they are coarser.
     (0..10).for_each(|bit| (8..16).for_each(|n| observe(n << (bit + 10))));
-    let native = told();
+    let native = read_native();
     assert!(native.schema() < 3, "{native:?}");
     assert!(native.zero_threshold() <= 1e-5);
     assert_eq!(native.count(), 986);
@@ -328,17 +328,17 @@ fn what_is_at_most_a_bucket_s_bound_is_counted_exactly() {
     let mut before = 0.0;
     for bound in mirrored.rev().chain([0.0]).chain(bounds) {
         let exact = all.iter().filter(|&&x| x <= bound).count() as f64;
-        let told = shown.count_below(bound);
-        assert!((told - exact).abs() < 1e-6, "{told} of {exact} up to {bound}");
+        let estimate = shown.count_below(bound);
+        assert!((estimate - exact).abs() < 1e-6, "{estimate} of {exact} up to {bound}");
         // And between two bounds it only grows.
         for share in [0.9, 0.5, 0.1] {
             if bound.is_infinite() {
                 continue;
             }
             let between = shown.count_below(bound - share * 1e-3 * bound.abs());
-            assert!(between >= before - 1e-6 && between <= told + 1e-6, "{between} at {bound}");
+            assert!(between >= before - 1e-6 && between <= estimate + 1e-6, "{between} at {bound}");
         }
-        before = told;
+        before = estimate;
     }
     assert_eq!(before, 2_003.0);
 }

@@ -199,8 +199,11 @@ fn what_is_acknowledged_is_counted_once_however_coarse_it_gets_meanwhile() {
         // What was not acknowledged may be there, below or above.
         let at = |rank: usize| acknowledged[rank.clamp(1, count) - 1] as f64 / 1e9;
         let (least, most) = (at(rank.saturating_sub(died)), at(rank + died));
-        let told = shown.quantile(n as f64 / 1000.0).unwrap();
-        assert!(told >= least * (1.0 - bound) && told <= most * (1.0 + bound), "{n}: {told}");
+        let estimate = shown.quantile(n as f64 / 1000.0).unwrap();
+        assert!(
+            estimate >= least * (1.0 - bound) && estimate <= most * (1.0 + bound),
+            "{n}: {estimate}"
+        );
     }
 }
 

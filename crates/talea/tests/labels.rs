@@ -277,8 +277,8 @@ fn a_family_of_a_run_time_set_waits_for_its_values() {
     }
     let registry = Registry::for_test().unwrap();
     let register = || registry.register::<Family<Call<'static>, Counter>>(Opts::new("c", "Calls."));
-    let told = register().unwrap_err().to_string();
-    assert!(told.contains("\"c\": its label set `Late` has no values yet"), "{told}");
+    let message = register().unwrap_err().to_string();
+    assert!(message.contains("\"c\": its label set `Late` has no values yet"), "{message}");
     Late::fix(["a", "b"]).unwrap();
     let calls = register().unwrap();
     calls.with(Call { host: "h", late: Late::find("b") }).inc();

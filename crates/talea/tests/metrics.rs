@@ -73,8 +73,8 @@ fn a_static_set_goes_nowhere_until_it_is_installed() -> Result<(), Error> {
     assert_eq!(snapshot.value("stock_things", &[]), Some(-3.0));
     assert_eq!(snapshot.histogram("shop_pricing_seconds", &[]).unwrap().count(), 1);
 
-    let told = talea::install(&Registry::for_test()?, &[&SHOP]).unwrap_err().to_string();
-    assert!(told.contains("shop_orders") && told.contains("another registry"), "{told}");
+    let message = talea::install(&Registry::for_test()?, &[&SHOP]).unwrap_err().to_string();
+    assert!(message.contains("shop_orders") && message.contains("another registry"), "{message}");
     Ok(())
 }
 
@@ -196,8 +196,8 @@ fn a_full_region_overflows_without_a_panic() -> Result<(), Error> {
         visits.with(Sale { method: Method::Card, country: &n.to_string() }).observe(n);
     }
     assert_eq!(registry.snapshot().histogram("size_bytes", &[]).unwrap().count(), 100);
-    let told = registry.register::<Counter>(Opts::new("late", "Too late.")).unwrap_err();
-    assert!(matches!(told, Error::Full { .. }), "{told}");
+    let error = registry.register::<Counter>(Opts::new("late", "Too late.")).unwrap_err();
+    assert!(matches!(error, Error::Full { .. }), "{error}");
     Ok(())
 }
 
@@ -213,14 +213,14 @@ fn a_name_has_one_definition() -> Result<(), Error> {
         Opts::new("time", "Time.").buckets(&[0.1, 1.0]),
     );
     let gauge = registry.register::<Gauge>(Opts::new("time_seconds", "Time."));
-    for (told, part) in [
+    for (error, part) in [
         (histogram(&[0.1, 2.0], "Time.").unwrap_err(), "buckets [0.1, 1.0], and now [0.1, 2.0]"),
         (histogram(&[0.1, 1.0], "Else.").unwrap_err(), "help \"Time.\", and now \"Else.\""),
         (labels.unwrap_err(), "labels [], and now [\"method\", \"gift\"]"),
         (gauge.unwrap_err(), "as a histogram, and now a gauge"),
     ] {
-        let told = told.to_string();
-        assert!(told.contains(part) && told.contains("\"time"), "{told}");
+        let message = error.to_string();
+        assert!(message.contains(part) && message.contains("\"time"), "{message}");
     }
     Ok(())
 }
@@ -253,7 +253,7 @@ fn what_cannot_be_registered_is_told_with_its_name() -> Result<(), Error> {
     let buckets = |buckets: &[f64]| {
         registry.register::<Histogram<Seconds>>(Opts::new("h", "H.").buckets(buckets)).unwrap_err()
     };
-    for (told, part) in [
+    for (error, part) in [
         (counter("a b", "Help."), "letters"),
         (counter("a", "  "), "help is empty"),
         (registry.register::<Gauge>(Opts::new("x_bucket", "X.")).unwrap_err(), "_bucket"),
@@ -264,8 +264,8 @@ fn what_cannot_be_registered_is_told_with_its_name() -> Result<(), Error> {
         (buckets(&[f64::INFINITY]), "found inf"),
         (buckets(&[1e300]), "found 1000"),
     ] {
-        let told = told.to_string();
-        assert!(told.contains("cannot register") && told.contains(part), "{told}");
+        let message = error.to_string();
+        assert!(message.contains("cannot register") && message.contains(part), "{message}");
     }
     Ok(())
 }

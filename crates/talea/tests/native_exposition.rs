@@ -11,7 +11,7 @@ fn opts(bucketing: Bucketing) -> Opts<'static> {
     Opts::new("x", "Some.").bucketing(bucketing)
 }
 
-/// What is shown of a histogram of floats that was told these.
+/// The snapshot of a histogram of floats that observed these.
 fn shown(opts: Opts<'_>, values: &[f64]) -> (Registry, Buckets) {
     let registry = Registry::for_test().unwrap();
     let histogram: Histogram<Floats> = registry.register(opts).unwrap();
@@ -152,9 +152,9 @@ fn text_formats_show_the_count_and_the_sum_of_native_buckets() {
     let (registry, _) = shown(opts(Bucketing::Native), &[1.0, 2.5]);
     let expected = "x_bucket{le=\"+Inf\"} 2\nx_sum 3.5\nx_count 2\n";
     assert!(text(&registry, Format::Text).ends_with(expected));
-    let told = text(&registry, Format::OpenMetrics);
+    let page = text(&registry, Format::OpenMetrics);
     let expected = "x_bucket{le=\"+Inf\"} 2\nx_count 2\nx_sum 3.5\nx_created ";
-    assert!(told.contains(expected), "{told}");
+    assert!(page.contains(expected), "{page}");
 }
 
 /// The names of the samples of a page of OpenMetrics, in its order, each once.
@@ -192,9 +192,9 @@ fn a_histogram_has_a_sum_and_a_count_in_openmetrics_whatever_was_observed() {
                 thresholds => opts(bucketing).buckets(thresholds),
             };
             let (registry, _) = shown(opts, values);
-            let told = text(&registry, Format::OpenMetrics);
-            assert_eq!(sample_names(&told), all, "{values:?}\n{told}");
-            assert!(told.contains(kind), "{values:?}\n{told}");
+            let page = text(&registry, Format::OpenMetrics);
+            assert_eq!(sample_names(&page), all, "{values:?}\n{page}");
+            assert!(page.contains(kind), "{values:?}\n{page}");
             // The same numbers as in the text format.
             let snapshot = registry.snapshot().histogram("x", &[]).unwrap();
             let count = format!("\nx_count {}\n", values.len());
@@ -205,18 +205,18 @@ fn a_histogram_has_a_sum_and_a_count_in_openmetrics_whatever_was_observed() {
                 x => format!("\nx_sum {x}\n"),
             };
             let whole = format!("x_bucket{{le=\"+Inf\"}} {}\n", values.len());
-            for told in [told, text(&registry, Format::Text)] {
+            for page in [page, text(&registry, Format::Text)] {
                 for line in [&count, &sum, &whole] {
-                    assert!(told.contains(line), "{line}{values:?}\n{told}");
+                    assert!(page.contains(line), "{line}{values:?}\n{page}");
                 }
             }
         }
         // With a threshold below zero it has neither, also while the sum is above it.
         for values in [&[][..], &[1.0], &[-1.0], &[f64::NAN]] {
             let (registry, _) = shown(opts(bucketing).buckets(&[-1.0, 1.0]), values);
-            let told = text(&registry, Format::OpenMetrics);
-            assert!(told.contains("# TYPE x histogram\n"), "{told}");
-            assert_eq!(sample_names(&told), ["x_bucket", "x_created"], "{told}");
+            let page = text(&registry, Format::OpenMetrics);
+            assert!(page.contains("# TYPE x histogram\n"), "{page}");
+            assert_eq!(sample_names(&page), ["x_bucket", "x_created"], "{page}");
         }
     }
 }
@@ -229,10 +229,10 @@ fn a_family_has_one_type_for_all_of_its_series() {
     let (one, two) = (family.with_values(&["1"]), family.with_values(&["2"]));
     one.observe(0.5);
     two.observe_with_exemplar(0.5, &[("trace_id", "beef")]).unwrap();
-    let told = text(&registry, Format::OpenMetrics);
-    assert!(told.contains("# TYPE x histogram\n") && told.contains("beef"), "{told}");
+    let page = text(&registry, Format::OpenMetrics);
+    assert!(page.contains("# TYPE x histogram\n") && page.contains("beef"), "{page}");
     one.observe(-2.5);
-    let told = text(&registry, Format::OpenMetrics);
+    let page = text(&registry, Format::OpenMetrics);
     let expected = "\
         # TYPE x_bucket unknown\n# HELP x_bucket Some.\n\
         x_bucket{n=\"1\",le=\"0.0\"} 1\nx_bucket{n=\"1\",le=\"1.0\"} 2\nx_bucket{n=\"1\",le=\"+Inf\"} 2\n\
@@ -240,7 +240,7 @@ fn a_family_has_one_type_for_all_of_its_series() {
         # TYPE x_count unknown\n# HELP x_count Some.\nx_count{n=\"1\"} 2\nx_count{n=\"2\"} 1\n\
         # TYPE x_sum unknown\n# HELP x_sum Some.\nx_sum{n=\"1\"} -2\nx_sum{n=\"2\"} 0.5\n\
         # TYPE x_created unknown\n# HELP x_created Some.\nx_created{n=\"1\"} ";
-    assert!(told.starts_with(expected), "{told}");
+    assert!(page.starts_with(expected), "{page}");
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn every_format_shows_a_histogram_of_floats_as_its_readers_allow() {
             let found = talea_parse::check(&text, syntax);
             let errors: Vec<_> = found
                 .iter()
-                .filter(|told| told.severity == talea_parse::Severity::Violation)
+                .filter(|finding| finding.severity == talea_parse::Severity::Violation)
                 .collect();
             assert!(errors.is_empty(), "{errors:?}\n{text}");
         }

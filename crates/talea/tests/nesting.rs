@@ -170,8 +170,8 @@ fn two_fields_that_would_give_one_metric_are_named() {
         #[metric(nested)]
         pool: Pool,
     }
-    let told = refused(talea::install(&registry(), &[&Before::new()]));
-    assert!(told.contains("`conns` and `pool.conns` of `Before`"), "{told}");
+    let message = refused(talea::install(&registry(), &[&Before::new()]));
+    assert!(message.contains("`conns` and `pool.conns` of `Before`"), "{message}");
     #[derive(Metrics)]
     #[metrics(prefix = "read_pool")]
     struct After {
@@ -180,8 +180,10 @@ fn two_fields_that_would_give_one_metric_are_named() {
         /// Connections.
         conns: Gauge,
     }
-    let told = refused(talea::install(&registry(), &[&After::new()]));
-    assert!(told.contains("\"read_pool_conns\"") && told.contains("`pool.conns` and `conns`"));
+    let message = refused(talea::install(&registry(), &[&After::new()]));
+    assert!(
+        message.contains("\"read_pool_conns\"") && message.contains("`pool.conns` and `conns`")
+    );
 
     // Further within, and by prefixes that come to the same.
     #[derive(Metrics)]
@@ -191,9 +193,9 @@ fn two_fields_that_would_give_one_metric_are_named() {
         #[metrics(prefix = "a")]
         pools: Pools,
     }
-    let told = refused(talea::install(&registry(), &[&Deep::new()]));
-    assert!(told.contains("\"a_read_pool_conns\""), "{told}");
-    assert!(told.contains("`one.conns` and `pools.read.conns` of `Deep`"), "{told}");
+    let message = refused(talea::install(&registry(), &[&Deep::new()]));
+    assert!(message.contains("\"a_read_pool_conns\""), "{message}");
+    assert!(message.contains("`one.conns` and `pools.read.conns` of `Deep`"), "{message}");
 }
 
 #[test]
@@ -206,8 +208,8 @@ fn a_type_s_ending_is_part_of_what_must_differ() {
         #[metric(name = "wait_seconds")]
         other: Histogram<Seconds>,
     }
-    let told = refused(talea::install(&registry(), &[&Endings::new()]));
-    assert!(told.contains("`wait` and `other` of `Endings`"), "{told}");
+    let message = refused(talea::install(&registry(), &[&Endings::new()]));
+    assert!(message.contains("`wait` and `other` of `Endings`"), "{message}");
 }
 
 #[test]

@@ -68,8 +68,8 @@ fn a_damaged_region_is_an_error_or_says_what_it_leaves_out() {
     let look = Reader::open(&copy).unwrap().look().unwrap();
     assert_eq!((look.families.len(), look.families_unreadable), (2, 1));
     file.write_all_at(&u64::MAX.to_le_bytes(), 1024).unwrap();
-    let told = Reader::open(&copy).unwrap().look().unwrap_err().to_string();
-    assert!(told.contains("shop.copy"), "{told}");
+    let message = Reader::open(&copy).unwrap().look().unwrap_err().to_string();
+    assert!(message.contains("shop.copy"), "{message}");
 }
 
 #[test]
@@ -77,8 +77,8 @@ fn only_an_owners_file_is_opened_and_it_is_known_when_it_is_gone() {
     let shm = Shm::new("outside-owned");
     let registry = fill(&shm);
     let named = shm.file().metadata().unwrap();
-    let told = Reader::open_owned_by(shm.file(), &[named.uid() + 1]).err().unwrap().to_string();
-    assert!(told.contains(&format!("belongs to user {}", named.uid())), "{told}");
+    let message = Reader::open_owned_by(shm.file(), &[named.uid() + 1]).err().unwrap().to_string();
+    assert!(message.contains(&format!("belongs to user {}", named.uid())), "{message}");
     let reader = Reader::open_owned_by(shm.file(), &[named.uid()]).unwrap();
     assert_eq!(reader.look().unwrap().snapshot.to_text(), registry.snapshot().to_text());
     assert_eq!(reader.identity().unwrap(), (named.dev(), named.ino()));

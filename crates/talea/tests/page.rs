@@ -20,7 +20,7 @@ use talea_parse::{Severity, Syntax, check, families};
 const TEXTS: [(Format, Syntax); 2] =
     [(Format::Text, Syntax::Text), (Format::OpenMetrics, Syntax::OpenMetrics)];
 
-/// Registries by the names that they are told apart by.
+/// Registries by the names that distinguish them.
 #[derive(Clone)]
 struct Several {
     label: &'static str,
@@ -179,7 +179,7 @@ enum Circuit {
     Open,
 }
 
-/// A registry with a metric of each kind, and numbers that tell whose it is.
+/// A registry with a metric of each kind, whose values identify it.
 fn one_of_each(n: u64) -> Registry {
     let registry = Registry::for_test().unwrap();
     let calls: Family<By<'static>, Counter> =
@@ -475,8 +475,8 @@ fn each_way_in_which_definitions_differ_is_told_and_what_most_say_is_shown() {
         assert!(!conflicts.is_empty(), "{reason}");
         for conflict in &conflicts {
             assert_eq!(conflict.part, "b", "{conflict:?}");
-            let told = conflict.to_string();
-            assert!(told.starts_with(&format!("the family {} is left out: ", conflict.family)));
+            let message = conflict.to_string();
+            assert!(message.starts_with(&format!("the family {} is left out: ", conflict.family)));
         }
         let found = conflicts.iter().find(|conflict| conflict.family == family);
         let found = found.unwrap_or_else(|| panic!("{reason}: {conflicts:?}"));
@@ -527,8 +527,8 @@ fn a_counter_and_a_gauge_that_openmetrics_would_call_the_same_are_not_both_shown
         ("d", counter("x", 3)),
         ("e", between()),
     ]);
-    let told: Vec<_> = several.conflicts().into_iter().map(|c| (c.part, c.family)).collect();
-    assert_eq!(told, [("a".into(), "x".into()), ("c".into(), "x_info".into())]);
+    let conflicts: Vec<_> = several.conflicts().into_iter().map(|c| (c.part, c.family)).collect();
+    assert_eq!(conflicts, [("a".into(), "x".into()), ("c".into(), "x_info".into())]);
     let text = several.text(Format::OpenMetrics);
     let samples: Vec<&str> =
         text.lines().filter(|line| !line.contains("_created") && !line.starts_with('#')).collect();
@@ -614,7 +614,7 @@ fn a_part_that_fails_is_left_out_and_comes_back() {
             });
             match taken {
                 Ok(snapshot) => assert_eq!(snapshot.families().len(), 1),
-                Err(told) => assert_eq!((told, n), ("cut", 1)),
+                Err(error) => assert_eq!((error, n), ("cut", 1)),
             }
         }
         let names = |part: &talea::Snapshot| part.families().next().unwrap().name().to_owned();

@@ -72,7 +72,7 @@ impl Metrics {
         }
     }
 
-    /// Does what one process tells another; returns what it answers.
+    /// Obeys an order of another process; returns the answer.
     fn obey(&self, order: &str) -> String {
         let (order, n) = order.split_once(' ').unwrap_or((order, "0"));
         let n: i64 = n.parse().unwrap();
@@ -119,7 +119,7 @@ impl Metrics {
     }
 }
 
-/// Not a claim of its own: a process that does what it is told, line by line.
+/// Not a claim of its own: a process that obeys orders, one a line.
 #[test]
 fn does_what_it_is_told() {
     let Some(path) = std::env::var_os("TALEA_TEST_SHARED") else { return };
@@ -168,7 +168,7 @@ impl Process {
         process
     }
 
-    fn tell(&mut self, order: &str) -> String {
+    fn ask(&mut self, order: &str) -> String {
         writeln!(self.orders, "{order}").unwrap();
         self.answer()
     }
@@ -204,7 +204,7 @@ fn gauges_combine_what_the_living_set_and_the_dead_leave_with_theirs() {
     let [mut one, mut two, mut three] = [(); 3].map(|()| Process::start(&shm));
     assert_eq!(here.owned(), [vec![0.0], vec![], vec![], vec![]], "nobody set anything");
     for (process, value) in [(&mut one, 4), (&mut two, -7), (&mut three, 10)] {
-        process.tell(&format!("set {value}"));
+        process.ask(&format!("set {value}"));
     }
     assert_eq!(here.owned(), [vec![7.0], vec![10.0], vec![-7.0], vec![-7.0, 4.0, 10.0]]);
     assert_eq!(here.shown("ratio"), [-3.5]);
@@ -216,7 +216,7 @@ fn gauges_combine_what_the_living_set_and_the_dead_leave_with_theirs() {
         let labels = [("user", "a"), ("pid", pid.as_str())];
         assert_eq!(snapshot.value("of_users", &labels), Some(value));
     }
-    assert_eq!(one.tell("held"), "0 4", "each sees its own");
+    assert_eq!(one.ask("held"), "0 4", "each sees its own");
 
     let dead = three.kill().to_string();
     assert_eq!(here.owned(), [vec![-3.0], vec![4.0], vec![-7.0], vec![-7.0, 4.0]]);
@@ -230,9 +230,9 @@ fn gauges_combine_what_the_living_set_and_the_dead_leave_with_theirs() {
 
     // One that comes takes the place of a dead one, and nothing that was set there.
     let mut four = Process::start(&shm);
-    assert_eq!(four.tell("held"), "0 0");
+    assert_eq!(four.ask("held"), "0 0");
     assert_eq!(here.owned(), [vec![5.0], vec![4.0], vec![1.0], vec![1.0, 4.0]]);
-    four.tell("set 0");
+    four.ask("set 0");
     assert_eq!(here.owned(), [vec![5.0], vec![4.0], vec![0.0], vec![0.0, 1.0, 4.0]]);
 }
 
@@ -252,7 +252,7 @@ fn a_process_keeps_its_name_whoever_of_the_same_id_comes_or_dies() {
     // Each is the first process of a namespace, as in a container.
     let start = || {
         let mut process = Process::start_in_a_pid_namespace(&shm);
-        process.tell("set 1");
+        process.ask("set 1");
         process
     };
     // A namespace ends soon after who made it.
@@ -290,8 +290,8 @@ fn a_killed_process_takes_what_it_held_and_leaves_what_it_counted() {
     let here = Metrics::open(&shm.file());
     let [mut one, mut two, mut three] = [(); 3].map(|()| Process::start(&shm));
     for (n, process) in [&mut one, &mut two, &mut three].into_iter().enumerate() {
-        process.tell(&format!("hold {}", 10_i64.pow(n as u32)));
-        process.tell(&format!("add {}", 10_i64.pow(n as u32)));
+        process.ask(&format!("hold {}", 10_i64.pow(n as u32)));
+        process.ask(&format!("add {}", 10_i64.pow(n as u32)));
     }
     let counted = || {
         let snapshot = here.registry.snapshot();
@@ -305,7 +305,7 @@ fn a_killed_process_takes_what_it_held_and_leaves_what_it_counted() {
     };
     assert_eq!((here.shown("open"), here.shown("opens")), (vec![111.0], vec![111.0]));
     assert_eq!(counted(), Some(111.0));
-    assert_eq!(two.tell("held"), "10 0");
+    assert_eq!(two.ask("held"), "10 0");
     two.kill();
     assert_eq!((here.shown("open"), here.shown("opens")), (vec![101.0], vec![101.0]));
     three.kill();
@@ -320,8 +320,8 @@ fn what_was_set_last_stays_when_who_set_it_is_dead() {
     let shm = Shm::new("latest");
     let here = Metrics::open(&shm.file());
     let [mut one, mut two] = [(); 2].map(|()| Process::start(&shm));
-    one.tell("set 5");
-    two.tell("set -6");
+    one.ask("set 5");
+    two.ask("set -6");
     two.kill();
     one.kill();
     assert_eq!((here.shown("latest"), here.latest.get()), (vec![-6.0], -6));
@@ -338,22 +338,22 @@ fn what_one_wipes_counts_from_zero_by_the_handles_of_all() {
     let here = Metrics::open(&shm.file());
     let mut there = Process::start(&shm);
     for round in 0..3 {
-        there.tell("add 5");
+        there.ask("add 5");
         here.obey("add 2");
-        assert_eq!((there.tell("get").as_str(), here.obey("get").as_str()), ("7 7", "7 7"));
-        there.tell("hold 3");
+        assert_eq!((there.ask("get").as_str(), here.obey("get").as_str()), ("7 7", "7 7"));
+        there.ask("hold 3");
         if round % 2 == 0 {
-            assert_eq!(there.tell("wipe"), "true");
+            assert_eq!(there.ask("wipe"), "true");
         } else {
             assert_eq!(here.obey("wipe"), "true");
         }
-        assert_eq!((there.tell("get").as_str(), here.obey("get").as_str()), ("0 0", "0 0"));
+        assert_eq!((there.ask("get").as_str(), here.obey("get").as_str()), ("0 0", "0 0"));
         assert_eq!(here.shown("count_total"), [0.0]);
         assert_eq!(here.shown("users_total"), [0.0], "what is kept stays");
         assert_eq!(here.shown("open"), [3.0], "what is in flight stays");
-        there.tell("hold -3");
-        there.tell("add 1");
-        assert_eq!((there.tell("get").as_str(), here.obey("get").as_str()), ("1 1", "1 1"));
+        there.ask("hold -3");
+        there.ask("add 1");
+        assert_eq!((there.ask("get").as_str(), here.obey("get").as_str()), ("1 1", "1 1"));
         let snapshot = here.registry.snapshot();
         assert_eq!(snapshot.total("users_total", &[]), Some(2.0));
         assert_eq!(snapshot.histogram("size", &[]).unwrap().count(), 1);
@@ -366,31 +366,31 @@ fn what_one_ends_is_ended_for_all_and_begins_anew_for_all() {
     let shm = Shm::new("ended");
     let here = Metrics::open(&shm.file());
     let mut there = Process::start(&shm);
-    there.tell("add 5");
+    there.ask("add 5");
     assert_eq!(here.obey("unregister"), "true");
-    assert_eq!(there.tell("unregister"), "false", "it is ended already");
-    there.tell("add 7");
+    assert_eq!(there.ask("unregister"), "false", "it is ended already");
+    there.ask("add 7");
     here.obey("add 7");
-    assert_eq!(there.tell("show"), "[]");
+    assert_eq!(there.ask("show"), "[]");
     assert_eq!(here.obey("show"), "[]");
     assert_eq!(here.shown("users_total").len(), 2, "others go on");
 
     // Its name is free for another one, which the old handles do not disturb.
     let other: Counter = here.registry.register(Opts::new("count", "Other.")).unwrap();
     other.add(2);
-    there.tell("add 100");
-    assert_eq!(there.tell("show"), "[2.0]");
+    there.ask("add 100");
+    assert_eq!(there.ask("show"), "[2.0]");
     assert_eq!(here.obey("show"), "[2.0]");
     assert!(here.registry.unregister("count_total"));
 
     // The old one again, by whom it was not ended.
-    there.tell("again");
-    assert_eq!((there.tell("show").as_str(), here.obey("show").as_str()), ("[0.0]", "[0.0]"));
-    there.tell("add 3");
+    there.ask("again");
+    assert_eq!((there.ask("show").as_str(), here.obey("show").as_str()), ("[0.0]", "[0.0]"));
+    there.ask("add 3");
     here.obey("add 4");
-    assert_eq!((there.tell("show").as_str(), here.obey("show").as_str()), ("[7.0]", "[7.0]"));
+    assert_eq!((there.ask("show").as_str(), here.obey("show").as_str()), ("[7.0]", "[7.0]"));
     other.add(50);
-    assert_eq!((there.tell("show").as_str(), here.obey("show").as_str()), ("[7.0]", "[7.0]"));
+    assert_eq!((there.ask("show").as_str(), here.obey("show").as_str()), ("[7.0]", "[7.0]"));
 }
 
 #[test]
@@ -398,16 +398,16 @@ fn a_process_that_comes_finds_what_there_is_after_all_others_died() {
     let shm = Shm::new("after");
     {
         let [mut one, mut two] = [(); 2].map(|()| Process::start(&shm));
-        one.tell("add 3");
-        two.tell("add 4");
-        one.tell("hold 9");
-        two.tell("set 8");
+        one.ask("add 3");
+        two.ask("add 4");
+        one.ask("hold 9");
+        two.ask("set 8");
         one.kill();
         two.kill();
     }
     let mut late = Process::start(&shm);
-    assert_eq!(late.tell("get"), "7 7");
-    assert_eq!(late.tell("held"), "0 0");
+    assert_eq!(late.ask("get"), "7 7");
+    assert_eq!(late.ask("held"), "0 0");
     let here = Metrics::open(&shm.file());
     assert_eq!((here.shown("count_total"), here.shown("latest")), (vec![7.0], vec![8.0]));
     assert_eq!(here.shown("open"), [0.0]);
@@ -421,7 +421,7 @@ fn processes_that_start_and_count_at_once_add_up() {
         let threads = [(); 6].map(|()| {
             scope.spawn(|| {
                 let mut process = Process::start(&shm);
-                (0..20).for_each(|_| drop(process.tell("add 5")));
+                (0..20).for_each(|_| drop(process.ask("add 5")));
                 process
             })
         });
@@ -454,7 +454,7 @@ fn a_service_that_runs_gets_the_path_that_it_was_given_once_that_is_free() {
     here.count.inc();
     assert_eq!((counted(&shm.file()), counted(&sibling)), (Some(4.0), None));
     let mut later = Process::start(&shm);
-    later.tell("add 5");
+    later.ask("add 5");
     assert_eq!(here.shown("count_total"), [9.0]);
 }
 
@@ -557,7 +557,7 @@ mod forked {
         assert_eq!((counts, shown().count()), (vec![12, 6, 5], 23));
         assert_eq!(shown().sum(), 12.0 * 3.0 + 16_000_000.0);
 
-        // What is wiped counts from zero for all, whoever made the buckets.
+        // After a wipe all count from zero, whichever process made the buckets.
         assert!(here.registry.wipe(|_| true));
         let later = fork(|| here.sizes.observe(2_000_000));
         here.sizes.observe(3);

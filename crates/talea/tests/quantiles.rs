@@ -21,7 +21,7 @@ fn values() -> usize {
     std::env::var("TALEA_VALUES").map_or(usual, |n| n.parse().unwrap())
 }
 
-/// What a histogram shows that was told these.
+/// The snapshot of a histogram that observed these.
 fn observed<U: Unit>(
     opts: Opts<'_>,
     values: impl IntoIterator<Item = U::Value>,
@@ -53,15 +53,15 @@ fn worst(what: &str, shown: &HistogramSnapshot, sorted: &[f64]) -> (f64, f64) {
         let q = n as f64 / 10_000.0;
         // The smallest value that a share q does not exceed.
         let exact = sorted[(n * count).div_ceil(10_000) as usize - 1];
-        let told = shown.quantile(q).unwrap();
+        let estimate = shown.quantile(q).unwrap();
         if exact == 0.0 {
-            assert_eq!(told, 0.0, "{what} at {q}");
+            assert_eq!(estimate, 0.0, "{what} at {q}");
             continue;
         }
-        let error = ((told - exact) / exact).abs();
+        let error = ((estimate - exact) / exact).abs();
         assert!(
             error <= bound * (1.0 + 1e-9),
-            "{what} at {q}: {told}, where {exact} is exact: off by {error}, at most {bound}"
+            "{what} at {q}: {estimate}, where {exact} is exact: off by {error}, at most {bound}"
         );
         worst = worst.max(error);
     }
@@ -184,8 +184,11 @@ fn a_quantile_is_that_of_its_rank_however_its_share_rounds() {
         let shown = observed::<Things>(opts(8), (0..count).map(|n| 1 << (n * 60 / count)));
         for rank in 1..=count {
             let exact = (1_u64 << ((rank - 1) * 60 / count)) as f64;
-            let told = shown.quantile(rank as f64 / count as f64).unwrap();
-            assert!((told / exact - 1.0).abs() < 0.002, "{rank} of {count}: {told} for {exact}");
+            let estimate = shown.quantile(rank as f64 / count as f64).unwrap();
+            assert!(
+                (estimate / exact - 1.0).abs() < 0.002,
+                "{rank} of {count}: {estimate} for {exact}"
+            );
         }
     }
 }
@@ -193,12 +196,12 @@ fn a_quantile_is_that_of_its_rank_however_its_share_rounds() {
 #[test]
 fn native_buckets_alone_tell_the_same() {
     let all = distribution("log-normal", 5_000);
-    let told = |bucketing| {
+    let estimate_with = |bucketing| {
         let times = all.iter().map(|&n| Duration::from_nanos(n));
         let shown = observed::<Seconds>(opts(5).bucketing(bucketing), times);
         [0.001, 0.5, 0.99, 1.0].map(|q| shown.quantile(q).unwrap())
     };
-    assert_eq!(told(Bucketing::Native), told(Bucketing::Dual));
+    assert_eq!(estimate_with(Bucketing::Native), estimate_with(Bucketing::Dual));
 }
 
 #[test]

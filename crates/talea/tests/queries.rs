@@ -52,7 +52,7 @@ fn shop() -> Snapshot {
 }
 
 /// What a failing assertion says.
-fn told(snapshot: &Snapshot, assertion: impl FnOnce(&Snapshot)) -> String {
+fn message_of(snapshot: &Snapshot, assertion: impl FnOnce(&Snapshot)) -> String {
     let panicked = panic::catch_unwind(AssertUnwindSafe(|| assertion(snapshot))).unwrap_err();
     *panicked.downcast::<String>().unwrap()
 }
@@ -149,8 +149,8 @@ fn labels_are_asked_for_by_their_plain_value() {
     assert_eq!(snapshot.total(ORDERS, &[("country", escaped)]), None);
     snapshot.assert_value(ORDERS, &[("method", "cash"), ("country", plain)], 8.0);
     snapshot.assert_no_series(ORDERS, &[("country", escaped)]);
-    let told = told(&snapshot, |s| s.assert_no_series(ORDERS, &[("country", plain)]));
-    assert!(told.starts_with(&format!("asked: no series {ORDERS}{{country=\"{escaped}\"}}\n")));
+    let message = message_of(&snapshot, |s| s.assert_no_series(ORDERS, &[("country", plain)]));
+    assert!(message.starts_with(&format!("asked: no series {ORDERS}{{country=\"{escaped}\"}}\n")));
 }
 
 #[test]
@@ -196,11 +196,11 @@ fn assertions_that_hold_say_nothing() -> Result<(), Error> {
 
 #[test]
 fn a_missing_series_is_told_with_those_nearest_to_it() {
-    let told = told(&shop(), |s| {
+    let message = message_of(&shop(), |s| {
         s.assert_value(ORDERS, &[("method", "card"), ("country", "de")], 1.0);
     });
     assert_eq!(
-        told,
+        message,
         r#"asked: shop_orders_total{method="card",country="de"} 1
 found: no such series of the counter shop_orders_total
 nearest series:
@@ -214,9 +214,9 @@ to do: compare the values: the nearest series has country="pe""#
 
 #[test]
 fn a_missing_family_is_told_with_the_names_nearest_to_it() {
-    let told = told(&shop(), |s| _ = s.expect_value("shop_orders", &[]));
+    let message = message_of(&shop(), |s| _ = s.expect_value("shop_orders", &[]));
     assert_eq!(
-        told,
+        message,
         "asked: the value of shop_orders
 found: no metric is named shop_orders
 nearest names:
@@ -230,11 +230,11 @@ to do: the name of a counter ends in _total: ask for shop_orders_total"
 
 #[test]
 fn another_value_is_told_with_the_other_series() {
-    let told = told(&shop(), |s| {
+    let message = message_of(&shop(), |s| {
         s.assert_value(ORDERS, &[("country", "pe"), ("method", "cash")], 5.5);
     });
     assert_eq!(
-        told,
+        message,
         r#"asked: shop_orders_total{country="pe",method="cash"} 5.5
 found: shop_orders_total{method="cash",country="pe"} 4
 nearest other series:
@@ -259,7 +259,7 @@ fn the_nearest_series_come_first_and_the_rest_are_counted() -> Result<(), Error>
     ] {
         sales.with(Sale { method, country }).inc();
     }
-    let told = told(&registry.snapshot(), |s| {
+    let message = message_of(&registry.snapshot(), |s| {
         s.expect_value("sales_total", &[("method", "card"), ("country", "pe")]);
     });
     // One label is equal in the first four; of the other, the beginning decides.
@@ -272,7 +272,7 @@ nearest series:
   sales_total{method="iou",country="pt"} 1
   and 2 more
 "#;
-    assert!(told.contains(near), "{told}");
+    assert!(message.contains(near), "{message}");
     Ok(())
 }
 
@@ -280,8 +280,8 @@ nearest series:
 fn the_nearest_names_hold_the_asked_one_or_share_the_most() {
     let snapshot = shop();
     let nearest = |name: &str| {
-        let told = told(&snapshot, |s| _ = s.expect_value(name, &[]));
-        told.lines().nth(3).unwrap_or_default().trim().to_owned()
+        let message = message_of(&snapshot, |s| _ = s.expect_value(name, &[]));
+        message.lines().nth(3).unwrap_or_default().trim().to_owned()
     };
     assert_eq!(nearest("shop_ordres_total"), "shop_orders_total counter");
     assert_eq!(nearest("orders"), "shop_orders_total counter");
@@ -296,9 +296,9 @@ fn a_name_that_holds_the_asked_one_comes_before_one_that_is_more_like_it() -> Re
     for name in ["ordres", "orders_of_the_whole_shop"] {
         registry.register::<Gauge>(Opts::new(name, "Orders."))?;
     }
-    let told = told(&registry.snapshot(), |s| s.assert_value("orders", &[], 1.0));
+    let message = message_of(&registry.snapshot(), |s| s.assert_value("orders", &[], 1.0));
     let near = "nearest names:\n  orders_of_the_whole_shop gauge\n  ordres gauge\n";
-    assert!(told.contains(near), "{told}");
+    assert!(message.contains(near), "{message}");
     Ok(())
 }
 
@@ -309,8 +309,8 @@ fn a_short_name_that_the_asked_one_ends_in_comes_after_one_that_is_misspelt() ->
     registry.register::<Counter>(Opts::new("hits", "Hits."))?;
     registry.register::<Gauge>(Opts::new("hit", "Whether it hit."))?;
     let nearest = |name: &str| {
-        let told = told(&registry.snapshot(), |s| _ = s.expect_value(name, &[]));
-        told.lines().skip(3).take(3).map(|line| line.trim().to_owned()).collect::<Vec<_>>()
+        let message = message_of(&registry.snapshot(), |s| _ = s.expect_value(name, &[]));
+        message.lines().skip(3).take(3).map(|line| line.trim().to_owned()).collect::<Vec<_>>()
     };
     let [hit, hits, total] = ["hit gauge", "hits_total counter", "total gauge"];
     assert_eq!(nearest("his_total"), [hits, total, hit]);
@@ -326,9 +326,9 @@ fn more_than_five_names_are_counted() -> Result<(), Error> {
     for n in 0..8 {
         registry.register::<Gauge>(Opts::new(&format!("g{n}"), "G."))?;
     }
-    let told = told(&registry.snapshot(), |s| s.assert_value("g", &[], 1.0));
-    assert_eq!(told.lines().filter(|line| line.ends_with(" gauge")).count(), 5, "{told}");
-    assert!(told.contains("\n  and 3 more\n"), "{told}");
+    let message = message_of(&registry.snapshot(), |s| s.assert_value("g", &[], 1.0));
+    assert_eq!(message.lines().filter(|line| line.ends_with(" gauge")).count(), 5, "{message}");
+    assert!(message.contains("\n  and 3 more\n"), "{message}");
     Ok(())
 }
 
@@ -344,17 +344,17 @@ fn what_is_wrong_with_a_name_is_told_where_it_can_be() {
         ("orders_total", "a set's prefix is part of the name: ask for shop_orders_total"),
         ("store_orders", "is its set installed in this registry?"),
     ] {
-        let told = told(&snapshot, |s| _ = s.expect_value(name, &[]));
-        assert!(told.lines().last().is_some_and(|last| last.contains(part)), "{told}");
+        let message = message_of(&snapshot, |s| _ = s.expect_value(name, &[]));
+        assert!(message.lines().last().is_some_and(|last| last.contains(part)), "{message}");
     }
 }
 
 #[test]
 fn an_empty_registry_is_told() -> Result<(), Error> {
     let empty = Registry::for_test()?.snapshot();
-    let told = told(&empty, |s| s.assert_value(ORDERS, &[], 1.0));
+    let message = message_of(&empty, |s| s.assert_value(ORDERS, &[], 1.0));
     assert_eq!(
-        told,
+        message,
         "asked: shop_orders_total 1
 found: nothing: the registry is empty
 to do: install or register the metrics in this registry before the snapshot"
@@ -365,11 +365,11 @@ to do: install or register the metrics in this registry before the snapshot"
 #[test]
 fn a_family_without_series_is_told() {
     let (_, registry) = Shop::for_test();
-    let told = told(&registry.snapshot(), |s| {
+    let message = message_of(&registry.snapshot(), |s| {
         s.expect_histogram("shop_page_seconds", &[]);
     });
     assert_eq!(
-        told,
+        message,
         "asked: the histogram shop_page_seconds
 found: the histogram shop_page_seconds has no series
 to do: use a label combination before the snapshot; that makes its series"
@@ -380,35 +380,38 @@ to do: use a label combination before the snapshot; that makes its series"
 fn a_value_asked_as_another_kind_is_told() {
     let snapshot = shop();
     let page = "shop_page_seconds";
-    for told in [
-        told(&snapshot, |s| _ = s.expect_value(page, &[("route", "/")])),
-        told(&snapshot, |s| s.assert_value(page, &[("route", "/")], 1.0)),
+    for message in [
+        message_of(&snapshot, |s| _ = s.expect_value(page, &[("route", "/")])),
+        message_of(&snapshot, |s| s.assert_value(page, &[("route", "/")], 1.0)),
     ] {
-        assert!(told.contains("\nfound: shop_page_seconds is a histogram\n"), "{told}");
-        assert!(told.contains(r#"  shop_page_seconds{route="/"} count 2, sum 0.55"#), "{told}");
-        assert!(told.ends_with("\nto do: ask for it by expect_histogram"), "{told}");
+        assert!(message.contains("\nfound: shop_page_seconds is a histogram\n"), "{message}");
+        assert!(
+            message.contains(r#"  shop_page_seconds{route="/"} count 2, sum 0.55"#),
+            "{message}"
+        );
+        assert!(message.ends_with("\nto do: ask for it by expect_histogram"), "{message}");
     }
-    let told = told(&snapshot, |s| _ = s.expect_histogram("shop_baskets", &[]));
-    assert!(told.contains("\nfound: shop_baskets is a gauge\n"), "{told}");
-    assert!(told.ends_with("\nto do: ask for it by expect_value"), "{told}");
+    let message = message_of(&snapshot, |s| _ = s.expect_histogram("shop_baskets", &[]));
+    assert!(message.contains("\nfound: shop_baskets is a gauge\n"), "{message}");
+    assert!(message.ends_with("\nto do: ask for it by expect_value"), "{message}");
 }
 
 #[test]
 fn what_is_wrong_with_the_labels_is_told() {
     let snapshot = shop();
     let last = |name: &str, labels: &[(&str, &str)]| {
-        let told = told(&snapshot, |s| _ = s.expect_value(name, labels));
-        told.lines().last().unwrap_or_default().to_owned()
+        let message = message_of(&snapshot, |s| _ = s.expect_value(name, labels));
+        message.lines().last().unwrap_or_default().to_owned()
     };
-    let told = last(ORDERS, &[("method", "card")]);
+    let message = last(ORDERS, &[("method", "card")]);
     let expected = "labels must be all there: this series has also country=\"pe\"";
-    assert!(told.contains(expected) && told.contains("Snapshot::total"), "{told}");
-    let told = last(ORDERS, &[("metod", "card"), ("country", "pe")]);
-    assert!(told.ends_with("has no label metod: its labels are method, country"), "{told}");
-    let told = last("shop_baskets", &[("size", "xl")]);
-    assert!(told.contains("has no label size: its labels are none"), "{told}");
-    let told = last(ORDERS, &[("country", "pt")]);
-    assert!(told.contains("country=\"pe\"; labels must be all there"), "{told}");
+    assert!(message.contains(expected) && message.contains("Snapshot::total"), "{message}");
+    let message = last(ORDERS, &[("metod", "card"), ("country", "pe")]);
+    assert!(message.ends_with("has no label metod: its labels are method, country"), "{message}");
+    let message = last("shop_baskets", &[("size", "xl")]);
+    assert!(message.contains("has no label size: its labels are none"), "{message}");
+    let message = last(ORDERS, &[("country", "pt")]);
+    assert!(message.contains("country=\"pe\"; labels must be all there"), "{message}");
 }
 
 #[test]
@@ -417,11 +420,11 @@ fn a_histogram_need_not_be_asked_with_all_its_labels() -> Result<(), Error> {
     let times: Family<Sale<'static>, Histogram<Seconds>> =
         registry.register(Opts::new("time", "Time."))?;
     times.with(Sale { method: "card", country: "pe" }).observe(Duration::from_secs(1));
-    let told = told(&registry.snapshot(), |s| {
+    let message = message_of(&registry.snapshot(), |s| {
         s.expect_histogram("time_seconds", &[("method", "cash")]);
     });
     assert_eq!(
-        told,
+        message,
         r#"asked: the histogram time_seconds{method="cash"}
 found: no such series of the histogram time_seconds
 nearest series:
@@ -434,7 +437,7 @@ to do: compare the values: the nearest series has method="card""#
 #[test]
 fn a_series_that_should_not_be_there_is_shown() {
     let snapshot = shop();
-    let some = told(&snapshot, |s| s.assert_no_series(ORDERS, &[("method", "card")]));
+    let some = message_of(&snapshot, |s| s.assert_no_series(ORDERS, &[("method", "card")]));
     assert_eq!(
         some,
         r#"asked: no series shop_orders_total{method="card"}
@@ -444,7 +447,7 @@ series:
   shop_orders_total{method="card",country="ch"} 2
 to do: series that carry further labels are found too; name more labels for fewer"#
     );
-    let all = told(&snapshot, |s| s.assert_no_series("shop_fill", &[]));
+    let all = message_of(&snapshot, |s| s.assert_no_series("shop_fill", &[]));
     assert!(all.ends_with("\nseries:\n  shop_fill 0.25"), "{all}");
 }
 
@@ -456,14 +459,14 @@ fn series_that_found_no_room_are_told() -> Result<(), Error> {
     for route in ["/", "/basket", "/pay"] {
         visits.with(Page { route }).inc();
     }
-    let told = told(&registry.snapshot(), |s| {
+    let message = message_of(&registry.snapshot(), |s| {
         s.assert_value("visits_total", &[("route", "pay")], 1.0);
     });
     let expected =
         "1 look-up of a new series found no room and went to {otel_metric_overflow=\"true\"}";
-    assert!(told.contains(expected), "{told}");
+    assert!(message.contains(expected), "{message}");
     let without_the_label = "visits_total{otel_metric_overflow=\"true\"} 1";
-    assert_eq!(told.lines().nth(5).map(str::trim), Some(without_the_label), "it is the last");
+    assert_eq!(message.lines().nth(5).map(str::trim), Some(without_the_label), "it is the last");
     Ok(())
 }
 
@@ -479,8 +482,8 @@ fn a_float_that_is_almost_right_is_told() -> Result<(), Error> {
         (f64::NAN, 1.0, false),
     ] {
         gauge.set(value);
-        let told = told(&registry.snapshot(), |s| s.assert_value("g", &[], expected));
-        assert_eq!(told.contains("compared exactly"), close, "{told}");
+        let message = message_of(&registry.snapshot(), |s| s.assert_value("g", &[], expected));
+        assert_eq!(message.contains("compared exactly"), close, "{message}");
     }
     Ok(())
 }
@@ -502,7 +505,7 @@ fn a_failure_points_to_the_line_that_asked() {
         (line!(), |s| s.assert_no_series("shop_fill", &[])),
     ];
     for (line, assertion) in assertions {
-        told(&snapshot, assertion);
+        message_of(&snapshot, assertion);
         assert_eq!(LINE.get(), line);
     }
 }

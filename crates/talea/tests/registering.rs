@@ -29,7 +29,7 @@ fn opts(name: &str) -> Opts<'_> {
 }
 
 #[track_caller]
-fn told<T>(result: Result<T, Error>) -> String {
+fn message_of<T>(result: Result<T, Error>) -> String {
     result.err().expect("it was accepted").to_string()
 }
 
@@ -39,7 +39,7 @@ fn check_conflict<T>(result: Result<T, Error>, name: &str, difference: &str) {
     let expected = format!(
         "cannot register the metric {name:?}: {difference}; use one definition, or another name"
     );
-    assert_eq!(told(result), expected);
+    assert_eq!(message_of(result), expected);
 }
 
 mod again {
@@ -88,9 +88,9 @@ mod again {
         let place = "it is installed in another registry or under another name already; a \
                      metric has one place";
         let expected = format!("cannot register the metric \"other\": {place}");
-        assert_eq!(told(count.register(&registry, &opts("other"))), expected);
+        assert_eq!(message_of(count.register(&registry, &opts("other"))), expected);
         let expected = format!("cannot register the metric \"count\": {place}");
-        assert_eq!(told(count.register(&self::registry(), &opts("count"))), expected);
+        assert_eq!(message_of(count.register(&self::registry(), &opts("count"))), expected);
         count.inc();
         assert_eq!(registry.snapshot().value("count_total", &[]), Some(3.0));
     }
@@ -497,7 +497,7 @@ mod histograms {
     #[track_caller]
     fn check_refused(opts: Opts<'_>, reason: &str) {
         let expected = format!("cannot register the metric \"x\": {reason}");
-        assert_eq!(told(registry().register::<Histogram<Floats>>(opts)), expected);
+        assert_eq!(message_of(registry().register::<Histogram<Floats>>(opts)), expected);
         // Where there are none, nothing is asked of them.
         let classic = opts.bucketing(Bucketing::Classic);
         assert!(registry().register::<Histogram<Floats>>(classic).is_ok());
@@ -540,8 +540,8 @@ mod histograms {
             (&[1.0, f64::INFINITY], "inf"),
         ] {
             let opts = opts("x").buckets(thresholds);
-            let told = told(registry().register::<Histogram<Floats>>(opts));
-            assert_eq!(told, format!("cannot register the metric \"x\": {numbers} {found}"));
+            let message = message_of(registry().register::<Histogram<Floats>>(opts));
+            assert_eq!(message, format!("cannot register the metric \"x\": {numbers} {found}"));
         }
     }
 }
@@ -568,7 +568,7 @@ mod names {
 
     #[track_caller]
     fn check_refused<T>(result: Result<T, Error>, name: &str, reason: &str) {
-        assert_eq!(told(result), format!("cannot register the metric {name:?}: {reason}"));
+        assert_eq!(message_of(result), format!("cannot register the metric {name:?}: {reason}"));
     }
 
     #[test]
@@ -582,7 +582,7 @@ mod names {
             ("quantile", own),
             ("_x", "names that begin with '_' are reserved; begin it with a letter"),
             ("__x", "names that begin with '_' are reserved; begin it with a letter"),
-            ("", "it is empty; name what the label tells apart"),
+            ("", "it is empty; name what the label distinguishes"),
             ("9a", valid),
             ("a:b", valid),
             ("ä", valid),
@@ -702,7 +702,8 @@ mod names {
             let named = Opts::new("x", "Some.").utf8_names(true);
             check_refused(registry.family::<Gauge>(named, &[&name]), "x", &reason);
         }
-        let empty = "its label \" \" cannot be used: it is empty; name what the label tells apart";
+        let empty =
+            "its label \" \" cannot be used: it is empty; name what the label distinguishes";
         let named = Opts::new("x", "Some.").utf8_names(true);
         check_refused(registry.family::<Gauge>(named, &[" "]), "x", empty);
     }
@@ -769,7 +770,9 @@ mod names {
                     );
                     check_refused(register_other(&registry), "x", &reason);
                 } else if first != second {
-                    assert!(told(register_other(&registry)).contains("it is registered as a"));
+                    assert!(
+                        message_of(register_other(&registry)).contains("it is registered as a")
+                    );
                 }
             }
             // Once it has ended, each other one has its turn.
@@ -821,9 +824,9 @@ mod names {
             {
                 let registry = registry();
                 one(&registry, one_name).unwrap();
-                let told = told(two(&registry, two_name));
+                let message = message_of(two(&registry, two_name));
                 let reason = "is registered too, and samples of the two would have one name";
-                assert!(told.contains(reason), "{one_name} {two_name}: {told}");
+                assert!(message.contains(reason), "{one_name} {two_name}: {message}");
             }
         }
     }

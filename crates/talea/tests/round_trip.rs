@@ -94,7 +94,7 @@ fn filled(plan: &[Planned]) -> Registry {
     for Planned { name, help, labels, texts, of } in plan {
         let opts = Opts::new(name, help).utf8_names(true);
         let texts = |n: usize| -> Vec<&str> {
-            // The first label tells the series apart.
+            // The first label distinguishes the series.
             let own = ["a", "b", "c", "d"][n];
             (0..labels.len())
                 .map(|label| if label == 0 { own } else { texts[n * 3 + label].as_str() })
@@ -147,7 +147,7 @@ fn filled(plan: &[Planned]) -> Registry {
 }
 
 /// A sample: its name, its labels, and its value in bits.
-type Told = BTreeSet<(String, Vec<(String, String)>, u64)>;
+type Samples = BTreeSet<(String, Vec<(String, String)>, u64)>;
 
 fn bits(x: f64) -> u64 {
     // Which of the many that are no number it is does not come back.
@@ -155,46 +155,46 @@ fn bits(x: f64) -> u64 {
 }
 
 /// The samples that a snapshot should be written as.
-fn expected(snapshot: &Snapshot) -> Told {
-    let mut told = Told::new();
+fn expected(snapshot: &Snapshot) -> Samples {
+    let mut samples = Samples::new();
     for family in snapshot.families() {
         for series in family.series() {
             let labels: Vec<_> =
                 series.labels().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-            let mut tell = |ending: &str, value: f64| {
-                told.insert((format!("{}{ending}", family.name()), labels.clone(), bits(value)));
+            let mut insert = |ending: &str, value: f64| {
+                samples.insert((format!("{}{ending}", family.name()), labels.clone(), bits(value)));
             };
             match series.value() {
-                Value::Unsigned(n) => tell("", n as f64),
-                Value::Signed(n) => tell("", n as f64),
-                Value::Float(x) => tell("", x),
+                Value::Unsigned(n) => insert("", n as f64),
+                Value::Signed(n) => insert("", n as f64),
+                Value::Float(x) => insert("", x),
                 Value::Summary(summary) => {
-                    tell("_sum", summary.sum);
-                    tell("_count", summary.count as f64);
+                    insert("_sum", summary.sum);
+                    insert("_count", summary.count as f64);
                     for (q, value) in summary.quantiles {
                         let mut labels = labels.clone();
                         labels.push(("quantile".to_owned(), format!("{q:e}")));
-                        told.insert((family.name().to_owned(), labels, bits(value)));
+                        samples.insert((family.name().to_owned(), labels, bits(value)));
                     }
                 }
                 Value::Histogram(histogram) => {
-                    tell("_sum", histogram.sum());
-                    tell("_count", histogram.count() as f64);
+                    insert("_sum", histogram.sum());
+                    insert("_count", histogram.count() as f64);
                     for (bound, count) in histogram.cumulative() {
                         let mut labels = labels.clone();
                         labels.push(("le".to_owned(), format!("{bound:e}")));
                         let name = format!("{}_bucket", family.name());
-                        told.insert((name, labels, bits(count as f64)));
+                        samples.insert((name, labels, bits(count as f64)));
                     }
                 }
             }
         }
     }
-    told
+    samples
 }
 
 /// What a reader finds in the text.
-fn found(text: &str, syntax: Syntax) -> Told {
+fn found(text: &str, syntax: Syntax) -> Samples {
     let families = families(text, syntax).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let samples = families.iter().flat_map(|family| &family.samples);
     samples

@@ -1,4 +1,4 @@
-//! Summaries that keep samples: any reader tells their quantiles, of a sliding window.
+//! Summaries that store samples: any reader computes their quantiles, of a sliding window.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -394,8 +394,8 @@ fn where_there_is_no_room_quantiles_are_of_all_and_nothing_is_said_of_samples() 
         count.parse::<u64>().ok()
     });
     assert_eq!(counts.sum::<u64>(), 6000);
-    let told: Vec<_> = text.lines().filter(|line| line.contains("samples")).collect();
-    assert_eq!(told, Vec::<&str>::new());
+    let lines: Vec<_> = text.lines().filter(|line| line.contains("samples")).collect();
+    assert_eq!(lines, Vec::<&str>::new());
     let last = snapshot.families().find(|family| family.name() == "pricing").unwrap();
     let last = last.series().last().unwrap();
     let (quantiles, count, _) = shown(&snapshot, "1");

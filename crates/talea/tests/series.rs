@@ -98,7 +98,7 @@ fn more_users_than_the_limit_come_and_go_without_overflow() {
 #[test]
 fn a_combination_that_is_remembered_is_the_same_for_every_type_of_labels() {
     #[derive(Labels)]
-    struct Told<'a> {
+    struct Call<'a> {
         on: bool,
         user: &'a str,
     }
@@ -109,7 +109,7 @@ fn a_combination_that_is_remembered_is_the_same_for_every_type_of_labels() {
     }
     let registry = Registry::for_test().unwrap();
     let opts = || Opts::new("calls", "Calls.");
-    let told: Family<Told<'static>, Counter> = registry.register(opts()).unwrap();
+    let calls: Family<Call<'static>, Counter> = registry.register(opts()).unwrap();
     let texts: Family<Texts<'static>, Counter> = registry.register(opts()).unwrap();
     let values = registry.family::<Counter>(opts(), &["on", "user"]).unwrap();
     // Often enough that each of them remembers, and between removals.
@@ -117,7 +117,7 @@ fn a_combination_that_is_remembered_is_the_same_for_every_type_of_labels() {
         for _ in 0..4 {
             for (on, text) in [(false, "false"), (true, "true")] {
                 for user in ["", "a", "\0", "a user of 17 byte", "a user of more than 24 bytes"] {
-                    told.with(Told { on, user }).inc();
+                    calls.with(Call { on, user }).inc();
                     texts.with(Texts { on: text, user }).inc();
                     values.with_values(&[text, user]).inc();
                 }
@@ -130,7 +130,7 @@ fn a_combination_that_is_remembered_is_the_same_for_every_type_of_labels() {
         }
         assert_eq!(snapshot.total("calls_total", &[]), Some(120.0));
         match round % 2 {
-            0 => assert!(told.wipe()),
+            0 => assert!(calls.wipe()),
             _ => assert_eq!(texts.remove_matching(&[]), 10),
         }
     }

@@ -1,4 +1,4 @@
-//! Names that not every scraper knows are told apart on every page.
+//! Names that not every scraper knows stay unique on every page.
 #![cfg(not(miri))]
 
 mod stage;

@@ -39,7 +39,7 @@ fn fine(opts: Opts<'_>) -> Opts<'_> {
     opts.schema(8).max_buckets(10_000)
 }
 
-/// Whether a value is about another, as schema 8 tells them apart.
+/// Whether a value is about another, within the error of schema 8.
 fn is_about(found: f64, expected: f64) -> bool {
     (found / expected - 1.0).abs() < 0.0014
 }
@@ -274,24 +274,25 @@ fn what_a_summary_cannot_be_is_refused_in_words() {
     };
     let opts = Opts::new("s", "Some.");
     for quantiles in [&[1.1][..], &[-0.1], &[f64::NAN], &[0.5, 0.5], &[0.9, 0.5]] {
-        let told = try_with(opts.quantiles(quantiles));
-        assert!(told.contains("from 0 to 1, ascending"), "{told}");
+        let message = try_with(opts.quantiles(quantiles));
+        assert!(message.contains("from 0 to 1, ascending"), "{message}");
     }
     for window in [Duration::ZERO, Duration::from_millis(1500), Duration::MAX] {
-        let told = try_with(opts.window(window));
-        assert!(told.contains("whole seconds"), "{told}");
+        let message = try_with(opts.window(window));
+        assert!(message.contains("whole seconds"), "{message}");
     }
     let classic = opts.quantiles(&[0.1]).bucketing(Bucketing::Classic);
-    let told = registry.register::<Histogram<Seconds>>(classic).map(drop).unwrap_err().to_string();
-    assert!(told.contains("classic alone"), "{told}");
+    let message =
+        registry.register::<Histogram<Seconds>>(classic).map(drop).unwrap_err().to_string();
+    assert!(message.contains("classic alone"), "{message}");
     registry.register::<Summary<Seconds>>(opts).unwrap();
-    let told = try_with(opts.quantiles(&[0.1]));
-    assert!(told.contains("the quantiles") && told.contains("0.1"), "{told}");
-    let told = registry.register::<Histogram<Seconds>>(opts).map(drop).unwrap_err().to_string();
-    assert!(told.contains("registered as a summary"), "{told}");
+    let message = try_with(opts.quantiles(&[0.1]));
+    assert!(message.contains("the quantiles") && message.contains("0.1"), "{message}");
+    let message = registry.register::<Histogram<Seconds>>(opts).map(drop).unwrap_err().to_string();
+    assert!(message.contains("registered as a summary"), "{message}");
     let asked = registry.family::<Summary<Things>>(Opts::new("x", "X."), &["quantile"]);
-    let told = asked.map(drop).unwrap_err().to_string();
-    assert!(told.contains("write this label themselves"), "{told}");
+    let message = asked.map(drop).unwrap_err().to_string();
+    assert!(message.contains("write this label themselves"), "{message}");
 }
 
 #[test]

@@ -123,8 +123,8 @@ mod clones {
         clone.register(&registry, &Opts::new("a", "A.")).unwrap();
         for (registry, name) in [(&registry, "b"), (&self::registry(), "a")] {
             let refused = clone.register(registry, &Opts::new(name, "A."));
-            let told = refused.unwrap_err().to_string();
-            assert!(told.contains("a metric has one place"), "{told}");
+            let message = refused.unwrap_err().to_string();
+            assert!(message.contains("a metric has one place"), "{message}");
         }
         let users = Family::<By<'static>, Counter>::new();
         let clone = users.clone();
@@ -283,7 +283,7 @@ mod reports {
     fn each_type_of_metric_counts_what_it_discards() {
         let lines = printed("each type");
         let [line] = &lines[..] else { panic!("{lines:?}") };
-        // The fields of a derived set are told apart.
+        // The fields of a derived set have places of their own.
         let text = include_str!("uninstalled.rs");
         for field in ["count: Counter", "level: Gauge", "open: UpDown"] {
             let (n, _) =

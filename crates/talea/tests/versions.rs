@@ -64,7 +64,7 @@ impl Metrics {
     }
 }
 
-/// Not a claim of its own: a version that runs as it is told, line by line.
+/// Not a claim of its own: a version that obeys orders, one a line.
 #[test]
 fn runs_a_version() {
     let Some(file) = std::env::var_os("TALEA_TEST_VERSION_OF") else { return };

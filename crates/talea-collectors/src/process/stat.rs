@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, ErrorKind};
 
-/// What `/proc/self/stat` says, in the kernel's units.
+/// The fields of `/proc/self/stat`, in the kernel's units.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Stat {
     pub(super) threads: i64,
@@ -20,8 +20,8 @@ impl Stat {
     }
 
     fn parse(line: &str) -> Option<Stat> {
-        // The second field is the program's name in parentheses, which may hold
-        // blanks and parentheses itself. What follows starts with field 3.
+        // The second field is the program's name in parentheses, which may contain blanks and
+        // parentheses. The text after it starts with field 3.
         let (_, after_name) = line.rsplit_once(')')?;
         let fields: Vec<_> = after_name.split_ascii_whitespace().collect();
         let field = |number: usize| fields.get(number - 3);
@@ -47,8 +47,8 @@ pub(super) fn boot_time() -> io::Result<u64> {
 /// How many descriptors this process has open.
 pub(super) fn open_descriptors() -> io::Result<u64> {
     const PATH: &str = "/proc/self/fd";
-    // Since Linux 6.2 the folder's size is the count; that needs no descriptor,
-    // which there may be none left of.
+    // Since Linux 6.2 the folder's size is the count; that needs no descriptor, in case none is
+    // left.
     match fs::metadata(PATH)?.len() {
         // The listing itself holds one open.
         0 => Ok((fs::read_dir(PATH)?.count() as u64).saturating_sub(1)),

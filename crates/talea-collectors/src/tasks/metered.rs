@@ -1,9 +1,9 @@
-//! A future that tells when it is woken, polled and done.
+//! A future that counts when it is woken, polled and done.
 //!
 //! # Implementation details
 //!
-//! The future inside is polled with a waker of ours. It notes the wake and then
-//! forwards it, always, to the waker that the runtime gave. A task is
+//! The inner future is polled with our own waker. It notes the wake and then forwards it, always,
+//! to the waker that the runtime gave. A task is
 //!
 //! ```text
 //!            wake                     poll returns Ready, or drop
@@ -22,9 +22,9 @@
 //! Wakes come from any thread. The state decides only what is counted; wakes are
 //! forwarded without looking at it, so no wake can be lost to a race here.
 //!
-//! N.B. Our waker holds the runtime's waker, which holds the task, which holds
-//! our waker. Dropping the future takes the runtime's waker out, which breaks
-//! the circle even if somebody keeps our waker for ever.
+//! N.B. Our waker holds the runtime's waker, which holds the task, which holds our waker. Dropping
+//! the future takes the runtime's waker out, which breaks the cycle even if our waker is kept for
+//! ever.
 
 use super::Tallies;
 use atomic_waker::AtomicWaker;
@@ -43,7 +43,7 @@ pin_project! {
         #[pin]
         future: F,
         task: Arc<Task>,
-        // The same `task` as a waker, made once.
+        // A waker of `task`, made once.
         waker: Waker,
     }
 

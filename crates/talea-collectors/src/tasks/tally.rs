@@ -7,15 +7,15 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The upper 32 bits hold the peak, the lower 32 bits the count, both as `i32`.
 ///
-/// The count may pass below zero for an instant: whoever makes a task ready
-/// may be overtaken, between changing the task and changing the tally, by the
-/// one who polls it. It therefore never shows more than there was.
+/// The count may pass below zero for an instant: a thread that makes a task ready may be overtaken,
+/// between changing the task and changing the tally, by the thread that polls it. So the count is
+/// never too high.
 ///
 /// Nothing else is published through this word, so relaxed order suffices.
 #[derive(Debug, Default)]
 pub(super) struct Tally(AtomicU64);
 
-/// What a tally says at one instant.
+/// The values of a tally at one instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Level {
     pub(super) now: i32,

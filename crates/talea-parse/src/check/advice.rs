@@ -54,36 +54,40 @@ pub(super) fn family(checker: &mut Checker<'_>, at: usize) {
     }
     let (name, kind, place) = (family.name.clone(), family.kind, family.place);
     let (typed, has_help) = (family.typed.is_some(), family.has_help);
-    let mut tell = |rule, found: String, instead: String| {
+    let mut advise = |rule, found: String, instead: String| {
         checker.advice(place, rule, found, instead);
     };
     if !has_help {
-        tell("help", format!("{name} has no help"), format!("write # HELP {name} and what it is"));
+        advise(
+            "help",
+            format!("{name} has no help"),
+            format!("write # HELP {name} and what it is"),
+        );
     }
     if strict && !typed {
-        tell("type", format!("{name} has no type"), format!("write # TYPE {name} and its type"));
+        advise("type", format!("{name} has no type"), format!("write # TYPE {name} and its type"));
     }
     if let Some((unit, base)) = unit(&name) {
         let better = name.replacen(unit, base, 1);
-        tell("base-unit", format!("{name} is in {unit}"), format!("write {better} in {base}"));
+        advise("base-unit", format!("{name} is in {unit}"), format!("write {better} in {base}"));
     }
-    endings(kind, &name, strict, &mut tell);
+    endings(kind, &name, strict, &mut advise);
     let lower = name.to_ascii_lowercase();
     for word in TYPES.into_iter().filter(|word| has_word(&lower, word)) {
         let found = format!("{name} has its type {word} in its name");
-        tell("type-in-name", found, format!("leave {word} out"));
+        advise("type-in-name", found, format!("leave {word} out"));
     }
     if name.contains(':') {
         let found = format!("{name} has a colon, which is for recording rules");
-        tell("colon", found, format!("write {}", name.replace(':', "_")));
+        advise("colon", found, format!("write {}", name.replace(':', "_")));
     }
     if is_camel_case(&name) {
         let found = format!("the name {name} is in camelCase");
-        tell("camel-case", found, format!("write {}", snake_case(&name)));
+        advise("camel-case", found, format!("write {}", snake_case(&name)));
     }
     for short in ABBREVIATIONS.into_iter().filter(|short| has_word(&lower, short)) {
         let found = format!("{name} has the abbreviated unit {short}");
-        tell("unit-abbreviated", found, "write the unit out, as in seconds or bytes".into());
+        advise("unit-abbreviated", found, "write the unit out, as in seconds or bytes".into());
     }
 }
 
@@ -93,7 +97,7 @@ fn endings(
     kind: MetricType,
     name: &str,
     strict: bool,
-    tell: &mut impl FnMut(&'static str, String, String),
+    advise: &mut impl FnMut(&'static str, String, String),
 ) {
     if kind == MetricType::Unknown {
         return;
@@ -101,18 +105,18 @@ fn endings(
     if kind == MetricType::Counter {
         if !strict && !name.ends_with("_total") {
             let found = format!("the counter {name} does not end in _total");
-            tell("counter-total", found, format!("call it {name}_total"));
+            advise("counter-total", found, format!("call it {name}_total"));
         }
     } else if let Some(base) = name.strip_suffix("_total") {
         let found = format!("{name} ends in _total and is no counter");
-        tell("total-ending", found, format!("call it {base}"));
+        advise("total-ending", found, format!("call it {base}"));
     }
     let is_histogram = matches!(kind, MetricType::Histogram | MetricType::GaugeHistogram);
     let has_count = is_histogram || kind == MetricType::Summary;
     let reserved = [("_bucket", is_histogram), ("_count", has_count), ("_sum", has_count)];
     for (ending, _) in reserved.into_iter().filter(|(end, has)| !has && name.ends_with(end)) {
         let found = format!("{name} ends in {ending}, as samples of histograms do");
-        tell("reserved-ending", found, format!("call it otherwise than …{ending}"));
+        advise("reserved-ending", found, format!("call it otherwise than …{ending}"));
     }
 }
 
@@ -139,7 +143,7 @@ pub(super) fn label(checker: &mut Checker<'_>, at: usize, name: &str, place: Pla
         ),
         _ => return,
     };
-    if family.tells(rule, name) {
+    if family.is_first(rule, name) {
         checker.advice(place, rule, found, instead);
     }
 }

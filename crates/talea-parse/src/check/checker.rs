@@ -1,4 +1,4 @@
-//! The way through a text: which family a line belongs to, and whether it may stand there.
+//! Visits the lines of a text: finds the family of each, and checks that it may be there.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -104,7 +104,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// What the line has beside what it says.
+    /// Reports the departures of the line.
     fn departures(&mut self) {
         for n in 0..self.lexer.departures.len() {
             let departure = self.lexer.departures[n];
@@ -125,17 +125,17 @@ impl<'a> Checker<'a> {
         let family = match line {
             Line::Type { name, kind } => {
                 let at = self.about(name, place);
-                self.told_type(at, kind, place);
+                self.metadata_type(at, kind, place);
                 at
             }
             Line::Help { name, help } => {
                 let at = self.about(name, place);
-                self.told_help(at, &help, place);
+                self.metadata_help(at, &help, place);
                 at
             }
             Line::Unit { name, unit } => {
                 let at = self.about(name, place);
-                self.told_unit(at, unit, place);
+                self.metadata_unit(at, unit, place);
                 at
             }
             Line::Sample(sample) => {
@@ -149,7 +149,7 @@ impl<'a> Checker<'a> {
         let mut departures = self.lexer.departures.iter();
         if let Some(quoted) = departures.find(|departure| departure.what == Oddity::QuotedName) {
             let (what, place) = (quoted.what, self.place(quoted.at));
-            if self.families[family].tells("quoted-name", "") {
+            if self.families[family].is_first("quoted-name", "") {
                 let found = format!("{} has a name in quotes", self.families[family].name);
                 let better = what.better(self.syntax).unwrap_or_default();
                 self.advice(place, "quoted-name", found, better.into());
@@ -164,7 +164,7 @@ impl<'a> Checker<'a> {
         at
     }
 
-    /// The family of a name, which is new where there is none.
+    /// The family of a name, made if there is none.
     fn named(&mut self, name: Cow<'a, str>, place: Place) -> usize {
         let new = self.families.len();
         let at = *self.named.entry(name.clone()).or_insert(new);
@@ -182,8 +182,8 @@ impl<'a> Checker<'a> {
         at
     }
 
-    /// The family of a sample, and what the sample's name has beyond the family's; none
-    /// where it must not be called so.
+    /// The family of a sample, and what the sample's name has beyond the family's; none if it must
+    /// not be called so.
     fn family_of(&mut self, sample: &SampleRef<'a>, place: Place) -> (usize, Option<&'static str>) {
         if let Some(at) = self.current {
             if let Some(ending) = self.ending(at, &sample.name) {
@@ -219,7 +219,7 @@ impl<'a> Checker<'a> {
         self.current = Some(at);
     }
 
-    fn told_type(&mut self, at: usize, kind: MetricType, place: Place) {
+    fn metadata_type(&mut self, at: usize, kind: MetricType, place: Place) {
         let family = &mut self.families[at];
         let (typed, sampled) = (family.typed, family.sampled);
         let late = family.united.max(family.helped).is_some();
@@ -236,19 +236,19 @@ impl<'a> Checker<'a> {
         self.claim(at, place);
     }
 
-    fn told_help(&mut self, at: usize, help: &str, place: Place) {
+    fn metadata_help(&mut self, at: usize, help: &str, place: Place) {
         let family = &mut self.families[at];
         let helped = family.helped.replace(place.line);
         family.has_help |= !help.is_empty();
         self.in_time(at, "HELP", helped, place);
     }
 
-    fn told_unit(&mut self, at: usize, unit: &'a str, place: Place) {
-        let told = self.place(self.lexer.places.told);
+    fn metadata_unit(&mut self, at: usize, unit: &'a str, place: Place) {
+        let place_of_unit = self.place(self.lexer.places.metadata);
         let family = &mut self.families[at];
         let united = family.united.replace(place.line);
         let late = family.helped.is_some();
-        family.unit = Some((unit, told)).filter(|_| !unit.is_empty());
+        family.unit = Some((unit, place_of_unit)).filter(|_| !unit.is_empty());
         if self.in_time(at, "UNIT", united, place) && late {
             self.out_of_order(place, "UNIT");
         }

@@ -15,14 +15,14 @@ pub(super) struct Place {
     pub(super) at: usize,
 }
 
-/// A family and what was told about it.
+/// A family and its metadata.
 #[derive(Debug, Default)]
 pub(super) struct Family<'a> {
     pub(super) name: Cow<'a, str>,
     pub(super) kind: MetricType,
     /// Where it is first named.
     pub(super) place: Place,
-    /// The lines that tell about it.
+    /// The lines of its metadata.
     pub(super) typed: Option<usize>,
     pub(super) helped: Option<usize>,
     pub(super) united: Option<usize>,
@@ -34,12 +34,12 @@ pub(super) struct Family<'a> {
     pub(super) sampled: Option<usize>,
     /// Whether its samples' names were looked for among those of others.
     pub(super) claimed: bool,
-    /// Its series by their own labels, without those that tell its parts apart.
+    /// Its series by their own labels, without those that distinguish its parts.
     pub(super) groups: HashMap<Box<str>, Group>,
     /// The one that the last sample belongs to.
     pub(super) group: Box<str>,
-    /// What is told once a family, and was.
-    pub(super) told: HashSet<(&'static str, String)>,
+    /// The findings reported so far of those that are reported once a family.
+    pub(super) reported: HashSet<(&'static str, String)>,
 }
 
 impl<'a> Family<'a> {
@@ -47,8 +47,8 @@ impl<'a> Family<'a> {
         Self { name, place, ..Self::default() }
     }
 
-    /// Whether it is the first time that this is told.
-    pub(super) fn tells(&mut self, rule: &'static str, of: &str) -> bool {
-        self.told.insert((rule, of.to_owned()))
+    /// Whether this finding is the first of its kind; notes it.
+    pub(super) fn is_first(&mut self, rule: &'static str, of: &str) -> bool {
+        self.reported.insert((rule, of.to_owned()))
     }
 }

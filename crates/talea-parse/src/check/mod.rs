@@ -26,7 +26,7 @@ pub struct Finding {
     pub severity: Severity,
     /// A short name of what was broken, such as `bucket-order`, for programs.
     pub rule: &'static str,
-    /// What was found.
+    /// The fault.
     pub found: String,
     /// What to write instead.
     pub instead: String,
@@ -60,9 +60,9 @@ impl fmt::Display for Finding {
 
 /// All findings in a text, in its order.
 ///
-/// What the specification says must be is a violation where it is not; what it says
-/// should be, and the names, units and texts that `promtool check metrics` recommends,
-/// are advice. Names in quotes, which came after both formats, are advice too.
+/// A breach of a "must" of the specification is a violation. A breach of a "should", and of the
+/// names, units and texts that `promtool check metrics` recommends, is advice. So is a name in
+/// quotes, which came after both formats.
 ///
 /// ```
 /// use talea_parse::{Severity, Syntax, check};

@@ -5,7 +5,7 @@ use super::checker::Checker;
 use super::family::Place;
 use crate::{MetricType, SampleRef, Syntax};
 
-/// What a sample is to its series.
+/// The role of a sample in its series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Part {
     Bucket(f64),

@@ -74,8 +74,8 @@ impl<'a> Sorted<'a> {
         pairs.find(|pair| pair[0].0 == pair[1].0).map(|pair| pair[0].0.as_ref())
     }
 
-    /// A text that only the same labels have, without one of them. Lengths keep apart
-    /// what belongs to names and what to values.
+    /// A text that is equal only for equal labels, without one of them. Lengths separate names from
+    /// values.
     fn key(&self, without: Option<&str>) -> String {
         let mut key = String::new();
         for (name, value) in self.0.iter().filter(|(name, _)| Some(name.as_ref()) != without) {
@@ -86,7 +86,7 @@ impl<'a> Sorted<'a> {
     }
 }
 
-/// The label that tells a metric's parts apart.
+/// The label that distinguishes a metric's parts.
 fn special<'a>(kind: MetricType, ending: &str, family: &'a str) -> Option<&'a str> {
     match (kind, ending) {
         (MetricType::Histogram | MetricType::GaugeHistogram, "_bucket") => Some("le"),
@@ -116,7 +116,7 @@ fn names<'a>(
     for label in labels.placed() {
         let name = label.name.as_ref();
         let place = checker.place(labels_at + label.at);
-        if name.starts_with(reserved) && checker.families[at].tells("reserved-label", name) {
+        if name.starts_with(reserved) && checker.families[at].is_first("reserved-label", name) {
             let found = format!("the label {name} begins with '{reserved}', which is reserved");
             let instead = format!("write {}", name.trim_start_matches('_'));
             checker.violation(place, "reserved-label", found, instead);
@@ -150,7 +150,7 @@ fn series(checker: &mut Checker<'_>, sample: &SampleRef<'_>, labels: &Sorted<'_>
     }
 }
 
-/// What the sample is to its metric: the threshold of a bucket and the like.
+/// The role of the sample in its metric, for example a bucket with its threshold.
 fn part(
     checker: &mut Checker<'_>,
     at: usize,

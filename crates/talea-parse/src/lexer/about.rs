@@ -9,7 +9,7 @@ use crate::labels::unescaped;
 use crate::{Line, MetricType, Syntax, scan};
 
 impl<'a> Lexer<'a> {
-    /// What is told about a metric, the end, or a comment.
+    /// A line of metadata, the end, or a comment.
     pub(super) fn about(&mut self, hash: usize) -> Result<Option<Line<'a>>, Fault> {
         let strict = self.syntax == Syntax::OpenMetrics;
         let at = self.gap(hash + 1);
@@ -47,16 +47,16 @@ impl<'a> Lexer<'a> {
             Some(b' ' | b'\t') if !strict => after + 1,
             _ => self.gap_or_fault(after, "a blank after the metric's name")?,
         };
-        self.places.told = at;
-        let told = self.word(at);
-        if let Some(before) = told.strip_suffix('\r') {
+        self.places.metadata = at;
+        let value = self.word(at);
+        if let Some(before) = value.strip_suffix('\r') {
             return fault(NO_RETURN, at + before.len());
         }
-        let end = at + told.len();
+        let end = at + value.len();
         // Prometheus reads all that follows the first blank as the type, blanks included, and
         // drops the scrape.
         let blank = !strict && matches!(self.byte(end), Some(b' ' | b'\t'));
-        if blank && told.is_empty() {
+        if blank && value.is_empty() {
             return fault("exactly one blank before the type", after);
         }
         self.end_of_line(end, "nothing after that")?;
@@ -64,13 +64,13 @@ impl<'a> Lexer<'a> {
             return fault("no blank after the type", end);
         }
         if word == "UNIT" {
-            let known = scan::unit(told.as_bytes());
-            if known < told.len() {
+            let known = scan::unit(value.as_bytes());
+            if known < value.len() {
                 return fault("a unit of letters, digits, '_' and ':'", at + known);
             }
-            return Ok(Some(Line::Unit { name, unit: told }));
+            return Ok(Some(Line::Unit { name, unit: value }));
         }
-        match MetricType::of_name(told, self.syntax) {
+        match MetricType::of_name(value, self.syntax) {
             Some(kind) => Ok(Some(Line::Type { name, kind })),
             None if strict => fault(
                 "counter, gauge, histogram, gaugehistogram, summary, info, stateset or unknown",
@@ -113,7 +113,7 @@ impl<'a> Lexer<'a> {
                 self.depart(Oddity::Escape, from + n);
             }
         }
-        self.places.told = from;
+        self.places.metadata = from;
         self.skip_line(from + len);
         Ok(Line::Help { name, help: unescaped(text, strict) })
     }

@@ -1,8 +1,8 @@
-//! One line after another, taken apart.
+//! The lexer: takes one line after another apart.
 //!
-//! What a scraper would stumble over is a [`Fault`], after which the next line is taken.
-//! What can be read and yet should not be there is a [`Departure`]: the reader refuses it
-//! where the format does, the checker tells it and goes on.
+//! A line that a scraper cannot read is a [`Fault`]; the lexer continues with the next line. Text
+//! that can be read but should not be there is a [`Departure`]: the reader refuses it if the format
+//! does, the checker reports it and continues.
 
 mod about;
 mod sample;
@@ -25,7 +25,7 @@ pub(super) struct Lexer<'a> {
     last: &'a str,
     /// Where the parts of the current line stand.
     pub(super) places: Places,
-    /// Those of the current line, one of each kind at most, so that a hostile line costs
+    /// The departures of the current line, one of each kind at most, so that a hostile line costs
     /// no more than its length.
     pub(super) departures: Vec<Departure>,
 }
@@ -38,8 +38,8 @@ pub(super) struct Places {
     pub(super) start: usize,
     /// The metric's name, with its quotes.
     pub(super) name: usize,
-    /// What the line says of a metric, where it is no sample.
-    pub(super) told: usize,
+    /// The place of the metadata, if the line is not a sample.
+    pub(super) metadata: usize,
     /// Behind the opening brace.
     pub(super) labels: usize,
     pub(super) value: usize,
@@ -100,8 +100,7 @@ impl<'a> Lexer<'a> {
         self.next = (from + scan::before_line_end(rest) + 1).min(self.text.len());
     }
 
-    /// A line that is no sample, or does not look like one at once; none where it says
-    /// nothing.
+    /// A line that is no sample, or does not look like one at once; none if it says nothing.
     fn other(&mut self, start: usize) -> Result<Option<Line<'a>>, Fault> {
         let strict = self.syntax == Syntax::OpenMetrics;
         let at = start + scan::blanks(self.rest(start));
@@ -122,7 +121,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// A name, in quotes or not, and the place behind it; none where there is neither.
+    /// A name, in quotes or not, and the place behind it; none if there is neither.
     fn name(
         &mut self,
         at: usize,

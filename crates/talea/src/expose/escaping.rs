@@ -1,9 +1,11 @@
-//! What becomes of names that the older formats do not have.
+//! Escaping of names that the older formats do not have.
 //!
-//! Source: "Escaping schemes" in the Prometheus documentation; what becomes of each
-//! character is that of Prometheus' own Go library.
+//! Source: "Escaping schemes" in the Prometheus documentation; the replacement of each character is
+//! that of Prometheus' own Go library.
 
 use std::borrow::Cow;
+
+use crate::definition::names::is_plain_at;
 
 /// How names outside `[a-zA-Z_:][a-zA-Z0-9_:]*` are shown to a scraper; it says in its
 /// Accept header what it takes.
@@ -44,12 +46,12 @@ impl Escaping {
             .find(|escaping| escaping.as_str().eq_ignore_ascii_case(name))
     }
 
-    /// A metric's name as it is shown. What every format has stays as it is.
+    /// A metric's name, escaped. A name that every format has stays unchanged.
     pub(crate) fn name(self, name: &str) -> Cow<'_, str> {
         self.escape(name, is_plain_at)
     }
 
-    /// The same of a label's name, which has no colons.
+    /// A label's name, escaped. It has no colons.
     pub(crate) fn label(self, name: &str) -> Cow<'_, str> {
         self.escape(name, |n, c| c != ':' && is_plain_at(n, c))
     }
@@ -74,17 +76,6 @@ impl Escaping {
         }
         Cow::Owned(out)
     }
-}
-
-/// Whether every format has such a name.
-pub(crate) fn is_plain(name: &str) -> bool {
-    // Nothing plain has more than a byte.
-    let is_plain_byte = |(n, byte): (usize, u8)| is_plain_at(n, char::from(byte));
-    !name.is_empty() && name.bytes().enumerate().all(is_plain_byte)
-}
-
-fn is_plain_at(n: usize, c: char) -> bool {
-    c.is_ascii_alphabetic() || c == '_' || c == ':' || c.is_ascii_digit() && n > 0
 }
 
 #[cfg(test)]

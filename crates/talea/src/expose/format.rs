@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::Escaping;
+use super::escaping::Escaping;
 
 /// An exposition format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -13,7 +13,7 @@ pub enum Format {
     Text,
     /// OpenMetrics text, version 1.0.0.
     OpenMetrics,
-    /// The same, said to be version 0.0.1: what a scraper asks for that names none.
+    /// OpenMetrics text, declared as version 0.0.1, for a scraper that asks for no version.
     OpenMetricsDraft,
     /// Prometheus' protobuf messages, each behind its length.
     Protobuf,
@@ -67,8 +67,8 @@ impl Format {
         (Self::Text, escaping)
     }
 
-    /// Which entry says the weight of this format: the most specific that covers it, and of
-    /// those the first.
+    /// The entry that sets the weight of this format: the most specific that covers it, and the
+    /// first of these.
     fn governing(self, clauses: &[Clause<'_>]) -> Option<usize> {
         let mut best: Option<(u8, usize)> = None;
         for (n, clause) in clauses.iter().enumerate() {
@@ -81,7 +81,7 @@ impl Format {
         best.map(|(_, n)| n)
     }
 
-    /// What a response in this format has as its Content-Type.
+    /// The Content-Type of a response in this format.
     pub fn content_type(self, escaping: Escaping) -> String {
         let (kind, sub) = self.media();
         let mut out = format!("{kind}/{sub}");
@@ -102,7 +102,7 @@ impl Format {
         }
     }
 
-    /// What an entry must say beside that.
+    /// Parameters that an entry must have too.
     fn parameters(self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Text => &[("version", "0.0.4")],
@@ -169,7 +169,7 @@ impl<'a> Clause<'a> {
             named += u8::from(said.is_some());
             match (said, format) {
                 (Some(said), _) => said.eq_ignore_ascii_case(value),
-                // What these are in an entry without a version.
+                // These are what an entry without a version means.
                 (None, Format::Text | Format::OpenMetricsDraft) => true,
                 (None, _) => may_miss,
             }
@@ -179,7 +179,7 @@ impl<'a> Clause<'a> {
     }
 }
 
-/// A parameter's value, without quotes; `None` where there is none.
+/// A parameter's value, without quotes; `None` if there is none.
 fn value(text: &str) -> Option<Cow<'_, str>> {
     let text = text.trim();
     let Some(quoted) = text.strip_prefix('"') else {

@@ -1,13 +1,14 @@
 //! What the two text formats have in common: names, labels and the lines of samples.
 
-use super::escaping::is_plain;
+use super::pages::Family;
 use super::shown_names::{LabelNames, ShownNames};
-use super::{Family, Shown};
+use crate::definition::names::is_plain;
+use crate::definition::names::is_plain_label;
 use crate::labels::{LabelText, pairs};
-use crate::names::is_plain_label;
+use crate::snapshot::Shown;
 use crate::snapshot::{FamilySnapshot, SeriesSnapshot};
 
-/// What the lines of a family begin with.
+/// The beginning of the lines of a family.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Lines {
     /// Its name as it is shown.
@@ -20,7 +21,7 @@ pub(crate) struct Lines {
     part: String,
     /// Lines on their way to what is written.
     lines: Vec<u8>,
-    /// What several lines of a series begin with.
+    /// The common beginning of several lines of a series.
     beginning: Vec<u8>,
 }
 
@@ -94,7 +95,7 @@ impl Lines {
         self.open_as(out, series, [&self.name, ending], last);
     }
 
-    /// The same for a sample whose name has another beginning than the family's.
+    /// Writes a line of a sample whose name begins otherwise than the family's.
     #[inline(always)]
     pub(crate) fn open_as(
         &self,
@@ -275,7 +276,7 @@ const LINE: usize = 3 * LONG;
 /// Room for many.
 const LINES: usize = 4096;
 
-/// Puts a line together; its length. `None` where it is too long for that.
+/// Puts a line together; its length. `None` if it is too long for that.
 #[inline(always)]
 fn put_line(
     line: &mut [u8; LINE],
@@ -301,7 +302,7 @@ fn put_piece(line: &mut [u8; LINE], at: usize, from: &[u8], len: usize) -> Optio
     if len <= SHORT {
         *to.first_chunk_mut::<SHORT>()? = *from.first_chunk()?;
     } else {
-        // What is longer goes the usual way.
+        // A longer text takes the general path.
         *to.first_chunk_mut::<LONG>().filter(|_| len <= LONG)? = *from.first_chunk()?;
     }
     Some(())

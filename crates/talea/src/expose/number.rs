@@ -1,12 +1,13 @@
 //! Numbers as text.
 
+use crate::snapshot::Shown;
 /// An integer.
 #[inline]
 pub(crate) fn write_integer(out: &mut Vec<u8>, n: impl itoa::Integer) {
     out.extend_from_slice(itoa::Buffer::new().format(n).as_bytes());
 }
 
-/// Puts the digits of a number into a line, where there is room; where they end.
+/// Puts the digits of a number into a line, if there is room; returns where they end.
 #[inline(always)]
 pub(crate) fn put_digits(line: &mut [u8], at: usize, n: u64) -> Option<usize> {
     // Many counts are small. And where this branch is foreseen, the next line can begin
@@ -35,7 +36,7 @@ pub(crate) fn write_float(out: &mut Vec<u8>, x: f64) {
     }
 }
 
-/// The same into a line, where there is room; where it ends.
+/// Puts a float into a line, if there is room; returns where it ends.
 #[inline(never)]
 pub(crate) fn put_float(line: &mut [u8], at: usize, x: f64) -> Option<usize> {
     let (mut buffer, mut digits) = (ryu::Buffer::new(), itoa::Buffer::new());
@@ -43,7 +44,7 @@ pub(crate) fn put_float(line: &mut [u8], at: usize, x: f64) -> Option<usize> {
         Some(whole) => digits.format(whole),
         None => buffer.format(x),
     };
-    // What is infinite has a sign.
+    // Infinity is written with a sign.
     let text = match x {
         f64::INFINITY => "+Inf",
         f64::NEG_INFINITY => "-Inf",
@@ -76,8 +77,8 @@ pub(crate) fn write_bound(out: &mut Vec<u8>, x: f64) {
     out.extend_from_slice(format!("{digits}e{sign}{:02}", exponent.abs()).as_bytes());
 }
 
-/// The same as OpenMetrics wants it: `10.0` rather than `10`. Source: "Canonical
-/// Numbers" in the OpenMetrics specification, 1.0.0.
+/// An upper bound as OpenMetrics requires it: `10.0` rather than `10`. Source: "Canonical Numbers"
+/// in the OpenMetrics specification, 1.0.0.
 pub(crate) fn write_canonical_bound(out: &mut Vec<u8>, x: f64) {
     let from = out.len();
     write_bound(out, x);
@@ -98,6 +99,44 @@ pub(crate) fn write_seconds(out: &mut Vec<u8>, nanos: u64) {
         }
         let zeros = digits.iter().rev().take_while(|&&digit| digit == b'0').count();
         out.extend_from_slice(&digits[..digits.len() - zeros]);
+    }
+}
+
+impl Shown {
+    /// A number as a float; 0 of what is none.
+    pub(super) fn as_f64(self) -> f64 {
+        match self {
+            Self::Unsigned(n) => n as f64,
+            Self::Signed(n) => n as f64,
+            Self::Float(x) => x,
+            Self::Histogram | Self::Summary => 0.0,
+        }
+    }
+
+    /// Puts a number into a line, if it is one; returns where it ends.
+    #[inline(always)]
+    pub(super) fn put(self, line: &mut [u8], at: usize) -> Option<usize> {
+        match self {
+            Self::Unsigned(n) => put_digits(line, at, n),
+            Self::Signed(n) if n < 0 => {
+                *line.get_mut(at)? = b'-';
+                put_digits(line, at + 1, n.unsigned_abs())
+            }
+            Self::Signed(n) => put_digits(line, at, n.unsigned_abs()),
+            Self::Float(x) => put_float(line, at, x),
+            Self::Histogram | Self::Summary => None,
+        }
+    }
+
+    /// Writes a number.
+    #[inline(always)]
+    pub(super) fn write(self, out: &mut Vec<u8>) {
+        match self {
+            Self::Unsigned(n) => write_integer(out, n),
+            Self::Signed(n) => write_integer(out, n),
+            Self::Float(x) => write_float(out, x),
+            Self::Histogram | Self::Summary => {}
+        }
     }
 }
 

@@ -15,15 +15,17 @@
 
 use super::lines::{Bounds, Lines, push};
 use super::number::{write_canonical_bound, write_float, write_integer, write_seconds};
+use super::pages::Family;
 use super::shown_names::ShownNames;
-use super::{Family, Shown, Writer};
+use super::writer::Writer;
+use crate::snapshot::Shown;
 use talea_region::Exemplar;
 
-use crate::metric::Kind;
-use crate::native_buckets::NativeBuckets;
+use crate::definition::kind::Kind;
+use crate::histogram::native_buckets::NativeBuckets;
 use crate::snapshot::{FamilySnapshot, SeriesSnapshot};
 
-/// Units that a family's name may end in; then they are told apart from it.
+/// Units that a family's name may end in. OpenMetrics names them in a line of their own.
 const UNITS: [&str; 10] = [
     "seconds", "bytes", "ratio", "celsius", "meters", "volts", "amperes", "joules", "grams",
     "hertz",
@@ -35,19 +37,19 @@ pub(crate) struct OpenMetrics {
     lines: Lines,
     thresholds: Bounds,
     quantiles: Bounds,
-    /// What is in each classic bucket of a series.
+    /// The counts of the classic buckets of a series.
     buckets: Vec<u64>,
     /// Whether the family's histograms have a threshold below zero.
     goes_below_zero: bool,
     /// How much of the name stands before `_created`, where that is shown.
     created_after: Option<usize>,
-    /// Which of the families of unknown type is written, where the type cannot hold the values.
+    /// The family of unknown type that is being written, if the type cannot hold the values.
     part: Option<Part>,
     help: String,
     native: NativeBuckets,
 }
 
-/// What a family of unknown type has of a histogram or a summary.
+/// The samples of a histogram or a summary that one family of unknown type has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Part {
     /// Buckets or quantiles.
@@ -213,7 +215,7 @@ impl OpenMetrics {
         self.lines.about(out, "HELP", &name, &self.help, true);
     }
 
-    /// What one of them has of a series.
+    /// Writes the samples of a series that belong to one of these families.
     fn part_series(&mut self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>, part: Part) {
         let Self { lines, thresholds, quantiles, buckets, .. } = self;
         match (part, series.shown()) {
@@ -272,7 +274,7 @@ fn is_holdable(family: &FamilySnapshot<'_>, native: &mut NativeBuckets) -> bool 
     !family.has_floats() || family.series().all(holds)
 }
 
-/// What follows the value of a counter or a bucket.
+/// Writes the exemplar, which follows the value of a counter or a bucket.
 #[inline]
 fn write_exemplar(out: &mut Vec<u8>, exemplar: Option<&Exemplar>) {
     let Some(Exemplar { value, text, unix_nanos, .. }) = exemplar else { return };

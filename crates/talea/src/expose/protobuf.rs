@@ -1,17 +1,19 @@
 //! Prometheus' protobuf format: `io.prometheus.client.MetricFamily` messages, each
 //! behind its length. Source: `metrics.proto` of Prometheus' client model.
 //!
-//! Written by hand: what a generated encoder wants is a tree of messages, with an
-//! allocation for each label of each series, and the format is five messages.
+//! Written by hand: a generated encoder needs a tree of messages, with an allocation for each label
+//! of each series, and the format has only five messages.
 
 use talea_region::Exemplar;
 
+use super::pages::Family;
 use super::shown_names::{LabelNames, ShownNames};
-use super::{Family, Shown, Writer};
+use super::writer::Writer;
+use crate::definition::kind::Kind;
+use crate::histogram::native_buckets::NativeBuckets;
 use crate::labels::{RawLabel, raw_labels};
-use crate::metric::Kind;
-use crate::native_buckets::NativeBuckets;
 use crate::snapshot::SeriesSnapshot;
+use crate::snapshot::Shown;
 
 /// Fields of `MetricFamily`.
 const NAME: u32 = 1;
@@ -73,7 +75,7 @@ pub(crate) struct Protobuf {
     label: String,
     /// The upper bounds of the family's buckets.
     bounds: Vec<f64>,
-    /// What is in each classic bucket of a series.
+    /// The counts of the classic buckets of a series.
     buckets: Vec<u64>,
     /// A message of each of the inner levels, before its length is known.
     metric: Vec<u8>,
@@ -159,7 +161,7 @@ impl Writer for Protobuf {
         let mut head = Vec::new();
         bytes(&mut head, NAME, names.family(family.name()).as_bytes());
         bytes(&mut head, HELP, family.help().as_bytes());
-        // What this format does not know are gauges.
+        // A type that this format does not have is shown as a gauge.
         let kind = match family.kind() {
             Kind::Counter => 0,
             Kind::Gauge | Kind::Info | Kind::StateSet => 1,

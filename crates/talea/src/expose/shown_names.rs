@@ -1,22 +1,23 @@
-//! The names of a page as a scraper is shown them: escaped where the format does not have them,
-//! and each family and label still told apart from the others.
+//! The names of a page as a scraper sees them: escaped if the format does not have them, and still
+//! unique for each family and label.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use super::escaping::is_plain;
-use super::{Escaping, Family, Pages};
-use crate::metric::Kind;
-use crate::names::{TakenNames, is_plain_label, is_written_by_us};
-use crate::register::{OVERFLOW, PID};
+use super::escaping::Escaping;
+use super::pages::{Family, Pages};
+use crate::definition::kind::Kind;
+use crate::definition::names::is_plain;
+use crate::definition::names::{OVERFLOW, PID};
+use crate::definition::names::{TakenNames, is_plain_label, is_written_by_us};
 use crate::snapshot::FamilySnapshot;
 
 /// The names of a page's families.
 ///
 /// 1. A name that every format has is shown as it is, so that no other changes it.
-/// 2. Any other is shown as the scraper's escaping has it, unless another family of the page has
-///    that name then, or a sample of it. So `a b` is `a_b` where nothing else is.
-/// 3. Otherwise it is shown as [`Escaping::Values`] has it, which tells all such names apart:
+/// 2. Any other name is escaped as the scraper asked, unless that name then belongs to another
+///    family of the page or to one of its samples. So `a b` is `a_b` if no other family is.
+/// 3. Otherwise it is escaped as by [`Escaping::Values`], which keeps all such names distinct:
 ///    beside `a_b`, `a b` is `U__a_20_b`. Of several such names the first in the order of names
 ///    has the short one.
 ///
@@ -25,7 +26,7 @@ use crate::snapshot::FamilySnapshot;
 #[derive(Clone, Debug, Default)]
 pub(super) struct ShownNames {
     escaping: Escaping,
-    /// Those of the third kind.
+    /// Names of the third kind.
     others: HashMap<String, String>,
 }
 
@@ -33,7 +34,7 @@ pub(super) struct ShownNames {
 #[derive(Clone, Debug, Default)]
 pub(super) struct LabelNames {
     escaping: Escaping,
-    /// Those that not every format has, and how they are shown; none where that is as they are.
+    /// Names that not every format has, with their escaped form; empty if that changes nothing.
     shown: Vec<(String, String)>,
 }
 
@@ -46,8 +47,8 @@ impl ShownNames {
         self.escaping
     }
 
-    /// Looks at the names of a page. Cost: where all of them are such as every format has, a look
-    /// at each family.
+    /// Looks at the names of a page. Cost: if every format has all the names, a look at each
+    /// family.
     pub(super) fn learn(&mut self, pages: &impl Pages) {
         self.others.clear();
         if self.escaping == Escaping::AllowUtf8 || !pages.has_odd_names() {
@@ -127,7 +128,7 @@ impl LabelNames {
     }
 }
 
-/// What a name can be shown as, in the order in which it is tried. There is always another.
+/// The candidates for a name, in the order in which they are tried. The sequence never ends.
 fn candidates(
     escaping: Escaping,
     name: &str,

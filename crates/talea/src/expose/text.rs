@@ -3,12 +3,14 @@
 
 use super::lines::{Bounds, Lines};
 use super::number::{write_bound, write_float, write_integer};
+use super::pages::Family;
 use super::shown_names::ShownNames;
-use super::{Family, Shown, Writer};
-use crate::metric::Kind;
+use super::writer::Writer;
+use crate::definition::kind::Kind;
+use crate::snapshot::Shown;
 use crate::snapshot::{FamilySnapshot, SeriesSnapshot};
 
-/// What [`Snapshot::to_text`](crate::Snapshot::to_text) is served as.
+/// The Content-Type of [`Snapshot::to_text`](crate::Snapshot::to_text).
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Writes the format.
@@ -17,7 +19,7 @@ pub(crate) struct Text {
     lines: Lines,
     thresholds: Bounds,
     quantiles: Bounds,
-    /// What is in each classic bucket of a series.
+    /// The counts of the classic buckets of a series.
     buckets: Vec<u64>,
 }
 
@@ -32,7 +34,7 @@ impl Writer for Text {
             _ => {}
         }
         lines.about(out, "HELP", lines.name(), family.help(), false);
-        // What this format does not know are gauges.
+        // A type that this format does not have is shown as a gauge.
         let kind = match family.kind() {
             Kind::Info | Kind::StateSet => Kind::Gauge,
             known => known,

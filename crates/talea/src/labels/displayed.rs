@@ -4,13 +4,11 @@ use std::fmt::Display;
 
 use super::{LabelText, LabelValue};
 
-/// Any value that displays itself, as a label's value. In a struct with
-/// `#[derive(Labels)]`, `#[label(display)]` on the field does the same for a type
-/// that is not wrapped.
+/// A label value of any type with `Display`. In a struct with `#[derive(Labels)]`,
+/// `#[label(display)]` on the field does the same for a type that is not wrapped.
 ///
-/// Cost: what displaying costs. The text is escaped on the way into the label
-/// text, nothing is allocated for it. What a value wrote before its `Display`
-/// returns an error is its text.
+/// Cost: that of `Display`. The text is escaped while it is written into the label text; nothing is
+/// allocated for it. If `Display` returns an error, the text written until then is the value.
 ///
 /// ```
 /// use std::net::{IpAddr, Ipv4Addr};

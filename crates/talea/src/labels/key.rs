@@ -5,9 +5,9 @@ use talea_region::Key;
 
 use super::table::short;
 
-/// Takes the values of a group of labels, one after the other. Values that differ make
-/// keys that differ: the values that are fixed make a number, each a digit of it, and
-/// what is dynamic is there whole, with its length.
+/// Takes the values of a group of labels, one after the other. Different values make different
+/// keys: fixed values are the digits of a number, and dynamic values are copied whole, with their
+/// length.
 ///
 /// ```text
 ///   number   of the fixed values, 16 bits
@@ -15,10 +15,10 @@ use super::table::short;
 ///   words    texts and integers, at most 24 bytes
 /// ```
 ///
-/// What does not fit is no key, and is looked up by its text each time.
+/// Values that do not fit have no key, and are looked up by their text each time.
 #[derive(Debug)]
 pub struct LabelKey {
-    /// Of how many combinations the number is one.
+    /// The number of combinations of the fixed values so far.
     combinations: u32,
     number: u32,
     texts: u32,
@@ -31,7 +31,7 @@ pub struct LabelKey {
 }
 
 impl LabelKey {
-    /// Combinations of fixed values that a key can tell apart.
+    /// The most combinations of fixed values that a key can represent.
     const COMBINATIONS: u32 = 1 << 16;
     /// Texts that it has room for the lengths of, in five bits each.
     const TEXTS: u32 = 3;
@@ -50,7 +50,7 @@ impl LabelKey {
         self.fits.then(|| Key::new(number, self.combinations, lengths, self.words.into()))
     }
 
-    /// One of some values that are fixed.
+    /// Adds a fixed value, one of several.
     #[inline]
     pub fn digit(&mut self, values: usize, digit: usize) {
         let all =
@@ -82,14 +82,14 @@ impl LabelKey {
         self.put(words, len.div_ceil(8));
     }
 
-    /// A value that only its text tells.
+    /// Adds a value that has nothing but a text: there is no key.
     #[inline]
     pub fn other(&mut self) {
         self.fits = false;
     }
 
-    /// Puts words behind those that are there, of which so many count; the next ones come
-    /// in place of the others. What is beyond the key is left out.
+    /// Puts words behind those that are there, of which so many count; the next ones come in place
+    /// of the others. Words beyond the end of the key are left out.
     #[inline]
     fn put(&mut self, (a, b, c): (u64, u64, u64), count: usize) {
         let (first, second, third) = self.words;
@@ -120,11 +120,11 @@ mod tests {
     use super::*;
     use crate::{LabelValue, StatusClass};
 
-    type Tell<'a> = &'a dyn Fn(&mut LabelKey);
+    type AddToKey<'a> = &'a dyn Fn(&mut LabelKey);
 
-    fn key_of(values: &[Tell<'_>]) -> Option<Key> {
+    fn key_of(values: &[AddToKey<'_>]) -> Option<Key> {
         let mut key = LabelKey::new();
-        values.iter().for_each(|tell| tell(&mut key));
+        values.iter().for_each(|add| add(&mut key));
         key.done()
     }
 
@@ -145,9 +145,11 @@ mod tests {
         for first in &texts {
             for second in ["", "\0", "x", "\0\0\0\0\0\0\0\0", "x\0\0\0\0\0\0\0\0"] {
                 for maybe in [None, Some(""), Some("\0"), Some("x")] {
-                    let told: [Tell<'_>; 3] =
-                        [&|key| key.text(first), &|key| key.text(second), &|key| maybe.tell(key)];
-                    let Some(key) = key_of(&told) else { continue };
+                    let values: [AddToKey<'_>; 3] =
+                        [&|key| key.text(first), &|key| key.text(second), &|key| {
+                            maybe.add_to_key(key)
+                        }];
+                    let Some(key) = key_of(&values) else { continue };
                     let words = format!("{key:?}");
                     let values = (first.clone(), second, maybe);
                     if let Some(other) = seen.insert(words, values.clone()) {
@@ -166,13 +168,13 @@ mod tests {
             for flag in [false, true] {
                 for n in [0, 1, 255, u64::MAX] {
                     for sign in [-1_i8, 0, 1] {
-                        let told: [Tell<'_>; 4] = [
-                            &|key| class.tell(key),
-                            &|key| n.tell(key),
-                            &|key| flag.tell(key),
-                            &|key| sign.tell(key),
+                        let values: [AddToKey<'_>; 4] = [
+                            &|key| class.add_to_key(key),
+                            &|key| n.add_to_key(key),
+                            &|key| flag.add_to_key(key),
+                            &|key| sign.add_to_key(key),
                         ];
-                        let words = format!("{:?}", key_of(&told).unwrap());
+                        let words = format!("{:?}", key_of(&values).unwrap());
                         assert_eq!(seen.insert(words, ()), None);
                     }
                 }
@@ -183,7 +185,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_no_key() {
         let long = "x".repeat(25);
-        let told: [(&str, Tell<'_>); 6] = [
+        let cases: [(&str, AddToKey<'_>); 6] = [
             ("a long text", &|key| key.text(&long)),
             ("texts that are long together", &|key| {
                 (0..2).for_each(|_| key.text("0123456789abcdefg"));
@@ -191,10 +193,10 @@ mod tests {
             ("many texts", &|key| (0..4).for_each(|_| key.text(""))),
             ("many integers", &|key| (0..4).for_each(|n| key.word(n))),
             ("many combinations", &|key| (0..17).for_each(|_| key.digit(2, 1))),
-            ("a value that displays itself", &|key| crate::Displayed(1).tell(key)),
+            ("a value that displays itself", &|key| crate::Displayed(1).add_to_key(key)),
         ];
-        for (what, tell) in told {
-            assert!(key_of(&[tell]).is_none(), "{what}");
+        for (what, add) in cases {
+            assert!(key_of(&[add]).is_none(), "{what}");
         }
         assert!(key_of(&[&|key| key.text(&long[1..])]).is_some());
         assert!(key_of(&[&|key| (0..16).for_each(|_| key.digit(2, 1))]).is_some());

@@ -13,8 +13,8 @@ pub fn product(radices: &[Option<usize>]) -> Option<usize> {
     radices.iter().try_fold(1usize, |all, radix| Some(all.saturating_mul((*radix)?)))
 }
 
-/// The number with one more digit at its end. Where the number is too large it
-/// wraps: families of so many combinations are not looked up by it.
+/// The number with one more digit at its end. It wraps on overflow: families of so many
+/// combinations are not looked up by it.
 #[inline]
 pub fn push(number: usize, radix: Option<usize>, digit: usize) -> usize {
     match radix {

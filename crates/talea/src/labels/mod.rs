@@ -50,7 +50,7 @@ pub(crate) use text::{RawLabel, pairs, raw_labels};
     note = "put each label into a field: `#[derive(Labels)] struct Sale<'a> {{ country: &'a str }}`"
 )]
 pub trait Labels {
-    /// The same labels with `'static` values: what a family is named by.
+    /// These labels with `'static` values, for the type of a family.
     type Static: 'static;
     /// The label names, in order.
     const NAMES: &'static [&'static str];
@@ -63,16 +63,15 @@ pub trait Labels {
     fn fault() -> Option<String> {
         None
     }
-    /// Which of the combinations this is, from 0; meaningless where they are not
-    /// fixed.
+    /// The number of this combination, from 0; meaningless if the labels are not fixed.
     fn index(&self) -> usize {
         0
     }
     /// Writes each label, in order.
     fn write(&self, out: &mut LabelText);
-    /// What a look-up is remembered by.
+    /// Adds its values to the key of the lookup cache.
     #[doc(hidden)]
-    fn tell(&self, key: &mut LabelKey) {
+    fn add_to_key(&self, key: &mut LabelKey) {
         key.other();
     }
     /// Writes the combination with this [`index`](Self::index), where they are
@@ -93,10 +92,10 @@ impl Labels for () {
     #[inline]
     fn write(&self, _: &mut LabelText) {}
     #[inline]
-    fn tell(&self, _: &mut LabelKey) {}
+    fn add_to_key(&self, _: &mut LabelKey) {}
 }
 
-/// So that `with(&labels)` works, where the labels are used again.
+/// Lets `with(&labels)` take labels that are used more than once.
 impl<T: Labels + ?Sized> Labels for &T {
     type Static = T::Static;
     const NAMES: &'static [&'static str] = T::NAMES;
@@ -116,8 +115,8 @@ impl<T: Labels + ?Sized> Labels for &T {
         (**self).write(out);
     }
     #[inline]
-    fn tell(&self, key: &mut LabelKey) {
-        (**self).tell(key);
+    fn add_to_key(&self, key: &mut LabelKey) {
+        (**self).add_to_key(key);
     }
     #[inline]
     fn write_nth(n: usize, out: &mut LabelText) {
@@ -125,16 +124,15 @@ impl<T: Labels + ?Sized> Labels for &T {
     }
 }
 
-/// A label's value. Text, characters, integers and bools are, behind a `Box`, an
-/// `Arc` or an `Rc` too; an `Option` of one (`None` is empty, which Prometheus
-/// takes for absent); what displays itself, as [`Displayed`].
+/// A label's value. Text, characters, integers and bools are, behind a `Box`, an `Arc` or an `Rc`
+/// too; an `Option` of one (`None` is empty, which Prometheus takes for absent); any type with
+/// `Display`, as [`Displayed`].
 ///
-/// Where a label has few values, fix them, and a look-up is arithmetic: an enum by
-/// `#[derive(LabelValue)]`; [`StatusClass`], [`HttpMethod`]; a
-/// [`label_set!`](crate::label_set) where the values are known once the program
-/// runs.
+/// If a label has few values, give it a type with fixed values, so that a look-up is arithmetic: an
+/// enum by `#[derive(LabelValue)]`; [`StatusClass`], [`HttpMethod`]; a
+/// [`label_set!`](crate::label_set) if the values are known only at startup.
 ///
-/// By hand, [`write`](Self::write) is enough where a value is any text:
+/// If you implement it by hand for arbitrary text, [`write`](Self::write) is enough:
 ///
 /// ```
 /// use talea::{LabelText, LabelValue};
@@ -168,16 +166,16 @@ pub trait LabelValue {
     fn fault() -> Option<String> {
         None
     }
-    /// Which of the values this is, from 0; meaningless where they are not fixed.
+    /// The number of this value, from 0; meaningless if the values are not fixed.
     fn index(&self) -> usize {
         0
     }
     /// Writes the value; it is escaped on the way.
     fn write(&self, out: &mut LabelText);
-    /// What a look-up is remembered by.
+    /// Adds its values to the key of the lookup cache.
     #[doc(hidden)]
     #[inline]
-    fn tell(&self, key: &mut LabelKey) {
+    fn add_to_key(&self, key: &mut LabelKey) {
         match Self::cardinality() {
             Some(values) => key.digit(values, self.index()),
             None => key.other(),

@@ -46,9 +46,9 @@ use crate::error::{Error, counted};
 ///   process and for good. The same list again is fine. Errors: another list, an
 ///   empty one, one with a text twice, more than 65,536 texts. Cost: some hashing
 ///   of each text, and about 100 bytes for it.
-/// - `find(text) -> Option<Self>`: the value with that text; `None` where there is
-///   none, or nothing is fixed yet. Cost: a hash and a comparison, about 4 ns for
-///   texts of 8 to 32 bytes. Nothing is allocated or locked.
+/// - `find(text) -> Option<Self>`: the value with that text; `None` if there is none, or nothing is
+///   fixed yet. Cost: a hash and a comparison, about 4 ns for texts of 8 to 32 bytes. Nothing is
+///   allocated or locked.
 /// - `all()`: each value, in the order of the list.
 /// - `as_str() -> &'static str`: its text.
 ///
@@ -129,18 +129,18 @@ macro_rules! label_set {
     };
 }
 
-/// What stands behind a type by [`label_set!`](crate::label_set). It is empty until
-/// it is fixed, and then never changes.
+/// The values of a type made by [`label_set!`](crate::label_set). It is empty until the values are
+/// fixed, and then never changes.
 #[derive(Debug)]
 pub struct LabelSet {
     name: &'static str,
     table: OnceLock<Table>,
-    /// How many the table has, so that nobody asks whether there is one.
+    /// The length of the table, so that readers need not test whether there is one.
     len: AtomicUsize,
 }
 
 impl LabelSet {
-    /// One that is not fixed yet.
+    /// A set without values yet.
     pub const fn new(name: &'static str) -> Self {
         Self { name, table: OnceLock::new(), len: AtomicUsize::new(0) }
     }
@@ -154,7 +154,7 @@ impl LabelSet {
         }
         let table = Table::new(texts.clone()).map_err(fail)?;
         let fixed = self.table.get_or_init(|| {
-            // Before anybody can find a value.
+            // Before any value can be found.
             self.len.store(table.len(), Relaxed);
             table
         });
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
     use crate::LabelValue;
 
-    fn told(result: Result<(), Error>) -> String {
+    fn message(result: Result<(), Error>) -> String {
         result.unwrap_err().to_string()
     }
 
@@ -253,8 +253,8 @@ mod tests {
             (vec!["/users", "/users/:id", "/c"], "expected its 2 values, found 3"),
             (vec![], "expected its 2 values, found 0"),
         ] {
-            let told = told(Route::fix(list));
-            assert!(told.contains("`Route`") && told.contains(part), "{told}");
+            let message = message(Route::fix(list));
+            assert!(message.contains("`Route`") && message.contains(part), "{message}");
         }
         assert!(Route::all().map(Route::as_str).eq(["/users", "/users/:id"]));
     }
@@ -263,12 +263,12 @@ mod tests {
     fn what_cannot_be_a_set_leaves_it_open() {
         crate::label_set! { struct Tenant; }
         let many = std::iter::repeat_n("", Table::MAX + 1);
-        for (told, part) in [
-            (told(Tenant::fix(Vec::<String>::new())), "found no values"),
-            (told(Tenant::fix(["a", "b", "a"])), "found the value \"a\" twice"),
-            (told(Tenant::fix(many)), "found 65537 values; expected at most 65536"),
+        for (message, part) in [
+            (message(Tenant::fix(Vec::<String>::new())), "found no values"),
+            (message(Tenant::fix(["a", "b", "a"])), "found the value \"a\" twice"),
+            (message(Tenant::fix(many)), "found 65537 values; expected at most 65536"),
         ] {
-            assert!(told.contains("`Tenant`") && told.contains(part), "{told}");
+            assert!(message.contains("`Tenant`") && message.contains(part), "{message}");
         }
         assert!(Tenant::fix(["a"]).is_ok());
         let a = Tenant::find("a").unwrap();

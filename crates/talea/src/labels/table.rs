@@ -1,9 +1,9 @@
 //! Texts by number and numbers by text: a hash table that is built once and then
 //! only read.
 //!
-//! What a look-up has to beat is a branch that cannot be foretold: texts of a
-//! service's routes come in any order and of any length. So all texts of 8 to 32
-//! bytes are handled alike, by four loads that overlap where a text is short:
+//! The main cost of a look-up is a mispredicted branch: the routes of a service come in any order
+//! and length. So all texts of 8 to 32 bytes take the same path, of four loads that overlap if a
+//! text is short:
 //!
 //! ```text
 //!   /api/v1/users/:id          17 bytes
@@ -11,9 +11,9 @@
 //!    ├──2───┤├──3───┤          to the end
 //! ```
 //!
-//! These four words and the length say all of such a text. A slot holds them, so
-//! the comparison needs nothing but the slot. A longer text is compared as a whole
-//! when its first and last 16 bytes agree.
+//! These four words and the length determine such a text. A slot holds them, so the comparison
+//! reads only the slot. A longer text is compared as a whole when its first and last 16 bytes
+//! agree.
 
 use std::collections::HashSet;
 use std::num::NonZeroU32;
@@ -48,12 +48,12 @@ struct Value {
     escaped: Box<str>,
 }
 
-// A line of the cache each, which are found without a multiplication.
+// A cache line each, which are found without a multiplication.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 struct Slot {
     key: Key,
-    /// `None` where the slot is free.
+    /// `None` if the slot is free.
     member: Option<Member>,
 }
 
@@ -99,7 +99,7 @@ impl Table {
         Ok(Self { values, hasher, slots: slots.into() })
     }
 
-    /// The text's number. Where nothing collides, the first slot tells.
+    /// The text's number. Without a collision it is in the first slot.
     #[inline]
     pub(super) fn find(&self, text: &str) -> Option<Member> {
         let text = text.as_bytes();
@@ -166,9 +166,9 @@ fn best_hasher(tries: u64, slots: usize, texts: &[String], keys: &[Key]) -> Hash
     Hasher::new(best.1, slots)
 }
 
-/// Which slot a text is looked for in first: the first bits of a sum of products, of its words
-/// two by two with factors that are chosen by trying. (Multiply-shift hashing of a vector; it
-/// takes few instructions, and the products do not wait for each other.)
+/// The slot in which the search for a text begins: the first bits of a sum of products of its
+/// words, two by two, with factors that are chosen by trial. (Multiply-shift hashing of a vector;
+/// it takes few instructions, and the products do not wait for each other.)
 #[derive(Debug)]
 struct Hasher {
     factors: [u64; 2],
@@ -204,7 +204,7 @@ impl Hasher {
     }
 }
 
-/// Texts up to this length are told apart by their keys alone.
+/// Texts up to this length are compared by their keys alone.
 const WHOLE: usize = 32;
 
 /// Numbers whose bits look random: the fractions of the square roots of 2, 3 and 7.
@@ -218,7 +218,7 @@ struct Key {
 }
 
 impl PartialEq for Key {
-    /// One branch for all of it: which word differs is not foreseeable.
+    /// One branch for all words: a branch for each could not be predicted.
     #[inline]
     fn eq(&self, other: &Self) -> bool {
         let [a, b, c, d] = self.words;
@@ -231,7 +231,7 @@ impl Key {
     /// The key of a free slot. The empty text has it too, and finds no member there.
     const NONE: Self = Self { words: [0; 4], len: 0 };
 
-    /// Of a text that is told by its key and fills more than a word.
+    /// For a text of more than a word that its key holds whole.
     #[inline]
     fn of_usual(text: &[u8]) -> Option<Self> {
         (8..=WHOLE).contains(&text.len()).then(|| Self::of_ends(text))
@@ -244,7 +244,7 @@ impl Key {
         Self { words: [short(text), 0, 0, 0], len: text.len() as u32 }
     }
 
-    /// Of a text of at least 8 bytes.
+    /// For a text of at least 8 bytes.
     #[inline]
     fn of_ends(text: &[u8]) -> Self {
         let last = text.len().wrapping_sub(8);
@@ -254,7 +254,7 @@ impl Key {
     }
 }
 
-/// What is between the ends of a long text.
+/// Hashes the bytes between the ends of a long text.
 fn middle(text: &[u8], ends: u64) -> u64 {
     text.chunks_exact(8).fold(ends, |hash, chunk| {
         fold(hash ^ chunk.first_chunk().copied().map_or(0, u64::from_le_bytes), MIX[2])

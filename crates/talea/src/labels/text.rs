@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use super::{LabelValue, Labels};
-use crate::names::is_plain_label;
+use crate::definition::names::{OVERFLOW, is_plain_label};
 
 /// The text of a series' labels as a scrape shows it, `method="GET",route="/"`,
 /// escaped once. It is the key of the series in the region.
@@ -85,7 +85,7 @@ impl LabelText {
     /// between.
     #[inline]
     pub fn push_displayed<T: fmt::Display + ?Sized>(&mut self, value: &T) {
-        // Only the value itself can fail; what it wrote until then is its text.
+        // Only the value itself can fail; the text written until then is its value.
         let _ = fmt::write(&mut Escaped(self), format_args!("{value}"));
     }
 
@@ -158,9 +158,9 @@ fn needs_escape(value: &[u8]) -> bool {
         || rest.iter().any(|b| matches!(b, b'"' | b'\\' | b'\n'))
 }
 
-/// Where four words of eight bytes lie that cover a text of 8 to 32, over each other where
-/// it is shorter. Most labels are as long, each another: the same steps for all of them
-/// cost less than branches that nobody can foretell.
+/// The places of four words of eight bytes that cover a text of 8 to 32; they overlap if it is
+/// shorter. Most labels are that long, and of different lengths: the same steps for all of them
+/// cost less than mispredicted branches.
 #[inline]
 fn four_words(len: usize) -> Option<[usize; 4]> {
     let last = len.checked_sub(8).filter(|&last| last <= 24)?;
@@ -211,7 +211,7 @@ fn copy(to: &mut [u8], from: &[u8]) {
 /// The labels in a text: the inverse of what [`LabelText`] writes. Text that is
 /// not of that form yields what can be read of it.
 pub(crate) fn pairs(text: &str) -> Vec<(&str, String)> {
-    // What was cut out between quotes and signs of equality is text again.
+    // Slices between quotes and equals signs are valid UTF-8.
     let labels = raw_labels(text.as_bytes());
     let text =
         |label: RawLabel<'_>| String::from_utf8(label.value.into_owned()).unwrap_or_default();
@@ -225,7 +225,7 @@ pub(crate) struct RawLabel<'a> {
     pub(crate) value: Cow<'a, [u8]>,
 }
 
-/// The same, one by one, allocating only for values that were escaped.
+/// The labels one by one; allocates only for values that were escaped.
 pub(crate) fn raw_labels(mut text: &[u8]) -> impl Iterator<Item = RawLabel<'_>> {
     std::iter::from_fn(move || {
         // A name that is not plain stands in quotes, and has none itself.
@@ -267,6 +267,13 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
         }
     }
     out
+}
+
+impl LabelText {
+    /// Whether a label text is that of an overflow series.
+    pub(crate) fn is_overflow(text: &[u8]) -> bool {
+        text == OVERFLOW.as_bytes()
+    }
 }
 
 #[cfg(test)]

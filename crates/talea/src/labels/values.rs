@@ -12,7 +12,7 @@ impl LabelValue for str {
         out.push_escaped(self);
     }
     #[inline]
-    fn tell(&self, key: &mut LabelKey) {
+    fn add_to_key(&self, key: &mut LabelKey) {
         key.text(self);
     }
 }
@@ -23,7 +23,7 @@ impl LabelValue for String {
         out.push_escaped(self);
     }
     #[inline]
-    fn tell(&self, key: &mut LabelKey) {
+    fn add_to_key(&self, key: &mut LabelKey) {
         key.text(self);
     }
 }
@@ -34,7 +34,7 @@ impl LabelValue for Cow<'_, str> {
         out.push_escaped(self);
     }
     #[inline]
-    fn tell(&self, key: &mut LabelKey) {
+    fn add_to_key(&self, key: &mut LabelKey) {
         key.text(self);
     }
 }
@@ -45,7 +45,7 @@ impl LabelValue for char {
         out.push_escaped(self.encode_utf8(&mut [0; 4]));
     }
     #[inline]
-    fn tell(&self, key: &mut LabelKey) {
+    fn add_to_key(&self, key: &mut LabelKey) {
         key.word(u64::from(u32::from(*self)));
     }
 }
@@ -89,13 +89,13 @@ impl<T: LabelValue> LabelValue for Option<T> {
         }
     }
     #[inline]
-    fn tell(&self, key: &mut LabelKey) {
+    fn add_to_key(&self, key: &mut LabelKey) {
         match (Self::cardinality(), self) {
             (Some(values), _) => key.digit(values, self.index()),
             (None, None) => key.digit(2, 0),
             (None, Some(value)) => {
                 key.digit(2, 1);
-                value.tell(key);
+                value.add_to_key(key);
             }
         }
     }
@@ -126,8 +126,8 @@ macro_rules! pointers {
                 (**self).write(out);
             }
             #[inline]
-            fn tell(&self, key: &mut LabelKey) {
-                (**self).tell(key);
+            fn add_to_key(&self, key: &mut LabelKey) {
+                (**self).add_to_key(key);
             }
             #[inline]
             fn write_nth(n: usize, out: &mut LabelText) {
@@ -146,8 +146,9 @@ macro_rules! integers {
                 out.push(itoa::Buffer::new().format(*self).as_bytes());
             }
             #[inline]
-            fn tell(&self, key: &mut LabelKey) {
-                // Those of 128 bits are two words. A sign is told by the type's width.
+            fn add_to_key(&self, key: &mut LabelKey) {
+                // Integers of 128 bits are two words. The width of the type distinguishes signed
+                // from unsigned.
                 let n = *self as i128;
                 key.word(n as u64);
                 if size_of::<$t>() > 8 {

@@ -2,16 +2,15 @@
 
 use talea_region::{Cell, Number};
 
+use super::slot::Slot;
 use super::{Shape, single_cell_metric};
 use crate::exemplar::{self, ExemplarRefused};
-use crate::slot::Slot;
 
-/// A total of whole things. It starts at 0 and only goes up; at 2⁶⁴ it starts
-/// anew, as Prometheus expects of a counter.
+/// A total, a whole number. It starts at 0 and only goes up; at 2⁶⁴ it starts anew, as Prometheus
+/// expects of a counter.
 ///
-/// Cost of an add: where it is striped, less than half of an uncontended atomic
-/// add, on any number of threads (`make bench ONLY=counter-kept`); else one atomic
-/// add.
+/// Cost of an add: if it is striped, less than half of an uncontended atomic add, on any number of
+/// threads (`make bench ONLY=counter-kept`); otherwise one atomic add.
 #[derive(Clone, Debug)]
 pub struct Counter {
     cell: Slot<Cell>,
@@ -32,9 +31,8 @@ impl Counter {
         self.cell.update(|cell| cell.add(n), move || self.add(n));
     }
 
-    /// The same, and keeps this one as the exemplar of the total: by its labels,
-    /// usually the id of its trace, it can be found. Formats that know exemplars show the
-    /// latest.
+    /// Adds `n`, and stores an exemplar with these labels, usually the id of a trace. Formats that
+    /// have exemplars show the latest.
     ///
     /// ```
     /// # use talea::{Counter, Opts, Registry};
@@ -47,13 +45,13 @@ impl Counter {
     /// # Ok::<(), talea::Error>(())
     /// ```
     ///
-    /// Cost: an add, a look at the clock and a copy of the labels; the first of a series
-    /// takes memory of the region. Adds that carry none cost what they did.
+    /// Cost: an add, a look at the clock and a copy of the labels; the first of a series takes
+    /// memory of the region. Adds without an exemplar cost no more than before.
     ///
     /// # Errors
     ///
-    /// The exemplar is refused, and the add counts all the same: the labels have more than
-    /// 128 characters together, a name is none, or there is no room.
+    /// The exemplar is refused, and the add counts all the same: the labels have more than 128
+    /// characters together, a label name is not valid, or there is no room.
     pub fn add_with_exemplar(
         &self,
         n: u64,
@@ -64,18 +62,18 @@ impl Counter {
         exemplar::keep(*cell, n as f64, labels)
     }
 
-    /// The total over all threads and processes; 0 where not installed. Cost: where it
-    /// is striped, a load for each CPU that ever added.
+    /// The total over all threads and processes; 0 if it is not installed. Cost: if it is striped,
+    /// a load for each CPU that ever added.
     pub fn get(&self) -> u64 {
         self.cell.get().map_or(0, |cell| cell.get())
     }
 }
 
-/// A total of something that is not counted in whole things, such as seconds. It starts
-/// at 0 and only goes up; very small amounts are lost beside a very large total.
+/// A total that is not a whole number, such as seconds. It starts at 0 and only goes up; very small
+/// amounts are lost beside a very large total.
 ///
-/// Cost of an add: where it is striped, about a [`Counter`]'s and the addition; else a
-/// compare-and-swap, and another for each thread that was faster.
+/// Cost of an add: if it is striped, about a [`Counter`]'s and the addition; else a
+/// compare-and-swap, and another for each concurrent update that came first.
 #[derive(Clone, Debug)]
 pub struct FloatCounter {
     cell: Slot<Cell>,
@@ -95,7 +93,7 @@ impl FloatCounter {
         self.cell.update(add, move || self.add(x));
     }
 
-    /// The total over all threads and processes; 0 where not installed. Cost: as
+    /// The total over all threads and processes; 0 if it is not installed. Cost: as
     /// [`Counter::get`].
     pub fn get(&self) -> f64 {
         self.cell.get().map_or(0.0, |cell| cell.get_float())

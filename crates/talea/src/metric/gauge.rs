@@ -2,8 +2,9 @@
 
 use talea_region::{Cell, Combine, Number, Storage};
 
-use super::{Kind, Shape, single_cell_metric};
-use crate::slot::Slot;
+use super::slot::Slot;
+use super::{Shape, single_cell_metric};
+use crate::definition::kind::Kind;
 
 /// A whole number that is set, or goes up and down. Processes that share the
 /// region share the value, and the latest write counts; or each has its own, see
@@ -41,8 +42,8 @@ impl Gauge {
         self.add(-1);
     }
 
-    /// Adds `n`, which may be negative, and returns the new value (0 where not
-    /// installed). It wraps at the ends of an `i64`.
+    /// Adds `n`, which may be negative, and returns the new value (0 if it is not installed). It
+    /// wraps at the ends of an `i64`.
     #[inline]
     pub fn add(&self, n: i64) -> i64 {
         self.cell.update(|cell| cell.add_and_get(n as u64) as i64, move || self.add(n))
@@ -62,15 +63,14 @@ impl Gauge {
         self.cell.update(|cell| cell.update(replaced), move || self.set_min(value));
     }
 
-    /// The value, of this process where each has its own; 0 where not installed.
+    /// The value, of this process where each has its own; 0 if it is not installed.
     #[inline]
     pub fn get(&self) -> i64 {
         self.cell.get().map_or(0, |cell| cell.get() as i64)
     }
 }
 
-/// The same as a [`Gauge`] for a number that need not be whole, NaN and the infinities
-/// included.
+/// A [`Gauge`] of any float, NaN and the infinities included.
 ///
 /// Cost: of [`set`](Self::set) and [`get`](Self::get) one atomic operation, of
 /// [`add`](Self::add) a compare-and-swap, and another for each thread that was faster.
@@ -108,17 +108,17 @@ impl FloatGauge {
         self.cell.update(|cell| cell.update(replaced), move || self.set_min(value));
     }
 
-    /// The value, of this process where each has its own; 0 where not installed.
+    /// The value, of this process where each has its own; 0 if it is not installed.
     #[inline]
     pub fn get(&self) -> f64 {
         self.cell.get().map_or(0.0, |cell| cell.get_float())
     }
 }
 
-/// What is there right now: requests in flight, open connections. Each process
-/// counts its own and a scrape sums up those that live, so what a killed process
-/// held leaves with it. What is counted up must be counted down by the same process,
-/// also where a task is cancelled or panics.
+/// The number of things that exist right now: requests in flight, open connections. Each process
+/// has its own count, and a scrape shows the sum over the living processes. So the count of a
+/// killed process goes with it. Each increment needs a decrement in the same process, also if a
+/// task is cancelled or panics.
 ///
 /// Cost of an add: one atomic add on a word of this process.
 #[derive(Clone, Debug)]
@@ -172,14 +172,14 @@ impl UpDownCounter {
         Held { counter: self }
     }
 
-    /// What this process holds; 0 where not installed.
+    /// The count of this process; 0 if it is not installed.
     #[inline]
     pub fn get(&self) -> i64 {
         self.cell.get().map_or(0, |cell| cell.get() as i64)
     }
 }
 
-/// One that is counted while this lives; see [`UpDownCounter::hold`].
+/// An in-flight guard: it counts one until it is dropped; see [`UpDownCounter::hold`].
 #[must_use = "what is dropped at once counts nothing"]
 #[derive(Debug)]
 pub struct Held<'a> {

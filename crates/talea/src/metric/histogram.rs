@@ -7,34 +7,34 @@ use std::time::Instant;
 
 use talea_region::{Cell, Cells, Combine, Number, Segment, Segments, UsualSegment};
 
-use super::{Kind, Metric, Sealed, Shape};
-use crate::buckets::{
+use super::slot::{self, Slot};
+use super::{Metric, Sealed, Shape};
+use crate::definition::Recent;
+use crate::definition::kind::Kind;
+use crate::definition::opts::{Bucketing, Opts};
+use crate::definition::unit::{Seconds, Unit};
+use crate::exemplar::{self, ExemplarRefused};
+use crate::histogram::buckets::{
     COARSEST, FINEST, Grid, Layout, NativeLayout, Numbers, Octave, Octaves, ZERO, order,
 };
-use crate::definition::Recent;
-use crate::exemplar::{self, ExemplarRefused};
-use crate::opts::{Bucketing, Opts};
-use crate::slot::{self, Slot};
-use crate::unit::{Seconds, Unit};
 
-/// Counts observations by size, with their sum. The unit is in the type:
-/// `Histogram<Seconds>` observes a `Duration`, `Histogram<Bytes>` a `u64`.
+/// Records observations by size, with their sum. The unit is in the type: `Histogram<Seconds>`
+/// observes a `Duration`, `Histogram<Bytes>` a `u64`.
 ///
-/// Unless [`Opts::bucketing`] says otherwise it has two kinds of buckets. A *classic* one
-/// holds what is at most its [threshold](Opts::buckets) and more than the one below. *Native*
-/// ones are exponential: from them quantiles are told within a known error, 4.33 % at the
-/// default [`Opts::schema`], over any range of values. Both, and the count, are read from
-/// the same cells, so they agree at any instant, also after a writer was killed.
+/// Unless [`Opts::bucketing`] chooses otherwise, it has two kinds of buckets. A *classic* bucket
+/// holds values up to its [threshold](Opts::buckets) and above the one below. *Native* buckets are
+/// exponential: quantiles computed from them have a known error, 4.33 % at the default
+/// [`Opts::schema`], over any range of values. Both, and the count, are read from the same cells,
+/// so they agree at any instant, also after a writer was killed.
 ///
-/// The sum is a 64-bit integer of what is kept: of durations nanoseconds, which wrap
-/// after 584 years of them.
+/// The sum is a 64-bit integer of stored parts of the unit: for durations nanoseconds, which wrap
+/// after 584 years in total.
 ///
-/// Cost: a look at two small tables, a comparison with each threshold of the value's
-/// octave, and two adds that share their overhead, each as a
-/// [`Counter`](crate::Counter)'s. The first value of an octave takes memory of the region
-/// for its buckets, which is backed ahead; where there is none left, it counts by the
-/// thresholds and by buckets of schema −4.
-// All that an observation asks of it is on one line of the cache.
+/// Cost: a look at two small tables, a comparison with each threshold of the value's octave, and
+/// two adds that share their overhead, each as a [`Counter`](crate::Counter)'s. The first value of
+/// an octave takes memory of the region for its buckets, which is backed ahead; if there is none
+/// left, it is counted by the thresholds and by buckets of schema −4.
+// All fields that an observation reads are on one cache line.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Histogram<U: Unit> {
@@ -45,7 +45,7 @@ pub struct Histogram<U: Unit> {
 /// The cells of a histogram, and which of them an observation is counted in.
 #[doc(hidden)]
 #[derive(Clone, Copy)]
-// What is asked most comes first.
+// The most used field comes first.
 #[repr(C)]
 pub struct Bound {
     native: Option<Native>,
@@ -102,8 +102,8 @@ impl Bound {
         }
     }
 
-    /// Counts a whole number in two histograms that have the same buckets, whose cell is
-    /// found by one search. `None` where nothing is counted.
+    /// Counts a whole number in two histograms that have the same buckets, whose cell is found by
+    /// one search. `None` if nothing is counted.
     #[inline(never)]
     fn count_in_both(&self, other: &Self, kept: u64) -> Option<()> {
         let (native, others) = (self.native.as_ref()?, other.native.as_ref()?);
@@ -134,14 +134,13 @@ impl Bound {
         }
     }
 
-    /// The same where there are no native buckets.
+    /// Observes if there are no native buckets.
     #[inline(never)]
     fn count_by_thresholds(&self, kept: u64) {
         self.cells.at(self.grid.base_of_whole(kept)).count(self.cells.last(), kept);
     }
 
-    /// Out of line with all that is called, so that the usual way keeps what it needs in
-    /// registers that nobody else wants back.
+    /// Out of line with all its callees, so that the common path needs no callee-saved registers.
     #[inline(never)]
     fn count_otherwise(&self, kept: u64) {
         if kept == 0 && self.native.is_some() {
@@ -214,7 +213,7 @@ impl Native {
         self.segments.usual(Octaves::of_whole(kept).slot)
     }
 
-    /// Makes the segment of an octave; `None` where there is no room for it.
+    /// Makes the segment of an octave; `None` if there is no room for it.
     #[cold]
     #[inline(never)]
     fn make_segment(&self, octave: Octave) -> Option<Segment> {
@@ -279,16 +278,16 @@ impl<U: Unit> Histogram<U> {
         Self { bound: Slot::late(Some(Location::caller())), unit: PhantomData }
     }
 
-    /// Counts one observation. What is above all thresholds is in the bucket `+Inf`.
+    /// Records one observation. A value above all thresholds is in the bucket `+Inf`.
     #[inline]
     pub fn observe(&self, value: U::Value) {
         self.bound.observe::<U>(value);
     }
 
-    /// Counts one observation here and in another histogram, as where one time is the end
-    /// of two things.
+    /// Records one observation here and in another histogram, for example if one moment ends two
+    /// timed operations.
     ///
-    /// Cost: where both have the same buckets, less than two observations, since they are
+    /// Cost: if both have the same buckets, less than two observations, since the buckets are
     /// searched once.
     #[inline]
     pub fn observe_in_both(&self, other: &Self, value: U::Value) {
@@ -322,7 +321,7 @@ impl<U: Unit> Histogram<U> {
         self.observe(value);
         let Some(Bound { cells, grid, .. }) = self.bound.get() else { return Ok(()) };
         let kept = U::kept(value);
-        // Which bucket it is an exemplar of is told by its base cell.
+        // The base cell determines the bucket of the exemplar.
         exemplar::keep(cells.at(grid.base_of(kept)), grid.shown(kept), labels)
     }
 }
@@ -400,7 +399,7 @@ impl<U: Unit> Sealed for Histogram<U> {
     }
 }
 
-/// What a family of histograms asks of the region, or why not.
+/// The shape of a family of histograms in the region, or the fault in its options.
 pub(super) fn shape<U: Unit>(opts: &Opts<'_>) -> Result<Shape, String> {
     Shape::without_choice(opts)?;
     let thresholds = match opts.bucketing {
@@ -467,7 +466,7 @@ fn thresholds<U: Unit>(shown: &[f64]) -> Result<Vec<u64>, String> {
     Ok(kept)
 }
 
-/// What native buckets there are to be, or what is wrong with what was asked for.
+/// The native buckets that the options ask for, or the fault in these.
 fn native(opts: &Opts<'_>) -> Result<Option<NativeLayout>, String> {
     let Opts { bucketing, schema, max_buckets: most, widest_zero, .. } = *opts;
     if bucketing == Bucketing::Classic {
@@ -488,7 +487,7 @@ fn native(opts: &Opts<'_>) -> Result<Option<NativeLayout>, String> {
     Ok(Some(NativeLayout { schema, most, widest_zero: widest_zero.abs() }))
 }
 
-/// Which quantiles are shown, and of what time; or what is wrong with that.
+/// The quantiles and the window that the options ask for, or the fault in these.
 pub(super) fn recent(opts: &Opts<'_>, quantiles: &[f64]) -> Result<Recent, String> {
     let fits = quantiles.iter().all(|q| (0.0..=1.0).contains(q));
     if !fits || !quantiles.is_sorted_by(|a, b| a < b) || quantiles.len() > 100 {

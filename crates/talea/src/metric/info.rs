@@ -1,13 +1,14 @@
-//! Info: what does not change while a process runs, said in labels.
+//! Info: facts that do not change while a process runs, as labels.
 
 use talea_region::{Cell, Combine, Number, Storage};
 
-use super::{Kind, Shape, single_cell_metric};
+use super::slot::Slot;
+use super::{Shape, single_cell_metric};
+use crate::definition::kind::Kind;
 use crate::family::Family;
 use crate::labels::Labels;
-use crate::slot::Slot;
 
-/// What an [`Info`] is made of: a series that is 1.
+/// The series of an [`Info`], which is 1.
 #[derive(Clone, Debug)]
 pub(crate) struct Said {
     cell: Slot<Cell>,
@@ -19,10 +20,10 @@ single_cell_metric!(pub(crate) Said, |opts| {
     Ok(Shape::single_cell(Kind::Info, number, storage, Combine::Latest, "_info"))
 });
 
-/// What does not change while the process runs, such as its version: a series that is
-/// always 1 and says it in its labels.
+/// A fact that does not change while the process runs, such as its version: a series that is always
+/// 1, with the fact in its labels.
 ///
-/// Processes that share the region share it: the latest call counts.
+/// Processes that share the region share it: the latest call wins.
 ///
 /// ```
 /// use talea::{Info, Labels, Opts, Registry};
@@ -51,19 +52,19 @@ impl<L> Info<L> {
 }
 
 impl<L: 'static> Info<L> {
-    /// Says these labels, in place of those that were said before. Where the region has
-    /// no room for them nothing changes.
+    /// Sets the labels, in place of the previous ones. If the region has no room for them, nothing
+    /// changes.
     ///
-    /// Cost: that of making a series, and a look at those that were said before; it is
-    /// meant to be called once.
+    /// Cost: that of making a series, and a look at the previous ones; it is meant to be called
+    /// once.
     pub fn set<Q: Labels<Static = L>>(&self, labels: Q) {
         let Some(series) = self.family.bound().map(|bound| bound.family) else {
             return self.family.late.note_discarded();
         };
         let text = crate::labels::LabelText::of(&labels);
-        // Two who say different things at once remove what the other said. So whoever
-        // removed something looks again whether its own is there; in a region that is
-        // damaged not for ever.
+        // Two concurrent calls with different labels may remove the series of each other. So a call
+        // that removed a series checks again that its own is there. The number of attempts is
+        // bounded, in case the region is damaged.
         for _ in 0..1000 {
             let Ok(looked) = series.series(text.as_bytes()) else { return };
             looked.at(0).set(1);

@@ -1,4 +1,4 @@
-//! The metric types: what user code holds and calls.
+//! The metric types: the handles that user code holds and calls.
 //!
 //! Each is a handle of a few words that is either bound to its cells or not
 //! installed yet, in which case its updates are discarded. All of them can be
@@ -7,9 +7,11 @@
 //! once.)
 
 mod counter;
+pub(crate) mod discarded;
 mod gauge;
 mod histogram;
 mod info;
+pub(crate) mod slot;
 mod state_set;
 mod summary;
 
@@ -22,49 +24,11 @@ pub use state_set::StateSet;
 pub use summary::Summary;
 use talea_region::{Cells, Combine, Number, Storage};
 
-use crate::buckets::{Grid, Layout};
+use self::slot::Slot;
 use crate::definition::Recent;
-use crate::opts::Opts;
-use crate::slot::{self, Slot};
-
-/// What a metric is, as the text formats name it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Kind {
-    /// Only goes up.
-    Counter = 1,
-    /// Goes up and down.
-    Gauge = 2,
-    /// Counts observations by size.
-    Histogram = 3,
-    /// Says in its labels what does not change while the process runs; it is 1.
-    Info = 4,
-    /// Which of some states hold; each is 0 or 1.
-    StateSet = 5,
-    /// Shows quantiles of what was observed lately.
-    Summary = 6,
-}
-
-impl Kind {
-    pub(crate) const ALL: [Self; 6] =
-        [Self::Counter, Self::Gauge, Self::Histogram, Self::Info, Self::StateSet, Self::Summary];
-
-    pub(crate) fn from_u8(n: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| *kind as u8 == n)
-    }
-
-    /// The type's name in OpenMetrics.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Counter => "counter",
-            Self::Gauge => "gauge",
-            Self::Histogram => "histogram",
-            Self::Info => "info",
-            Self::StateSet => "stateset",
-            Self::Summary => "summary",
-        }
-    }
-}
+use crate::definition::kind::Kind;
+use crate::definition::opts::Opts;
+use crate::histogram::buckets::{Grid, Layout};
 
 /// A metric type: a counter, a gauge, a histogram, a state set. Sealed: the formats
 /// know these and no others.
@@ -74,13 +38,13 @@ impl Kind {
 )]
 pub trait Metric: Sealed {}
 
-/// What the registry needs to know of a metric type.
+/// The interface of a metric type to the registry.
 #[doc(hidden)]
 pub trait Sealed: Sized + 'static {
     /// The metric's cells, as a handle keeps them.
     type Bound: slot::Bound;
 
-    /// What a family of this type asks of the region, or why not.
+    /// The shape of a family of this type in the region, or the fault in its options.
     fn shape(opts: &Opts<'_>) -> Result<Shape, String>;
 
     fn bind(cells: Cells, grid: &'static Grid) -> Self::Bound;
@@ -91,16 +55,16 @@ pub trait Sealed: Sized + 'static {
     fn slot(&self) -> &Slot<Self::Bound>;
 }
 
-/// What a family of some metric type is, before labels.
+/// The shape of a family of some metric type in the region, without labels.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Shape {
     pub(crate) kind: Kind,
     pub(crate) number: Number,
-    /// How it must be stored; `None` where the labels decide.
+    /// How it must be stored; `None` if the labels decide.
     pub(crate) storage: Option<Storage>,
     pub(crate) combine: Combine,
-    /// What the name ends in.
+    /// The ending of the name.
     pub(crate) ending: &'static str,
     pub(crate) layout: Layout,
     pub(crate) recent: Option<Recent>,
@@ -169,7 +133,7 @@ macro_rules! single_cell_metric {
             /// clones are installed with it.
             #[track_caller]
             $vis const fn new() -> Self {
-                Self { cell: crate::slot::Slot::late(Some(std::panic::Location::caller())) }
+                Self { cell: crate::metric::slot::Slot::late(Some(std::panic::Location::caller())) }
             }
         }
 
@@ -185,24 +149,24 @@ macro_rules! single_cell_metric {
         impl crate::metric::Sealed for $name {
             type Bound = talea_region::Cell;
 
-            fn shape(opts: &crate::opts::Opts<'_>) -> Result<crate::metric::Shape, String> {
-                let shape: fn(&crate::opts::Opts<'_>) -> Result<crate::metric::Shape, String> =
+            fn shape(opts: &crate::definition::opts::Opts<'_>) -> Result<crate::metric::Shape, String> {
+                let shape: fn(&crate::definition::opts::Opts<'_>) -> Result<crate::metric::Shape, String> =
                     $shape;
                 shape(opts)
             }
 
             #[inline]
-            fn bind(cells: talea_region::Cells, _: &'static crate::buckets::Grid) -> Self::Bound {
+            fn bind(cells: talea_region::Cells, _: &'static crate::histogram::buckets::Grid) -> Self::Bound {
                 cells.at(0)
             }
 
             #[inline]
-            fn holding(cell: crate::slot::Slot<Self::Bound>) -> Self {
+            fn holding(cell: crate::metric::slot::Slot<Self::Bound>) -> Self {
                 Self { cell }
             }
 
             #[inline]
-            fn slot(&self) -> &crate::slot::Slot<Self::Bound> {
+            fn slot(&self) -> &crate::metric::slot::Slot<Self::Bound> {
                 &self.cell
             }
         }

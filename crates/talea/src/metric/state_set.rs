@@ -1,4 +1,4 @@
-//! State sets: which of some states hold.
+//! State sets: enums whose current states are shown.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -6,24 +6,25 @@ use std::panic::Location;
 
 use talea_region::{Cell, Cells, Combine, Number, Storage};
 
-use super::{Kind, Metric, Sealed, Shape};
-use crate::buckets::Grid;
+use super::slot::Slot;
+use super::{Metric, Sealed, Shape};
+use crate::definition::kind::Kind;
+use crate::definition::opts::Opts;
+use crate::histogram::buckets::Grid;
 use crate::labels::{LabelText, LabelValue};
-use crate::opts::Opts;
-use crate::slot::Slot;
 
-/// Which of the states of an enum hold: usually exactly one, as of a circuit breaker
-/// that is open, closed or half open. A scrape shows each state as 0 or 1, with a
-/// label that is called as the metric. Before the first call none holds.
+/// The current states of an enum: usually exactly one, for example of a circuit breaker that is
+/// open, closed or half open. A scrape shows each state as 0 or 1, with a label that has the name
+/// of the metric. Before the first call all are 0.
 ///
-/// All states are one word of the region, so a scrape never sees two that were set one
-/// after the other. Processes that share the region share it: the latest call counts.
+/// All states are one word of the region, so a scrape never mixes two calls. Processes that share
+/// the region share it: the latest call wins.
 ///
-/// Registering it is an error where the enum has more than 64 states.
+/// Registering fails if the enum has more than 64 states.
 ///
 /// Cost of each operation: one atomic operation; of [`enable`](Self::enable) and
-/// [`disable`](Self::disable) a compare-and-swap, and another for each thread that was
-/// faster.
+/// [`disable`](Self::disable) a compare-and-swap, and another for each concurrent update that came
+/// first.
 ///
 /// ```
 /// use talea::{LabelValue, Opts, Registry, StateSet};
@@ -75,7 +76,7 @@ impl<E: LabelValue + 'static> StateSet<E> {
         self.cell.update(|cell| cell.update(disabled), move || self.disable(state));
     }
 
-    /// Whether a state holds; false where not installed.
+    /// Whether a state holds; false if not installed.
     #[inline]
     pub fn is(&self, state: E) -> bool {
         self.cell.get().is_some_and(|cell| cell.get() & bit(&state) != 0)

@@ -6,24 +6,24 @@ use std::panic::Location;
 use talea_region::Cells;
 
 use super::histogram::{self, Bound};
-use super::{Kind, Metric, Sealed, Shape};
-use crate::buckets::Grid;
-use crate::opts::{Bucketing, Opts};
-use crate::slot::Slot;
-use crate::unit::{Seconds, Unit};
+use super::slot::Slot;
+use super::{Metric, Sealed, Shape};
+use crate::definition::kind::Kind;
+use crate::definition::opts::{Bucketing, Opts};
+use crate::definition::unit::{Seconds, Unit};
+use crate::histogram::buckets::Grid;
 
 /// Shows quantiles of the observations of the last ten minutes, with the count and the
 /// sum of all there ever were. The unit is in the type, as a
 /// [`Histogram`](crate::Histogram)'s.
 ///
-/// An observation is counted as a histogram with native buckets counts it, at the same
-/// cost; whoever takes snapshots keeps what there was some minutes ago, every ten seconds,
-/// and tells the difference. A quantile is within 4.33 % of the exact one at the default
-/// [`Opts::schema`], as long as the values of the series use no more buckets than
-/// [`Opts::max_buckets`]: those of 20 octaves. Beyond that the series gets coarser, and the bound
-/// doubles with each step. If nothing was observed in that time it is NaN, as Prometheus
-/// expects. Quantiles of several series, or of several services, cannot be joined: where
-/// you want to, use a histogram.
+/// An observation is recorded as in a histogram with native buckets, at the same cost. The process
+/// that takes snapshots stores the counts every ten seconds for the length of the window, and shows
+/// the difference. A quantile is within 4.33 % of the exact one at the default [`Opts::schema`], as
+/// long as the values of the series use no more buckets than [`Opts::max_buckets`]: those of 20
+/// octaves. Beyond that the series gets coarser, and the bound doubles with each step. If nothing
+/// was observed in that time it is NaN, as Prometheus expects. Quantiles of several series or
+/// services cannot be aggregated: if you need that, use a histogram.
 ///
 /// The memory of a process that takes snapshots, for each series: at most 61 times 100
 /// bytes and 16 for each bucket that was counted in within ten seconds.

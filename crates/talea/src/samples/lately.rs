@@ -2,8 +2,10 @@
 
 use talea_region::SeriesView;
 
-use super::{Window, ring, slices};
-use crate::native_buckets::rank;
+use super::storage::RING_SEGMENTS;
+use super::window::Window;
+use super::{ring, slices};
+use crate::histogram::native_buckets::rank;
 
 /// The observations of a window: values, each with how many there are of it.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +18,7 @@ pub(crate) struct Lately {
 }
 
 impl Lately {
-    /// Those of a series in place of what was here before.
+    /// Reads those of a series, in place of the previous content.
     pub(crate) fn fill(&mut self, series: &SeriesView<'_>, window: Window, now: u64) {
         let Self { values, count, sum, lost } = self;
         values.clear();
@@ -29,7 +31,7 @@ impl Lately {
         };
         for segment in series.segments() {
             let n = usize::from(segment.n);
-            if !ring::SEGMENTS.contains(&n) {
+            if !RING_SEGMENTS.contains(&n) {
                 slices::read((n, segment.what), segment.values, latest, &mut add);
                 continue;
             }

@@ -1,19 +1,19 @@
-//! What the family is called that has a summary's samples.
+//! The names of the families that store a summary's samples.
 
 use std::collections::HashMap;
 
 use talea_region::FamilyCopy;
 
-use crate::snapshot::use_of;
+use crate::snapshot::newest::use_of;
 
-/// The kind of such families, which no metric has. Kind 7 had them when slices were kept
-/// otherwise; what it left in a region is not read.
+/// The kind of such families, which no metric has. Kind 7 was an earlier layout of slices; such
+/// families are not read.
 pub(crate) const KIND: u8 = 8;
 
 /// No name of a metric that can be exposed as it is ends so.
 const ENDING: &str = " samples";
 
-/// That of a summary's.
+/// The name of the family that stores the samples of a summary.
 pub(crate) fn own_name(summary: &str) -> String {
     [summary, ENDING].concat()
 }
@@ -28,8 +28,8 @@ pub(crate) fn is_own(family: &[u8]) -> bool {
     family.ends_with(ENDING.as_bytes())
 }
 
-/// Finds the samples of families, each given by its number among all: of several of one name those
-/// that are in use, as of families.
+/// Finds the samples of families, each given by its number among all. Of several of one name it
+/// chooses the one in use, as for families.
 pub(crate) fn find<'a>(
     all: &[FamilyCopy],
     families: impl Iterator<Item = (usize, &'a mut Option<usize>)>,

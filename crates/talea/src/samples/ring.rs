@@ -1,26 +1,22 @@
 //! The ring of the latest samples.
 //!
-//! Who observes takes the next place, and the sample that was there out of it. Readers copy
-//! a place's words one after the other, so they may see the stamp of one sample with the
-//! value of the next: that one then counts as some time older than it is.
+//! A writer takes the next place, and moves the sample that was there to a slice. Readers copy the
+//! words of a place one after the other, so they may see the stamp of one sample with the value of
+//! the next: that sample then counts as older than it is.
 
-use talea_region::{Cell, Segment, Segments};
+use talea_region::{Cell, Segments};
 
-use super::{Window, slices};
+use super::slices;
+use super::storage::{FIRST_PLACES, PLACE, RING_SEGMENTS, first_segment, segment};
+use super::window::Window;
 
 /// Samples that it has room for.
 pub(super) const PLACES: usize = 128;
-/// Words of a place: its stamp and its value.
-pub(super) const PLACE: usize = 2;
-/// How many places come first.
-const FIRST_PLACES: usize = 16;
 /// Words of the others.
 const OTHERS: usize = (PLACES - FIRST_PLACES) * PLACE;
-/// The segment of the first places, and that of the others.
-pub(super) const SEGMENTS: [usize; 2] = [0, 1];
-/// Somebody is writing, or was killed in the middle; such a place is passed over.
+/// A writer is writing, or was killed while it wrote; readers skip such a place.
 pub(super) const BUSY: u64 = 1;
-/// What stamps are counted from: 0 says that nothing was ever there.
+/// The first stamp. A stamp of 0 says that the place was never used.
 const FIRST: u64 = 2;
 /// How many places are tried.
 const TRIES: usize = 4;
@@ -49,32 +45,17 @@ pub(super) fn put(next: Cell, segments: Segments, window: Window, sample: Sample
         None => sample,
     };
     let slice = window.slice_of(leaving.at);
-    // One that the window has left is forgotten.
+    // A sample older than the window is dropped.
     if slices::has(slice, window.slice_of(sample.at)) {
         slices::add(segments, slice, leaving.value);
     }
 }
 
-/// A segment of a series, made if it is not there; `None` if the region has no room for it.
-#[inline]
-pub(super) fn segment(segments: Segments, n: usize, cells: usize, what: u16) -> Option<Segment> {
-    segments.get(n).or_else(|| segments.make(n, cells, what))
-}
-
-/// The segment of the first places, behind which the slices have some words.
-fn first_segment(segments: Segments) -> Option<Segment> {
-    segment(segments, SEGMENTS[0], FIRST_PLACES * PLACE + slices::MARKS, 0)
-}
-
-/// One of the words that slices have there.
-pub(super) fn mark(segments: Segments, n: usize) -> Option<Cell> {
-    segments.cell(first_segment(segments)?, FIRST_PLACES * PLACE + n)
-}
-
 /// The cells of a place, or if there is no room for it, of one among the first.
 pub(super) fn cells(segments: Segments, place: usize) -> Option<[Cell; 2]> {
     let beyond = place.checked_sub(FIRST_PLACES);
-    let found = beyond.and_then(|place| Some((segment(segments, SEGMENTS[1], OTHERS, 0)?, place)));
+    let found =
+        beyond.and_then(|place| Some((segment(segments, RING_SEGMENTS[1], OTHERS, 0)?, place)));
     let (segment, place) = match found {
         Some(found) => found,
         None => (first_segment(segments)?, place % FIRST_PLACES),
@@ -88,7 +69,7 @@ enum Exchanged {
     Full(Sample),
 }
 
-/// Puts a sample in a place; `None` where somebody else is doing so.
+/// Puts a sample in a place; `None` if another writer is doing so.
 fn exchange(segments: Segments, place: usize, new: Sample) -> Option<Exchanged> {
     let [stamp, value] = cells(segments, place)?;
     let (mut before, mut old) = (BUSY, 0);
@@ -110,7 +91,7 @@ fn exchange(segments: Segments, place: usize, new: Sample) -> Option<Exchanged> 
     })
 }
 
-/// What was copied of a segment of the ring: its samples, and the words behind them.
+/// The samples in a copied segment of the ring, and the words behind them.
 pub(super) fn read(words: &[u64]) -> (impl Iterator<Item = Sample>, &[u64]) {
     let samples = match words.len() {
         OTHERS => OTHERS,

@@ -4,26 +4,29 @@ use std::time::SystemTime;
 
 use talea_region::{FamilySpec, Registered, Storage};
 
-use super::{KIND, Window, millis, own_name, ring, slices};
+use super::names::{KIND, own_name};
+use super::window::{Window, millis};
+use super::{ring, slices};
+use crate::definition::names::OVERFLOW;
+use crate::definition::opts::Opts;
+use crate::definition::unit::Floats;
 use crate::error::Error;
 use crate::family::Family;
+use crate::family::values::{self, Values};
 use crate::labels::LabelText;
 use crate::metric::Summary;
-use crate::opts::Opts;
-use crate::register::{OVERFLOW, Refusal, SERIES_LIMIT, idle_minutes};
 use crate::registry::Registry;
-use crate::unit::Floats;
-use crate::values::{self, Values};
+use crate::registry::register::{Refusal, SERIES_LIMIT, idle_minutes};
 
-/// What a series takes of a region for its ring and its directory, in bytes. What its slices
-/// take comes on top.
+/// The bytes of the region that a series takes for its ring and its directory. Its slices take
+/// more.
 const SERIES: u64 = 2816;
 /// A family's rings may take one part of so many of a region's cells.
 const SHARE: u64 = 4;
 
-/// A family of [`Summary`]s whose quantiles any reader can tell, however short it lives: what
-/// was observed lately is kept in the region. For services whose processes live for some
-/// requests only, where a [`Summary`] would show what one of them saw.
+/// A family of [`Summary`]s whose quantiles any reader can compute, however short it lives: recent
+/// observations are stored in the region. For services whose processes live for only some requests,
+/// where a [`Summary`] would show only what one of them saw.
 ///
 /// The latest 128 observations are kept as they are. While a window has no more, its quantiles
 /// are exact: the nearest rank, the smallest value that no smaller share of all is above. Older
@@ -32,7 +35,7 @@ const SHARE: u64 = 4;
 /// Prometheus' Go client have it), and within 2.17 % of the exact one, whatever the values are and in
 /// whatever order they come; so are the sum and, of values of one sign, the mean. The count is exact.
 ///
-/// Memory of the region, for each series: 0.8 KiB for 16 observations in a window, 2.5 KiB for
+/// Memory of the region, for each series: 1.5 KiB for 16 observations in a window, 3.2 KiB for
 /// 128; then 640 bytes for each octave (factor of two) of the values, whatever their number: 12
 /// KiB in all for values between 1 ms and 10 s. Beyond 32 octaves, 32 KiB for 51 more; for all
 /// floats there are, 2.7 MiB. A series that the region has no room for has a count and a sum, and NaN
@@ -67,8 +70,8 @@ pub struct SampledSummary {
 }
 
 impl Registry {
-    /// Registers a summary whose label names are known at run time, and that keeps what was
-    /// observed lately in the region; or finds the one that is defined alike.
+    /// Registers a summary whose label names are known at run time, and that stores recent
+    /// observations in the region; or finds the one with an equal definition.
     ///
     /// # Errors
     ///
@@ -103,7 +106,8 @@ impl Registry {
 }
 
 impl SampledSummary {
-    /// The summary itself. What it is told directly is in its count and sum, and in no window.
+    /// The summary itself. An observation that is recorded directly there is in its count and sum,
+    /// and in no window.
     pub fn family(&self) -> &Family<Values, Summary<Floats>> {
         &self.summary
     }
@@ -111,8 +115,8 @@ impl SampledSummary {
     /// Counts one observation of a label combination, by its values in the order of the names,
     /// made at a time: mostly now.
     ///
-    /// Where there is no room for a new combination, or there are more values than names or
-    /// fewer, the family's overflow series counts it.
+    /// If there is no room for a new combination, or there are more values than names or fewer, the
+    /// family's overflow series counts it.
     ///
     /// Cost: that of [`Family::with_values`], twice, and some atomic operations, the same for all
     /// values.
@@ -159,7 +163,7 @@ mod tests {
 
     use super::*;
 
-    /// The series of the label value, as who writes has it.
+    /// The series of the label value, as a writer has it.
     fn segments(summary: &SampledSummary) -> talea_region::Segments {
         let series = summary.samples.series(b"country=\"pe\"").unwrap();
         series.segments().unwrap()

@@ -5,13 +5,14 @@ use std::time::{Duration, SystemTime};
 
 use talea_region::SeriesView;
 
-use super::{Lately, Window, millis};
+use super::lately::Lately;
+use super::window::{Window, millis};
 use crate::snapshot::{Samples, SeriesSnapshot, Snapshot};
 
 impl Snapshot {
-    /// Has what [`SampledSummary`](crate::SampledSummary)s show be that of windows which end at
-    /// another time than that of the snapshot: for tests of what time does. What was observed up to
-    /// a fifth of the window later is shown too.
+    /// Shows [`SampledSummary`](crate::SampledSummary)s as of windows that end at `now` instead of
+    /// the time of the snapshot, for tests that move the clock. Observations up to a fifth of the
+    /// window later are shown too.
     pub fn show_samples(&mut self, now: SystemTime) {
         let (now, mut found) = (millis(now), Lately::default());
         let count = self.families().len();

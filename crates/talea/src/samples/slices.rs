@@ -40,11 +40,10 @@
 
 use talea_region::{Cell, Segment, Segments};
 
-use super::ring;
-use crate::buckets::{bucket_of, upper_bound};
+use super::storage::{KINDS, RING_SEGMENTS, mark, segment};
+use super::window::SLICES as PLACES;
+use crate::histogram::buckets::{bucket_of, upper_bound};
 
-/// Places: slices of the window.
-pub(super) const PLACES: usize = 5;
 /// The schema of the buckets: a bucket's middle is within 2.17 % of all values in it.
 const SCHEMA: i8 = 4;
 /// Buckets of an octave.
@@ -54,7 +53,7 @@ const OCTAVE: usize = PLACES * BUCKETS;
 
 /// The octave of the smallest float, 2^−1074: an octave n holds (2^n, 2^(n+1)].
 const FIRST_OCTAVE: i32 = -1075;
-/// That of the largest.
+/// The octave of the largest float.
 const LAST_OCTAVE: i32 = 1023;
 const OCTAVES: usize = (LAST_OCTAVE - FIRST_OCTAVE) as usize + 1;
 
@@ -63,7 +62,7 @@ const NEAR: usize = 32;
 /// How many of these an octave looks at.
 const TRIES: usize = 4;
 /// The first octave that may have one: that of the smallest normal float. The numbers of these
-/// octaves, of either sign, fit what a segment can be told.
+/// octaves, of either sign, fit into the `what` of a segment.
 const FIRST_NEAR: i32 = -1022;
 const NEAR_OCTAVES: usize = (LAST_OCTAVE - FIRST_NEAR) as usize + 1;
 /// Octaves of a far segment: as many as a segment has room for.
@@ -71,7 +70,7 @@ const SPAN: usize = 4095 / OCTAVE;
 /// Far segments of one sign.
 const SPANS: usize = OCTAVES.div_ceil(SPAN);
 
-const FIRST_NEAR_SEGMENT: usize = ring::SEGMENTS.len();
+const FIRST_NEAR_SEGMENT: usize = RING_SEGMENTS.len();
 const FIRST_FAR_SEGMENT: usize = FIRST_NEAR_SEGMENT + NEAR;
 /// Segments of a series, those of the ring among them.
 pub(super) const SEGMENTS: usize = FIRST_FAR_SEGMENT + 2 * SPANS;
@@ -82,16 +81,13 @@ pub(super) fn near_segments() -> std::ops::Range<usize> {
     FIRST_NEAR_SEGMENT..FIRST_FAR_SEGMENT
 }
 
-/// Words behind the ring's first samples.
-pub(super) const MARKS: usize = PLACES * KINDS;
-const KINDS: usize = 4;
 /// The word of a place that counts what could not be counted elsewhere.
 const LOST: usize = 0;
 
 /// Adds an observation to a slice.
 pub(super) fn add(segments: Segments, slice: u64, value: f64) {
     let place = (slice % PLACES as u64) as usize;
-    let mark = |kind| ring::mark(segments, place * KINDS + kind);
+    let mark = |kind| mark(segments, place * KINDS + kind);
     let cell = match Bucket::of(value) {
         Bucket::Mark(kind) => mark(kind),
         Bucket::Native(octave, bucket) => octave.cell(segments, place * BUCKETS + bucket),
@@ -168,7 +164,7 @@ impl Octave {
             Near::NoRoom => return None,
             Near::AllTaken => {
                 let (far, nth) = self.far();
-                (ring::segment(segments, far, SPAN * OCTAVE, 0)?, nth * OCTAVE + n)
+                (segment(segments, far, SPAN * OCTAVE, 0)?, nth * OCTAVE + n)
             }
         };
         segments.cell(segment, n)
@@ -177,11 +173,11 @@ impl Octave {
     /// Its near segment, made if there is a free one.
     fn near(self, segments: Segments) -> Near {
         let Some(what) = self.what() else { return Near::AllTaken };
-        // Those of negative values begin half of all further on.
+        // The segments of negative values begin after half of all.
         let first = (self.octave - FIRST_NEAR) as usize + NEAR / 2 * usize::from(self.is_negative);
         for n in first..first + TRIES {
             let n = FIRST_NEAR_SEGMENT + n % NEAR;
-            match ring::segment(segments, n, OCTAVE, what) {
+            match segment(segments, n, OCTAVE, what) {
                 Some(segment) if segment.what() == what => return Near::Has(segment),
                 Some(_) => {}
                 None => return Near::NoRoom,
@@ -190,7 +186,7 @@ impl Octave {
         Near::AllTaken
     }
 
-    /// What its near segment is told; `None` if it can have none.
+    /// The `what` of its near segment; `None` if it can have none.
     fn what(self) -> Option<u16> {
         let n = usize::try_from(self.octave - FIRST_NEAR).ok()?;
         Some(1 + (n + NEAR_OCTAVES * usize::from(self.is_negative)) as u16)
@@ -261,7 +257,7 @@ pub(super) fn read(
     }
 }
 
-/// The same of the marks behind the ring's first samples. Returns how many were lost.
+/// Reads the marks behind the ring's first samples. Returns how many observations were lost.
 pub(super) fn read_marks(words: &[u64], latest: u64, mut each: impl FnMut(f64, u64)) -> u64 {
     let count = |kind| {
         let words = words.iter().skip(kind).step_by(KINDS);
@@ -309,7 +305,7 @@ mod tests {
         ) {
             let Bucket::Native(octave, bucket) = Bucket::of(value) else { panic!("{value}") };
             let middle = octave.middle(bucket);
-            // Of the smallest floats none may lie nearer.
+            // The smallest floats may not be closer than this.
             let step = f64::from_bits(1);
             prop_assert!((middle - value).abs() <= value.abs() * 0.0217 + step, "{middle}, {value}");
         }

@@ -67,8 +67,8 @@ static SHOP: Shop = Shop::new();
 
 fn main() {
     let registry = talea::Registry::for_test().unwrap();
-    let told = talea::install(&registry, &[&SHOP]).unwrap_err().to_string();
-    assert!(told.contains("call `Branch::fix(…)`"), "{told}");
+    let message = talea::install(&registry, &[&SHOP]).unwrap_err().to_string();
+    assert!(message.contains("call `Branch::fix(…)`"), "{message}");
     Branch::fix(["Lima"]).unwrap();
     talea::install(&registry, &[&SHOP]).unwrap();
     let (method, from) = (Method::BankTransfer, IpAddr::from([127, 0, 0, 1]));

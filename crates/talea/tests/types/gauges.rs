@@ -127,7 +127,7 @@ fn the_label_pid_is_ours_where_each_process_has_a_series() {
 fn what_is_no_gauge_cannot_be_combined_otherwise() {
     let registry = registry();
     let opts = Opts::new("x", "X.").combine(Combine::Max);
-    let told = [
+    let message = [
         reason(registry.register::<Counter>(opts)),
         reason(registry.register::<FloatCounter>(opts)),
         reason(registry.register::<Histogram<Bytes>>(opts)),
@@ -137,9 +137,9 @@ fn what_is_no_gauge_cannot_be_combined_otherwise() {
         reason(registry.family::<Counter>(opts, &["a"])),
         reason(registry.observable_counter(opts, || 0.0)),
     ];
-    for told in told {
+    for message in message {
         assert_eq!(
-            told,
+            message,
             "`combine` is Max, and only a `Gauge` or a `FloatGauge` can be combined otherwise \
              than its type says; leave it out"
         );

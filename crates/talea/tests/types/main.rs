@@ -20,9 +20,9 @@ fn registry() -> Registry {
 /// The reason of an error, behind the metric's name.
 #[track_caller]
 fn reason<T>(result: Result<T, Error>) -> String {
-    let told = result.err().expect("it was accepted").to_string();
-    let begin = told.starts_with("cannot register the metric \"");
-    let (_, reason) = told.split_once("\": ").filter(|_| begin).expect("the metric is named");
+    let message = result.err().expect("it was accepted").to_string();
+    let begin = message.starts_with("cannot register the metric \"");
+    let (_, reason) = message.split_once("\": ").filter(|_| begin).expect("the metric is named");
     reason.to_owned()
 }
 

@@ -1,4 +1,4 @@
-//! Metrics that are read rather than told.
+//! Observable metrics.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};

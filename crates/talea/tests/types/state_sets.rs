@@ -128,8 +128,8 @@ fn sixty_four_states_are_apart_and_one_more_is_refused() {
 fn states_that_would_look_the_same_are_refused() {
     let registry = registry();
     // `None` and `Some(None)` are both written as nothing.
-    let told = reason(registry.register::<StateSet<Option<Option<bool>>>>(Opts::new("x", "X.")));
-    assert_eq!(told, "its state \"\" is there twice; use an enum of the states");
+    let message = reason(registry.register::<StateSet<Option<Option<bool>>>>(Opts::new("x", "X.")));
+    assert_eq!(message, "its state \"\" is there twice; use an enum of the states");
     registry.register::<StateSet<Option<bool>>>(Opts::new("y", "Y.")).unwrap();
 }
 

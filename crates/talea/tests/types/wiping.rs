@@ -23,7 +23,7 @@ fn register<M: Metric>(registry: &Registry, name: &str) -> M {
     registry.register(Opts::new(name, "Some.")).unwrap()
 }
 
-/// One of each type, all told something.
+/// One metric of each type, all with values.
 struct Each {
     count: Counter,
     float: FloatCounter,
@@ -48,7 +48,7 @@ impl Each {
         }
     }
 
-    fn tell(&self) {
+    fn record(&self) {
         self.count.add(3);
         self.float.add(0.5);
         self.time.observe(Duration::from_millis(20));
@@ -81,7 +81,7 @@ fn what_is_wiped_is_zero_except_what_is_in_flight_or_a_process_s_own() {
     let registry = registry();
     let each = Each::new(&registry);
     for _ in 0..3 {
-        each.tell();
+        each.record();
         each.open.add(-6);
         each.open.add(6);
         assert!(registry.wipe(|_| true));
@@ -89,7 +89,7 @@ fn what_is_wiped_is_zero_except_what_is_in_flight_or_a_process_s_own() {
         assert_eq!((each.count.get(), each.float.get(), each.level.get()), (0, 0.0, 0));
         assert!(!each.state.is(true));
         each.open.add(-each.open.get());
-        each.tell();
+        each.record();
         assert_eq!(shown(&registry), [3.0, 0.5, 1.0, 4.0, 5.0, 6.0, 1.0]);
         assert_eq!((each.count.get(), each.float.get(), each.level.get()), (3, 0.5, 4));
         each.open.add(-6);
@@ -100,7 +100,7 @@ fn what_is_wiped_is_zero_except_what_is_in_flight_or_a_process_s_own() {
 fn only_families_with_the_wanted_names_are_wiped() {
     let registry = registry();
     let each = Each::new(&registry);
-    each.tell();
+    each.record();
     let mut names = Vec::new();
     assert!(registry.wipe(|_| false));
     assert_eq!(shown(&registry), [3.0, 0.5, 1.0, 4.0, 5.0, 6.0, 1.0]);
@@ -237,23 +237,23 @@ fn a_family_that_is_registered_again_counts_from_zero_by_its_old_handles_too() {
     };
     let (users, gifts, each) = again();
     let kept = users.with(By { user: "a" }).keep();
-    let tell = || {
+    let record_all = || {
         users.with(By { user: "a" }).inc();
         users.with(By { user: "beyond" }).inc();
         gifts.with(Fixed { gift: true }).inc();
         kept.inc();
-        each.tell();
+        each.record();
     };
     for _ in 0..3 {
-        tell();
+        record_all();
         for name in ["u_total", "g_total", "a_count_total", "a_float_total", "a_open"] {
             assert!(registry.unregister(name), "{name}");
         }
         for name in ["a_own", "b_time_seconds", "b_level", "b_state"] {
             assert!(registry.unregister(name), "{name}");
         }
-        // What they are told now goes nowhere, also when the families are back.
-        tell();
+        // Updates are discarded now, also after the families are back.
+        record_all();
         assert_eq!(registry.snapshot().to_text(), "");
         let (new_users, ..) = again();
         let snapshot = registry.snapshot();
@@ -296,7 +296,7 @@ fn an_ended_family_can_come_back_as_it_is_not_and_as_it_was() {
 #[test]
 fn a_snapshot_of_some_families_has_all_of_theirs_and_no_others() {
     let registry = registry();
-    Each::new(&registry).tell();
+    Each::new(&registry).record();
     let users: Family<By<'static>, Counter> = registry.register(Opts::new("u", "U.")).unwrap();
     (0..100).for_each(|n: u32| users.with(By { user: &n.to_string() }).inc());
     let all = registry.snapshot();

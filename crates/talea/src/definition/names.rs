@@ -1,0 +1,263 @@
+//! The rules for names of metrics and labels, and the names that each family takes.
+
+use std::collections::HashMap;
+
+use super::kind::Kind;
+
+/// The label of the overflow series.
+pub(crate) const OVERFLOW_LABEL: &str = "otel_metric_overflow";
+
+/// The label text of the overflow series.
+pub(crate) const OVERFLOW: &str = "otel_metric_overflow=\"true\"";
+
+/// The label that names the process of a per-process gauge.
+pub(crate) const PID: &str = "pid";
+
+/// The rules that [`Opts`](crate::Opts) chooses for names.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rules {
+    pub(crate) utf8: bool,
+    pub(crate) lenient: bool,
+}
+
+/// Why a metric's name cannot be used, in words; `None` if it can. It ends in what its type adds to
+/// it, if it adds something.
+pub(crate) fn fault_in_metric(
+    name: &str,
+    ending: &str,
+    kind: Kind,
+    rules: Rules,
+) -> Option<String> {
+    // In OpenMetrics a counter's ending is no part of its family's name.
+    let own = name.strip_suffix(ending).unwrap_or(name);
+    if own.chars().all(|c| c == '_' || c.is_whitespace()) {
+        return Some(
+            "the name is empty, but for what its type adds; name what is measured".to_owned(),
+        );
+    }
+    if rules.utf8 {
+        if let Some(fault) = fault_in_text(name) {
+            return Some(fault.to_owned());
+        }
+    } else if !is_plain(name) {
+        return Some(
+            "a metric's name consists of letters, digits, '_' and ':' and does not begin with a digit; or ask for `utf8_names`".to_owned(),
+        );
+    }
+    if kind == Kind::StateSet && name.contains(':') {
+        return Some("a state set's name is a label's too, and those have no ':'".to_owned());
+    }
+    if let (Kind::StateSet, "le" | "quantile") = (kind, name) {
+        return Some(
+            "a state set's name is a label's too, and histograms and summaries write this one themselves".to_owned(),
+        );
+    }
+    fault_in_beginning(name, rules).map(str::to_owned)
+}
+
+/// Why a metric's or a label's name cannot begin as it does.
+fn fault_in_beginning(name: &str, rules: Rules) -> Option<&'static str> {
+    // Prometheus reserves two underscores, OpenMetrics one.
+    let reserved = if rules.lenient { "__" } else { "_" };
+    name.starts_with(reserved)
+        .then_some("names that begin with '_' are reserved; begin it with a letter")
+}
+
+/// Why a metric's name should not end as it does, in words; `None` if it may.
+pub(crate) fn fault_in_ending(name: &str, kind: Kind) -> Option<String> {
+    let own = match kind {
+        Kind::Counter => "_total",
+        Kind::Info => "_info",
+        Kind::Gauge | Kind::Histogram | Kind::StateSet | Kind::Summary => "",
+    };
+    // Samples of counters, histograms, summaries and info metrics end so.
+    let end = ["_total", "_bucket", "_count", "_sum", "_created", "_info"]
+        .into_iter()
+        .find(|&end| end != own && name.ends_with(end))?;
+    Some(match end {
+        "_total" => "the ending '_total' is reserved for counters; rename it, or make it one",
+        "_info" => "the ending '_info' is reserved for infos; rename it, or make it one",
+        _ => return Some(format!("the ending '{end}' is reserved for samples that histograms, summaries and counters make; rename it")),
+    }
+    .to_owned())
+}
+
+/// The names that a family takes in any format, for itself or for its samples: a text that all of
+/// them begin with, and what each has after it. OpenMetrics' name comes first.
+pub(crate) fn taken(kind: Kind, name: &str) -> (&str, &'static [&'static str]) {
+    let without = |ending| name.strip_suffix(ending).unwrap_or(name);
+    match kind {
+        Kind::Counter => (without("_total"), &["", "_total", "_created"]),
+        Kind::Info => (without("_info"), &["", "_info"]),
+        Kind::Histogram => (name, &["", "_bucket", "_count", "_sum", "_created"]),
+        Kind::Summary => (name, &["", "_count", "_sum", "_created"]),
+        Kind::Gauge | Kind::StateSet => (name, &[""]),
+    }
+}
+
+/// Why two families cannot be on one page, in words: in some format a name of one, or of its
+/// samples, is one of the other. `None` if they can.
+pub(crate) fn clash(one: (Kind, &str), other: (Kind, &str)) -> Option<&'static str> {
+    let ((begin, endings), (other_begin, _)) = (taken(one.0, one.1), taken(other.0, other.1));
+    let clashes = endings.iter().any(|ending| takes(other.0, other.1, &format!("{begin}{ending}")));
+    clashes.then_some(match begin == other_begin {
+        true => "in OpenMetrics the two would have one name",
+        false => "samples of the two would have one name",
+    })
+}
+
+/// The names that families have taken, each with the number of the family that did.
+#[derive(Debug, Default)]
+pub(crate) struct TakenNames(HashMap<String, usize>);
+
+impl TakenNames {
+    /// Takes the names of a family that has this number, unless another has one of them, which is
+    /// returned.
+    pub(crate) fn take(&mut self, kind: Kind, name: &str, number: usize) -> Option<usize> {
+        let (begin, endings) = taken(kind, name);
+        let all = endings.iter().map(|ending| format!("{begin}{ending}"));
+        let other = all.clone().find_map(|name| self.0.get(&name).copied());
+        if other.is_none() {
+            self.0.extend(all.map(|name| (name, number)));
+        }
+        other
+    }
+}
+
+/// Whether a name is one that a family takes.
+pub(crate) fn takes(kind: Kind, family: &str, name: &str) -> bool {
+    let (begin, endings) = taken(kind, family);
+    name.strip_prefix(begin).is_some_and(|ending| endings.contains(&ending))
+}
+
+/// The name of the summary that a histogram shows beside itself. The unit stays at the end.
+pub(crate) fn recent(name: &str) -> String {
+    let unit = ["_seconds", "_bytes"].into_iter().find(|unit| name.ends_with(unit)).unwrap_or("");
+    format!("{}_recent{unit}", &name[..name.len() - unit.len()])
+}
+
+/// Why a label's name cannot be used, in words; `None` if it can.
+pub(crate) fn fault_in_label(name: &str, rules: Rules) -> Option<&'static str> {
+    if name.trim().is_empty() {
+        return Some("it is empty; name what the label distinguishes");
+    }
+    if rules.utf8 {
+        if let Some(fault) = fault_in_text(name) {
+            return Some(fault);
+        }
+    } else if !is_plain_label(name) {
+        return Some(
+            "a label's name consists of letters, digits and '_' and does not begin with a digit; or ask for `utf8_names`",
+        );
+    }
+    fault_in_beginning(name, rules)
+}
+
+/// Whether histograms or summaries write a label of this name themselves.
+pub(crate) fn is_written_by_us(label: &str) -> bool {
+    label == "le" || label == "quantile"
+}
+
+/// Why a name of any characters cannot be used.
+fn fault_in_text(name: &str) -> Option<&'static str> {
+    let is_unusable = |c: char| matches!(c, '"' | '\\') || c.is_control();
+    name.contains(is_unusable)
+        .then_some("a name is some text without quotes, backslashes and control characters")
+}
+
+/// Whether every format has such a name.
+pub(crate) fn is_plain(name: &str) -> bool {
+    // Nothing plain has more than a byte.
+    let is_plain_byte = |(n, byte): (usize, u8)| is_plain_at(n, char::from(byte));
+    !name.is_empty() && name.bytes().enumerate().all(is_plain_byte)
+}
+
+pub(crate) fn is_plain_at(n: usize, c: char) -> bool {
+    c.is_ascii_alphabetic() || c == '_' || c == ':' || c.is_ascii_digit() && n > 0
+}
+
+/// Whether a label of this name needs no quotes in a text.
+pub(crate) fn is_plain_label(name: &str) -> bool {
+    is_plain(name) && !name.contains(':')
+}
+
+/// The name with its ending, which it may have already.
+pub(crate) fn completed(name: &str, ending: &str) -> String {
+    if name.ends_with(ending) { name.to_owned() } else { [name, ending].concat() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STRICT: Rules = Rules { utf8: false, lenient: false };
+    const LENIENT: Rules = Rules { utf8: false, lenient: true };
+
+    #[test]
+    fn families_that_clash_are_related_in_a_region() {
+        use talea_region::{FamilySpec, Region};
+
+        let kinds = [
+            Kind::Counter,
+            Kind::Gauge,
+            Kind::Histogram,
+            Kind::Info,
+            Kind::StateSet,
+            Kind::Summary,
+        ];
+        let names =
+            ["a", "a_total", "a_info", "a_count", "a_sum_total", "a_bucket_info", "_total", "b"];
+        let mut clashes = 0;
+        for other in kinds {
+            let region = Region::anonymous(talea_region::Config::with_len(1 << 20)).unwrap();
+            for name in names {
+                let spec =
+                    FamilySpec { name: name.as_bytes(), kind: other as u8, ..Default::default() };
+                region.family(spec).unwrap();
+            }
+            for (kind, name) in kinds.into_iter().flat_map(|kind| names.map(|name| (kind, name))) {
+                let mut related = Vec::new();
+                region.each_related(name.as_bytes(), |name, kind, is_own| {
+                    assert!(kind == other as u8 && is_own);
+                    related.push(String::from_utf8(name.to_vec()).unwrap());
+                });
+                for theirs in names
+                    .into_iter()
+                    .filter(|&theirs| clash((kind, name), (other, theirs)).is_some())
+                {
+                    assert!(related.iter().any(|name| name == theirs), "{name} beside {theirs}");
+                    clashes += 1;
+                }
+            }
+        }
+        assert!(clashes > 200, "{clashes}");
+    }
+
+    #[test]
+    fn names_that_a_scraper_would_refuse_or_misread_are_refused() {
+        let fault = |name, rules| fault_in_metric(name, "", Kind::Gauge, rules);
+        for good in ["a", "job:rate5m", "x_", "X9", ":a"] {
+            assert_eq!(fault(good, STRICT), None, "{good}");
+        }
+        let named = |name, ending, kind| fault_in_metric(name, ending, kind, STRICT);
+        assert_eq!(named("shop_orders_total", "_total", Kind::Counter), None);
+        assert_eq!(named("build_info", "_info", Kind::Info), None);
+        assert!(named("_total", "_total", Kind::Counter).is_some());
+        for bad in ["", "_", "9x", "a-b", "a b", "ä", "_x", "__x"] {
+            assert!(fault(bad, STRICT).is_some(), "{bad}");
+        }
+        assert!(fault("_x", LENIENT).is_none() && fault("__x", LENIENT).is_some());
+        for bad in ["x_bucket", "x_count", "x_sum", "x_info", "x_created", "x_total"] {
+            assert!(fault_in_ending(bad, Kind::Gauge).is_some(), "{bad}");
+        }
+        for (own, kind) in [("x_total", Kind::Counter), ("x_info", Kind::Info)] {
+            assert_eq!(fault_in_ending(own, kind), None);
+        }
+        assert!(is_written_by_us("le") && is_written_by_us("quantile"));
+        for bad in ["", "9x", "a:b", "_x", "__x", "ä"] {
+            assert!(fault_in_label(bad, STRICT).is_some(), "{bad}");
+        }
+        assert_eq!(fault_in_label("method", STRICT), None);
+        assert_eq!(fault_in_label("_x", LENIENT), None);
+    }
+}

@@ -1,0 +1,180 @@
+//! The encoder, which writes a snapshot or a page in a format, in pieces.
+
+use std::fmt;
+
+use super::openmetrics::OpenMetrics;
+use super::pages::Pages;
+use super::protobuf::Protobuf;
+use super::shown_names::ShownNames;
+use super::text::Text;
+use super::writer::Writer;
+use super::{Escaping, Format};
+use crate::snapshot::Snapshot;
+
+/// Writes snapshots in a format, in pieces of the size that the caller asks for. It reuses its
+/// buffers.
+#[derive(Clone, Debug)]
+pub(crate) struct Encoder {
+    format: Format,
+    names: ShownNames,
+    text: Text,
+    openmetrics: OpenMetrics,
+    protobuf: Protobuf,
+    at: Place,
+}
+
+/// How far a snapshot is written.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place {
+    family: usize,
+    /// The part of the family.
+    part: usize,
+    series: usize,
+    /// Whether the family's beginning is written.
+    begun: bool,
+    /// Whether it is known how names are shown.
+    named: bool,
+    ended: bool,
+}
+
+impl Encoder {
+    pub(crate) fn new(format: Format, escaping: Escaping) -> Self {
+        Self {
+            format,
+            names: ShownNames::new(escaping),
+            text: Text::default(),
+            openmetrics: OpenMetrics::default(),
+            protobuf: Protobuf::default(),
+            at: Place::default(),
+        }
+    }
+
+    /// Writes all of it.
+    pub(crate) fn write(&mut self, pages: &impl Pages, out: &mut Vec<u8>) {
+        self.begin();
+        self.write_some(pages, out, usize::MAX);
+    }
+
+    /// How it shows names that the format does not have.
+    pub(crate) fn escaping(&self) -> Escaping {
+        self.names.escaping()
+    }
+
+    /// Has the next piece be a first one.
+    pub(crate) fn begin(&mut self) {
+        self.at = Place::default();
+    }
+
+    /// Writes on, until `out` is as long as `enough` or longer; false when all is
+    /// written. What is written must be the same from call to call.
+    pub(crate) fn write_some(
+        &mut self,
+        pages: &impl Pages,
+        out: &mut Vec<u8>,
+        enough: usize,
+    ) -> bool {
+        let Self { format, names, text, openmetrics, protobuf, at } = self;
+        if !std::mem::replace(&mut at.named, true) {
+            names.learn(pages);
+        }
+        match format {
+            Format::Text => at.go_on(pages, text, names, out, enough),
+            Format::OpenMetrics | Format::OpenMetricsDraft => {
+                at.go_on(pages, openmetrics, names, out, enough)
+            }
+            Format::Protobuf => at.go_on(pages, protobuf, names, out, enough),
+        }
+    }
+}
+
+impl Place {
+    fn go_on(
+        &mut self,
+        pages: &impl Pages,
+        writer: &mut impl Writer,
+        names: &ShownNames,
+        out: &mut Vec<u8>,
+        enough: usize,
+    ) -> bool {
+        while let Some(whole) = pages.at(self.family) {
+            while let Some((label, family)) = whole.part(self.part) {
+                writer.part(label);
+                // By number rather than with an iterator, whose items would be copied on
+                // their way through its parts: there may be a million.
+                while let Some(series) = family.series_at(self.series) {
+                    if out.len() >= enough {
+                        return true;
+                    }
+                    self.series += 1;
+                    if !series.is_shown() {
+                        continue;
+                    }
+                    if !std::mem::replace(&mut self.begun, true) {
+                        writer.family(out, &whole, names);
+                        writer.part(label);
+                    }
+                    writer.series(out, &series);
+                    self.series = writer.easy_series(out, &family, self.series, enough);
+                }
+                (self.part, self.series) = (self.part + 1, 0);
+            }
+            self.part = 0;
+            if self.begun && writer.again(out) {
+                continue;
+            }
+            *self = Self { family: self.family + whole.places(), named: true, ..Self::default() };
+        }
+        if !std::mem::replace(&mut self.ended, true) {
+            writer.end(out);
+        }
+        false
+    }
+}
+
+impl Snapshot {
+    /// The text exposition format, version 0.0.4: to be served as
+    /// [`TEXT_CONTENT_TYPE`](crate::TEXT_CONTENT_TYPE). Families without series are left
+    /// out; infos and state sets are gauges there. Cost: linear in the text.
+    pub fn to_text(&self) -> String {
+        let mut out = Vec::new();
+        Encoder::new(Format::Text, Escaping::default()).write(self, &mut out);
+        // Nothing but text is written.
+        String::from_utf8(out).unwrap_or_default()
+    }
+
+    /// The snapshot in a format, in pieces of about so many bytes: a piece ends with the
+    /// series that makes it as long. So much of a large scrape is in memory at a time,
+    /// beside the snapshot itself.
+    ///
+    /// ```
+    /// # use talea::{Counter, Escaping, Format, Opts, Registry};
+    /// # let registry = Registry::for_test()?;
+    /// # let _: Counter = registry.register(Opts::new("orders", "Orders accepted."))?;
+    /// let snapshot = registry.snapshot();
+    /// let chunks = snapshot.chunks(Format::OpenMetrics, Escaping::default(), 1 << 16);
+    /// let all: Vec<u8> = chunks.flatten().collect();
+    /// assert!(all.ends_with(b"# EOF\n"));
+    /// # Ok::<(), talea::Error>(())
+    /// ```
+    pub fn chunks(
+        &self,
+        format: Format,
+        escaping: Escaping,
+        len: usize,
+    ) -> impl Iterator<Item = Vec<u8>> + use<'_> {
+        let mut encoder = Encoder::new(format, escaping);
+        let mut more = true;
+        std::iter::from_fn(move || {
+            let mut out = Vec::new();
+            more = more && encoder.write_some(self, &mut out, len);
+            (!out.is_empty()).then_some(out)
+        })
+    }
+}
+
+/// As the text format shows it.
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_text())
+    }
+}

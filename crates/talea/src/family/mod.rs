@@ -1,0 +1,420 @@
+//! Families: metrics with labels.
+
+pub(crate) mod lazy;
+pub(crate) mod values;
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
+use std::panic::Location;
+use std::sync::OnceLock;
+
+use talea_region::{Guard, Memo, Unknown};
+
+use crate::error::Refused;
+use crate::histogram::buckets::Grid;
+use crate::labels::{LabelKey, LabelText, Labels, pairs};
+use crate::metric::Metric;
+use crate::metric::discarded::Origin;
+use crate::metric::slot::{Late, Slot};
+
+/// A metric with labels: one series for each combination of values. `L` is
+/// named with `'static`; a look-up takes borrowed values of any lifetime.
+///
+/// Any number of threads and processes may look series up, make and remove them at
+/// once. A clone is the same family. Default: 2,000 series at most, or all combinations
+/// where these are fixed; see [`Opts::limit`](crate::Opts::limit).
+///
+/// ```
+/// use talea::{Counter, Family, Labels, Opts, Registry};
+///
+/// #[derive(Labels)]
+/// struct Sale<'a> { country: &'a str }
+///
+/// let registry = Registry::new()?;
+/// let sales: Family<Sale<'static>, Counter> = registry.register(Opts::new("sales", "Sales."))?;
+/// let country = String::from("pe");
+/// sales.with(Sale { country: &country }).inc();
+/// assert_eq!(registry.snapshot().value("sales_total", &[("country", "pe")]), Some(1.0));
+/// # Ok::<(), talea::Error>(())
+/// ```
+pub struct Family<L, M: Metric> {
+    /// A copy of the content of `late`, in place, which look-ups read.
+    bound: OnceLock<Bound<M>>,
+    /// A registry fills it once.
+    pub(crate) late: Late<Bound<M>>,
+    labels: PhantomData<fn(L)>,
+}
+
+pub(crate) struct Bound<M: Metric> {
+    pub(crate) family: talea_region::Family,
+    pub(crate) grid: &'static Grid,
+    /// The overflow series, which counts label combinations that there is no room for.
+    pub(crate) overflow: &'static M::Bound,
+    /// Where the combinations are fixed, a place for each, filled as they are
+    /// met; else empty. It lives as long as the region.
+    pub(crate) fixed: &'static [OnceLock<M::Bound>],
+    /// Otherwise, the lookup cache of this process.
+    pub(crate) memo: Option<&'static Memo>,
+    /// The label text before each value, if the label names are known at run time.
+    pub(crate) openings: &'static [String],
+}
+
+// Derived, these would ask for an `M` that can be copied.
+impl<M: Metric> Clone for Bound<M> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<M: Metric> Copy for Bound<M> {}
+
+impl<M: Metric> PartialEq for Bound<M> {
+    fn eq(&self, other: &Self) -> bool {
+        self.family == other.family
+    }
+}
+
+impl<M: Metric> Bound<M> {
+    /// The content of a place, if there is one and it was filled.
+    #[inline(always)]
+    fn placed(&self, labels: &impl Labels) -> Option<Looked<M>> {
+        let found = self.fixed.get(labels.index())?.get()?;
+        Some(Looked::lasting(Slot::Lasting(found)))
+    }
+
+    /// Finds or makes a series whose labels are fixed, and fills its place; where there are
+    /// too many combinations for places, as where they are not fixed.
+    ///
+    /// Out of line, so that what is in its place is found in place.
+    #[inline(never)]
+    fn place(&self, labels: impl Labels) -> Result<Looked<M>, Refused> {
+        let Some(place) = self.fixed.get(labels.index()) else {
+            return self
+                .recall(|key| labels.add_to_key(key))
+                .or_else(|unknown| self.search(unknown, |text| labels.write(text)));
+        };
+        let mut text = LabelText::new();
+        labels.write(&mut text);
+        let cells = self.family.lasting_series(text.as_bytes())?;
+        Ok(Looked::lasting(Slot::Lasting(place.get_or_init(|| M::bind(cells, self.grid)))))
+    }
+
+    /// The same for who wants a metric in any case.
+    // The labels themselves: to be referred to, they would be written to memory each time.
+    #[inline(never)]
+    fn place_anyhow(&self, labels: impl Labels) -> Looked<M> {
+        self.place(labels).unwrap_or_else(|_| self.overflowing())
+    }
+
+    /// Looks a series without a place up in the lookup cache of this process.
+    ///
+    /// In place, as is all that a hit takes: what is handed over in memory costs more than
+    /// the look-up, since its words are written one by one and copied two at a time.
+    #[inline(always)]
+    pub(crate) fn recall(
+        &self,
+        add_to_key: impl FnOnce(&mut LabelKey),
+    ) -> Result<Looked<M>, Option<Unknown<'static>>> {
+        let Some(memo) = self.memo else { return Err(None) };
+        let mut key = LabelKey::new();
+        add_to_key(&mut key);
+        match key.done().map(|key| memo.find(key)) {
+            Some(Ok(found)) => Ok(self.passing(found)),
+            Some(Err(unknown)) => Err(Some(unknown)),
+            None => Err(None),
+        }
+    }
+
+    /// Finds or makes a series that is not in the lookup cache, by its label text. The overflow
+    /// series is not put into the cache.
+    ///
+    /// Out of line, with all the room that label text takes.
+    #[inline(never)]
+    pub(crate) fn search(
+        &self,
+        unknown: Option<Unknown<'_>>,
+        write: impl FnOnce(&mut LabelText),
+    ) -> Result<Looked<M>, Refused> {
+        // Written in place: moving the text would cost as much as hashing it.
+        let mut text = LabelText::new();
+        write(&mut text);
+        let found = match unknown {
+            Some(unknown) => unknown.series(text.as_bytes())?,
+            None => self.family.series(text.as_bytes())?,
+        };
+        Ok(self.passing(found))
+    }
+
+    /// The same for who wants a metric in any case.
+    #[inline(never)]
+    fn search_anyhow(&self, unknown: Option<Unknown<'_>>, labels: &impl Labels) -> Looked<M> {
+        let found = self.search(unknown, |text| labels.write(text));
+        found.unwrap_or_else(|_| self.overflowing())
+    }
+
+    #[inline(always)]
+    fn passing(&self, found: talea_region::Looked) -> Looked<M> {
+        let (cells, guard) = found.into_parts();
+        let bound = M::bind(cells, self.grid);
+        let metric = M::holding(Slot::Bound { bound, passes: true });
+        Looked { metric: ManuallyDrop::new(metric), _guard: Some(guard) }
+    }
+
+    pub(crate) fn overflowing(&self) -> Looked<M> {
+        Looked::lasting(Slot::Lasting(self.overflow))
+    }
+}
+
+/// A metric that was just looked up by its labels: use it in the same breath, as
+/// in `family.with(labels).inc()`, or [`keep`](Self::keep) it.
+///
+/// While one lives, no memory of retired series is reclaimed, anywhere in the region, so do not
+/// hold it for long. It cannot be sent to another thread.
+#[must_use = "a metric that is looked up and not used was at most made"]
+#[derive(Debug)]
+pub struct Looked<M> {
+    /// Never dropped: it owns nothing, as the cells are copied. The compiler cannot prove that for
+    /// a metric that is not bound, and would test at each drop.
+    metric: ManuallyDrop<M>,
+    /// Where the labels are fixed there is none: such series never go.
+    _guard: Option<Guard>,
+}
+
+impl<M: Metric> Looked<M> {
+    #[inline(always)]
+    pub(crate) fn lasting(slot: Slot<M::Bound>) -> Self {
+        Self { metric: ManuallyDrop::new(M::holding(slot)), _guard: None }
+    }
+
+    /// A handle that keeps the series as long as this process lives. An idle counter or histogram
+    /// is left out of scrapes after the family's expiry time, and comes back with the next add or
+    /// when it is kept again.
+    ///
+    /// Cost: some atomic operations, and 40 bytes of the region for a series that was never kept
+    /// before. If there is no room for those, or the family is not installed yet, all updates of
+    /// the handle are discarded.
+    pub fn keep(self) -> M
+    where
+        M: Clone,
+    {
+        // The clone of one that was looked up keeps it.
+        (*self.metric).clone()
+    }
+}
+
+impl<M> Deref for Looked<M> {
+    type Target = M;
+
+    #[inline]
+    fn deref(&self) -> &M {
+        &self.metric
+    }
+}
+
+impl<L, M: Metric> Family<L, M> {
+    /// A family that is not installed yet: until then, updates of its metrics are discarded.
+    /// Its clones are installed with it; handles that were [kept](Looked::keep) before are not.
+    #[track_caller]
+    pub const fn new() -> Self {
+        Self::at(Some(Location::caller()))
+    }
+
+    /// A family that was made at this place in the program.
+    const fn at(origin: Option<Origin>) -> Self {
+        Self { bound: OnceLock::new(), late: Late::new(origin), labels: PhantomData }
+    }
+
+    pub(crate) fn of(bound: &'static Bound<M>) -> Self {
+        let family = Self::at(None);
+        family.bind(bound);
+        family
+    }
+
+    /// Its binding, if it has one.
+    #[inline]
+    pub(crate) fn bound(&self) -> Option<&Bound<M>> {
+        self.bound.get().or_else(|| self.bound_late())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn bound_late(&self) -> Option<&Bound<M>> {
+        let bound = self.late.get()?;
+        Some(self.bound.get_or_init(|| *bound))
+    }
+
+    /// Binds it, unless it is bound to something else; true where it is bound to this now.
+    pub(crate) fn bind(&self, bound: &'static Bound<M>) -> bool {
+        let is_bound = self.late.fill(bound);
+        self.bound_late();
+        is_bound
+    }
+
+    /// The result of a look-up while the family is not installed.
+    #[cold]
+    pub(crate) fn looked_up_unbound(&self) -> Looked<M> {
+        Looked::lasting(Slot::looked_up(self.late.origin()))
+    }
+}
+
+impl<L, M: Metric> Default for Family<L, M> {
+    #[track_caller]
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<L: 'static, M: Metric> Family<L, M> {
+    /// The metric of one label combination, made if it is new. If there is no room for a new one,
+    /// the family's overflow series.
+    ///
+    /// Cost: if all labels are fixed (enums, bools) and have at most 4,096 combinations, some
+    /// arithmetic and a load. Otherwise the thread publishes a guard in a word of its own. If the
+    /// texts and integers of a combination have at most 24 bytes together, this process has it in a
+    /// lookup cache after the first look-up; then it takes a hash and one or two cache lines. (An
+    /// entry takes 128 to 256 bytes of the process. If there are fixed labels too, with 2 to 64
+    /// combinations, 512 to 1,024 bytes for all entries that differ in these alone, and 192 to 384
+    /// for each combination. A family takes at most 10 MiB.) Longer combinations are rendered,
+    /// hashed and compared; that allocates only for more than 256 bytes. If the labels are known
+    /// beforehand, [`keep`](Looked::keep) the result: a kept handle needs no look-up.
+    // Always inlined: a result that is returned in memory would have to be waited for.
+    #[inline(always)]
+    pub fn with<Q: Labels<Static = L>>(&self, labels: Q) -> Looked<M> {
+        let Some(bound) = self.bound.get() else { return self.with_shared(labels) };
+        // Known when it is compiled, so that only one of the two ways is.
+        if Q::cardinality().is_some() {
+            return bound.placed(&labels).unwrap_or_else(|| bound.place_anyhow(labels));
+        }
+        bound
+            .recall(|key| labels.add_to_key(key))
+            .unwrap_or_else(|unknown| bound.search_anyhow(unknown, &labels))
+    }
+
+    /// As [`with`](Self::with), but an error if the combination is new and there is no room for it;
+    /// that counts as [dropped](Self::dropped). A family that is not installed yet never fails.
+    /// Cost: that of [`with`](Self::with).
+    ///
+    /// # Errors
+    ///
+    /// The family is at its limit, the region is full, or the labels are too long.
+    #[inline]
+    pub fn try_with<Q: Labels<Static = L>>(&self, labels: Q) -> Result<Looked<M>, Refused> {
+        let Some(bound) = self.bound.get() else { return self.try_with_shared(labels) };
+        if Q::cardinality().is_some() {
+            return bound.placed(&labels).map_or_else(|| bound.place(labels), Ok);
+        }
+        bound
+            .recall(|key| labels.add_to_key(key))
+            .or_else(|unknown| bound.search(unknown, |text| labels.write(text)))
+    }
+
+    /// As [`try_with`](Self::try_with), if no look-up found this family installed so far; a clone
+    /// may be.
+    #[cold]
+    #[inline(never)]
+    fn with_shared<Q: Labels<Static = L>>(&self, labels: Q) -> Looked<M> {
+        match self.bound_late() {
+            Some(_) => self.with(labels),
+            None => self.looked_up_unbound(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn try_with_shared<Q: Labels<Static = L>>(&self, labels: Q) -> Result<Looked<M>, Refused> {
+        match self.bound_late() {
+            Some(_) => self.try_with(labels),
+            None => Ok(self.looked_up_unbound()),
+        }
+    }
+
+    /// Removes the series of a label combination with its counts; the next look-up makes a new one.
+    /// A series that a living process keeps is left out of scrapes until its value changes, and
+    /// counts from 0. False if there is none, or if the labels are fixed: such series stay.
+    ///
+    /// Cost: that of a look-up. The memory is reclaimed once no look-up of any thread can reach the
+    /// series.
+    pub fn remove<Q: Labels<Static = L>>(&self, labels: Q) -> bool {
+        self.remove_text(LabelText::of(&labels).as_bytes())
+    }
+}
+
+impl<L, M: Metric> Family<L, M> {
+    pub(crate) fn remove_text(&self, text: &[u8]) -> bool {
+        self.bound().is_some_and(|bound| bound.family.remove(text))
+    }
+
+    /// Removes all label combinations that carry these labels among others, each as
+    /// [`remove`](Self::remove) does; returns how many those were. Without labels it removes all of
+    /// them; if all labels are fixed, none. The overflow series stays. Cost: a look at each series
+    /// of the family.
+    ///
+    /// ```
+    /// # use talea::{Counter, Family, Labels, Opts, Registry};
+    /// # #[derive(Labels)]
+    /// # struct Call<'a> { tenant: &'a str, path: &'a str }
+    /// # let registry = Registry::for_test()?;
+    /// # let calls: Family<Call<'static>, Counter> = registry.register(Opts::new("calls", "Calls."))?;
+    /// for path in ["/", "/basket"] {
+    ///     calls.with(Call { tenant: "acme", path }).inc();
+    ///     calls.with(Call { tenant: "zeta", path }).inc();
+    /// }
+    /// assert_eq!(calls.remove_matching(&[("tenant", "acme")]), 2);
+    /// assert_eq!(registry.snapshot().total("calls_total", &[]), Some(2.0));
+    /// # Ok::<(), talea::Error>(())
+    /// ```
+    pub fn remove_matching(&self, labels: &[(&str, &str)]) -> u64 {
+        let matches = |text: &[u8]| {
+            let found = std::str::from_utf8(text).map(pairs).unwrap_or_default();
+            let is_found =
+                |(name, value): &(&str, &str)| found.iter().any(|(n, v)| n == name && v == value);
+            !LabelText::is_overflow(text) && labels.iter().all(is_found)
+        };
+        self.bound().map_or(0, |bound| bound.family.remove_where(matches))
+    }
+
+    /// Resets the family to 0. Series with dynamic labels are removed, unless a living process
+    /// [keeps](Looked::keep) them; all others stay and are 0. Counts in flight
+    /// ([`UpDownCounter`](crate::UpDownCounter)) and per-process gauges stay. False if the region
+    /// has no room to note the counts so far; then the family is not reset.
+    ///
+    /// Handles stay valid and count from 0 too. A concurrent add counts either before or after the
+    /// reset. Cost: a look at each series of the family.
+    pub fn wipe(&self) -> bool {
+        self.bound().is_none_or(|bound| bound.family.wipe())
+    }
+
+    /// Whether any process [unregistered](crate::Registry::unregister) it. Then updates are
+    /// discarded until it is registered again with the same definition. Cost: a load.
+    #[inline]
+    pub fn is_ended(&self) -> bool {
+        self.bound().is_some_and(|bound| bound.family.is_ended())
+    }
+
+    /// The number of its family in the region; `None` if it is not installed.
+    #[doc(hidden)]
+    pub fn number(&self) -> Option<u32> {
+        self.bound.get().map(|bound| bound.family.number())
+    }
+
+    /// How often a label combination went to the overflow series because it was new and there was
+    /// no room for it, over all processes; 0 if it is not installed. Scrapes show it as
+    /// `talea_series_dropped_total`. Cost: a load.
+    pub fn dropped(&self) -> u64 {
+        self.bound().map_or(0, |bound| bound.family.dropped())
+    }
+}
+
+impl<L, M: Metric> Clone for Family<L, M> {
+    fn clone(&self) -> Self {
+        Self { bound: self.bound.clone(), late: self.late.clone(), labels: PhantomData }
+    }
+}
+
+impl<L, M: Metric> fmt::Debug for Family<L, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Family").field("installed", &self.bound().is_some()).finish_non_exhaustive()
+    }
+}

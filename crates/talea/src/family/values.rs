@@ -1,0 +1,93 @@
+//! Families whose label names are known at run time, for bindings and for those who
+//! dislike derives.
+
+use super::{Family, Looked};
+use crate::definition::names::is_plain_label;
+use crate::error::Refused;
+use crate::labels::{LabelKey, LabelText};
+use crate::metric::Metric;
+
+/// The labels of a family whose label names are known at run time; see
+/// [`Registry::family`](crate::Registry::family). They are dynamic labels.
+#[derive(Clone, Copy, Debug)]
+pub enum Values {}
+
+impl<M: Metric> Family<Values, M> {
+    /// The metric of a family without labels, for a caller that keeps the family as long as the
+    /// process lives; of a family with labels, its overflow series. Cost: a load.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn only(&'static self) -> Looked<M> {
+        match self.bound() {
+            Some(bound) => bound.overflowing(),
+            None => self.looked_up_unbound(),
+        }
+    }
+
+    /// The metric of one label combination, by its values in the order of the names, made if it is
+    /// new. If there is no room for a new one, or the number of values is not that of the names,
+    /// the family's overflow series.
+    ///
+    /// Cost: that of [`with`](Self::with) if not all labels are fixed.
+    #[inline]
+    pub fn with_values(&self, values: &[impl AsRef<str>]) -> Looked<M> {
+        self.try_with_values(values).unwrap_or_else(|_| match self.bound() {
+            Some(bound) => bound.overflowing(),
+            None => self.looked_up_unbound(),
+        })
+    }
+
+    /// As [`with_values`](Self::with_values), but an error if there is no such series. A family
+    /// that is not installed yet accepts any values.
+    ///
+    /// # Errors
+    ///
+    /// There are more values than names or fewer; or as [`Family::try_with`].
+    pub fn try_with_values(&self, values: &[impl AsRef<str>]) -> Result<Looked<M>, Refused> {
+        let Some(bound) = self.bound() else { return Ok(self.looked_up_unbound()) };
+        check(bound.openings, values)?;
+        if values.is_empty() {
+            // Its only series is the one that would overflow.
+            return Ok(bound.overflowing());
+        }
+        let add_to_key =
+            |key: &mut LabelKey| values.iter().for_each(|value| key.text(value.as_ref()));
+        bound
+            .recall(add_to_key)
+            .or_else(|unknown| bound.search(unknown, |text| write(text, bound.openings, values)))
+    }
+
+    /// Removes a label combination, as [`Family::remove`]; false also where there are more
+    /// values than names or fewer.
+    pub fn remove_values(&self, values: &[impl AsRef<str>]) -> bool {
+        let Some(bound) = self.bound() else { return false };
+        let mut text = LabelText::new();
+        write(&mut text, bound.openings, values);
+        check(bound.openings, values).is_ok() && self.remove_text(text.as_bytes())
+    }
+}
+
+fn check(openings: &[String], values: &[impl AsRef<str>]) -> Result<(), Refused> {
+    let (found, expected) = (values.len(), openings.len());
+    if found == expected { Ok(()) } else { Err(Refused::Values { found, expected }) }
+}
+
+pub(crate) fn write(text: &mut LabelText, openings: &[String], values: &[impl AsRef<str>]) {
+    for (opening, value) in openings.iter().zip(values) {
+        text.push_raw(opening);
+        text.push_escaped(value.as_ref());
+    }
+    if !openings.is_empty() {
+        text.push_raw("\"");
+    }
+}
+
+/// The label text before each value: the end of the value before, and the name.
+pub(crate) fn openings(names: &[&str]) -> Vec<String> {
+    let end = |n| if n == 0 { "" } else { "\"," };
+    let opening = |(n, name): (usize, &&str)| {
+        let quote = if is_plain_label(name) { "" } else { "\"" };
+        [end(n), quote, name, quote, "=\""].concat()
+    };
+    names.iter().enumerate().map(opening).collect()
+}

@@ -1,0 +1,158 @@
+//! Reads the cells of a series as classic buckets and as native ones, of the same counts.
+
+use talea_region::SeriesView;
+
+use super::grid::{Grid, INFINITY, MINUS_INFINITY, NAN, ZERO};
+use super::layout::{FLOAT_ZERO, Numbers};
+use super::native::{COARSEST, bucket_of, coarser};
+use crate::histogram::native_buckets::{NativeBuckets, join};
+use crate::histogram::snapshot::NonFinite;
+
+/// Where something was counted.
+#[derive(Clone, Copy, Debug)]
+enum Native {
+    Zero,
+    Nan,
+    Infinite { negative: bool },
+    In { schema: i8, bucket: i32, negative: bool },
+}
+
+impl Grid {
+    /// Puts the classic buckets, one more than thresholds, into `out`.
+    pub(crate) fn classic(&self, series: &SeriesView<'_>, out: &mut Vec<u64>) {
+        out.clear();
+        out.resize(self.layout.thresholds.len() + 1, 0);
+        self.each(series, |_, classic, count| {
+            if let Some(bucket) = out.get_mut(classic) {
+                *bucket = bucket.wrapping_add(count);
+            }
+        });
+    }
+
+    /// All that was counted.
+    pub(crate) fn count(&self, series: &SeriesView<'_>) -> u64 {
+        let mut all = 0_u64;
+        self.each_of_base(series, |_, _, count| all = all.wrapping_add(count));
+        if let Some(octaves) = &self.octaves {
+            for segment in series.segments() {
+                let cells = octaves.cells(usize::from(segment.n), segment.what);
+                all = segment.values.iter().take(cells).fold(all, |all, n| all.wrapping_add(*n));
+            }
+        }
+        all
+    }
+
+    /// The native buckets, if there are any.
+    pub(crate) fn native(&self, series: &SeriesView<'_>) -> Option<NativeBuckets> {
+        let mut native = NativeBuckets::default();
+        self.native_into(series, &mut native).then_some(native)
+    }
+
+    /// Reads the native buckets into memory that is reused; false if there are none.
+    pub(crate) fn native_into(&self, series: &SeriesView<'_>, native: &mut NativeBuckets) -> bool {
+        let Some(layout) = self.layout.native else { return false };
+        let schema = self.coarsest_found(series, layout.schema);
+        // The format's default, which holds no whole number but 0. Some scrapers recognize native
+        // buckets by it.
+        native.clear(schema, FLOAT_ZERO);
+        self.each(series, |place, _, count| {
+            let (bucket, negative) = match place {
+                Native::Zero => {
+                    native.zero = native.zero.wrapping_add(count);
+                    return;
+                }
+                Native::Nan => {
+                    native.nan = native.nan.wrapping_add(count);
+                    return;
+                }
+                // NonFinite the largest float.
+                Native::Infinite { negative } => (bucket_of(f64::MAX, schema) + 1, negative),
+                Native::In { schema: fine, bucket, negative } => {
+                    (coarser(i64::from(bucket), fine - schema), negative)
+                }
+            };
+            let side = if negative { &mut native.negative } else { &mut native.positive };
+            side.push((bucket, count));
+        });
+        join(&mut native.positive);
+        join(&mut native.negative);
+        native.fit(layout.most as usize, layout.widest_zero);
+        true
+    }
+
+    /// The coarsest schema among `finest` and those of all segments with counts: all can be shown
+    /// in it.
+    fn coarsest_found(&self, series: &SeriesView<'_>, finest: i8) -> i8 {
+        let mut schema = finest;
+        self.each_of_base(series, |place, _, _| {
+            if let Native::In { schema: found, .. } = place {
+                schema = schema.min(found);
+            }
+        });
+        let Some(octaves) = &self.octaves else { return schema };
+        for segment in series.segments() {
+            let found = octaves.schema(segment.what);
+            if found < schema {
+                let cells = octaves.cells(usize::from(segment.n), segment.what);
+                if segment.values.iter().take(cells).any(|&count| count != 0) {
+                    schema = found;
+                }
+            }
+        }
+        schema
+    }
+
+    /// How many are no finite numbers.
+    pub(crate) fn beyond(&self, series: &SeriesView<'_>) -> NonFinite {
+        let count = |cell| series.values.get(cell).copied().unwrap_or(0);
+        match self.layout.numbers {
+            Numbers::Whole => NonFinite::default(),
+            Numbers::Floats => NonFinite {
+                nan: count(NAN),
+                minus_infinity: count(MINUS_INFINITY),
+                infinity: count(INFINITY),
+            },
+        }
+    }
+
+    /// Calls `each` with every count that is not 0, where it is and its classic bucket.
+    fn each(&self, series: &SeriesView<'_>, mut each: impl FnMut(Native, usize, u64)) {
+        self.each_of_base(series, &mut each);
+        let Some(octaves) = &self.octaves else { return };
+        for segment in series.segments() {
+            let (place, schema) = ((segment.n.into(), segment.what), octaves.schema(segment.what));
+            octaves.each_count(
+                place,
+                segment.values,
+                &self.layout,
+                |bucket, negative, at, count| {
+                    each(Native::In { schema, bucket, negative }, at, count);
+                },
+            );
+        }
+    }
+
+    /// Visits the base cells only.
+    #[inline]
+    fn each_of_base(&self, series: &SeriesView<'_>, mut each: impl FnMut(Native, usize, u64)) {
+        let base = series.values.split_last().map_or(&[][..], |(_, base)| base);
+        // Mostly all is in segments, which is seen sooner where all are looked at.
+        if base.iter().fold(0, |any, count| any | count) == 0 {
+            return;
+        }
+        for (cell, &count) in base.iter().enumerate().filter(|(_, count)| **count != 0) {
+            let native = match cell {
+                _ if cell >= self.specials() => match self.coarse_of_base(cell) {
+                    Some((negative, bucket)) => Native::In { schema: COARSEST, bucket, negative },
+                    None => Native::Zero,
+                },
+                ZERO => Native::Zero,
+                NAN => Native::Nan,
+                MINUS_INFINITY => Native::Infinite { negative: true },
+                INFINITY => Native::Infinite { negative: false },
+                _ => continue,
+            };
+            each(native, self.classic_of_base(cell), count);
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Checks whether series that another program wrote can be shown in a page: a scraper that cannot
+//! read one line drops the whole page.
+
+use crate::definition::kind::Kind;
+use crate::definition::names::{Rules, fault_in_metric};
+use crate::snapshot::FamilySnapshot;
+use crate::snapshot::Shown;
+
+/// The most labels of a series: more than any real one has.
+const MOST_LABELS: usize = 64;
+
+/// Why a family of a region that may be damaged cannot be shown; `None` if it can. Cost: a look at
+/// each byte of its label text.
+pub(super) fn fault(family: &FamilySnapshot<'_>, label: &str) -> Option<String> {
+    let (name, kind) = (family.name(), family.kind());
+    let ending = match kind {
+        Kind::Counter => "_total",
+        Kind::Info => "_info",
+        Kind::Gauge | Kind::Histogram | Kind::StateSet | Kind::Summary => "",
+    };
+    // The process that registered it may have chosen all options.
+    let rules = Rules { utf8: true, lenient: true };
+    if !name.ends_with(ending) || fault_in_metric(name, ending, kind, rules).is_some() {
+        return Some(format!("a {} cannot have this name; {DAMAGED}", kind.as_str()));
+    }
+    let measures = matches!(kind, Kind::Histogram | Kind::Summary);
+    let new = || Sound { label: label.as_bytes(), measures, names: Vec::new(), begins: Vec::new() };
+    let [mut series_text, mut exemplar_text] = [new(), new()];
+    for series in family.all_series() {
+        if !series_text.is(series.label_bytes()) {
+            return Some(format!("the labels of a series cannot be read; {DAMAGED}"));
+        }
+        if kind == Kind::Counter
+            && matches!(series.shown(), Shown::Float(x) if x.is_nan() || x < 0.0)
+        {
+            return Some(format!("a counter's total is below 0 or NaN; {DAMAGED}"));
+        }
+        let mut exemplars = series.raw_exemplars().iter().map(|exemplar| exemplar.text.as_slice());
+        if !exemplars.all(|text| std::str::from_utf8(text).is_ok() && exemplar_text.is(text)) {
+            return Some(format!("the labels of an exemplar cannot be read; {DAMAGED}"));
+        }
+    }
+    None
+}
+
+const DAMAGED: &str = "the region is damaged, or something else than Talea wrote it";
+
+/// The label names that were checked last. Most texts have the same names as the one before, so
+/// only their values need a check: there may be a million.
+struct Sound<'a> {
+    label: &'a [u8],
+    /// Whether Talea adds a label `le` or `quantile` to its series.
+    measures: bool,
+    /// The names of the last text.
+    names: Vec<&'a [u8]>,
+    /// The text before each of its values.
+    begins: Vec<&'a [u8]>,
+}
+
+impl<'a> Sound<'a> {
+    /// Whether a text is that of some labels, each of them once, and none that the page or its
+    /// formats add.
+    #[inline]
+    fn is(&mut self, text: &'a [u8]) -> bool {
+        text.is_empty() || self.is_like_the_last(text) || self.is_another(text)
+    }
+
+    #[inline]
+    fn is_like_the_last(&self, text: &[u8]) -> bool {
+        let mut rest = text;
+        for begin in &self.begins {
+            match rest.strip_prefix(*begin).and_then(behind_value) {
+                Some(behind) => rest = behind,
+                None => return false,
+            }
+        }
+        rest.is_empty()
+    }
+
+    #[cold]
+    fn is_another(&mut self, text: &'a [u8]) -> bool {
+        self.names.clear();
+        self.begins.clear();
+        let mut rest = text;
+        loop {
+            let before = rest;
+            let comma = usize::from(!self.names.is_empty());
+            let Some((name, after)) = rest.get(comma..).and_then(name) else { break };
+            let is_taken = name == self.label
+                || name.starts_with(b"__")
+                || self.measures && matches!(name, b"le" | b"quantile")
+                || self.names.contains(&name);
+            let Some(value) = after.strip_prefix(b"=\"") else { break };
+            let Some(behind) = behind_value(value).filter(|_| !is_taken) else { break };
+            self.names.push(name);
+            self.begins.push(&before[..before.len() - value.len()]);
+            match behind {
+                [] => return true,
+                [b',', ..] if self.names.len() < MOST_LABELS => rest = behind,
+                _ => break,
+            }
+        }
+        // Nothing is like it.
+        self.begins.clear();
+        false
+    }
+}
+
+/// The name that a text begins with, and what comes after it.
+fn name(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    // A name that is not plain is in quotes.
+    let (name, rest) = match text.strip_prefix(b"\"") {
+        Some(quoted) => {
+            let len = quoted.iter().position(|byte| matches!(byte, b'"' | b'\\' | b'\n' | 0))?;
+            (&quoted[..len], quoted[len..].strip_prefix(b"\"")?)
+        }
+        None => {
+            let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+            let len = text.iter().position(|byte| !is_plain(byte))?;
+            text.split_at_checked(len)
+                .filter(|(name, _)| !name.first().is_some_and(u8::is_ascii_digit))?
+        }
+    };
+    (!name.is_empty()).then_some((name, rest))
+}
+
+/// The text after the quote that ends a value; `None` if there is no such quote.
+#[inline]
+fn behind_value(text: &[u8]) -> Option<&[u8]> {
+    let mut rest = text;
+    loop {
+        rest = match &rest[special(rest)?..] {
+            [b'"', behind @ ..] => return Some(behind),
+            [b'\\', b'\\' | b'"' | b'n', after @ ..] => after,
+            _ => return None,
+        };
+    }
+}
+
+/// Where the first quote, backslash or line end is, eight bytes at a time.
+#[inline]
+fn special(text: &[u8]) -> Option<usize> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGHS: u64 = 0x8080_8080_8080_8080;
+    // The lowest bit that is set is that of the first byte which is 0. (A borrow can set ones
+    // above it.)
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
+    let are = |word: u64, byte: u8| zeros(word ^ (ONES * u64::from(byte)));
+    let mut at = 0;
+    while let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk) {
+        let word = u64::from_le_bytes(*word);
+        let found = are(word, b'"') | are(word, b'\\') | are(word, b'\n');
+        if found != 0 {
+            return Some(at + found.trailing_zeros() as usize / 8);
+        }
+        at += 8;
+    }
+    let rest = text.get(at..)?;
+    Some(at + rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | b'\n'))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_sound_as_it_is_written_and_not_otherwise() {
+        for (text, expected) in [
+            ("", true),
+            ("a=\"\"", true),
+            ("a=\"b\",c_1=\"d,e=f\"", true),
+            ("\"a.b\"=\"c\",größe=\"1\"", false),
+            ("\"a.b\"=\"c\",\"größe\"=\"1\"", true),
+            (r#"a="\"\\\n""#, true),
+            (r#"a="\x""#, false),
+            (r#"a="b\""#, false),
+            ("a=\"b\nc\"", false),
+            ("a=\"b\"} 1\nx 2", false),
+            ("a=\"b\",", false),
+            ("a=\"b\" ", false),
+            ("a=\"b\"c=\"d\"", false),
+            (",a=\"b\"", false),
+            ("a", false),
+            ("a=", false),
+            ("a=b", false),
+            ("=\"b\"", false),
+            ("\"\"=\"b\"", false),
+            ("\"a\0\"=\"b\"", false),
+            ("1a=\"b\"", false),
+            ("a:b=\"c\"", false),
+            ("a=\"b\",a=\"c\"", false),
+            ("\"a\"=\"b\",a=\"c\"", false),
+            ("region=\"b\"", false),
+            ("\"region\"=\"b\"", false),
+            ("__name__=\"b\"", false),
+            ("le=\"1\"", false),
+            ("quantile=\"1\"", false),
+        ] {
+            assert_eq!(sound(b"region").is(text.as_bytes()), expected, "{text}");
+            // The text before makes no difference.
+            for before in ["a=\"x\"", "a=\"x\",c_1=\"y\"", "\"a.b\"=\"c\"", "a=\"b", ""] {
+                let mut sound = sound(b"region");
+                let _ = sound.is(before.as_bytes());
+                assert_eq!(sound.is(text.as_bytes()), expected, "{text} after {before}");
+            }
+        }
+        let many = |n: usize| (0..n).map(|n| format!("a{n}=\"\"")).collect::<Vec<_>>().join(",");
+        assert!(sound(b"").is(many(64).as_bytes()));
+        assert!(!sound(b"").is(many(65).as_bytes()));
+    }
+
+    fn sound(label: &[u8]) -> Sound<'_> {
+        Sound { label, measures: true, names: Vec::new(), begins: Vec::new() }
+    }
+
+    #[test]
+    fn the_first_special_byte_is_found_wherever_it_is() {
+        for len in 0..40 {
+            let plain = vec![b'!'; len];
+            assert_eq!(special(&plain), None);
+            for (at, byte) in (0..len).flat_map(|at| b"\"\\\n".map(|byte| (at, byte))) {
+                let mut text = plain.clone();
+                text[at] = byte;
+                assert_eq!(special(&text), Some(at));
+                // The text after it is not part of it.
+                text[at + 1..].fill(b'#');
+                assert_eq!(special(&text), Some(at));
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Observable metrics, whose values are read at each snapshot.
+//!
+//! The values are written into the region as recorded ones are, so that an agent outside the
+//! process shows them too: as of the last snapshot that the process took, or of the last time that
+//! it [refreshed them](crate::Registry::refresh_every).
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use super::Registry;
+use crate::definition::opts::Opts;
+use crate::error::Error;
+use crate::family::Family;
+use crate::labels::{LabelText, Labels};
+use crate::metric::{FloatCounter, FloatGauge};
+
+impl Registry {
+    /// Registers a gauge whose value `read` gives, now and before each snapshot, as
+    /// [`on_snapshot`](Self::on_snapshot) calls it. Keep it short: a scrape waits for it.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    /// use talea::{Opts, Registry};
+    ///
+    /// static WAITING: AtomicU64 = AtomicU64::new(7);
+    ///
+    /// let registry = Registry::for_test()?;
+    /// let opts = Opts::new("queue_length", "Jobs that wait.");
+    /// registry.observable_gauge(opts, || WAITING.load(Relaxed) as f64)?;
+    /// assert_eq!(registry.snapshot().value("queue_length", &[]), Some(7.0));
+    /// # Ok::<(), talea::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`register`](Self::register).
+    pub fn observable_gauge(
+        &self,
+        opts: Opts<'_>,
+        read: impl Fn() -> f64 + Send + Sync + 'static,
+    ) -> Result<(), Error> {
+        let gauge: FloatGauge = self.register(opts)?;
+        self.refresh_now_and_then(move || gauge.set(read()));
+        Ok(())
+    }
+
+    /// Registers a counter that follows an external total, for example the CPU time of a process.
+    /// Now and before each snapshot it calls `read` and adds the growth since the last call. A
+    /// total that is less than before has restarted, as a child's CPU time after `fork`, and is
+    /// added whole. Processes that share the region add up. One `read` at a time is called; another
+    /// snapshot waits for it.
+    ///
+    /// # Errors
+    ///
+    /// As [`register`](Self::register).
+    pub fn observable_counter(
+        &self,
+        opts: Opts<'_>,
+        read: impl Fn() -> f64 + Send + Sync + 'static,
+    ) -> Result<(), Error> {
+        let counter: FloatCounter = self.register(opts)?;
+        // Snapshots may be concurrent: the holder of this lock reads and adds.
+        let reached = Mutex::new(0.0);
+        self.refresh_now_and_then(move || {
+            let mut reached = reached.lock().unwrap_or_else(PoisonError::into_inner);
+            let total = read();
+            // NaN and infinities are ignored.
+            if total.is_finite() {
+                // As after a fork: a child's CPU time begins at 0.
+                let grown = if total < *reached { total } else { total - *reached };
+                counter.add(grown);
+                *reached = total;
+            }
+        });
+        Ok(())
+    }
+
+    /// Registers a family of gauges whose label combinations and values `read` sets, now and before
+    /// each snapshot. Combinations that it set the last time and not this time are removed. One
+    /// `read` at a time is called; another snapshot waits for it.
+    ///
+    /// Cost of each snapshot: a look-up and an allocation for each combination.
+    ///
+    /// ```
+    /// use talea::{Labels, Opts, Registry};
+    ///
+    /// #[derive(Labels)]
+    /// struct Disk<'a> { mount: &'a str }
+    ///
+    /// let registry = Registry::for_test()?;
+    /// let opts = Opts::new("disk_free_bytes", "Bytes that are free.");
+    /// registry.observable_gauges::<Disk<'static>>(opts, |found| {
+    ///     for (mount, free) in [(String::from("/"), 10.0), (String::from("/srv"), 20.0)] {
+    ///         found.set(Disk { mount: &mount }, free);
+    ///     }
+    /// })?;
+    /// assert_eq!(registry.snapshot().value("disk_free_bytes", &[("mount", "/srv")]), Some(20.0));
+    /// # Ok::<(), talea::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`register`](Self::register).
+    pub fn observable_gauges<L: Labels + 'static>(
+        &self,
+        opts: Opts<'_>,
+        read: impl Fn(&mut Found<'_, L>) + Send + Sync + 'static,
+    ) -> Result<(), Error> {
+        let family = self.passing_family::<L, FloatGauge>(&opts)?;
+        let before = Mutex::new(HashSet::new());
+        self.refresh_now_and_then(move || {
+            let mut before = before.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut found = Found { family: &family, texts: HashSet::new() };
+            read(&mut found);
+            let now = found.texts;
+            for gone in before.difference(&now) {
+                family.remove_text(gone);
+            }
+            *before = now;
+        });
+        Ok(())
+    }
+}
+
+impl Registry {
+    /// Refreshes now, so that a reader outside finds something, and before each snapshot.
+    fn refresh_now_and_then(&self, refresh: impl Fn() + Send + Sync + 'static) {
+        refresh();
+        self.on_snapshot(refresh);
+    }
+}
+
+/// Collects the values of [`Registry::observable_gauges`].
+#[derive(Debug)]
+pub struct Found<'a, L> {
+    family: &'a Family<L, FloatGauge>,
+    texts: HashSet<Vec<u8>>,
+}
+
+impl<L: 'static> Found<'_, L> {
+    /// Sets the value of one label combination. If there is no room for a new one, it is that of
+    /// the family's overflow series.
+    pub fn set<Q: Labels<Static = L>>(&mut self, labels: Q, value: f64) {
+        self.family.with(&labels).set(value);
+        self.texts.insert(LabelText::of(&labels).as_bytes().to_vec());
+    }
+}

@@ -1,0 +1,467 @@
+//! Registering: from what a metric is to where its values lie.
+
+use std::any::TypeId;
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::marker::PhantomData;
+use std::mem;
+use std::sync::{OnceLock, PoisonError};
+
+use talea_region::{Combine, FamilyError, FamilySpec, Memo, Overflow, Registered, Storage};
+
+use super::Registry;
+use super::bounds::Bounds;
+use crate::definition::Definition;
+use crate::definition::kind::Kind;
+use crate::definition::names::{self, OVERFLOW, PID};
+use crate::definition::opts::Opts;
+use crate::error::{Error, counted};
+use crate::family::values::{self, Values};
+use crate::family::{self, Family};
+use crate::histogram::buckets::Grid;
+use crate::labels::{LabelText, Labels};
+use crate::metric::slot::Slot;
+use crate::metric::{Info, Metric, Said, Shape};
+
+/// Series a family, unless it says otherwise.
+pub(crate) const SERIES_LIMIT: u64 = 2000;
+
+/// Families of more combinations than this are looked up by hash, however fixed
+/// these are: a place for each takes memory.
+const FIXED_AT_MOST: usize = 4096;
+
+/// A metric or a family, which can be registered.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no metric that can be registered",
+    label = "a field of Metrics must be a metric, a Family, or be marked #[metric(nested)]",
+    note = "the labels of a `Family<L, M>` are a struct with `#[derive(Labels)]`"
+)]
+pub trait Registrable: Sized {
+    /// A new one that is registered.
+    #[doc(hidden)]
+    fn registered(registry: &Registry, opts: &Opts<'_>) -> Result<Self, Error>;
+
+    /// Registers this one under a name and binds it to its cells.
+    ///
+    /// # Errors
+    ///
+    /// As [`Registry::register`]; and it is installed in another registry.
+    fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<M: Metric> Registrable for M {
+    fn registered(registry: &Registry, opts: &Opts<'_>) -> Result<Self, Error> {
+        let bound = registry.bound::<M>(opts, &Group::of::<()>())?;
+        Ok(M::holding(Slot::bound(*bound.overflow)))
+    }
+
+    fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
+        let bound = registry.bound::<M>(opts, &Group::of::<()>())?;
+        // The series without labels is the one that an overflow would go to.
+        in_one_place(self.slot().bind(bound.overflow), registry, opts)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<L: Labels + 'static, M: Metric> Registrable for Family<L, M> {
+    fn registered(registry: &Registry, opts: &Opts<'_>) -> Result<Self, Error> {
+        Ok(Self::of(registry.bound::<M>(opts, &Group::of::<L>())?))
+    }
+
+    fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
+        let bound = registry.bound::<M>(opts, &Group::of::<L>())?;
+        in_one_place(self.bind(bound), registry, opts)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<L: Labels + 'static> Registrable for Info<L> {
+    fn registered(registry: &Registry, opts: &Opts<'_>) -> Result<Self, Error> {
+        let info = Self::new();
+        info.register(registry, opts)?;
+        Ok(info)
+    }
+
+    fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
+        let opts = opts.expires_after(None);
+        let family = registry.passing_family::<L, Said>(&opts)?;
+        let Some(bound) = family.late.get() else { return Ok(()) };
+        in_one_place(self.family.bind(bound), registry, &opts)
+    }
+}
+
+/// Whether a metric could be bound.
+fn in_one_place(is_bound: bool, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
+    if is_bound {
+        return Ok(());
+    }
+    Err(Error::register(
+        &registry.name_of(opts),
+        "it is installed in another registry or under another name already; a metric has one place",
+    ))
+}
+
+/// The labels of a family, independent of their type.
+struct Group<'a> {
+    names: &'a [&'a str],
+    cardinality: Option<usize>,
+    fault: Option<String>,
+    write_nth: fn(usize, &mut LabelText),
+    /// Whose numbers and keys the combinations have.
+    told_by: TypeId,
+}
+
+/// The type that stands for label combinations without numbers.
+struct Open<L>(PhantomData<L>);
+
+impl Group<'_> {
+    fn of<L: Labels + 'static>() -> Self {
+        let (cardinality, told_by) = (L::cardinality(), TypeId::of::<L>());
+        Self { cardinality, told_by, ..Self::open::<L>() }
+    }
+
+    /// Treats all labels as dynamic: its combinations have no numbers.
+    fn open<L: Labels + 'static>() -> Self {
+        Self {
+            names: L::NAMES,
+            cardinality: None,
+            fault: L::fault(),
+            write_nth: L::write_nth,
+            told_by: TypeId::of::<Open<L>>(),
+        }
+    }
+
+    /// The label text of the series that takes what overflows; without labels, of the only one.
+    fn beyond_limit(&self) -> &'static str {
+        if self.names.is_empty() { "" } else { OVERFLOW }
+    }
+
+    fn check(&self, name: &str, shape: &Shape, opts: &Opts<'_>) -> Result<(), String> {
+        let measures = matches!(shape.kind, Kind::Histogram | Kind::Summary);
+        let mut seen = HashSet::new();
+        for label in self.names {
+            let fault = if *label == PID && shape.combine == Combine::Each {
+                Some("a gauge of which each process has its own gets this label from us")
+            } else if *label == name && shape.kind == Kind::StateSet {
+                Some("a state set names its states by this label")
+            } else if names::is_written_by_us(label) && (measures || !opts.lenient_names) {
+                Some("histograms and summaries write this label themselves")
+            } else {
+                names::fault_in_label(label, opts.name_rules())
+            };
+            if let Some(fault) = fault {
+                return Err(format!("its label {label:?} cannot be used: {fault}"));
+            }
+            if !seen.insert(label) {
+                return Err(format!("its label {label:?} is there twice"));
+            }
+        }
+        self.fault.clone().map_or(Ok(()), Err)
+    }
+}
+
+/// Why a metric cannot be registered.
+pub(crate) enum Refusal {
+    /// In words.
+    Reason(String),
+    /// The region is full.
+    Full,
+}
+
+impl Refusal {
+    pub(crate) fn error(self, name: &str) -> Error {
+        match self {
+            Self::Reason(reason) => Error::register(name, reason),
+            Self::Full => Error::Full { name: name.to_owned() },
+        }
+    }
+}
+
+impl From<String> for Refusal {
+    fn from(reason: String) -> Self {
+        Self::Reason(reason)
+    }
+}
+
+impl From<FamilyError> for Refusal {
+    fn from(error: FamilyError) -> Self {
+        match error {
+            FamilyError::Full => Self::Full,
+            other => Self::Reason(other.to_string()),
+        }
+    }
+}
+
+impl From<Overflow> for Refusal {
+    fn from(error: Overflow) -> Self {
+        match error {
+            Overflow::Full => Self::Full,
+            other => Self::Reason(other.to_string()),
+        }
+    }
+}
+
+impl Registry {
+    /// Registers a metric, or finds the one with an equal definition. Use this if names are known
+    /// at run time; otherwise derive [`Metrics`](crate::Metrics).
+    ///
+    /// Cost: it takes a lock, allocates, and looks the name up in the region, so register
+    /// once and keep what it returns.
+    ///
+    /// # Errors
+    ///
+    /// The name, a label or the buckets are not usable; the name is taken by
+    /// another definition; the region is full.
+    pub fn register<R: Registrable>(&self, opts: Opts<'_>) -> Result<R, Error> {
+        R::registered(self, &opts)
+    }
+
+    /// Registers a family whose label names are known at run time, or finds the one with an equal
+    /// definition.
+    ///
+    /// ```
+    /// use talea::{Counter, Opts, Registry};
+    ///
+    /// let registry = Registry::for_test()?;
+    /// let names: Vec<String> = vec!["method".into(), "country".into()];
+    /// let orders = registry.family::<Counter>(Opts::new("orders", "Orders accepted."), &names)?;
+    /// orders.with_values(&["card", "pe"]).inc();
+    /// let labels = [("method", "card"), ("country", "pe")];
+    /// assert_eq!(registry.snapshot().value("orders_total", &labels), Some(1.0));
+    /// # Ok::<(), talea::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`register`](Self::register).
+    pub fn family<M: Metric>(
+        &self,
+        opts: Opts<'_>,
+        labels: &[impl AsRef<str>],
+    ) -> Result<Family<Values, M>, Error> {
+        let names: Vec<&str> = labels.iter().map(AsRef::as_ref).collect();
+        let group = Group {
+            names: &names,
+            cardinality: None,
+            fault: None,
+            write_nth: |_, _| {},
+            told_by: TypeId::of::<Values>(),
+        };
+        Ok(Family::of(self.bound::<M>(&opts, &group)?))
+    }
+
+    /// Registers a family of which each series may go, also where its labels are fixed.
+    pub(crate) fn passing_family<L: Labels + 'static, M: Metric>(
+        &self,
+        opts: &Opts<'_>,
+    ) -> Result<Family<L, M>, Error> {
+        Ok(Family::of(self.bound::<M>(opts, &Group::open::<L>())?))
+    }
+
+    /// Registers a family of `M` with such labels.
+    fn bound<M: Metric>(
+        &self,
+        opts: &Opts<'_>,
+        group: &Group<'_>,
+    ) -> Result<&'static family::Bound<M>, Error> {
+        let name = self.name_of(opts);
+        let opts = Opts { name: &name, ..*opts };
+        self.try_bound(&opts, group).map_err(|refusal| refusal.error(&name))
+    }
+
+    /// A metric's name, with the prefix of the field that this registry is for.
+    fn name_of<'a>(&self, opts: &Opts<'a>) -> Cow<'a, str> {
+        match &self.field {
+            None => Cow::Borrowed(opts.name),
+            Some(field) => Cow::Owned(field.prefixed(opts.name)),
+        }
+    }
+
+    fn try_bound<M: Metric>(
+        &self,
+        opts: &Opts<'_>,
+        group: &Group<'_>,
+    ) -> Result<&'static family::Bound<M>, Refusal> {
+        let mut shape = M::shape(opts)?;
+        let name = names::completed(opts.name, shape.ending);
+        let rules = opts.name_rules();
+        names::fault_in_metric(&name, shape.ending, shape.kind, rules).map_or(Ok(()), Err)?;
+        if !opts.lenient_names {
+            names::fault_in_ending(&name, shape.kind).map_or(Ok(()), Err)?;
+        }
+        group.check(&name, &shape, opts)?;
+        if opts.help.trim().is_empty() {
+            return Err("the help is empty; say in a sentence what is measured".to_owned().into());
+        }
+        if let Some(field) = &self.field {
+            field.define(&name)?;
+        }
+        // Held until its name is this one's: else two threads could give it to two.
+        let mut bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut clashing = None;
+        self.region.each_related(name.as_bytes(), |other, kind, is_own| {
+            let (Some(kind), Ok(other)) = (Kind::from_u8(kind), std::str::from_utf8(other)) else {
+                return;
+            };
+            // Another definition of this very name is told as such.
+            let clash = names::clash((shape.kind, &name), (kind, other)).filter(|_| other != name);
+            match clash {
+                Some(reason) if is_own => clashing = Some((other.to_owned(), reason)),
+                Some(reason) => eprintln!(
+                    "talea: other processes have the metric {other:?} beside {name:?}, and \
+                     {reason}; until they end, scrapes show the newer one only"
+                ),
+                None => {}
+            }
+        });
+        if let Some((other, reason)) = clashing {
+            let told = format!("{other:?} is registered too, and {reason}; rename one");
+            return Err(told.into());
+        }
+        let combinations = combinations(opts, group)?;
+        let definition = Definition {
+            labels: group.names.iter().map(|&label| label.to_owned()).collect(),
+            layout: mem::take(&mut shape.layout),
+            recent: shape.recent.take(),
+            states: mem::take(&mut shape.states),
+            help: opts.help.to_owned(),
+        };
+        let spec = FamilySpec {
+            name: name.as_bytes(),
+            definition: &definition.encode(),
+            kind: shape.kind as u8,
+            storage: storage(&shape, opts, group),
+            number: shape.number,
+            combine: shape.combine,
+            cells: shape.cells as u16,
+            segments: shape.segments as u16,
+            limit: opts.limit.or(combinations).unwrap_or(SERIES_LIMIT),
+            idle_minutes: if combinations.is_some() { 0 } else { idle_minutes(opts) },
+            // A gauge that does not change still has information.
+            hides: matches!(shape.kind, Kind::Counter | Kind::Histogram | Kind::Summary),
+            adds: Definition::are_added,
+            beyond_limit: Some(group.beyond_limit().as_bytes()),
+        };
+        let Registered { family, conflict } =
+            self.region.family(spec).map_err(|error| match error {
+                FamilyError::Conflict => self.conflict(&name, &shape, &definition).into(),
+                other => Refusal::from(other),
+            })?;
+        if conflict {
+            eprintln!(
+                "talea: other processes define the metric {name:?} otherwise; scrapes show the \
+                 newest definition that a living process uses"
+            );
+        }
+        let bound = bound_once::<M>(&mut bounds, family, group, &definition)?;
+        drop(bounds);
+        if let Some(recent) = definition.recent.as_ref().filter(|recent| !recent.sampled) {
+            self.kept.keep(self.region, &name, recent);
+        }
+        if opts.whole {
+            make_whole(bound, group)?;
+        }
+        Ok(bound)
+    }
+
+    /// In what a definition differs from the one that the name has.
+    fn conflict(&self, name: &str, shape: &Shape, wanted: &Definition) -> String {
+        let snapshot = self.region.snapshot_of(&|found| found.name == name.as_bytes());
+        let difference = snapshot.families().first().map_or_else(
+            || FamilyError::Conflict.to_string(),
+            |found| {
+                let kind = Kind::from_u8(found.kind).unwrap_or(shape.kind);
+                if kind != shape.kind {
+                    let (found, wanted) = (kind.as_str(), shape.kind.as_str());
+                    format!("it is registered as a {found}, and now a {wanted} was asked for")
+                } else if found.combine != shape.combine {
+                    let (found, wanted) = (found.combine, shape.combine);
+                    format!("its processes combine by {found:?}, and now {wanted:?} was asked for")
+                } else {
+                    Definition::decode(&found.definition, wanted.layout.numbers)
+                        .map_or_else(String::new, |found| found.difference(wanted))
+                }
+            },
+        );
+        format!("{difference}; use one definition, or another name")
+    }
+}
+
+/// The data that handles of a family point to. It is never freed, as they may live for ever, so it
+/// is made once, however often the family is registered.
+fn bound_once<M: Metric>(
+    bounds: &mut Bounds,
+    family: talea_region::Family,
+    group: &Group<'_>,
+    definition: &Definition,
+) -> Result<&'static family::Bound<M>, Refusal> {
+    if let Some(found) = bounds.get::<family::Bound<M>>(family.number(), group.told_by) {
+        return Ok(found);
+    }
+    let overflow =
+        family.series_beyond_limit(group.beyond_limit().as_bytes()).map_err(|error| {
+            // This process did not register it before: then the series would exist.
+            family.give_up();
+            Refusal::from(error)
+        })?;
+    // Nothing after this can fail, so a retry in a full region leaks nothing.
+    let grid = Grid::shared(&definition.layout);
+    let places = group.cardinality.filter(|&n| n <= FIXED_AT_MOST).unwrap_or(0);
+    let looks_up = places == 0 && !group.names.is_empty();
+    let bound = &*Box::leak(Box::new(family::Bound {
+        family,
+        grid,
+        overflow: Box::leak(Box::new(M::bind(overflow, grid))),
+        fixed: Vec::leak((0..places).map(|_| OnceLock::new()).collect()),
+        memo: looks_up.then(|| &*Box::leak(Box::new(Memo::of(family)))),
+        openings: Vec::leak(values::openings(group.names)),
+    }));
+    bounds.insert(family.number(), group.told_by, bound);
+    Ok(bound)
+}
+
+/// How many label combinations there are, where that is fixed.
+fn combinations(opts: &Opts<'_>, group: &Group<'_>) -> Result<Option<u64>, String> {
+    let combinations = group.cardinality.map(|n| n as u64);
+    match (opts.whole, combinations, opts.limit) {
+        (true, None, _) => Err("`whole` is asked for, and not all of its labels have fixed \
+                                values; leave it out, or give each label an enum or a label_set!"
+            .to_owned()),
+        (true, Some(all), Some(limit)) if limit < all => Err(format!(
+            "`whole` is asked for, and its limit is {limit} series where it has {}; \
+             raise the limit",
+            counted(all as usize, "label combination")
+        )),
+        _ => Ok(combinations),
+    }
+}
+
+/// Makes every series.
+fn make_whole<M: Metric>(bound: &family::Bound<M>, group: &Group<'_>) -> Result<(), Refusal> {
+    for n in 0..group.cardinality.unwrap_or(0) {
+        let mut text = LabelText::new();
+        (group.write_nth)(n, &mut text);
+        let cells = bound.family.lasting_series(text.as_bytes());
+        let cells = cells.map_err(|error| match error {
+            Overflow::Full => Refusal::Full,
+            other => format!("not all of its series can be made: {other}").into(),
+        })?;
+        if let Some(place) = bound.fixed.get(n) {
+            place.get_or_init(|| M::bind(cells, bound.grid));
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn idle_minutes(opts: &Opts<'_>) -> u32 {
+    opts.expires_after
+        .map_or(0, |idle| u32::try_from(idle.as_secs().div_ceil(60)).unwrap_or(u32::MAX).max(1))
+}
+
+fn storage(shape: &Shape, opts: &Opts<'_>, group: &Group<'_>) -> Storage {
+    shape.storage.unwrap_or(match opts.striped.unwrap_or(group.cardinality.is_some()) {
+        true => Storage::Striped,
+        false => Storage::Single,
+    })
+}

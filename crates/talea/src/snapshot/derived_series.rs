@@ -1,0 +1,84 @@
+//! Series that a snapshot derives: one for each process or state, and those that count refused series and hidden families.
+
+use std::collections::HashMap;
+
+use talea_region::Snapshot;
+
+use crate::definition::Definition;
+use crate::definition::kind::Kind;
+use crate::definition::names::PID;
+use crate::definition::names::is_plain_label;
+use crate::labels::LabelText;
+use crate::samples;
+
+/// How often each family refused a new series.
+pub(crate) const DROPPED: &str = "talea_series_dropped_total";
+
+/// Names the process of each value of which every process has its own.
+pub(crate) fn by_process(raw: &mut Snapshot) {
+    // In two containers two processes may have the same id. Then the slot distinguishes them: for
+    // as long as it lives, each process that came while another of this id lived is named with its
+    // slot. The others are too, if damage has two of one id.
+    let mut slots = HashMap::new();
+    for owner in raw.owners().iter().filter(|owner| !owner.has_namesake) {
+        let slot = slots.entry(owner.pid).or_insert(Some(owner.slot));
+        *slot = slot.filter(|&slot| slot == owner.slot);
+    }
+    raw.name_owners(|text, owner| match slots.get(&owner.pid) {
+        Some(Some(slot)) if *slot == owner.slot => append(text, PID, &owner.pid.to_string()),
+        _ => append(text, PID, &format!("{}@{}", owner.pid, owner.slot)),
+    });
+}
+
+/// Makes a series of each state of a state set.
+pub(crate) fn by_state(raw: &mut Snapshot, family: usize, states: &[String]) {
+    let name = String::from_utf8_lossy(&raw.families()[family].name).into_owned();
+    // A set has no more than 64; a damaged region could claim anything.
+    let states = states.get(..states.len().min(64)).unwrap_or_default();
+    let is_shown = |text: &[u8], bits| !LabelText::is_overflow(text) || bits != 0;
+    raw.split(family, states.len(), is_shown, |n, text, bits| {
+        append(text, &name, &states[n]);
+        *bits = *bits >> n & 1;
+    });
+}
+
+/// Adds what the region itself knows of series that were refused. Only families that
+/// did are shown, so this stays as bounded as they are.
+pub(crate) fn dropped(raw: &mut Snapshot) {
+    let series: Vec<(String, u64)> = raw
+        .dropped()
+        .filter(|(name, _)| !samples::is_own(name))
+        .map(|(name, count)| (LabelText::one("family", &String::from_utf8_lossy(name)), count))
+        .collect();
+    if series.is_empty() {
+        return;
+    }
+    let definition = Definition {
+        labels: vec!["family".to_owned()],
+        help: "Look-ups of a new series that its family or the region had no room for.".to_owned(),
+        ..Definition::default()
+    };
+    raw.add_family(DROPPED, definition.encode(), Kind::Counter as u8, series.into_iter());
+}
+
+/// The families that a snapshot leaves out.
+const HIDDEN: &str = "talea_families_hidden";
+
+/// Adds the names of families that are not shown, since newer ones of other processes have one
+/// of their names.
+pub(crate) fn hidden(raw: &mut Snapshot, names: &[String]) {
+    let definition = Definition {
+        labels: vec!["family".to_owned()],
+        help: "Families that are not shown, because a newer one has one of their names.".to_owned(),
+        ..Definition::default()
+    };
+    let series = names.iter().map(|name| (LabelText::one("family", name), 1));
+    raw.add_family(HIDDEN, definition.encode(), Kind::Gauge as u8, series);
+}
+
+/// Appends a label whose value needs no escape, or has it.
+fn append(text: &mut Vec<u8>, name: &str, value: &str) {
+    let comma = if text.is_empty() { "" } else { "," };
+    let quote = if is_plain_label(name) { "" } else { "\"" };
+    text.extend([comma, quote, name, quote, "=\"", value, "\""].concat().bytes());
+}
