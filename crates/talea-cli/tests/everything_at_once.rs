@@ -51,7 +51,7 @@ fn whatever_happens_at_once_nothing_is_lost_and_nothing_is_left() {
     if std::env::var_os(ALONE).is_some() {
         return Stage::new(true).play();
     }
-    // With mounts of its own, where it may have a small tmpfs, whoever it runs as.
+    // With mounts of its own, where any user may have a small tmpfs.
     let mut command = Command::new("unshare");
     if !rustix::process::geteuid().is_root() {
         command.arg("--map-root-user");

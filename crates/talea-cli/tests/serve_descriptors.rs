@@ -1,4 +1,5 @@
-//! `talea serve` that is out of file descriptors: the real agent, whose limit is lowered under it.
+//! `talea serve` that the system refuses things: the real agent, whose limit of file descriptors is
+//! lowered under it, or whose paths cannot be looked at.
 #![cfg(target_os = "linux")]
 
 mod serving;
@@ -7,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -235,6 +237,33 @@ fn an_agent_without_a_descriptor_for_metrics_of_its_own_says_so_once() {
     let said = said.into_iter().find(|said| said.contains("cannot make a region")).unwrap();
     let expected = "error: cannot make a region in memory: Too many open files (os error 24)\n";
     assert_eq!(said, expected);
+}
+
+#[test]
+fn a_region_whose_path_cannot_be_looked_at_is_served_as_it_is_open() {
+    let place = Place::new();
+    let folder = place.at("folder");
+    fs::create_dir(&folder).unwrap();
+    let (_stays, counter) = region(&folder.join("shop.talea"), 5);
+    let agent = Agent::start(["--dir".as_ref(), folder.as_os_str()]);
+    let mut client = Client::of(&agent);
+    assert_eq!(orders(&client.scrape())["shop"], 5);
+    // A link that leads to itself, which is not that there is no such file.
+    fs::rename(&folder, place.at("away")).unwrap();
+    let began = Instant::now();
+    symlink(&folder, &folder).unwrap();
+    counter.add(1);
+    for _ in 0..10 {
+        let page = client.scrape();
+        assert_eq!(orders(&page).get("shop"), Some(&6), "{page}");
+        assert_eq!(own(&page, "talea_agent_region_up{region=\"shop\"}"), 1);
+    }
+    let line = agent.says("what is open goes on being served");
+    assert!(line.contains("shop: cannot look at ") && line.contains("symbolic links"), "{line}");
+    let times = agent.stderr().iter().filter(|said| **said == line).count() as u64;
+    assert!(times <= 1 + began.elapsed().as_secs() / 60, "{times}");
+    fs::remove_file(&folder).unwrap();
+    assert!(orders(&client.scrape()).is_empty(), "nothing is there");
 }
 
 #[test]
