@@ -1,92 +1,92 @@
-# Talea: the two commands that a newcomer needs are `make demo` and `make test`.
+# Talea: a newcomer needs two commands, `make demo` and `make test`. `make help` lists all.
 
 CARGO ?= cargo
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 
-# The benchmarks' peers need a newer Rust than Talea does.
+# The libraries that the benchmarks compare with need a newer Rust than Talea does.
 BENCH_RUST := 1.90
 RUST := $(shell rustc --version 2>/dev/null | cut -d' ' -f2)
 OLDER := $(shell printf '%s\n' $(BENCH_RUST) $(RUST) | sort -V | head -n 1)
 ALL := --workspace $(if $(filter $(BENCH_RUST),$(OLDER)),,--exclude talea-bench)
 
-.PHONY: help demo study-postgres study-overhead study-agent test test-lint test-rust test-models test-php \
-	test-python test-package test-quick test-long lint bench bench-http bench-load bench-php php setup \
-	setup-test build
+# The crates that `make lint` and `make test-rust` take: all, or the one of CRATE=talea-http.
+CRATES := $(if $(CRATE),-p $(CRATE),$(ALL))
 
-# Parts run one after the other, also with -j.
+# cargo-deny, if it is not installed already, is where `scripts/setup --lint` puts it.
+export PATH := $(PATH):$(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/python/bin
+
+.DEFAULT_GOAL := demo
+# Parts of `make test` share Cargo's target folder and the machine's two cores.
 .NOTPARALLEL:
+.PHONY: help demo study-postgres study-overhead study-agent build
+.PHONY: lint deny-advisories test test-rust test-models test-php test-python test-packages test-long
+.PHONY: bench bench-http bench-load bench-php php setup setup-lint setup-test
 
-help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  \1\t\2/' | expand -t 20
+help: ## List the targets
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \
+		while IFS=$$'\t' read -r name text; do printf '%-18s %s\n' "$$name" "$$text"; done
 
-# Builds, runs the study on the embedded default, prints the table, says where
-# the report is.
-demo: build ## builds, runs a study, says where its report is
+# The report is in target/study.
+demo: build ## Build, run the study on an embedded database, print its table
 	@$(CARGO) run --release --locked --quiet -p talea-cli -- study
 
-# The same on a PostgreSQL of its own.
-study-postgres: build ## the same study on PostgreSQL
+study-postgres: build ## Run the study on a PostgreSQL that is started for it
 	@scripts/postgres $(CARGO) run --release --locked --quiet -p talea-cli -- study --out target/study-postgres
 
-# What its metrics cost the items API: without, with, with quantiles, in turns.
-study-overhead: build ## what metrics cost a service
+# Three variants in turns: without metrics, with them, with quantiles.
+study-overhead: build ## Compare the items API with and without its metrics (ROUNDS=10)
 	@$(CARGO) run --release --locked --quiet -p talea-cli -- study --cases 50x200 --rounds $(or $(ROUNDS),10) \
 		--out target/study-overhead --ab ITEMS_METRICS=off ITEMS_METRICS=on ITEMS_METRICS=quantiles
 
-# What it costs the items API that an agent outside, which is scraped once a second, reads its
-# metrics: alone, and beside one, in turns.
-study-agent: build ## what an agent beside it costs a service
+# Two variants in turns: alone, and beside an agent that is scraped once a second.
+study-agent: build ## Compare the items API alone and beside the agent (ROUNDS=20 CASES=50x5s)
 	@$(CARGO) run --release --locked --quiet -p talea-cli -- study --cases $(or $(CASES),50x5s) \
 		--rounds $(or $(ROUNDS),20) --out target/study-agent --url http://127.0.0.1:4310/api/items \
 		--ab 'scripts/items-outside alone 4310' 'scripts/items-outside scraped 4310'
 
-build: setup ## the binary and the example service
+build: setup ## Build the talea program and the items API
 	@$(CARGO) build --release --locked -p talea-cli -p items-api
 
-# A model checker tries the region's code in every order of events; the bound is on
-# how often a thread is interrupted.
+# A model checker (loom) tries the region's code in every order of events. The bound is on how
+# often a thread is interrupted.
 MODELS := RUSTFLAGS="--cfg loom"
 MODEL_TEST := $(CARGO) test --release --locked --target-dir target/models -p talea-region --lib
 
-# Everything that CI runs.
-test: setup-test test-lint test-rust test-models test-php test-package ## everything that CI runs
+test: setup-test lint test-rust test-models test-php test-packages ## Run everything that CI runs
 
-test-lint: ## formatting, Clippy, rustdoc
+lint: setup-lint ## Check format, clippy, rustdoc, and licences and sources of dependencies (CRATE=name: one crate)
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked $(ALL) --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked $(ALL) --no-deps
+	$(CARGO) clippy --locked $(CRATES) --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked $(CRATES) --no-deps
+	$(CARGO) deny --locked check bans licenses sources
 
-test-rust: setup-test ## the tests of all crates
-	$(CARGO) build --locked $(ALL)
-	$(CARGO) test --locked $(ALL)
-	$(CARGO) test --locked -p talea-collectors --all-features
+# Apart from `lint`: this downloads a database.
+deny-advisories: setup-lint ## Check the dependencies against the RustSec advisories (needs a network)
+	$(CARGO) deny --locked check advisories
 
-test-models: ## the region under a model checker
+test-rust: setup-test ## Test the Rust crates, with Prometheus and Python's client (CRATE=name: one crate)
+	$(if $(CRATE),,$(CARGO) build --locked $(ALL))
+	$(CARGO) test --locked $(CRATES)
+	$(if $(CRATE),,$(CARGO) test --locked -p talea-collectors --all-features)
+
+test-models: setup ## Check the region's lock-free code with loom
 	$(MODELS) LOOM_MAX_PREEMPTIONS=2 $(MODEL_TEST)
 
-test-php: setup-test ## the extension for PHP
+# Its tests beside the agent take the talea program that `test-rust` built, if that ran before.
+DEBUG := $(or $(CARGO_TARGET_DIR),target)/debug
+test-php: setup-test ## Build and test the extension for PHP
+	@[ -x $(DEBUG)/talea ] || $(CARGO) build --locked --quiet -p talea-cli
 	PROFILE=debug scripts/php --exclude-group slow
 
-test-python: setup-test ## what Python's own client reads of our pages
+# `test-rust` runs this too.
+test-python: setup-test ## Read a scrape by Python's own client
 	$(CARGO) test --locked -p talea-tests --test python
 
-test-package: ## whether the crates can be published
+test-packages: setup ## Pack the library crates, build them with the oldest Rust
 	scripts/publishable
 
-test-quick: ## formatting, lints and unit tests: before a commit
-	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked $(ALL) -- -D warnings
-	$(CARGO) test --locked --workspace --exclude talea-bench --lib
-
-# Dependencies are looked at by cargo-deny, which is installed if it is missing.
-lint: test-lint ## formatting, Clippy, rustdoc, dependencies
-	@command -v cargo-deny >/dev/null || $(CARGO) install --locked cargo-deny
-	$(CARGO) deny --locked check licenses bans sources
-
-# What takes longer: more kills, adds, series and damage, ten minutes of all of it at once, a current
-# Prometheus, models, PHP in threads, Miri, fuzzing, other platforms.
-test-long: test ## more of it: kills, damage, floods, fuzzing, other platforms
+test-long: test ## Run longer: more kills and series, ten minutes of everything at once, Miri, fuzzing, PHP with threads, other platforms
 	TALEA_KILLS=1000 TALEA_ADDS=100000000 TALEA_TURNOVER=10000000 \
 		$(CARGO) test --release --locked -p talea-region
 	TALEA_KILLS=300 $(CARGO) test --release --locked -p talea -p talea-tests \
@@ -104,44 +104,39 @@ test-long: test ## more of it: kills, damage, floods, fuzzing, other platforms
 	scripts/fuzz 30
 	scripts/other-platforms
 
-# Talea beside its peers, in one run. ONLY=counter-kept runs one group;
-# BASE=<revision> compares with an earlier build of ourselves instead.
-bench: setup ## Talea beside its peers; ONLY=GROUP, BASE=REVISION
+# BASE compares with an earlier build of Talea instead of other libraries.
+bench: setup ## Compare Talea with other libraries (ONLY=counter-kept: one group; BASE=revision)
 	@$(if $(BASE),scripts/bench-base $(BASE))
 	@scripts/setup --bench || echo 'bench: the counts of instructions are left out' >&2
 	@$(CARGO) build --release --locked --quiet -p talea-bench -p talea-cli
 	$(CARGO) run --release --locked -p talea-bench -- $(if $(ONLY),--only $(ONLY)) $(if $(BASE),--base target/bench-base/talea-bench)
 
-# What metering costs a service under load. ROUNDS=2 SECONDS=1 REFERENCE_ROUNDS=0 is
-# a short look.
-bench-http: setup ## what metering costs a service under load
+bench-http: setup ## Measure services under load, metered or not (short: ROUNDS=2 SECONDS=1 REFERENCE_ROUNDS=0)
 	@scripts/setup --bench-http
 	@$(CARGO) build --release --locked --quiet -p talea-bench-http
 	$(CARGO) run --release --locked --quiet -p talea-bench-http -- metering $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(REFERENCE_ROUNDS),--reference-rounds $(REFERENCE_ROUNDS))
 
-# What making load costs, beside wrk. ROUNDS=2 SECONDS=1 is a short look.
-bench-load: setup ## what making load costs
+bench-load: setup ## Compare the load generator with wrk (short: ROUNDS=2 SECONDS=1)
 	@scripts/setup --bench-http
 	@$(CARGO) build --release --locked --quiet -p talea-bench-http -p talea-cli
 	$(CARGO) run --release --locked --quiet -p talea-bench-http -- generators $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS))
 
-# The extension for PHP beside the engines of promphp/prometheus_client_php, where PROMPHP names
-# its folder. QUICK=1 is a short look.
-bench-php: setup ## the extension for PHP beside its peers
+# PROMPHP names the folder of promphp/prometheus_client_php.
+bench-php: setup ## Compare the extension for PHP with promphp's storages (PROMPHP=folder; short: QUICK=1)
 	@scripts/setup --php
 	@scripts/bench-php
 
-# The extension for PHP: built, tested beside the agent, tested under Valgrind.
-php: setup ## the extension for PHP: built, and tested under Valgrind too
+php: setup ## Build the extension for PHP, test it beside the agent and under Valgrind
 	@scripts/setup --php
 	@$(CARGO) build --release --locked --quiet -p talea-cli
 	@scripts/php
 	@scripts/php valgrind
 
-# What building needs.
-setup: ## installs what building needs
+setup: ## Check for what building needs, install it on Debian
 	@scripts/setup
 
-# What the tests need beyond that.
-setup-test: ## installs what the tests need
+setup-lint: ## Install what `make lint` needs beyond that
+	@scripts/setup --lint
+
+setup-test: ## Install what the tests need beyond that
 	@scripts/setup --test
