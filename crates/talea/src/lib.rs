@@ -53,7 +53,7 @@
 //!   looked up by arithmetic: enums by [`#[derive(LabelValue)]`](derive@LabelValue), bools,
 //!   [`StatusClass`], [`HttpMethod`], a [`label_set!`] whose values are set at startup. Dynamic
 //!   labels are text, borrowed or not, numbers, or any type with `Display` ([`Displayed`]).
-//! - **Handles.** [`Family::with`] finds a series, [`Looked::keep`] keeps it, [`Lazy`]
+//! - **Handles.** [`Family::with`] finds a series, [`SeriesGuard::keep`] keeps it, [`Lazy`]
 //!   is a `static` that does both when it is first used.
 //! - **Threads and processes** share a registry without locks; see [`Registry::new`],
 //!   [`Registry::open`] and [`Registry::from_env`]. [`Combine`] chooses how the gauges of several
@@ -94,15 +94,15 @@ pub use exemplar::{Exemplar, ExemplarRefused};
 pub use expose::{Escaping, Format, TEXT_CONTENT_TYPE};
 pub use family::lazy::Lazy;
 pub use family::values::Values;
-pub use family::{Family, Looked};
+pub use family::{Family, SeriesGuard};
 pub use histogram::native_buckets::NativeBuckets;
 pub use histogram::snapshot::HistogramSnapshot;
 pub use histogram::thresholds::{exponential_buckets, linear_buckets};
 pub use histogram::windows::Windows;
 pub use labels::{Displayed, HttpMethod, LabelText, LabelValue, Labels, StatusClass};
 pub use metric::{
-    Counter, FloatCounter, FloatGauge, Gauge, Held, Histogram, Info, Metric, StateSet, Summary,
-    Timer, UpDownCounter,
+    Counter, FloatCounter, FloatGauge, Gauge, Histogram, InFlightGuard, Info, Metric, StateSet,
+    Summary, Timer, UpDownCounter,
 };
 pub use outside::page::{Conflict, Page, Scrapable, is_usable_as_part_label};
 pub use registry::Registry;
