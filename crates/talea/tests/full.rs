@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use talea::{
     Bucketing, Combine, Config, Counter, Family, FloatCounter, FloatGauge, Gauge, Histogram, Info,
-    LabelValue, Labels, Lazy, Metric, Opts, Overflow, Refused, Registrable, Registry, Seconds,
+    LabelValue, Labels, Lazy, Metric, Opts, Overflow, Registrable, Registry, Seconds, SeriesError,
     StateSet, Things, UpDownCounter, Values,
 };
 
@@ -156,9 +156,9 @@ impl Stage {
     fn fill(&self) {
         let long = "x".repeat(if self.scarce == Scarce::Text { 8_000 } else { 1 });
         let name = |n: u32| format!("{long}{n}");
-        let fill = |make: &dyn Fn(&str) -> Result<(), Refused>| {
+        let fill = |make: &dyn Fn(&str) -> Result<(), SeriesError>| {
             let full = (0..100_000).find_map(|n| make(&name(n)).err());
-            assert_eq!(full, Some(Refused::Overflow(Overflow::Full)), "{:?}", self.scarce);
+            assert_eq!(full, Some(SeriesError::Overflow(Overflow::Full)), "{:?}", self.scarce);
         };
         let small = |user: &str| self.small.try_with(By { user }).map(|gauge| gauge.set(1));
         let open = |user: &str| self.open.try_with(By { user }).map(|open| open.inc());
@@ -285,7 +285,7 @@ fn who_asks_a_full_region_for_a_series_is_told_and_has_those_that_are_there() {
     for scarce in [Scarce::Series, Scarce::Text, Scarce::Cells] {
         let stage = Stage::new(scarce);
         stage.fill();
-        let full = Refused::Overflow(Overflow::Full);
+        let full = SeriesError::Overflow(Overflow::Full);
         let (by, other) = (By { user: "before" }, By { user: "after" });
         let families = &stage.families;
         assert_eq!(families.count.try_with(other).unwrap_err(), full);

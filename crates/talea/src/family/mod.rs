@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 use talea_region::{Guard, Memo, Unknown};
 
-use crate::error::Refused;
+use crate::error::SeriesError;
 use crate::histogram::buckets::Grid;
 use crate::labels::{LabelKey, LabelText, Labels, pairs};
 use crate::metric::Metric;
@@ -89,7 +89,7 @@ impl<M: Metric> Bound<M> {
     ///
     /// Out of line, so that what is in its place is found in place.
     #[inline(never)]
-    fn place(&self, labels: impl Labels) -> Result<SeriesGuard<M>, Refused> {
+    fn place(&self, labels: impl Labels) -> Result<SeriesGuard<M>, SeriesError> {
         let Some(place) = self.fixed.get(labels.index()) else {
             return self
                 .recall(|key| labels.add_to_key(key))
@@ -136,7 +136,7 @@ impl<M: Metric> Bound<M> {
         &self,
         unknown: Option<Unknown<'_>>,
         write: impl FnOnce(&mut LabelText),
-    ) -> Result<SeriesGuard<M>, Refused> {
+    ) -> Result<SeriesGuard<M>, SeriesError> {
         // Written in place: moving the text would cost as much as hashing it.
         let mut text = LabelText::new();
         write(&mut text);
@@ -300,7 +300,10 @@ impl<L: 'static, M: Metric> Family<L, M> {
     ///
     /// The family is at its limit, the region is full, or the labels are too long.
     #[inline]
-    pub fn try_with<Q: Labels<Static = L>>(&self, labels: Q) -> Result<SeriesGuard<M>, Refused> {
+    pub fn try_with<Q: Labels<Static = L>>(
+        &self,
+        labels: Q,
+    ) -> Result<SeriesGuard<M>, SeriesError> {
         let Some(bound) = self.bound.get() else { return self.try_with_shared(labels) };
         if Q::cardinality().is_some() {
             return bound.placed(&labels).map_or_else(|| bound.place(labels), Ok);
@@ -323,7 +326,10 @@ impl<L: 'static, M: Metric> Family<L, M> {
 
     #[cold]
     #[inline(never)]
-    fn try_with_shared<Q: Labels<Static = L>>(&self, labels: Q) -> Result<SeriesGuard<M>, Refused> {
+    fn try_with_shared<Q: Labels<Static = L>>(
+        &self,
+        labels: Q,
+    ) -> Result<SeriesGuard<M>, SeriesError> {
         match self.bound_late() {
             Some(_) => self.try_with(labels),
             None => Ok(self.looked_up_unbound()),

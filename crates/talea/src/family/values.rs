@@ -3,7 +3,7 @@
 
 use super::{Family, SeriesGuard};
 use crate::definition::names::is_plain_label;
-use crate::error::Refused;
+use crate::error::SeriesError;
 use crate::labels::{LabelKey, LabelText};
 use crate::metric::Metric;
 
@@ -43,7 +43,10 @@ impl<M: Metric> Family<Values, M> {
     /// # Errors
     ///
     /// There are more values than names or fewer; or as [`Family::try_with`].
-    pub fn try_with_values(&self, values: &[impl AsRef<str>]) -> Result<SeriesGuard<M>, Refused> {
+    pub fn try_with_values(
+        &self,
+        values: &[impl AsRef<str>],
+    ) -> Result<SeriesGuard<M>, SeriesError> {
         let Some(bound) = self.bound() else { return Ok(self.looked_up_unbound()) };
         check(bound.openings, values)?;
         if values.is_empty() {
@@ -67,9 +70,9 @@ impl<M: Metric> Family<Values, M> {
     }
 }
 
-fn check(openings: &[String], values: &[impl AsRef<str>]) -> Result<(), Refused> {
+fn check(openings: &[String], values: &[impl AsRef<str>]) -> Result<(), SeriesError> {
     let (found, expected) = (values.len(), openings.len());
-    if found == expected { Ok(()) } else { Err(Refused::Values { found, expected }) }
+    if found == expected { Ok(()) } else { Err(SeriesError::Values { found, expected }) }
 }
 
 pub(crate) fn write(text: &mut LabelText, openings: &[String], values: &[impl AsRef<str>]) {
