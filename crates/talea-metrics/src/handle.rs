@@ -7,7 +7,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use metrics::{CounterFn, GaugeFn, HistogramFn};
-use talea::{Counter, FloatGauge, Histogram, Looked, Metric};
+use talea::{Counter, FloatGauge, Histogram, Metric, SeriesGuard};
 
 use crate::family::Family;
 use crate::labels::Free;
@@ -28,7 +28,7 @@ struct Series<M: Metric> {
 
 impl<M: Metric> Series<M> {
     #[inline]
-    fn find(&self) -> Looked<M> {
+    fn find(&self) -> SeriesGuard<M> {
         self.family.series.with(Free(&self.labels))
     }
 }

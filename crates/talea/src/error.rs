@@ -125,7 +125,7 @@ impl From<OpenError> for Error {
 /// [`Family::try_with`]: crate::Family::try_with
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Refused {
+pub enum SeriesError {
     /// It is new, and its family or the region has no room for it.
     Overflow(Overflow),
     /// As many values were given as there are not labels.
@@ -137,7 +137,7 @@ pub enum Refused {
     },
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for SeriesError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Overflow(overflow) => overflow.fmt(f),
@@ -151,9 +151,9 @@ impl fmt::Display for Refused {
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for SeriesError {}
 
-impl From<Overflow> for Refused {
+impl From<Overflow> for SeriesError {
     fn from(overflow: Overflow) -> Self {
         Self::Overflow(overflow)
     }

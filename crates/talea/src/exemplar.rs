@@ -37,7 +37,7 @@ impl Exemplar {
 /// The reason why an exemplar was not kept. The value itself is recorded all the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum ExemplarRefused {
+pub enum ExemplarError {
     /// Its labels have more than 128 characters together; so many they have.
     TooLong(usize),
     /// This is no name of a label, or it is there twice.
@@ -46,7 +46,7 @@ pub enum ExemplarRefused {
     Overflow(Overflow),
 }
 
-impl fmt::Display for ExemplarRefused {
+impl fmt::Display for ExemplarError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooLong(found) => write!(
@@ -64,23 +64,23 @@ impl fmt::Display for ExemplarRefused {
     }
 }
 
-impl std::error::Error for ExemplarRefused {}
+impl std::error::Error for ExemplarError {}
 
 /// Keeps an exemplar of what was just counted in a cell.
-pub(crate) fn keep(cell: Cell, value: f64, labels: &[(&str, &str)]) -> Result<(), ExemplarRefused> {
+pub(crate) fn keep(cell: Cell, value: f64, labels: &[(&str, &str)]) -> Result<(), ExemplarError> {
     let characters =
         labels.iter().map(|(name, value)| name.chars().count() + value.chars().count());
     let found = characters.sum();
     if found > LONGEST {
-        return Err(ExemplarRefused::TooLong(found));
+        return Err(ExemplarError::TooLong(found));
     }
     let mut text = LabelText::new();
     for (n, (name, value)) in labels.iter().enumerate() {
         let is_twice = labels[..n].iter().any(|(other, _)| other == name);
         if !is_plain_label(name) || name.starts_with("__") || is_twice {
-            return Err(ExemplarRefused::Name((*name).to_owned()));
+            return Err(ExemplarError::Name((*name).to_owned()));
         }
         text.label(name, *value);
     }
-    cell.set_exemplar(value, text.as_bytes()).map_err(ExemplarRefused::Overflow)
+    cell.set_exemplar(value, text.as_bytes()).map_err(ExemplarError::Overflow)
 }

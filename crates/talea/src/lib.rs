@@ -47,13 +47,13 @@
 //!   [`install`]s them. [`Registry::register`] makes one metric under a name known at
 //!   run time, [`Registry::family`] one with such label names.
 //! - **Types.** [`Counter`], [`FloatCounter`], [`Gauge`], [`FloatGauge`], [`UpDownCounter`],
-//!   [`Histogram`] of [`Seconds`], [`Bytes`] or [`Things`], [`Info`], [`StateSet`]; observable
+//!   [`Histogram`] of [`Seconds`], [`Bytes`] or [`Count`], [`Info`], [`StateSet`]; observable
 //!   values, which are read at each scrape, by [`Registry::observable_gauge`] and its like.
 //! - **Labels** are structs by [`#[derive(Labels)]`](derive@Labels). Labels with fixed values are
 //!   looked up by arithmetic: enums by [`#[derive(LabelValue)]`](derive@LabelValue), bools,
 //!   [`StatusClass`], [`HttpMethod`], a [`label_set!`] whose values are set at startup. Dynamic
 //!   labels are text, borrowed or not, numbers, or any type with `Display` ([`Displayed`]).
-//! - **Handles.** [`Family::with`] finds a series, [`Looked::keep`] keeps it, [`Lazy`]
+//! - **Handles.** [`Family::with`] finds a series, [`SeriesGuard::keep`] keeps it, [`Lazy`]
 //!   is a `static` that does both when it is first used.
 //! - **Threads and processes** share a registry without locks; see [`Registry::new`],
 //!   [`Registry::open`] and [`Registry::from_env`]. [`Combine`] chooses how the gauges of several
@@ -88,26 +88,26 @@ mod testing;
 
 pub use definition::kind::Kind;
 pub use definition::opts::{Bucketing, Opts};
-pub use definition::unit::{Bytes, Floats, Seconds, Things, Unit};
-pub use error::{Error, Refused};
-pub use exemplar::{Exemplar, ExemplarRefused};
+pub use definition::unit::{Bytes, Count, Floats, Seconds, Unit};
+pub use error::{Error, SeriesError};
+pub use exemplar::{Exemplar, ExemplarError};
 pub use expose::{Escaping, Format, TEXT_CONTENT_TYPE};
 pub use family::lazy::Lazy;
-pub use family::values::Values;
-pub use family::{Family, Looked};
+pub use family::values::DynamicLabels;
+pub use family::{Family, SeriesGuard};
 pub use histogram::native_buckets::NativeBuckets;
 pub use histogram::snapshot::HistogramSnapshot;
 pub use histogram::thresholds::{exponential_buckets, linear_buckets};
 pub use histogram::windows::Windows;
 pub use labels::{Displayed, HttpMethod, LabelText, LabelValue, Labels, StatusClass};
 pub use metric::{
-    Counter, FloatCounter, FloatGauge, Gauge, Held, Histogram, Info, Metric, StateSet, Summary,
-    Timer, UpDownCounter,
+    Counter, FloatCounter, FloatGauge, Gauge, Histogram, InFlightGuard, Info, Metric, StateSet,
+    Summary, Timer, UpDownCounter,
 };
 pub use outside::page::{Conflict, Page, Scrapable, is_usable_as_part_label};
 pub use registry::Registry;
 pub use registry::install::{Metrics, install};
-pub use registry::observable::Found;
+pub use registry::observable::Observation;
 pub use registry::register::Registrable;
 pub use samples::SampledSummary;
 pub use scraper::Scraper;

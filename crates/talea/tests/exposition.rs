@@ -175,7 +175,7 @@ fn names_that_a_scraper_does_not_take_are_shown_as_it_asks() {
     assert_eq!(series.label("http.route").as_deref(), Some("/a\"b"));
 }
 
-/// A label value of so many bytes, that tells how many.
+/// A label value of so many bytes, which begins with their number.
 fn value_of(len: usize) -> String {
     format!("{len}-").chars().chain("abcdefghij".chars().cycle()).take(len).collect()
 }

@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use talea::{
-    Bucketing, Combine, Config, Counter, Family, FloatCounter, FloatGauge, Gauge, Histogram, Info,
-    LabelValue, Labels, Lazy, Metric, Opts, Overflow, Refused, Registrable, Registry, Seconds,
-    StateSet, Things, UpDownCounter, Values,
+    Bucketing, Combine, Config, Count, Counter, DynamicLabels, Family, FloatCounter, FloatGauge,
+    Gauge, Histogram, Info, LabelValue, Labels, Lazy, Metric, Opts, Overflow, Registrable,
+    Registry, Seconds, SeriesError, StateSet, UpDownCounter,
 };
 
 #[derive(Clone, Copy, Labels)]
@@ -62,7 +62,7 @@ struct Stage {
     families: Families,
     info: Info<By<'static>>,
     /// What fills it; its handles are kept, so that none of it goes.
-    big: Family<By<'static>, Histogram<Things>>,
+    big: Family<By<'static>, Histogram<Count>>,
     open: Family<By<'static>, UpDownCounter>,
     small: Family<By<'static>, Gauge>,
 }
@@ -81,7 +81,7 @@ struct One {
 struct Families {
     count: Family<By<'static>, Counter>,
     fixed: Family<Fixed, Counter>,
-    values: Family<Values, FloatCounter>,
+    values: Family<DynamicLabels, FloatCounter>,
     open: Family<By<'static>, UpDownCounter>,
     most: Family<By<'static>, Gauge>,
     time: Family<By<'static>, Histogram<Seconds>>,
@@ -156,9 +156,9 @@ impl Stage {
     fn fill(&self) {
         let long = "x".repeat(if self.scarce == Scarce::Text { 8_000 } else { 1 });
         let name = |n: u32| format!("{long}{n}");
-        let fill = |make: &dyn Fn(&str) -> Result<(), Refused>| {
+        let fill = |make: &dyn Fn(&str) -> Result<(), SeriesError>| {
             let full = (0..100_000).find_map(|n| make(&name(n)).err());
-            assert_eq!(full, Some(Refused::Overflow(Overflow::Full)), "{:?}", self.scarce);
+            assert_eq!(full, Some(SeriesError::Overflow(Overflow::Full)), "{:?}", self.scarce);
         };
         let small = |user: &str| self.small.try_with(By { user }).map(|gauge| gauge.set(1));
         let open = |user: &str| self.open.try_with(By { user }).map(|open| open.inc());
@@ -186,7 +186,7 @@ impl Stage {
         let name = format!("filling_striped_{n}");
         let thresholds: Vec<f64> = (1..=102).map(f64::from).collect();
         let opts = opts(&name).buckets(&thresholds).bucketing(Bucketing::Classic);
-        self.registry.register::<Histogram<Things>>(opts).unwrap().observe(3);
+        self.registry.register::<Histogram<Count>>(opts).unwrap().observe(3);
     }
 
     /// What all families count together, and what is set.
@@ -285,7 +285,7 @@ fn who_asks_a_full_region_for_a_series_is_told_and_has_those_that_are_there() {
     for scarce in [Scarce::Series, Scarce::Text, Scarce::Cells] {
         let stage = Stage::new(scarce);
         stage.fill();
-        let full = Refused::Overflow(Overflow::Full);
+        let full = SeriesError::Overflow(Overflow::Full);
         let (by, other) = (By { user: "before" }, By { user: "after" });
         let families = &stage.families;
         assert_eq!(families.count.try_with(other).unwrap_err(), full);
@@ -490,7 +490,7 @@ fn who_is_refused_for_want_of_room_may_define_the_name_otherwise() {
     assert!(refused::<Gauge>(&stage.registry, late()).contains("is full"));
     stage.small.remove_matching(&[]);
     stage.registry.sweep();
-    stage.registry.register::<Histogram<Things>>(late()).unwrap();
+    stage.registry.register::<Histogram<Count>>(late()).unwrap();
 }
 
 #[test]

@@ -15,8 +15,8 @@ use stage::exact::Native;
 use stage::processes::{Shm, again};
 use stage::protobuf::{self, Buckets};
 use talea::{
-    Config, Escaping, Family, Floats, Format, Histogram, HistogramSnapshot, Opts, Registry,
-    Seconds, Values,
+    Config, DynamicLabels, Escaping, Family, Floats, Format, Histogram, HistogramSnapshot, Opts,
+    Registry, Seconds,
 };
 
 fn kills() -> u64 {
@@ -27,7 +27,7 @@ struct Shop {
     registry: Registry,
     times: Histogram<Seconds>,
     drift: Histogram<Floats>,
-    pages: Family<Values, Histogram<Seconds>>,
+    pages: Family<DynamicLabels, Histogram<Seconds>>,
 }
 
 impl Shop {
@@ -56,8 +56,8 @@ fn times(seed: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Not a claim of its own: what the other tests start as a process. It observes what it was
-/// told to, and says a byte for each if it is to acknowledge.
+/// Not a claim of its own: the process that the other tests start. It observes the values that it
+/// is ordered to, and writes a byte for each if it is to acknowledge.
 #[test]
 fn observes_until_killed_when_told() {
     let Ok(path) = std::env::var("TALEA_TEST_KILLED") else { return };

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use talea::{Bytes, Config, Family, Floats, Histogram, Opts, Registry, Seconds, Usage, Values};
+use talea::{
+    Bytes, Config, DynamicLabels, Family, Floats, Histogram, Opts, Registry, Seconds, Usage,
+};
 
 /// CPUs whose planes are in use, and schemas, of the table.
 const CPUS: [u64; 4] = [2, 16, 64, 256];
@@ -11,8 +13,8 @@ const SCHEMAS: [i8; 3] = [3, 4, 5];
 /// A region for so many CPUs, and what endpoints observe.
 struct Stage {
     registry: Registry,
-    durations: Family<Values, Histogram<Seconds>>,
-    sizes: Family<Values, Histogram<Bytes>>,
+    durations: Family<DynamicLabels, Histogram<Seconds>>,
+    sizes: Family<DynamicLabels, Histogram<Bytes>>,
 }
 
 impl Stage {
@@ -98,7 +100,8 @@ fn a_histogram_of_floats_takes_memory_for_the_octaves_that_it_has() {
     let registry = Registry::for_test().unwrap();
     let buckets = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0];
     let opts = Opts::new("pricing", "Time to price a basket.").buckets(&buckets);
-    let all: Family<Values, Histogram<Floats>> = registry.family(opts, &["country"]).unwrap();
+    let all: Family<DynamicLabels, Histogram<Floats>> =
+        registry.family(opts, &["country"]).unwrap();
     let taken = |country: &str, values: &[f64]| {
         let before = registry.usage().single_cells.taken;
         values.iter().for_each(|&value| all.with_values(&[country]).observe(value));

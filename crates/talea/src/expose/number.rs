@@ -63,7 +63,7 @@ fn whole(x: f64) -> Option<i64> {
     is_whole.then_some(whole)
 }
 
-/// An upper bound as Go writes floats, so that `le` is the same text whoever wrote it:
+/// An upper bound as Go writes floats, so that `le` is the same text from any writer:
 /// with an exponent from a million on, and below a ten-thousandth.
 pub(crate) fn write_bound(out: &mut Vec<u8>, x: f64) {
     let is_usual = x == 0.0 || (1e-4..1e6).contains(&x.abs());

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 use talea_region::{Guard, Memo, Unknown};
 
-use crate::error::Refused;
+use crate::error::SeriesError;
 use crate::histogram::buckets::Grid;
 use crate::labels::{LabelKey, LabelText, Labels, pairs};
 use crate::metric::Metric;
@@ -79,9 +79,9 @@ impl<M: Metric> PartialEq for Bound<M> {
 impl<M: Metric> Bound<M> {
     /// The content of a place, if there is one and it was filled.
     #[inline(always)]
-    fn placed(&self, labels: &impl Labels) -> Option<Looked<M>> {
+    fn placed(&self, labels: &impl Labels) -> Option<SeriesGuard<M>> {
         let found = self.fixed.get(labels.index())?.get()?;
-        Some(Looked::lasting(Slot::Lasting(found)))
+        Some(SeriesGuard::lasting(Slot::Lasting(found)))
     }
 
     /// Finds or makes a series whose labels are fixed, and fills its place; where there are
@@ -89,7 +89,7 @@ impl<M: Metric> Bound<M> {
     ///
     /// Out of line, so that what is in its place is found in place.
     #[inline(never)]
-    fn place(&self, labels: impl Labels) -> Result<Looked<M>, Refused> {
+    fn place(&self, labels: impl Labels) -> Result<SeriesGuard<M>, SeriesError> {
         let Some(place) = self.fixed.get(labels.index()) else {
             return self
                 .recall(|key| labels.add_to_key(key))
@@ -98,13 +98,13 @@ impl<M: Metric> Bound<M> {
         let mut text = LabelText::new();
         labels.write(&mut text);
         let cells = self.family.lasting_series(text.as_bytes())?;
-        Ok(Looked::lasting(Slot::Lasting(place.get_or_init(|| M::bind(cells, self.grid)))))
+        Ok(SeriesGuard::lasting(Slot::Lasting(place.get_or_init(|| M::bind(cells, self.grid)))))
     }
 
     /// The same for who wants a metric in any case.
     // The labels themselves: to be referred to, they would be written to memory each time.
     #[inline(never)]
-    fn place_anyhow(&self, labels: impl Labels) -> Looked<M> {
+    fn place_anyhow(&self, labels: impl Labels) -> SeriesGuard<M> {
         self.place(labels).unwrap_or_else(|_| self.overflowing())
     }
 
@@ -116,7 +116,7 @@ impl<M: Metric> Bound<M> {
     pub(crate) fn recall(
         &self,
         add_to_key: impl FnOnce(&mut LabelKey),
-    ) -> Result<Looked<M>, Option<Unknown<'static>>> {
+    ) -> Result<SeriesGuard<M>, Option<Unknown<'static>>> {
         let Some(memo) = self.memo else { return Err(None) };
         let mut key = LabelKey::new();
         add_to_key(&mut key);
@@ -136,7 +136,7 @@ impl<M: Metric> Bound<M> {
         &self,
         unknown: Option<Unknown<'_>>,
         write: impl FnOnce(&mut LabelText),
-    ) -> Result<Looked<M>, Refused> {
+    ) -> Result<SeriesGuard<M>, SeriesError> {
         // Written in place: moving the text would cost as much as hashing it.
         let mut text = LabelText::new();
         write(&mut text);
@@ -149,21 +149,21 @@ impl<M: Metric> Bound<M> {
 
     /// The same for who wants a metric in any case.
     #[inline(never)]
-    fn search_anyhow(&self, unknown: Option<Unknown<'_>>, labels: &impl Labels) -> Looked<M> {
+    fn search_anyhow(&self, unknown: Option<Unknown<'_>>, labels: &impl Labels) -> SeriesGuard<M> {
         let found = self.search(unknown, |text| labels.write(text));
         found.unwrap_or_else(|_| self.overflowing())
     }
 
     #[inline(always)]
-    fn passing(&self, found: talea_region::Looked) -> Looked<M> {
+    fn passing(&self, found: talea_region::Looked) -> SeriesGuard<M> {
         let (cells, guard) = found.into_parts();
         let bound = M::bind(cells, self.grid);
         let metric = M::holding(Slot::Bound { bound, passes: true });
-        Looked { metric: ManuallyDrop::new(metric), _guard: Some(guard) }
+        SeriesGuard { metric: ManuallyDrop::new(metric), _guard: Some(guard) }
     }
 
-    pub(crate) fn overflowing(&self) -> Looked<M> {
-        Looked::lasting(Slot::Lasting(self.overflow))
+    pub(crate) fn overflowing(&self) -> SeriesGuard<M> {
+        SeriesGuard::lasting(Slot::Lasting(self.overflow))
     }
 }
 
@@ -174,7 +174,7 @@ impl<M: Metric> Bound<M> {
 /// hold it for long. It cannot be sent to another thread.
 #[must_use = "a metric that is looked up and not used was at most made"]
 #[derive(Debug)]
-pub struct Looked<M> {
+pub struct SeriesGuard<M> {
     /// Never dropped: it owns nothing, as the cells are copied. The compiler cannot prove that for
     /// a metric that is not bound, and would test at each drop.
     metric: ManuallyDrop<M>,
@@ -182,7 +182,7 @@ pub struct Looked<M> {
     _guard: Option<Guard>,
 }
 
-impl<M: Metric> Looked<M> {
+impl<M: Metric> SeriesGuard<M> {
     #[inline(always)]
     pub(crate) fn lasting(slot: Slot<M::Bound>) -> Self {
         Self { metric: ManuallyDrop::new(M::holding(slot)), _guard: None }
@@ -204,7 +204,7 @@ impl<M: Metric> Looked<M> {
     }
 }
 
-impl<M> Deref for Looked<M> {
+impl<M> Deref for SeriesGuard<M> {
     type Target = M;
 
     #[inline]
@@ -215,7 +215,7 @@ impl<M> Deref for Looked<M> {
 
 impl<L, M: Metric> Family<L, M> {
     /// A family that is not installed yet: until then, updates of its metrics are discarded.
-    /// Its clones are installed with it; handles that were [kept](Looked::keep) before are not.
+    /// Its clones are installed with it; handles that were [kept](SeriesGuard::keep) before are not.
     #[track_caller]
     pub const fn new() -> Self {
         Self::at(Some(Location::caller()))
@@ -254,8 +254,8 @@ impl<L, M: Metric> Family<L, M> {
 
     /// The result of a look-up while the family is not installed.
     #[cold]
-    pub(crate) fn looked_up_unbound(&self) -> Looked<M> {
-        Looked::lasting(Slot::looked_up(self.late.origin()))
+    pub(crate) fn looked_up_unbound(&self) -> SeriesGuard<M> {
+        SeriesGuard::lasting(Slot::looked_up(self.late.origin()))
     }
 }
 
@@ -278,10 +278,10 @@ impl<L: 'static, M: Metric> Family<L, M> {
     /// combinations, 512 to 1,024 bytes for all entries that differ in these alone, and 192 to 384
     /// for each combination. A family takes at most 10 MiB.) Longer combinations are rendered,
     /// hashed and compared; that allocates only for more than 256 bytes. If the labels are known
-    /// beforehand, [`keep`](Looked::keep) the result: a kept handle needs no look-up.
+    /// beforehand, [`keep`](SeriesGuard::keep) the result: a kept handle needs no look-up.
     // Always inlined: a result that is returned in memory would have to be waited for.
     #[inline(always)]
-    pub fn with<Q: Labels<Static = L>>(&self, labels: Q) -> Looked<M> {
+    pub fn with<Q: Labels<Static = L>>(&self, labels: Q) -> SeriesGuard<M> {
         let Some(bound) = self.bound.get() else { return self.with_shared(labels) };
         // Known when it is compiled, so that only one of the two ways is.
         if Q::cardinality().is_some() {
@@ -300,7 +300,10 @@ impl<L: 'static, M: Metric> Family<L, M> {
     ///
     /// The family is at its limit, the region is full, or the labels are too long.
     #[inline]
-    pub fn try_with<Q: Labels<Static = L>>(&self, labels: Q) -> Result<Looked<M>, Refused> {
+    pub fn try_with<Q: Labels<Static = L>>(
+        &self,
+        labels: Q,
+    ) -> Result<SeriesGuard<M>, SeriesError> {
         let Some(bound) = self.bound.get() else { return self.try_with_shared(labels) };
         if Q::cardinality().is_some() {
             return bound.placed(&labels).map_or_else(|| bound.place(labels), Ok);
@@ -314,7 +317,7 @@ impl<L: 'static, M: Metric> Family<L, M> {
     /// may be.
     #[cold]
     #[inline(never)]
-    fn with_shared<Q: Labels<Static = L>>(&self, labels: Q) -> Looked<M> {
+    fn with_shared<Q: Labels<Static = L>>(&self, labels: Q) -> SeriesGuard<M> {
         match self.bound_late() {
             Some(_) => self.with(labels),
             None => self.looked_up_unbound(),
@@ -323,7 +326,10 @@ impl<L: 'static, M: Metric> Family<L, M> {
 
     #[cold]
     #[inline(never)]
-    fn try_with_shared<Q: Labels<Static = L>>(&self, labels: Q) -> Result<Looked<M>, Refused> {
+    fn try_with_shared<Q: Labels<Static = L>>(
+        &self,
+        labels: Q,
+    ) -> Result<SeriesGuard<M>, SeriesError> {
         match self.bound_late() {
             Some(_) => self.try_with(labels),
             None => Ok(self.looked_up_unbound()),
@@ -376,7 +382,7 @@ impl<L, M: Metric> Family<L, M> {
     }
 
     /// Resets the family to 0. Series with dynamic labels are removed, unless a living process
-    /// [keeps](Looked::keep) them; all others stay and are 0. Counts in flight
+    /// [keeps](SeriesGuard::keep) them; all others stay and are 0. Counts in flight
     /// ([`UpDownCounter`](crate::UpDownCounter)) and per-process gauges stay. False if the region
     /// has no room to note the counts so far; then the family is not reset.
     ///

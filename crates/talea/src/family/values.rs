@@ -1,23 +1,23 @@
 //! Families whose label names are known at run time, for bindings and for those who
 //! dislike derives.
 
-use super::{Family, Looked};
+use super::{Family, SeriesGuard};
 use crate::definition::names::is_plain_label;
-use crate::error::Refused;
+use crate::error::SeriesError;
 use crate::labels::{LabelKey, LabelText};
 use crate::metric::Metric;
 
 /// The labels of a family whose label names are known at run time; see
 /// [`Registry::family`](crate::Registry::family). They are dynamic labels.
 #[derive(Clone, Copy, Debug)]
-pub enum Values {}
+pub enum DynamicLabels {}
 
-impl<M: Metric> Family<Values, M> {
+impl<M: Metric> Family<DynamicLabels, M> {
     /// The metric of a family without labels, for a caller that keeps the family as long as the
     /// process lives; of a family with labels, its overflow series. Cost: a load.
     #[doc(hidden)]
     #[inline(always)]
-    pub fn only(&'static self) -> Looked<M> {
+    pub fn only(&'static self) -> SeriesGuard<M> {
         match self.bound() {
             Some(bound) => bound.overflowing(),
             None => self.looked_up_unbound(),
@@ -30,7 +30,7 @@ impl<M: Metric> Family<Values, M> {
     ///
     /// Cost: that of [`with`](Self::with) if not all labels are fixed.
     #[inline]
-    pub fn with_values(&self, values: &[impl AsRef<str>]) -> Looked<M> {
+    pub fn with_values(&self, values: &[impl AsRef<str>]) -> SeriesGuard<M> {
         self.try_with_values(values).unwrap_or_else(|_| match self.bound() {
             Some(bound) => bound.overflowing(),
             None => self.looked_up_unbound(),
@@ -43,7 +43,10 @@ impl<M: Metric> Family<Values, M> {
     /// # Errors
     ///
     /// There are more values than names or fewer; or as [`Family::try_with`].
-    pub fn try_with_values(&self, values: &[impl AsRef<str>]) -> Result<Looked<M>, Refused> {
+    pub fn try_with_values(
+        &self,
+        values: &[impl AsRef<str>],
+    ) -> Result<SeriesGuard<M>, SeriesError> {
         let Some(bound) = self.bound() else { return Ok(self.looked_up_unbound()) };
         check(bound.openings, values)?;
         if values.is_empty() {
@@ -67,9 +70,9 @@ impl<M: Metric> Family<Values, M> {
     }
 }
 
-fn check(openings: &[String], values: &[impl AsRef<str>]) -> Result<(), Refused> {
+fn check(openings: &[String], values: &[impl AsRef<str>]) -> Result<(), SeriesError> {
     let (found, expected) = (values.len(), openings.len());
-    if found == expected { Ok(()) } else { Err(Refused::Values { found, expected }) }
+    if found == expected { Ok(()) } else { Err(SeriesError::Values { found, expected }) }
 }
 
 pub(crate) fn write(text: &mut LabelText, openings: &[String], values: &[impl AsRef<str>]) {

@@ -4,7 +4,7 @@ use talea_region::{Cell, Number};
 
 use super::slot::Slot;
 use super::{Shape, single_cell_metric};
-use crate::exemplar::{self, ExemplarRefused};
+use crate::exemplar::{self, ExemplarError};
 
 /// A total, a whole number. It starts at 0 and only goes up; at 2⁶⁴ it starts anew, as Prometheus
 /// expects of a counter.
@@ -52,11 +52,7 @@ impl Counter {
     ///
     /// The exemplar is refused, and the add counts all the same: the labels have more than 128
     /// characters together, a label name is not valid, or there is no room.
-    pub fn add_with_exemplar(
-        &self,
-        n: u64,
-        labels: &[(&str, &str)],
-    ) -> Result<(), ExemplarRefused> {
+    pub fn add_with_exemplar(&self, n: u64, labels: &[(&str, &str)]) -> Result<(), ExemplarError> {
         self.add(n);
         let Some(cell) = self.cell.get() else { return Ok(()) };
         exemplar::keep(*cell, n as f64, labels)

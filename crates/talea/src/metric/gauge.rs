@@ -167,9 +167,9 @@ impl UpDownCounter {
     /// # Ok::<(), talea::Error>(())
     /// ```
     #[inline]
-    pub fn hold(&self) -> Held<'_> {
+    pub fn hold(&self) -> InFlightGuard<'_> {
         self.inc();
-        Held { counter: self }
+        InFlightGuard { counter: self }
     }
 
     /// The count of this process; 0 if it is not installed.
@@ -182,11 +182,11 @@ impl UpDownCounter {
 /// An in-flight guard: it counts one until it is dropped; see [`UpDownCounter::hold`].
 #[must_use = "what is dropped at once counts nothing"]
 #[derive(Debug)]
-pub struct Held<'a> {
+pub struct InFlightGuard<'a> {
     counter: &'a UpDownCounter,
 }
 
-impl Drop for Held<'_> {
+impl Drop for InFlightGuard<'_> {
     fn drop(&mut self) {
         self.counter.dec();
     }

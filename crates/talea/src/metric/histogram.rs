@@ -13,7 +13,7 @@ use crate::definition::Recent;
 use crate::definition::kind::Kind;
 use crate::definition::opts::{Bucketing, Opts};
 use crate::definition::unit::{Seconds, Unit};
-use crate::exemplar::{self, ExemplarRefused};
+use crate::exemplar::{self, ExemplarError};
 use crate::histogram::buckets::{
     COARSEST, FINEST, Grid, Layout, NativeLayout, Numbers, Octave, Octaves, ZERO, order,
 };
@@ -317,7 +317,7 @@ impl<U: Unit> Histogram<U> {
         &self,
         value: U::Value,
         labels: &[(&str, &str)],
-    ) -> Result<(), ExemplarRefused> {
+    ) -> Result<(), ExemplarError> {
         self.observe(value);
         let Some(Bound { cells, grid, .. }) = self.bound.get() else { return Ok(()) };
         let kept = U::kept(value);

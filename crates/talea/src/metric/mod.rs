@@ -16,7 +16,7 @@ mod state_set;
 mod summary;
 
 pub use counter::{Counter, FloatCounter};
-pub use gauge::{FloatGauge, Gauge, Held, UpDownCounter};
+pub use gauge::{FloatGauge, Gauge, InFlightGuard, UpDownCounter};
 pub use histogram::{Histogram, Timer};
 pub use info::Info;
 pub(crate) use info::Said;

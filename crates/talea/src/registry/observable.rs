@@ -104,13 +104,13 @@ impl Registry {
     pub fn observable_gauges<L: Labels + 'static>(
         &self,
         opts: Opts<'_>,
-        read: impl Fn(&mut Found<'_, L>) + Send + Sync + 'static,
+        read: impl Fn(&mut Observation<'_, L>) + Send + Sync + 'static,
     ) -> Result<(), Error> {
         let family = self.passing_family::<L, FloatGauge>(&opts)?;
         let before = Mutex::new(HashSet::new());
         self.refresh_now_and_then(move || {
             let mut before = before.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut found = Found { family: &family, texts: HashSet::new() };
+            let mut found = Observation { family: &family, texts: HashSet::new() };
             read(&mut found);
             let now = found.texts;
             for gone in before.difference(&now) {
@@ -132,12 +132,12 @@ impl Registry {
 
 /// Collects the values of [`Registry::observable_gauges`].
 #[derive(Debug)]
-pub struct Found<'a, L> {
+pub struct Observation<'a, L> {
     family: &'a Family<L, FloatGauge>,
     texts: HashSet<Vec<u8>>,
 }
 
-impl<L: 'static> Found<'_, L> {
+impl<L: 'static> Observation<'_, L> {
     /// Sets the value of one label combination. If there is no room for a new one, it is that of
     /// the family's overflow series.
     pub fn set<Q: Labels<Static = L>>(&mut self, labels: Q, value: f64) {

@@ -2,8 +2,8 @@
 //! wait, and what is refused.
 
 use talea::{
-    Combine, Counter, Displayed, Family, Gauge, Histogram, LabelValue, Labels, Lazy, Metrics, Opts,
-    Overflow, Refused, Registry, Seconds, StateSet, UpDownCounter, Values,
+    Combine, Counter, Displayed, DynamicLabels, Family, Gauge, Histogram, LabelValue, Labels, Lazy,
+    Metrics, Opts, Overflow, Registry, Seconds, SeriesError, StateSet, UpDownCounter,
 };
 
 use crate::{count, reason, registry};
@@ -171,7 +171,7 @@ mod whole {
 mod by_names {
     use super::*;
 
-    fn orders(registry: &Registry, limit: u64) -> Family<Values, Counter> {
+    fn orders(registry: &Registry, limit: u64) -> Family<DynamicLabels, Counter> {
         let opts = Opts::new("orders", "Orders.").limit(limit);
         registry.family(opts, &["method", "country"]).unwrap()
     }
@@ -179,7 +179,7 @@ mod by_names {
     #[test]
     fn a_family_by_names_is_the_one_that_is_derived() {
         let registry = registry();
-        let by_names: Family<Values, Counter> =
+        let by_names: Family<DynamicLabels, Counter> =
             registry.family(Opts::new("sales", "Sales."), &["method", "country"]).unwrap();
         let derived = sales(&registry, 2000);
         by_names.with_values(&["card", "a\"b\\c\nd"]).add(1);
@@ -211,7 +211,7 @@ mod by_names {
         for values in [&["a"][..], &["a", "b", "c"], &[]] {
             orders.with_values(values).inc();
             let refused = orders.try_with_values(values).unwrap_err();
-            assert_eq!(refused, Refused::Values { found: values.len(), expected: 2 });
+            assert_eq!(refused, SeriesError::Values { found: values.len(), expected: 2 });
             let given = match values.len() {
                 1 => "1 label value was given",
                 0 => "0 label values were given",
@@ -231,7 +231,7 @@ mod by_names {
         let orders = orders(&registry, 1);
         orders.try_with_values(&["a", "b"]).unwrap().inc();
         let refused = orders.try_with_values(&["a", "c"]).unwrap_err();
-        assert_eq!(refused, Refused::Overflow(Overflow::Limit));
+        assert_eq!(refused, SeriesError::Overflow(Overflow::Limit));
         orders.with_values(&["a", "c"]).add(2);
         orders.try_with_values(&["a", "b"]).unwrap().inc();
         let snapshot = registry.snapshot();
@@ -283,7 +283,7 @@ mod by_names {
 
     #[test]
     fn a_family_by_names_that_is_not_installed_takes_anything() {
-        let family = Family::<Values, Counter>::new();
+        let family = Family::<DynamicLabels, Counter>::new();
         family.with_values(&["a"]).inc();
         assert!(family.try_with_values(&["a", "b"]).is_ok());
         assert!(!family.remove_values(&["a"]));
@@ -375,7 +375,7 @@ mod refusing {
         sales.try_with(card("pe")).unwrap().inc();
         assert_eq!(sales.dropped(), 0);
         let refused = sales.try_with(card("ch")).unwrap_err();
-        assert_eq!(refused, Refused::Overflow(Overflow::Limit));
+        assert_eq!(refused, SeriesError::Overflow(Overflow::Limit));
         assert_eq!(refused.to_string(), "the family has as many series as its limit allows");
         assert_eq!(sales.dropped(), 1);
         let snapshot = registry.snapshot();
@@ -393,7 +393,7 @@ mod refusing {
         let sales = sales(&registry, 10);
         let long = "x".repeat(1 << 24);
         let refused = sales.try_with(card(&long)).unwrap_err();
-        assert_eq!(refused, Refused::Overflow(Overflow::TooLong));
+        assert_eq!(refused, SeriesError::Overflow(Overflow::TooLong));
         assert_eq!(refused.to_string(), "the labels are longer than 16 MiB");
         assert_eq!(sales.dropped(), 1);
     }
@@ -404,7 +404,7 @@ mod refusing {
         let sales = sales(&registry, u64::MAX);
         let long = "x".repeat(1 << 20);
         let refused = sales.try_with(card(&long)).unwrap_err();
-        assert_eq!(refused, Refused::Overflow(Overflow::Full));
+        assert_eq!(refused, SeriesError::Overflow(Overflow::Full));
         assert_eq!(refused.to_string(), "the region has no room for another series");
         assert_eq!(sales.dropped(), 1);
         sales.try_with(card("pe")).unwrap().inc();
