@@ -17,7 +17,7 @@ use std::thread::{self, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
 use talea::{
-    Config, Counter, Error, Family, Histogram, Labels, Opts, Registry, Things, UpDownCounter,
+    Config, Count, Counter, Error, Family, Histogram, Labels, Opts, Registry, UpDownCounter,
 };
 
 use super::SOON;
@@ -65,8 +65,8 @@ struct By<'a> {
 struct Shop {
     orders: Counter,
     users: Family<By<'static>, Counter>,
-    sizes: Histogram<Things>,
-    baskets: Histogram<Things>,
+    sizes: Histogram<Count>,
+    baskets: Histogram<Count>,
     visits: Family<By<'static>, Counter>,
     open: UpDownCounter,
 }
