@@ -157,7 +157,7 @@ fn names_that_a_scraper_does_not_take_are_shown_as_it_asks() {
             ["http_dot_requests__total{http_dot_route=\"/a\\\"b\",ok=\"yes\"} 1\n", "gr____e 7\n"],
         ),
         (
-            Escaping::DynamicLabels,
+            Escaping::Values,
             [
                 "U__http_2e_requests__total{U__http_2e_route=\"/a\\\"b\",ok=\"yes\"} 1\n",
                 "U__gr_f6__df_e 7\n",

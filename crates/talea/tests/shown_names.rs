@@ -9,8 +9,8 @@ use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 use stage::protobuf;
 use talea::{
-    Config, Count, Counter, Escaping, Family, Format, Gauge, Histogram, Opts, Page, Registry,
-    Scrapable, Scraper, Snapshot, StateSet, Summary, Values,
+    Config, Count, Counter, DynamicLabels, Escaping, Family, Format, Gauge, Histogram, Opts, Page,
+    Registry, Scrapable, Scraper, Snapshot, StateSet, Summary,
 };
 use talea_parse::{Severity, Syntax, check, families};
 
@@ -101,7 +101,7 @@ fn a_name_keeps_its_short_form_unless_another_has_it() {
 fn the_labels_of_a_family_are_told_apart() {
     let registry = registry();
     let labels = ["a b", "a_b", "a:b", "é", " _name__", "le:", "otel.metric.overflow", "b"];
-    let family: Family<Values, Gauge> = registry.family(opts("x"), &labels).unwrap();
+    let family: Family<DynamicLabels, Gauge> = registry.family(opts("x"), &labels).unwrap();
     family.with_values(&["1", "2", "3", "4", "5", "6", "7", "8"]).set(1);
     for (escaping, expected) in [
         (
@@ -142,7 +142,8 @@ impl Scrapable for Several {
 fn names_of_several_registries_are_told_apart_too() {
     let registries = ["a b", "a_b", "a.b"].map(|name| {
         let registry = registry();
-        let family: Family<Values, Gauge> = registry.family(opts(name), &["part.of", "x"]).unwrap();
+        let family: Family<DynamicLabels, Gauge> =
+            registry.family(opts(name), &["part.of", "x"]).unwrap();
         family.with_values(&["1", "2"]).set(1);
         registry
     });
