@@ -277,6 +277,12 @@ impl Region {
             && (spec.adds)(head.number, spec.definition, &definition)
     }
 
+    /// Fetches into the cache what a search for a family of this name reads first. If there are many
+    /// families, that is far away.
+    pub fn prefetch_family(&self, name: &[u8]) {
+        self.prefetch(self.hash_of_name(name));
+    }
+
     /// Calls `each` with the families whose names differ from this one in their endings alone, or
     /// not at all: the endings that formats add, such as `_total` and `_count`. Families that no
     /// living process registered are left out, and those that have ended. Given are the name, the

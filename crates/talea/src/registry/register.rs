@@ -285,6 +285,7 @@ impl Registry {
     ) -> Result<&'static family::Bound<M>, Refusal> {
         let mut shape = M::shape(opts)?;
         let name = names::completed(opts.name, shape.ending);
+        self.region.prefetch_family(name.as_bytes());
         let rules = opts.name_rules();
         names::fault_in_metric(&name, shape.ending, shape.kind, rules).map_or(Ok(()), Err)?;
         if !opts.lenient_names {
