@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use axum::body::Body;
 use axum::http::Request;
 use metrics::{counter, histogram};
-use talea::{Counter, Family, Opts, Registry, Values};
+use talea::{Counter, DynamicLabels, Family, Opts, Registry};
 use talea_collectors::tasks::TaskMeter;
 use talea_http::axum::{Router, get};
 use tower::ServiceExt;
@@ -48,7 +48,7 @@ async fn it_has_no_complaint() {
         histogram!("time").record(-1.0);
     });
     let opts = Opts::new("full", "A family with one series.").limit(1);
-    let full: Family<Values, Counter> = registry.family(opts, &["n"]).unwrap();
+    let full: Family<DynamicLabels, Counter> = registry.family(opts, &["n"]).unwrap();
     for n in ["1", "2", "3"] {
         full.with_values(&[n]).inc();
     }

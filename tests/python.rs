@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use stage::{Parser, assert_same, escaped_by_underscores, hard_metrics, hard_texts, read, samples};
-use talea::{Counter, Escaping, Family, Format, Gauge, Opts, Registry, Snapshot, Values};
+use talea::{Counter, DynamicLabels, Escaping, Family, Format, Gauge, Opts, Registry, Snapshot};
 
 fn written(snapshot: &Snapshot, format: Format, escaping: Escaping) -> Vec<u8> {
     snapshot.chunks(format, escaping, usize::MAX).flatten().collect()
@@ -59,7 +59,7 @@ fn names_that_are_alike_once_they_are_escaped_are_read_apart() {
     let opts = |name| Opts::new(name, "Some.").utf8_names(true).lenient_names(true);
     let labels = ["a b", "a_b", "a.b", "ü", " _x"];
     for name in ["a b", "a_b", "a.b", "x y_total"] {
-        let family: Family<Values, Gauge> = registry.family(opts(name), &labels).unwrap();
+        let family: Family<DynamicLabels, Gauge> = registry.family(opts(name), &labels).unwrap();
         family.with_values(&["1", "2", "3", "4", "5"]).set(1);
     }
     registry.register::<Counter>(opts("x y")).unwrap_err();

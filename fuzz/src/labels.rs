@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use talea::{Config, Counter, Family, Histogram, LabelText, Labels, Opts, Registry, Things};
+use talea::{Config, Count, Counter, Family, Histogram, LabelText, Labels, Opts, Registry};
 
 /// Three values: text, text that may be missing, a number.
 struct Three<'a>(&'a str, Option<&'a str>, Option<i64>);
@@ -25,7 +25,7 @@ impl Labels for Three<'_> {
 struct Shop {
     registry: Registry,
     sales: Family<Three<'static>, Counter>,
-    sizes: Family<Three<'static>, Histogram<Things>>,
+    sizes: Family<Three<'static>, Histogram<Count>>,
     inputs: u32,
     bytes: usize,
 }

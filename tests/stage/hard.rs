@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use talea::{
-    Bytes, Config, Counter, Error, Family, FloatCounter, FloatGauge, Floats, Gauge, Histogram,
-    Info, LabelValue, Labels, Opts, Registry, Seconds, StateSet, Summary, Values,
+    Bytes, Config, Counter, DynamicLabels, Error, Family, FloatCounter, FloatGauge, Floats, Gauge,
+    Histogram, Info, LabelValue, Labels, Opts, Registry, Seconds, StateSet, Summary,
 };
 
 #[derive(LabelValue)]
@@ -76,12 +76,12 @@ pub fn hard_texts() -> Vec<String> {
 pub fn hard_metrics() -> Result<Registry, Error> {
     let registry = Registry::with_config(Config::with_len(16 << 20))?;
     let opts = Opts::new("texts", "Help with \\ and \"quotes\",\nlines and ünïcode.");
-    let texts: Family<Values, Counter> = registry.family(opts, &["text", "n"])?;
+    let texts: Family<DynamicLabels, Counter> = registry.family(opts, &["text", "n"])?;
     for (n, text) in hard_texts().iter().enumerate() {
         texts.with_values(&[text.as_str(), &n.to_string()]).add(n as u64);
     }
 
-    let floats: Family<Values, FloatGauge> =
+    let floats: Family<DynamicLabels, FloatGauge> =
         registry.family(Opts::new("floats", "Hard floats."), &["n"])?;
     let hard = [
         0.0,
@@ -105,12 +105,12 @@ pub fn hard_metrics() -> Result<Registry, Error> {
     for (n, x) in hard.into_iter().enumerate() {
         floats.with_values(&[n.to_string()]).set(x);
     }
-    let whole: Family<Values, Counter> =
+    let whole: Family<DynamicLabels, Counter> =
         registry.family(Opts::new("whole", "Hard whole numbers."), &["n"])?;
     for n in [0, 1, (1 << 53) - 1, (1 << 53) + 1, i64::MAX as u64, u64::MAX] {
         whole.with_values(&[n.to_string()]).add(n);
     }
-    let signed: Family<Values, Gauge> =
+    let signed: Family<DynamicLabels, Gauge> =
         registry.family(Opts::new("signed", "Hard signed numbers."), &["n"])?;
     for n in [0, -1, i64::MIN, i64::MAX] {
         signed.with_values(&[n.to_string()]).set(n);
@@ -122,7 +122,7 @@ pub fn hard_metrics() -> Result<Registry, Error> {
     // end.
     calls.add_with_exemplar(2, &[("trace_id", "0af7"), ("note", "\"a\" b\\c\nü")]).ok();
     let opts = Opts::new("wait", "Time to wait.").buckets(&[0.001, 0.1, 1.0, 1e6]);
-    let wait: Family<Values, Histogram<Seconds>> = registry.family(opts, &["route"])?;
+    let wait: Family<DynamicLabels, Histogram<Seconds>> = registry.family(opts, &["route"])?;
     for (n, route) in ["/items/{id}", "\"\\\n", "", "never"].iter().enumerate() {
         for millis in [0, 1, 50, 5000].into_iter().take(4 - n) {
             wait.with_values(&[*route]).observe(Duration::from_millis(millis));
@@ -134,7 +134,7 @@ pub fn hard_metrics() -> Result<Registry, Error> {
     registry.register::<Histogram<Bytes>>(Opts::new("sent", "How much was sent."))?.observe(4096);
 
     let opts = Opts::new("priced", "Prices.").quantiles(&[0.0, 0.5, 0.999, 1.0]);
-    let priced: Family<Values, Summary<Floats>> = registry.family(opts, &["route"])?;
+    let priced: Family<DynamicLabels, Summary<Floats>> = registry.family(opts, &["route"])?;
     for price in [0.0, 1e-300, 0.5, 1e300] {
         priced.with_values(&["\"\\\n"]).observe(price);
     }
@@ -142,12 +142,12 @@ pub fn hard_metrics() -> Result<Registry, Error> {
 
     // Below zero, which OpenMetrics' own types cannot hold.
     let opts = Opts::new("drift", "Below zero.").quantiles(&[0.0, 0.5, 1.0]);
-    let drift: Family<Values, Summary<Floats>> = registry.family(opts, &["of"])?;
+    let drift: Family<DynamicLabels, Summary<Floats>> = registry.family(opts, &["of"])?;
     for (of, values) in [("some", &[-3.0, -2.0, 1.0][..]), ("all", &[-7.5]), ("none", &[4.0])] {
         values.iter().for_each(|&x| drift.with_values(&[of]).observe(x));
     }
     let opts = Opts::new("level", "Below the lowest threshold.").buckets(&[0.0, 1.0]);
-    let level: Family<Values, Histogram<Floats>> = registry.family(opts, &["of"])?;
+    let level: Family<DynamicLabels, Histogram<Floats>> = registry.family(opts, &["of"])?;
     for (of, values) in [("some", &[-3.0, 0.5][..]), ("nan", &[f64::NAN, 1.0]), ("none", &[4.0])] {
         values.iter().for_each(|&x| level.with_values(&[of]).observe(x));
     }
@@ -157,10 +157,10 @@ pub fn hard_metrics() -> Result<Registry, Error> {
     registry.register::<StateSet<Circuit>>(Opts::new("circuit", "State."))?.set(Circuit::HalfOpen);
 
     let opts = Opts::new("http.größe", "Names of any characters.").utf8_names(true);
-    let wide: Family<Values, Counter> = registry.family(opts, &["http.route", "ok"])?;
+    let wide: Family<DynamicLabels, Counter> = registry.family(opts, &["http.route", "ok"])?;
     wide.with_values(&["/a\"b", "yes"]).add(5);
     let opts = Opts::new("wide.wait", "Names of any characters.").utf8_names(true);
-    let wide: Family<Values, Histogram<Seconds>> = registry.family(opts, &["größe"])?;
+    let wide: Family<DynamicLabels, Histogram<Seconds>> = registry.family(opts, &["größe"])?;
     wide.with_values(&["x"]).observe(Duration::from_millis(3));
     Ok(registry)
 }

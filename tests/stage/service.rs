@@ -17,7 +17,7 @@ use axum::routing::get;
 use hyper::body::{Bytes, Frame};
 use items_api::arguments::Arguments;
 use items_api::metering::Metering;
-use talea::{Counter, Family, Opts, Registry, Values};
+use talea::{Counter, DynamicLabels, Family, Opts, Registry};
 use talea_http::MetricsServer;
 use talea_http::axum::Layer;
 use tokio::net::{TcpListener, TcpStream};
@@ -89,7 +89,7 @@ impl Service {
 
 /// A router that existed, with a layer; and a family that has no room.
 fn faults(registry: &Registry) -> Result<Router, talea::Error> {
-    let visits: Family<Values, Counter> =
+    let visits: Family<DynamicLabels, Counter> =
         registry.family(Opts::new("visits", "By who came.").limit(1), &["who"])?;
     let count = AtomicUsize::new(0);
     let fail = move || {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use talea::{
-    Config, Counter, Error, Family, Gauge, Histogram, Labels, Metric, Opts, Registry, Seconds,
-    UpDownCounter, Values,
+    Config, Counter, DynamicLabels, Error, Family, Gauge, Histogram, Labels, Metric, Opts,
+    Registry, Seconds, UpDownCounter,
 };
 
 use super::{Beside, Costs};
@@ -72,6 +72,6 @@ fn tell_each(registry: &Registry, families: u64) -> Result<(), Error> {
     Ok(())
 }
 
-fn own<M: Metric>(registry: &Registry, name: &str) -> Result<Family<Values, M>, Error> {
+fn own<M: Metric>(registry: &Registry, name: &str) -> Result<Family<DynamicLabels, M>, Error> {
     registry.family(Opts::new(name, "Ours."), &["of"])
 }

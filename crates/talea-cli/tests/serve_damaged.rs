@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use talea::{
-    Combine, Config, Counter, Escaping, Family, FloatGauge, Format, Gauge, Histogram, Info,
-    LabelValue, Labels, Opts, Registry, Scraper, Seconds, StateSet, Summary, Things,
+    Combine, Config, Count, Counter, Escaping, Family, FloatGauge, Format, Gauge, Histogram, Info,
+    LabelValue, Labels, Opts, Registry, Scraper, Seconds, StateSet, Summary,
 };
 use talea_cli::serve::{Agent, Sources};
 use talea_parse::{Severity, Syntax, check, families};
@@ -68,9 +68,9 @@ fn fill(path: &Path) -> Registry {
         wait.observe_with_exemplar(time, &[("trace_id", &n.to_string())]).unwrap();
     }
     let size = Opts::new("size", "Sizes.").quantiles(&[0.5, 1.0]);
-    let size: Summary<Things> = registry.register(size).unwrap();
+    let size: Summary<Count> = registry.register(size).unwrap();
     (0..50).for_each(|n| size.observe(n * n));
-    let wiped: Family<By<'static>, Histogram<Things>> =
+    let wiped: Family<By<'static>, Histogram<Count>> =
         registry.register(Opts::new("wiped", "Wiped.")).unwrap();
     for user in ["ann", "bob"] {
         (0..50).for_each(|n| wiped.with(By { user }).observe(n * n));

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use talea::{Metric, Values};
+use talea::{DynamicLabels, Metric};
 
 use crate::boundary::{guarded, required};
 use crate::family::{Family, Series};
@@ -13,7 +13,7 @@ use crate::text::{Text, Value};
 /// Tells the metric of some label values something.
 #[inline(always)]
 fn tell<M: Metric>(
-    family: &'static talea::Family<Values, M>,
+    family: &'static talea::Family<DynamicLabels, M>,
     values: &[Value],
     step: impl FnOnce(&M),
 ) {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::c_char;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use talea::{Bytes, Floats, Histogram, Metric, SampledSummary, Summary, Things, Values};
+use talea::{Bytes, Count, DynamicLabels, Floats, Histogram, Metric, SampledSummary, Summary};
 
 use crate::boundary::{self, guarded, place, required, told};
 use crate::definition::{Definition, FamilyOptions, Kind, Unit};
@@ -171,7 +171,7 @@ impl Registry {
         fn found<M: Metric>(
             registry: &Registry,
             definition: &Definition<'_>,
-            any: fn(talea::Family<Values, M>) -> AnyFamily,
+            any: fn(talea::Family<DynamicLabels, M>) -> AnyFamily,
         ) -> Result<AnyFamily, talea::Error> {
             registry.registry.family(definition.opts(), &definition.labels).map(any)
         }
@@ -191,7 +191,7 @@ impl Registry {
                 found::<Histogram<Bytes>>(self, definition, AnyFamily::HistogramOfBytes)
             }
             (Kind::Histogram, Unit::Things) => {
-                found::<Histogram<Things>>(self, definition, AnyFamily::HistogramOfThings)
+                found::<Histogram<Count>>(self, definition, AnyFamily::HistogramOfThings)
             }
             (Kind::Summary, Unit::None) => {
                 found::<Summary<Floats>>(self, definition, AnyFamily::Summary)
@@ -203,7 +203,7 @@ impl Registry {
                 found::<Summary<Bytes>>(self, definition, AnyFamily::SummaryOfBytes)
             }
             (Kind::Summary, Unit::Things) => {
-                found::<Summary<Things>>(self, definition, AnyFamily::SummaryOfThings)
+                found::<Summary<Count>>(self, definition, AnyFamily::SummaryOfThings)
             }
         }
     }

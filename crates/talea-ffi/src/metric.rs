@@ -1,8 +1,8 @@
 //! What each kind of metric takes.
 
 use talea::{
-    Bytes, Counter, FloatCounter, FloatGauge, Floats, Gauge, Histogram, Seconds, Summary, Things,
-    UpDownCounter, Values,
+    Bytes, Count, Counter, DynamicLabels, FloatCounter, FloatGauge, Floats, Gauge, Histogram,
+    Seconds, Summary, UpDownCounter,
 };
 
 use crate::status::Status;
@@ -47,7 +47,7 @@ macro_rules! measured_whole {
         }
     )*};
 }
-measured_whole!(Nanoseconds Bytes Things);
+measured_whole!(Nanoseconds Bytes Count);
 
 impl Measured for Floats {
     #[inline]
@@ -232,19 +232,19 @@ observing!(Histogram Summary);
 /// A family of any kind.
 #[derive(Debug)]
 pub(crate) enum AnyFamily {
-    Counter(talea::Family<Values, Counter>),
-    FloatCounter(talea::Family<Values, FloatCounter>),
-    Gauge(talea::Family<Values, FloatGauge>),
-    IntegerGauge(talea::Family<Values, Gauge>),
-    UpDownCounter(talea::Family<Values, UpDownCounter>),
-    Histogram(talea::Family<Values, Histogram<Floats>>),
-    HistogramOfSeconds(talea::Family<Values, Histogram<Nanoseconds>>),
-    HistogramOfBytes(talea::Family<Values, Histogram<Bytes>>),
-    HistogramOfThings(talea::Family<Values, Histogram<Things>>),
-    Summary(talea::Family<Values, Summary<Floats>>),
-    SummaryOfSeconds(talea::Family<Values, Summary<Nanoseconds>>),
-    SummaryOfBytes(talea::Family<Values, Summary<Bytes>>),
-    SummaryOfThings(talea::Family<Values, Summary<Things>>),
+    Counter(talea::Family<DynamicLabels, Counter>),
+    FloatCounter(talea::Family<DynamicLabels, FloatCounter>),
+    Gauge(talea::Family<DynamicLabels, FloatGauge>),
+    IntegerGauge(talea::Family<DynamicLabels, Gauge>),
+    UpDownCounter(talea::Family<DynamicLabels, UpDownCounter>),
+    Histogram(talea::Family<DynamicLabels, Histogram<Floats>>),
+    HistogramOfSeconds(talea::Family<DynamicLabels, Histogram<Nanoseconds>>),
+    HistogramOfBytes(talea::Family<DynamicLabels, Histogram<Bytes>>),
+    HistogramOfThings(talea::Family<DynamicLabels, Histogram<Count>>),
+    Summary(talea::Family<DynamicLabels, Summary<Floats>>),
+    SummaryOfSeconds(talea::Family<DynamicLabels, Summary<Nanoseconds>>),
+    SummaryOfBytes(talea::Family<DynamicLabels, Summary<Bytes>>),
+    SummaryOfThings(talea::Family<DynamicLabels, Summary<Count>>),
 }
 
 /// A metric of any kind, kept.
@@ -258,11 +258,11 @@ pub(crate) enum AnyMetric {
     Histogram(Histogram<Floats>),
     HistogramOfSeconds(Histogram<Nanoseconds>),
     HistogramOfBytes(Histogram<Bytes>),
-    HistogramOfThings(Histogram<Things>),
+    HistogramOfThings(Histogram<Count>),
     Summary(Summary<Floats>),
     SummaryOfSeconds(Summary<Nanoseconds>),
     SummaryOfBytes(Summary<Bytes>),
-    SummaryOfThings(Summary<Things>),
+    SummaryOfThings(Summary<Count>),
 }
 
 /// Does the same with a family or a metric of whichever kind: `$found` is what it is, `$told`
@@ -278,11 +278,11 @@ macro_rules! each_kind {
             Histogram: talea::Histogram<talea::Floats>,
             HistogramOfSeconds: talea::Histogram<crate::metric::Nanoseconds>,
             HistogramOfBytes: talea::Histogram<talea::Bytes>,
-            HistogramOfThings: talea::Histogram<talea::Things>,
+            HistogramOfThings: talea::Histogram<talea::Count>,
             Summary: talea::Summary<talea::Floats>,
             SummaryOfSeconds: talea::Summary<crate::metric::Nanoseconds>,
             SummaryOfBytes: talea::Summary<talea::Bytes>,
-            SummaryOfThings: talea::Summary<talea::Things>,
+            SummaryOfThings: talea::Summary<talea::Count>,
         )
     };
     (@arms $of:expr, $any:ident, $found:ident, $told:ident, $make:ident, $do:expr;

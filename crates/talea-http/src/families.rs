@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use talea::{
-    Bytes, Counter, Error, Family, Histogram, Opts as MetricOpts, Registry, Seconds, UpDownCounter,
-    Values,
+    Bytes, Counter, DynamicLabels, Error, Family, Histogram, Opts as MetricOpts, Registry, Seconds,
+    UpDownCounter,
 };
 
 use crate::arrival::Arrivals;
@@ -146,7 +146,7 @@ impl Registering<'_> {
 
 /// A family with the handles of its series.
 pub(crate) struct Metric<M: talea::Metric> {
-    family: Family<Values, M>,
+    family: Family<DynamicLabels, M>,
     labels: Vec<Source>,
     /// When the last of its labels is known.
     pub(crate) known: Known,

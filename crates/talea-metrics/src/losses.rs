@@ -1,12 +1,12 @@
 //! What is not recorded is counted.
 
-use talea::{Counter, Error, Family, Opts, Registry, Values};
+use talea::{Counter, DynamicLabels, Error, Family, Opts, Registry};
 
 /// The recorder's own metrics.
 #[derive(Clone)]
 pub(crate) struct Losses {
-    refused: Family<Values, Counter>,
-    unusable: Family<Values, Counter>,
+    refused: Family<DynamicLabels, Counter>,
+    unusable: Family<DynamicLabels, Counter>,
 }
 
 impl Losses {

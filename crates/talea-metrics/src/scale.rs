@@ -1,7 +1,7 @@
 //! Floats as whole multiples of a smallest step, which the unit decides.
 
 use metrics::Unit;
-use talea::{Bytes, Seconds, Things, Unit as _};
+use talea::{Bytes, Count, Seconds, Unit as _};
 
 use crate::family::{Asked, Made, open};
 
@@ -54,12 +54,12 @@ impl Scale {
             Unit::Mebibytes => Self::with::<{ 1 << 20 }>(MANY_BYTES),
             Unit::Gibibytes => Self::with::<{ 1 << 30 }>(MANY_BYTES),
             Unit::Tebibytes => Self::with::<{ 1 << 40 }>(MANY_BYTES),
-            Unit::BitsPerSecond => Self::with::<1>(Things::BUCKETS),
-            Unit::KilobitsPerSecond => Self::with::<1_000>(Things::BUCKETS),
-            Unit::MegabitsPerSecond => Self::with::<1_000_000>(Things::BUCKETS),
-            Unit::GigabitsPerSecond => Self::with::<1_000_000_000>(Things::BUCKETS),
-            Unit::TerabitsPerSecond => Self::with::<1_000_000_000_000>(Things::BUCKETS),
-            Unit::Count | Unit::CountPerSecond => Self::with::<1_000>(Things::BUCKETS),
+            Unit::BitsPerSecond => Self::with::<1>(Count::BUCKETS),
+            Unit::KilobitsPerSecond => Self::with::<1_000>(Count::BUCKETS),
+            Unit::MegabitsPerSecond => Self::with::<1_000_000>(Count::BUCKETS),
+            Unit::GigabitsPerSecond => Self::with::<1_000_000_000>(Count::BUCKETS),
+            Unit::TerabitsPerSecond => Self::with::<1_000_000_000_000>(Count::BUCKETS),
+            Unit::Count | Unit::CountPerSecond => Self::with::<1_000>(Count::BUCKETS),
             Unit::Percent => Self::with::<1_000_000>(PERCENT),
         }
     }

@@ -47,7 +47,7 @@
 //!   [`install`]s them. [`Registry::register`] makes one metric under a name known at
 //!   run time, [`Registry::family`] one with such label names.
 //! - **Types.** [`Counter`], [`FloatCounter`], [`Gauge`], [`FloatGauge`], [`UpDownCounter`],
-//!   [`Histogram`] of [`Seconds`], [`Bytes`] or [`Things`], [`Info`], [`StateSet`]; observable
+//!   [`Histogram`] of [`Seconds`], [`Bytes`] or [`Count`], [`Info`], [`StateSet`]; observable
 //!   values, which are read at each scrape, by [`Registry::observable_gauge`] and its like.
 //! - **Labels** are structs by [`#[derive(Labels)]`](derive@Labels). Labels with fixed values are
 //!   looked up by arithmetic: enums by [`#[derive(LabelValue)]`](derive@LabelValue), bools,
@@ -88,12 +88,12 @@ mod testing;
 
 pub use definition::kind::Kind;
 pub use definition::opts::{Bucketing, Opts};
-pub use definition::unit::{Bytes, Floats, Seconds, Things, Unit};
+pub use definition::unit::{Bytes, Count, Floats, Seconds, Unit};
 pub use error::{Error, SeriesError};
 pub use exemplar::{Exemplar, ExemplarError};
 pub use expose::{Escaping, Format, TEXT_CONTENT_TYPE};
 pub use family::lazy::Lazy;
-pub use family::values::Values;
+pub use family::values::DynamicLabels;
 pub use family::{Family, SeriesGuard};
 pub use histogram::native_buckets::NativeBuckets;
 pub use histogram::snapshot::HistogramSnapshot;

@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use allocation_counter::{AllocationInfo, measure};
 use talea::{
-    Bytes, Combine, Counter, Displayed, Family, FloatCounter, FloatGauge, Floats, Gauge, Histogram,
-    HttpMethod, LabelValue, Labels, Lazy, Metric, Opts, Registrable, Registry, Seconds, StateSet,
-    StatusClass, Things, UpDownCounter, Values,
+    Bytes, Combine, Count, Counter, Displayed, DynamicLabels, Family, FloatCounter, FloatGauge,
+    Floats, Gauge, Histogram, HttpMethod, LabelValue, Labels, Lazy, Metric, Opts, Registrable,
+    Registry, Seconds, StateSet, StatusClass, UpDownCounter,
 };
 
 /// Often enough that what is done each time it comes round is done too.
@@ -116,7 +116,7 @@ fn no_operation_of_a_metric_allocates() {
     let open: UpDownCounter = register(&registry, "open");
     let time: Histogram<Seconds> = register(&registry, "time");
     let size: Histogram<Bytes> = register(&registry, "size");
-    let things: Histogram<Things> = register(&registry, "things");
+    let things: Histogram<Count> = register(&registry, "things");
     let drift: Histogram<Floats> = register(&registry, "drift");
     let state: StateSet<Method> = register(&registry, "state");
     let use_all = |round: &str| {
@@ -137,7 +137,7 @@ fn no_operation_of_a_metric_allocates() {
         check("Histogram::time", &|| drop(time.time()));
         check("Histogram<Bytes>::observe", &|| size.observe(5_000_000_000));
         check("Histogram<Floats>::observe", &|| drift.observe(-0.25));
-        check("Histogram<Things>::observe", &|| things.observe(0));
+        check("Histogram<Count>::observe", &|| things.observe(0));
         check("Histogram::clone", &|| things.clone().observe(1));
         check("StateSet::set", &|| state.set(Method::Cash));
         check("StateSet::enable", &|| state.enable(Method::Card));
@@ -302,7 +302,7 @@ fn what_is_not_installed_does_not_allocate() {
     let (count, time) = (Counter::new(), Histogram::<Seconds>::new());
     let (level, state) = (Gauge::new(), StateSet::<Method>::new());
     let family = Family::<Mixed<'static>, Counter>::new();
-    let values = Family::<Values, Counter>::new();
+    let values = Family::<DynamicLabels, Counter>::new();
     // Which counts what is discarded.
     let _reports = Registry::new().unwrap();
     check_calm("Counter", || count.inc());
@@ -346,7 +346,7 @@ fn a_new_series_takes_memory_of_the_region_and_none_of_the_process() {
 fn the_first_value_of_an_octave_takes_memory_of_the_region_and_none_of_the_process() {
     let registry = registry();
     let opts = |name| opts(name).max_buckets(1 << 20);
-    let things: Histogram<Things> = registry.register(opts("things")).unwrap();
+    let things: Histogram<Count> = registry.register(opts("things")).unwrap();
     let floats: Histogram<Floats> = registry.register(opts("floats")).unwrap();
     things.observe(0);
     floats.observe(0.0);

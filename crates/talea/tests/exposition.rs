@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use stage::protobuf::{self, MetricFamily, Time};
 use talea::{
-    Combine, Counter, Escaping, Family, FloatGauge, Format, Gauge, Histogram, Info, LabelValue,
-    Labels, Opts, Registry, Seconds, StateSet, UpDownCounter, Values,
+    Combine, Counter, DynamicLabels, Escaping, Family, FloatGauge, Format, Gauge, Histogram, Info,
+    LabelValue, Labels, Opts, Registry, Seconds, StateSet, UpDownCounter,
 };
 use talea_parse::Syntax;
 
@@ -135,7 +135,8 @@ fn the_text_format_shows_what_it_does_not_know_as_gauges() {
 fn names_that_a_scraper_does_not_take_are_shown_as_it_asks() {
     let registry = Registry::for_test().unwrap();
     let opts = Opts::new("http.requests", "Requests.").utf8_names(true);
-    let requests: Family<Values, Counter> = registry.family(opts, &["http.route", "ok"]).unwrap();
+    let requests: Family<DynamicLabels, Counter> =
+        registry.family(opts, &["http.route", "ok"]).unwrap();
     requests.with_values(&["/a\"b", "yes"]).inc();
     let opts = Opts::new("größe", "Size.").utf8_names(true);
     registry.register::<Gauge>(opts).unwrap().set(7);

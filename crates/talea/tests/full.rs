@@ -5,9 +5,9 @@
 use std::time::Duration;
 
 use talea::{
-    Bucketing, Combine, Config, Counter, Family, FloatCounter, FloatGauge, Gauge, Histogram, Info,
-    LabelValue, Labels, Lazy, Metric, Opts, Overflow, Registrable, Registry, Seconds, SeriesError,
-    StateSet, Things, UpDownCounter, Values,
+    Bucketing, Combine, Config, Count, Counter, DynamicLabels, Family, FloatCounter, FloatGauge,
+    Gauge, Histogram, Info, LabelValue, Labels, Lazy, Metric, Opts, Overflow, Registrable,
+    Registry, Seconds, SeriesError, StateSet, UpDownCounter,
 };
 
 #[derive(Clone, Copy, Labels)]
@@ -62,7 +62,7 @@ struct Stage {
     families: Families,
     info: Info<By<'static>>,
     /// What fills it; its handles are kept, so that none of it goes.
-    big: Family<By<'static>, Histogram<Things>>,
+    big: Family<By<'static>, Histogram<Count>>,
     open: Family<By<'static>, UpDownCounter>,
     small: Family<By<'static>, Gauge>,
 }
@@ -81,7 +81,7 @@ struct One {
 struct Families {
     count: Family<By<'static>, Counter>,
     fixed: Family<Fixed, Counter>,
-    values: Family<Values, FloatCounter>,
+    values: Family<DynamicLabels, FloatCounter>,
     open: Family<By<'static>, UpDownCounter>,
     most: Family<By<'static>, Gauge>,
     time: Family<By<'static>, Histogram<Seconds>>,
@@ -186,7 +186,7 @@ impl Stage {
         let name = format!("filling_striped_{n}");
         let thresholds: Vec<f64> = (1..=102).map(f64::from).collect();
         let opts = opts(&name).buckets(&thresholds).bucketing(Bucketing::Classic);
-        self.registry.register::<Histogram<Things>>(opts).unwrap().observe(3);
+        self.registry.register::<Histogram<Count>>(opts).unwrap().observe(3);
     }
 
     /// What all families count together, and what is set.
@@ -490,7 +490,7 @@ fn who_is_refused_for_want_of_room_may_define_the_name_otherwise() {
     assert!(refused::<Gauge>(&stage.registry, late()).contains("is full"));
     stage.small.remove_matching(&[]);
     stage.registry.sweep();
-    stage.registry.register::<Histogram<Things>>(late()).unwrap();
+    stage.registry.register::<Histogram<Count>>(late()).unwrap();
 }
 
 #[test]

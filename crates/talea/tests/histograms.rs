@@ -10,8 +10,8 @@ use std::time::Duration;
 use stage::Random;
 use stage::exact::{Native, shown_classic};
 use talea::{
-    Bucketing, Bytes, Config, Family, Floats, Histogram, HistogramSnapshot, NativeBuckets, Opts,
-    Registry, Seconds, Things, Unit, Values,
+    Bucketing, Bytes, Config, Count, DynamicLabels, Family, Floats, Histogram, HistogramSnapshot,
+    NativeBuckets, Opts, Registry, Seconds, Unit,
 };
 
 const WRITERS: u64 = 8;
@@ -227,7 +227,7 @@ fn those_that_have_other_buckets_are_not_merged() {
     for (name, bucketing) in
         [("a", Bucketing::Classic), ("b", Bucketing::Native), ("c", Bucketing::Dual)]
     {
-        register::<Things>(&registry, opts(name).bucketing(bucketing)).observe(3);
+        register::<Count>(&registry, opts(name).bucketing(bucketing)).observe(3);
     }
     let all = ["a", "b", "c"].map(|name| shown(&registry, name));
     for (n, one) in all.iter().enumerate() {
@@ -274,7 +274,7 @@ fn zero_widens_where_there_are_too_many_buckets_and_only_then() {
 #[test]
 fn without_a_wide_zero_nothing_but_zero_is_zero() {
     let registry = Registry::for_test().unwrap();
-    let things: Histogram<Things> = register(&registry, opts("x").max_buckets(10));
+    let things: Histogram<Count> = register(&registry, opts("x").max_buckets(10));
     (0..64).for_each(|bit| things.observe(1 << bit));
     things.observe(0);
     let shown = shown(&registry, "x");
@@ -288,7 +288,7 @@ fn no_more_buckets_are_shown_than_were_asked_for() {
         for schema in [8, 3, 0, -2] {
             let registry = Registry::for_test().unwrap();
             let opts = |name| opts(name).schema(schema).max_buckets(most);
-            let wholes: Histogram<Things> = register(&registry, opts("whole"));
+            let wholes: Histogram<Count> = register(&registry, opts("whole"));
             let floats: Histogram<Floats> = register(&registry, opts("float"));
             let mut random = Random::new(u64::from(most));
             for round in 0..2_000 {
@@ -361,7 +361,7 @@ fn where_there_is_no_room_for_fine_buckets_all_is_counted_in_coarse_ones() {
     let registry = Registry::with_config(Config::with_len(512 << 10)).unwrap();
     let thresholds = [1e-6, 1e-3, 1.0];
     let opts = opts("x").schema(8).max_buckets(1 << 20).buckets(&thresholds).limit(u64::MAX);
-    let family: Family<Values, Histogram<Seconds>> = registry.family(opts, &["n"]).unwrap();
+    let family: Family<DynamicLabels, Histogram<Seconds>> = registry.family(opts, &["n"]).unwrap();
     let mut coarse = 0;
     for n in 0..100 {
         let Ok(series) = family.try_with_values(&[n.to_string()]) else { break };
@@ -413,7 +413,7 @@ fn what_is_wiped_counts_from_zero_in_both_views() {
 #[test]
 fn what_is_removed_comes_back_empty_and_as_fine_as_it_was_asked_for() {
     let registry = Registry::for_test().unwrap();
-    let family: Family<Values, Histogram<Seconds>> =
+    let family: Family<DynamicLabels, Histogram<Seconds>> =
         registry.family(opts("x").schema(5), &["a"]).unwrap();
     for _ in 0..5 {
         let snapshot = || registry.snapshot().histogram("x_seconds", &[]);
@@ -430,7 +430,7 @@ fn what_is_removed_comes_back_empty_and_as_fine_as_it_was_asked_for() {
 #[test]
 fn what_overflowed_is_shown_also_where_its_sum_is_zero() {
     let registry = Registry::for_test().unwrap();
-    let family: Family<Values, Histogram<Floats>> =
+    let family: Family<DynamicLabels, Histogram<Floats>> =
         registry.family(opts("x").limit(1), &["a"]).unwrap();
     family.with_values(&["kept"]).observe(1.0);
     family.with_values(&["over"]).observe(1.0);

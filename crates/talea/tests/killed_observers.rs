@@ -15,8 +15,8 @@ use stage::exact::Native;
 use stage::processes::{Shm, again};
 use stage::protobuf::{self, Buckets};
 use talea::{
-    Config, Escaping, Family, Floats, Format, Histogram, HistogramSnapshot, Opts, Registry,
-    Seconds, Values,
+    Config, DynamicLabels, Escaping, Family, Floats, Format, Histogram, HistogramSnapshot, Opts,
+    Registry, Seconds,
 };
 
 fn kills() -> u64 {
@@ -27,7 +27,7 @@ struct Shop {
     registry: Registry,
     times: Histogram<Seconds>,
     drift: Histogram<Floats>,
-    pages: Family<Values, Histogram<Seconds>>,
+    pages: Family<DynamicLabels, Histogram<Seconds>>,
 }
 
 impl Shop {

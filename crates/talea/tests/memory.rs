@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use talea::{Bytes, Config, Family, Histogram, Opts, Registry, Seconds, Usage, Values};
+use talea::{Bytes, Config, DynamicLabels, Family, Histogram, Opts, Registry, Seconds, Usage};
 
 /// CPUs whose planes are in use, and schemas, of the table.
 const CPUS: [u64; 4] = [2, 16, 64, 256];
@@ -11,8 +11,8 @@ const SCHEMAS: [i8; 3] = [3, 4, 5];
 /// A region for so many CPUs, and what endpoints observe.
 struct Stage {
     registry: Registry,
-    durations: Family<Values, Histogram<Seconds>>,
-    sizes: Family<Values, Histogram<Bytes>>,
+    durations: Family<DynamicLabels, Histogram<Seconds>>,
+    sizes: Family<DynamicLabels, Histogram<Bytes>>,
 }
 
 impl Stage {

@@ -5,7 +5,7 @@ mod stage;
 use std::time::Duration;
 
 use stage::protobuf::{self, Buckets, Span};
-use talea::{Bucketing, Escaping, Floats, Format, Histogram, Opts, Registry, Seconds, Things};
+use talea::{Bucketing, Count, Escaping, Floats, Format, Histogram, Opts, Registry, Seconds};
 
 fn opts(bucketing: Bucketing) -> Opts<'static> {
     Opts::new("x", "Some.").bucketing(bucketing)
@@ -92,7 +92,7 @@ fn buckets_below_1_have_negative_numbers() {
 fn an_empty_native_histogram_is_one_by_a_span_of_nothing() {
     for bucketing in [Bucketing::Native, Bucketing::Dual] {
         let registry = Registry::for_test().unwrap();
-        let things: Histogram<Things> = registry.register(opts(bucketing)).unwrap();
+        let things: Histogram<Count> = registry.register(opts(bucketing)).unwrap();
         let found = || protobuf::histogram(&registry.snapshot(), "x");
         assert_eq!(found().positive_span, [span(0, 0)]);
         assert_eq!((found().schema, found().count), (Some(3), 0));

@@ -11,9 +11,9 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use stage::protobuf;
 use talea::{
-    Combine, Config, Conflict, Counter, Escaping, Family, FloatCounter, FloatGauge, Format, Gauge,
-    Histogram, Info, LabelValue, Labels, Opts, Page, Registry, Scrapable, Scraper, Seconds,
-    StateSet, Summary, Things, Values,
+    Combine, Config, Conflict, Count, Counter, DynamicLabels, Escaping, Family, FloatCounter,
+    FloatGauge, Format, Gauge, Histogram, Info, LabelValue, Labels, Opts, Page, Registry,
+    Scrapable, Scraper, Seconds, StateSet, Summary,
 };
 use talea_parse::{Severity, Syntax, check, families};
 
@@ -202,9 +202,9 @@ fn one_of_each(n: u64) -> Registry {
         .observe_with_exemplar(Duration::from_secs(n), &[("trace_id", "beef")])
         .unwrap();
     let opts = Opts::new("bare", "A histogram without labels.").buckets(&[1.0, 10.0]);
-    registry.register::<Histogram<Things>>(opts).unwrap().observe(n);
+    registry.register::<Histogram<Count>>(opts).unwrap().observe(n);
     let opts = Opts::new("size", "A summary.").quantiles(&[0.5, 1.0]);
-    registry.register::<Summary<Things>>(opts).unwrap().observe(7 * n);
+    registry.register::<Summary<Count>>(opts).unwrap().observe(7 * n);
     let build: Info<By<'static>> = registry.register(Opts::new("build", "By whom.")).unwrap();
     build.set(By { user: "ci" });
     let circuit: StateSet<Circuit> = registry.register(Opts::new("circuit", "Its state.")).unwrap();
@@ -298,7 +298,8 @@ fn names_that_stand_in_quotes_or_are_renamed_have_the_label_too() {
         let size = Opts::new("größe", "Size.").utf8_names(true);
         registry.register::<Gauge>(size).unwrap().set(n);
         let opts = Opts::new("http.requests", "Requests.").utf8_names(true);
-        let family: Family<Values, Counter> = registry.family(opts, &["http.route"]).unwrap();
+        let family: Family<DynamicLabels, Counter> =
+            registry.family(opts, &["http.route"]).unwrap();
         family.with_values(&["/a"]).inc();
         registry
     };
@@ -387,7 +388,7 @@ fn each_way_in_which_definitions_differ_is_told_and_what_most_say_is_shown() {
         (
             "a gauge here, and a histogram",
             "x",
-            |r| r.register::<Histogram<Things>>(Opts::new("x", "X.")).map(|h| h.observe(1)),
+            |r| r.register::<Histogram<Count>>(Opts::new("x", "X.")).map(|h| h.observe(1)),
             |r| r.register::<Gauge>(Opts::new("x", "X.")).map(|g| g.set(1)),
         ),
         (
@@ -397,7 +398,7 @@ fn each_way_in_which_definitions_differ_is_told_and_what_most_say_is_shown() {
                 let opts = Opts::new("x_seconds", "X.");
                 r.register::<Histogram<Seconds>>(opts).map(|h| h.observe(Duration::from_secs(1)))
             },
-            |r| r.register::<Histogram<Things>>(Opts::new("x_seconds", "X.")).map(|h| h.observe(1)),
+            |r| r.register::<Histogram<Count>>(Opts::new("x_seconds", "X.")).map(|h| h.observe(1)),
         ),
         (
             "the labels [\"b\"] here, and [\"a\"]",
@@ -424,35 +425,33 @@ fn each_way_in_which_definitions_differ_is_told_and_what_most_say_is_shown() {
             "the buckets [1.0, 2.0] here, and [1.0]",
             "x",
             |r| {
-                r.register::<Histogram<Things>>(Opts::new("x", "X.").buckets(&[1.0]))
+                r.register::<Histogram<Count>>(Opts::new("x", "X.").buckets(&[1.0]))
                     .map(|h| h.observe(1))
             },
             |r| {
                 let opts = Opts::new("x", "X.").buckets(&[1.0, 2.0]);
-                r.register::<Histogram<Things>>(opts).map(|h| h.observe(1))
+                r.register::<Histogram<Count>>(opts).map(|h| h.observe(1))
             },
         ),
         (
             "native bucketing of schema 2",
             "x",
             |r| {
-                r.register::<Histogram<Things>>(Opts::new("x", "X.").schema(3))
-                    .map(|h| h.observe(1))
+                r.register::<Histogram<Count>>(Opts::new("x", "X.").schema(3)).map(|h| h.observe(1))
             },
             |r| {
-                r.register::<Histogram<Things>>(Opts::new("x", "X.").schema(2))
-                    .map(|h| h.observe(1))
+                r.register::<Histogram<Count>>(Opts::new("x", "X.").schema(2)).map(|h| h.observe(1))
             },
         ),
         (
             "the quantiles",
             "x",
             |r| {
-                r.register::<Summary<Things>>(Opts::new("x", "X.").quantiles(&[0.5]))
+                r.register::<Summary<Count>>(Opts::new("x", "X.").quantiles(&[0.5]))
                     .map(|h| h.observe(1))
             },
             |r| {
-                r.register::<Summary<Things>>(Opts::new("x", "X.").quantiles(&[0.9]))
+                r.register::<Summary<Count>>(Opts::new("x", "X.").quantiles(&[0.9]))
                     .map(|h| h.observe(1))
             },
         ),
@@ -816,16 +815,16 @@ fn register(registry: &Registry, Planned { name, way, values }: &Planned) {
             each(&|text, value| family.with_values(&[text, "v"]).set(value as f64 / 7.0));
         }
         3 => {
-            let Ok(family) = registry.family::<Histogram<Things>>(opts, &["u"]) else { return };
+            let Ok(family) = registry.family::<Histogram<Count>>(opts, &["u"]) else { return };
             each(&|text, value| family.with_values(&[text]).observe(value));
         }
         4 => {
             let opts = opts.buckets(&[5.0, 100.0]);
-            let Ok(family) = registry.family::<Histogram<Things>>(opts, &[""; 0]) else { return };
+            let Ok(family) = registry.family::<Histogram<Count>>(opts, &[""; 0]) else { return };
             each(&|_, value| family.with_values(&[""; 0]).observe(value));
         }
         5 => {
-            let Ok(family) = registry.family::<Summary<Things>>(opts, &["region"]) else { return };
+            let Ok(family) = registry.family::<Summary<Count>>(opts, &["region"]) else { return };
             each(&|text, value| family.with_values(&[text]).observe(value));
         }
         _ => {

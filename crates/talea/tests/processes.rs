@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use stage::processes::{Shm, again};
 use talea::{
-    Combine, Counter, Family, FloatGauge, Gauge, Histogram, Info, Labels, Opts, Registry, StateSet,
-    Things, UpDownCounter,
+    Combine, Count, Counter, Family, FloatGauge, Gauge, Histogram, Info, Labels, Opts, Registry,
+    StateSet, UpDownCounter,
 };
 
 #[derive(Clone, Copy, Labels)]
@@ -28,7 +28,7 @@ struct Metrics {
     count: Counter,
     users: Family<By<'static>, Counter>,
     kept: Counter,
-    sizes: Histogram<Things>,
+    sizes: Histogram<Count>,
     open: UpDownCounter,
     opens: Family<By<'static>, UpDownCounter>,
     latest: Gauge,

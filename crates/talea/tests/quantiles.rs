@@ -10,7 +10,7 @@ use std::time::Duration;
 use stage::Random;
 use stage::exact::is_above;
 use talea::{
-    Bucketing, Floats, Histogram, HistogramSnapshot, Opts, Registry, Seconds, Things, Unit,
+    Bucketing, Count, Floats, Histogram, HistogramSnapshot, Opts, Registry, Seconds, Unit,
 };
 
 const PER_SECOND: f64 = 1e9;
@@ -181,7 +181,7 @@ fn a_histogram_that_nothing_was_said_of_tells_quantiles_within_what_it_shows() {
 fn a_quantile_is_that_of_its_rank_however_its_share_rounds() {
     // 0.07 · 100 is 7.000000000000001 in floats.
     for count in [3_u64, 7, 10, 49, 100, 999, 1000] {
-        let shown = observed::<Things>(opts(8), (0..count).map(|n| 1 << (n * 60 / count)));
+        let shown = observed::<Count>(opts(8), (0..count).map(|n| 1 << (n * 60 / count)));
         for rank in 1..=count {
             let exact = (1_u64 << ((rank - 1) * 60 / count)) as f64;
             let estimate = shown.quantile(rank as f64 / count as f64).unwrap();

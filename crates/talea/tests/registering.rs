@@ -4,9 +4,9 @@ use std::sync::Barrier;
 use std::thread;
 
 use talea::{
-    Bucketing, Bytes, Combine, Config, Counter, Error, Escaping, Family, FloatCounter, FloatGauge,
-    Floats, Format, Gauge, Histogram, Info, LabelText, LabelValue, Labels, Metrics, Opts,
-    Registrable, Registry, Seconds, StateSet, Summary, Things, Unit, UpDownCounter,
+    Bucketing, Bytes, Combine, Config, Count, Counter, Error, Escaping, Family, FloatCounter,
+    FloatGauge, Floats, Format, Gauge, Histogram, Info, LabelText, LabelValue, Labels, Metrics,
+    Opts, Registrable, Registry, Seconds, StateSet, Summary, Unit, UpDownCounter,
 };
 use talea_parse::{Severity, Syntax, check};
 
@@ -262,7 +262,7 @@ mod at_once {
             let name = format!("x{n}");
             let accepted = together(|thread| match thread % 4 {
                 0 => registry.register::<Gauge>(opts(&name)).is_ok(),
-                1 => registry.register::<Histogram<Things>>(opts(&name)).is_ok(),
+                1 => registry.register::<Histogram<Count>>(opts(&name)).is_ok(),
                 2 => registry.register::<Counter>(opts(&name)).is_ok(),
                 _ => registry.register::<Gauge>(Opts::new(&name, "Other.")).is_ok(),
             });
@@ -281,7 +281,7 @@ mod otherwise {
         let registry = registry();
         registry.register::<Gauge>(opts("x")).unwrap();
         check_conflict(
-            registry.register::<Histogram<Things>>(opts("x")),
+            registry.register::<Histogram<Count>>(opts("x")),
             "x",
             "it is registered as a gauge, and now a histogram was asked for",
         );
@@ -370,7 +370,7 @@ mod otherwise {
         let buckets = [1.0, 2.0];
         registry.register::<Histogram<Seconds>>(opts("time").buckets(&buckets)).unwrap();
         check_conflict(
-            registry.register::<Histogram<Things>>(opts("time_seconds").buckets(&buckets)),
+            registry.register::<Histogram<Count>>(opts("time_seconds").buckets(&buckets)),
             "time_seconds",
             "it is registered with a unit that is kept in 1000000000 parts, and now one in 1 \
              was asked for",
@@ -485,7 +485,7 @@ mod otherwise {
         let x: Gauge = registry.register(opts("x")).unwrap();
         x.set(3);
         let before = registry.snapshot().to_text();
-        let _ = registry.register::<Histogram<Things>>(opts("x"));
+        let _ = registry.register::<Histogram<Count>>(opts("x"));
         let _ = registry.register::<Counter>(opts("x"));
         assert_eq!(registry.snapshot().to_text(), before);
     }
@@ -611,11 +611,11 @@ mod names {
             check_refused(registry.register::<Gauge>(opts(&name)), &name, &reason);
             check_refused(registry.register::<UpDownCounter>(opts(&name)), &name, &reason);
             check_refused(registry.register::<StateSet<bool>>(opts(&name)), &name, &reason);
-            check_refused(registry.register::<Histogram<Things>>(opts(&name)), &name, &reason);
+            check_refused(registry.register::<Histogram<Count>>(opts(&name)), &name, &reason);
         }
         let total = "the ending '_total' is reserved for counters; rename it, or make it one";
         check_refused(registry.register::<Gauge>(opts("x_total")), "x_total", total);
-        check_refused(registry.register::<Histogram<Things>>(opts("x_total")), "x_total", total);
+        check_refused(registry.register::<Histogram<Count>>(opts("x_total")), "x_total", total);
         let info = "the ending '_info' is reserved for infos; rename it, or make it one";
         check_refused(registry.register::<FloatGauge>(opts("x_info")), "x_info", info);
         // What a type's own ending follows is no ending.
@@ -751,7 +751,7 @@ mod names {
     #[allow(clippy::type_complexity)]
     const OF_ONE_NAME: [(&str, fn(&Registry) -> Result<(), Error>); 5] = [
         ("x", |registry| registry.register::<Gauge>(opts("x")).map(drop)),
-        ("x", |registry| registry.register::<Histogram<Things>>(opts("x")).map(drop)),
+        ("x", |registry| registry.register::<Histogram<Count>>(opts("x")).map(drop)),
         ("x", |registry| registry.register::<StateSet<bool>>(opts("x")).map(drop)),
         ("x_total", |registry| registry.register::<Counter>(opts("x")).map(drop)),
         ("x_info", |registry| registry.register::<Info<By<'static>>>(opts("x")).map(drop)),
@@ -804,9 +804,9 @@ mod names {
             |registry, name| registry.register::<Gauge>(opts(name).lenient_names(true)).map(drop);
         let counter: Register = |registry, name| registry.register::<Counter>(opts(name)).map(drop);
         let histogram: Register =
-            |registry, name| registry.register::<Histogram<Things>>(opts(name)).map(drop);
+            |registry, name| registry.register::<Histogram<Count>>(opts(name)).map(drop);
         let summary: Register =
-            |registry, name| registry.register::<Summary<Things>>(opts(name)).map(drop);
+            |registry, name| registry.register::<Summary<Count>>(opts(name)).map(drop);
         for (family, name, register, other) in [
             (histogram, "x", gauge, "x_bucket"),
             (histogram, "x", gauge, "x_count"),

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 use talea::{
-    Config, Counter, Escaping, Family, FloatGauge, Floats, Format, Gauge, Histogram, Kind, Opts,
-    Registry, Snapshot, Summary, Things, Value, Values,
+    Config, Count, Counter, DynamicLabels, Escaping, Family, FloatGauge, Floats, Format, Gauge,
+    Histogram, Kind, Opts, Registry, Snapshot, Summary, Value,
 };
 use talea_parse::{FamilyRef, Severity, Syntax, check, families};
 
@@ -102,17 +102,19 @@ fn filled(plan: &[Planned]) -> Registry {
         };
         match of {
             Of::Counter(values) => {
-                let family: Result<Family<Values, Counter>, _> = registry.family(opts, labels);
+                let family: Result<Family<DynamicLabels, Counter>, _> =
+                    registry.family(opts, labels);
                 let Ok(family) = family else { continue };
                 values.iter().enumerate().for_each(|(n, v)| family.with_values(&texts(n)).add(*v));
             }
             Of::Gauge(values) => {
-                let family: Result<Family<Values, Gauge>, _> = registry.family(opts, labels);
+                let family: Result<Family<DynamicLabels, Gauge>, _> = registry.family(opts, labels);
                 let Ok(family) = family else { continue };
                 values.iter().enumerate().for_each(|(n, v)| family.with_values(&texts(n)).set(*v));
             }
             Of::Float(values) => {
-                let family: Result<Family<Values, FloatGauge>, _> = registry.family(opts, labels);
+                let family: Result<Family<DynamicLabels, FloatGauge>, _> =
+                    registry.family(opts, labels);
                 let Ok(family) = family else { continue };
                 values.iter().enumerate().for_each(|(n, v)| family.with_values(&texts(n)).set(*v));
             }
@@ -134,7 +136,7 @@ fn filled(plan: &[Planned]) -> Registry {
                 }
             }
             Of::Histogram(values) => {
-                let family = registry.family::<Histogram<Things>>(opts, labels);
+                let family = registry.family::<Histogram<Count>>(opts, labels);
                 let Ok(family) = family else { continue };
                 for (n, values) in values.iter().enumerate() {
                     let histogram = family.with_values(&texts(n));

@@ -9,8 +9,8 @@ use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 use stage::protobuf;
 use talea::{
-    Config, Counter, Escaping, Family, Format, Gauge, Histogram, Opts, Page, Registry, Scrapable,
-    Scraper, Snapshot, StateSet, Summary, Things, Values,
+    Config, Count, Counter, DynamicLabels, Escaping, Family, Format, Gauge, Histogram, Opts, Page,
+    Registry, Scrapable, Scraper, Snapshot, StateSet, Summary,
 };
 use talea_parse::{Severity, Syntax, check, families};
 
@@ -50,7 +50,7 @@ fn a_name_keeps_its_short_form_unless_another_has_it() {
     }
     // A counter's samples and its family have names of their own.
     registry.register::<Counter>(opts("x.y")).unwrap().inc();
-    registry.register::<Histogram<Things>>(opts("h i")).unwrap().observe(1);
+    registry.register::<Histogram<Count>>(opts("h i")).unwrap().observe(1);
     registry.register::<Gauge>(opts("h_i_count")).unwrap().set(1);
     let shown = [
         (
@@ -101,7 +101,7 @@ fn a_name_keeps_its_short_form_unless_another_has_it() {
 fn the_labels_of_a_family_are_told_apart() {
     let registry = registry();
     let labels = ["a b", "a_b", "a:b", "é", " _name__", "le:", "otel.metric.overflow", "b"];
-    let family: Family<Values, Gauge> = registry.family(opts("x"), &labels).unwrap();
+    let family: Family<DynamicLabels, Gauge> = registry.family(opts("x"), &labels).unwrap();
     family.with_values(&["1", "2", "3", "4", "5", "6", "7", "8"]).set(1);
     for (escaping, expected) in [
         (
@@ -142,7 +142,8 @@ impl Scrapable for Several {
 fn names_of_several_registries_are_told_apart_too() {
     let registries = ["a b", "a_b", "a.b"].map(|name| {
         let registry = registry();
-        let family: Family<Values, Gauge> = registry.family(opts(name), &["part.of", "x"]).unwrap();
+        let family: Family<DynamicLabels, Gauge> =
+            registry.family(opts(name), &["part.of", "x"]).unwrap();
         family.with_values(&["1", "2"]).set(1);
         registry
     });
@@ -204,12 +205,12 @@ fn fill(registry: &Registry, planned: &Planned) {
         1 => drop(registry.family::<Gauge>(opts, labels).map(|f| f.with_values(&values).set(1))),
         2 => drop(
             registry
-                .family::<Histogram<Things>>(opts, labels)
+                .family::<Histogram<Count>>(opts, labels)
                 .map(|f| f.with_values(&values).observe(1)),
         ),
         3 => drop(
             registry
-                .family::<Summary<Things>>(opts.quantiles(&[0.5]), labels)
+                .family::<Summary<Count>>(opts.quantiles(&[0.5]), labels)
                 .map(|f| f.with_values(&values).observe(1)),
         ),
         _ => drop(
@@ -299,7 +300,7 @@ mod shared {
         one.register::<Gauge>(opts("z")).unwrap().set(7);
         assert_eq!(one.snapshot().select(HIDDEN, &[]).count(), 0);
         two.register::<Counter>(opts("x")).unwrap().inc();
-        two.register::<Histogram<Things>>(opts("y")).unwrap().observe(1);
+        two.register::<Histogram<Count>>(opts("y")).unwrap().observe(1);
         // A scraper that saw the region before, and one that did not.
         let mut scraper = one.scraper();
         for _ in 0..3 {

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use talea::{
-    Bucketing, Escaping, Family, Floats, Format, Histogram, Kind, Labels, Opts, Registry, Seconds,
-    Snapshot, Summary, Things, Value, Values, Windows,
+    Bucketing, Count, DynamicLabels, Escaping, Family, Floats, Format, Histogram, Kind, Labels,
+    Opts, Registry, Seconds, Snapshot, Summary, Value, Windows,
 };
 
 /// What a registry's snapshot shows to a reader with windows of its own.
@@ -30,7 +30,7 @@ impl Reader {
     }
 }
 
-fn summary(registry: &Registry) -> Summary<Things> {
+fn summary(registry: &Registry) -> Summary<Count> {
     registry.register(fine(Opts::new("s", "Some.").quantiles(&[0.5]))).unwrap()
 }
 
@@ -147,7 +147,7 @@ fn two_readers_do_not_disturb_each_other_and_neither_does_one_that_scrapes_often
 fn a_summary_that_is_wiped_or_removed_begins_anew() {
     let registry = Registry::for_test().unwrap();
     let opts = fine(Opts::new("s", "Some.").quantiles(&[0.5]));
-    let family = registry.family::<Summary<Things>>(opts, &["x"]).unwrap();
+    let family = registry.family::<Summary<Count>>(opts, &["x"]).unwrap();
     let mut reader = Reader::of(&registry);
     let labels = [("x", "a"), ("quantile", "0.5")];
     let mut median = |at| reader.at(at).value("s", &labels);
@@ -237,7 +237,7 @@ fn a_histogram_may_show_its_quantiles_beside_itself() {
     let registry = Registry::for_test().unwrap();
     let opts = Opts::new("pricing", "Time to price.").quantiles(&[0.5, 0.99]);
     let pricing: Family<By<'static>, Histogram<Seconds>> = registry.register(opts).unwrap();
-    registry.register::<Histogram<Things>>(Opts::new("other", "Others.")).unwrap().observe(3);
+    registry.register::<Histogram<Count>>(Opts::new("other", "Others.")).unwrap().observe(3);
     (1..=100).for_each(|ms| {
         pricing.with(By { user: "a" }).observe(Duration::from_millis(ms));
     });
@@ -290,7 +290,7 @@ fn what_a_summary_cannot_be_is_refused_in_words() {
     assert!(message.contains("the quantiles") && message.contains("0.1"), "{message}");
     let message = registry.register::<Histogram<Seconds>>(opts).map(drop).unwrap_err().to_string();
     assert!(message.contains("registered as a summary"), "{message}");
-    let asked = registry.family::<Summary<Things>>(Opts::new("x", "X."), &["quantile"]);
+    let asked = registry.family::<Summary<Count>>(Opts::new("x", "X."), &["quantile"]);
     let message = asked.map(drop).unwrap_err().to_string();
     assert!(message.contains("write this label themselves"), "{message}");
 }
@@ -299,7 +299,7 @@ fn what_a_summary_cannot_be_is_refused_in_words() {
 fn a_summary_of_values_by_run_time_names_shows_each_series_its_own() {
     let registry = Registry::for_test().unwrap();
     let opts = fine(Opts::new("s", "Some.").quantiles(&[0.5]));
-    let family: Family<Values, Summary<Things>> = registry.family(opts, &["n"]).unwrap();
+    let family: Family<DynamicLabels, Summary<Count>> = registry.family(opts, &["n"]).unwrap();
     for n in 1..50_u64 {
         family.with_values(&[n.to_string()]).observe(n * 10);
     }

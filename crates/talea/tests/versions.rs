@@ -11,7 +11,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use stage::processes::{Shm, again};
 use talea::{
-    Counter, Family, FloatCounter, Gauge, Histogram, Labels, Opts, Registry, Snapshot, Things,
+    Count, Counter, Family, FloatCounter, Gauge, Histogram, Labels, Opts, Registry, Snapshot,
     UpDownCounter,
 };
 
@@ -27,11 +27,11 @@ struct Metrics {
     orders: Counter,
     paid: FloatCounter,
     open: UpDownCounter,
-    sizes: Histogram<Things>,
+    sizes: Histogram<Count>,
     level: Gauge,
     users: Family<By<'static>, Counter>,
     /// Its buckets differ too.
-    baskets: Histogram<Things>,
+    baskets: Histogram<Count>,
 }
 
 impl Metrics {

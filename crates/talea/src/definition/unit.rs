@@ -93,9 +93,9 @@ impl Unit for Bytes {
 
 /// Plain numbers of things. Default buckets: powers of ten from 1 to a million.
 #[derive(Clone, Copy, Debug)]
-pub enum Things {}
+pub enum Count {}
 
-impl Unit for Things {
+impl Unit for Count {
     type Value = u64;
     const SUFFIX: &'static str = "";
     const PER_UNIT: f64 = 1.0;

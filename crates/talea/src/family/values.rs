@@ -10,9 +10,9 @@ use crate::metric::Metric;
 /// The labels of a family whose label names are known at run time; see
 /// [`Registry::family`](crate::Registry::family). They are dynamic labels.
 #[derive(Clone, Copy, Debug)]
-pub enum Values {}
+pub enum DynamicLabels {}
 
-impl<M: Metric> Family<Values, M> {
+impl<M: Metric> Family<DynamicLabels, M> {
     /// The metric of a family without labels, for a caller that keeps the family as long as the
     /// process lives; of a family with labels, its overflow series. Cost: a load.
     #[doc(hidden)]

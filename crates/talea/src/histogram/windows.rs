@@ -228,13 +228,13 @@ impl Ring {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Opts, Registry, Summary, Things};
+    use crate::{Count, Opts, Registry, Summary};
 
     #[test]
     fn series_that_come_and_go_keep_their_own_windows() {
         let registry = Registry::for_test().unwrap();
         let opts = Opts::new("s", "Some.").quantiles(&[0.5]).schema(8);
-        let family = registry.family::<Summary<Things>>(opts, &["x"]).unwrap();
+        let family = registry.family::<Summary<Count>>(opts, &["x"]).unwrap();
         let mut windows = Windows::new();
         let mut lives: Vec<u64> = Vec::new();
         for round in 0..40_u64 {

@@ -15,7 +15,7 @@ use crate::definition::kind::Kind;
 use crate::definition::names::{self, OVERFLOW, PID};
 use crate::definition::opts::Opts;
 use crate::error::{Error, counted};
-use crate::family::values::{self, Values};
+use crate::family::values::{self, DynamicLabels};
 use crate::family::{self, Family};
 use crate::histogram::buckets::Grid;
 use crate::labels::{LabelText, Labels};
@@ -238,14 +238,14 @@ impl Registry {
         &self,
         opts: Opts<'_>,
         labels: &[impl AsRef<str>],
-    ) -> Result<Family<Values, M>, Error> {
+    ) -> Result<Family<DynamicLabels, M>, Error> {
         let names: Vec<&str> = labels.iter().map(AsRef::as_ref).collect();
         let group = Group {
             names: &names,
             cardinality: None,
             fault: None,
             write_nth: |_, _| {},
-            told_by: TypeId::of::<Values>(),
+            told_by: TypeId::of::<DynamicLabels>(),
         };
         Ok(Family::of(self.bound::<M>(&opts, &group)?))
     }

@@ -12,7 +12,7 @@ use crate::definition::opts::Opts;
 use crate::definition::unit::Floats;
 use crate::error::Error;
 use crate::family::Family;
-use crate::family::values::{self, Values};
+use crate::family::values::{self, DynamicLabels};
 use crate::labels::LabelText;
 use crate::metric::Summary;
 use crate::registry::Registry;
@@ -63,7 +63,7 @@ const SHARE: u64 = 4;
 /// ```
 #[derive(Clone, Debug)]
 pub struct SampledSummary {
-    summary: Family<Values, Summary<Floats>>,
+    summary: Family<DynamicLabels, Summary<Floats>>,
     samples: talea_region::Family,
     window: Window,
     openings: &'static [String],
@@ -108,7 +108,7 @@ impl Registry {
 impl SampledSummary {
     /// The summary itself. An observation that is recorded directly there is in its count and sum,
     /// and in no window.
-    pub fn family(&self) -> &Family<Values, Summary<Floats>> {
+    pub fn family(&self) -> &Family<DynamicLabels, Summary<Floats>> {
         &self.summary
     }
 

@@ -2,8 +2,8 @@
 //! wait, and what is refused.
 
 use talea::{
-    Combine, Counter, Displayed, Family, Gauge, Histogram, LabelValue, Labels, Lazy, Metrics, Opts,
-    Overflow, Registry, Seconds, SeriesError, StateSet, UpDownCounter, Values,
+    Combine, Counter, Displayed, DynamicLabels, Family, Gauge, Histogram, LabelValue, Labels, Lazy,
+    Metrics, Opts, Overflow, Registry, Seconds, SeriesError, StateSet, UpDownCounter,
 };
 
 use crate::{count, reason, registry};
@@ -171,7 +171,7 @@ mod whole {
 mod by_names {
     use super::*;
 
-    fn orders(registry: &Registry, limit: u64) -> Family<Values, Counter> {
+    fn orders(registry: &Registry, limit: u64) -> Family<DynamicLabels, Counter> {
         let opts = Opts::new("orders", "Orders.").limit(limit);
         registry.family(opts, &["method", "country"]).unwrap()
     }
@@ -179,7 +179,7 @@ mod by_names {
     #[test]
     fn a_family_by_names_is_the_one_that_is_derived() {
         let registry = registry();
-        let by_names: Family<Values, Counter> =
+        let by_names: Family<DynamicLabels, Counter> =
             registry.family(Opts::new("sales", "Sales."), &["method", "country"]).unwrap();
         let derived = sales(&registry, 2000);
         by_names.with_values(&["card", "a\"b\\c\nd"]).add(1);
@@ -283,7 +283,7 @@ mod by_names {
 
     #[test]
     fn a_family_by_names_that_is_not_installed_takes_anything() {
-        let family = Family::<Values, Counter>::new();
+        let family = Family::<DynamicLabels, Counter>::new();
         family.with_values(&["a"]).inc();
         assert!(family.try_with_values(&["a", "b"]).is_ok());
         assert!(!family.remove_values(&["a"]));

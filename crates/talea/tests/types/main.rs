@@ -9,8 +9,8 @@ mod timers;
 mod wiping;
 
 use talea::{
-    Counter, Error, Family, Gauge, Histogram, Info, Opts, Registry, Seconds, Snapshot, StateSet,
-    Values,
+    Counter, DynamicLabels, Error, Family, Gauge, Histogram, Info, Opts, Registry, Seconds,
+    Snapshot, StateSet,
 };
 
 fn registry() -> Registry {
@@ -42,7 +42,7 @@ fn a_handle_shows_itself_and_not_the_memory_behind_it() {
     let count: Counter = registry.register(opts("a")).unwrap();
     let gauge: Gauge = registry.register(opts("b")).unwrap();
     let time: Histogram<Seconds> = registry.register(opts("c")).unwrap();
-    let family: Family<Values, Counter> = registry.family(opts("d"), &["x"]).unwrap();
+    let family: Family<DynamicLabels, Counter> = registry.family(opts("d"), &["x"]).unwrap();
     let info: Info<()> = registry.register(opts("e")).unwrap();
     for shown in [
         format!("{count:?} {gauge:?}"),

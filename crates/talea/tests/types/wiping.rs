@@ -214,7 +214,7 @@ fn an_ended_family_is_gone_and_its_name_is_free_for_another_type() {
     assert_eq!(registry.snapshot().families().len(), 0);
 
     let new: StateSet<bool> = register(&registry, "level");
-    let _histogram: Histogram<talea::Things> = register(&registry, "u");
+    let _histogram: Histogram<talea::Count> = register(&registry, "u");
     new.set(false);
     old.set(7);
     users.with(By { user: "b" }).set(8);
