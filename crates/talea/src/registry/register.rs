@@ -20,7 +20,7 @@ use crate::family::{self, Family};
 use crate::histogram::buckets::Grid;
 use crate::labels::{LabelText, Labels};
 use crate::metric::slot::Slot;
-use crate::metric::{Info, Metric, Said, Shape};
+use crate::metric::{Info, InfoSeries, Metric, Shape};
 
 /// Series a family, unless it says otherwise.
 pub(crate) const SERIES_LIMIT: u64 = 2000;
@@ -84,7 +84,7 @@ impl<L: Labels + 'static> Registrable for Info<L> {
 
     fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
         let opts = opts.expires_after(None);
-        let family = registry.passing_family::<L, Said>(&opts)?;
+        let family = registry.passing_family::<L, InfoSeries>(&opts)?;
         let Some(bound) = family.late.get() else { return Ok(()) };
         in_one_place(self.family.bind(bound), registry, &opts)
     }
@@ -108,7 +108,7 @@ struct Group<'a> {
     fault: Option<String>,
     write_nth: fn(usize, &mut LabelText),
     /// Whose numbers and keys the combinations have.
-    told_by: TypeId,
+    key_type: TypeId,
 }
 
 /// The type that stands for label combinations without numbers.
@@ -116,8 +116,8 @@ struct Open<L>(PhantomData<L>);
 
 impl Group<'_> {
     fn of<L: Labels + 'static>() -> Self {
-        let (cardinality, told_by) = (L::cardinality(), TypeId::of::<L>());
-        Self { cardinality, told_by, ..Self::open::<L>() }
+        let (cardinality, key_type) = (L::cardinality(), TypeId::of::<L>());
+        Self { cardinality, key_type, ..Self::open::<L>() }
     }
 
     /// Treats all labels as dynamic: its combinations have no numbers.
@@ -127,7 +127,7 @@ impl Group<'_> {
             cardinality: None,
             fault: L::fault(),
             write_nth: L::write_nth,
-            told_by: TypeId::of::<Open<L>>(),
+            key_type: TypeId::of::<Open<L>>(),
         }
     }
 
@@ -245,7 +245,7 @@ impl Registry {
             cardinality: None,
             fault: None,
             write_nth: |_, _| {},
-            told_by: TypeId::of::<DynamicLabels>(),
+            key_type: TypeId::of::<DynamicLabels>(),
         };
         Ok(Family::of(self.bound::<M>(&opts, &group)?))
     }
@@ -399,7 +399,7 @@ fn bound_once<M: Metric>(
     group: &Group<'_>,
     definition: &Definition,
 ) -> Result<&'static family::Bound<M>, Refusal> {
-    let key = (family.number(), group.told_by, TypeId::of::<M>());
+    let key = (family.number(), group.key_type, TypeId::of::<M>());
     let found = bounds.get(&key).and_then(|found| found.downcast_ref::<family::Bound<M>>());
     if let Some(found) = found {
         return Ok(found);
