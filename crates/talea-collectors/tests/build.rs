@@ -23,7 +23,7 @@ fn a_program_is_called_as_in_its_cargo_toml() {
 }
 
 #[test]
-fn the_revision_is_what_the_build_was_told() {
+fn the_revision_is_the_one_given_to_the_build() {
     let registry = Registry::for_test().expect("a registry");
     build::register(&registry, build_info!()).expect("the info");
     let revision = label(&registry, "talea_collectors_build_info", "revision");

@@ -25,7 +25,7 @@ fn mib(snapshot: &Snapshot, kind: &str) -> f64 {
 }
 
 #[test]
-fn what_the_program_holds_shows_while_it_holds_it() {
+fn allocated_memory_shows_while_it_is_held() {
     let _alone = ALONE.lock();
     let registry = registry();
     let kinds = ["allocated", "active", "resident", "mapped"];
@@ -54,7 +54,7 @@ fn what_the_program_holds_shows_while_it_holds_it() {
 }
 
 #[test]
-fn what_is_allocated_is_within_what_is_active_and_that_within_what_is_resident() {
+fn allocated_memory_is_within_active_and_that_within_resident_memory() {
     let _alone = ALONE.lock();
     let snapshot = registry().snapshot();
     let [allocated, active, metadata, resident] =

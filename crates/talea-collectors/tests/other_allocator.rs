@@ -3,7 +3,7 @@
 use talea::Registry;
 
 #[test]
-fn a_program_that_allocates_otherwise_is_told_and_shows_nothing() {
+fn a_program_with_another_allocator_gets_an_error_and_shows_nothing() {
     let registry = Registry::for_test().expect("a registry");
     let error = talea_collectors::jemalloc::register(&registry).unwrap_err().to_string();
     assert!(error.contains("jemalloc_allocated_bytes"), "{error}");

@@ -74,7 +74,7 @@ fn a_thread_is_counted_while_it_lives() {
 }
 
 #[test]
-fn resident_memory_is_what_the_kernel_says_in_kilobytes() {
+fn resident_memory_is_that_of_the_kernel_in_kilobytes() {
     let snapshot = registry().snapshot();
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();

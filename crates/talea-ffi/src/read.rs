@@ -280,7 +280,7 @@ impl FamilyRoom {
         for one in family.series() {
             filling.labels(&one);
             filling.samples(&names, &one);
-            let lately = one.lately();
+            let lately = one.window_totals();
             ends.push((filling.label_places.len(), filling.samples.len(), lately));
         }
         // From here on the text stays where it is.

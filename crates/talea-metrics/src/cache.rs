@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_remembered_is_bounded_and_what_is_in_use_comes_back() {
+    fn the_cache_of_handles_is_bounded_and_those_in_use_come_back() {
         let cache = Cache::new();
         let used = Key::from_name("used");
         for n in 0..100_000 {

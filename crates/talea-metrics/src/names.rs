@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_empty_or_reserved_is_replaced_too() {
+    fn empty_and_reserved_names_are_replaced_too() {
         for (name, shown) in [("", "_"), ("__name__", "_name__"), ("..a", "_a"), ("__", "_")] {
             assert_eq!((&*metric(name), &*label(name)), (shown, shown));
         }

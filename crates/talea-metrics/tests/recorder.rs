@@ -310,7 +310,7 @@ fn a_registry_without_room_is_counted_too() {
 }
 
 #[test]
-fn what_is_idle_goes_and_gauges_stay() {
+fn idle_series_expire_and_gauges_stay() {
     let registry = Registry::for_test().unwrap();
     let idle = Some(Duration::from_secs(120));
     let recorder = Recorder::builder().expires_after(idle).build(&registry).unwrap();

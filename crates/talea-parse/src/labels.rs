@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_no_unescaping_is_not_copied() {
+    fn text_without_escapes_is_not_copied() {
         let (name, value) = LabelsRef::new(r#"a="b""#).iter().next().unwrap();
         assert!(matches!((name, value), (Cow::Borrowed("a"), Cow::Borrowed("b"))));
     }

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_openmetrics_alone_has_tells_the_formats_apart() {
+    fn lines_that_only_openmetrics_has_identify_the_format() {
         assert_eq!(Syntax::of_text("a 1\n# EOF\n"), Syntax::OpenMetrics);
         assert_eq!(Syntax::of_text("a 1\n# EOF"), Syntax::OpenMetrics);
         assert_eq!(Syntax::of_text("a{b=\"# EOF\"} 1\n"), Syntax::Text);

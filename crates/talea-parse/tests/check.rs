@@ -21,7 +21,7 @@ fn advice(body: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_the_openmetrics_specification_allows_is_clean() {
+fn a_text_that_the_openmetrics_specification_allows_is_clean() {
     for body in [
         "",
         "# TYPE foo gauge\n",
@@ -54,7 +54,7 @@ fn what_the_openmetrics_specification_allows_is_clean() {
 }
 
 #[test]
-fn what_the_openmetrics_specification_forbids_is_a_violation() {
+fn a_text_that_the_openmetrics_specification_forbids_is_a_violation() {
     let counter = "# TYPE a counter\n";
     for (body, rules) in [
         // The lines.
@@ -189,7 +189,7 @@ fn a_histogram_adds_up() {
 }
 
 #[test]
-fn what_the_specification_recommends_is_advice() {
+fn recommendations_of_the_specification_are_advice() {
     for (body, rules) in [
         ("# TYPE a gauge\n# HELP a A.\na 1\n", ""),
         ("# TYPE a gauge\na 1\n", "1:8 help"),
@@ -271,7 +271,7 @@ fn text_has_rules_too() {
 /// What the parsers of Prometheus, of its Go library or of Python's client refuse, found by
 /// comparing them with the checker on 200,000 texts with small faults. tests/check.rs asks them.
 #[test]
-fn what_any_scraper_refuses_is_a_violation() {
+fn a_text_that_any_scraper_refuses_is_a_violation() {
     for (text, rules) in [
         ("# TYPE a\na 1\n", "1:9 syntax"),
         ("# TYPE a \na 1\n", "1:10 syntax"),

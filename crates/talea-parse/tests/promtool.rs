@@ -130,7 +130,7 @@ fn advice_is_that_of_promtool() {
 }
 
 #[test]
-fn what_promtool_cannot_read_is_a_violation() {
+fn a_text_that_promtool_cannot_read_is_a_violation() {
     for text in [
         "a 1",
         "a\n",

@@ -81,7 +81,7 @@ fn openmetrics_has_seconds_and_exemplars() {
 }
 
 #[test]
-fn what_is_told_about_a_metric_is_read() {
+fn metadata_is_read() {
     let text = "# HELP x  A \\\\ and \\n \"b\" \n# TYPE \"x.y\" untyped\n#TYPE\tx\thistogram\n# a comment\n\n # HELP\n";
     let lines: Vec<_> = Reader::new(text, Text).map(Result::unwrap).collect();
     assert_eq!(
@@ -108,7 +108,7 @@ fn what_is_told_about_a_metric_is_read() {
 }
 
 #[test]
-fn what_is_no_line_of_text_is_told_with_its_place() {
+fn an_error_in_text_has_its_place() {
     for (line, column, expected) in [
         ("9x 1", 1, "a metric's name"),
         ("{} 1", 1, "a metric's name"),

@@ -97,7 +97,7 @@ fn check_calm(what: &str, work: impl Fn()) {
 }
 
 #[test]
-fn what_allocates_is_noticed() {
+fn allocations_are_noticed() {
     assert_eq!(often(|| drop(std::hint::black_box(vec![1_u8]))).count_total, TIMES);
     // Of labels this long it is documented.
     let long = "x".repeat(300);
@@ -248,7 +248,7 @@ fn no_look_up_by_run_time_names_allocates() {
 }
 
 #[test]
-fn what_overflows_or_is_refused_does_not_allocate() {
+fn overflow_and_refusal_do_not_allocate() {
     let registry = registry();
     let family: Family<Mixed<'static>, Counter> = registry.register(opts("x").limit(1)).unwrap();
     fix();
@@ -298,7 +298,7 @@ fn no_lazy_handle_allocates() {
 }
 
 #[test]
-fn what_is_not_installed_does_not_allocate() {
+fn metrics_that_are_not_installed_do_not_allocate() {
     let (count, time) = (Counter::new(), Histogram::<Seconds>::new());
     let (level, state) = (Gauge::new(), StateSet::<Method>::new());
     let family = Family::<Mixed<'static>, Counter>::new();

@@ -203,7 +203,7 @@ fn lines_of_any_length_are_whole() {
 }
 
 #[test]
-fn what_leaves_in_pieces_is_what_leaves_at_once() {
+fn a_scrape_in_pieces_equals_one_at_once() {
     let registry = one_of_each();
     let calls = registry.family::<Counter>(Opts::new("many", "Many."), &["n"]).unwrap();
     for n in 0..500 {
@@ -334,7 +334,7 @@ fn an_exemplar_that_is_too_long_is_refused_and_what_it_was_of_counts() {
 }
 
 #[test]
-fn values_of_each_process_are_told_apart_in_every_format() {
+fn values_of_each_process_are_separate_in_every_format() {
     let registry = Registry::for_test().unwrap();
     let opts = Opts::new("load", "Load.").combine(Combine::Each);
     registry.register::<Gauge>(opts).unwrap().set(-3);

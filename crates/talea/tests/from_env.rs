@@ -20,7 +20,7 @@ const ADD: &str = "TALEA_TEST_ADD";
 
 /// Not a claim of its own: what the other tests start as a process.
 #[test]
-fn adds_and_says_its_count_when_told() {
+fn adds_and_prints_its_count_when_ordered() {
     let Ok(n) = std::env::var(ADD) else { return };
     let registry = match Registry::from_env() {
         Ok(registry) => registry,
@@ -39,7 +39,7 @@ const ASKED: &str = "TALEA_TEST_ASKED";
 /// Not a claim of its own: what the test of values that are read starts as a process, which takes
 /// no snapshot itself.
 #[test]
-fn shows_how_often_it_was_asked_when_told() {
+fn shows_how_often_it_was_read_when_ordered() {
     if std::env::var_os(ASKED).is_none() {
         return;
     }
@@ -63,7 +63,7 @@ impl Adder {
     }
 
     fn start_for_group(n: u64, region: Option<&Path>, group: Option<&str>) -> Self {
-        let mut command: Command = again("adds_and_says_its_count_when_told");
+        let mut command: Command = again("adds_and_prints_its_count_when_ordered");
         command.env(ADD, n.to_string());
         Self::run(command, region, group)
     }
@@ -122,7 +122,7 @@ fn two_processes_add_to_the_same_counter_and_a_restart_goes_on() {
 fn values_that_are_read_are_read_each_five_seconds_though_nobody_takes_a_snapshot() {
     let shm = Shm::new("from-env-fresh");
     let file = shm.file();
-    let mut command = again("shows_how_often_it_was_asked_when_told");
+    let mut command = again("shows_how_often_it_was_read_when_ordered");
     command.env(ASKED, "1");
     let mut process = Adder::run(command, Some(&file), None);
     assert_eq!(process.said(), "counted 0");

@@ -253,7 +253,7 @@ fn totals_of(times: u32) -> Vec<(&'static str, f64)> {
 }
 
 #[test]
-fn what_a_full_region_is_told_adds_up_and_what_it_was_told_before_stays() {
+fn updates_in_a_full_region_add_up_and_earlier_ones_stay() {
     for scarce in ALL {
         let stage = Stage::new(scarce);
         stage.fill();
@@ -281,7 +281,7 @@ fn what_a_full_region_is_told_adds_up_and_what_it_was_told_before_stays() {
 }
 
 #[test]
-fn who_asks_a_full_region_for_a_series_is_told_and_has_those_that_are_there() {
+fn a_new_series_in_a_full_region_is_an_error_and_existing_ones_work() {
     for scarce in [Scarce::Series, Scarce::Text, Scarce::Cells] {
         let stage = Stage::new(scarce);
         stage.fill();
@@ -313,7 +313,7 @@ fn who_asks_a_full_region_for_a_series_is_told_and_has_those_that_are_there() {
 }
 
 #[test]
-fn what_is_kept_in_a_full_region_counts_or_goes_nowhere_and_disturbs_nobody() {
+fn a_handle_kept_in_a_full_region_counts_or_discards_and_harms_no_other() {
     for scarce in ALL {
         let stage = Stage::new(scarce);
         let families = &stage.families;
@@ -369,7 +369,7 @@ fn a_lazy_handle_in_a_full_region_counts_where_it_overflows() {
 }
 
 #[test]
-fn an_info_that_finds_no_room_says_what_it_said_before() {
+fn an_info_that_finds_no_room_keeps_its_labels() {
     for scarce in [Scarce::Series, Scarce::Text, Scarce::Cells] {
         let stage = Stage::new(scarce);
         stage.fill();
@@ -417,7 +417,7 @@ fn a_full_region_can_be_wiped_and_what_cannot_counts_on() {
 }
 
 #[test]
-fn what_is_removed_from_a_full_region_makes_room() {
+fn removing_series_from_a_full_region_makes_room() {
     for scarce in [Scarce::Series, Scarce::Text, Scarce::Cells] {
         let stage = Stage::new(scarce);
         stage.fill();
@@ -463,7 +463,7 @@ fn refused<M: Metric>(registry: &Registry, opts: Opts<'_>) -> String {
 }
 
 #[test]
-fn who_registers_in_a_full_region_is_told_and_can_try_again() {
+fn registering_in_a_full_region_is_an_error_and_can_be_retried() {
     for scarce in [Scarce::Series, Scarce::Text, Scarce::Cells] {
         let stage = Stage::new(scarce);
         stage.fill();
@@ -483,7 +483,7 @@ fn who_registers_in_a_full_region_is_told_and_can_try_again() {
 }
 
 #[test]
-fn who_is_refused_for_want_of_room_may_define_the_name_otherwise() {
+fn after_a_refusal_for_lack_of_room_the_name_is_free() {
     let stage = Stage::new(Scarce::Series);
     stage.fill();
     let late = || opts("late");
@@ -556,7 +556,7 @@ fn gauges_of_processes_that_find_no_room_of_their_own_keep_what_was_set_last() {
 }
 
 #[test]
-fn what_is_in_flight_stays_where_it_found_no_room_of_its_own() {
+fn a_count_in_flight_without_room_of_its_own_stays() {
     let stage = Stage::new(Scarce::Owned);
     stage.fill();
     let opts = opts("late").expires_after(Some(Duration::from_secs(60)));

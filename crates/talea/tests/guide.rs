@@ -16,7 +16,7 @@ struct Shop {
 }
 
 #[test]
-fn a_failing_assertion_says_what_the_guide_shows() {
+fn a_failing_assertion_has_the_message_in_the_guide() {
     let (shop, registry) = Shop::for_test();
     for method in ["card", "cash"] {
         shop.orders.with(Sale { method, country: "pe" }).inc();

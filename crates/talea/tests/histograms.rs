@@ -75,7 +75,7 @@ fn check_in_both<U: Unit>(values: &[U::Value], others: fn(Opts<'_>) -> Opts<'_>)
 }
 
 #[test]
-fn one_call_counts_in_two_what_two_calls_do() {
+fn one_call_records_in_two_histograms_as_two_calls_do() {
     let sizes = [0, 1, 13, 255, 256, 257, 1 << 40, u64::MAX].repeat(10);
     let times: Vec<Duration> = times(7, 500, 60).collect();
     let kinds: [fn(Opts<'_>) -> Opts<'_>; 5] = [
@@ -120,7 +120,7 @@ fn two_that_are_merged_are_one_that_observed_all() {
 }
 
 #[test]
-fn what_came_since_is_what_one_that_began_later_observed() {
+fn a_difference_equals_a_histogram_that_began_later() {
     for (octaves, max_buckets) in [(20, 1_000_000), (20, 160), (60, 160), (60, 20)] {
         let registry = Registry::for_test().unwrap();
         let of = |name| register(&registry, opts(name).schema(6).max_buckets(max_buckets));
@@ -140,7 +140,7 @@ fn what_came_since_is_what_one_that_began_later_observed() {
 }
 
 #[test]
-fn what_came_between_snapshots_under_way_is_all_that_came() {
+fn observations_between_concurrent_snapshots_are_complete() {
     let registry = Registry::for_test().unwrap();
     let all: &Histogram<Seconds> = &register(&registry, opts("all").schema(8));
     let mut snapshots = vec![shown(&registry, "all_seconds")];
@@ -222,7 +222,7 @@ fn the_sum_of_what_came_since_is_a_number_where_an_earlier_one_was_none() {
 }
 
 #[test]
-fn those_that_have_other_buckets_are_not_merged() {
+fn histograms_with_other_buckets_are_not_merged() {
     let registry = Registry::for_test().unwrap();
     for (name, bucketing) in
         [("a", Bucketing::Classic), ("b", Bucketing::Native), ("c", Bucketing::Dual)]
@@ -314,7 +314,7 @@ fn no_more_buckets_are_shown_than_were_asked_for() {
 }
 
 #[test]
-fn what_is_at_most_a_bucket_s_bound_is_counted_exactly() {
+fn observations_up_to_a_bucket_s_bound_are_counted_exactly() {
     let registry = Registry::for_test().unwrap();
     let floats: Histogram<Floats> = register(&registry, opts("x").max_buckets(1000));
     let mut random = Random::new(4);
@@ -385,7 +385,7 @@ fn where_there_is_no_room_for_fine_buckets_all_is_counted_in_coarse_ones() {
 }
 
 #[test]
-fn what_is_wiped_counts_from_zero_in_both_views() {
+fn a_wiped_histogram_counts_from_zero_in_both_views() {
     let registry = Registry::for_test().unwrap();
     let times_of_all: Histogram<Seconds> = register(&registry, opts("time"));
     let floats: Histogram<Floats> = register(&registry, opts("float"));
@@ -411,7 +411,7 @@ fn what_is_wiped_counts_from_zero_in_both_views() {
 }
 
 #[test]
-fn what_is_removed_comes_back_empty_and_as_fine_as_it_was_asked_for() {
+fn a_removed_series_comes_back_empty_and_in_its_finest_schema() {
     let registry = Registry::for_test().unwrap();
     let family: Family<DynamicLabels, Histogram<Seconds>> =
         registry.family(opts("x").schema(5), &["a"]).unwrap();
@@ -428,7 +428,7 @@ fn what_is_removed_comes_back_empty_and_as_fine_as_it_was_asked_for() {
 }
 
 #[test]
-fn what_overflowed_is_shown_also_where_its_sum_is_zero() {
+fn overflow_is_shown_also_if_its_sum_is_zero() {
     let registry = Registry::for_test().unwrap();
     let family: Family<DynamicLabels, Histogram<Floats>> =
         registry.family(opts("x").limit(1), &["a"]).unwrap();

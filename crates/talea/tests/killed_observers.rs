@@ -59,7 +59,7 @@ fn times(seed: u64) -> impl Iterator<Item = u64> {
 /// Not a claim of its own: the process that the other tests start. It observes the values that it
 /// is ordered to, and writes a byte for each if it is to acknowledge.
 #[test]
-fn observes_until_killed_when_told() {
+fn observes_until_killed_when_ordered() {
     let Ok(path) = std::env::var("TALEA_TEST_KILLED") else { return };
     let seed: u64 = std::env::var("TALEA_TEST_SEED").unwrap().parse().unwrap();
     let acknowledges = std::env::var_os("TALEA_TEST_ACKNOWLEDGES").is_some();
@@ -96,7 +96,7 @@ const MARK: &[u8] = b"\n!";
 
 impl Observer {
     fn start(path: &Path, seed: u64, acknowledges: bool) -> Self {
-        let mut command = again("observes_until_killed_when_told");
+        let mut command = again("observes_until_killed_when_ordered");
         command.env("TALEA_TEST_KILLED", path).env("TALEA_TEST_SEED", seed.to_string());
         if acknowledges {
             command.env("TALEA_TEST_ACKNOWLEDGES", "1");
@@ -131,7 +131,7 @@ impl Drop for Observer {
 }
 
 #[test]
-fn what_is_acknowledged_is_counted_once_however_coarse_it_gets_meanwhile() {
+fn acknowledged_observations_count_once_however_coarse_the_series_gets() {
     const THREADS: u64 = 8;
     let shm = Shm::new("coarser");
     let path = shm.file();
@@ -219,7 +219,7 @@ fn check(found: &Buckets, text: &str, name: &str) {
 }
 
 #[test]
-fn whoever_is_killed_in_the_middle_all_buckets_hold_the_same() {
+fn a_writer_killed_at_any_point_leaves_both_kinds_of_buckets_equal() {
     let shm = Shm::new("observers");
     let path = shm.file();
     let shop = Shop::open(&path);

@@ -313,7 +313,7 @@ fn a_family_of_a_run_time_set_has_a_series_for_each_value_and_no_more() {
 }
 
 #[test]
-fn what_displays_itself_in_parts_or_fails_is_written_as_far_as_it_came() {
+fn a_display_in_parts_or_that_fails_is_written_as_far_as_it_came() {
     struct Half;
     impl std::fmt::Display for Half {
         fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

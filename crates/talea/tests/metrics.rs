@@ -56,7 +56,7 @@ struct Stock {
 static SHOP: Shop = Shop::new();
 
 #[test]
-fn a_static_set_goes_nowhere_until_it_is_installed() -> Result<(), Error> {
+fn updates_of_a_static_set_are_discarded_until_it_is_installed() -> Result<(), Error> {
     let sell = |country: String| {
         SHOP.orders.with(Sale { method: Method::Card, country: &country }).inc();
         SHOP.stock.things.set(-3);
@@ -247,7 +247,7 @@ fn while_a_new_version_is_rolled_out_the_newest_definition_is_shown() -> Result<
 }
 
 #[test]
-fn what_cannot_be_registered_is_told_with_its_name() -> Result<(), Error> {
+fn the_error_of_registering_names_the_metric() -> Result<(), Error> {
     let registry = Registry::for_test()?;
     let counter = |name, help| registry.register::<Counter>(Opts::new(name, help)).unwrap_err();
     let buckets = |buckets: &[f64]| {

@@ -22,7 +22,7 @@ fn lines(program: &str) -> BTreeMap<&str, usize> {
 }
 
 #[test]
-fn the_lines_that_are_told_are_those_of_the_examples() {
+fn the_reported_lines_are_those_of_the_examples() {
     let (ours, theirs) = (lines(TALEA), lines(OTHER));
     let row = |part: &str, ours: usize, theirs: usize| format!("| {part} | {ours} | {theirs} |");
     let mut rows: Vec<_> =

@@ -31,7 +31,7 @@ fn span(offset: i32, length: u32) -> Span {
 }
 
 #[test]
-fn what_is_read_back_is_what_a_snapshot_has() {
+fn samples_that_are_read_back_are_those_of_the_snapshot() {
     let values: Vec<f64> = (0..400)
         .map(|n| f64::from(n * n % 97 - 40) * 2_f64.powi(n % 30 - 20))
         .chain([f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, f64::MAX, 1e-300])
@@ -114,7 +114,7 @@ fn a_classic_histogram_has_nothing_native() {
 }
 
 #[test]
-fn what_is_beyond_all_floats_is_behind_the_largest() {
+fn observations_beyond_all_floats_are_behind_the_largest() {
     let values = [f64::MAX, f64::INFINITY, f64::MIN, f64::NEG_INFINITY];
     let (_, found) = shown(opts(Bucketing::Native), &values);
     assert_eq!(found.positive(), [(8192, 1), (8193, 1)]);

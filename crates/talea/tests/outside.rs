@@ -56,7 +56,7 @@ fn from_outside_families_are_what_they_were_registered_as() {
 }
 
 #[test]
-fn a_damaged_region_is_an_error_or_says_what_it_leaves_out() {
+fn a_damaged_region_is_an_error_or_reports_families_that_it_leaves_out() {
     let shm = Shm::new("outside-damaged");
     let _registry = fill(&shm);
     let copy = shm.file().with_extension("copy");
@@ -97,7 +97,7 @@ fn only_an_owners_file_is_opened_and_it_is_known_when_it_is_gone() {
 }
 
 #[test]
-fn who_attaches_wipes_and_expires_what_others_count() {
+fn an_attached_process_wipes_and_expires_series_of_others() {
     let shm = Shm::new("outside-attached");
     assert!(Registry::attach(shm.file()).is_err() && !shm.file().exists());
     let service = fill(&shm);

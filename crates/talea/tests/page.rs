@@ -319,7 +319,7 @@ fn names_that_stand_in_quotes_or_are_renamed_have_the_label_too() {
 }
 
 #[test]
-fn whatever_a_registry_is_called_its_label_can_be_read() {
+fn any_name_of_a_registry_makes_a_readable_label() {
     let names = ["a\"b", "a\\", "a\nb", "", "größe", "a,b=\"c\"} 7 # {"];
     let several = Several::new(names.map(|name| (name, one_of_each(1))));
     for (format, syntax) in TEXTS {
@@ -383,7 +383,7 @@ enum Gate {
 }
 
 #[test]
-fn each_way_in_which_definitions_differ_is_told_and_what_most_say_is_shown() {
+fn each_difference_of_definitions_is_reported_and_that_of_most_is_shown() {
     let ways: [(&str, &str, Way, Way); 9] = [
         (
             "a gauge here, and a histogram",
@@ -575,7 +575,7 @@ fn a_family_with_a_label_of_that_name_is_left_out_and_outvotes_none_that_can_be_
 }
 
 #[test]
-fn what_has_no_label_is_shown_as_it_is_beside_the_others() {
+fn a_part_without_a_label_is_shown_unchanged_beside_the_others() {
     #[derive(Clone)]
     struct Mixed(Registry, Registry);
 
@@ -637,7 +637,7 @@ impl Labels for Wild {
 }
 
 #[test]
-fn a_family_from_outside_whose_labels_cannot_be_read_is_left_out_and_told() {
+fn a_family_from_outside_whose_labels_cannot_be_read_is_left_out_and_reported() {
     for text in [
         "user=\"a\",user=\"b\"",
         "user=\"a\",region=\"another\"",
@@ -669,7 +669,7 @@ fn a_family_from_outside_whose_labels_cannot_be_read_is_left_out_and_told() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_counter_from_outside_that_no_format_can_show_is_left_out_and_told() {
+fn a_counter_from_outside_that_no_format_can_show_is_left_out_and_reported() {
     use std::os::unix::fs::FileExt;
     for total in [f64::NAN, -1.0, f64::NEG_INFINITY] {
         let shm = stage::processes::Shm::new("page-counters");
@@ -710,7 +710,7 @@ impl Scrapable for Foreign {
 }
 
 #[test]
-fn what_is_read_from_outside_does_not_outvote_what_is_not() {
+fn parts_from_outside_do_not_outvote_others() {
     /// An agent of three, the first of which is its own.
     #[derive(Clone)]
     struct Agent(Registry, Foreign);
@@ -741,7 +741,7 @@ fn what_is_read_from_outside_does_not_outvote_what_is_not() {
 }
 
 #[test]
-fn what_each_kind_of_family_has_is_sound() {
+fn series_of_every_type_of_family_are_sound() {
     let foreign = Foreign([("a", one_of_each(1)), ("b", one_of_each(2))]);
     let several = Several::new(foreign.0.clone());
     let mut scraper = Scraper::new(&foreign);
@@ -753,7 +753,7 @@ fn what_each_kind_of_family_has_is_sound() {
 }
 
 #[test]
-fn what_is_not_wanted_is_neither_shown_nor_told() {
+fn unwanted_families_are_neither_shown_nor_reported() {
     let several =
         Several::new([("a", gauge("x", 1)), ("b", counter("x", 2)), ("c", gauge("y", 1))]);
     let mut scraper = Scraper::new(&several);

@@ -121,7 +121,7 @@ impl Metrics {
 
 /// Not a claim of its own: a process that obeys orders, one a line.
 #[test]
-fn does_what_it_is_told() {
+fn obeys_orders() {
     let Some(path) = std::env::var_os("TALEA_TEST_SHARED") else { return };
     let metrics = Metrics::open(path.as_ref());
     println!("\n> ready");
@@ -139,12 +139,12 @@ struct Process {
 
 impl Process {
     fn start(shm: &Shm) -> Self {
-        Self::of(again("does_what_it_is_told"), shm)
+        Self::of(again("obeys_orders"), shm)
     }
 
     /// The first process of a pid namespace, as in a container.
     fn start_in_a_pid_namespace(shm: &Shm) -> Self {
-        let inside = again("does_what_it_is_told");
+        let inside = again("obeys_orders");
         let mut command = Command::new("unshare");
         if shm.file().metadata().unwrap().uid() != 0 {
             command.arg("--map-root-user");
@@ -316,7 +316,7 @@ fn a_killed_process_takes_what_it_held_and_leaves_what_it_counted() {
 }
 
 #[test]
-fn what_was_set_last_stays_when_who_set_it_is_dead() {
+fn the_latest_value_stays_after_its_writer_died() {
     let shm = Shm::new("latest");
     let here = Metrics::open(&shm.file());
     let [mut one, mut two] = [(); 2].map(|()| Process::start(&shm));
@@ -333,7 +333,7 @@ fn what_was_set_last_stays_when_who_set_it_is_dead() {
 }
 
 #[test]
-fn what_one_wipes_counts_from_zero_by_the_handles_of_all() {
+fn a_wipe_by_one_process_holds_for_the_handles_of_all() {
     let shm = Shm::new("wipe");
     let here = Metrics::open(&shm.file());
     let mut there = Process::start(&shm);
@@ -362,7 +362,7 @@ fn what_one_wipes_counts_from_zero_by_the_handles_of_all() {
 }
 
 #[test]
-fn what_one_ends_is_ended_for_all_and_begins_anew_for_all() {
+fn a_family_that_one_process_unregisters_ends_and_restarts_for_all() {
     let shm = Shm::new("ended");
     let here = Metrics::open(&shm.file());
     let mut there = Process::start(&shm);
@@ -568,7 +568,7 @@ mod forked {
     }
 
     #[test]
-    fn what_a_parent_held_before_it_forked_is_held_once() {
+    fn a_count_that_a_parent_held_before_it_forked_counts_once() {
         let here = Metrics::of(Registry::for_test().unwrap());
         here.open.add(5);
         here.owned.iter().for_each(|gauge| gauge.set(5));

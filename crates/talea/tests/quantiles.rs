@@ -205,7 +205,7 @@ fn native_buckets_alone_tell_the_same() {
 }
 
 #[test]
-fn what_is_no_number_has_no_rank_and_what_is_infinite_is_at_the_end() {
+fn nan_has_no_rank_and_infinities_are_at_the_ends() {
     let nan = f64::NAN;
     let shown = observed::<Floats>(opts(3), [nan, f64::INFINITY, 1.0, nan, f64::NEG_INFINITY]);
     assert_eq!(shown.quantile(0.0), Some(f64::NEG_INFINITY));

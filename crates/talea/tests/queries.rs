@@ -195,7 +195,7 @@ fn assertions_that_hold_say_nothing() -> Result<(), Error> {
 }
 
 #[test]
-fn a_missing_series_is_told_with_those_nearest_to_it() {
+fn the_message_for_a_missing_series_has_the_nearest_ones() {
     let message = message_of(&shop(), |s| {
         s.assert_value(ORDERS, &[("method", "card"), ("country", "de")], 1.0);
     });
@@ -213,7 +213,7 @@ to do: compare the values: the nearest series has country="pe""#
 }
 
 #[test]
-fn a_missing_family_is_told_with_the_names_nearest_to_it() {
+fn the_message_for_a_missing_family_has_the_nearest_names() {
     let message = message_of(&shop(), |s| _ = s.expect_value("shop_orders", &[]));
     assert_eq!(
         message,
@@ -229,7 +229,7 @@ to do: the name of a counter ends in _total: ask for shop_orders_total"
 }
 
 #[test]
-fn another_value_is_told_with_the_other_series() {
+fn the_message_for_another_value_has_the_other_series() {
     let message = message_of(&shop(), |s| {
         s.assert_value(ORDERS, &[("country", "pe"), ("method", "cash")], 5.5);
     });
@@ -333,7 +333,7 @@ fn more_than_five_names_are_counted() -> Result<(), Error> {
 }
 
 #[test]
-fn what_is_wrong_with_a_name_is_told_where_it_can_be() {
+fn the_message_names_the_fault_in_a_name() {
     let snapshot = shop();
     for (name, part) in [
         ("shop_orders", "a counter ends in _total: ask for shop_orders_total"),
@@ -350,7 +350,7 @@ fn what_is_wrong_with_a_name_is_told_where_it_can_be() {
 }
 
 #[test]
-fn an_empty_registry_is_told() -> Result<(), Error> {
+fn the_message_says_if_the_registry_is_empty() -> Result<(), Error> {
     let empty = Registry::for_test()?.snapshot();
     let message = message_of(&empty, |s| s.assert_value(ORDERS, &[], 1.0));
     assert_eq!(
@@ -363,7 +363,7 @@ to do: install or register the metrics in this registry before the snapshot"
 }
 
 #[test]
-fn a_family_without_series_is_told() {
+fn a_family_without_series_is_named_in_the_message() {
     let (_, registry) = Shop::for_test();
     let message = message_of(&registry.snapshot(), |s| {
         s.expect_histogram("shop_page_seconds", &[]);
@@ -377,7 +377,7 @@ to do: use a label combination before the snapshot; that makes its series"
 }
 
 #[test]
-fn a_value_asked_as_another_kind_is_told() {
+fn the_message_says_if_the_family_is_of_another_type() {
     let snapshot = shop();
     let page = "shop_page_seconds";
     for message in [
@@ -397,7 +397,7 @@ fn a_value_asked_as_another_kind_is_told() {
 }
 
 #[test]
-fn what_is_wrong_with_the_labels_is_told() {
+fn the_message_names_the_fault_in_the_labels() {
     let snapshot = shop();
     let last = |name: &str, labels: &[(&str, &str)]| {
         let message = message_of(&snapshot, |s| _ = s.expect_value(name, labels));
@@ -452,7 +452,7 @@ to do: series that carry further labels are found too; name more labels for fewe
 }
 
 #[test]
-fn series_that_found_no_room_are_told() -> Result<(), Error> {
+fn the_message_says_if_series_found_no_room() -> Result<(), Error> {
     let registry = Registry::for_test()?;
     let visits: Family<Page<'static>, Counter> =
         registry.register(Opts::new("visits", "Visits.").limit(2))?;
@@ -471,7 +471,7 @@ fn series_that_found_no_room_are_told() -> Result<(), Error> {
 }
 
 #[test]
-fn a_float_that_is_almost_right_is_told() -> Result<(), Error> {
+fn the_message_says_if_a_float_is_almost_right() -> Result<(), Error> {
     let registry = Registry::for_test()?;
     let gauge: FloatGauge = registry.register(Opts::new("g", "G."))?;
     for (value, expected, close) in [

@@ -398,7 +398,7 @@ mod otherwise {
     }
 
     #[test]
-    fn labels_that_each_call_names_are_told_as_such_and_not_by_our_own_label() {
+    fn labels_that_each_call_names_are_described_so_and_not_by_our_own_label() {
         struct Free;
         impl Labels for Free {
             type Static = Self;
@@ -520,7 +520,7 @@ mod histograms {
     }
 
     #[test]
-    fn whatever_can_be_is_taken() {
+    fn extreme_options_are_accepted() {
         for (schema, most, zero) in [(-4, 1, 0.0), (8, u32::MAX, f64::MAX), (0, 1, 5e-324)] {
             let opts = opts("x").schema(schema).max_buckets(most).widest_zero(zero);
             let floats: Histogram<Floats> = registry().register(opts).unwrap();
@@ -710,7 +710,7 @@ mod names {
 
     /// Whatever is accepted, a page of it has no violation.
     #[test]
-    fn whatever_name_is_accepted_makes_a_sound_page() {
+    fn any_accepted_name_makes_a_sound_page() {
         let names = ["", " ", "_", "a", "_a", "a_", "total", "info", "seconds", "a b", "a.b"];
         for metric in names {
             for label in names {

@@ -33,7 +33,7 @@ fn shown(snapshot: &Snapshot, country: &str) -> (Vec<f64>, u64, f64) {
     let is_it = |series: &SeriesSnapshot<'_>| series.label_text() == wanted;
     let series = family.series().find(is_it).unwrap();
     let talea::Value::Summary(summary) = series.value() else { panic!("a summary") };
-    let (count, sum) = series.lately().unwrap();
+    let (count, sum) = series.window_totals().unwrap();
     (summary.quantiles.iter().map(|(_, value)| *value).collect(), count, sum)
 }
 
@@ -268,7 +268,7 @@ fn the_window_begins_anew_when_the_clock_is_set_back() {
 }
 
 #[test]
-fn what_is_no_number_is_counted_and_in_no_window() {
+fn nan_is_counted_and_in_no_window() {
     let registry = Registry::for_test().unwrap();
     let pricing = pricing(&registry, 600);
     for n in 0..300 {
@@ -327,7 +327,7 @@ fn threads_and_processes_lose_none() {
 }
 
 #[test]
-fn what_is_wiped_removed_or_ended_is_gone() {
+fn wiped_removed_and_unregistered_samples_are_gone() {
     let registry = Registry::for_test().unwrap();
     let pricing = pricing(&registry, 600);
     let observe = || (0..500).for_each(|n| pricing.observe(&["pe"], f64::from(n), second(0.0)));
@@ -351,7 +351,7 @@ fn what_is_wiped_removed_or_ended_is_gone() {
 }
 
 #[test]
-fn what_overflowed_counts_from_0_after_it_was_wiped() {
+fn overflow_counts_from_0_after_a_wipe() {
     let registry = Registry::for_test().unwrap();
     let opts = Opts::new("pricing", "Time to price a basket.").quantiles(&QUANTILES).limit(1);
     let pricing = registry.sampled_summary(opts, &["country"]).unwrap();
@@ -369,7 +369,7 @@ fn what_overflowed_counts_from_0_after_it_was_wiped() {
             let is_it = |series: &SeriesSnapshot<'_>| series.label_text().contains("overflow");
             let series = family.series().find(is_it)?;
             let talea::Value::Summary(summary) = series.value() else { panic!("a summary") };
-            Some((summary.quantiles, series.lately().unwrap().0))
+            Some((summary.quantiles, series.window_totals().unwrap().0))
         };
         let (quantiles, count) = shown().unwrap();
         assert_eq!(count, 1000, "{round}");
@@ -400,5 +400,9 @@ fn where_there_is_no_room_quantiles_are_of_all_and_nothing_is_said_of_samples() 
     let last = last.series().last().unwrap();
     let (quantiles, count, _) = shown(&snapshot, "1");
     assert_eq!((quantiles.len(), count), (6, 0), "in no window any more");
-    assert!(last.lately().is_some_and(|(count, _)| count > 0), "of all: {:?}", last.lately());
+    assert!(
+        last.window_totals().is_some_and(|(count, _)| count > 0),
+        "of all: {:?}",
+        last.window_totals()
+    );
 }

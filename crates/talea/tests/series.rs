@@ -31,7 +31,7 @@ fn a_removed_series_is_gone_and_starts_anew() {
 }
 
 #[test]
-fn an_idle_series_goes_and_a_kept_counter_hides_until_it_counts_again() {
+fn an_idle_series_expires_and_a_kept_counter_hides_until_it_counts_again() {
     let registry = Registry::for_test().unwrap();
     let opts = Opts::new("calls", "Calls.").expires_after(minutes(2));
     let calls: Family<By<'static>, Counter> = registry.register(opts).unwrap();

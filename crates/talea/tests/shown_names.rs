@@ -98,7 +98,7 @@ fn a_name_keeps_its_short_form_unless_another_has_it() {
 }
 
 #[test]
-fn the_labels_of_a_family_are_told_apart() {
+fn the_labels_of_a_family_stay_unique() {
     let registry = registry();
     let labels = ["a b", "a_b", "a:b", "é", " _name__", "le:", "otel.metric.overflow", "b"];
     let family: Family<DynamicLabels, Gauge> = registry.family(opts("x"), &labels).unwrap();
@@ -139,7 +139,7 @@ impl Scrapable for Several {
 }
 
 #[test]
-fn names_of_several_registries_are_told_apart_too() {
+fn names_of_several_registries_stay_unique_too() {
     let registries = ["a b", "a_b", "a.b"].map(|name| {
         let registry = registry();
         let family: Family<DynamicLabels, Gauge> =
@@ -292,7 +292,7 @@ mod shared {
     const HIDDEN: &str = "talea_families_hidden";
 
     #[test]
-    fn of_two_families_with_one_name_the_newer_is_shown_and_the_other_is_told() {
+    fn of_two_families_with_one_name_the_newer_is_shown_and_the_other_is_reported() {
         let shm = Shm::new("shown-names-clash");
         let (one, two) = (opened(&shm), opened(&shm));
         one.register::<Gauge>(opts("x")).unwrap().set(7);
@@ -333,7 +333,7 @@ mod shared {
     }
 
     #[test]
-    fn names_that_are_alike_once_they_are_escaped_are_told_apart() {
+    fn names_that_are_equal_once_they_are_escaped_stay_unique() {
         let shm = Shm::new("shown-names-alike");
         let (one, two) = (opened(&shm), opened(&shm));
         one.register::<Gauge>(opts("a b")).unwrap().set(1);

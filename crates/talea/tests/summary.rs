@@ -64,7 +64,7 @@ fn quantiles_are_of_the_last_ten_minutes() {
 }
 
 #[test]
-fn what_came_leaves_the_window_in_steps_of_ten_seconds() {
+fn observations_leave_the_window_in_steps_of_ten_seconds() {
     let registry = Registry::for_test().unwrap();
     let summary = summary(&registry);
     let mut reader = Reader::of(&registry);
@@ -267,7 +267,7 @@ fn a_histogram_may_show_its_quantiles_beside_itself() {
 }
 
 #[test]
-fn what_a_summary_cannot_be_is_refused_in_words() {
+fn options_that_a_summary_cannot_have_are_refused_with_the_reason() {
     let registry = Registry::for_test().unwrap();
     let try_with = |opts: Opts<'_>| {
         registry.register::<Summary<Seconds>>(opts).map(drop).unwrap_err().to_string()

@@ -187,7 +187,7 @@ mod reports {
     /// Not a claim of its own: what the others start as a process, since what is not installed is
     /// counted by process.
     #[test]
-    fn does_a_case_when_told() {
+    fn does_a_case_when_ordered() {
         let Ok(name) = std::env::var(CASE) else { return };
         let (_, case) = CASES.iter().find(|(of, _)| *of == name).unwrap();
         case().unwrap();
@@ -195,7 +195,7 @@ mod reports {
 
     /// What a case prints on standard error that is Talea's; the case itself asserts the rest.
     fn printed(case: &str) -> Vec<String> {
-        let mut process = again("reports::does_a_case_when_told");
+        let mut process = again("reports::does_a_case_when_ordered");
         let output = process.env(CASE, case).output().unwrap();
         let text = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success(), "{case}: {text}");
@@ -235,7 +235,8 @@ mod reports {
     }
 
     #[test]
-    fn a_metric_that_is_never_installed_is_counted_and_told_once_with_the_place_of_its_making() {
+    fn a_metric_that_is_never_installed_is_counted_and_reported_once_with_the_place_of_its_making()
+    {
         let lines = printed("never");
         let [line] = &lines[..] else { panic!("{lines:?}") };
         assert!(line.contains("3 updates") && line.contains("not installed"), "{line}");
@@ -311,7 +312,7 @@ mod reports {
     }
 
     #[test]
-    fn what_was_updated_before_it_was_installed_is_not_told() {
+    fn updates_before_the_installation_are_not_reported() {
         assert_eq!(printed("before"), [""; 0]);
     }
 
@@ -329,7 +330,7 @@ mod reports {
     }
 
     #[test]
-    fn what_was_told_stays_when_the_metric_is_installed_late() {
+    fn reported_updates_stay_counted_when_the_metric_is_installed_late() {
         assert_eq!(printed("late").len(), 1);
     }
 
@@ -347,7 +348,7 @@ mod reports {
     }
 
     #[test]
-    fn a_handle_that_was_kept_before_its_family_was_installed_is_told() {
+    fn updates_of_a_handle_that_was_kept_before_its_family_was_installed_are_reported() {
         let lines = printed("kept too early");
         let [line] = &lines[..] else { panic!("{lines:?}") };
         assert!(line.contains("1 update was") && line.contains("keep"), "{line}");
@@ -512,7 +513,7 @@ mod reports {
     #[cfg(target_os = "linux")]
     #[test]
     fn a_reader_outside_sees_it_where_the_process_keeps_its_values_fresh() {
-        let mut process = again("reports::counts_without_a_snapshot_when_told");
+        let mut process = again("reports::counts_without_a_snapshot_when_ordered");
         let shm = Shm::new("uninstalled");
         process.env("TALEA_REGION", shm.file()).env(CASE, "fresh");
         let output = process.output().unwrap();
@@ -525,7 +526,7 @@ mod reports {
     /// Not a claim of its own: what the test above starts as a process.
     #[cfg(target_os = "linux")]
     #[test]
-    fn counts_without_a_snapshot_when_told() {
+    fn counts_without_a_snapshot_when_ordered() {
         if std::env::var_os("TALEA_REGION").is_none() {
             return;
         }

@@ -14,7 +14,7 @@ pub enum Kind {
     Info = 4,
     /// A set of states, each of which is 0 or 1.
     StateSet = 5,
-    /// Shows quantiles of what was observed lately.
+    /// Shows quantiles of recent observations.
     Summary = 6,
 }
 

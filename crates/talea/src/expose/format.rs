@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn the_content_type_says_all_that_there_is_to_say() {
+    fn the_content_type_has_version_charset_and_escaping() {
         assert_eq!(
             Format::OpenMetrics.content_type(Escaping::AllowUtf8),
             "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=allow-utf-8"

@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_below_is_counted_within_its_bucket_too() {
+    fn observations_below_a_value_are_estimated_within_its_bucket() {
         let h = some([10, 0, 10, 5], 99.0);
         for (x, expected) in [
             (f64::NEG_INFINITY, 0.0),

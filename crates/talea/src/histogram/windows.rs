@@ -34,7 +34,7 @@ pub struct Windows {
     now: Duration,
     /// How many snapshots it was given.
     round: u64,
-    /// The buckets of the series that it looks at, and what was observed lately.
+    /// The buckets of the series that it looks at, and what was observed recent.
     buckets: NativeBuckets,
     memory: NativeBuckets,
 }
@@ -85,7 +85,7 @@ impl Windows {
         // Both are sorted by name.
         let (mut at, count) = (0, snapshot.families().len());
         for n in 0..count {
-            snapshot.put_quantiles(n, |family, recent, shown| {
+            snapshot.fill_quantiles(n, |family, recent, shown| {
                 let Self { families, .. } = self;
                 let is_before = |rings: &&Rings| rings.name.as_str() < family.name();
                 at += families[at..].iter().take_while(is_before).count();
@@ -125,8 +125,8 @@ impl Windows {
             let ring = &mut rings.series[found];
             (ring.seen, ring.place) = (*round, place);
             ring.move_on(&series, buckets, recent, *now, memory);
-            let lately = buckets.since(&ring.before, memory);
-            let quantile = |&q| lately.and_then(|lately| lately.quantile(q)).unwrap_or(f64::NAN);
+            let in_window = buckets.since(&ring.before, memory);
+            let quantile = |&q| in_window.and_then(|found| found.quantile(q)).unwrap_or(f64::NAN);
             shown.extend(recent.quantiles.iter().map(quantile));
         }
         if next < rings.series.len() || places.is_some() {

@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_fixed_values_are_told_apart() {
+    fn numbers_and_fixed_values_have_different_keys() {
         let mut seen = HashMap::new();
         for class in StatusClass::ALL {
             for flag in [false, true] {
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_no_key() {
+    fn values_that_do_not_fit_have_no_key() {
         let long = "x".repeat(25);
         let cases: [(&str, AddToKey<'_>); 6] = [
             ("a long text", &|key| key.text(&long)),

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_set_leaves_it_open() {
+    fn values_that_cannot_be_a_set_leave_it_open() {
         crate::label_set! { struct Tenant; }
         let many = std::iter::repeat_n("", Table::MAX + 1);
         for (message, part) in [

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn written_samples_are_read_back() {
         let long = "x".repeat(300);
         for text in ["", "plain", "a\"b\\c\nd", "\\", "\\n", "}{,=\"", "ü💡\u{0}", &long] {
             for number in [None, Some(i64::MIN), Some(0)] {

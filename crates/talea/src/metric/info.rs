@@ -10,11 +10,11 @@ use crate::labels::Labels;
 
 /// The series of an [`Info`], which is 1.
 #[derive(Clone, Debug)]
-pub(crate) struct Said {
+pub(crate) struct InfoSeries {
     cell: Slot<Cell>,
 }
 
-single_cell_metric!(pub(crate) Said, |opts| {
+single_cell_metric!(pub(crate) InfoSeries, |opts| {
     Shape::without_choice(opts)?;
     let (number, storage) = (Number::Integer, Some(Storage::Single));
     Ok(Shape::single_cell(Kind::Info, number, storage, Combine::Latest, "_info"))
@@ -40,7 +40,7 @@ single_cell_metric!(pub(crate) Said, |opts| {
 /// # Ok::<(), talea::Error>(())
 /// ```
 pub struct Info<L> {
-    pub(crate) family: Family<L, Said>,
+    pub(crate) family: Family<L, InfoSeries>,
 }
 
 impl<L> Info<L> {

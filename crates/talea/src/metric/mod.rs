@@ -19,7 +19,7 @@ pub use counter::{Counter, FloatCounter};
 pub use gauge::{FloatGauge, Gauge, InFlightGuard, UpDownCounter};
 pub use histogram::{Histogram, Timer};
 pub use info::Info;
-pub(crate) use info::Said;
+pub(crate) use info::InfoSeries;
 pub use state_set::StateSet;
 pub use summary::Summary;
 use talea_region::{Cells, Combine, Number, Storage};

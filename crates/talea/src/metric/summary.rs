@@ -1,4 +1,4 @@
-//! Summaries: quantiles of what was observed lately.
+//! Summaries: quantiles of recent observations.
 
 use std::marker::PhantomData;
 use std::panic::Location;

@@ -21,7 +21,7 @@ use crate::family::{self, Family};
 use crate::histogram::buckets::Grid;
 use crate::labels::{LabelText, Labels};
 use crate::metric::slot::Slot;
-use crate::metric::{Info, Metric, Said, Shape};
+use crate::metric::{Info, InfoSeries, Metric, Shape};
 
 /// Series a family, unless it says otherwise.
 pub(crate) const SERIES_LIMIT: u64 = 2000;
@@ -85,7 +85,7 @@ impl<L: Labels + 'static> Registrable for Info<L> {
 
     fn register(&self, registry: &Registry, opts: &Opts<'_>) -> Result<(), Error> {
         let opts = opts.expires_after(None);
-        let family = registry.passing_family::<L, Said>(&opts)?;
+        let family = registry.passing_family::<L, InfoSeries>(&opts)?;
         let Some(bound) = family.late.get() else { return Ok(()) };
         in_one_place(self.family.bind(bound), registry, &opts)
     }
@@ -109,7 +109,7 @@ struct Group<'a> {
     fault: Option<String>,
     write_nth: fn(usize, &mut LabelText),
     /// Whose numbers and keys the combinations have.
-    told_by: TypeId,
+    key_type: TypeId,
 }
 
 /// The type that stands for label combinations without numbers.
@@ -117,8 +117,8 @@ struct Open<L>(PhantomData<L>);
 
 impl Group<'_> {
     fn of<L: Labels + 'static>() -> Self {
-        let (cardinality, told_by) = (L::cardinality(), TypeId::of::<L>());
-        Self { cardinality, told_by, ..Self::open::<L>() }
+        let (cardinality, key_type) = (L::cardinality(), TypeId::of::<L>());
+        Self { cardinality, key_type, ..Self::open::<L>() }
     }
 
     /// Treats all labels as dynamic: its combinations have no numbers.
@@ -128,7 +128,7 @@ impl Group<'_> {
             cardinality: None,
             fault: L::fault(),
             write_nth: L::write_nth,
-            told_by: TypeId::of::<Open<L>>(),
+            key_type: TypeId::of::<Open<L>>(),
         }
     }
 
@@ -246,7 +246,7 @@ impl Registry {
             cardinality: None,
             fault: None,
             write_nth: |_, _| {},
-            told_by: TypeId::of::<DynamicLabels>(),
+            key_type: TypeId::of::<DynamicLabels>(),
         };
         Ok(Family::of(self.bound::<M>(&opts, &group)?))
     }
@@ -397,7 +397,7 @@ fn bound_once<M: Metric>(
     group: &Group<'_>,
     definition: &Definition,
 ) -> Result<&'static family::Bound<M>, Refusal> {
-    if let Some(found) = bounds.get::<family::Bound<M>>(family.number(), group.told_by) {
+    if let Some(found) = bounds.get::<family::Bound<M>>(family.number(), group.key_type) {
         return Ok(found);
     }
     let overflow =
@@ -418,7 +418,7 @@ fn bound_once<M: Metric>(
         memo: looks_up.then(|| &*Box::leak(Box::new(Memo::of(family)))),
         openings: Vec::leak(values::openings(group.names)),
     }));
-    bounds.insert(family.number(), group.told_by, bound);
+    bounds.insert(family.number(), group.key_type, bound);
     Ok(bound)
 }
 

@@ -17,8 +17,8 @@
 //! storage beside the cells of a [`Histogram`](crate::Histogram) is needed because those only grow:
 //! only a reader that has stayed knows their values of some minutes ago.
 
-mod lately;
 mod names;
+mod recent;
 mod ring;
 mod sampled_summary;
 mod shown;

@@ -172,7 +172,7 @@ mod tests {
     fn shown(registry: &Registry) -> (u64, f64) {
         let snapshot = registry.snapshot();
         let family = snapshot.families().next().unwrap();
-        family.series().next().and_then(|series| series.lately()).unwrap()
+        family.series().next().and_then(|series| series.window_totals()).unwrap()
     }
 
     #[test]
@@ -203,7 +203,7 @@ mod tests {
             let family = snapshot.families().next().unwrap();
             let series = family.series().next().unwrap();
             let quantiles: Vec<f64> = series.quantiles().map(|(_, value)| value).collect();
-            (quantiles, series.lately().unwrap())
+            (quantiles, series.window_totals().unwrap())
         };
         (0..300).for_each(|_| summary.observe(&["pe"], 1.0, at(0)));
         assert!(quantiles(0).0.iter().all(|value| (value - 1.0).abs() < 0.0217));

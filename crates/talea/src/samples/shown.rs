@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use talea_region::SeriesView;
 
-use super::lately::Lately;
+use super::recent::RecentObservations;
 use super::window::{Window, millis};
 use crate::snapshot::{Samples, SeriesSnapshot, Snapshot};
 
@@ -14,10 +14,10 @@ impl Snapshot {
     /// the time of the snapshot, for tests that move the clock. Observations up to a fifth of the
     /// window later are shown too.
     pub fn show_samples(&mut self, now: SystemTime) {
-        let (now, mut found) = (millis(now), Lately::default());
+        let (now, mut found) = (millis(now), RecentObservations::default());
         let count = self.families().len();
         for n in 0..count {
-            self.put_lately(n, |family, samples, quantiles, lately| {
+            self.fill_samples(n, |family, samples, quantiles, window_totals| {
                 let Some(recent) = family.recent() else { return };
                 let window = Window::of(Duration::from_secs(recent.seconds.into()));
                 let mut samples = ByText::new(samples);
@@ -27,12 +27,12 @@ impl Snapshot {
                             found.fill(&samples, window, now);
                             let of = |&q| found.quantile(q).unwrap_or(f64::NAN);
                             quantiles.extend(recent.quantiles.iter().map(of));
-                            lately.push((found.count(), found.sum()));
+                            window_totals.push((found.count(), found.sum()));
                         }
-                        // There was no room for them, and what there was lately is not known.
+                        // There was no room for samples, so recent observations are not known.
                         None => {
                             quantiles.extend(recent.quantiles.iter().map(|_| f64::NAN));
-                            lately.push((series.histogram().count(), series.sum()));
+                            window_totals.push((series.histogram().count(), series.sum()));
                         }
                     }
                 }

@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_all_floats_are_told() {
+    fn the_largest_and_the_smallest_floats_are_within_the_error() {
         for value in [f64::MAX, f64::MIN_POSITIVE, f64::from_bits(1), -f64::MAX, 1.0, -1.0] {
             let Bucket::Native(octave, bucket) = Bucket::of(value) else { panic!("{value}") };
             let error = (octave.middle(bucket) / value - 1.0).abs();

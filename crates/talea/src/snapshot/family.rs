@@ -29,7 +29,7 @@ pub struct FamilySnapshot<'a> {
     pub(super) grid: &'a Grid,
     pub(super) recent: Option<&'a Recent>,
     pub(super) quantiles: &'a [f64],
-    pub(super) lately: &'a [(u64, f64)],
+    pub(super) window_totals: &'a [(u64, f64)],
 }
 
 /// A series in a snapshot.
@@ -299,8 +299,8 @@ impl<'a> SeriesSnapshot<'a> {
 
     /// How many observations there were in the window of a
     /// [`SampledSummary`](crate::SampledSummary), and their sum; `None` of others.
-    pub fn lately(&self) -> Option<(u64, f64)> {
-        self.family.lately.get(self.n).copied()
+    pub fn window_totals(&self) -> Option<(u64, f64)> {
+        self.family.window_totals.get(self.n).copied()
     }
 
     /// Each quantile that a summary shows, with its value.

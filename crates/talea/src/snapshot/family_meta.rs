@@ -34,7 +34,7 @@ pub(super) struct FamilyMeta {
     /// For a summary that stores samples: the number of the raw family that has them.
     pub(super) samples: Option<usize>,
     /// How many of them there are in its window and their sum, of one series after the other.
-    pub(super) lately: Vec<(u64, f64)>,
+    pub(super) window_totals: Vec<(u64, f64)>,
     /// The name of a summary that shows the quantiles of a histogram.
     pub(super) recent_name: Option<String>,
 }
@@ -92,7 +92,7 @@ impl FamilyMeta {
             recent,
             quantiles: Vec::new(),
             samples: None,
-            lately: Vec::new(),
+            window_totals: Vec::new(),
             recent_name: None,
         })
     }

@@ -72,7 +72,7 @@ impl Snapshot {
     ) {
         copy(&mut self.raw);
         derived_series::by_process(&mut self.raw);
-        if !self.knows_all() {
+        if !self.is_unchanged() {
             self.learn();
             self.hide_clashing();
             self.add_recent();
@@ -82,9 +82,10 @@ impl Snapshot {
             add_rival(&mut self.raw, shown, other);
         }
         let Self { raw, families, texts, is_text, .. } = self;
-        for FamilyMeta { n, kind, definition, quantiles, lately, .. } in families.iter_mut() {
+        for FamilyMeta { n, kind, definition, quantiles, window_totals, .. } in families.iter_mut()
+        {
             quantiles.clear();
-            lately.clear();
+            window_totals.clear();
             if *kind == Kind::StateSet {
                 derived_series::by_state(raw, *n, &definition.states);
             }
@@ -100,7 +101,7 @@ impl Snapshot {
 
     /// Whether the families, and so their definitions, are those of the last time. If several
     /// families have one name, the answer is no: the processes decide which of them is in use.
-    fn knows_all(&self) -> bool {
+    fn is_unchanged(&self) -> bool {
         let found = self.raw.families().iter().map(FamilyCopy::about);
         self.rivals.is_empty()
             && self.hidden.is_empty()
@@ -171,7 +172,7 @@ impl Snapshot {
         }
     }
 
-    /// Adds the summaries of what histograms that show quantiles observed lately.
+    /// Adds the summaries of histograms that show quantiles of recent observations.
     fn add_recent(&mut self) {
         let Self { raw, families, .. } = self;
         let recent: Vec<FamilyMeta> =
@@ -229,7 +230,7 @@ impl Snapshot {
     /// Fills in the quantiles, counts and sums of a family that stores samples. `fill` gets the
     /// family, the series that have its samples, and the vectors for the results, one series after
     /// the other.
-    pub(crate) fn put_lately(
+    pub(crate) fn fill_samples(
         &mut self,
         family: usize,
         fill: impl FnOnce(&FamilySnapshot<'_>, Samples<'_>, &mut Vec<f64>, &mut Vec<(u64, f64)>),
@@ -238,21 +239,21 @@ impl Snapshot {
             return;
         };
         let mut quantiles = std::mem::take(&mut known.quantiles);
-        let mut lately = std::mem::take(&mut known.lately);
+        let mut window_totals = std::mem::take(&mut known.window_totals);
         quantiles.clear();
-        lately.clear();
+        window_totals.clear();
         let known = &self.families[family];
         let raw = &self.raw;
         let samples = known.samples.and_then(|n| raw.families().get(n));
         let samples = Samples { raw, family: samples };
-        fill(&self.family_of(known), samples, &mut quantiles, &mut lately);
+        fill(&self.family_of(known), samples, &mut quantiles, &mut window_totals);
         let known = &mut self.families[family];
-        (known.quantiles, known.lately) = (quantiles, lately);
+        (known.quantiles, known.window_totals) = (quantiles, window_totals);
     }
 
     /// Fills in the quantiles of a summary that stores no samples. `fill` gets the family, its
     /// quantiles and window, and the vector for the results, one series after the other.
-    pub(crate) fn put_quantiles(
+    pub(crate) fn fill_quantiles(
         &mut self,
         family: usize,
         fill: impl FnOnce(&FamilySnapshot<'_>, &Recent, &mut Vec<f64>),
@@ -274,8 +275,17 @@ impl Snapshot {
     }
 
     fn family_of<'a>(&'a self, known: &'a FamilyMeta) -> FamilySnapshot<'a> {
-        let FamilyMeta { n, is_plain, kind, definition, grid, recent, quantiles, lately, .. } =
-            known;
+        let FamilyMeta {
+            n,
+            is_plain,
+            kind,
+            definition,
+            grid,
+            recent,
+            quantiles,
+            window_totals,
+            ..
+        } = known;
         FamilySnapshot {
             snapshot: &self.raw,
             is_text: self.is_text,
@@ -288,7 +298,7 @@ impl Snapshot {
             grid,
             recent: recent.as_deref(),
             quantiles,
-            lately,
+            window_totals,
         }
     }
 }
@@ -314,7 +324,7 @@ mod tests {
     use crate::{Bucketing, Counter, Histogram, Opts, Registry, Seconds, Summary};
 
     #[test]
-    fn one_that_is_filled_again_shows_what_a_new_one_does() {
+    fn a_snapshot_that_is_filled_again_shows_the_same_as_a_new_one() {
         let registry = Registry::for_test().unwrap();
         let mut again = Snapshot::default();
         let mut assert_same = |wants: &dyn Fn(&str) -> bool, expected: &[&str]| {

@@ -100,7 +100,7 @@ mod whole {
     }
 
     #[test]
-    fn a_family_that_cannot_be_whole_is_told_why() {
+    fn a_family_that_cannot_be_whole_is_refused_with_the_reason() {
         fix();
         let registry = registry();
         let opts = Opts::new("x", "X.").whole(true);
@@ -198,14 +198,14 @@ mod by_names {
     }
 
     #[test]
-    fn one_label_is_told_as_one() {
+    fn the_message_has_the_singular_for_one_label() {
         let users = registry().family::<Counter>(Opts::new("users", "Users."), &["user"]).unwrap();
         let refused = users.try_with_values(&["a", "b"]).unwrap_err().to_string();
         assert_eq!(refused, "2 label values were given, and the family has 1 label");
     }
 
     #[test]
-    fn values_of_another_number_than_the_names_overflow_and_are_told() {
+    fn values_of_another_number_than_the_names_overflow_and_are_an_error() {
         let registry = registry();
         let orders = orders(&registry, 10);
         for values in [&["a"][..], &["a", "b", "c"], &[]] {
@@ -226,7 +226,7 @@ mod by_names {
     }
 
     #[test]
-    fn values_beyond_the_limit_overflow_and_are_told() {
+    fn values_beyond_the_limit_overflow_and_are_counted() {
         let registry = registry();
         let orders = orders(&registry, 1);
         orders.try_with_values(&["a", "b"]).unwrap().inc();
@@ -311,7 +311,7 @@ mod lazily {
         ORDERS.answers.lazy(Sale { method: Method::Card, country: "pe" });
 
     #[test]
-    fn a_lazy_handle_goes_nowhere_before_it_is_installed_and_counts_then() {
+    fn updates_of_a_lazy_handle_are_discarded_before_it_is_installed_and_count_then() {
         FROM_PERU.add(100);
         assert_eq!(FROM_PERU.get(), 0);
         drop(ANSWERED.time());
@@ -368,7 +368,7 @@ mod refusing {
     use super::*;
 
     #[test]
-    fn what_there_is_no_room_for_is_told_and_counted_as_dropped() {
+    fn a_series_without_room_is_an_error_and_counts_as_dropped() {
         let registry = registry();
         let sales = sales(&registry, 1);
         sales.try_with(card("pe")).unwrap().inc();
@@ -388,7 +388,7 @@ mod refusing {
     }
 
     #[test]
-    fn labels_that_are_too_long_are_told() {
+    fn labels_that_are_too_long_are_an_error() {
         let registry = registry();
         let sales = sales(&registry, 10);
         let long = "x".repeat(1 << 24);
@@ -399,7 +399,7 @@ mod refusing {
     }
 
     #[test]
-    fn a_region_without_room_is_told() {
+    fn a_full_region_is_an_error() {
         let registry = registry();
         let sales = sales(&registry, u64::MAX);
         let long = "x".repeat(1 << 20);
@@ -467,7 +467,7 @@ mod removing {
     }
 
     #[test]
-    fn what_matches_goes_and_the_overflow_series_stays() {
+    fn matching_series_are_removed_and_the_overflow_series_stays() {
         let registry = registry();
         let sales = sales(&registry, 4);
         for method in [Method::Card, Method::Cash] {
@@ -490,7 +490,7 @@ mod removing {
     }
 
     #[test]
-    fn what_displays_itself_is_removed_by_what_it_displays() {
+    fn a_displayed_label_is_removed_by_its_text() {
         #[derive(Labels)]
         struct Of {
             host: Displayed<std::net::IpAddr>,

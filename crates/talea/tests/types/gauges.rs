@@ -124,7 +124,7 @@ fn the_label_pid_is_ours_where_each_process_has_a_series() {
 }
 
 #[test]
-fn what_is_no_gauge_cannot_be_combined_otherwise() {
+fn only_gauges_can_be_combined_otherwise() {
     let registry = registry();
     let opts = Opts::new("x", "X.").combine(Combine::Max);
     let message = [

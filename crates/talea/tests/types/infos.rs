@@ -14,7 +14,7 @@ struct Build<'a> {
 }
 
 #[test]
-fn an_info_is_one_and_says_its_labels_until_it_is_told_others() {
+fn an_info_is_one_and_has_its_labels_until_others_are_set() {
     let registry = registry();
     let build: Info<Build<'static>> = registry.register(Opts::new("build", "What runs.")).unwrap();
     assert_eq!(registry.snapshot().to_text(), "", "nothing was said yet");
@@ -35,7 +35,7 @@ fn an_info_is_one_and_says_its_labels_until_it_is_told_others() {
 }
 
 #[test]
-fn an_info_whose_labels_are_fixed_says_one_combination_too() {
+fn an_info_with_fixed_labels_shows_one_combination_too() {
     #[derive(LabelValue)]
     enum Stage {
         Test,
@@ -55,7 +55,7 @@ fn an_info_whose_labels_are_fixed_says_one_combination_too() {
 }
 
 #[test]
-fn an_info_goes_nowhere_until_it_is_installed() {
+fn updates_of_an_info_are_discarded_until_it_is_installed() {
     #[derive(Metrics)]
     struct About {
         /// What runs.
@@ -71,7 +71,7 @@ fn an_info_goes_nowhere_until_it_is_installed() {
 }
 
 #[test]
-fn an_info_stays_however_long_nobody_says_it_again() {
+fn an_info_never_expires() {
     let registry = registry();
     let opts = Opts::new("build", "What runs.");
     let build: Info<Build<'static>> = registry.register(opts).unwrap();

@@ -92,7 +92,7 @@ struct Disk<'a> {
 }
 
 #[test]
-fn of_observable_gauges_what_is_gone_goes_and_what_is_back_comes_back() {
+fn observable_gauges_that_are_not_set_any_more_disappear_and_come_back() {
     let registry = registry();
     let disks = Arc::new(Mutex::new(vec![("/", 1.0), ("/\"srv\"", 2.0)]));
     let read = disks.clone();
@@ -120,7 +120,7 @@ fn of_observable_gauges_what_is_gone_goes_and_what_is_back_comes_back() {
 }
 
 #[test]
-fn of_observable_gauges_with_fixed_labels_what_is_gone_goes_too() {
+fn observable_gauges_with_fixed_labels_disappear_too() {
     #[derive(LabelValue)]
     enum Pool {
         Young,
@@ -148,7 +148,7 @@ fn of_observable_gauges_with_fixed_labels_what_is_gone_goes_too() {
 }
 
 #[test]
-fn what_is_observed_is_kept_for_who_reads_from_outside() {
+fn observations_are_stored_for_readers_from_outside() {
     let registry = registry();
     registry.observable_gauge(Opts::new("level", "Level."), || 3.0).unwrap();
     registry.observable_counter(Opts::new("busy", "Busy."), || 4.0).unwrap();

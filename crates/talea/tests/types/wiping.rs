@@ -77,7 +77,7 @@ fn shown(registry: &Registry) -> [f64; 7] {
 }
 
 #[test]
-fn what_is_wiped_is_zero_except_what_is_in_flight_or_a_process_s_own() {
+fn a_wipe_leaves_only_counts_in_flight_and_per_process_values() {
     let registry = registry();
     let each = Each::new(&registry);
     for _ in 0..3 {

@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_schema_grows_by_what_its_number_says() {
+    fn the_growth_of_buckets_is_that_of_their_schema() {
         for schema in COARSEST..=FINEST as i8 {
             assert_eq!(growth(schema), 2_f64.powf(2_f64.powi(-i32::from(schema))), "{schema}");
         }

@@ -9,7 +9,7 @@ use crate::histogram::native_buckets::rank;
 
 /// The observations of a window: values, each with how many there are of it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Lately {
+pub(crate) struct RecentObservations {
     values: Vec<(f64, u64)>,
     count: u64,
     sum: f64,
@@ -17,7 +17,7 @@ pub(crate) struct Lately {
     lost: u64,
 }
 
-impl Lately {
+impl RecentObservations {
     /// Reads those of a series, in place of the previous content.
     pub(crate) fn fill(&mut self, series: &SeriesView<'_>, window: Window, now: u64) {
         let Self { values, count, sum, lost } = self;
