@@ -16,7 +16,7 @@ use crate::families::FamilyHead;
 use crate::layout::*;
 use crate::mapping::Backing;
 use crate::record::{self, CellRun, HIDDEN, Head, PUBLISHED};
-use crate::snapshot::{self, RECORD_WORDS, Record, Source, Windows};
+use crate::source::{self, RECORD_WORDS, Record, Source, Windows};
 
 /// Parts of a region, copied.
 pub(crate) struct Copy<'a> {
@@ -93,8 +93,8 @@ impl<'a> Copy<'a> {
             series.map(|(pool, used)| pool.at..pool.at + used);
         let striped = used(&copy, s.striped.marks, s.striped.len);
         let owned = used(&copy, s.owned.marks, s.owned.len);
-        let planes = snapshot::planes(&copy).map(|delta| (s.striped.at + delta, striped));
-        let living = snapshot::living(&copy).map(|block| (s.owned.at + block.delta, owned));
+        let planes = source::planes(&copy).map(|delta| (s.striped.at + delta, striped));
+        let living = source::living(&copy).map(|block| (s.owned.at + block.delta, owned));
         let cells: Vec<(u64, u64)> = planes.chain(living).collect();
         let families = used(&copy, M_FAMILIES, s.family_max * FAMILY_LEN);
         let all: Vec<(u64, u64)> =

@@ -30,7 +30,7 @@ use crate::layout::*;
 use crate::primitive::AtomicU64;
 use crate::record::CellRun;
 use crate::region::Region;
-use crate::snapshot::Source;
+use crate::source::Source;
 
 /// Words before the text.
 const HEAD: u64 = 5;

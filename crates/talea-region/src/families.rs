@@ -11,7 +11,7 @@ use crate::index::Kind;
 use crate::layout::*;
 use crate::primitive::AtomicU64;
 use crate::region::Region;
-use crate::snapshot::Source;
+use crate::source::Source;
 use crate::sweep::Idling;
 
 /// The hash domain of family names; series use their family's number.

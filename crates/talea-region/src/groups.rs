@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
 use crate::layout::*;
 use crate::region::Region;
-use crate::snapshot::Source;
+use crate::source::Source;
 
 /// Some of a region's families.
 #[derive(Clone, Debug, Default)]

@@ -49,7 +49,7 @@ use crate::layout::*;
 use crate::membarrier;
 use crate::primitive::AtomicU64;
 use crate::region::Region;
-use crate::snapshot::Source;
+use crate::source::Source;
 use crate::threads::{REUSED, thread_number};
 
 const COUNT_BITS: u32 = 16;

@@ -7,7 +7,7 @@ use crate::layout::*;
 use crate::more::{bases_len, more_len};
 use crate::record::{self, CellRun, FREE, Head};
 use crate::segments::Segment;
-use crate::snapshot::Source;
+use crate::source::Source;
 use crate::table;
 
 /// Bytes of cells that series hold, of all pools; those among them that nobody can find any

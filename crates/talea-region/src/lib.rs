@@ -69,6 +69,7 @@ mod series;
 mod siblings;
 mod slots;
 mod snapshot;
+mod source;
 mod sweep;
 mod system_group;
 mod table;
@@ -94,7 +95,8 @@ pub use reader::Reader;
 pub use region::{Config, Part, Region, Usage};
 pub use segments::{Segment, Segments, UsualSegment};
 pub use series::Looked;
-pub use snapshot::{FamilyCopy, LastUse, LivingProcess, Owner, SegmentView, SeriesView, Snapshot};
+pub use snapshot::{FamilyCopy, LastUse, LivingProcess, SegmentView, SeriesView, Snapshot};
+pub use source::Owner;
 pub use system_group::group_named;
 #[cfg(all(target_os = "linux", not(loom)))]
 pub use trust::Standing;

@@ -12,7 +12,7 @@ use crate::holdings;
 use crate::layout::*;
 use crate::record::{self, FREE};
 use crate::region::{Part, Usage};
-use crate::snapshot::Source;
+use crate::source::Source;
 
 /// A region at one instant, without its values.
 #[derive(Clone, Debug)]

@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use crate::layout::*;
 use crate::primitive::AtomicU64;
 use crate::region::Region;
-use crate::snapshot::Source;
+use crate::source::Source;
 
 /// Words of a set, and of what stands before it.
 const PINS: u64 = PINS_LEN / WORD;

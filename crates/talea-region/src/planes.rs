@@ -23,7 +23,7 @@ use crate::layout::*;
 use crate::primitive::AtomicU64;
 use crate::region::Region;
 use crate::restartable::{self, Done};
-use crate::snapshot;
+use crate::source;
 use crate::threads::thread_number;
 
 /// An integer add that found no plane: claims one for this CPU, or adds to an
@@ -218,5 +218,5 @@ pub(crate) fn copies(
     region: &'static Region,
     cell: &'static AtomicU64,
 ) -> impl Iterator<Item = &'static AtomicU64> {
-    snapshot::planes(region).filter_map(move |delta| region.word_after(cell, delta))
+    source::planes(region).filter_map(move |delta| region.word_after(cell, delta))
 }

@@ -17,7 +17,8 @@ use crate::layout::*;
 use crate::mapping::Backing;
 use crate::overview::{self, Overview};
 use crate::region::Region;
-use crate::snapshot::{self, FamilyCopy, Snapshot, Source};
+use crate::snapshot::{self, FamilyCopy, Snapshot};
+use crate::source::Source;
 
 /// A region that is read from outside the processes that use it.
 #[derive(Debug)]

@@ -24,7 +24,7 @@ use crate::cells::Storage;
 use crate::layout::*;
 use crate::primitive::AtomicU64;
 use crate::region::Region;
-use crate::snapshot::{self, Source};
+use crate::source::{self, Source};
 
 /// What a record is, in the low eight bits of its head; that of a free one is 0.
 pub(crate) const FREE: u64 = 0;
@@ -247,7 +247,7 @@ impl Region {
         match run.storage {
             Storage::Single => copy(0),
             Storage::Stripes => (0..STRIPES).for_each(|n| copy(n * stripe_len(run.count))),
-            Storage::Striped => snapshot::planes(self).for_each(copy),
+            Storage::Striped => source::planes(self).for_each(copy),
             Storage::Owned => self.blocks().for_each(copy),
         }
     }

@@ -11,7 +11,8 @@ use crate::segments::Span;
 #[cfg(all(target_os = "linux", not(loom)))]
 use crate::siblings::Beside;
 use crate::slots::{self, OwnSlot};
-use crate::snapshot::{self, FamilyCopy, RECORD_WORDS, Record, Snapshot, Source};
+use crate::snapshot::{self, FamilyCopy, Snapshot};
+use crate::source::{RECORD_WORDS, Record, Source};
 use std::fmt;
 use std::sync::OnceLock;
 use std::sync::atomic::{

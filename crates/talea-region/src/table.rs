@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use crate::layout::*;
 use crate::primitive::AtomicU64;
 use crate::region::Region;
-use crate::snapshot::Source;
+use crate::source::Source;
 
 /// The number of words that are in place, and of offsets of blocks behind them.
 pub(crate) fn shape(segments: u64) -> (u64, u64) {

@@ -5,11 +5,11 @@
 
 use std::ops::Range;
 
-use super::{
-    CELLS, CREATED, HEAD, MORE, NOTHING, Record, SeriesCopy, Source, TEXT, Taking, Walk, text_place,
-};
+use super::taking::{Taking, Walk, text_place};
+use super::{NOTHING, SeriesCopy};
 use crate::layout::*;
 use crate::record::{self, HIDDEN, PUBLISHED};
+use crate::source::{CELLS, CREATED, HEAD, MORE, Record, Source, TEXT};
 
 /// Series that are copied together: those of a group of records.
 const SERIES: usize = GROUP as usize;
@@ -113,7 +113,8 @@ mod tests {
     use crate::families::FamilySpec;
     use crate::layout::*;
     use crate::region::{Config, Region};
-    use crate::snapshot::{Snapshot, Source, take};
+    use crate::snapshot::{Snapshot, take};
+    use crate::source::Source;
 
     /// A source that has no shorter ways of its own, and of whose records every third has
     /// changed since it was read.

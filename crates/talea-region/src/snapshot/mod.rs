@@ -1,0 +1,439 @@
+//! A snapshot: every family, series and value at one instant, copied out.
+//!
+//! Planes are read in a fixed order and cells only grow, so of two snapshots the later never shows
+//! less. Nothing in it points into the region.
+
+mod merge;
+mod plain;
+mod runs;
+mod take;
+mod taking;
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use self::runs::{Copies, Gathering, Run};
+pub(crate) use self::take::take;
+use crate::cells::{Combine, Number};
+use crate::exemplars::Exemplar;
+use crate::groups::Chosen;
+use crate::hash::hash;
+use crate::layout::*;
+use crate::source::{Block, Owner};
+use crate::texts::Texts;
+
+/// A copy of a region's families, series and values.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    families: Vec<FamilyCopy>,
+    series: Vec<SeriesCopy>,
+    /// Which of them are of which family.
+    runs: Vec<Run>,
+    texts: Texts,
+    values: Vec<u64>,
+    /// The processes whose own values some series are.
+    owners: Vec<Owner>,
+    /// What those series have that have anything beside their cells.
+    details: Vec<Details>,
+    segments: Vec<SegmentCopy>,
+    /// How often each name refused a new series, of all families.
+    dropped: BTreeMap<Vec<u8>, u64>,
+    scratch: Scratch,
+}
+
+/// What is only needed while a snapshot is taken, kept for its memory.
+#[derive(Clone, Debug, Default)]
+struct Scratch {
+    /// How far each plane in use lies behind plane 0.
+    planes: Vec<u64>,
+    /// The blocks of the living processes.
+    living: Vec<Block>,
+    /// How far each of those lies behind block 0.
+    blocks: Vec<u64>,
+    chosen: Chosen,
+    gathering: Gathering,
+    /// The records that are read together.
+    windows: Vec<Range<u64>>,
+    more: More,
+    /// What a segment held when its series was last wiped.
+    base: Vec<u64>,
+}
+
+/// What a series has beyond the usual.
+#[derive(Clone, Debug, Default)]
+struct More {
+    /// Where its exemplars are, and when it was last wiped; or 0.
+    exemplars: u64,
+    wiped: u64,
+    /// What its cells held then, if it was.
+    base: Vec<u64>,
+    /// Where the table is that says what its segments held then, or 0.
+    bases: u64,
+    /// The entries of its segments, by their number: those that have anything to say.
+    segments: Vec<(u64, u64)>,
+}
+
+/// A family in a snapshot.
+#[derive(Clone, Debug, Default)]
+pub struct FamilyCopy {
+    /// The name that it is found by.
+    pub name: Vec<u8>,
+    /// What the layers above keep with it.
+    pub definition: Vec<u8>,
+    /// Their number for it.
+    pub kind: u8,
+    /// What its cells count in.
+    pub number: Number,
+    /// What a value is, of what threads and processes wrote.
+    pub combine: Combine,
+    /// Nanoseconds since 1970.
+    pub created_unix_nanos: u64,
+    /// How often a new series was refused.
+    pub dropped: u64,
+    /// Whether a living process registered it, or otherwise when the last one that did was
+    /// started. Of several families of one name, the greatest is the one that is in use.
+    pub last_use: LastUse,
+    /// Whether its series expire.
+    pub expires: bool,
+    about: [u64; 5],
+    id: u32,
+    cells: u16,
+    segments: u16,
+    /// Which of all runs are its series, in the order of their records; and how many these are.
+    runs: Range<usize>,
+    series: usize,
+    /// Where the first of them is.
+    first: usize,
+}
+
+/// When a family was last registered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LastUse {
+    /// By processes that are dead, the last of which was started at that time, in nanoseconds
+    /// of the boot clock; 0 if other processes have their places since.
+    Dead(u64),
+    /// By a process that lives.
+    Living,
+}
+
+impl Default for LastUse {
+    fn default() -> Self {
+        Self::Dead(0)
+    }
+}
+
+impl FamilyCopy {
+    /// What tells it apart from all other families of all regions: two copies that have the same
+    /// have one name, definition, kind and number.
+    pub fn about(&self) -> [u64; 5] {
+        self.about
+    }
+
+    /// Its number, which no other family of the region has.
+    pub fn number(&self) -> u32 {
+        self.id
+    }
+
+    /// Whether its series are one cell and nothing else.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        (self.cells, self.segments) == (1, 0)
+    }
+}
+
+/// Half a cache line: there are many.
+#[derive(Clone, Copy, Debug)]
+struct SeriesCopy {
+    /// Where its text lies in that of all, packed.
+    text: u64,
+    /// Its value, where its family's series are one cell and nothing else; otherwise where
+    /// its values begin.
+    values: u64,
+    created: u64,
+    /// Which of the families it is of, until the series of each are brought together.
+    family: u32,
+    /// Which of the owners it has, or, with the first bit set, which of the details.
+    beside: u32,
+}
+
+/// Neither.
+const NOTHING: u32 = u32::MAX;
+const HAS_DETAILS: u32 = 1 << 31;
+
+#[derive(Clone, Debug, Default)]
+struct Details {
+    exemplars: Vec<Exemplar>,
+    /// Which of all segments are its own.
+    segments: Range<usize>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct SegmentCopy {
+    n: u16,
+    what: u16,
+    count: u16,
+    values: usize,
+}
+
+/// A segment in a snapshot.
+#[derive(Clone, Copy, Debug)]
+pub struct SegmentView<'a> {
+    /// Which of its series it is.
+    pub n: u16,
+    /// What those above said of it.
+    pub what: u16,
+    /// The value of each of its cells.
+    pub values: &'a [u64],
+}
+
+/// A series in a snapshot.
+#[derive(Clone, Copy, Debug)]
+pub struct SeriesView<'a> {
+    /// The label text that it was made with.
+    pub text: &'a [u8],
+    /// The value of each cell; of a float, its bits.
+    pub values: &'a [u64],
+    /// Nanoseconds since 1970.
+    pub created_unix_nanos: u64,
+    /// Things that were counted in it, at most one for each cell.
+    pub exemplars: &'a [Exemplar],
+    segments: Segments<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Segments<'a> {
+    own: &'a [SegmentCopy],
+    values: &'a [u64],
+}
+
+impl<'a> SeriesView<'a> {
+    /// Its segments, by their number.
+    pub fn segments(&self) -> impl ExactSizeIterator<Item = SegmentView<'a>> + Clone + use<'a> {
+        let Segments { own, values } = self.segments;
+        own.iter().map(move |&SegmentCopy { n, what, count, values: at }| SegmentView {
+            n,
+            what,
+            values: &values[at..at + usize::from(count)],
+        })
+    }
+}
+
+impl Snapshot {
+    #[inline]
+    fn details_of(&self, series: &SeriesCopy) -> Option<&Details> {
+        if series.beside == NOTHING || series.beside & HAS_DETAILS == 0 {
+            return None;
+        }
+        self.details.get((series.beside & !HAS_DETAILS) as usize)
+    }
+
+    /// The families in the order of their registration.
+    pub fn families(&self) -> &[FamilyCopy] {
+        &self.families
+    }
+
+    /// The label text of all series, and zeros between.
+    pub fn text(&self) -> &[u8] {
+        self.texts.bytes()
+    }
+
+    /// The series of a family in the order of their records: that of their birth,
+    /// as long as none was removed.
+    pub fn series<'a>(
+        &'a self,
+        family: &'a FamilyCopy,
+    ) -> impl ExactSizeIterator<Item = SeriesView<'a>> {
+        self.copies(family, 0).map(|series| self.view(family, series))
+    }
+
+    /// One of them, counted from 0.
+    #[inline]
+    pub fn series_at<'a>(&'a self, family: &'a FamilyCopy, n: usize) -> Option<SeriesView<'a>> {
+        if n >= family.series {
+            return None;
+        }
+        // A family has a run at least, and mostly one.
+        let series = match n {
+            0 => self.series.get(family.first)?,
+            _ => self.copies(family, n).next()?,
+        };
+        Some(self.view(family, series))
+    }
+
+    /// Of each series of a family, from one on: where its label text begins and ends in
+    /// [that of all](Self::text), and its first value.
+    #[inline]
+    pub fn first_values<'a>(
+        &'a self,
+        family: &'a FamilyCopy,
+        from: usize,
+    ) -> impl Iterator<Item = (Range<usize>, u64)> {
+        self.copies(family, from).map(|series| {
+            let Span { at, len } = Span::unpack(series.text);
+            (at as usize..(at + len) as usize, self.first_value(family, series))
+        })
+    }
+
+    #[inline]
+    fn copies(&self, family: &FamilyCopy, from: usize) -> Copies<'_> {
+        Copies::new(&self.series, &self.runs[family.runs.clone()], family.series, from)
+    }
+
+    #[inline]
+    fn first_value(&self, family: &FamilyCopy, series: &SeriesCopy) -> u64 {
+        self.values_of(family, series).first().copied().unwrap_or(0)
+    }
+
+    #[inline]
+    fn values_of<'a>(&'a self, family: &FamilyCopy, series: &'a SeriesCopy) -> &'a [u64] {
+        if family.is_plain() {
+            return std::slice::from_ref(&series.values);
+        }
+        &self.values[series.values as usize..][..usize::from(family.cells)]
+    }
+
+    #[inline]
+    fn view<'a>(&'a self, family: &'a FamilyCopy, series: &'a SeriesCopy) -> SeriesView<'a> {
+        let details = self.details_of(series);
+        let own = details.map_or(0..0, |details| details.segments.clone());
+        SeriesView {
+            text: self.texts.at(series.text),
+            values: self.values_of(family, series),
+            created_unix_nanos: series.created,
+            exemplars: details.map_or(&[], |details| details.exemplars.as_slice()),
+            segments: Segments { own: &self.segments[own], values: &self.values },
+        }
+    }
+}
+
+impl Snapshot {
+    /// Has series that belong to one process each say so in their text: `name` is given
+    /// the text and what it may append.
+    pub fn name_owners(&mut self, mut name: impl FnMut(&mut Vec<u8>, Owner)) {
+        if self.owners.is_empty() {
+            return;
+        }
+        for series in &mut self.series {
+            if let Some(owner) = self.owners.get(series.beside as usize) {
+                let mut text = self.texts.at(series.text).to_vec();
+                name(&mut text, *owner);
+                series.text = self.texts.push(&text);
+            }
+        }
+    }
+
+    /// The processes whose own values are in it, once for each such series.
+    pub fn owners(&self) -> &[Owner] {
+        &self.owners
+    }
+
+    /// The processes that had the region open and lived, by their slots: those that have one.
+    pub fn living(&self) -> impl Iterator<Item = LivingProcess> + '_ {
+        let slots = self.scratch.living.iter().filter(|block| block.owner.slot < SLOT_COUNT);
+        slots.map(|block| LivingProcess {
+            slot: block.owner.slot,
+            started_boot_nanos: block.started,
+            pid: block.owner.pid,
+        })
+    }
+
+    /// How often a new series was refused, by the family's name, where it was; also of
+    /// families that were not wanted. Sorted.
+    pub fn dropped(&self) -> impl Iterator<Item = (&[u8], u64)> {
+        self.dropped.iter().map(|(name, count)| (name.as_slice(), *count))
+    }
+
+    /// Makes each series of a family, counted from 0, several of one cell: `part` is
+    /// given which one it is, its text and its value. A series goes whose text and
+    /// first value are not wanted.
+    pub fn split(
+        &mut self,
+        family: usize,
+        parts: usize,
+        wants: impl Fn(&[u8], u64) -> bool,
+        mut part: impl FnMut(usize, &mut Vec<u8>, &mut u64),
+    ) {
+        let Some(copy) = self.families.get(family) else { return };
+        let from = self.series.len();
+        let all = self.runs[copy.runs.clone()].iter().flat_map(Run::range).collect::<Vec<_>>();
+        for one in all {
+            let one = self.series[one];
+            let whole = self.first_value(&self.families[family], &one);
+            if !wants(self.texts.at(one.text), whole) {
+                continue;
+            }
+            for n in 0..parts {
+                let mut text = self.texts.at(one.text).to_vec();
+                let mut values = whole;
+                part(n, &mut text, &mut values);
+                let text = self.texts.push(&text);
+                self.series.push(SeriesCopy { text, values, beside: NOTHING, ..one });
+            }
+        }
+        let (runs, count) = self.push_run(family, from);
+        let copy = &mut self.families[family];
+        (copy.cells, copy.segments, copy.runs, copy.series) = (1, 0, runs, count);
+        copy.first = from;
+    }
+
+    /// Adds a family that the region does not hold: what a reader says of it.
+    /// Each series has one integer cell.
+    pub fn add_family(
+        &mut self,
+        name: &str,
+        definition: Vec<u8>,
+        kind: u8,
+        series: impl Iterator<Item = (String, u64)>,
+    ) {
+        let from = self.series.len();
+        // No record of the region has this number.
+        let id = u32::MAX;
+        let told = [name.as_bytes(), &definition].map(|text| hash(0, u64::from(kind), text));
+        for (text, value) in series {
+            self.series.push(SeriesCopy {
+                text: self.texts.push(text.as_bytes()),
+                values: value,
+                created: 0,
+                family: id,
+                beside: NOTHING,
+            });
+        }
+        let (runs, count) = self.push_run(self.families.len(), from);
+        self.families.push(FamilyCopy {
+            name: name.as_bytes().to_vec(),
+            definition,
+            kind,
+            number: Number::Integer,
+            combine: Combine::Sum,
+            created_unix_nanos: 0,
+            dropped: 0,
+            last_use: LastUse::Living,
+            expires: false,
+            about: [told[0], told[1], 0, 0, 0],
+            id,
+            cells: 1,
+            segments: 0,
+            runs,
+            series: count,
+            first: from,
+        });
+    }
+
+    /// Has the series from one on be of a family: which run they are, and how many.
+    fn push_run(&mut self, family: usize, from: usize) -> (Range<usize>, usize) {
+        let (run, count) = (self.runs.len(), self.series.len() - from);
+        self.runs.push(Run::new(family as u32, from, count));
+        (run..run + 1, count)
+    }
+}
+
+/// A process that had the region open when a snapshot was taken, and lived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LivingProcess {
+    /// Its slot, which is its alone while it lives.
+    pub slot: u64,
+    /// When it took the slot, in nanoseconds of the boot clock.
+    pub started_boot_nanos: u64,
+    /// Its id, as it sees it itself.
+    pub pid: u64,
+}

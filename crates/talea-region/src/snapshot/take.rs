@@ -1,0 +1,473 @@
+//! Taking a snapshot out of a source of words, of which it trusts none.
+//!
+//! A region that this process maps and a copy of one that it does not are read by the same code:
+//! each is a [`Source`]. Words that do not fit are left out, and lengths are bounded by the region's
+//! own. The records are read a window at a time, so that a copy need not hold all of them at once.
+
+use std::io;
+use std::ops::Range;
+
+use super::plain::Batch;
+use super::taking::{Taken, Taking, Walk, text_place};
+use super::{
+    Details, FamilyCopy, HAS_DETAILS, LastUse, More, NOTHING, SegmentCopy, SeriesCopy, Snapshot,
+};
+use crate::cells::{self, Combine, Number, Storage};
+use crate::exemplars;
+use crate::families::{self, FamilyHead};
+use crate::groups;
+use crate::layout::*;
+use crate::more::{bases_len, more_len};
+use crate::record::{self, CellRun, Head, PUBLISHED, STRIPES, stripe_len};
+use crate::segments::Segment;
+use crate::source::{Block, CELLS, CREATED, HEAD, MORE, PINS, Record, Source, TEXT, Windows};
+use crate::sweep::Idling;
+use crate::{table, wipe};
+
+/// Copies the families out of a source that are wanted, into a snapshot whose
+/// memory is used again. It fails where a window cannot be had.
+pub(crate) fn take(
+    mut windows: impl Windows,
+    wants: &dyn Fn(&FamilyCopy) -> bool,
+    out: &mut Snapshot,
+) -> io::Result<()> {
+    let mut taken = Taken::begin(windows.source(), out);
+    Taking { source: windows.source(), taken: &mut taken }.families(wants);
+    let mut chosen = std::mem::take(&mut taken.scratch.chosen);
+    let mut ranges = std::mem::take(&mut taken.scratch.windows);
+    chosen.choose(&taken.s, taken.out.families.iter().map(|family| family.id));
+    taken.scratch.gathering.begin(taken.out.families.len());
+    groups::windows_of(windows.source(), &chosen, &mut ranges);
+    taken.reserve(windows.source(), &ranges);
+    let (mut walk, mut batch) = (Walk::new(&chosen), Batch::default());
+    let mut told = Ok(());
+    for window in &ranges {
+        told = windows.turn_to(window.clone());
+        if told.is_err() {
+            break;
+        }
+        let mut taking = Taking { source: windows.source(), taken: &mut taken };
+        taking.series(window.clone(), &mut walk, &mut batch);
+        if taken.scratch.gathering.is_full(&taken.out.series) {
+            taken.gather(&mut walk);
+        }
+    }
+    taken.end(walk);
+    taken.scratch.chosen = chosen;
+    taken.scratch.windows = ranges;
+    taken.out.scratch = taken.scratch;
+    told
+}
+
+impl<S: Source> Taking<'_, '_, S> {
+    fn families(&mut self, wants: &dyn Fn(&FamilyCopy) -> bool) {
+        let backed = self.source.word(M_FAMILIES + BACKED);
+        let used = self.source.word(M_FAMILIES).min(backed) / FAMILY_LEN;
+        let used = used.min(self.taken.s.family_max) as u32;
+        // Names and definitions go where those of the last time were.
+        let mut places = std::mem::take(&mut self.taken.out.families);
+        let mut filled = 0;
+        for id in 0..used {
+            if filled == places.len() {
+                places.push(FamilyCopy::default());
+            }
+            let place = &mut places[filled];
+            if self.family(id, place).is_none() {
+                continue;
+            }
+            if place.dropped > 0 {
+                let dropped = self.taken.out.dropped.entry(place.name.clone()).or_default();
+                *dropped = dropped.wrapping_add(place.dropped);
+            }
+            filled += usize::from(wants(place));
+        }
+        places.truncate(filled);
+        self.taken.out.families = places;
+    }
+
+    fn family(&mut self, id: u32, out: &mut FamilyCopy) -> Option<()> {
+        const WORDS: usize = (FAMILY_IDLE / WORD) as usize + 1;
+        let at = self.taken.s.families + u64::from(id) * FAMILY_LEN;
+        let words: [u64; WORDS] = self.source.block(at, WORDS as u64)?;
+        let word = |at: u64| words[(at / WORD) as usize];
+        let (families::PUBLISHED, head) = FamilyHead::unpack(word(FAMILY_HEAD))? else {
+            return None;
+        };
+        let [name, definition, created] =
+            [FAMILY_NAME, FAMILY_DEFINITION, FAMILY_CREATED].map(word);
+        let spans = [name, definition].map(Span::unpack);
+        // Each has text of its own, so together it fits the region.
+        self.taken.family_text += spans[0].len + spans[1].len;
+        if self.taken.family_text > self.taken.limit {
+            return None;
+        }
+        // Where a family is that was published, there is never another.
+        let about = [self.taken.seed, word(FAMILY_HEAD), name, definition, created];
+        if out.about != about {
+            out.about = [0; 5];
+            out.name.clear();
+            out.definition.clear();
+            self.text(spans[0], &mut out.name)?;
+            self.text(spans[1], &mut out.definition)?;
+            out.about = about;
+        }
+        out.kind = head.kind;
+        out.number = head.number;
+        out.combine = head.combine;
+        out.created_unix_nanos = created;
+        out.dropped = word(FAMILY_DROPPED);
+        out.last_use = match word(FAMILY_ALWAYS_USED) {
+            0 => self.last_use(|n| word(FAMILY_USERS + n * WORD)),
+            _ => LastUse::Living,
+        };
+        out.expires = Idling::unpack(word(FAMILY_IDLE)).sweeps > 0;
+        out.id = id;
+        out.cells = head.cells;
+        out.segments = head.segments;
+        (out.runs, out.series) = (0..0, 0);
+        Some(())
+    }
+
+    /// When one of a set of processes, 64 slots a word, last had a family.
+    fn last_use(&self, users: impl Fn(u64) -> u64) -> LastUse {
+        let has = |slot: u64| users(slot / 64) >> (slot % 64) & 1 == 1;
+        let alive = self.taken.scratch.living.iter().map(|block| block.owner.slot);
+        if alive.filter(|&slot| slot < SLOT_COUNT).any(has) {
+            return LastUse::Living;
+        }
+        if (0..SLOT_WORDS).all(|n| users(n) == 0) {
+            return LastUse::Dead(0);
+        }
+        let started = |slot| self.source.word(SLOTS + slot * SLOT_LEN + SLOT_STARTED);
+        LastUse::Dead((0..SLOT_COUNT).filter(|&slot| has(slot)).map(started).max().unwrap_or(0))
+    }
+
+    /// Copies the series of some records.
+    fn series(&mut self, records: Range<u64>, walk: &mut Walk<'_>, batch: &mut Batch) {
+        for first in records.clone().step_by(GROUP as usize) {
+            let mut rest = first..records.end.min(first + GROUP);
+            while !rest.is_empty() {
+                rest.start = self.plain_series(rest.clone(), walk, batch);
+                for n in rest.by_ref() {
+                    self.any_series(n, walk);
+                    if walk.may_be_plain {
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Has a walk come to a family; false where that is not wanted.
+    #[inline(never)]
+    pub(super) fn come_to(&mut self, id: u32, walk: &mut Walk<'_>) -> bool {
+        let Some(place) = walk.chosen.place(id) else { return false };
+        self.taken.end_run(walk);
+        walk.may_be_plain = self
+            .taken
+            .out
+            .families
+            .get(place as usize)
+            .is_some_and(|family| family.is_plain() && !family.combine.knows_silence());
+        (walk.id, walk.place) = (u64::from(id), place);
+        true
+    }
+
+    /// Copies the series of a record, if there is one that is wanted.
+    #[inline(never)]
+    fn any_series(&mut self, n: u64, walk: &mut Walk<'_>) {
+        let at = self.taken.s.records.at + n * RECORD_LEN;
+        let record = self.source.record(at);
+        let head = record[HEAD];
+        if record::state(head) != PUBLISHED {
+            return;
+        }
+        let head = Head::unpack(head);
+        if u64::from(head.family) != walk.id && !self.come_to(head.family, walk) {
+            return;
+        }
+        let series = self.taken.out.series.len();
+        let (texts, values) = (self.taken.out.texts.len(), self.taken.out.values.len());
+        let segments = self.taken.out.segments.len();
+        let copied = self.one_series(&record, walk.place, head);
+        if copied.is_none() || !self.source.stands(at) {
+            self.taken.out.series.truncate(series);
+            self.taken.out.texts.truncate(texts);
+            self.taken.out.values.truncate(values);
+            self.taken.out.segments.truncate(segments);
+        }
+        walk.count += self.taken.out.series.len() - series;
+    }
+
+    /// Appends the text of a series; where it lies now, packed.
+    fn push_text(&mut self, span: Span) -> Option<u64> {
+        let (at, count) = text_place(&self.taken.s, span)?;
+        Some(self.taken.out.texts.push_words(self.source.words(at, count)?, span.len))
+    }
+
+    fn one_series(&mut self, record: &Record, family: u32, head: Head) -> Option<()> {
+        let of = &self.taken.out.families[family as usize];
+        let FamilyCopy { cells, segments, number, combine, .. } = *of;
+        let is_plain = of.is_plain();
+        let run = CellRun::unpack(record[CELLS])?;
+        if run.count != u64::from(cells) {
+            return None;
+        }
+        // What a damaged record claims costs nothing: its text is copied before its
+        // cells are summed, and each series has cells and text of its own, so together
+        // they fit the region.
+        let values = self.taken.out.values.len();
+        let span = Span::unpack(record[TEXT]);
+        if (values as u64 + run.count) * WORD > self.taken.limit
+            || self.taken.out.texts.len() + span.len > self.taken.limit
+        {
+            return None;
+        }
+        let text = self.push_text(span)?;
+        let created = record[CREATED];
+        let (from, values) = (values, values as u64);
+        let mut series = SeriesCopy { text, values, created, family, beside: NOTHING };
+        if run.storage == Storage::Owned && combine.knows_silence() {
+            return self.owned_values(series, run, number, combine, is_plain);
+        }
+        let more = self.more(record[MORE], run, segments).is_some();
+        // Most series are one cell.
+        let digest = match (run.storage, run.count) {
+            (Storage::Single, 1) => {
+                let value = self.source.words(run.at, 1)?.next()?;
+                self.taken.out.values.push(value);
+                value
+            }
+            _ => self.sum(run, number)?,
+        };
+        if head.hidden && digest == self.seen(record[PINS])? {
+            return None;
+        }
+        if more {
+            self.details(&mut series, run, number, segments)?;
+        }
+        if is_plain {
+            series.values = self.taken.out.values.get(from).copied()?;
+            self.taken.out.values.truncate(from);
+        }
+        self.taken.out.series.push(series);
+        Some(())
+    }
+
+    /// Copies what a series has beyond the usual, if anything; before its cells, so that
+    /// nothing is taken away that was not counted.
+    #[inline]
+    fn more(&mut self, at: u64, run: CellRun, segments: u16) -> Option<()> {
+        let (cells, count) = (run.count, u64::from(segments));
+        if at == 0 || !self.taken.s.lies_in_singles(at, more_len(cells, count)) {
+            return None;
+        }
+        let More { exemplars, wiped, base, bases, segments } = &mut self.taken.scratch.more;
+        [*exemplars, *wiped] = self.source.block(at, MORE_REST)?;
+        let rest = at + MORE_REST * WORD;
+        *bases = 0;
+        base.clear();
+        segments.clear();
+        if count == 0 {
+            if *wiped > 0 {
+                base.extend(self.source.words(rest, cells)?);
+            }
+            return Some(());
+        }
+        if *wiped > 0 {
+            let at = self.source.word(rest + DIRECTORY_BASES * WORD);
+            if at != 0 && self.taken.s.lies_in_singles(at, bases_len(cells, count)) {
+                base.extend(self.source.words(at, cells)?);
+                *bases = at + cells * WORD;
+            }
+        }
+        table::entries(self.source, rest + DIRECTORY_TABLE * WORD, count, segments)
+    }
+
+    /// Takes away what was wiped, and adds exemplars and segments.
+    fn details(
+        &mut self,
+        series: &mut SeriesCopy,
+        run: CellRun,
+        number: Number,
+        count: u16,
+    ) -> Option<()> {
+        let more = std::mem::take(&mut self.taken.scratch.more);
+        let More { exemplars, wiped, base, bases, segments } = &more;
+        if *wiped > 0 {
+            series.created = series.created.max(*wiped);
+            take_away(number, &mut self.taken.out.values[series.values as usize..], base);
+        }
+        // Each has a place of its own, so together they fit the region.
+        let exemplars =
+            exemplars::read(self.source, *exemplars, run.count, &mut self.taken.exemplar_room);
+        let first = self.taken.out.segments.len();
+        self.segments(segments, *bases, count)?;
+        let segments = first..self.taken.out.segments.len();
+        if !exemplars.is_empty() || !segments.is_empty() {
+            series.beside = self.taken.out.details.len() as u32 | HAS_DETAILS;
+            self.taken.out.details.push(Details { exemplars, segments });
+        }
+        self.taken.scratch.more = more;
+        Some(())
+    }
+
+    /// Appends a series' segments, of `count` that it may have, less what they held where the table
+    /// at `bases`, if that is not 0, says.
+    fn segments(&mut self, entries: &[(u64, u64)], bases: u64, count: u16) -> Option<()> {
+        for &(n, entry) in entries {
+            let Some((run, what)) = Segment::unpack(entry) else { continue };
+            let values = self.taken.out.values.len();
+            // Each has cells of its own, so together they fit the region.
+            if (values as u64 + run.count) * WORD > self.taken.limit {
+                return None;
+            }
+            self.base_of_segment((bases, count), n, run);
+            if self.sum(run, Number::Integer).is_none() {
+                // Younger than what was copied; its turn comes.
+                self.taken.out.values.truncate(values);
+                continue;
+            }
+            take_away(
+                Number::Integer,
+                &mut self.taken.out.values[values..],
+                &self.taken.scratch.base,
+            );
+            let (n, count) = (n as u16, run.count as u16);
+            self.taken.out.segments.push(SegmentCopy { n, what, count, values });
+        }
+        Some(())
+    }
+
+    /// Copies what a segment held when its series was last wiped; nothing where it was not.
+    fn base_of_segment(&mut self, (bases, count): (u64, u16), n: u64, run: CellRun) {
+        self.taken.scratch.base.clear();
+        if bases == 0 {
+            return;
+        }
+        let at = table::entry(self.source, bases, u64::from(count), n);
+        if at != 0 && self.taken.s.lies_in_singles(at, run.count) {
+            self.taken.scratch.base.extend(self.source.words(at, run.count).into_iter().flatten());
+        }
+    }
+
+    /// What a kept series' cells summed up to when a sweep last looked.
+    fn seen(&self, pins: u64) -> Option<u64> {
+        self.taken
+            .s
+            .lies_in_singles(pins, PINS_LEN / WORD)
+            .then(|| self.source.word(pins + PINS_SEEN))
+    }
+
+    /// Appends the values of a run of cells; returns what its words sum up to.
+    #[inline(never)]
+    fn sum(&mut self, run: CellRun, number: Number) -> Option<u64> {
+        let stripes: [u64; STRIPES as usize] =
+            std::array::from_fn(|n| n as u64 * stripe_len(run.count));
+        let copies: &[u64] = match run.storage {
+            Storage::Single => return self.singles(run, number),
+            Storage::Stripes => &stripes,
+            Storage::Striped => &self.taken.scratch.planes,
+            Storage::Owned => &self.taken.scratch.blocks,
+        };
+        let from = self.taken.out.values.len();
+        self.taken.out.values.resize(from + run.count as usize, 0);
+        let mut digest = 0_u64;
+        for &delta in copies {
+            let words = self.source.words(run.at.checked_add(delta)?, run.count)?;
+            let values = &mut self.taken.out.values[from..];
+            // A loop of its own for what most are.
+            if number == Number::Integer {
+                for (value, word) in values.iter_mut().zip(words) {
+                    digest = digest.wrapping_add(word);
+                    *value = value.wrapping_add(word);
+                }
+                continue;
+            }
+            for (n, (value, word)) in (0..).zip(values.iter_mut().zip(words)) {
+                digest = digest.wrapping_add(word);
+                *value = wipe::add(number.of_cell(n, run.count), *value, word);
+            }
+        }
+        Some(digest)
+    }
+
+    /// The same of cells that are there once.
+    fn singles(&mut self, run: CellRun, number: Number) -> Option<u64> {
+        let from = self.taken.out.values.len();
+        self.taken.out.values.extend(self.source.words(run.at, run.count)?);
+        let words = self.taken.out.values.get(from..)?;
+        let digest = words.iter().fold(0_u64, |digest, word| digest.wrapping_add(*word));
+        // As if they were added to 0: of floats -0 becomes that.
+        let floats = match number {
+            Number::Integer => run.count,
+            Number::FloatLast => run.count.saturating_sub(1),
+            Number::Float => 0,
+        };
+        for n in floats..run.count {
+            let value = self.taken.out.values.get_mut(from + n as usize)?;
+            *value = wipe::add(number.of_cell(n, run.count), 0, *value);
+        }
+        Some(digest)
+    }
+
+    /// Appends what the living processes say, as far as they do: each on its own, or the
+    /// extreme of all.
+    fn owned_values(
+        &mut self,
+        series: SeriesCopy,
+        run: CellRun,
+        number: Number,
+        combine: Combine,
+        is_plain: bool,
+    ) -> Option<()> {
+        let mut any = false;
+        let Taken { scratch, out, limit, .. } = &mut *self.taken;
+        for &Block { delta, owner, .. } in &scratch.living {
+            let words = self.source.words(run.at.checked_add(delta)?, run.count)?;
+            let Some(said) = words.map(cells::said).collect::<Option<Vec<u64>>>() else { continue };
+            // Each owner has a block of its own.
+            if (out.values.len() + out.owners.len()) as u64 * WORD + run.count * WORD > *limit {
+                return None;
+            }
+            let beside = if combine == Combine::Each { out.owners.len() as u32 } else { NOTHING };
+            if any && combine != Combine::Each {
+                let extreme = match (is_plain, out.series.last_mut()) {
+                    (true, Some(one)) => std::slice::from_mut(&mut one.values),
+                    _ => &mut out.values[series.values as usize..],
+                };
+                let both = extreme.iter_mut().zip(said);
+                both.for_each(|(one, other)| *one = combine.of(number, *one, other));
+                continue;
+            }
+            any = true;
+            if combine == Combine::Each {
+                out.owners.push(owner);
+            }
+            let values = if is_plain { *said.first()? } else { out.values.len() as u64 };
+            if !is_plain {
+                out.values.extend(said);
+            }
+            out.series.push(SeriesCopy { values, beside, ..series });
+        }
+        Some(())
+    }
+
+    /// Appends the text at `span`.
+    fn text(&self, span: Span, out: &mut Vec<u8>) -> Option<()> {
+        let end = out.len() + span.len as usize;
+        let (at, count) = text_place(&self.taken.s, span)?;
+        out.reserve((count * WORD) as usize);
+        self.source.words(at, count)?.for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
+        out.truncate(end);
+        Some(())
+    }
+}
+
+/// Takes what cells held when they were last wiped from their values.
+fn take_away(number: Number, values: &mut [u64], base: &[u64]) {
+    let count = values.len() as u64;
+    for (n, (value, base)) in (0..).zip(values.iter_mut().zip(base)) {
+        *value = wipe::since(number.of_cell(n, count), *value, *base);
+    }
+}

@@ -1,0 +1,122 @@
+//! The state of taking a snapshot: what was taken so far, and the walk through the records.
+
+use std::ops::Range;
+
+use super::runs::{self, Run};
+use super::{Scratch, Snapshot};
+use crate::groups::{self, Chosen};
+use crate::layout::*;
+use crate::source::{self, Source};
+
+/// A walk through the records, and what it knows of the family that it is at. Of a family's
+/// series there are mostly many in a row.
+pub(super) struct Walk<'a> {
+    pub(super) chosen: &'a Chosen,
+    pub(super) id: u64,
+    /// Which of the chosen it is.
+    pub(super) place: u32,
+    /// Whether it may have plain series.
+    pub(super) may_be_plain: bool,
+    /// Where the run of its series begins, and how many these are.
+    pub(super) from: usize,
+    pub(super) count: usize,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(chosen: &'a Chosen) -> Self {
+        // No family has that number.
+        let id = u64::MAX;
+        Self { chosen, id, place: 0, may_be_plain: false, from: 0, count: 0 }
+    }
+}
+
+/// What is taken so far.
+pub(super) struct Taken<'a> {
+    pub(super) s: Sections,
+    /// That of the region's hashes, which no other has.
+    pub(super) seed: u64,
+    pub(super) scratch: Scratch,
+    /// Bytes of names and definitions so far.
+    pub(super) family_text: u64,
+    /// Bytes of exemplars that there can still be.
+    pub(super) exemplar_room: u64,
+    /// More than this cannot be in the region.
+    pub(super) limit: u64,
+    pub(super) out: &'a mut Snapshot,
+}
+
+impl<'a> Taken<'a> {
+    pub(super) fn begin(source: &impl Source, out: &'a mut Snapshot) -> Self {
+        out.series.clear();
+        out.runs.clear();
+        out.texts.truncate(0);
+        out.values.clear();
+        out.owners.clear();
+        out.details.clear();
+        out.segments.clear();
+        out.dropped.clear();
+        let s = *source.sections();
+        let mut scratch = std::mem::take(&mut out.scratch);
+        let Scratch { planes: all, living: alive, blocks, .. } = &mut scratch;
+        all.clear();
+        all.extend(source::planes(source));
+        alive.clear();
+        alive.extend(source::living(source));
+        blocks.clear();
+        blocks.extend(alive.iter().map(|block| block.delta));
+        let (seed, exemplar_room) = (source.seed(), s.singles.len);
+        let limit = s.plane(s.plane_count);
+        Self { s, seed, scratch, family_text: 0, exemplar_room, limit, out }
+    }
+
+    /// Has room for the series of these records and for their texts, before there are many:
+    /// what grows step by step leaves holes in memory as large as itself, of each scrape.
+    pub(super) fn reserve(&mut self, source: &impl Source, windows: &[Range<u64>]) {
+        let in_use = |pool: &Pool| groups::in_use(source, pool);
+        let wanted: u64 = windows.iter().map(|records| records.end - records.start).sum();
+        let all = (in_use(&self.s.records) / RECORD_LEN).max(1);
+        // As much as their share of all texts.
+        let texts = u128::from(in_use(&self.s.arena)) * u128::from(wanted) / u128::from(all);
+        self.out.series.reserve(wanted as usize);
+        self.out.texts.reserve(texts as u64);
+    }
+
+    /// Ends a walk.
+    pub(super) fn end(&mut self, mut walk: Walk<'_>) {
+        self.gather(&mut walk);
+        let Snapshot { families, runs, .. } = &mut *self.out;
+        runs::of_families(runs, |family, runs, count, first| {
+            let family = &mut families[family as usize];
+            (family.runs, family.series, family.first) = (runs, count, first);
+        });
+    }
+
+    pub(super) fn gather(&mut self, walk: &mut Walk<'_>) {
+        self.end_run(walk);
+        self.scratch.gathering.gather(&mut self.out.series, &mut self.out.runs);
+    }
+
+    /// Notes the series of its family that a walk has met in a row.
+    pub(super) fn end_run(&mut self, walk: &mut Walk<'_>) {
+        let count = std::mem::take(&mut walk.count);
+        if count > 0 {
+            self.out.runs.push(Run::new(walk.place, walk.from, count));
+            walk.from += count;
+        }
+    }
+}
+
+/// Takes what a source shows.
+pub(super) struct Taking<'s, 'a, S> {
+    pub(super) source: &'s S,
+    pub(super) taken: &'s mut Taken<'a>,
+}
+
+/// Where the text at `span` begins, and how many words it has.
+#[inline(always)]
+pub(super) fn text_place(s: &Sections, span: Span) -> Option<(u64, u64)> {
+    if span.at.checked_add(span.len)? > s.arena.len {
+        return None;
+    }
+    Some((s.arena.at + span.at, span.len.div_ceil(WORD)))
+}

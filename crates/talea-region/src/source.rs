@@ -1,0 +1,157 @@
+//! The source of a region's words for readers: a mapped region, or a copy of one that another
+//! process maps.
+
+use std::io;
+use std::ops::Range;
+
+use crate::layout::*;
+
+/// Where a snapshot's words come from.
+pub(crate) trait Source {
+    fn sections(&self) -> &Sections;
+
+    /// `count` words from an offset on; `None` where they are not there.
+    fn words(&self, at: u64, count: u64) -> Option<impl Iterator<Item = u64>>;
+
+    /// Whether the process of a slot lives.
+    fn lives(&self, slot: u64) -> bool;
+
+    /// Whether a record still says what it said when the snapshot was begun, so
+    /// that what was read for it meanwhile is its own.
+    fn stands(&self, record: u64) -> bool;
+
+    /// From 1 to `N` words from an offset on, and the last of them again as often as it
+    /// takes: with a fixed length they are copied faster. `None` where they are not there.
+    #[inline]
+    fn block<const N: usize>(&self, at: u64, count: u64) -> Option<[u64; N]> {
+        let mut words = self.words(at, count)?;
+        let mut last = words.next()?;
+        Some(std::array::from_fn(|n| {
+            if n > 0 {
+                last = words.next().unwrap_or(last);
+            }
+            last
+        }))
+    }
+
+    /// A series record's words; 0 where they are not there.
+    #[inline(always)]
+    fn record(&self, at: u64) -> Record {
+        self.block(at, RECORD_WORDS as u64).unwrap_or([0; RECORD_WORDS])
+    }
+
+    /// The words of series records in a row.
+    fn records(&self, at: u64, count: u64) -> Option<impl Iterator<Item = Record>> {
+        Some((0..count).map(move |n| self.record(at + n * RECORD_LEN)))
+    }
+
+    /// How far those planes lie behind plane 0 that the source itself knows of, whatever the CPU
+    /// table says; 0 for none.
+    fn own_planes(&self) -> impl Iterator<Item = u64> {
+        std::iter::empty()
+    }
+
+    /// The seed of the region's hashes.
+    fn seed(&self) -> u64 {
+        self.word(H_HASH_SEED)
+    }
+
+    /// One word; 0 where it is not there.
+    fn word(&self, at: u64) -> u64 {
+        self.words(at, 1).and_then(|mut words| words.next()).unwrap_or(0)
+    }
+}
+
+/// A source that has all of a region but its series, and these a window at a time.
+pub(crate) trait Windows {
+    type Of: Source;
+
+    fn source(&self) -> &Self::Of;
+
+    /// Has the source show the series of these records, with all that they name, in place
+    /// of those before.
+    fn turn_to(&mut self, records: Range<u64>) -> io::Result<()>;
+}
+
+/// What is there whole.
+impl<S: Source> Windows for &S {
+    type Of = S;
+
+    fn source(&self) -> &S {
+        self
+    }
+
+    fn turn_to(&mut self, _: Range<u64>) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A series record's words.
+pub(crate) type Record = [u64; RECORD_WORDS];
+pub(crate) const RECORD_WORDS: usize = (RECORD_LEN / WORD) as usize;
+pub(crate) const HEAD: usize = (SERIES_HEAD / WORD) as usize;
+pub(crate) const TEXT: usize = (SERIES_TEXT / WORD) as usize;
+pub(crate) const CELLS: usize = (SERIES_CELLS / WORD) as usize;
+pub(crate) const CREATED: usize = (SERIES_CREATED / WORD) as usize;
+pub(crate) const PINS: usize = (SERIES_PINS / WORD) as usize;
+pub(crate) const MORE: usize = (SERIES_MORE / WORD) as usize;
+
+/// How far each plane in use lies behind plane 0, in a fixed order, each once.
+pub(crate) fn planes(source: &impl Source) -> impl Iterator<Item = u64> {
+    let Sections { striped: Pool { len, .. }, plane_count, .. } = *source.sections();
+    let atomic = (0..ATOMIC_PLANES).map(move |plane| plane * len);
+    let table = source.words(CPU_TABLE, CPUS).into_iter().flatten().chain(source.own_planes());
+    // Each entry names a plane of its CPU's own, or it is not an entry.
+    let own = ATOMIC_PLANES * len..plane_count * len;
+    let mut seen = [0_u64; MOST_PLANES.div_ceil(64) as usize];
+    let mut is_new = move |plane: u64| {
+        let word = &mut seen[(plane / 64) as usize];
+        let before = std::mem::replace(word, *word | 1 << (plane % 64));
+        before >> (plane % 64) & 1 == 0
+    };
+    atomic.chain(
+        table.filter(move |delta| own.contains(delta) && delta % len == 0 && is_new(delta / len)),
+    )
+}
+
+/// A process that has the region open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Its id, as it sees it itself; in two namespaces two may have the same.
+    pub pid: u64,
+    /// Its slot, which is its alone while it lives.
+    pub slot: u64,
+    /// Whether another living process had the same id when this one opened the region. It does not
+    /// change while the process lives; of living processes with one id, one has none.
+    pub has_namesake: bool,
+}
+
+/// A living process's block of cells.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Block {
+    /// How far it lies behind block 0.
+    pub(crate) delta: u64,
+    pub(crate) owner: Owner,
+    /// When the process took its slot, in nanoseconds of the boot clock.
+    pub(crate) started: u64,
+}
+
+/// The blocks of the living processes.
+pub(crate) fn living(source: &impl Source) -> impl Iterator<Item = Block> {
+    let slots = (0..=SLOT_COUNT).filter(|&slot| {
+        // The block that is shared belongs to nobody who could be dead.
+        slot == SLOT_COUNT
+            || source.word(SLOTS + slot * SLOT_LEN + SLOT_PID) != 0 && source.lives(slot)
+    });
+    slots.map(|slot| {
+        // The processes that share a block have no name.
+        let word = |at| match slot {
+            SLOT_COUNT => 0,
+            slot => source.word(SLOTS + slot * SLOT_LEN + at),
+        };
+        let (pid, has_namesake) = (word(SLOT_PID), word(SLOT_NAMESAKE) != 0);
+        let owner = Owner { pid, slot, has_namesake };
+        let started = word(SLOT_STARTED);
+        Block { delta: slot * source.sections().owned.len, owner, started }
+    })
+}
