@@ -1,4 +1,4 @@
-//! What the facade's handles call.
+//! The implementations behind the facade's handles.
 //!
 //! Each operation looks its series up, so that one that is idle can go, also while a
 //! handle of it is kept, and none is ever lost on its way: a handle that kept its series

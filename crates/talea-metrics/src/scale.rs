@@ -82,7 +82,7 @@ fn implied_by(name: &str) -> Option<Unit> {
     })
 }
 
-/// Where nothing is known: a millisecond to three hours, if they are seconds.
+/// The default buckets: a millisecond to three hours, if the values are seconds.
 const ANY: &[f64] = &[
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0,
     100.0, 250.0, 500.0, 1000.0, 2500.0, 5000.0, 10000.0,

@@ -1,5 +1,4 @@
-//! What can go wrong when a registry is opened, a metric registered or a label set
-//! fixed.
+//! Errors of opening a registry, of registering a metric, and of fixing a label set.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -19,7 +18,7 @@ pub enum Error {
     Environment {
         /// The variable.
         variable: &'static str,
-        /// What it names.
+        /// The path in the variable.
         path: PathBuf,
         /// Why it could not be opened.
         source: OpenError,
@@ -28,7 +27,7 @@ pub enum Error {
     Group {
         /// The variable.
         variable: &'static str,
-        /// What it names.
+        /// The group in the variable.
         group: String,
         /// The fault, and how to correct it.
         reason: String,

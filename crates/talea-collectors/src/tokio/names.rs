@@ -1,4 +1,4 @@
-//! Which names of runtimes are taken.
+//! The names of runtimes that are in use.
 //!
 //! A runtime has at least one worker, so where this process set `tokio_workers` of a name
 //! the name is taken in that registry. A process beyond the 256th shares its value with

@@ -28,7 +28,7 @@ use crate::histogram::buckets::{Layout, NativeLayout, Numbers};
 pub(crate) struct Definition {
     pub(crate) labels: Vec<String>,
     pub(crate) layout: Layout,
-    /// Of a summary.
+    /// The quantiles of a summary.
     pub(crate) recent: Option<Recent>,
     pub(crate) states: Vec<String>,
     pub(crate) help: String,

@@ -1,4 +1,4 @@
-//! What a metric is registered with.
+//! The options of a metric.
 
 use std::time::Duration;
 

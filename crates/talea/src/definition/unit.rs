@@ -4,8 +4,7 @@ use std::time::Duration;
 
 /// The unit of a histogram. Observations are stored as integers, so that sums are exact, and
 /// divided once, when they are shown.
-///
-/// One of your own:
+/// Define your own, for example:
 ///
 /// ```
 /// use talea::{Histogram, Opts, Registry, Unit};

@@ -266,7 +266,7 @@ mod tests {
             // An escaping counts from its entry on, also if that is not taken.
             ("text/html;escaping=dots,text/plain;q=0.5", Text, Dots),
             ("text/plain;escaping=other", Text, Underscores),
-            // What is refused is not taken for a wildcard either.
+            // A refused type is not matched by a wildcard either.
             ("text/plain;q=0,*/*", OpenMetrics, Underscores),
             ("*/*,text/plain;q=0", OpenMetrics, Underscores),
             (&format!("{om};q=0,*/*"), Text, Underscores),

@@ -1,4 +1,4 @@
-//! What the two text formats have in common: names, labels and the lines of samples.
+//! The common parts of the two text formats: names, labels and the lines of samples.
 
 use super::pages::Family;
 use super::shown_names::{LabelNames, ShownNames};
@@ -397,7 +397,7 @@ impl Bounds {
         self.quoted().map(|(text, len)| &text[..len - 1])
     }
 
-    /// What begins with the text of each and the quote behind it, and how long these are.
+    /// The label names, each as a slice that begins with its text and the quote after it, and the length of both.
     fn quoted(&self) -> impl Iterator<Item = (&[u8], usize)> {
         let mut from = 0;
         self.ends.iter().map(move |&end| {

@@ -184,7 +184,7 @@ pub(crate) fn unit(kind: Kind, name: &str) -> Option<&'static str> {
 }
 
 impl OpenMetrics {
-    /// Where there is a threshold below zero there is no sum, and no count without it.
+    /// With a threshold below zero there is no sum, and no count without it.
     fn count_and_sum(&self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>, count: u64) {
         let sum = series.sum();
         if series.family().kind() == Kind::Histogram && self.goes_below_zero {

@@ -52,8 +52,8 @@ pub(crate) struct Bound<M: Metric> {
     pub(crate) grid: &'static Grid,
     /// The overflow series, which counts label combinations that there is no room for.
     pub(crate) overflow: &'static M::Bound,
-    /// Where the combinations are fixed, a place for each, filled as they are
-    /// met; else empty. It lives as long as the region.
+    /// If the combinations are fixed, a place for each, filled as they are met; else empty. It
+    /// lives as long as the region.
     pub(crate) fixed: &'static [OnceLock<M::Bound>],
     /// Otherwise, the lookup cache of this process.
     pub(crate) memo: Option<&'static Memo>,
@@ -101,11 +101,11 @@ impl<M: Metric> Bound<M> {
         Ok(SeriesGuard::lasting(Slot::Lasting(place.get_or_init(|| M::bind(cells, self.grid)))))
     }
 
-    /// The same for who wants a metric in any case.
+    /// As [`place`](Self::place), or the overflow series.
     // The labels themselves: to be referred to, they would be written to memory each time.
     #[inline(never)]
-    fn place_anyhow(&self, labels: impl Labels) -> SeriesGuard<M> {
-        self.place(labels).unwrap_or_else(|_| self.overflowing())
+    fn place_or_overflow(&self, labels: impl Labels) -> SeriesGuard<M> {
+        self.place(labels).unwrap_or_else(|_| self.overflow_series())
     }
 
     /// Looks a series without a place up in the lookup cache of this process.
@@ -147,11 +147,15 @@ impl<M: Metric> Bound<M> {
         Ok(self.passing(found))
     }
 
-    /// The same for who wants a metric in any case.
+    /// As [`search`](Self::search), or the overflow series.
     #[inline(never)]
-    fn search_anyhow(&self, unknown: Option<Unknown<'_>>, labels: &impl Labels) -> SeriesGuard<M> {
+    fn search_or_overflow(
+        &self,
+        unknown: Option<Unknown<'_>>,
+        labels: &impl Labels,
+    ) -> SeriesGuard<M> {
         let found = self.search(unknown, |text| labels.write(text));
-        found.unwrap_or_else(|_| self.overflowing())
+        found.unwrap_or_else(|_| self.overflow_series())
     }
 
     #[inline(always)]
@@ -162,13 +166,13 @@ impl<M: Metric> Bound<M> {
         SeriesGuard { metric: ManuallyDrop::new(metric), _guard: Some(guard) }
     }
 
-    pub(crate) fn overflowing(&self) -> SeriesGuard<M> {
+    pub(crate) fn overflow_series(&self) -> SeriesGuard<M> {
         SeriesGuard::lasting(Slot::Lasting(self.overflow))
     }
 }
 
-/// A metric that was just looked up by its labels: use it in the same breath, as
-/// in `family.with(labels).inc()`, or [`keep`](Self::keep) it.
+/// A metric that was just looked up by its labels: use it in the same expression, as in
+/// `family.with(labels).inc()`, or [`keep`](Self::keep) it.
 ///
 /// While one lives, no memory of retired series is reclaimed, anywhere in the region, so do not
 /// hold it for long. It cannot be sent to another thread.
@@ -178,7 +182,7 @@ pub struct SeriesGuard<M> {
     /// Never dropped: it owns nothing, as the cells are copied. The compiler cannot prove that for
     /// a metric that is not bound, and would test at each drop.
     metric: ManuallyDrop<M>,
-    /// Where the labels are fixed there is none: such series never go.
+    /// With fixed labels there is none: such series never expire.
     _guard: Option<Guard>,
 }
 
@@ -285,11 +289,11 @@ impl<L: 'static, M: Metric> Family<L, M> {
         let Some(bound) = self.bound.get() else { return self.with_shared(labels) };
         // Known when it is compiled, so that only one of the two ways is.
         if Q::cardinality().is_some() {
-            return bound.placed(&labels).unwrap_or_else(|| bound.place_anyhow(labels));
+            return bound.placed(&labels).unwrap_or_else(|| bound.place_or_overflow(labels));
         }
         bound
             .recall(|key| labels.add_to_key(key))
-            .unwrap_or_else(|unknown| bound.search_anyhow(unknown, &labels))
+            .unwrap_or_else(|unknown| bound.search_or_overflow(unknown, &labels))
     }
 
     /// As [`with`](Self::with), but an error if the combination is new and there is no room for it;

@@ -227,7 +227,7 @@ impl NativeBuckets {
         }
     }
 
-    /// Where the bucket ends within which this is, if there is one.
+    /// The end of the bucket that this value is in, if there is one.
     fn end_of_cut(&self, zero: f64) -> Option<f64> {
         let mut all = self.positive.iter().chain(&self.negative);
         let is_cut =

@@ -1,5 +1,5 @@
-//! What a look-up is remembered by: label values as they are given, before any of them
-//! is written as text.
+//! Keys of the lookup cache: label values as the caller passes them, before any of them is written
+//! as text.
 
 use talea_region::Key;
 

@@ -35,7 +35,7 @@ pub enum Slot<T: 'static> {
     Lasting(&'static T),
     /// Made without; a registry fills it once.
     Late {
-        /// Where they will be.
+        /// The place of the cells.
         place: Late<T>,
         /// Whether it was found by a look-up in a family that is not installed. Then it must not
         /// own memory, as it is not dropped, and it is never installed.
@@ -150,7 +150,7 @@ pub struct Late<T: 'static> {
     filled: AtomicRef<T>,
     /// The place that it shares with its clones, made with the first of them.
     shared: OnceLock<Arc<AtomicRef<T>>>,
-    /// Where the metric was made, if its updates are to be reported.
+    /// The place in the program where the metric was made, if its updates are to be reported.
     origin: Option<Origin>,
 }
 

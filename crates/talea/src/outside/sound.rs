@@ -137,7 +137,7 @@ fn behind_value(text: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Where the first quote, backslash or line end is, eight bytes at a time.
+/// The place of the first quote, backslash or line end, found eight bytes at a time.
 #[inline]
 fn special(text: &[u8]) -> Option<usize> {
     const ONES: u64 = 0x0101_0101_0101_0101;

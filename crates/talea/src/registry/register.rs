@@ -285,8 +285,8 @@ impl Registry {
         let mut shape = M::shape(opts)?;
         let name = names::completed(opts.name, shape.ending);
         let rivals = names::rivals(shape.kind, &name);
-        // Where there are many families, all of them are far away: better at once than one after
-        // the other.
+        // With many families none of them is in the cache: the loads are started together rather
+        // than one after the other.
         let looked_for = rivals.iter().chain([&name]);
         looked_for.for_each(|name| self.region.prefetch_family(name.as_bytes()));
         let rules = opts.name_rules();

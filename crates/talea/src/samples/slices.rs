@@ -129,7 +129,7 @@ pub(super) fn has_come(slice: u64, latest: u64) -> bool {
     slice <= latest.saturating_add(1)
 }
 
-/// Where a value is counted.
+/// The bucket that counts a value.
 enum Bucket {
     Mark(usize),
     /// In which bucket of which octave.

@@ -68,7 +68,7 @@ pub struct SummarySnapshot {
     pub sum: f64,
 }
 
-/// Where a series' label text lies in that of all, and its number.
+/// The place of a series' label text in that of all, and its number.
 type Placed = (Range<usize>, Shown);
 
 impl<'a> FamilySnapshot<'a> {

@@ -1,4 +1,4 @@
-//! Which of several definitions of one name is shown.
+//! The choice among several definitions of one name.
 
 use talea_region::{FamilyCopy, LastUse};
 

@@ -15,10 +15,10 @@
 //!   segment   by thresholds and the octave's bounds, of the schema that it was made for
 //! ```
 //!
-//! How fine segments are is a number of the series that only goes down: when one more
-//! segment would make more cells than there may be, those from then on are half as fine.
-//! Those that are there stay as they are, and a reader folds all into the coarsest; and
-//! further, as long as more buckets are in use than may be shown.
+//! How fine segments are is a number of the series that only goes down: when one more segment would
+//! make more cells than there may be, those from then on are half as fine. Existing segments stay
+//! as they are. A reader merges all into the coarsest schema, and further, as long as more buckets
+//! are in use than may be shown.
 
 mod cuts;
 mod grid;

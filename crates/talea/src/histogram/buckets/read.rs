@@ -8,7 +8,7 @@ use super::native::{COARSEST, bucket_of, coarser};
 use crate::histogram::native_buckets::{NativeBuckets, join};
 use crate::histogram::snapshot::NonFinite;
 
-/// Where something was counted.
+/// The native bucket that an observation was counted in.
 #[derive(Clone, Copy, Debug)]
 enum Native {
     Zero,
