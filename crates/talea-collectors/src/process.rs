@@ -1,7 +1,7 @@
 //! The process as the system sees it, under the names that every Prometheus
 //! client uses.
 //!
-//! | metric | what it says |
+//! | metric | meaning |
 //! |---|---|
 //! | `process_cpu_seconds_total` | CPU time of all threads, user and system |
 //! | `process_resident_memory_bytes` | memory that is in RAM |

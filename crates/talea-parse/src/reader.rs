@@ -9,8 +9,8 @@ use super::{ParseError, Syntax};
 /// Goes through a text line by line, in one pass. Empty lines and comments of text 0.0.4
 /// are read over.
 ///
-/// After a line that is not of the format it goes on with the next one. In OpenMetrics
-/// the last thing is [`Line::End`], or an error that says that it is missing.
+/// After a line that is not of the format it continues with the next one. In OpenMetrics the last
+/// thing is [`Line::End`], or an error that says that it is missing.
 pub struct Reader<'a> {
     lexer: Lexer<'a>,
     syntax: Syntax,

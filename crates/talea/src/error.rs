@@ -6,9 +6,8 @@ use std::path::PathBuf;
 
 use talea_region::{OpenError, Overflow};
 
-/// An error of opening, registering or fixing. Metrics themselves never fail. Its text
-/// names the file or the metric, and says what was found, what was expected and what to
-/// do.
+/// An error of opening, registering or fixing. Metrics themselves never fail. Its text names the
+/// file or the metric, the value found, the value expected and what to do.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {

@@ -41,8 +41,7 @@ pub trait Unit: Copy + Send + Sync + 'static {
     /// Whether floats are stored. Then [`kept`](Self::kept) returns the bits of one,
     /// [`PER_UNIT`](Self::PER_UNIT) is 1, thresholds may be negative or 0, and the sum is a float.
     const IS_FLOAT: bool = false;
-    /// The integer that is kept; larger for what is larger. It is called on every
-    /// observation.
+    /// The stored integer, which is larger for larger values. It is called on every observation.
     fn kept(value: Self::Value) -> u64;
 }
 

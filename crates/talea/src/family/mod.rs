@@ -84,10 +84,10 @@ impl<M: Metric> Bound<M> {
         Some(SeriesGuard::lasting(Slot::Lasting(found)))
     }
 
-    /// Finds or makes a series whose labels are fixed, and fills its place; where there are
-    /// too many combinations for places, as where they are not fixed.
+    /// Finds or makes a series whose labels are fixed, and fills its place; with too many
+    /// combinations for places, as if they were not fixed.
     ///
-    /// Out of line, so that what is in its place is found in place.
+    /// Out of line, so that the look-up of a filled place is inlined.
     #[inline(never)]
     fn place(&self, labels: impl Labels) -> Result<SeriesGuard<M>, SeriesError> {
         let Some(place) = self.fixed.get(labels.index()) else {
@@ -110,8 +110,8 @@ impl<M: Metric> Bound<M> {
 
     /// Looks a series without a place up in the lookup cache of this process.
     ///
-    /// In place, as is all that a hit takes: what is handed over in memory costs more than
-    /// the look-up, since its words are written one by one and copied two at a time.
+    /// Inlined, as is all code of a hit: to pass values in memory costs more than the look-up,
+    /// since its words are written one by one and copied two at a time.
     #[inline(always)]
     pub(crate) fn recall(
         &self,
@@ -218,8 +218,8 @@ impl<M> Deref for SeriesGuard<M> {
 }
 
 impl<L, M: Metric> Family<L, M> {
-    /// A family that is not installed yet: until then, updates of its metrics are discarded.
-    /// Its clones are installed with it; handles that were [kept](SeriesGuard::keep) before are not.
+    /// A family that is not installed yet: until then, updates of its metrics are discarded. Its
+    /// clones are installed with it; handles that were [kept](SeriesGuard::keep) before are not.
     #[track_caller]
     pub const fn new() -> Self {
         Self::at(Some(Location::caller()))
@@ -249,7 +249,7 @@ impl<L, M: Metric> Family<L, M> {
         Some(self.bound.get_or_init(|| *bound))
     }
 
-    /// Binds it, unless it is bound to something else; true where it is bound to this now.
+    /// Binds it, unless it is bound to something else; true if it is bound to this now.
     pub(crate) fn bind(&self, bound: &'static Bound<M>) -> bool {
         let is_bound = self.late.fill(bound);
         self.bound_late();

@@ -60,8 +60,8 @@ impl<M: Metric> Family<DynamicLabels, M> {
             .or_else(|unknown| bound.search(unknown, |text| write(text, bound.openings, values)))
     }
 
-    /// Removes a label combination, as [`Family::remove`]; false also where there are more
-    /// values than names or fewer.
+    /// Removes a label combination, as [`Family::remove`]; false also if there are more values than
+    /// names or fewer.
     pub fn remove_values(&self, values: &[impl AsRef<str>]) -> bool {
         let Some(bound) = self.bound() else { return false };
         let mut text = LabelText::new();

@@ -156,7 +156,7 @@ impl<T: Labels + ?Sized> Labels for &T {
     note = "if it is an enum without fields, give it `#[derive(LabelValue)]`"
 )]
 pub trait LabelValue {
-    /// How many values there are, where they are fixed.
+    /// The number of values, if they are fixed.
     fn cardinality() -> Option<usize> {
         None
     }

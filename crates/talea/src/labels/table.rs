@@ -66,7 +66,7 @@ impl Table {
     /// So many texts are hashed to choose a seed, at most: some milliseconds.
     const HASHES: u64 = 1 << 18;
 
-    /// Why the texts cannot be a set, in words, where they cannot.
+    /// The reason why the texts cannot be a set, if they cannot.
     pub(super) fn new(texts: Vec<String>) -> Result<Self, String> {
         if texts.is_empty() {
             return Err("found no values; expected at least one".to_owned());

@@ -106,7 +106,7 @@ impl<'a> Sound<'a> {
     }
 }
 
-/// The name that a text begins with, and what comes after it.
+/// The name at the beginning of a text, and the rest.
 fn name(text: &[u8]) -> Option<(&[u8], &[u8])> {
     // A name that is not plain is in quotes.
     let (name, rest) = match text.strip_prefix(b"\"") {

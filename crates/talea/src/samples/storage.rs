@@ -1,4 +1,5 @@
-//! The layout of a series with samples: the ring's segments, and the slices' words behind its first places.
+//! The layout of a series with samples: the ring's segments, and the slices' words behind its first
+//! places.
 
 use talea_region::{Cell, Segment, Segments};
 

@@ -191,7 +191,7 @@ fn meant(family: FamilySnapshot<'_>, asked: &str) -> Option<String> {
     }
 }
 
-/// How the nearest series differs from what was asked.
+/// The difference between the nearest series and the one asked for.
 fn differences(
     nearest: &SeriesSnapshot<'_>,
     labels: &[(&str, &str)],
