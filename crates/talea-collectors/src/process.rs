@@ -1,7 +1,7 @@
 //! The process as the system sees it, under the names that every Prometheus
 //! client uses.
 //!
-//! | metric | what it says |
+//! | metric | meaning |
 //! |---|---|
 //! | `process_cpu_seconds_total` | CPU time of all threads, user and system |
 //! | `process_resident_memory_bytes` | memory that is in RAM |
@@ -11,8 +11,8 @@
 //! | `process_threads` | threads |
 //! | `process_start_time_seconds` | when it started, in seconds since 1970 |
 //!
-//! Where processes share a registry, these are sums over those that live, and the
-//! start is that of the first; CPU time is that of all there ever were.
+//! If processes share a registry, these are sums over the living ones, and the start is that of the
+//! first; CPU time is that of all there ever were.
 //!
 //! Values are read at each snapshot, of the process that takes it. One that cannot be
 //! read at that moment stays as it was. They come from `/proc/self/stat`,
@@ -35,8 +35,8 @@ use talea::{Error, Registry};
 /// Registers the metrics of this process, and reads them for the first time. Call it once
 /// for a registry: CPU time would be counted twice.
 ///
-/// Where `/proc` cannot be read only those metrics are registered that do not
-/// need it: CPU time and the limits. On other systems than Linux nothing is registered.
+/// If `/proc` cannot be read, only those metrics are registered that do not need it: CPU time and
+/// the limits. On other systems than Linux nothing is registered.
 ///
 /// # Errors
 ///

@@ -13,9 +13,9 @@ mod tally;
 
 use metered::Metered;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use talea::{Counter, Error, Gauge, Opts, Registry};
-use tally::{Level, Tally};
+use tally::{Level, Tallies};
 use tokio::task::JoinHandle;
 
 use crate::total::Total;
@@ -27,16 +27,6 @@ use crate::total::Total;
 #[derive(Debug, Clone, Default)]
 pub struct TaskMeter {
     tallies: Arc<Tallies>,
-}
-
-/// The authoritative counts. Each snapshot copies them into the registry, so that a count and its
-/// peak always belong together.
-#[derive(Debug, Default)]
-struct Tallies {
-    alive: Tally,
-    ready: Tally,
-    /// All that were ever spawned.
-    spawned: AtomicU64,
 }
 
 impl TaskMeter {

@@ -1,4 +1,4 @@
-//! What the build's info says about this very test.
+//! Claims about the build information of this test itself.
 
 use std::process::Command;
 use talea::Registry;

@@ -1,4 +1,4 @@
-//! What a child made by `fork` shows of runtimes.
+//! Metrics of runtimes in a child made by `fork`.
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What is said to a program that has jemalloc and does not allocate by it.
+//! The error for a program that has jemalloc and does not allocate with it.
 
 use talea::Registry;
 

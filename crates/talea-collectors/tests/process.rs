@@ -1,4 +1,4 @@
-//! What the process metrics say about this very test.
+//! Claims about the process metrics of this test itself.
 #![cfg(target_os = "linux")]
 
 use std::fs::File;

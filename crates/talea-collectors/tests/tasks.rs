@@ -1,4 +1,4 @@
-//! What a task meter promises, seen from outside.
+//! Claims about task meters, by their public interface.
 
 use std::future::{pending, poll_fn};
 use std::pin::pin;

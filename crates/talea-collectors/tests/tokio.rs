@@ -1,4 +1,4 @@
-//! What the runtime metrics say about a runtime of known shape.
+//! Claims about the metrics of a runtime of known shape.
 
 use std::future::pending;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! What an item must be, or else what was expected of it.
+//! Checks of the item that a derive is on.
 
 use syn::{Data, DataEnum, DeriveInput, Error, Field, Fields, Ident, Result};
 

@@ -1,4 +1,4 @@
-//! Which histogram has which buckets.
+//! The choice of buckets for each histogram.
 
 use std::collections::BTreeMap;
 

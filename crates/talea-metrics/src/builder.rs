@@ -47,6 +47,22 @@ impl Default for Builder {
     }
 }
 
+impl Recorder {
+    /// A recorder with the defaults of [`builder`](Self::builder).
+    ///
+    /// # Errors
+    ///
+    /// The registry has no room for the recorder's own two metrics.
+    pub fn new(registry: &Registry) -> Result<Self, Error> {
+        Self::builder().build(registry)
+    }
+
+    /// For one with buckets, limits or labels of its own.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+}
+
 impl Builder {
     /// The buckets of all histograms, in what is recorded, finite, positive and ascending;
     /// `+Inf` is added. Default: by the unit, such as Talea's 14 from 5 ms to 10 s for

@@ -1,4 +1,4 @@
-//! What can go wrong when a recorder is made.
+//! Errors of making a recorder.
 
 use std::fmt;
 

@@ -9,10 +9,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 use metrics::{Key, KeyName, SharedString, Unit};
 
 use crate::cache::Cache;
-use crate::family::{Asked, Type};
-use crate::handle::Make;
+use crate::family::FamilyRequest;
+use crate::family::Make;
 use crate::losses::Refused;
 use crate::settings::Settings;
+use crate::types::Type;
 use crate::{labels, names};
 
 /// The most names of one type. The program uses the registry too, and generated names would fill
@@ -123,7 +124,7 @@ impl<H: Type> FamilyTable<H> {
             _ => Cow::Borrowed(&*bare),
         };
         let register = |shown: &str, help: &str| {
-            H::open(Asked { settings, name, base, unit, opts: settings.opts(shown, help) })
+            H::open(FamilyRequest { settings, name, base, unit, opts: settings.opts(shown, help) })
         };
         register(base, &help).or_else(|error| {
             let typed = format!("{base}_{}", H::NAME);

@@ -1,4 +1,4 @@
-//! What the facade's handles call.
+//! The implementations behind the facade's handles.
 //!
 //! Each operation looks its series up, so that one that is idle can go, also while a
 //! handle of it is kept, and none is ever lost on its way: a handle that kept its series
@@ -9,16 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use metrics::{CounterFn, GaugeFn, HistogramFn};
 use talea::{Counter, FloatGauge, Histogram, Metric, SeriesGuard};
 
-use crate::family::Family;
+use crate::family::{Family, Make};
 use crate::labels::Free;
 use crate::losses::Refused;
 use crate::scale::Fixed;
-
-/// Makes the facade's handles of series.
-pub(crate) trait Make<H>: Send + Sync {
-    /// The handle of the series with these labels.
-    fn handle(self: Arc<Self>, labels: String) -> H;
-}
 
 /// A series: its family and the text of its labels.
 struct Series<M: Metric> {

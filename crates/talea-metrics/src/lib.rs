@@ -120,6 +120,7 @@ mod names;
 mod recorder;
 mod scale;
 mod settings;
+mod types;
 
 pub use buckets::Matcher;
 pub use builder::Builder;

@@ -1,4 +1,4 @@
-//! What is not recorded is counted.
+//! Counts of values and calls that are not recorded.
 
 use talea::{Counter, DynamicLabels, Error, Family, Opts, Registry};
 
@@ -38,7 +38,7 @@ pub(crate) struct Refused {
 }
 
 impl Refused {
-    /// Counts a call that goes nowhere.
+    /// Counts a call that is discarded.
     pub(crate) fn count(&self) {
         self.losses.refused.with_values(&[self.name.as_str(), self.kind]).inc();
     }

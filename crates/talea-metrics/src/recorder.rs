@@ -4,10 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, SharedString, Unit};
-use talea::Registry;
 
-use crate::builder::Builder;
-use crate::error::Error;
 use crate::family_table::FamilyTable;
 use crate::settings::Settings;
 
@@ -38,20 +35,6 @@ struct Inner {
 }
 
 impl Recorder {
-    /// A recorder with the defaults of [`builder`](Self::builder).
-    ///
-    /// # Errors
-    ///
-    /// The registry has no room for the recorder's own two metrics.
-    pub fn new(registry: &Registry) -> Result<Self, Error> {
-        Self::builder().build(registry)
-    }
-
-    /// For one with buckets, limits or labels of its own.
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-
     pub(crate) fn of(settings: Settings) -> Self {
         Self {
             inner: Arc::new(Inner {

@@ -1,9 +1,11 @@
 //! Floats as whole multiples of a smallest step, which the unit decides.
 
-use metrics::Unit;
-use talea::{Bytes, Count, Seconds, Unit as _};
+use std::sync::Arc;
 
-use crate::family::{Asked, Made, open};
+use metrics::Unit;
+use talea::{Bytes, Count, Histogram, Seconds, Unit as _};
+
+use crate::family::{FamilyRequest, Made};
 
 /// Floats of which `STEPS` steps make one. They are shown under their own name.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +36,7 @@ impl<const STEPS: u64> Fixed<STEPS> {
 #[derive(Clone, Copy)]
 pub(crate) struct Scale {
     /// Registers a histogram of that scale.
-    pub(crate) open: fn(Asked<'_>) -> Made<metrics::Histogram>,
+    pub(crate) open: fn(FamilyRequest<'_>) -> Made<metrics::Histogram>,
     pub(crate) buckets: &'static [f64],
 }
 
@@ -82,7 +84,7 @@ fn implied_by(name: &str) -> Option<Unit> {
     })
 }
 
-/// Where nothing is known: a millisecond to three hours, if they are seconds.
+/// The default buckets: a millisecond to three hours, if the values are seconds.
 const ANY: &[f64] = &[
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0,
     100.0, 250.0, 500.0, 1000.0, 2500.0, 5000.0, 10000.0,
@@ -106,6 +108,11 @@ const MANY_BYTES: &[f64] = &[0.25, 1.0, 4.0, 16.0, 64.0, 256.0, 1024.0, 4096.0];
 /// Both of a whole and of a hundred.
 const PERCENT: &[f64] =
     &[0.1, 0.25, 0.5, 0.75, 0.9, 1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 99.0, 100.0];
+
+/// Registers a histogram of one scale.
+fn open<const STEPS: u64>(request: FamilyRequest<'_>) -> Made<metrics::Histogram> {
+    Ok(Arc::new(request.family::<Histogram<Fixed<STEPS>>>()?))
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,4 +1,4 @@
-//! What a recorder was built with.
+//! The settings that a recorder was built with.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What the recorder takes from the heap.
+//! The heap memory of the recorder.
 
 use metrics::{counter, describe_counter, gauge, histogram, with_local_recorder};
 use talea::Registry;

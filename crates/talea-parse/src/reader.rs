@@ -1,47 +1,16 @@
 //! The reader: a text line by line.
 
-use std::borrow::Cow;
-
 use super::error::{column, found};
 use super::lexer::Lexer;
-use super::{MetricType, ParseError, SampleRef, Syntax};
-
-/// A line with content.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum Line<'a> {
-    /// `# TYPE name type`.
-    Type {
-        /// The metric's name.
-        name: Cow<'a, str>,
-        /// Its type.
-        kind: MetricType,
-    },
-    /// `# HELP name text`.
-    Help {
-        /// The metric's name.
-        name: Cow<'a, str>,
-        /// The help text, unescaped.
-        help: Cow<'a, str>,
-    },
-    /// `# UNIT name unit`. OpenMetrics only.
-    Unit {
-        /// The metric's name.
-        name: Cow<'a, str>,
-        /// Its unit.
-        unit: &'a str,
-    },
-    /// A sample.
-    Sample(SampleRef<'a>),
-    /// `# EOF`. OpenMetrics only; nothing follows.
-    End,
-}
+use super::line::Line;
+use super::sample::Sample;
+use super::{ParseError, Syntax};
 
 /// Goes through a text line by line, in one pass. Empty lines and comments of text 0.0.4
 /// are read over.
 ///
-/// After a line that is not of the format it goes on with the next one. In OpenMetrics
-/// the last thing is [`Line::End`], or an error that says that it is missing.
+/// After a line that is not of the format it continues with the next one. In OpenMetrics the last
+/// thing is [`Line::End`], or an error that says that it is missing.
 pub struct Reader<'a> {
     lexer: Lexer<'a>,
     syntax: Syntax,
@@ -145,4 +114,20 @@ impl std::fmt::Debug for Reader<'_> {
             .field("line", &self.line())
             .finish_non_exhaustive()
     }
+}
+
+/// The samples of an exposition in text 0.0.4, in their order.
+///
+/// # Errors
+///
+/// The first line that is not of the format.
+pub fn text(input: &str) -> Result<Vec<Sample>, ParseError> {
+    let lines = Reader::new(input, Syntax::Text);
+    lines
+        .filter_map(|line| match line {
+            Ok(Line::Sample(sample)) => Some(Ok(sample.into())),
+            Ok(_) => None,
+            Err(error) => Some(Err(error)),
+        })
+        .collect()
 }

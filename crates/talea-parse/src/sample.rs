@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::labels::LabelsRef;
 use super::plain::Plain;
-use super::{LabelsRef, Line, ParseError, Reader, Syntax};
 
 /// A sample that borrows from the text where it can.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,20 +64,4 @@ impl From<SampleRef<'_>> for Sample {
             value: sample.value,
         }
     }
-}
-
-/// The samples of an exposition in text 0.0.4, in their order.
-///
-/// # Errors
-///
-/// The first line that is not of the format.
-pub fn text(input: &str) -> Result<Vec<Sample>, ParseError> {
-    let lines = Reader::new(input, Syntax::Text);
-    lines
-        .filter_map(|line| match line {
-            Ok(Line::Sample(sample)) => Some(Ok(sample.into())),
-            Ok(_) => None,
-            Err(error) => Some(Err(error)),
-        })
-        .collect()
 }

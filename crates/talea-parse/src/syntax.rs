@@ -1,4 +1,4 @@
-//! Which of the formats a text is in.
+//! The format of a text.
 
 /// A text format, as a reader knows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

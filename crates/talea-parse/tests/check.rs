@@ -268,7 +268,7 @@ fn text_has_rules_too() {
     }
 }
 
-/// What the parsers of Prometheus, of its Go library or of Python's client refuse, found by
+/// Texts that the parsers of Prometheus, of its Go library or of Python's client refuse, found by
 /// comparing them with the checker on 200,000 texts with small faults. tests/check.rs asks them.
 #[test]
 fn a_text_that_any_scraper_refuses_is_a_violation() {

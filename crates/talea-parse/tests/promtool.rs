@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 
 use talea_parse::{Severity, Syntax, check};
 
-/// What promtool says of a text: the rules that it finds broken, or none where it cannot
-/// read it.
+/// The output of promtool for a text: the rules that it finds broken, or `None` if it cannot read
+/// it.
 fn promtool(text: &str) -> Option<BTreeSet<&'static str>> {
     let mut promtool = Command::new("promtool")
         .args(["check", "metrics"])

@@ -1,5 +1,4 @@
-//! What can go wrong when a registry is opened, a metric registered or a label set
-//! fixed.
+//! Errors of opening a registry, of registering a metric, and of fixing a label set.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -7,9 +6,8 @@ use std::path::PathBuf;
 
 use talea_region::{OpenError, Overflow};
 
-/// An error of opening, registering or fixing. Metrics themselves never fail. Its text
-/// names the file or the metric, and says what was found, what was expected and what to
-/// do.
+/// An error of opening, registering or fixing. Metrics themselves never fail. Its text names the
+/// file or the metric, the value found, the value expected and what to do.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -19,7 +17,7 @@ pub enum Error {
     Environment {
         /// The variable.
         variable: &'static str,
-        /// What it names.
+        /// The path in the variable.
         path: PathBuf,
         /// Why it could not be opened.
         source: OpenError,
@@ -28,7 +26,7 @@ pub enum Error {
     Group {
         /// The variable.
         variable: &'static str,
-        /// What it names.
+        /// The group in the variable.
         group: String,
         /// What was found and what to do.
         reason: String,

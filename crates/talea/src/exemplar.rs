@@ -1,4 +1,4 @@
-//! Exemplars: one thing that was counted, with labels that say which.
+//! Exemplars: one of the things that were counted, with labels that identify it.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -66,7 +66,7 @@ impl fmt::Display for ExemplarError {
 
 impl std::error::Error for ExemplarError {}
 
-/// Keeps an exemplar of what was just counted in a cell.
+/// Stores the exemplar of the latest count in a cell.
 pub(crate) fn keep(cell: Cell, value: f64, labels: &[(&str, &str)]) -> Result<(), ExemplarError> {
     let characters =
         labels.iter().map(|(name, value)| name.chars().count() + value.chars().count());

@@ -1,5 +1,5 @@
-//! What the derives refuse, with messages that name the field and the remedy, and
-//! that they take all else.
+//! The derives refuse faulty items with messages that name the field and the remedy, and accept all
+//! else.
 
 #[test]
 #[cfg_attr(miri, ignore = "it compiles programs")]

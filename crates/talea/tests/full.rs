@@ -34,7 +34,7 @@ fn register<R: Registrable>(registry: &Registry, name: &str) -> R {
     registry.register(opts(name)).unwrap()
 }
 
-/// What a region has too little of.
+/// The resource that a region has too little of.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Scarce {
     Series,
@@ -61,7 +61,7 @@ struct Stage {
     one: One,
     families: Families,
     info: Info<By<'static>>,
-    /// What fills it; its handles are kept, so that none of it goes.
+    /// The family that fills it; its handles are kept, so that no series expires.
     big: Family<By<'static>, Histogram<Count>>,
     open: Family<By<'static>, UpDownCounter>,
     small: Family<By<'static>, Gauge>,
@@ -189,7 +189,7 @@ impl Stage {
         self.registry.register::<Histogram<Count>>(opts).unwrap().observe(3);
     }
 
-    /// What all families count together, and what is set.
+    /// The totals of all families, and the values of gauges.
     fn totals(&self) -> Vec<(&'static str, f64)> {
         let snapshot = self.registry.snapshot();
         let mut totals: Vec<_> = [

@@ -1,4 +1,4 @@
-//! What the guide shows and its own examples cannot check.
+//! Parts of the guide that its own examples cannot check.
 
 use talea::{Counter, Family, Labels, Metrics};
 

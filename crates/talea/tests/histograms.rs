@@ -28,7 +28,7 @@ fn register<U: Unit>(registry: &Registry, opts: Opts<'_>) -> Histogram<U> {
     registry.register(opts).unwrap()
 }
 
-/// What one of several writers observes: durations of about so many powers of two.
+/// The observations of one of several writers: durations of about so many powers of two.
 fn times(writer: u64, count: u64, octaves: u64) -> impl Iterator<Item = Duration> {
     let mut random = Random::new(writer + 1);
     (0..count).map(move |_| Duration::from_nanos(random.next() >> (63 - random.below(octaves))))

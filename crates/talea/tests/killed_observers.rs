@@ -47,7 +47,7 @@ impl Shop {
     }
 }
 
-/// What an observer observes: nanoseconds of more and more octaves, at last of 35.
+/// The values of an observer: nanoseconds of more and more octaves, at last of 35.
 fn times(seed: u64) -> impl Iterator<Item = u64> {
     let mut random = Random::new(seed);
     (0_u64..).map(move |n| {
@@ -91,7 +91,7 @@ struct Observer {
     said: Vec<u8>,
 }
 
-/// What stands before the acknowledgements.
+/// The mark before the acknowledgements.
 const MARK: &[u8] = b"\n!";
 
 impl Observer {

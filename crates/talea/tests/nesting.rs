@@ -93,7 +93,7 @@ fn prefixes_of_sets_within_sets_come_from_outside_inwards() {
     snapshot.assert_value("blue_pool_conns", &[], 8.0);
 }
 
-/// A set that somebody registers by hand.
+/// A set that is registered by hand.
 struct ByHand(Counter);
 
 impl ByHand {

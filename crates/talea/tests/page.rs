@@ -125,7 +125,7 @@ fn alone(registry: &Registry, format: Format) -> String {
     String::from_utf8(scraper.scrape().to_vec()).unwrap()
 }
 
-/// What a text says of one family.
+/// The lines of one family in a text.
 struct Block<'a> {
     /// As samples have it.
     name: String,
@@ -625,7 +625,7 @@ fn a_part_that_fails_is_left_out_and_comes_back() {
     }
 }
 
-/// A label set of somebody's own, who writes what he likes.
+/// A hand-written label set, which writes arbitrary text.
 struct Wild(&'static str);
 
 impl Labels for Wild {
@@ -848,7 +848,7 @@ fn any_family() -> impl Strategy<Value = Planned> {
     })
 }
 
-/// What OpenMetrics calls a family.
+/// The name of a family in OpenMetrics.
 fn bare(name: &str) -> &str {
     name.strip_suffix("_total").or(name.strip_suffix("_info")).unwrap_or(name)
 }

@@ -22,7 +22,7 @@ struct By<'a> {
     user: &'a str,
 }
 
-/// What each process has of a registry.
+/// The metrics of each process.
 struct Metrics {
     registry: Registry,
     count: Counter,
@@ -106,7 +106,7 @@ impl Metrics {
         "done".to_owned()
     }
 
-    /// What a family without labels of its own shows.
+    /// The values of a family without labels of its own.
     fn shown(&self, name: &str) -> Vec<f64> {
         let snapshot = self.registry.snapshot();
         snapshot.select(name, &[]).filter_map(|series| series.as_f64()).collect()

@@ -51,7 +51,7 @@ fn shop() -> Snapshot {
     registry.snapshot()
 }
 
-/// What a failing assertion says.
+/// The message of a failing assertion.
 fn message_of(snapshot: &Snapshot, assertion: impl FnOnce(&Snapshot)) -> String {
     let panicked = panic::catch_unwind(AssertUnwindSafe(|| assertion(snapshot))).unwrap_err();
     *panicked.downcast::<String>().unwrap()

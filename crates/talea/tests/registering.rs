@@ -95,7 +95,7 @@ mod again {
         assert_eq!(registry.snapshot().value("count_total", &[]), Some(3.0));
     }
 
-    /// What two versions of a library, or two libraries, may both have.
+    /// A set that two versions of a library, or two libraries, may both have.
     mod one_library {
         #[derive(talea::Metrics)]
         #[metrics(prefix = "pool")]
@@ -206,7 +206,7 @@ mod at_once {
 
     const THREADS: usize = 8;
 
-    /// What `work` returns in each of eight threads that begin it together.
+    /// The results of `work` in eight threads that begin it together.
     fn together<T: Send>(work: impl Fn(usize) -> T + Sync) -> Vec<T> {
         let barrier = Barrier::new(THREADS);
         thread::scope(|scope| {
@@ -549,7 +549,7 @@ mod histograms {
 mod names {
     use super::*;
 
-    /// Labels of one name, as nobody would derive them.
+    /// Labels of one name, which no derive makes.
     macro_rules! labelled {
         ($type:ident, $($name:literal)*) => {
             struct $type;

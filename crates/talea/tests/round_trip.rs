@@ -1,5 +1,5 @@
-//! What is written is read back: for registries of any names, help, labels and values, in
-//! both text formats.
+//! Written scrapes are read back: for registries of any names, help, labels and values, in both
+//! text formats.
 #![cfg(not(miri))]
 
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use talea::{
 };
 use talea_parse::{FamilyRef, Severity, Syntax, check, families};
 
-/// What goes into a metric's name, a help or a label's value.
+/// A text for a metric's name, a help or a label's value.
 fn any_text() -> impl Strategy<Value = String> {
     prop_oneof![
         4 => "[a-z_]{0,8}",
@@ -195,7 +195,7 @@ fn expected(snapshot: &Snapshot) -> Samples {
     samples
 }
 
-/// What a reader finds in the text.
+/// The samples that a reader finds in the text.
 fn found(text: &str, syntax: Syntax) -> Samples {
     let families = families(text, syntax).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let samples = families.iter().flat_map(|family| &family.samples);

@@ -19,8 +19,7 @@ fn second(n: f64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs_f64(1e9 + n)
 }
 
-/// What the series of a country shows at a second: its quantiles, and how many were observed
-/// in its window with their sum.
+/// The series of a country at a second: its quantiles, and the count and sum of its window.
 fn lately(registry: &Registry, country: &str, at: f64) -> (Vec<f64>, u64, f64) {
     let mut snapshot = registry.snapshot();
     snapshot.show_samples(second(at));
@@ -98,7 +97,7 @@ fn another_process_s_reader_shows_the_same() {
     assert_eq!(shown(&theirs, "pe"), shown(&own, "pe"));
     let look = reader.look().unwrap();
     assert_eq!((look.families.len(), look.families_unreadable), (1, 0));
-    // Whoever keeps windows up to date needs none of it.
+    // A reader that keeps windows up to date needs none of it.
     reader.recent_into(&mut theirs).unwrap();
     assert_eq!(theirs.families().count(), 0);
     assert!(!own.to_text().contains("samples"));

@@ -154,7 +154,7 @@ fn names_of_several_registries_stay_unique_too() {
     assert!(text.contains(line), "{text}");
 }
 
-/// Few characters, so that many names are alike once they are escaped.
+/// Few characters, so that many names are equal once they are escaped.
 fn any_name() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         6 => "[ab._ :é]{1,3}",
@@ -221,7 +221,7 @@ fn fill(registry: &Registry, planned: &Planned) {
     }
 }
 
-/// What a page breaks of the rules that every parser goes by.
+/// The violations of a page against the rules of all parsers.
 fn faults(text: &str, syntax: Syntax) -> Vec<String> {
     // A name may begin with '_' once it is escaped, which parsers take.
     let tolerated = ["reserved-name", "reserved-label"];
@@ -284,7 +284,7 @@ mod shared {
     use super::stage::processes::Shm;
     use super::*;
 
-    /// What a process of its own would have of the region.
+    /// The region as opened by a process of its own.
     fn opened(shm: &Shm) -> Registry {
         Registry::open_with(shm.file(), Config::with_len(4 << 20)).unwrap()
     }

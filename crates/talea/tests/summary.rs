@@ -7,7 +7,7 @@ use talea::{
     Opts, Registry, Seconds, Snapshot, Summary, Value, Windows,
 };
 
-/// What a registry's snapshot shows to a reader with windows of its own.
+/// A reader of a registry with windows of its own.
 struct Reader {
     registry: Registry,
     windows: Windows,
@@ -109,7 +109,7 @@ fn time_that_jumps_ahead_empties_the_window_and_time_that_goes_back_stands_still
     reader.at(0);
     summary.observe(5);
     reader.at(10);
-    // What nobody looked at for so long came at some time in between.
+    // Observations of an interval without a look came at some time within it.
     summary.observe(8);
     assert!(is_about(reader.median(100_000), 8.0));
     assert!(is_about(reader.median(3), 8.0));

@@ -181,7 +181,7 @@ mod reports {
     use super::stage::processes::{Shm, again};
     use super::*;
 
-    /// Which of the cases a process is to do.
+    /// The variable that names the case for a process.
     const CASE: &str = "TALEA_TEST_UNINSTALLED";
 
     /// Not a claim of its own: what the others start as a process, since what is not installed is
@@ -193,7 +193,7 @@ mod reports {
         case().unwrap();
     }
 
-    /// What a case prints on standard error that is Talea's; the case itself asserts the rest.
+    /// Talea's lines on standard error in a case; the case itself asserts the rest.
     fn printed(case: &str) -> Vec<String> {
         let mut process = again("reports::does_a_case_when_ordered");
         let output = process.env(CASE, case).output().unwrap();

@@ -20,7 +20,7 @@ struct By<'a> {
     user: &'a str,
 }
 
-/// What a version of the service has.
+/// The metrics of a version of the service.
 struct Metrics {
     registry: Registry,
     /// Its help differs from version to version.
@@ -114,7 +114,7 @@ impl Version {
         self.answer("> done")
     }
 
-    /// What it prints before a line.
+    /// The lines that it prints before this one.
     fn answer(&mut self, last: &str) -> String {
         let lines = self.answers.by_ref().map_while(Result::ok);
         lines.take_while(|line| line != last).map(|line| line + "\n").collect()
@@ -171,7 +171,7 @@ fn after_a_rollback_the_definition_of_the_living_is_shown() {
         assert_shows(&page, &["baskets_count 3", "level 1"]);
         assert!(!page.contains("le=\"2\""), "{page}");
     }
-    // Also when nobody lives any more.
+    // Also when no process lives any more.
     old.kill();
     assert_shows(&agent(&shm), &OLD);
 }
@@ -252,7 +252,7 @@ fn values_of_definitions_that_differ_in_their_help_are_added() {
         assert_shows(&page, &["# HELP orders_total Of version 1.", "orders_total 8", "open 1"]);
         assert_shows(&page, &["paid_total 4", "sizes_count 8", "sizes_sum 170"]);
     }
-    // And a third version, which finds nobody alive.
+    // And a third version, which finds no process alive.
     old.kill();
     let mut third = Version::start(&shm, 3);
     third.record(1);

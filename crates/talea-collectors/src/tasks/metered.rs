@@ -26,7 +26,7 @@
 //! the future takes the runtime's waker out, which breaks the cycle even if our waker is kept for
 //! ever.
 
-use super::Tallies;
+use super::tally::Tallies;
 use atomic_waker::AtomicWaker;
 use pin_project_lite::pin_project;
 use std::pin::Pin;

@@ -58,6 +58,16 @@ fn unpack(word: u64) -> Level {
     Level { now: word as u32 as i32, peak: (word >> 32) as u32 as i32 }
 }
 
+/// The authoritative counts. Each snapshot copies them into the registry, so that a count and its
+/// peak always belong together.
+#[derive(Debug, Default)]
+pub(super) struct Tallies {
+    pub(super) alive: Tally,
+    pub(super) ready: Tally,
+    /// All that were ever spawned.
+    pub(super) spawned: AtomicU64,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

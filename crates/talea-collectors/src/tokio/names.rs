@@ -1,4 +1,4 @@
-//! Which names of runtimes are taken.
+//! The names of runtimes that are in use.
 //!
 //! A runtime has at least one worker, so where this process set `tokio_workers` of a name
 //! the name is taken in that registry. A process beyond the 256th shares its value with
@@ -12,8 +12,7 @@ use talea::{Error, Gauge};
 /// By process: a child made by `fork` has taken none, whatever its copy of this says.
 static TAKEN: Mutex<Option<HashSet<(u32, String)>>> = Mutex::new(None);
 
-/// Takes a name, of which `workers` is the gauge, or says that it is taken. `set` sets
-/// the gauge.
+/// Takes a name, whose gauge is `workers`, or returns that it is taken. `set` sets the gauge.
 pub(super) fn take(name: &str, workers: &Gauge, set: impl FnOnce()) -> Result<(), Error> {
     // Held until the gauge is set: else two threads could take one name.
     let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);

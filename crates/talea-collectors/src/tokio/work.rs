@@ -1,4 +1,4 @@
-//! What the workers of a runtime did, all together.
+//! The totals of the workers of a runtime.
 
 use super::series::series;
 use std::time::Duration;

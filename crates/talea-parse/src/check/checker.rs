@@ -1,15 +1,14 @@
-//! Visits the lines of a text: finds the family of each, and checks that it may be there.
+//! The state of a check: the families so far, and the findings.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::family::{Family, Place};
-use super::{Finding, Severity, advice, points, samples};
-use crate::departure::Oddity;
+use super::finding::{Finding, Severity};
 use crate::error::{Found, column, found};
 use crate::families::bases;
 use crate::lexer::Lexer;
-use crate::{Line, MetricType, SampleRef, Syntax};
+use crate::{MetricType, SampleRef, Syntax};
 
 /// Goes through a text once and gathers findings.
 pub(super) struct Checker<'a> {
@@ -24,7 +23,7 @@ pub(super) struct Checker<'a> {
     claims: HashMap<String, usize>,
     /// Each series with the line and the time of its last sample.
     pub(super) series: HashMap<Box<str>, (usize, Option<f64>)>,
-    findings: Vec<Finding>,
+    pub(super) findings: Vec<Finding>,
     /// The last finding's place and column, from which the next one's is counted: so many
     /// findings in a long line cost no more than the line.
     counted: (Place, usize),
@@ -46,119 +45,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    pub(super) fn run(mut self) -> Vec<Finding> {
-        let (mut ended, mut followed) = (false, false);
-        while let Some(line) = self.lexer.line() {
-            if ended && !std::mem::replace(&mut followed, true) {
-                let place = self.place(self.lexer.places.start);
-                let found = "text after # EOF".into();
-                self.violation(place, "eof", found, "end the text there".into());
-            }
-            match line {
-                Err(fault) => self.expected(fault.expected, fault.at),
-                Ok(line) => {
-                    ended |= line == Line::End;
-                    self.departures();
-                    self.line(line);
-                }
-            }
-        }
-        self.end(ended);
-        for at in 0..self.families.len() {
-            points::finish(&mut self, at);
-            advice::family(&mut self, at);
-        }
-        self.findings.sort_by_key(|finding| (finding.line, finding.column, finding.rule));
-        self.findings
-    }
-
-    /// Whether the text ends as it must.
-    fn end(&mut self, ended: bool) {
-        let text = self.text;
-        let last = Place {
-            line: self.lexer.places.line.max(1),
-            start: self.lexer.places.start,
-            at: text.trim_end_matches('\n').len().max(self.lexer.places.start),
-        };
-        let open = !text.is_empty() && !text.ends_with('\n');
-        match self.syntax {
-            Syntax::Text if open => self.violation(
-                last,
-                "line-feed",
-                "the last line has no line feed".into(),
-                "end it with one".into(),
-            ),
-            Syntax::OpenMetrics if !ended => self.violation(
-                last,
-                "eof",
-                "the text ends without # EOF".into(),
-                "write # EOF as its last line".into(),
-            ),
-            Syntax::OpenMetrics if open => self.advice(
-                last,
-                "line-feed",
-                "no line feed after # EOF".into(),
-                "end the text with one".into(),
-            ),
-            _ => {}
-        }
-    }
-
-    /// Reports the departures of the line.
-    fn departures(&mut self) {
-        for n in 0..self.lexer.departures.len() {
-            let departure = self.lexer.departures[n];
-            if let Some(expected) = departure.what.expected(self.syntax) {
-                self.expected(expected, departure.at);
-            } else if departure.what != Oddity::QuotedName {
-                if let Some(better) = departure.what.better(self.syntax) {
-                    let place = self.place(departure.at);
-                    let found = format!("found {:?}", found(self.text, departure.at));
-                    self.advice(place, "spelling", found, better.into());
-                }
-            }
-        }
-    }
-
-    fn line(&mut self, line: Line<'a>) {
-        let place = self.place(self.lexer.places.name);
-        let family = match line {
-            Line::Type { name, kind } => {
-                let at = self.about(name, place);
-                self.metadata_type(at, kind, place);
-                at
-            }
-            Line::Help { name, help } => {
-                let at = self.about(name, place);
-                self.metadata_help(at, &help, place);
-                at
-            }
-            Line::Unit { name, unit } => {
-                let at = self.about(name, place);
-                self.metadata_unit(at, unit, place);
-                at
-            }
-            Line::Sample(sample) => {
-                let (at, ending) = self.family_of(&sample, place);
-                self.enter(at, place);
-                samples::sample(self, at, ending, &sample);
-                at
-            }
-            Line::End => return,
-        };
-        let mut departures = self.lexer.departures.iter();
-        if let Some(quoted) = departures.find(|departure| departure.what == Oddity::QuotedName) {
-            let (what, place) = (quoted.what, self.place(quoted.at));
-            if self.families[family].is_first("quoted-name", "") {
-                let found = format!("{} has a name in quotes", self.families[family].name);
-                let better = what.better(self.syntax).unwrap_or_default();
-                self.advice(place, "quoted-name", found, better.into());
-            }
-        }
-    }
-
     /// The family that a line of metadata is about.
-    fn about(&mut self, name: Cow<'a, str>, place: Place) -> usize {
+    pub(super) fn about(&mut self, name: Cow<'a, str>, place: Place) -> usize {
         let at = self.named(name, place);
         self.enter(at, place);
         at
@@ -184,7 +72,11 @@ impl<'a> Checker<'a> {
 
     /// The family of a sample, and what the sample's name has beyond the family's; none if it must
     /// not be called so.
-    fn family_of(&mut self, sample: &SampleRef<'a>, place: Place) -> (usize, Option<&'static str>) {
+    pub(super) fn family_of(
+        &mut self,
+        sample: &SampleRef<'a>,
+        place: Place,
+    ) -> (usize, Option<&'static str>) {
         if let Some(at) = self.current {
             if let Some(ending) = self.ending(at, &sample.name) {
                 return (at, Some(ending));
@@ -208,7 +100,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Comes to a line of a family.
-    fn enter(&mut self, at: usize, place: Place) {
+    pub(super) fn enter(&mut self, at: usize, place: Place) {
         let family = &self.families[at];
         let begun = family.place.line < place.line;
         if begun && self.current != Some(at) {
@@ -219,7 +111,7 @@ impl<'a> Checker<'a> {
         self.current = Some(at);
     }
 
-    fn metadata_type(&mut self, at: usize, kind: MetricType, place: Place) {
+    pub(super) fn metadata_type(&mut self, at: usize, kind: MetricType, place: Place) {
         let family = &mut self.families[at];
         let (typed, sampled) = (family.typed, family.sampled);
         let late = family.united.max(family.helped).is_some();
@@ -236,14 +128,14 @@ impl<'a> Checker<'a> {
         self.claim(at, place);
     }
 
-    fn metadata_help(&mut self, at: usize, help: &str, place: Place) {
+    pub(super) fn metadata_help(&mut self, at: usize, help: &str, place: Place) {
         let family = &mut self.families[at];
         let helped = family.helped.replace(place.line);
         family.has_help |= !help.is_empty();
         self.in_time(at, "HELP", helped, place);
     }
 
-    fn metadata_unit(&mut self, at: usize, unit: &'a str, place: Place) {
+    pub(super) fn metadata_unit(&mut self, at: usize, unit: &'a str, place: Place) {
         let place_of_unit = self.place(self.lexer.places.metadata);
         let family = &mut self.families[at];
         let united = family.united.replace(place.line);
@@ -314,7 +206,7 @@ impl<'a> Checker<'a> {
         Place { line: places.line, start: places.start, at }
     }
 
-    fn expected(&mut self, expected: &str, at: usize) {
+    pub(super) fn expected(&mut self, expected: &str, at: usize) {
         let place = self.place(at);
         let found = format!("found {}", Found(&found(self.text, at)));
         self.violation(place, "syntax", found, format!("expected {expected}"));

@@ -1,12 +1,11 @@
-//! What is known of a family while its lines go by.
+//! The state of a family while its lines are checked.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use super::points::Group;
 use crate::MetricType;
 
-/// Where something stands in the text.
+/// A place in the text.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Place {
     pub(super) line: usize,
@@ -20,7 +19,7 @@ pub(super) struct Place {
 pub(super) struct Family<'a> {
     pub(super) name: Cow<'a, str>,
     pub(super) kind: MetricType,
-    /// Where it is first named.
+    /// The place that first names it.
     pub(super) place: Place,
     /// The lines of its metadata.
     pub(super) typed: Option<usize>,
@@ -40,6 +39,19 @@ pub(super) struct Family<'a> {
     pub(super) group: Box<str>,
     /// The findings reported so far of those that are reported once a family.
     pub(super) reported: HashSet<(&'static str, String)>,
+}
+
+/// A series with its parts: those of one time, if it has several.
+#[derive(Debug, Default)]
+pub(super) struct Group {
+    pub(super) first: Place,
+    pub(super) timestamp: Option<f64>,
+    /// Thresholds and counts, in the order of the text.
+    pub(super) buckets: Vec<(f64, f64, Place)>,
+    /// The last quantile.
+    pub(super) quantile: Option<f64>,
+    pub(super) sum: Option<(f64, Place)>,
+    pub(super) count: Option<(f64, Place)>,
 }
 
 impl<'a> Family<'a> {

@@ -1,4 +1,4 @@
-//! What a text does that its format forbids, and what is better avoided.
+//! Checks a text against its format, and gives advice.
 //!
 //! Sources: the OpenMetrics specification 1.0.0; "Exposition formats" and "Metric and
 //! label naming" in the Prometheus documentation; the advice is that of
@@ -8,55 +8,14 @@ mod advice;
 mod canonical;
 mod checker;
 mod family;
+mod finding;
+mod lines;
 mod points;
 mod samples;
 
-use std::fmt;
+use crate::Syntax;
 
-use super::Syntax;
-
-/// Something that was found in a text, and what to write instead.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// The number of the line, from 1.
-    pub line: usize,
-    /// Where in it, in characters, from 1.
-    pub column: usize,
-    /// How bad it is.
-    pub severity: Severity,
-    /// A short name of what was broken, such as `bucket-order`, for programs.
-    pub rule: &'static str,
-    /// The fault.
-    pub found: String,
-    /// What to write instead.
-    pub instead: String,
-}
-
-/// How bad a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Severity {
-    /// The format forbids it.
-    Violation,
-    /// It is allowed, and something else is recommended.
-    Advice,
-}
-
-impl Severity {
-    /// Its name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Violation => "violation",
-            Self::Advice => "advice",
-        }
-    }
-}
-
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { line, column, severity, found, instead, .. } = self;
-        write!(f, "{line}:{column}: {}: {found}; {instead}", severity.as_str())
-    }
-}
+pub use self::finding::{Finding, Severity};
 
 /// All findings in a text, in its order.
 ///

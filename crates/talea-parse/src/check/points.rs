@@ -1,8 +1,8 @@
-//! What the samples of one series make up together: histograms and summaries.
+//! Checks of the samples of one series together: histograms and summaries.
 
 use super::canonical::shown;
 use super::checker::Checker;
-use super::family::Place;
+use super::family::{Group, Place};
 use crate::{MetricType, SampleRef, Syntax};
 
 /// The role of a sample in its series.
@@ -23,19 +23,6 @@ impl Part {
             _ => Self::Other,
         }
     }
-}
-
-/// A series with its parts: those of one time, where it has several.
-#[derive(Debug, Default)]
-pub(super) struct Group {
-    first: Place,
-    timestamp: Option<f64>,
-    /// Thresholds and counts, in the order of the text.
-    buckets: Vec<(f64, f64, Place)>,
-    /// The last quantile.
-    quantile: Option<f64>,
-    sum: Option<(f64, Place)>,
-    count: Option<(f64, Place)>,
 }
 
 /// Adds a sample to its series.

@@ -55,7 +55,7 @@ fn misnamed(checker: &mut Checker<'_>, at: usize, sample: &SampleRef<'_>, place:
     checker.violation(place, "sample-name", found, instead);
 }
 
-/// Labels in the order of their names, which says which series it is.
+/// Labels in the order of their names, which identify the series.
 struct Sorted<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
 
 impl<'a> Sorted<'a> {

@@ -23,7 +23,7 @@ pub(super) struct Lexer<'a> {
     next: usize,
     /// The name of the last sample that was plain.
     last: &'a str,
-    /// Where the parts of the current line stand.
+    /// The places of the parts of the current line.
     pub(super) places: Places,
     /// The departures of the current line, one of each kind at most, so that a hostile line costs
     /// no more than its length.
@@ -174,7 +174,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Where more of the line stands behind a word; none at its end, which is then taken.
+    /// The place of the next word of the line; at its end `None`, and the line is consumed.
     fn more(&mut self, end: usize) -> Option<usize> {
         let at = end + scan::blanks(self.rest(end));
         if matches!(self.byte(at), Some(b'\n') | None) {

@@ -1,4 +1,5 @@
-//! A family's definition, and its encoding in the region, beside its name: the bytes that any reader, also one outside the process, needs to show the family.
+//! A family's definition, and its encoding in the region, beside its name: the bytes that any
+//! reader, also one outside the process, needs to show the family.
 //!
 //! ```text
 //!   f64   how many of the kept integers make one shown unit
@@ -23,12 +24,12 @@ pub(crate) mod unit;
 use self::names::OVERFLOW_LABEL;
 use crate::histogram::buckets::{Layout, NativeLayout, Numbers};
 
-/// A family's definition beyond what the region itself knows.
+/// The part of a family's definition that the region does not interpret.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Definition {
     pub(crate) labels: Vec<String>,
     pub(crate) layout: Layout,
-    /// Of a summary.
+    /// The quantiles of a summary.
     pub(crate) recent: Option<Recent>,
     pub(crate) states: Vec<String>,
     pub(crate) help: String,
@@ -81,7 +82,8 @@ impl Definition {
         out
     }
 
-    /// `None` if the bytes are not a definition. They do not include the type of the values (`numbers`).
+    /// `None` if the bytes are not a definition. They do not include the type of the values
+    /// (`numbers`).
     pub(crate) fn decode(mut bytes: &[u8], numbers: Numbers) -> Option<Self> {
         let per_unit = f64::from_le_bytes(take(&mut bytes)?);
         let labels = (0..count(&mut bytes)?).map(|_| text(&mut bytes)).collect::<Option<_>>()?;
@@ -146,7 +148,8 @@ impl Definition {
         }
     }
 
-    /// In what it differs from what others have under its name; `None` if they can be shown as one.
+    /// The difference from the definition that others have under its name; `None` if they can be
+    /// shown as one.
     pub(crate) fn disagreement(&self, wanted: &Self) -> Option<String> {
         let [found, wanted] = self.first_difference(wanted)?;
         Some(format!("it has {found} here, and {wanted} in most others"))

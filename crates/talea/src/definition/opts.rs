@@ -1,4 +1,4 @@
-//! What a metric is registered with.
+//! The options of a metric.
 
 use std::time::Duration;
 
@@ -145,18 +145,18 @@ impl<'a> Opts<'a> {
         self
     }
 
-    /// Whether each CPU has a copy of each value, so that adds from several do not
-    /// contend, at 8 bytes a CPU for each counter and each bucket. Default: yes where
-    /// there are no labels or all are fixed, no where a label is dynamic. Only for
-    /// counters and histograms; other types ignore it.
+    /// Whether each CPU has a copy of each value, so that adds from several do not contend, at 8
+    /// bytes a CPU for each counter and each bucket. Default: yes where there are no labels or all
+    /// are fixed, no if a label is dynamic. Only for counters and histograms; other types ignore
+    /// it.
     pub const fn striped(mut self, striped: bool) -> Self {
         self.striped = Some(striped);
         self
     }
 
-    /// The most series of the family; further label combinations go to its
-    /// overflow series. Default: 2,000, or the number of combinations where that
-    /// is fixed. All processes that share the registry count together.
+    /// The most series of the family; further label combinations go to its overflow series.
+    /// Default: 2,000, or the number of combinations if that is fixed. All processes that share the
+    /// registry count together.
     pub const fn limit(mut self, limit: u64) -> Self {
         self.limit = Some(limit);
         self
@@ -194,9 +194,9 @@ impl<'a> Opts<'a> {
         self
     }
 
-    /// Whether a family whose labels are all fixed has all its series from the start,
-    /// so that a scrape shows what has not happened yet as 0. Default: no, each is made
-    /// when it is first met. With it, a family of other labels is an error.
+    /// Whether a family whose labels are all fixed has all its series from the start, so that a
+    /// scrape shows 0 for events that have not happened yet. Default: no, each is made when it is
+    /// first met. With it, a family of other labels is an error.
     pub const fn whole(mut self, whole: bool) -> Self {
         self.whole = whole;
         self

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 /// The unit of a histogram. Observations are stored as integers, so that sums are exact, and
 /// divided once, when they are shown.
-///
-/// One of your own:
+/// Define your own, for example:
 ///
 /// ```
 /// use talea::{Histogram, Opts, Registry, Unit};
@@ -42,8 +41,7 @@ pub trait Unit: Copy + Send + Sync + 'static {
     /// Whether floats are stored. Then [`kept`](Self::kept) returns the bits of one,
     /// [`PER_UNIT`](Self::PER_UNIT) is 1, thresholds may be negative or 0, and the sum is a float.
     const IS_FLOAT: bool = false;
-    /// The integer that is kept; larger for what is larger. It is called on every
-    /// observation.
+    /// The stored integer, which is larger for larger values. It is called on every observation.
     fn kept(value: Self::Value) -> u64;
 }
 

@@ -7,14 +7,14 @@ use std::borrow::Cow;
 
 use crate::definition::names::is_plain_at;
 
-/// How names outside `[a-zA-Z_:][a-zA-Z0-9_:]*` are shown to a scraper; it says in its
-/// Accept header what it takes.
+/// How names outside `[a-zA-Z_:][a-zA-Z0-9_:]*` are shown to a scraper; its Accept header names the
+/// escaping that it accepts.
 ///
 /// A name within that is shown as it is. A name that would be the same as another one of the page,
 /// or as that of another family's samples, is shown as [`Values`](Self::Values) has it: beside
-/// `a_b`, `a b` is `U__a_20_b` also by [`Underscores`](Self::Underscores). Of several such names the
-/// first in their order has the short form. So it is with the labels of a family, and with a label
-/// that would begin with `__`.
+/// `a_b`, `a b` is `U__a_20_b` also by [`Underscores`](Self::Underscores). Of several such names
+/// the first in their order has the short form. So it is with the labels of a family, and with a
+/// label that would begin with `__`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Escaping {
     /// As they are, in quotes.

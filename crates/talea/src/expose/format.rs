@@ -157,7 +157,7 @@ impl<'a> Clause<'a> {
         found.map(|(_, value)| value.as_ref())
     }
 
-    /// How closely it says this format: more for what is more specific; `None` if it does not
+    /// How specifically it names this format: more for a more specific entry; `None` if it does not
     /// cover it.
     fn covers(&self, format: Format) -> Option<u8> {
         let is = |found: &str, wanted: &str| found == "*" || found.eq_ignore_ascii_case(wanted);
@@ -198,7 +198,7 @@ fn value(text: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// A weight: 0 for what is none.
+/// A weight; 0 if the text is not a number.
 fn weight(text: &str) -> f64 {
     text.parse().ok().filter(|q: &f64| q.is_finite()).map_or(0.0, |q| q.clamp(0.0, 1.0))
 }
@@ -266,7 +266,7 @@ mod tests {
             // An escaping counts from its entry on, also if that is not taken.
             ("text/html;escaping=dots,text/plain;q=0.5", Text, Dots),
             ("text/plain;escaping=other", Text, Underscores),
-            // What is refused is not taken for a wildcard either.
+            // A refused type is not matched by a wildcard either.
             ("text/plain;q=0,*/*", OpenMetrics, Underscores),
             ("*/*,text/plain;q=0", OpenMetrics, Underscores),
             (&format!("{om};q=0,*/*"), Text, Underscores),

@@ -1,4 +1,4 @@
-//! What the two text formats have in common: names, labels and the lines of samples.
+//! The common parts of the two text formats: names, labels and the lines of samples.
 
 use super::pages::Family;
 use super::shown_names::{LabelNames, ShownNames};
@@ -19,7 +19,7 @@ pub(crate) struct Lines {
     labels: LabelNames,
     /// Label text that each series begins with. Its names need no look.
     part: String,
-    /// Lines on their way to what is written.
+    /// Lines that are not written to the output yet.
     lines: Vec<u8>,
     /// The common beginning of several lines of a series.
     beginning: Vec<u8>,
@@ -324,7 +324,7 @@ fn write_value(out: &mut Vec<u8>, label: Option<(&str, &[u8])>) {
     }
 }
 
-/// A label's name, in quotes where it must be.
+/// A label's name, in quotes if it needs them.
 fn write_label_name(out: &mut Vec<u8>, name: &str) {
     if is_plain_label(name) {
         push(out, &[name]);
@@ -397,7 +397,8 @@ impl Bounds {
         self.quoted().map(|(text, len)| &text[..len - 1])
     }
 
-    /// What begins with the text of each and the quote behind it, and how long these are.
+    /// The label names, each as a slice that begins with its text and the quote after it, and the
+    /// length of both.
     fn quoted(&self) -> impl Iterator<Item = (&[u8], usize)> {
         let mut from = 0;
         self.ends.iter().map(move |&end| {

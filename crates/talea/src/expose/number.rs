@@ -103,7 +103,7 @@ pub(crate) fn write_seconds(out: &mut Vec<u8>, nanos: u64) {
 }
 
 impl Shown {
-    /// A number as a float; 0 of what is none.
+    /// The number as a float; 0 for a histogram or a summary.
     pub(super) fn as_f64(self) -> f64 {
         match self {
             Self::Unsigned(n) => n as f64,

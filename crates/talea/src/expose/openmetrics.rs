@@ -6,12 +6,12 @@
 //! as not negative; parsers refuse a page with others. So:
 //!
 //! - A histogram with a threshold below zero has buckets alone, as the specification says.
-//! - Any other histogram or summary has `_count` and `_sum`, whatever was observed. Where one of
-//!   its series has a quantile or a sum that its type cannot hold (below zero, or a sum that is
-//!   NaN), or has counted something below zero, all of the family is written as families of
-//!   unknown type, one for each sample name: `x`, `x_count`, `x_sum`, `x_created`. So a scraper
-//!   finds the same samples all the time, and those of the other formats. What is lost is their
-//!   type, and a histogram's exemplars, which OpenMetrics has with histograms and counters alone.
+//! - Any other histogram or summary has `_count` and `_sum`, whatever was observed. If one of its
+//!   series has a quantile or a sum that its type cannot hold (below zero, or a sum that is NaN),
+//!   or has counted something below zero, all of the family is written as families of unknown type,
+//!   one for each sample name: `x`, `x_count`, `x_sum`, `x_created`. So a scraper finds the same
+//!   samples all the time, and those of the other formats. What is lost is their type, and a
+//!   histogram's exemplars, which OpenMetrics has with histograms and counters alone.
 
 use super::lines::{Bounds, Lines, push};
 use super::number::{write_canonical_bound, write_float, write_integer, write_seconds};
@@ -41,7 +41,7 @@ pub(crate) struct OpenMetrics {
     buckets: Vec<u64>,
     /// Whether the family's histograms have a threshold below zero.
     goes_below_zero: bool,
-    /// How much of the name stands before `_created`, where that is shown.
+    /// The length of the name before `_created`, if that is shown.
     created_after: Option<usize>,
     /// The family of unknown type that is being written, if the type cannot hold the values.
     part: Option<Part>,
@@ -184,7 +184,7 @@ pub(crate) fn unit(kind: Kind, name: &str) -> Option<&'static str> {
 }
 
 impl OpenMetrics {
-    /// Where there is a threshold below zero there is no sum, and no count without it.
+    /// With a threshold below zero there is no sum, and no count without it.
     fn count_and_sum(&self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>, count: u64) {
         let sum = series.sum();
         if series.family().kind() == Kind::Histogram && self.goes_below_zero {

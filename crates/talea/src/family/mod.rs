@@ -52,8 +52,8 @@ pub(crate) struct Bound<M: Metric> {
     pub(crate) grid: &'static Grid,
     /// The overflow series, which counts label combinations that there is no room for.
     pub(crate) overflow: &'static M::Bound,
-    /// Where the combinations are fixed, a place for each, filled as they are
-    /// met; else empty. It lives as long as the region.
+    /// If the combinations are fixed, a place for each, filled as they are met; else empty. It
+    /// lives as long as the region.
     pub(crate) fixed: &'static [OnceLock<M::Bound>],
     /// Otherwise, the lookup cache of this process.
     pub(crate) memo: Option<&'static Memo>,
@@ -84,10 +84,10 @@ impl<M: Metric> Bound<M> {
         Some(SeriesGuard::lasting(Slot::Lasting(found)))
     }
 
-    /// Finds or makes a series whose labels are fixed, and fills its place; where there are
-    /// too many combinations for places, as where they are not fixed.
+    /// Finds or makes a series whose labels are fixed, and fills its place; with too many
+    /// combinations for places, as if they were not fixed.
     ///
-    /// Out of line, so that what is in its place is found in place.
+    /// Out of line, so that the look-up of a filled place is inlined.
     #[inline(never)]
     fn place(&self, labels: impl Labels) -> Result<SeriesGuard<M>, SeriesError> {
         let Some(place) = self.fixed.get(labels.index()) else {
@@ -101,17 +101,17 @@ impl<M: Metric> Bound<M> {
         Ok(SeriesGuard::lasting(Slot::Lasting(place.get_or_init(|| M::bind(cells, self.grid)))))
     }
 
-    /// The same for who wants a metric in any case.
+    /// As [`place`](Self::place), or the overflow series.
     // The labels themselves: to be referred to, they would be written to memory each time.
     #[inline(never)]
-    fn place_anyhow(&self, labels: impl Labels) -> SeriesGuard<M> {
-        self.place(labels).unwrap_or_else(|_| self.overflowing())
+    fn place_or_overflow(&self, labels: impl Labels) -> SeriesGuard<M> {
+        self.place(labels).unwrap_or_else(|_| self.overflow_series())
     }
 
     /// Looks a series without a place up in the lookup cache of this process.
     ///
-    /// In place, as is all that a hit takes: what is handed over in memory costs more than
-    /// the look-up, since its words are written one by one and copied two at a time.
+    /// Inlined, as is all code of a hit: to pass values in memory costs more than the look-up,
+    /// since its words are written one by one and copied two at a time.
     #[inline(always)]
     pub(crate) fn recall(
         &self,
@@ -147,11 +147,15 @@ impl<M: Metric> Bound<M> {
         Ok(self.passing(found))
     }
 
-    /// The same for who wants a metric in any case.
+    /// As [`search`](Self::search), or the overflow series.
     #[inline(never)]
-    fn search_anyhow(&self, unknown: Option<Unknown<'_>>, labels: &impl Labels) -> SeriesGuard<M> {
+    fn search_or_overflow(
+        &self,
+        unknown: Option<Unknown<'_>>,
+        labels: &impl Labels,
+    ) -> SeriesGuard<M> {
         let found = self.search(unknown, |text| labels.write(text));
-        found.unwrap_or_else(|_| self.overflowing())
+        found.unwrap_or_else(|_| self.overflow_series())
     }
 
     #[inline(always)]
@@ -162,13 +166,13 @@ impl<M: Metric> Bound<M> {
         SeriesGuard { metric: ManuallyDrop::new(metric), _guard: Some(guard) }
     }
 
-    pub(crate) fn overflowing(&self) -> SeriesGuard<M> {
+    pub(crate) fn overflow_series(&self) -> SeriesGuard<M> {
         SeriesGuard::lasting(Slot::Lasting(self.overflow))
     }
 }
 
-/// A metric that was just looked up by its labels: use it in the same breath, as
-/// in `family.with(labels).inc()`, or [`keep`](Self::keep) it.
+/// A metric that was just looked up by its labels: use it in the same expression, as in
+/// `family.with(labels).inc()`, or [`keep`](Self::keep) it.
 ///
 /// While one lives, no memory of retired series is reclaimed, anywhere in the region, so do not
 /// hold it for long. It cannot be sent to another thread.
@@ -178,7 +182,7 @@ pub struct SeriesGuard<M> {
     /// Never dropped: it owns nothing, as the cells are copied. The compiler cannot prove that for
     /// a metric that is not bound, and would test at each drop.
     metric: ManuallyDrop<M>,
-    /// Where the labels are fixed there is none: such series never go.
+    /// With fixed labels there is none: such series never expire.
     _guard: Option<Guard>,
 }
 
@@ -214,8 +218,8 @@ impl<M> Deref for SeriesGuard<M> {
 }
 
 impl<L, M: Metric> Family<L, M> {
-    /// A family that is not installed yet: until then, updates of its metrics are discarded.
-    /// Its clones are installed with it; handles that were [kept](SeriesGuard::keep) before are not.
+    /// A family that is not installed yet: until then, updates of its metrics are discarded. Its
+    /// clones are installed with it; handles that were [kept](SeriesGuard::keep) before are not.
     #[track_caller]
     pub const fn new() -> Self {
         Self::at(Some(Location::caller()))
@@ -245,7 +249,7 @@ impl<L, M: Metric> Family<L, M> {
         Some(self.bound.get_or_init(|| *bound))
     }
 
-    /// Binds it, unless it is bound to something else; true where it is bound to this now.
+    /// Binds it, unless it is bound to something else; true if it is bound to this now.
     pub(crate) fn bind(&self, bound: &'static Bound<M>) -> bool {
         let is_bound = self.late.fill(bound);
         self.bound_late();
@@ -285,11 +289,11 @@ impl<L: 'static, M: Metric> Family<L, M> {
         let Some(bound) = self.bound.get() else { return self.with_shared(labels) };
         // Known when it is compiled, so that only one of the two ways is.
         if Q::cardinality().is_some() {
-            return bound.placed(&labels).unwrap_or_else(|| bound.place_anyhow(labels));
+            return bound.placed(&labels).unwrap_or_else(|| bound.place_or_overflow(labels));
         }
         bound
             .recall(|key| labels.add_to_key(key))
-            .unwrap_or_else(|unknown| bound.search_anyhow(unknown, &labels))
+            .unwrap_or_else(|unknown| bound.search_or_overflow(unknown, &labels))
     }
 
     /// As [`with`](Self::with), but an error if the combination is new and there is no room for it;

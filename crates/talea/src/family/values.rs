@@ -19,7 +19,7 @@ impl<M: Metric> Family<DynamicLabels, M> {
     #[inline(always)]
     pub fn only(&'static self) -> SeriesGuard<M> {
         match self.bound() {
-            Some(bound) => bound.overflowing(),
+            Some(bound) => bound.overflow_series(),
             None => self.looked_up_unbound(),
         }
     }
@@ -32,7 +32,7 @@ impl<M: Metric> Family<DynamicLabels, M> {
     #[inline]
     pub fn with_values(&self, values: &[impl AsRef<str>]) -> SeriesGuard<M> {
         self.try_with_values(values).unwrap_or_else(|_| match self.bound() {
-            Some(bound) => bound.overflowing(),
+            Some(bound) => bound.overflow_series(),
             None => self.looked_up_unbound(),
         })
     }
@@ -51,7 +51,7 @@ impl<M: Metric> Family<DynamicLabels, M> {
         check(bound.openings, values)?;
         if values.is_empty() {
             // Its only series is the one that would overflow.
-            return Ok(bound.overflowing());
+            return Ok(bound.overflow_series());
         }
         let add_to_key =
             |key: &mut LabelKey| values.iter().for_each(|value| key.text(value.as_ref()));
@@ -60,8 +60,8 @@ impl<M: Metric> Family<DynamicLabels, M> {
             .or_else(|unknown| bound.search(unknown, |text| write(text, bound.openings, values)))
     }
 
-    /// Removes a label combination, as [`Family::remove`]; false also where there are more
-    /// values than names or fewer.
+    /// Removes a label combination, as [`Family::remove`]; false also if there are more values than
+    /// names or fewer.
     pub fn remove_values(&self, values: &[impl AsRef<str>]) -> bool {
         let Some(bound) = self.bound() else { return false };
         let mut text = LabelText::new();

@@ -152,8 +152,8 @@ pub(crate) fn rank(q: f64, count: u64) -> u64 {
 }
 
 impl NativeBuckets {
-    /// Makes them fewer, where there are more than `most`: first what is at most
-    /// `widest_zero` counts as zero, then buckets are joined by twos.
+    /// Reduces them if there are more than `most`: first values of at most `widest_zero` counts as
+    /// zero, then buckets are joined by twos.
     pub(crate) fn fit(&mut self, most: usize, widest_zero: f64) {
         let most = most.max(1);
         if self.len() > most && widest_zero > self.zero_threshold {
@@ -168,7 +168,7 @@ impl NativeBuckets {
         self.positive.len() + self.negative.len()
     }
 
-    /// Counts as zero what is at most so far from 0, in whole buckets.
+    /// Moves all buckets that are at most so far from 0 into the zero bucket.
     fn widen_zero(&mut self, widest: f64) {
         let Self { schema, zero_threshold, zero, positive, negative, .. } = self;
         for side in [positive, negative] {
@@ -227,7 +227,7 @@ impl NativeBuckets {
         }
     }
 
-    /// Where the bucket ends within which this is, if there is one.
+    /// The end of the bucket that this value is in, if there is one.
     fn end_of_cut(&self, zero: f64) -> Option<f64> {
         let mut all = self.positive.iter().chain(&self.negative);
         let is_cut =
@@ -295,7 +295,7 @@ impl NativeBuckets {
         (self.schema, self.zero_threshold) == (other.schema, other.zero_threshold)
     }
 
-    /// Leaves what was observed since an earlier state; false if that is none.
+    /// Subtracts an earlier state; false if it is not an earlier one.
     fn take_away(&mut self, earlier: &Self) -> bool {
         if self.is_aligned_with(earlier) {
             return self.take_away_aligned(earlier).is_some();

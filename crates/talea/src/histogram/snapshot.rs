@@ -2,9 +2,8 @@
 
 use crate::histogram::native_buckets::NativeBuckets;
 
-/// The buckets and the sum of a histogram, or of several that have the same
-/// thresholds, at one instant; or what was observed between two. The cost of each
-/// question is linear in the buckets.
+/// The buckets and the sum of a histogram, or of several that have the same thresholds, at one
+/// instant; or the observations between two. The cost of each question is linear in the buckets.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HistogramSnapshot {
     /// Upper bounds in the shown unit, ascending; `+Inf` is not among them.

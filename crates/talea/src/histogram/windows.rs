@@ -34,7 +34,7 @@ pub struct Windows {
     now: Duration,
     /// How many snapshots it was given.
     round: u64,
-    /// The buckets of the series that it looks at, and what was observed recent.
+    /// Buffers for the buckets of the current series, and for its recent observations.
     buckets: NativeBuckets,
     memory: NativeBuckets,
 }

@@ -1,5 +1,5 @@
-//! What a look-up is remembered by: label values as they are given, before any of them
-//! is written as text.
+//! Keys of the lookup cache: label values as the caller passes them, before any of them is written
+//! as text.
 
 use talea_region::Key;
 
@@ -88,8 +88,8 @@ impl LabelKey {
         self.fits = false;
     }
 
-    /// Puts words behind those that are there, of which so many count; the next ones come in place
-    /// of the others. Words beyond the end of the key are left out.
+    /// Appends words, of which the first so many are valid; the next call overwrites the others.
+    /// Words beyond the end of the key are left out.
     #[inline]
     fn put(&mut self, (a, b, c): (u64, u64, u64), count: usize) {
         let (first, second, third) = self.words;
@@ -104,8 +104,8 @@ impl LabelKey {
     }
 }
 
-/// A text of 8 to 24 bytes as three words, over each other where it is shorter: with the
-/// length they say all of it, by the same steps for each length.
+/// A text of 8 to 24 bytes as three words, which overlap if it is shorter. With the length they
+/// determine it, by the same steps for each length.
 #[inline]
 fn words_of(text: &[u8]) -> Option<(u64, u64, u64)> {
     let last = text.len().checked_sub(8)?;

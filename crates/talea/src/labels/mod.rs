@@ -41,8 +41,7 @@ pub(crate) use text::{RawLabel, pairs, raw_labels};
 /// assert_eq!(registry.snapshot().value("calls_total", &[("host", "a.example")]), Some(1.0));
 /// # Ok::<(), talea::Error>(())
 /// ```
-///
-/// Where the methods do not agree with each other, values count in the wrong series;
+/// If the methods do not agree with each other, values count in the wrong series;
 /// nothing else breaks. They are called on every look-up, so none should allocate.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no group of labels",
@@ -157,7 +156,7 @@ impl<T: Labels + ?Sized> Labels for &T {
     note = "if it is an enum without fields, give it `#[derive(LabelValue)]`"
 )]
 pub trait LabelValue {
-    /// How many values there are, where they are fixed.
+    /// The number of values, if they are fixed.
     fn cardinality() -> Option<usize> {
         None
     }

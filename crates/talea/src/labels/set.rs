@@ -209,7 +209,7 @@ impl LabelSet {
     }
 }
 
-/// Whether a list is the one that a set was fixed to; in what it differs, in words.
+/// Checks that a list is the one that a set was fixed to; the error has the difference, in words.
 fn check_same(table: &Table, texts: &[String]) -> Result<(), String> {
     let expected = table.len();
     let different = table.texts().zip(texts).enumerate().find(|(_, (fixed, text))| fixed != text);

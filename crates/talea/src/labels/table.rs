@@ -66,7 +66,7 @@ impl Table {
     /// So many texts are hashed to choose a seed, at most: some milliseconds.
     const HASHES: u64 = 1 << 18;
 
-    /// Why the texts cannot be a set, in words, where they cannot.
+    /// The reason why the texts cannot be a set, if they cannot.
     pub(super) fn new(texts: Vec<String>) -> Result<Self, String> {
         if texts.is_empty() {
             return Err("found no values; expected at least one".to_owned());
@@ -79,7 +79,7 @@ impl Table {
             return Err(format!("found the value {twice:?} twice; expected each once"));
         }
         let keys: Vec<Key> = texts.iter().map(|text| Key::of(text.as_bytes())).collect();
-        // Where there are few, a wide table makes it likely that none collide.
+        // With few texts, a wide table makes it likely that none collide.
         let room = if texts.len() <= 64 { 4 } else { 2 } * texts.len();
         let mut slots = vec![Slot { key: Key::NONE, member: None }; room.next_power_of_two()];
         let tries = (Self::HASHES / texts.len() as u64).clamp(1, Self::TRIES);
@@ -105,7 +105,7 @@ impl Table {
         let text = text.as_bytes();
         let Some(key) = Key::of_usual(text) else { return self.search(text) };
         let slot = self.slots.get(self.hasher.slot_of_ends(&key))?;
-        // Where the slot is free, there is no such text, and no member either.
+        // A free slot means that there is no such text, and no member.
         if slot.key == key || slot.member.is_none() {
             return slot.member;
         }

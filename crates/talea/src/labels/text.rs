@@ -126,7 +126,7 @@ impl LabelText {
     }
 }
 
-/// Takes what a value displays.
+/// Writes a displayed value.
 struct Escaped<'a>(&'a mut LabelText);
 
 impl fmt::Write for Escaped<'_> {

@@ -11,8 +11,8 @@ use crate::definition::kind::Kind;
 /// [`Opts::combine`](crate::Opts::combine).
 ///
 /// Cost of each operation: one atomic operation on a word that all threads share; of
-/// [`set_max`](Self::set_max) and [`set_min`](Self::set_min) a load, and a
-/// compare-and-swap where they change something.
+/// [`set_max`](Self::set_max) and [`set_min`](Self::set_min) a load, and a compare-and-swap if they
+/// change something.
 ///
 /// Where each process has its own value, the smallest `i64` is kept as the one after
 /// it.
@@ -151,8 +151,8 @@ impl UpDownCounter {
         self.cell.update(|cell| cell.add_own(n as u64), move || self.add(n));
     }
 
-    /// Adds one for as long as what comes back lives: it takes it away on every way
-    /// out, an error, a panic or a dropped future among them.
+    /// Adds one for as long as the returned guard lives, which subtracts it on every way out, an
+    /// error, a panic or a dropped future among them.
     ///
     /// ```
     /// # use talea::{Opts, Registry, UpDownCounter};

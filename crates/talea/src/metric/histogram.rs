@@ -239,8 +239,8 @@ impl Slot<Bound> {
         }
     }
 
-    /// Counts what was not bound when it was last asked. It does not call the usual way, of which
-    /// there would be two copies, and neither in its place.
+    /// Observes if no binding was known. It does not call the common path, of which there would be
+    /// two copies, and neither in its place.
     #[cold]
     #[inline(never)]
     fn count_late<U: Unit>(&self, kept: u64) {
@@ -306,8 +306,8 @@ impl<U: Unit> Histogram<U> {
     /// usually the id of its trace, it can be found. Formats that know exemplars show the
     /// latest of each bucket.
     ///
-    /// Cost: an observation, a look at the clock and a copy of the labels; the first of a
-    /// bucket takes memory of the region. Observations that carry none cost what they did.
+    /// Cost: an observation, a look at the clock and a copy of the labels; the first of a bucket
+    /// takes memory of the region. Observations without an exemplar cost no more than before.
     ///
     /// # Errors
     ///
@@ -334,9 +334,8 @@ impl Histogram<Seconds> {
         Timer::new(&self.bound)
     }
 
-    /// Runs a future and observes how long that took, from its first poll on; also where
-    /// it is dropped before it is done, as when a client has gone. Cost: as
-    /// [`time`](Self::time).
+    /// Runs a future and observes how long that took, from its first poll on; also where it is
+    /// dropped before it is done, as when a client has disconnected. Cost: as [`time`](Self::time).
     ///
     /// ```
     /// # use talea::{Histogram, Opts, Registry, Seconds};
@@ -438,7 +437,7 @@ pub(super) fn shape<U: Unit>(opts: &Opts<'_>) -> Result<Shape, String> {
     })
 }
 
-/// Thresholds as they are kept, or what is wrong with them.
+/// The thresholds in stored form, or the fault in them.
 fn thresholds<U: Unit>(shown: &[f64]) -> Result<Vec<u64>, String> {
     let expected = match U::IS_FLOAT {
         false => "buckets are finite, positive, ascending and at most 1,024",

@@ -49,7 +49,7 @@ pub trait Sealed: Sized + 'static {
 
     fn bind(cells: Cells, grid: &'static Grid) -> Self::Bound;
 
-    /// A handle of what is bound, or of a place for that.
+    /// A handle with this slot.
     fn holding(bound: Slot<Self::Bound>) -> Self;
 
     fn slot(&self) -> &Slot<Self::Bound>;

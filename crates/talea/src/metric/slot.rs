@@ -31,11 +31,11 @@ pub enum Slot<T: 'static> {
         /// series.
         passes: bool,
     },
-    /// Found by a look-up of a series that stays: where its cells are.
+    /// Found by a look-up of a permanent series: the place of its cells.
     Lasting(&'static T),
     /// Made without; a registry fills it once.
     Late {
-        /// Where they will be.
+        /// The place of the cells.
         place: Late<T>,
         /// Whether it was found by a look-up in a family that is not installed. Then it must not
         /// own memory, as it is not dropped, and it is never installed.
@@ -102,7 +102,7 @@ impl<T: Bound> Slot<T> {
         }
     }
 
-    /// The end of [`update`](Self::update) where nothing is bound as far as is known.
+    /// The end of [`update`](Self::update) if no binding is known.
     #[cold]
     #[inline(never)]
     pub(crate) fn update_late<R: Default>(&self, again: impl FnOnce() -> R) -> R {
@@ -115,8 +115,7 @@ impl<T: Bound> Slot<T> {
         }
     }
 
-    /// Binds it, unless it is bound to something else; true where it is bound to
-    /// this now.
+    /// Binds it, unless it is bound to something else; true if it is bound to this now.
     pub(crate) fn bind(&self, bound: &'static T) -> bool {
         match self {
             Self::Bound { bound: already, .. } => *already == *bound,
@@ -127,7 +126,8 @@ impl<T: Bound> Slot<T> {
 }
 
 impl<T> Slot<T> {
-    /// A slot without a binding. `origin` is the place where its metric was made, if its discarded updates are to be reported.
+    /// A slot without a binding. `origin` is the place where its metric was made, if its discarded
+    /// updates are to be reported.
     pub(crate) const fn late(origin: Option<Origin>) -> Self {
         Self::Late { place: Late::new(origin), passes: false }
     }
@@ -150,7 +150,7 @@ pub struct Late<T: 'static> {
     filled: AtomicRef<T>,
     /// The place that it shares with its clones, made with the first of them.
     shared: OnceLock<Arc<AtomicRef<T>>>,
-    /// Where the metric was made, if its updates are to be reported.
+    /// The place in the program where the metric was made, if its updates are to be reported.
     origin: Option<Origin>,
 }
 
@@ -191,7 +191,7 @@ impl<T: PartialEq> Late<T> {
         }
     }
 
-    /// Fills it, unless it is filled with something else; true where it is filled with this now.
+    /// Fills it, unless it is filled with something else; true if it is filled with this now.
     pub(crate) fn fill(&self, with: &'static T) -> bool {
         if self.now().is_none() {
             // Also without a clone, as another thread may be making one.

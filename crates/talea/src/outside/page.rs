@@ -1,5 +1,5 @@
-//! Several registries as one page: the same families together, each series with a label
-//! that says where it comes from.
+//! Several registries as one page: the same families together, each series with a label that names
+//! its origin.
 
 use std::fmt;
 use std::ops::Range;
@@ -51,7 +51,7 @@ pub struct Page {
 
 #[derive(Clone, Debug, Default)]
 struct Part {
-    /// Its label as text, and the name and the value of that; nothing where it has none.
+    /// Its label as text, and the name and the value of that; empty if it has none.
     label: String,
     name: String,
     value: String,
@@ -72,7 +72,7 @@ struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Conflict {
-    /// The label value of the part that it is in; nothing where that has none.
+    /// The label value of the part that it is in; empty if that has none.
     pub part: String,
     /// Its name, as samples have it.
     pub family: String,
@@ -92,8 +92,8 @@ impl Page {
         Self::default()
     }
 
-    /// Adds what `take` puts into a snapshot. Each of its series is shown with `label`, a
-    /// name and a value, where there is one. Parts of one page must differ in it.
+    /// Adds what `take` puts into a snapshot. Each of its series is shown with `label`, a name and
+    /// a value, if there is one. Parts of one page must differ in it.
     pub fn add(&mut self, label: Option<(&str, &str)>, take: impl FnOnce(&mut Snapshot)) {
         let taken = |snapshot: &mut Snapshot| {
             take(snapshot);
@@ -284,7 +284,7 @@ impl Entry {
     }
 }
 
-/// How many entries are of a name, all of which come first.
+/// The number of entries of a name, all of which come first.
 fn of_name(entries: &[Entry], name: &str, parts: &[Part]) -> usize {
     entries.iter().take_while(|entry| entry.name(parts) == name).count()
 }

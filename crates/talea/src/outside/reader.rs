@@ -96,7 +96,7 @@ impl Reader {
     /// # Errors
     ///
     /// The file is another user's, or of another kind, or its mode lets others write to it: the
-    /// error says what was found and what was expected. And as [`open`](Self::open).
+    /// error names the value found and the one expected. And as [`open`](Self::open).
     pub fn open_owned_by(path: impl AsRef<Path>, owners: &[u32]) -> Result<Self, Error> {
         let path = path.as_ref().to_owned();
         Ok(Self {

@@ -106,7 +106,7 @@ impl<'a> Sound<'a> {
     }
 }
 
-/// The name that a text begins with, and what comes after it.
+/// The name at the beginning of a text, and the rest.
 fn name(text: &[u8]) -> Option<(&[u8], &[u8])> {
     // A name that is not plain is in quotes.
     let (name, rest) = match text.strip_prefix(b"\"") {
@@ -137,7 +137,7 @@ fn behind_value(text: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// Where the first quote, backslash or line end is, eight bytes at a time.
+/// The place of the first quote, backslash or line end, found eight bytes at a time.
 #[inline]
 fn special(text: &[u8]) -> Option<usize> {
     const ONES: u64 = 0x0101_0101_0101_0101;

@@ -35,7 +35,7 @@ pub struct Registry {
     /// metric type.
     pub(crate) bounds: Arc<Mutex<Bounds>>,
     pub(crate) kept: Arc<KeptWindows>,
-    /// The field of a set that is being registered, where it was made for one.
+    /// The field of a set that is being registered, if it was made for one.
     pub(crate) field: Option<Arc<Field>>,
 }
 
@@ -121,8 +121,8 @@ impl Registry {
     }
 
     /// Has the families whose names are wanted, as samples have them, count from 0 again, as
-    /// [`Family::wipe`](crate::Family::wipe) does for one; false if one of them goes on. Cost: a
-    /// look at each of their series.
+    /// [`Family::wipe`](crate::Family::wipe) does for one; false if one of them could not be reset.
+    /// Cost: a look at each of their series.
     ///
     /// ```
     /// # use talea::{Counter, Opts, Registry};
@@ -171,17 +171,18 @@ impl Registry {
     }
 
     /// Does the sweep of a minute now: it expires series that were not looked up for their family's
-    /// time (see [`Opts::expires_after`](crate::Opts::expires_after)), and reclaims the memory of removed ones. Snapshots and
-    /// new series do this by themselves; this call is for tests, where each call counts as a
-    /// minute. Cost: a look at every series.
+    /// time (see [`Opts::expires_after`](crate::Opts::expires_after)), and reclaims the memory of
+    /// removed ones. Snapshots and new series do this by themselves; this call is for tests, where
+    /// each call counts as a minute. Cost: a look at every series.
     pub fn sweep(&self) {
         refreshing::sweep(self.region);
     }
 
     /// Removes idle series of the wanted families now: those without a look-up for `longer` or, if
-    /// that is `None`, for their family's time ([`Opts::expires_after`](crate::Opts::expires_after)). Returns how many were
-    /// removed. `wants` gets a family's name, as samples have it, and whether its idle series
-    /// expire by themselves. A sweep that is due is done too, as by any snapshot.
+    /// that is `None`, for their family's time
+    /// ([`Opts::expires_after`](crate::Opts::expires_after)). Returns how many were removed.
+    /// `wants` gets a family's name, as samples have it, and whether its idle series expire by
+    /// themselves. A sweep that is due is done too, as by any snapshot.
     ///
     /// Sweeps, which begin at least a minute apart, measure how long a series is idle. Every
     /// removed series was idle for at least so long; some that stay may have been too, above all if

@@ -17,9 +17,9 @@ const GROUP: &str = "TALEA_REGION_GROUP";
 const FRESH: Duration = Duration::from_secs(5);
 
 impl Registry {
-    /// A registry in memory of its own, which children made by `fork` share.
-    /// 64 MiB at most, of which pages are used as they are needed, or, where that is less, an
-    /// eighth of the cgroup's memory limit or what `ulimit -f` allows.
+    /// A registry in memory of its own, which children made by `fork` share. 64 MiB at most, of
+    /// which pages are used as they are needed, or, if that is less, an eighth of the cgroup's
+    /// memory limit or what `ulimit -f` allows.
     ///
     /// The memory stays mapped until the process ends, so that handles are plain
     /// pointers.

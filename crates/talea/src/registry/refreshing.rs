@@ -39,7 +39,8 @@ impl fmt::Debug for Refreshers {
     }
 }
 
-/// Does what is due once a minute: a sweep, and a look whether the path that was asked for is free.
+/// Does the work that is due once a minute: a sweep, and a check whether the requested path is
+/// free.
 pub(crate) fn sweep_if_due(region: &'static Region) {
     region.sweep_if_due();
     log(region.claim_path_if_due());
@@ -57,7 +58,7 @@ fn log(notice: Option<String>) {
     }
 }
 
-/// Goes on until the registry is gone.
+/// Runs until the registry is dropped.
 pub(crate) fn keep_fresh(region: &'static Region, refreshers: &Weak<Refreshers>, period: Duration) {
     loop {
         thread::sleep(period);

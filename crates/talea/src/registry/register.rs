@@ -1,4 +1,4 @@
-//! Registering: from what a metric is to where its values lie.
+//! Registering: from the definition of a metric to its cells in the region.
 
 use std::any::TypeId;
 use std::borrow::Cow;
@@ -23,7 +23,7 @@ use crate::labels::{LabelText, Labels};
 use crate::metric::slot::Slot;
 use crate::metric::{Info, InfoSeries, Metric, Shape};
 
-/// Series a family, unless it says otherwise.
+/// The default limit of series of a family.
 pub(crate) const SERIES_LIMIT: u64 = 2000;
 
 /// Families of more combinations than this are looked up by hash, however fixed
@@ -251,7 +251,7 @@ impl Registry {
         Ok(Family::of(self.bound::<M>(&opts, &group)?))
     }
 
-    /// Registers a family of which each series may go, also where its labels are fixed.
+    /// Registers a family whose series may all be removed, also if its labels are fixed.
     pub(crate) fn passing_family<L: Labels + 'static, M: Metric>(
         &self,
         opts: &Opts<'_>,
@@ -366,7 +366,7 @@ impl Registry {
         Ok(bound)
     }
 
-    /// In what a definition differs from the one that the name has.
+    /// The difference between a definition and the one that the name has.
     fn conflict(&self, name: &str, shape: &Shape, wanted: &Definition) -> String {
         let snapshot = self.region.snapshot_of(&|found| found.name == name.as_bytes());
         let difference = snapshot.families().first().map_or_else(
@@ -422,7 +422,7 @@ fn bound_once<M: Metric>(
     Ok(bound)
 }
 
-/// How many label combinations there are, where that is fixed.
+/// The number of label combinations, if all labels are fixed.
 fn combinations(opts: &Opts<'_>, group: &Group<'_>) -> Result<Option<u64>, String> {
     let combinations = group.cardinality.map(|n| n as u64);
     match (opts.whole, combinations, opts.limit) {

@@ -1,4 +1,4 @@
-//! What was observed in a window, by what was copied of a series' samples.
+//! The observations in a window, computed from a copy of a series' samples.
 
 use talea_region::SeriesView;
 

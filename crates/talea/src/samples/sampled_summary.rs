@@ -28,19 +28,20 @@ const SHARE: u64 = 4;
 /// observations are stored in the region. For services whose processes live for only some requests,
 /// where a [`Summary`] would show only what one of them saw.
 ///
-/// The latest 128 observations are kept as they are. While a window has no more, its quantiles
-/// are exact: the nearest rank, the smallest value that no smaller share of all is above. Older
-/// ones are counted in native buckets of schema 4, for each fifth of the window. Then a quantile is
-/// that of the observations since a time between 0.8 and 1 windows ago (as the age buckets of
-/// Prometheus' Go client have it), and within 2.17 % of the exact one, whatever the values are and in
-/// whatever order they come; so are the sum and, of values of one sign, the mean. The count is exact.
+/// The latest 128 observations are kept as they are. While a window has no more, its quantiles are
+/// exact: the nearest rank, the smallest value that no smaller share of all is above. Older ones
+/// are counted in native buckets of schema 4, for each fifth of the window. Then a quantile is that
+/// of the observations since a time between 0.8 and 1 windows ago (as the age buckets of
+/// Prometheus' Go client have it), and within 2.17 % of the exact one, whatever the values are and
+/// in whatever order they come; so are the sum and, of values of one sign, the mean. The count is
+/// exact.
 ///
-/// Memory of the region, for each series: 1.5 KiB for 16 observations in a window, 3.2 KiB for
-/// 128; then 640 bytes for each octave (factor of two) of the values, whatever their number: 12
-/// KiB in all for values between 1 ms and 10 s. Beyond 32 octaves, 32 KiB for 51 more; for all
-/// floats there are, 2.7 MiB. A series that the region has no room for has a count and a sum, and NaN
-/// for quantiles; so has one, for the length of a window, after an observation whose octave the
-/// region had no room for. NaN is counted in the count of all, and in no window.
+/// Memory of the region, for each series: 1.5 KiB for 16 observations in a window, 3.2 KiB for 128;
+/// then 640 bytes for each octave (factor of two) of the values, whatever their number: 12 KiB in
+/// all for values between 1 ms and 10 s. Beyond 32 octaves, 32 KiB for 51 more; for all floats
+/// there are, 2.7 MiB. A series that the region has no room for has a count and a sum, and NaN for
+/// quantiles; so has one, for the length of a window, after an observation whose octave the region
+/// had no room for. NaN is counted in the count of all, and in no window.
 ///
 /// Threading: any number of threads and processes may observe at once, without locks. A
 /// process that is killed in the middle may take one observation with it out of the window;

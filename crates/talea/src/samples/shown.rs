@@ -1,4 +1,4 @@
-//! What a snapshot shows of samples.
+//! Fills the quantiles of stored samples into a snapshot.
 
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};

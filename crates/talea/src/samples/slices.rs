@@ -23,9 +23,9 @@
 //!   far, 84 segments       51 octaves each, of one sign
 //! ```
 //!
-//! A near segment may be any octave's; its `what` says which. An octave looks at four of them, the
-//! first by its number, and takes the first that is free. So 32 neighbouring octaves each have one. An
-//! octave that finds all four taken is counted in the far segment that has its place. Segments
+//! A near segment may be any octave's; its `what` names it. An octave looks at four of them, the
+//! first by its number, and takes the first that is free. So 32 neighbouring octaves each have one.
+//! An octave that finds all four taken is counted in the far segment that has its place. Segments
 //! stay as long as their series, so an octave finds the same one each time.
 //!
 //! # Invariants
@@ -129,7 +129,7 @@ pub(super) fn has_come(slice: u64, latest: u64) -> bool {
     slice <= latest.saturating_add(1)
 }
 
-/// Where a value is counted.
+/// The bucket that counts a value.
 enum Bucket {
     Mark(usize),
     /// In which bucket of which octave.

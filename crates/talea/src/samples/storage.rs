@@ -1,5 +1,5 @@
-//! Where the words of a series with samples lie: the ring's segments, and the slices' words behind
-//! its first places.
+//! The layout of a series with samples: the ring's segments, and the slices' words behind its first
+//! places.
 
 use talea_region::{Cell, Segment, Segments};
 

@@ -1,4 +1,5 @@
-//! Series that a snapshot derives: one for each process or state, and those that count refused series and hidden families.
+//! Series that a snapshot derives: one for each process or state, and those that count refused
+//! series and hidden families.
 
 use std::collections::HashMap;
 
@@ -14,7 +15,7 @@ use crate::samples;
 /// How often each family refused a new series.
 pub(crate) const DROPPED: &str = "talea_series_dropped_total";
 
-/// Names the process of each value of which every process has its own.
+/// Adds the label `pid` to per-process values.
 pub(crate) fn by_process(raw: &mut Snapshot) {
     // In two containers two processes may have the same id. Then the slot distinguishes them: for
     // as long as it lives, each process that came while another of this id lived is named with its
@@ -42,8 +43,8 @@ pub(crate) fn by_state(raw: &mut Snapshot, family: usize, states: &[String]) {
     });
 }
 
-/// Adds what the region itself knows of series that were refused. Only families that
-/// did are shown, so this stays as bounded as they are.
+/// Adds the counts of refused series, which the region has. Only families that did are shown, so
+/// this stays as bounded as they are.
 pub(crate) fn dropped(raw: &mut Snapshot) {
     let series: Vec<(String, u64)> = raw
         .dropped()

@@ -59,8 +59,8 @@ pub enum Value {
 /// The value of a summary.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SummarySnapshot {
-    /// Each quantile that it shows, with its value: NaN where nothing was observed in its
-    /// window, or the snapshot is not one of a registry.
+    /// Each quantile that it shows, with its value: NaN if nothing was observed in its window, or
+    /// the snapshot is not one of a registry.
     pub quantiles: Vec<(f64, f64)>,
     /// All observations since it was made.
     pub count: u64,
@@ -68,7 +68,7 @@ pub struct SummarySnapshot {
     pub sum: f64,
 }
 
-/// Where a series' label text lies in that of all, and its number.
+/// The place of a series' label text in that of all, and its number.
 type Placed = (Range<usize>, Shown);
 
 impl<'a> FamilySnapshot<'a> {
@@ -102,8 +102,8 @@ impl<'a> FamilySnapshot<'a> {
         self.raw.created_unix_nanos
     }
 
-    /// In what it differs from another of its name that is expected, in words; `None` if it does
-    /// not, other than by its help.
+    /// The difference from the expected family of its name, in words; `None` if it does not, other
+    /// than by its help.
     pub(crate) fn disagreement(&self, wanted: &Self) -> Option<String> {
         if self.kind != wanted.kind {
             return Some(format!(
@@ -249,8 +249,7 @@ impl<'a> SeriesSnapshot<'a> {
         Some(self.raw.created_unix_nanos).filter(|&nanos| nanos > 0)
     }
 
-    /// The latest exemplar of the counter, or of each bucket of the histogram, where there
-    /// is one.
+    /// The latest exemplar of the counter, or of each bucket of the histogram, if there is one.
     pub fn exemplars(&self) -> impl Iterator<Item = Exemplar> + use<'a> {
         self.raw.exemplars.iter().map(Exemplar::of)
     }
@@ -271,7 +270,8 @@ impl<'a> SeriesSnapshot<'a> {
         raw.exemplars.iter().filter(is_of).max_by_key(|exemplar| exemplar.unix_nanos)
     }
 
-    /// Since when it counts: when it was made, or wiped. `None` of what a reader adds.
+    /// The time from which it counts: when it was made, or wiped. `None` for series that a reader
+    /// adds.
     pub fn created(&self) -> Option<SystemTime> {
         UNIX_EPOCH.checked_add(Duration::from_nanos(self.created_nanos()?))
     }

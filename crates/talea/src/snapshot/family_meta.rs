@@ -16,7 +16,7 @@ pub(super) struct FamilyMeta {
     /// Its number among the raw families.
     pub(super) n: usize,
     pub(super) about: [u64; 5],
-    /// Where its name and its help are among the texts.
+    /// The places of its name and its help in the texts.
     pub(super) name: Range<usize>,
     pub(super) help: Range<usize>,
     /// Whether its name, and the names of its labels, are such as every format has.

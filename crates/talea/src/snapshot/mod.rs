@@ -108,7 +108,7 @@ impl Snapshot {
             && self.learned.as_ref().is_some_and(|learned| found.eq(learned.iter().copied()))
     }
 
-    /// Looks at the families anew, whose definitions are decoded where they are new.
+    /// Reads the families again; definitions that are new are decoded.
     fn learn(&mut self) {
         let Self { raw, families, before, learned, rivals, .. } = self;
         let all = learned.get_or_insert_default();

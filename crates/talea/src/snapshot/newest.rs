@@ -1,4 +1,4 @@
-//! Which of several definitions of one name is shown.
+//! The choice among several definitions of one name.
 
 use talea_region::{FamilyCopy, LastUse};
 
@@ -11,8 +11,8 @@ pub(crate) fn use_of(family: &FamilyCopy) -> (LastUse, u32) {
     (family.last_use, family.number())
 }
 
-/// Adds what was counted under another definition of a name to the one that is shown, if their values
-/// can be added and never fall.
+/// Adds the counts under another definition of a name to those of the one that is shown, if their
+/// values can be added and never fall.
 pub(super) fn add_rival(raw: &mut talea_region::Snapshot, shown: usize, other: usize) {
     let [one, two] = [shown, other].map(|n| &raw.families()[n]);
     let is_added = !one.expires

@@ -1,5 +1,5 @@
-//! What an assertion on a snapshot says when it fails, for a person to read: what
-//! was asked, what was found, what is near to it, and what to do.
+//! Messages of failing assertions on a snapshot: the series asked for, the one found, the nearest
+//! ones, and advice.
 
 use std::fmt;
 
@@ -111,7 +111,7 @@ fn missing(
     Failure { asked, found, near, to_do }
 }
 
-/// Where no family has the name.
+/// If no family has the name.
 fn unknown(snapshot: &Snapshot, asked: String, name: &str) -> Failure {
     let families = nearest::families(snapshot, name);
     let near = list("nearest names", &families, |family| {
@@ -191,7 +191,7 @@ fn meant(family: FamilySnapshot<'_>, asked: &str) -> Option<String> {
     }
 }
 
-/// How the nearest series differs from what was asked.
+/// The difference between the nearest series and the one asked for.
 fn differences(
     nearest: &SeriesSnapshot<'_>,
     labels: &[(&str, &str)],

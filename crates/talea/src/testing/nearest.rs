@@ -17,8 +17,8 @@ pub(crate) fn families<'a>(snapshot: &'a Snapshot, asked: &str) -> Vec<FamilySna
     families
 }
 
-/// All series of a family: those with most of the asked labels first, then those
-/// with most of the label names, then those whose values begin alike.
+/// All series of a family: those with most of the asked labels first, then those with most of the
+/// label names, then those whose values have the longest common beginning.
 pub(crate) fn series<'a>(
     family: FamilySnapshot<'a>,
     asked: &[(&str, &str)],

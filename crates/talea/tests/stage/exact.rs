@@ -95,7 +95,7 @@ impl Native {
         native
     }
 
-    /// The same, as coarse as `schema`, of buckets of a finer one.
+    /// These buckets merged into the coarser `schema`.
     pub(crate) fn folded(&self, from: i8, schema: i8) -> Self {
         let fold = |side: &BTreeMap<i32, u64>| {
             let mut out = BTreeMap::new();
@@ -124,7 +124,7 @@ pub(crate) fn classic<T>(
     counts
 }
 
-/// What is in each classic bucket of a snapshot.
+/// The count of each classic bucket of a snapshot.
 pub(crate) fn shown_classic(snapshot: &HistogramSnapshot) -> Vec<u64> {
     let mut before = 0;
     let each = snapshot.cumulative().map(|(_, n)| n - std::mem::replace(&mut before, n));

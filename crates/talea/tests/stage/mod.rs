@@ -1,5 +1,5 @@
-//! What tests of histograms stand on: numbers that are the same in each run, and what
-//! becomes of them without Talea.
+//! Support for tests of histograms: numbers that are the same in each run, and their exact results
+//! without Talea.
 
 // Each test file uses a part of it.
 #![allow(dead_code)]
@@ -47,7 +47,7 @@ impl Random {
         ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Of the normal distribution with mean 0 and deviation 1.
+    /// A number of the normal distribution with mean 0 and deviation 1.
     pub(crate) fn normal(&mut self) -> f64 {
         (-2.0 * self.share().ln()).sqrt() * (std::f64::consts::TAU * self.share()).cos()
     }

@@ -1,5 +1,4 @@
-//! What tests with real processes stand on: a directory on tmpfs, and this test binary
-//! started again.
+//! Support for tests with real processes: a directory on tmpfs, and this test binary started again.
 
 use std::path::PathBuf;
 use std::process::Command;

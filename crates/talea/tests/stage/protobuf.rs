@@ -118,7 +118,7 @@ pub(crate) fn families(all: &[u8]) -> Vec<MetricFamily> {
     families
 }
 
-/// What a snapshot shows of the one histogram of a name.
+/// The buckets of the one histogram of a name in a snapshot.
 pub(crate) fn histogram(snapshot: &Snapshot, name: &str) -> Buckets {
     let chunks = snapshot.chunks(Format::Protobuf, Escaping::default(), usize::MAX);
     let all = families(&chunks.collect::<Vec<_>>().concat());

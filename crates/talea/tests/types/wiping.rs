@@ -59,7 +59,7 @@ impl Each {
     }
 }
 
-/// What a snapshot shows of them, by their first letters.
+/// Their values in a snapshot, by their first letters.
 fn shown(registry: &Registry) -> [f64; 7] {
     let snapshot = registry.snapshot();
     let value = |name: &str| snapshot.total(name, &[]).unwrap();

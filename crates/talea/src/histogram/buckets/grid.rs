@@ -1,4 +1,4 @@
-//! A family's base cells, and what its definition says of its buckets.
+//! A family's base cells, and the mapping of observations to them.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -15,7 +15,8 @@ pub struct Grid {
     /// Upper bounds of the base cells after the specials, ascending; one cell more than
     /// bounds.
     pub(super) bounds: Vec<u64>,
-    /// The thresholds by octave, if the family has whole numbers without native buckets, and no octave has many thresholds.
+    /// The thresholds by octave, if the family has whole numbers without native buckets, and no
+    /// octave has many thresholds.
     cuts: Option<Cuts>,
     pub(super) octaves: Option<Octaves>,
 }
@@ -69,12 +70,12 @@ impl Grid {
         self.layout.shown()
     }
 
-    /// How many of what is kept make one shown unit.
+    /// How many stored parts make one shown unit.
     pub(crate) fn per_unit(&self) -> f64 {
         self.layout.per_unit
     }
 
-    /// The octaves, where there are native buckets.
+    /// The octaves, if there are native buckets.
     #[inline]
     pub(crate) fn octaves(&self) -> Option<&Octaves> {
         self.octaves.as_ref()

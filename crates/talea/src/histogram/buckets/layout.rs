@@ -68,11 +68,13 @@ pub(crate) struct NativeLayout {
     pub(crate) schema: i8,
     /// The most buckets that are shown.
     pub(crate) most: u32,
-    /// Up to where, in the shown unit, values may count as zero where there are more.
+    /// The largest distance from zero, in the shown unit, up to which values may count as zero if
+    /// there are more buckets.
     pub(crate) widest_zero: f64,
 }
 
-/// The default zero threshold of the formats: a value whose absolute value is at most this counts as zero.
+/// The default zero threshold of the formats: a value whose absolute value is at most this counts
+/// as zero.
 pub(super) const FLOAT_ZERO: f64 = f64::from_bits((1023 - 128) << 52);
 
 /// A number that is larger for a larger float.

@@ -4,21 +4,21 @@
 //! The cells are the common refinement of the classic thresholds and the native buckets,
 //! so one count serves both, and both are always the same observations.
 //!
-//! A series has *base cells* from the start, and a *segment* of cells for an octave of
-//! values when the first of them comes. A segment has a cell for each native bucket of
-//! its octave and for each threshold that cuts one. Base cells take zero, what is no
-//! finite number, and, where the region has no room for a segment, everything else; they
-//! are divided by the thresholds and the buckets of the coarsest schema alone.
+//! A series has *base cells* from the start, and a *segment* of cells for an octave of values when
+//! the first of them comes. A segment has a cell for each native bucket of its octave and for each
+//! threshold that cuts one. Base cells count zero, values that are not finite and, if the region
+//! has no room for a segment, all others; they are divided by the thresholds and the buckets of the
+//! coarsest schema alone.
 //!
 //! ```text
 //!   base      specials │ by thresholds and ±2^(16n) │ sum
 //!   segment   by thresholds and the octave's bounds, of the schema that it was made for
 //! ```
 //!
-//! How fine segments are is a number of the series that only goes down: when one more
-//! segment would make more cells than there may be, those from then on are half as fine.
-//! Those that are there stay as they are, and a reader folds all into the coarsest; and
-//! further, as long as more buckets are in use than may be shown.
+//! The schema of new segments is a number of the series that only decreases: when one more segment
+//! would make more cells than there may be, those from then on are half as fine. Existing segments
+//! stay as they are. A reader merges all into the coarsest schema, and further, as long as more
+//! buckets are in use than may be shown.
 
 mod cuts;
 mod grid;

@@ -10,7 +10,7 @@
 //! places. So a value is shifted until its first bit is bit 63, and compared with the octave's 2^n
 //! bounds, shifted by as much. A table by the first bits after that one says how many bounds are
 //! below them; at most one bound shares these bits, which one comparison settles. This is exact: a
-//! bound, though no integer, is above an integer exactly where its integer part is at least that.
+//! bound, though no integer, is above an integer exactly if its integer part is at least that.
 //! Values are kept as integers in parts of the shown unit (nanoseconds of seconds), which moves the
 //! bounds within the octave.
 
@@ -44,7 +44,8 @@ struct Start {
 }
 
 impl Level {
-    /// The level for stored values of which `per_unit` make one shown unit; it must be positive and finite.
+    /// The level for stored values of which `per_unit` make one shown unit; it must be positive and
+    /// finite.
     pub(crate) fn new(schema: u8, per_unit: f64) -> Self {
         let (mantissa, exponent) = split(per_unit);
         let count = 1_usize << schema;
@@ -78,7 +79,7 @@ impl Level {
         &self.bounds[..1 << self.schema]
     }
 
-    /// The native bucket of what is in an octave and above so many of its bounds.
+    /// The native bucket of a value in an octave that is above so many of its bounds.
     #[inline]
     pub(crate) fn bucket(&self, octave: i64, below: usize) -> i32 {
         ((octave << self.schema) + self.first + below as i64) as i32

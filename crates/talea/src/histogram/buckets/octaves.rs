@@ -184,7 +184,7 @@ impl Octaves {
         Ok((cells, schema as u16 | octave.turn << 4 | octave.step << 9))
     }
 
-    /// Whether all of an octave counts as zero where there are too many buckets.
+    /// Whether all of an octave counts as zero if there are too many buckets.
     fn may_be_zero(&self, octave: Octave) -> bool {
         let end = match self.numbers {
             Numbers::Whole => 2_f64.powi(octave.slot as i32 + 1) / self.per_unit,

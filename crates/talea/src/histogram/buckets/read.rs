@@ -8,7 +8,7 @@ use super::native::{COARSEST, bucket_of, coarser};
 use crate::histogram::native_buckets::{NativeBuckets, join};
 use crate::histogram::snapshot::NonFinite;
 
-/// Where something was counted.
+/// The native bucket that an observation was counted in.
 #[derive(Clone, Copy, Debug)]
 enum Native {
     Zero,
@@ -115,7 +115,7 @@ impl Grid {
         }
     }
 
-    /// Calls `each` with every count that is not 0, where it is and its classic bucket.
+    /// Calls `each` with every count that is not 0, its native bucket and its classic bucket.
     fn each(&self, series: &SeriesView<'_>, mut each: impl FnMut(Native, usize, u64)) {
         self.each_of_base(series, &mut each);
         let Some(octaves) = &self.octaves else { return };

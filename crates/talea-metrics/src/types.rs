@@ -1,0 +1,71 @@
+//! The three types of metric that the facade has.
+
+use std::sync::Arc;
+
+use talea::{Counter, FloatGauge};
+
+use crate::family::{FamilyRequest, Made, Make};
+use crate::losses::Refused;
+use crate::scale::Scale;
+
+/// A type of metric, identified by the facade's handle for it.
+pub(crate) trait Type: Clone + Send + Sync + 'static {
+    const NAME: &'static str;
+
+    /// Registers a family.
+    fn open(request: FamilyRequest<'_>) -> Made<Self>;
+
+    /// A factory of handles that discard their updates.
+    fn refused(refused: Refused) -> Arc<dyn Make<Self>>;
+}
+
+impl Type for metrics::Counter {
+    const NAME: &'static str = "counter";
+
+    fn open(request: FamilyRequest<'_>) -> Made<Self> {
+        Ok(Arc::new(request.family::<Counter>()?))
+    }
+
+    fn refused(refused: Refused) -> Arc<dyn Make<Self>> {
+        Arc::new(refused)
+    }
+}
+
+impl Type for metrics::Gauge {
+    const NAME: &'static str = "gauge";
+
+    fn open(request: FamilyRequest<'_>) -> Made<Self> {
+        // A gauge keeps its value until it is set again.
+        let opts = request.opts.expires_after(None);
+        Ok(Arc::new(FamilyRequest { opts, ..request }.family::<FloatGauge>()?))
+    }
+
+    fn refused(refused: Refused) -> Arc<dyn Make<Self>> {
+        Arc::new(refused)
+    }
+}
+
+impl Type for metrics::Histogram {
+    const NAME: &'static str = "histogram";
+
+    fn open(request: FamilyRequest<'_>) -> Made<Self> {
+        let scale = Scale::of(request.unit, request.base);
+        let with = |buckets| {
+            (scale.open)(FamilyRequest { opts: request.opts.buckets(buckets), ..request })
+        };
+        let Some(chosen) = request.settings.buckets.of(request.base) else {
+            return with(scale.buckets);
+        };
+        with(chosen).or_else(|error| {
+            // Most likely they are finer than the scale.
+            let made = with(scale.buckets).map_err(|_| ());
+            let Ok(made) = made else { return Err(error) };
+            eprintln!("talea: {error}; it has the default buckets of its unit");
+            Ok(made)
+        })
+    }
+
+    fn refused(refused: Refused) -> Arc<dyn Make<Self>> {
+        Arc::new(refused)
+    }
+}
