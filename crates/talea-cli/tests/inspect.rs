@@ -99,7 +99,7 @@ fn a_service_is_inspected_while_it_runs_is_stopped_and_is_dead() {
         all[0]["alive"].as_bool().unwrap()
     };
     assert!(process(&running));
-    assert_eq!(running["region"]["layout_version"], 6);
+    assert_eq!(running["region"]["layout_version"], 7);
     assert_eq!(running["region"]["bytes"], region.metadata().unwrap().len());
 
     // What its own scrape shows is here too, and of the same type.
@@ -270,7 +270,7 @@ fn each_kind_of_bad_file_is_one_clear_error() {
     copy("truncated").set_len(1 << 20).unwrap();
     bad("truncated", "its file has 1048576");
     put(&copy("version"), 8, 4);
-    bad("version", "layout is version 4, where 6 was expected");
+    bad("version", "layout is version 4, where 7 was expected");
     put(&copy("boot"), 40, 1);
     bad("boot", "before the machine was last started");
     put(&copy("limits"), 24, u64::MAX);

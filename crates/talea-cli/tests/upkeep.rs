@@ -358,7 +358,7 @@ fn what_is_no_region_that_is_there_is_one_clear_error_and_stays_as_it_is() {
     let before = place.files();
     for (name, part) in [
         ("missing", "No such file"),
-        ("version", "layout is version 4, where 6 was expected"),
+        ("version", "layout is version 4, where 7 was expected"),
         ("boot", "before the machine was last started"),
         ("marks", "planes are in use"),
         ("foreign", "does not begin as a region does"),
