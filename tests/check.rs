@@ -63,7 +63,7 @@ const TEXTS: &[(&str, Syntax, By)] = &[
     ("a{b=\"\0\"} 1\n", Syntax::Text, Nobody),
 ];
 
-/// What the format's own scrapers are told that it is.
+/// The Content-Type that the format's scrapers get.
 fn content_type(syntax: Syntax) -> String {
     let format = match syntax {
         Syntax::Text => Format::Text,

@@ -73,7 +73,7 @@ return body === 'rgba(0, 0, 0, 0)' ? colour(document.documentElement) : body;
 
 const OPEN_DETAILS: &str = "document.querySelectorAll('details').forEach(part => part.open = true)";
 
-/// How an element is written, as far as it tells which one it is.
+/// The text of an element, as far as it identifies the element.
 const START: &str = "return arguments[0].outerHTML.slice(0, 120)";
 
 /// A page with one of each fault, and what looks like one.
@@ -118,8 +118,8 @@ fn study(arguments: &[&str], status: i32) -> TempDir {
         .arg(out.path())
         .output()
         .expect("talea runs");
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(status), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(status), "{stderr}");
     out
 }
 
@@ -198,7 +198,7 @@ async fn told_faults(browser: &Browser, page: &Path) -> Vec<String> {
     }
     let itself = file_url(page);
     let requests = browser.requests().await;
-    assert!(requests.contains(&itself), "requests are not told: {requests:?}");
+    assert!(requests.contains(&itself), "requests are not reported: {requests:?}");
     // What is written out within the page is asked of nobody.
     let others = requests.iter().filter(|url| **url != itself && !url.starts_with("data:"));
     faults.extend(others.map(|url| format!("it asks for {url}")));

@@ -39,7 +39,7 @@ typedef struct {
 /* A family that was registered. One thread may register it again while others tell it something;
  * what these find is the earlier one or the later. */
 typedef struct process_family {
-    /* Null where the region had no room for it: what it is told goes nowhere. */
+    /* Null if the region had no room for it: its updates are discarded. */
     const talea_family *_Atomic family;
     /* As its options say, beside that: each update reads all three. */
     uint32_t kind;
@@ -71,7 +71,7 @@ process_family *process_register(process_registry *registry, zend_string *name,
  * no room for. */
 void process_revive(process_family *family);
 
-/* What a family is told by; null where there is no room for it. */
+/* The handle that records in a family; null if there is no room for it. */
 static inline const talea_family *process_there(process_family *family) {
     if (UNEXPECTED(talea_is_ended(family->family))) {
         process_revive(family);
@@ -188,12 +188,12 @@ enum { MESSAGE = 1024 };
  * process. False where there is no such group, with a message. */
 bool group_number(const char *group, uint32_t *number, char message[MESSAGE]);
 
-/* alone.c: a server's processes that share nothing. */
+/* private_region.c: a server's processes that share nothing. */
 
 void alone_begin(void);
 void alone_end(void);
 
-/* Memory of this process was opened: tells so in the log, once for all processes of a server. */
+/* Memory of this process was opened: writes a line to the log, once for all processes of a server. */
 void alone_opened(void);
 
 /* failure.c: exceptions. */

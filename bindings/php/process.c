@@ -23,7 +23,7 @@ static void let_go(void) {
 }
 
 /* A child has no thread that would let go of what another one held. Called once the library is in
- * use and has said so too: whoever forks must wait for our lock first, and then for those in it. */
+ * use and has said so too: a thread that forks must wait for our lock first, and then for those in it. */
 static void mind_forks(void) {
     static bool minds;
     minds = minds || pthread_atfork(hold, let_go, let_go) == 0;

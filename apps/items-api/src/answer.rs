@@ -37,7 +37,7 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// A database that fails is told to whoever runs the service, not to the client.
+/// An error of the database goes to standard error, not to the client.
 impl From<sqlx::Error> for Refusal {
     fn from(error: sqlx::Error) -> Refusal {
         eprintln!("items-api: the database failed: {error}");

@@ -42,7 +42,7 @@ pub(crate) struct Pool<D: Database> {
     /// As many turns as connections.
     turns: Arc<Semaphore>,
     max: u32,
-    /// Tells those who wait for their turn that there is nothing to wait for.
+    /// Wakes all waiters: no connection will become free.
     gone: Notify,
     meter: Option<PoolMeter>,
 }

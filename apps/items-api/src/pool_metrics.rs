@@ -75,7 +75,7 @@ pub(crate) struct Connections {
     pub(crate) max: u32,
 }
 
-/// Told by one pool who waits, and how long.
+/// Records the waiting requests of one pool, and their waiting times.
 #[derive(Debug)]
 pub(crate) struct PoolMeter {
     waiting: Arc<Waiting>,

@@ -96,7 +96,7 @@ fn two_ticks(stat: &str, first: usize) -> Result<(u64, u64)> {
     Ok((next()?, next()?))
 }
 
-/// Seconds that these cores worked since the system started, whoever for, and what a
+/// Seconds that these cores worked since the system started, for any process, and what a
 /// hypervisor took of them.
 pub(crate) fn busy(cores: &[usize]) -> Result<f64> {
     let stat = fs::read_to_string("/proc/stat").context("reading /proc/stat")?;

@@ -34,7 +34,7 @@ impl Course {
     }
 }
 
-/// Runs a setup. Progress is told on standard error.
+/// Runs a setup. Progress goes to standard error.
 pub(crate) async fn run(setup: Setup) -> Result<Course> {
     let mut found: [Vec<Found>; variants::ALL.len()] = Default::default();
     for round in 0..setup.rounds as usize {

@@ -94,7 +94,7 @@ pub(crate) struct Look {
     pub(crate) server: CpuTime,
     /// Of this process's children that ended: each generator so far, and each earlier server.
     pub(crate) children: Ended,
-    /// Of whoever ran on the cores.
+    /// Of all processes on the cores.
     cores: f64,
 }
 

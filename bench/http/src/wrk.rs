@@ -12,7 +12,7 @@ use crate::cores;
 
 /// Connections that wrk keeps busy.
 pub(crate) const CONNECTIONS: u64 = 30;
-/// How much longer it may take than it is told to.
+/// The time it may take beyond its own limit.
 const GRACE: Duration = Duration::from_secs(20);
 
 /// What wrk saw.

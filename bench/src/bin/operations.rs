@@ -96,7 +96,7 @@ fn main() -> Result<()> {
 }
 
 fn requests(calls: &Calls, service: impl Called) -> Result<()> {
-    // The first makes what others are told by.
+    // The first request creates the series that later ones record in.
     request(&(service.clone(), path()), ());
     calls.make(&(service, path()), &[()], request);
     Ok(())

@@ -565,7 +565,7 @@ talea_status talea_register(const struct talea_registry *registry,
 // For few series that are known beforehand: what is kept stays in memory until the process
 // ends, and the series does not expire. Where there is no room for a new one, it is the
 // family's overflow series; where a series is there and the region has no room even for the 40
-// bytes that note that it is kept, what it is told goes nowhere. So keep series early.
+// bytes that note that it is kept, its updates are discarded. So keep series early.
 //
 // TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS.
 talea_status talea_series_keep(const struct talea_family *family,
@@ -575,7 +575,7 @@ talea_status talea_series_keep(const struct talea_family *family,
 
 // Removes a series with all that it counted; what counts in it next makes it anew. One that a
 // living process keeps is left out of scrapes until it is counted in, and counts from 0.
-// `removed`, which may be null, is told whether there was one.
+// `removed`, which may be null, receives whether there was one.
 //
 // TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS.
 talea_status talea_remove(const struct talea_family *family,
@@ -595,17 +595,17 @@ talea_status talea_wipe_family(const struct talea_family *family);
 talea_status talea_wipe(const struct talea_registry *registry);
 
 // Ends the family of a name, which is as samples have it (a counter's with `_total`), for all
-// processes: scrapes show it no more, and what it is told goes nowhere until somebody
-// registers it again as it was. An empty name ends all. `ended`, which may be null, is told
-// how many these were.
+// processes: scrapes no longer show it, and its updates are discarded until a process
+// registers it again with the same options. An empty name ends all. `ended`, which may be null,
+// receives their number.
 //
 // TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8.
 talea_status talea_unregister(const struct talea_registry *registry,
                               struct talea_text name,
                               size_t *ended);
 
-// Whether somebody ended the family, in any process, so that what it is told goes nowhere until it
-// is registered again as it was. True of null. Cost: a load.
+// Whether any process ended the family, so that its updates are discarded until it is registered
+// again with the same options. True for null. Cost: a load.
 bool talea_is_ended(const struct talea_family *family);
 
 // How often label values counted in a family's overflow series, because they were new and
@@ -637,7 +637,7 @@ talea_status talea_open_from_environment(const struct talea_registry **registry,
                                          char *message,
                                          size_t message_len);
 
-// Tells how much of a region is in use. TALEA_STATUS_NULL.
+// Reports how much of a region is in use. TALEA_STATUS_NULL.
 talea_status talea_usage(const struct talea_registry *registry, struct talea_memory *usage);
 
 // Takes a snapshot of the family of a name, which is as samples have it (a counter's with
@@ -675,7 +675,7 @@ talea_status talea_read(const struct talea_registry *registry,
                         talea_read_family read,
                         void *context);
 
-// Tells the Content-Type of what is rendered for an Accept header (which may be empty: text):
+// Returns the Content-Type of a page for an Accept header (which may be empty: text):
 // `written` is its length, and it ends with a zero that is not among that. 256 bytes are
 // enough.
 //

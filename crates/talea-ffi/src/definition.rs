@@ -223,8 +223,8 @@ impl<'a> Definition<'a> {
         let name = unsafe { options.name.as_str()? };
         if name.is_empty() {
             // It would be completed to one that a scraper takes.
-            let told = "the name is empty; say what is measured";
-            return Err(Failure::new(Status::CannotRegister, told));
+            let message = "the name is empty; say what is measured";
+            return Err(Failure::new(Status::CannotRegister, message));
         }
         // SAFETY: as above.
         let names = unsafe { boundary::slice(options.label_names, options.label_count)? };

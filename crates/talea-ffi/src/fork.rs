@@ -1,7 +1,7 @@
 //! What a fork must not cut in two.
 //!
 //! Registering, opening and taking a snapshot take locks inside Talea. Would another thread
-//! hold one while this one forks, it would stay locked in the child for ever. So whoever may
+//! hold one while this one forks, it would stay locked in the child for ever. So any thread that may
 //! take one is let in here first, and a fork waits until they are out: microseconds, of a large
 //! snapshot milliseconds. Counting takes no locks and is not let in.
 

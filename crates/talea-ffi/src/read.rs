@@ -299,12 +299,13 @@ impl FamilyRoom {
         }));
         let (mut first_label, mut first_sample) = (0, 0);
         for (label_end, sample_end, lately) in ends {
-            let (own, told) = (&labels[first_label..label_end], &samples[first_sample..sample_end]);
+            let (own, shown) =
+                (&labels[first_label..label_end], &samples[first_sample..sample_end]);
             series.push(SeriesView {
                 labels: own.as_ptr(),
                 label_count: own.len(),
-                samples: told.as_ptr(),
-                sample_count: told.len(),
+                samples: shown.as_ptr(),
+                sample_count: shown.len(),
                 is_sampled: lately.is_some(),
                 window_count: lately.map_or(0, |(count, _)| count),
                 window_sum: lately.map_or(0.0, |(_, sum)| sum),

@@ -33,7 +33,7 @@ pub type Write = Option<
     unsafe extern "C" fn(context: *mut c_void, piece: *const c_char, piece_len: usize) -> i32,
 >;
 
-/// Tells the Content-Type of what is rendered for an Accept header (which may be empty: text):
+/// Returns the Content-Type of a page for an Accept header (which may be empty: text):
 /// `written` is its length, and it ends with a zero that is not among that. 256 bytes are
 /// enough.
 ///

@@ -142,10 +142,10 @@ impl Service {
             assert!(start.elapsed() < at_most, "still running after {at_most:?}");
             sleep(Duration::from_millis(5));
         }
-        let mut told = String::new();
+        let mut stderr = String::new();
         let errors = self.child.stderr.as_mut().expect("its standard error");
-        errors.read_to_string(&mut told).expect("text");
-        (self.child.wait().expect("its status"), told)
+        errors.read_to_string(&mut stderr).expect("text");
+        (self.child.wait().expect("its status"), stderr)
     }
 }
 

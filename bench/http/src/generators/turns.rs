@@ -39,7 +39,7 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// Progress is told on standard error.
+    /// Progress goes to standard error.
     pub(super) async fn run(plan: &Generators, connections: u64, cores: Pair) -> Result<Self> {
         let Generators { rounds, seconds, .. } = *plan;
         let mut found: [Vec<Found>; ALL.len()] = Default::default();
