@@ -17,7 +17,7 @@ use By::{Nobody, Prometheus as Scrape, Promtool, Python};
 
 const WITHIN: Duration = Duration::from_secs(60);
 
-/// Which of them is asked.
+/// The program that checks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum By {
     /// Debian's Prometheus, which scrapes it.

@@ -30,7 +30,7 @@ enum Linter {
 }
 
 impl Linter {
-    /// What it says to `text` in a file of that name; nothing if it has no complaint.
+    /// Its output for `text` in a file of that name; empty if it has no complaint.
     fn complaints(self, name: &str, text: &str) -> String {
         let place = TempDir::new().unwrap();
         let file = place.path().join(Path::new(name).file_name().unwrap());

@@ -23,7 +23,7 @@ const SCREENS: [Screen; 2] = [
     Screen { width: 390, height: 844, mobile: true },
 ];
 
-/// What is wrong with the page as it is shown now, in words.
+/// The faults of the page as it is shown now, in words.
 const FAULTS: &str = r##"
 const faults = [];
 const start = element => element.outerHTML.slice(0, 120);
@@ -99,7 +99,7 @@ fn kept() -> PathBuf {
     built().with_file_name("report-screenshots")
 }
 
-/// What `talea study` writes with these arguments, where it ends with this status.
+/// The report that `talea study` writes with these arguments; it must end with this status.
 fn study(arguments: &[&str], status: i32) -> TempDir {
     for program in ["talea", "items-api"] {
         let path = built().join(program);
@@ -145,7 +145,7 @@ fn one(status: StatusCode) -> Response {
     (status, json, r#"{"data":{"id":7,"value":true}}"#).into_response()
 }
 
-/// What is wrong with a page on any screen in any theme, in words.
+/// The faults of a page on any screen in any theme, in words.
 async fn faults(page: &Path, name: &str, screenshots: &Path) -> Vec<String> {
     fs::create_dir_all(screenshots).expect("there is a folder for screenshots");
     let browser = Browser::start().await;
@@ -174,7 +174,7 @@ async fn faults(page: &Path, name: &str, screenshots: &Path) -> Vec<String> {
     found
 }
 
-/// What is wrong with what is shown now.
+/// The faults of the present view.
 async fn seen_faults(browser: &Browser, screen: Screen) -> Vec<String> {
     let found = browser.run(FAULTS, &[screen.width.into()]).await;
     let text = |fault: &Json| fault.as_str().expect("a fault is a text").to_owned();
@@ -188,7 +188,7 @@ async fn seen_faults(browser: &Browser, screen: Screen) -> Vec<String> {
     faults
 }
 
-/// What the console says of a page, and whom it asks.
+/// The console messages of a page, and the addresses that it requests.
 async fn told_faults(browser: &Browser, page: &Path) -> Vec<String> {
     let mut faults = Vec::new();
     for message in browser.console().await {
@@ -224,7 +224,7 @@ async fn so_does_a_comparison() {
     assert_eq!(faults(&out.path().join("comparison.html"), "comparison", &kept()).await, [""; 0]);
 }
 
-/// What the other tests would see.
+/// The faults that the other tests must detect.
 #[tokio::test]
 async fn a_page_that_reads_badly_is_noticed() {
     let folder = TempDir::new().unwrap();

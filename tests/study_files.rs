@@ -33,7 +33,7 @@ fn words(list: &Yaml) -> Vec<String> {
     list.iter().map(|word| word.as_str().expect("words").to_owned()).collect()
 }
 
-/// What follows `option` in a command.
+/// The value of `option` in a command.
 fn after<'a>(command: &'a [String], option: &str) -> &'a str {
     let at = command.iter().position(|word| word == option);
     let at = at.unwrap_or_else(|| panic!("no {option} in {command:?}"));

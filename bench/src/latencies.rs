@@ -76,7 +76,7 @@ impl FromStr for Library {
     }
 }
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Told {
     pub(crate) bytes: f64,
@@ -118,7 +118,7 @@ fn row(library: &Library, told: Told) -> Row {
     }
 }
 
-/// What the new process does.
+/// The work of the new process.
 pub(crate) fn answer(library: Library) -> Result<()> {
     println!("{}", serde_json::to_string(&(library.ask)()?)?);
     Ok(())

@@ -1,4 +1,4 @@
-//! What comes out: a table for people, a file for programs.
+//! The output: a table for people, a file for programs.
 
 use std::collections::BTreeSet;
 use std::fs;

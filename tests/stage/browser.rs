@@ -43,7 +43,7 @@ const ARGUMENTS: [&str; 14] = [
     "--no-first-run",
 ];
 
-/// What a page is shown on.
+/// A screen.
 #[derive(Clone, Copy, Debug)]
 pub struct Screen {
     /// In CSS pixels.
@@ -54,7 +54,7 @@ pub struct Screen {
     pub mobile: bool,
 }
 
-/// What the user prefers.
+/// The preferences of the user.
 #[derive(Clone, Copy, Debug)]
 pub enum Theme {
     /// Dark on light.
@@ -78,7 +78,7 @@ impl Theme {
 pub struct ConsoleMessage {
     /// `SEVERE`, `WARNING`, `INFO` or `DEBUG`.
     pub level: String,
-    /// What was said.
+    /// The text of the message.
     pub text: String,
 }
 
@@ -200,7 +200,7 @@ impl Browser {
         BASE64_STANDARD.decode(data).expect("a screenshot is in base 64")
     }
 
-    /// What a script returns that has these `arguments`.
+    /// The result of a script with these `arguments`.
     ///
     /// # Panics
     ///
@@ -309,7 +309,7 @@ pub fn file_url(file: &Path) -> String {
     format!("file://{}", path.display())
 }
 
-/// What the session is to be like.
+/// The settings of the session.
 fn wanted(chromium: &Path, profile: &Path) -> Json {
     let mut arguments: Vec<String> =
         ARGUMENTS.iter().map(|&argument| argument.to_owned()).collect();

@@ -1,4 +1,4 @@
-//! What the service says: data, or why not.
+//! Responses of the service: data or an error.
 
 use axum::Json;
 use axum::http::StatusCode;

@@ -23,7 +23,7 @@ const FRESH_FOR: Duration = Duration::from_secs(1);
 
 type Options<D> = <<D as Database>::Connection as Connection>::Options;
 
-/// What a pool is made of.
+/// The parts of a pool.
 #[derive(Debug)]
 pub(crate) struct Plan<D: Database> {
     pub(crate) name: PoolName,

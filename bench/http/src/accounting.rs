@@ -13,7 +13,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use rustix::io::Errno;
 
-/// What a process has had of CPUs, since it began or between two moments.
+/// The CPU time of a process, since it began or between two moments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct CpuTime {
     /// Seconds that its threads ran.

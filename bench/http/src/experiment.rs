@@ -21,7 +21,7 @@ pub(crate) struct Setup {
     pub(crate) seconds: u32,
 }
 
-/// What a setup found, by variant and by round.
+/// The results of a setup, by variant and by round.
 pub(crate) struct Course {
     pub(crate) setup: Setup,
     pub(crate) found: [Vec<Found>; variants::ALL.len()],
@@ -46,7 +46,7 @@ pub(crate) async fn run(setup: Setup) -> Result<Course> {
     Ok(Course { setup, found })
 }
 
-/// Who of so many comes when in a round.
+/// The order of so many variants in a round.
 pub(crate) fn order<const ALL: usize>(round: usize) -> [usize; ALL] {
     let mut order = std::array::from_fn(|turn| (turn + round / 2) % ALL);
     if round % 2 == 1 {

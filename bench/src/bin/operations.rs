@@ -108,7 +108,7 @@ fn existing(layers: usize) -> Router {
     (0..layers).fold(router, |router, _| router.layer(layer_fn(Passing)))
 }
 
-/// The same with a meter around each layer.
+/// A router with a meter around each layer.
 fn per_layer(layers: usize, registry: &Registry) -> Result<Router> {
     let meter = metered::Layer::new(registry)?;
     let router = Router::new().route(ROUTE, get(async || HELLO));

@@ -35,7 +35,7 @@ pub(crate) trait Latencies: Send + Sync + Sized + 'static {
     const NAME: &'static str;
     /// Whether it knows the sum of what it was told.
     const HAS_SUM: bool;
-    /// What it is told: a `Duration`, seconds, or nanoseconds.
+    /// The type of an observation: a `Duration`, seconds, or nanoseconds.
     type Value: Copy + Send + Sync;
 
     /// One of its own.

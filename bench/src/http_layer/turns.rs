@@ -19,7 +19,7 @@ const TURNS: usize = 60;
 const FIRST: u64 = 100;
 const TURN: Duration = Duration::from_millis(2);
 
-/// What a process found of a subject: medians over the turns.
+/// The results of a subject in one process: medians over the turns.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Found {
     pub(super) subject: String,

@@ -168,7 +168,7 @@ fn in_valgrind(program: &Path, operation: &Operation) -> Result<f64> {
 const REQUESTS: [(&str, &str); 3] =
     [("request", "unmetered"), ("existing", "bare"), ("per_layer", "bare")];
 
-/// What metering adds to a request of a router with so many layers.
+/// The cost of metering for a request of a router with so many layers.
 fn of_request(program: &Path, metered: &str, bare: &str, layers: usize) -> Result<f64> {
     const CALLS: u64 = 300;
     let of = |name| of_call(program, &format!("{name}-{layers}"), CALLS);

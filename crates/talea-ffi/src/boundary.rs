@@ -181,10 +181,8 @@ mod tests {
             let mut buffer = [b'x' as c_char; 12];
             let fail = || Err(Failure::new(Status::CannotOpen, "aüöb💡"));
             // SAFETY: the buffer is longer than that.
-            assert_eq!(
-                unsafe { guarded_with_message(buffer.as_mut_ptr(), len, fail) },
-                Status::CannotOpen
-            );
+            let status = unsafe { guarded_with_message(buffer.as_mut_ptr(), len, fail) };
+            assert_eq!(status, Status::CannotOpen);
             let beyond = &buffer[len..];
             assert!(beyond.iter().all(|&byte| byte == b'x' as c_char), "{len}");
             let written: Vec<u8> = buffer[..len].iter().map(|&byte| byte as u8).collect();

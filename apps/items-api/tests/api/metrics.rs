@@ -1,4 +1,4 @@
-//! What the metrics port shows of the requests.
+//! The metrics of the requests.
 
 use crate::client::send;
 use crate::service::{Service, program};

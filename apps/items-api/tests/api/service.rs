@@ -71,7 +71,7 @@ impl Service {
         Service::study(program())
     }
 
-    /// The same of `command`.
+    /// Starts `command` for a study, with a standard input that stays open.
     pub(crate) fn study(mut command: Command) -> Service {
         command.arg("--study").stdin(Stdio::piped());
         Service::run(command)
@@ -115,7 +115,7 @@ impl Service {
         answer.json()["data"]["id"].as_i64().expect("an id")
     }
 
-    /// What the metrics port shows now.
+    /// The present page of the metrics port.
     pub(crate) fn scrape(&self) -> Vec<Sample> {
         talea::parse::text(&self.scrape_text()).expect("exposition text")
     }

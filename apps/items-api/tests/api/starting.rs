@@ -1,4 +1,4 @@
-//! What can go wrong at the start, and what is said about it.
+//! Failures at the start, and their messages.
 
 use crate::client::send;
 use crate::postgres::Postgres;

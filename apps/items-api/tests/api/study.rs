@@ -1,4 +1,4 @@
-//! What a study asks of the service.
+//! The endpoints for studies.
 
 use crate::client::send;
 use crate::service::Service;

@@ -18,7 +18,7 @@ pub(super) enum Generator {
     Talea,
 }
 
-/// What load it makes.
+/// The load to make.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     pub(super) server: SocketAddr,
@@ -26,7 +26,7 @@ pub(super) struct Load {
     pub(super) seconds: u32,
 }
 
-/// What a generator saw, and what it took.
+/// The responses that a generator counted, and the CPU time that it took.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Made {
     /// Requests that were answered.

@@ -8,7 +8,7 @@ use crate::round::{Look, calmest};
 use crate::server::Server;
 use crate::variants::{ALL, METERED};
 
-/// What one measurement found.
+/// The result of one measurement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     pub(super) per_second: f64,

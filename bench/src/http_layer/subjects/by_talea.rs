@@ -18,7 +18,7 @@ pub(super) fn declared(case: Case) -> Result<Box<dyn Work>> {
     counted(router, case, registry, 1)
 }
 
-/// The same router where nothing is told.
+/// Talea's router without metering.
 pub(super) fn unmetered(case: Case) -> Result<Box<dyn Work>> {
     uncounted(declares(case).unmetered().with_state(()), case)
 }
