@@ -1,6 +1,6 @@
 /* A server's processes that count each for itself, because no file was named: one line says so.
  *
- * What a pool sets, its workers learn as they are forked, and they are replaced all the time. So it
+ * Workers get the settings of their pool when they are forked, and are replaced often. So the line
  * is written by the first process that has opened memory of its own, and marked where the others see it. */
 #include "php_talea.h"
 #include "SAPI.h"

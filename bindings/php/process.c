@@ -1,4 +1,4 @@
-/* What stays while the process lives: regions by their path, families by their definition.
+/* Objects that live as long as the process: regions by their path, families by their definition.
  *
  * A request finds what an earlier one opened and registered. Threads share it; a lock keeps them
  * apart, and nothing that PHP might jump out of is called while it is held. */

@@ -1,13 +1,13 @@
 <?php
 
 /**
- * What the extension talea declares, for editors and analysers. metrics_arginfo.h,
+ * The declarations of the extension talea, for editors and analysers. metrics_arginfo.h,
  * recorder_arginfo.h and registry_arginfo.h say the same to PHP; a test compares them.
  */
 
 namespace Talea;
 
-/** What Talea refuses, and why. That there is no room is never one. */
+/** An error of Talea, with its reason. Running out of space never throws one. */
 class Exception extends \RuntimeException
 {
 }

@@ -59,7 +59,7 @@
 // The `group` of talea_open_options may read a new file.
 #define TALEA_OPEN_READ_BY_GROUP 1
 
-// What a call answers. More may come: take what you do not know for an error.
+// The status of a call. More may be added: treat an unknown status as an error.
 enum talea_status
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
@@ -107,7 +107,7 @@ typedef int32_t talea_status;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// What a family's metrics are.
+// The kind of a family's metrics.
 enum talea_kind
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint32_t
@@ -119,14 +119,14 @@ enum talea_kind
   TALEA_KIND_FLOAT_COUNTER = 2,
   // A number that is set, or goes up and down.
   TALEA_KIND_GAUGE = 3,
-  // The same of whole numbers, from -2^63 to 2^63 - 1.
+  // A gauge of whole numbers, from -2^63 to 2^63 - 1.
   TALEA_KIND_INTEGER_GAUGE = 4,
-  // What is there right now, such as requests in flight: each process counts its own, and
-  // what a process held leaves with it.
+  // A number of present things, such as requests in flight. Each process counts its own, and its
+  // part is removed when it ends.
   TALEA_KIND_UP_DOWN_COUNTER = 5,
   // Observations by size, with their count and sum.
   TALEA_KIND_HISTOGRAM = 6,
-  // Quantiles of what was observed lately, with the count and sum of all.
+  // Quantiles of recent observations, with the count and sum of all.
   TALEA_KIND_SUMMARY = 7,
 };
 #ifndef __cplusplus
@@ -137,8 +137,8 @@ typedef uint32_t talea_kind;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// What a histogram or a summary measures: how it is kept, what its name ends in, and which
-// thresholds it has unless `buckets` says otherwise.
+// The unit of a histogram or a summary. It determines the storage, the suffix of the name, and the
+// thresholds if `buckets` has none.
 enum talea_unit
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint32_t
@@ -167,7 +167,7 @@ enum talea_combining
   : uint32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-  // What was set last, by whichever process.
+  // The value set last, by any process.
   TALEA_COMBINING_LATEST = 0,
   // The sum of what the living processes set, each its own.
   TALEA_COMBINING_SUM = 1,
@@ -186,7 +186,7 @@ typedef uint32_t talea_combining;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// Which buckets a histogram has.
+// The buckets of a histogram.
 enum talea_buckets
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint32_t
@@ -254,7 +254,7 @@ typedef struct talea_text {
   size_t len;
 } talea_text;
 
-// What a family is registered with. Zeros are defaults, but of `size`, `kind`, `name` and
+// Options to register a family with. Zero means the default, except in `size`, `kind`, `name` and
 // `help`; set `size` by `sizeof`.
 typedef struct talea_family_options {
   // How large this struct is.
@@ -427,7 +427,7 @@ talea_status talea_add(const struct talea_family *family,
                        size_t value_count,
                        uint64_t amount);
 
-// The same in a series that is kept.
+// As the call by label values, in a kept series.
 //
 // TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 talea_status talea_series_add(const struct talea_series *series, uint64_t amount);
@@ -445,7 +445,7 @@ talea_status talea_add_signed(const struct talea_family *family,
                               size_t value_count,
                               int64_t amount);
 
-// The same in a series that is kept.
+// As the call by label values, in a kept series.
 //
 // TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 talea_status talea_series_add_signed(const struct talea_series *series, int64_t amount);
@@ -463,7 +463,7 @@ talea_status talea_add_double(const struct talea_family *family,
                               size_t value_count,
                               double amount);
 
-// The same in a series that is kept.
+// As the call by label values, in a kept series.
 //
 // TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 talea_status talea_series_add_double(const struct talea_series *series, double amount);
@@ -480,7 +480,7 @@ talea_status talea_set(const struct talea_family *family,
                        size_t value_count,
                        double value);
 
-// The same in a series that is kept.
+// As the call by label values, in a kept series.
 //
 // TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 talea_status talea_series_set(const struct talea_series *series, double value);
@@ -497,7 +497,7 @@ talea_status talea_set_integer(const struct talea_family *family,
                                size_t value_count,
                                int64_t value);
 
-// The same in a series that is kept.
+// As the call by label values, in a kept series.
 //
 // TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 talea_status talea_series_set_integer(const struct talea_series *series, int64_t value);
@@ -515,8 +515,8 @@ talea_status talea_observe(const struct talea_family *family,
                            size_t value_count,
                            double value);
 
-// The same of an observation that was made at another time, in milliseconds since 1970: for tests
-// of what time does. Only families that keep samples note it.
+// Observes a value at another time, in milliseconds since 1970, for tests of windows. Only families
+// that keep samples use the time.
 //
 // TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
 talea_status talea_observe_at(const struct talea_family *family,
@@ -525,12 +525,12 @@ talea_status talea_observe_at(const struct talea_family *family,
                               double value,
                               uint64_t unix_millis);
 
-// The same in a series that is kept.
+// As the call by label values, in a kept series.
 //
 // TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 talea_status talea_series_observe(const struct talea_series *series, double value);
 
-// The same of a whole number as it is kept: nanoseconds, bytes, things.
+// Observes a whole number in the unit of storage: nanoseconds, bytes, things.
 //
 // The series is that of the label values, in the order of the family's labels; it is made where
 // it is new. Where there is no room for it, the family's overflow series counts, which is no
@@ -542,7 +542,7 @@ talea_status talea_observe_integer(const struct talea_family *family,
                                    size_t value_count,
                                    uint64_t value);
 
-// The same in a series that is kept.
+// As the call by label values, in a kept series.
 //
 // TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 talea_status talea_series_observe_integer(const struct talea_series *series, uint64_t value);
@@ -666,8 +666,8 @@ talea_status talea_read_next(struct talea_reading *reading,
 // next one. Null is fine.
 void talea_read_end(struct talea_reading *reading);
 
-// The same in one call: `read` is given one family after the other, and anything but 0 that it
-// returns stops. It must return: no longjmp, no exception may leave it.
+// Reads all families in one call: passes one after the other to `read`, and stops if `read` returns
+// anything but 0. `read` must return: no longjmp and no exception may leave it.
 //
 // TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _STOPPED.
 talea_status talea_read(const struct talea_registry *registry,
@@ -705,9 +705,9 @@ talea_status talea_render_next(struct talea_rendering *rendering, struct talea_t
 // Null is fine.
 void talea_render_end(struct talea_rendering *rendering);
 
-// The same in one call: `write` is given one piece after the other, and anything but 0 that it
-// returns stops. It must return: no longjmp, no exception may leave it. Where the host cannot
-// promise that, use talea_render_begin.
+// Renders the page in one call: passes one piece after the other to `write`, and stops if `write`
+// returns anything but 0. `write` must return: no longjmp and no exception may leave it. If the host
+// cannot guarantee that, use talea_render_begin.
 //
 // TALEA_STATUS_NULL, _WRONG_LENGTH, _STOPPED.
 talea_status talea_render(const struct talea_registry *registry,

@@ -73,7 +73,7 @@ unsafe fn tell(text: &str, message: *mut c_char, len: usize) {
     }
 }
 
-/// What a pointer points to.
+/// The object that a pointer points to.
 ///
 /// # Safety
 ///

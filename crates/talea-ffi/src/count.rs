@@ -50,7 +50,7 @@ pub unsafe extern "C" fn talea_add(
     })
 }
 
-/// The same in a series that is kept.
+/// As the call by label values, in a kept series.
 ///
 /// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 #[unsafe(no_mangle)]
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn talea_add_signed(
     })
 }
 
-/// The same in a series that is kept.
+/// As the call by label values, in a kept series.
 ///
 /// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 #[unsafe(no_mangle)]
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn talea_add_double(
     })
 }
 
-/// The same in a series that is kept.
+/// As the call by label values, in a kept series.
 ///
 /// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 #[unsafe(no_mangle)]
@@ -178,7 +178,7 @@ pub unsafe extern "C" fn talea_set(
     })
 }
 
-/// The same in a series that is kept.
+/// As the call by label values, in a kept series.
 ///
 /// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 #[unsafe(no_mangle)]
@@ -220,7 +220,7 @@ pub unsafe extern "C" fn talea_set_integer(
     })
 }
 
-/// The same in a series that is kept.
+/// As the call by label values, in a kept series.
 ///
 /// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 #[unsafe(no_mangle)]
@@ -259,8 +259,8 @@ pub unsafe extern "C" fn talea_observe(
     })
 }
 
-/// The same of an observation that was made at another time, in milliseconds since 1970: for tests
-/// of what time does. Only families that keep samples note it.
+/// Observes a value at another time, in milliseconds since 1970, for tests of windows. Only families
+/// that keep samples use the time.
 ///
 /// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
 #[unsafe(no_mangle)]
@@ -304,7 +304,7 @@ fn observe(
     Ok(())
 }
 
-/// The same in a series that is kept.
+/// As the call by label values, in a kept series.
 ///
 /// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 #[unsafe(no_mangle)]
@@ -323,7 +323,7 @@ pub unsafe extern "C" fn talea_series_observe(series: *const Series, value: f64)
     })
 }
 
-/// The same of a whole number as it is kept: nanoseconds, bytes, things.
+/// Observes a whole number in the unit of storage: nanoseconds, bytes, things.
 ///
 /// The series is that of the label values, in the order of the family's labels; it is made where
 /// it is new. Where there is no room for it, the family's overflow series counts, which is no
@@ -353,7 +353,7 @@ pub unsafe extern "C" fn talea_observe_integer(
     })
 }
 
-/// The same in a series that is kept.
+/// As the call by label values, in a kept series.
 ///
 /// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 #[unsafe(no_mangle)]

@@ -17,11 +17,11 @@ use crate::text::{Text, Value, values};
 /// A family: metrics of one name. It stays until the process ends.
 pub struct Family {
     pub(crate) family: AnyFamily,
-    /// The same where it keeps samples.
+    /// The same metric if it keeps samples.
     pub(crate) sampled: Option<Box<SampledSummary>>,
     /// How many labels it has.
     pub(crate) labels: usize,
-    /// What is kept, by its values.
+    /// Kept series, by their label values.
     kept: Mutex<HashMap<Vec<u8>, &'static Series>>,
     overflow: OnceLock<&'static Series>,
 }

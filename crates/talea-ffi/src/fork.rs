@@ -1,4 +1,4 @@
-//! What a fork must not cut in two.
+//! Work that a fork must not interrupt.
 //!
 //! Registering, opening and taking a snapshot take locks inside Talea. Would another thread
 //! hold one while this one forks, it would stay locked in the child for ever. So any thread that may
@@ -23,7 +23,7 @@ mod handlers {
     use std::sync::{Once, PoisonError, RwLockWriteGuard};
 
     thread_local! {
-        /// What the thread holds that forks.
+        /// The lock that the forking thread holds.
         static HELD: RefCell<Option<RwLockWriteGuard<'static, ()>>> = const { RefCell::new(None) };
     }
 

@@ -1,4 +1,4 @@
-//! What one scrape leaves to the next.
+//! Memory that one scrape keeps for the next.
 
 use std::sync::{Mutex, TryLockError};
 

@@ -1,4 +1,4 @@
-//! What each kind of metric takes.
+//! The updates that each kind of metric supports.
 
 use talea::{
     Bytes, Counter, FloatCounter, FloatGauge, Floats, Gauge, Histogram, Seconds, Summary, Things,

@@ -28,7 +28,7 @@ pub struct Registry {
     pub(crate) registry: talea::Registry,
     /// By their numbers in the region and what they are here.
     pub(crate) families: Mutex<BTreeMap<(u32, Kind, Unit), &'static Family>>,
-    /// What the last scrape was taken with, for the next.
+    /// The memory of the last scrape, for the next.
     pub(crate) kept_scrape: Kept<render::Memory>,
     pub(crate) kept_reading: Kept<Snapshot>,
 }

@@ -82,7 +82,7 @@ final class AdapterEngine implements Engine
         return null;
     }
 
-    /** What the library's own benchmark does: with another registry, of the same storage. */
+    /** The step of the library's own benchmark: with another registry, of the same storage. */
     public function tellByLibrary(int $metrics): void
     {
         $registry = new CollectorRegistry($this->adapter, false);
