@@ -1,5 +1,5 @@
-//! The checker beside the parsers that scrape: what one of them refuses is a violation, and what
-//! each of them refuses is told by whom.
+//! `talea check` compared with the parsers of scrapers: a text that one of them refuses has a
+//! violation, and the violation names the parsers that refuse it.
 
 use std::io::Write;
 use std::net::SocketAddr;

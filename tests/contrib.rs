@@ -8,8 +8,8 @@ use std::process::Command;
 use serde_norway::Value as Yaml;
 use tempfile::TempDir;
 
-/// The overall exposure that `systemd-analyze security` may tell, of 100. Debian 12's
-/// tells 11; others weigh a little otherwise.
+/// The highest exposure that `systemd-analyze security` may report, of 100. Debian 12's
+/// reports 11; other versions weigh a little differently.
 const EXPOSURE: &str = "15";
 
 fn folder() -> PathBuf {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::Pair;
 use crate::http_layer::{self, More};
 use crate::instructions;
-use crate::latencies::{self, QUANTILES, Told};
+use crate::latencies::{self, LatencyFigures, QUANTILES};
 use crate::scrape::{self, Takes};
 use crate::store_table::{self, Line};
 use crate::verdict::Verdict;
@@ -32,13 +32,13 @@ pub(crate) struct Row {
     /// Where these were counted, and no time was taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) instructions: Option<f64>,
-    /// Where a histogram's memory and its errors are told.
+    /// Where a histogram's memory and its errors are recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) latencies: Option<Told>,
-    /// Where it is told what a request costs more than one that nobody meters.
+    pub(crate) latencies: Option<LatencyFigures>,
+    /// The cost of a request beyond one without metering, if measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) more: Option<More>,
-    /// Where it is told what an agent takes beside time.
+    /// The resources of an agent besides time, if measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) takes: Option<Takes>,
 }

@@ -69,7 +69,7 @@ pub(crate) trait Work: Send + Sync {
     /// Does the operation `n` times, as thread number `thread`.
     fn run(&self, thread: usize, n: u64);
 
-    /// How often the operation was done, as the library itself tells it.
+    /// How often the operation was done, as the library itself reports it.
     fn done(&self) -> Result<u64>;
 }
 

@@ -31,7 +31,7 @@ pub(crate) const NOTE: &str = "One request and its response, in process, with so
     around the handler; its body lies in memory, or is streamed in 4 frames. `more` is than \
     `nothing`: the median of what neighbours differ by, the rounds' lowest to highest, the same in \
     `two-clock-reads`, and allocations. What `nothing` differs from itself by is chance; \
-    `talea-unmetered` is Talea's router, which shares layers, and tells nothing. `talea-per-layer` \
+    `talea-unmetered` is Talea's router, which shares layers, and records nothing. `talea-per-layer` \
     records each request once for each layer, `talea-existing` once.";
 
 /// The subject that budgets are about, and the base of all ratios.
@@ -107,7 +107,7 @@ pub(crate) struct More {
     pub(crate) allocs: f64,
 }
 
-/// Measures all cases. Progress is told on standard error.
+/// Measures all cases. Progress goes to standard error.
 pub(crate) fn run(rounds: u32) -> Result<Vec<Row>> {
     let mut rounds_of = CASES.map(|case| (case, Vec::new()));
     for round in 1..=rounds {

@@ -79,7 +79,7 @@ impl Contender {
         Ok(contender)
     }
 
-    /// The first requests make what they are told by, so they say nothing of others.
+    /// The first requests create their series, so they are not representative.
     fn warm_up(&mut self) {
         self.work.run(0, FIRST);
         self.done += FIRST;

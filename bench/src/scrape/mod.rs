@@ -92,8 +92,8 @@ fn measure(bench: &str, filled: Filled, rounds: u32) -> Result<Vec<Row>> {
                 chunks.map(|chunk| chunk.len()).sum::<usize>()
             });
             times.text.push(text.ns);
-            let (scrape, told) = measure::once(1, || agent.scrape(&mut memory, |_| {}));
-            told?;
+            let (scrape, done) = measure::once(1, || agent.scrape(&mut memory, |_| {}));
+            done?;
             times.scrape.push(scrape.ns);
         }
     }

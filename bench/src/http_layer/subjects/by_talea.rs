@@ -57,7 +57,7 @@ pub(super) fn per_layer(case: Case) -> Result<Box<dyn Work>> {
     counted(router.with_state(()), case, registry, case.layers as u64)
 }
 
-/// Where each request is told so many times.
+/// Records each request so many times.
 fn counted(
     service: impl Called,
     case: Case,
