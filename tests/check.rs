@@ -1,5 +1,5 @@
-//! The checker beside the parsers that scrape: what one of them refuses is a violation, and what
-//! each of them refuses is told by whom.
+//! `talea check` compared with the parsers of scrapers: a text that one of them refuses has a
+//! violation, and the violation names the parsers that refuse it.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use By::{Nobody, Prometheus as Scrape, Promtool, Python};
 
 const WITHIN: Duration = Duration::from_secs(60);
 
-/// Which of them is asked.
+/// The program that checks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum By {
     /// Debian's Prometheus, which scrapes it.
@@ -63,7 +63,7 @@ const TEXTS: &[(&str, Syntax, By)] = &[
     ("a{b=\"\0\"} 1\n", Syntax::Text, Nobody),
 ];
 
-/// What the format's own scrapers are told that it is.
+/// The Content-Type that the format's scrapers get.
 fn content_type(syntax: Syntax) -> String {
     let format = match syntax {
         Syntax::Text => Format::Text,

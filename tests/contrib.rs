@@ -8,8 +8,8 @@ use std::process::Command;
 use serde_norway::Value as Yaml;
 use tempfile::TempDir;
 
-/// The overall exposure that `systemd-analyze security` may tell, of 100. Debian 12's
-/// tells 11; others weigh a little otherwise.
+/// The highest exposure that `systemd-analyze security` may report, of 100. Debian 12's
+/// reports 11; other versions weigh a little differently.
 const EXPOSURE: &str = "15";
 
 fn folder() -> PathBuf {
@@ -30,7 +30,7 @@ enum Linter {
 }
 
 impl Linter {
-    /// What it says to `text` in a file of that name; nothing if it has no complaint.
+    /// Its output for `text` in a file of that name; empty if it has no complaint.
     fn complaints(self, name: &str, text: &str) -> String {
         let place = TempDir::new().unwrap();
         let file = place.path().join(Path::new(name).file_name().unwrap());

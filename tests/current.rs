@@ -25,7 +25,7 @@ const FORMATS: [(&str, &str); 3] = [
     ),
 ];
 
-/// What it asks for where it scrapes native histograms, and nobody says how.
+/// The Accept header of a scrape of native histograms, without further configuration.
 const BY_ITSELF: (&str, &str) = ("itself", "scrape_native_histograms: true");
 
 /// Durations of which the exact quantiles are known: so many, each of as many

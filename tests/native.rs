@@ -82,7 +82,7 @@ impl Drop for Shm {
     }
 }
 
-/// The exact quantile of what `still` is told, which is these, sorted.
+/// The exact quantile of the values that `still` observes; these are the values, sorted.
 fn exact(all: &[u64], q: f64) -> f64 {
     all[((q * all.len() as f64).ceil() as usize).max(1) - 1] as f64 / 1e9
 }

@@ -19,7 +19,7 @@ use talea_http::{Exposition, MetricsServer};
 const SCRAPES: f64 = 4.0;
 const WITHIN: Duration = Duration::from_secs(40);
 
-/// What a service answered with, scrape by scrape.
+/// The responses of a service, scrape by scrape.
 type Answers = Arc<Mutex<Vec<(String, String)>>>;
 
 struct Service {

@@ -11,7 +11,7 @@ use talea_collectors::tasks::TaskMeter;
 use talea_http::axum::{Router, get};
 use tower::ServiceExt;
 
-/// What promtool says to a text; nothing if it has no complaint.
+/// promtool's output for a text; empty if it has no complaint.
 fn complaints(text: &str) -> String {
     let mut child = Command::new("promtool")
         .args(["check", "metrics"])

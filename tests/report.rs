@@ -23,7 +23,7 @@ const SCREENS: [Screen; 2] = [
     Screen { width: 390, height: 844, mobile: true },
 ];
 
-/// What is wrong with the page as it is shown now, in words.
+/// The faults of the page as it is shown now, in words.
 const FAULTS: &str = r##"
 const faults = [];
 const start = element => element.outerHTML.slice(0, 120);
@@ -73,7 +73,7 @@ return body === 'rgba(0, 0, 0, 0)' ? colour(document.documentElement) : body;
 
 const OPEN_DETAILS: &str = "document.querySelectorAll('details').forEach(part => part.open = true)";
 
-/// How an element is written, as far as it tells which one it is.
+/// The text of an element, as far as it identifies the element.
 const START: &str = "return arguments[0].outerHTML.slice(0, 120)";
 
 /// A page with one of each fault, and what looks like one.
@@ -99,7 +99,7 @@ fn kept() -> PathBuf {
     built().with_file_name("report-screenshots")
 }
 
-/// What `talea study` writes with these arguments, where it ends with this status.
+/// The report that `talea study` writes with these arguments; it must end with this status.
 fn study(arguments: &[&str], status: i32) -> TempDir {
     for program in ["talea", "items-api"] {
         let path = built().join(program);
@@ -118,8 +118,8 @@ fn study(arguments: &[&str], status: i32) -> TempDir {
         .arg(out.path())
         .output()
         .expect("talea runs");
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(status), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(status), "{stderr}");
     out
 }
 
@@ -145,7 +145,7 @@ fn one(status: StatusCode) -> Response {
     (status, json, r#"{"data":{"id":7,"value":true}}"#).into_response()
 }
 
-/// What is wrong with a page on any screen in any theme, in words.
+/// The faults of a page on any screen in any theme, in words.
 async fn faults(page: &Path, name: &str, screenshots: &Path) -> Vec<String> {
     fs::create_dir_all(screenshots).expect("there is a folder for screenshots");
     let browser = Browser::start().await;
@@ -174,7 +174,7 @@ async fn faults(page: &Path, name: &str, screenshots: &Path) -> Vec<String> {
     found
 }
 
-/// What is wrong with what is shown now.
+/// The faults of the present view.
 async fn seen_faults(browser: &Browser, screen: Screen) -> Vec<String> {
     let found = browser.run(FAULTS, &[screen.width.into()]).await;
     let text = |fault: &Json| fault.as_str().expect("a fault is a text").to_owned();
@@ -188,7 +188,7 @@ async fn seen_faults(browser: &Browser, screen: Screen) -> Vec<String> {
     faults
 }
 
-/// What the console says of a page, and whom it asks.
+/// The console messages of a page, and the addresses that it requests.
 async fn told_faults(browser: &Browser, page: &Path) -> Vec<String> {
     let mut faults = Vec::new();
     for message in browser.console().await {
@@ -198,7 +198,7 @@ async fn told_faults(browser: &Browser, page: &Path) -> Vec<String> {
     }
     let itself = file_url(page);
     let requests = browser.requests().await;
-    assert!(requests.contains(&itself), "requests are not told: {requests:?}");
+    assert!(requests.contains(&itself), "requests are not reported: {requests:?}");
     // What is written out within the page is asked of nobody.
     let others = requests.iter().filter(|url| **url != itself && !url.starts_with("data:"));
     faults.extend(others.map(|url| format!("it asks for {url}")));
@@ -224,7 +224,7 @@ async fn so_does_a_comparison() {
     assert_eq!(faults(&out.path().join("comparison.html"), "comparison", &kept()).await, [""; 0]);
 }
 
-/// What the other tests would see.
+/// The faults that the other tests must detect.
 #[tokio::test]
 async fn a_page_that_reads_badly_is_noticed() {
     let folder = TempDir::new().unwrap();

@@ -12,7 +12,7 @@ fn text(file: &str) -> String {
     std::fs::read_to_string(folder().join(file)).unwrap()
 }
 
-/// What follows each `key`, up to the next one.
+/// The text after each `key`, up to the next one.
 fn parts<'a>(text: &'a str, key: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
     text.split(key).skip(1).map(|part| part.split_once('\n').unwrap())
 }

@@ -33,7 +33,7 @@ fn words(list: &Yaml) -> Vec<String> {
     list.iter().map(|word| word.as_str().expect("words").to_owned()).collect()
 }
 
-/// What follows `option` in a command.
+/// The value of `option` in a command.
 fn after<'a>(command: &'a [String], option: &str) -> &'a str {
     let at = command.iter().position(|word| word == option);
     let at = at.unwrap_or_else(|| panic!("no {option} in {command:?}"));
@@ -107,13 +107,13 @@ fn ports_are_those_that_the_server_listens_at() {
 }
 
 #[test]
-fn the_server_is_told_of_the_database_that_is_there() {
-    let told = service("server")["environment"]["DATABASE_URL"].clone();
+fn the_server_gets_the_url_of_the_database() {
+    let given = service("server")["environment"]["DATABASE_URL"].clone();
     let environment = service("database")["environment"].clone();
     let [user, password, database] = ["USER", "PASSWORD", "DB"]
         .map(|name| environment[format!("POSTGRES_{name}").as_str()].as_str().unwrap().to_owned());
     let url = format!("postgres://{user}:{password}@database:5432/{database}");
-    assert_eq!(told.as_str(), Some(url.as_str()));
+    assert_eq!(given.as_str(), Some(url.as_str()));
 }
 
 #[test]

@@ -60,7 +60,7 @@ impl Arguments {
     }
 }
 
-/// What `--only` knows: the groups, and what is done beside them.
+/// The names that `--only` accepts: the groups, and the measurements beside them.
 fn names() -> Vec<&'static str> {
     [groups::names(), vec![store_table::NAME, scrape::NAME, http_layer::NAME, instructions::NAME]]
         .concat()

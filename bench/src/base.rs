@@ -43,7 +43,7 @@ pub(crate) fn compare(
             }
             let mut costs = Vec::new();
             for round in 0..rounds {
-                // Whoever goes first changes from round to round.
+                // The first one changes from round to round.
                 costs.push(if round % 2 == 0 {
                     let now = measure(&own)?.ns;
                     (now, measure(base)?.ns)

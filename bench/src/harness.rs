@@ -9,7 +9,7 @@ use crate::process;
 use crate::report::Row;
 use crate::work::{Group, Place, Setting, Subject, Work};
 
-/// Measures a group. Progress is told on standard error.
+/// Measures a group. Progress goes to standard error.
 pub(crate) fn run(group: &Group, rounds: u32, setting: &Setting) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for &threads in group.threads {

@@ -1,4 +1,4 @@
-//! What a series of the histograms of `observe-kept` takes, and how well it tells
+//! The memory of a series of the histograms of `observe-kept`, and how well it shows
 //! quantiles, after 100,000 latencies: log-normal ones, their median 2 ms, σ 1.
 //!
 //! Each library makes 500 such series in a process of its own. Two threads, each on a core
@@ -29,7 +29,7 @@ pub(crate) const NAME: &str = "observe-kept/latencies";
 pub(crate) const GROUP: &str = "observe-kept";
 
 pub(crate) const NOTE: &str = "bytes: memory that the system gave for one series. The rest: how \
-    far the quantiles that it tells are off, in per cent of the exact ones. Of those with \
+    far the quantiles that it shows are off, in per cent of the exact ones. Of those with \
     thresholds they are interpolated as Prometheus does; prometheus-client gives its native \
     buckets out in no text.";
 
@@ -43,7 +43,7 @@ const HALF: usize = 50_000;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Library {
     name: &'static str,
-    ask: fn() -> Result<Told>,
+    ask: fn() -> Result<LatencyFigures>,
 }
 
 const ALL: [Library; 14] = [
@@ -76,21 +76,21 @@ impl FromStr for Library {
     }
 }
 
-/// What came of it.
+/// The result.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Told {
+pub(crate) struct LatencyFigures {
     pub(crate) bytes: f64,
     pub(crate) has_sum: bool,
-    /// For each of the quantiles, as a share of the exact one; none where it tells none.
+    /// For each of the quantiles, as a share of the exact one; none if it shows none.
     pub(crate) errors: Vec<f64>,
 }
 
 /// Asks each library in a process of its own.
 pub(crate) fn run() -> Result<Vec<Row>> {
-    ALL.iter().map(|library| Ok(row(library, told_by(library)?))).collect()
+    ALL.iter().map(|library| Ok(row(library, quantiles_of(library)?))).collect()
 }
 
-fn told_by(library: &Library) -> Result<Told> {
+fn quantiles_of(library: &Library) -> Result<LatencyFigures> {
     eprintln!("{NAME}: {}", library.name);
     let program = std::env::current_exe().context("finding this program")?;
     let output = Command::new(program)
@@ -102,7 +102,7 @@ fn told_by(library: &Library) -> Result<Told> {
     serde_json::from_slice(&output.stdout).context("reading what it says")
 }
 
-fn row(library: &Library, told: Told) -> Row {
+fn row(library: &Library, found: LatencyFigures) -> Row {
     Row {
         bench: NAME.to_owned(),
         threads: 2,
@@ -112,19 +112,19 @@ fn row(library: &Library, told: Told) -> Row {
         bytes_per_op: None,
         ratio_to_talea: None,
         instructions: None,
-        latencies: Some(told),
+        latencies: Some(found),
         more: None,
         takes: None,
     }
 }
 
-/// What the new process does.
+/// The work of the new process.
 pub(crate) fn answer(library: Library) -> Result<()> {
     println!("{}", serde_json::to_string(&(library.ask)()?)?);
     Ok(())
 }
 
-fn ask<H: Latencies>() -> Result<Told> {
+fn ask<H: Latencies>() -> Result<LatencyFigures> {
     let latencies = [11, 12].map(|seed| Sequence::<Duration, HALF>::of(seed, latency));
     let values: [Sequence<H::Value, HALF>; 2] = latencies.each_ref().map(|half| half.map(H::value));
     let first = [H::new()?];
@@ -139,9 +139,9 @@ fn ask<H: Latencies>() -> Result<Told> {
     let mut errors = Vec::new();
     for q in QUANTILES {
         let exact = exact[(q * exact.len() as f64).ceil() as usize - 1].as_secs_f64();
-        errors.extend(first[0].quantile(q)?.map(|told| (told / exact - 1.0).abs()));
+        errors.extend(first[0].quantile(q)?.map(|found| (found / exact - 1.0).abs()));
     }
-    Ok(Told { bytes, has_sum: H::HAS_SUM, errors })
+    Ok(LatencyFigures { bytes, has_sum: H::HAS_SUM, errors })
 }
 
 /// Each thread begins with another series, so that they seldom meet.

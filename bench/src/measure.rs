@@ -24,7 +24,7 @@ const TARGET: Duration = Duration::from_millis(75);
 const CALM: f64 = 0.03;
 const TRIES: u64 = 6;
 
-/// What one operation cost.
+/// The cost of one operation.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Cost {
     /// Wall time of a thread, less what it waited for a core; CPU time where
@@ -87,14 +87,14 @@ pub(crate) fn calibrate(subject: &Subject, work: &dyn Work, threads: usize) -> C
     }
 }
 
-/// What came of a calibration.
+/// The result of a calibration.
 pub(crate) struct Calibration {
     pub(crate) n: u64,
     /// Operations that it did itself, over all threads.
     pub(crate) done: u64,
 }
 
-/// What one thread spent.
+/// The time that one thread spent.
 struct Spent {
     wall: Duration,
     /// The wall time less what it waited for a core.

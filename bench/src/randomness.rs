@@ -38,7 +38,7 @@ impl<T: Copy, const LEN: usize> Sequence<T, LEN> {
         Self(Box::new(std::array::from_fn(|_| value(&mut random))))
     }
 
-    /// The same values, made into something else.
+    /// These values, converted.
     pub(crate) fn map<U>(&self, into: impl FnMut(T) -> U) -> Sequence<U, LEN> {
         Sequence(Box::new(self.0.map(into)))
     }

@@ -1,4 +1,4 @@
-//! What comes out: a table for people, a file for programs.
+//! The output: a table for people, a file for programs.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::base::Pair;
 use crate::http_layer::{self, More};
 use crate::instructions;
-use crate::latencies::{self, QUANTILES, Told};
+use crate::latencies::{self, LatencyFigures, QUANTILES};
 use crate::scrape::{self, Takes};
 use crate::store_table::{self, Line};
 use crate::verdict::Verdict;
@@ -32,13 +32,13 @@ pub(crate) struct Row {
     /// Where these were counted, and no time was taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) instructions: Option<f64>,
-    /// Where a histogram's memory and its errors are told.
+    /// Where a histogram's memory and its errors are recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) latencies: Option<Told>,
-    /// Where it is told what a request costs more than one that nobody meters.
+    pub(crate) latencies: Option<LatencyFigures>,
+    /// The cost of a request beyond one without metering, if measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) more: Option<More>,
-    /// Where it is told what an agent takes beside time.
+    /// The resources of an agent besides time, if measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) takes: Option<Takes>,
 }
@@ -63,20 +63,20 @@ impl Results {
         self.rows.extend(rows);
         // A row a line, so that two files can be compared by eye.
         let lines = self.rows.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
-        let told = || format!("writing {}", self.path.display());
+        let context = || format!("writing {}", self.path.display());
         if let Some(directory) = self.path.parent() {
-            fs::create_dir_all(directory).with_context(told)?;
+            fs::create_dir_all(directory).with_context(context)?;
         }
-        fs::write(&self.path, format!("[\n{}\n]\n", lines.join(",\n"))).with_context(told)
+        fs::write(&self.path, format!("[\n{}\n]\n", lines.join(",\n"))).with_context(context)
     }
 }
 
 fn read(path: &Path) -> Result<Vec<Row>> {
-    let told = || format!("reading {}", path.display());
+    let context = || format!("reading {}", path.display());
     match fs::read_to_string(path) {
-        Ok(text) => serde_json::from_str(&text).with_context(told),
+        Ok(text) => serde_json::from_str(&text).with_context(context),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        Err(error) => Err(error).with_context(told),
+        Err(error) => Err(error).with_context(context),
     }
 }
 
@@ -120,10 +120,10 @@ pub(crate) fn print_latencies(rows: &[Row]) {
     header.extend(quantiles.iter().map(String::as_str));
     let mut table = table(&header);
     for row in rows {
-        let Some(told) = &row.latencies else { continue };
-        let sum = if told.has_sum { "yes" } else { "no" };
-        let mut cells = vec![row.subject.clone(), figure(told.bytes), sum.to_owned()];
-        cells.extend(told.errors.iter().map(|error| format!("{:.2}", error * 100.0)));
+        let Some(found) = &row.latencies else { continue };
+        let sum = if found.has_sum { "yes" } else { "no" };
+        let mut cells = vec![row.subject.clone(), figure(found.bytes), sum.to_owned()];
+        cells.extend(found.errors.iter().map(|error| format!("{:.2}", error * 100.0)));
         table.add_row(cells);
     }
     right(&mut table, [1, 3, 4, 5, 6]);

@@ -1,11 +1,11 @@
-//! What was found beside what is asked for.
+//! A result compared with its budget.
 
 /// Whether a budget is met.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Verdict {
     pub(crate) budget: &'static str,
     pub(crate) found: f64,
-    /// What may be found at most.
+    /// The highest value that meets the budget.
     pub(crate) limit: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What is measured: groups, their subjects, and the work that these do.
+//! Groups, their subjects, and the work that these do.
 
 use anyhow::Result;
 
@@ -10,7 +10,7 @@ pub(crate) struct Group {
     pub(crate) threads: &'static [usize],
     pub(crate) subjects: &'static [Subject],
     pub(crate) place: Place,
-    /// What a reader of the table has to know.
+    /// A note for readers of the table.
     pub(crate) note: &'static str,
 }
 
@@ -58,18 +58,18 @@ impl Subject {
     }
 }
 
-/// What the command line says about the work.
+/// Settings of the work from the command line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setting {
     pub(crate) inserts: u64,
 }
 
-/// What a subject does over and over.
+/// The operation that a subject repeats.
 pub(crate) trait Work: Send + Sync {
     /// Does the operation `n` times, as thread number `thread`.
     fn run(&self, thread: usize, n: u64);
 
-    /// How often the operation was done, as the library itself tells it.
+    /// How often the operation was done, as the library itself reports it.
     fn done(&self) -> Result<u64>;
 }
 

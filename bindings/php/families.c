@@ -103,7 +103,7 @@ static void add_text(zval *into, zend_string *key, talea_text text) {
 }
 
 /* Names and thresholds repeat, so two arrays that may have it are looked at: fewer strings are
- * less time and less memory, here and for whoever goes through them. */
+ * less time and less memory, here and for the code that iterates over them. */
 static void add_likely(zval *into, zend_string *key, talea_text text, const HashTable *previous,
     const HashTable *before, uint32_t place) {
     zval value;

@@ -1,11 +1,11 @@
-/* Who else may read a region: a group. */
+/* The group that may read a region. */
 #include "php_talea.h"
 
 #include <errno.h>
 #include <grp.h>
 #include <unistd.h>
 
-/* What an entry may take: groups have long lists of members. */
+/* The limit for an entry: groups have long lists of members. */
 enum { ENTRY_AT_FIRST = 1024, ENTRY_AT_MOST = 1024 * 1024 };
 
 static bool number_in(const char *text, uint32_t *number);

@@ -43,7 +43,7 @@ ZEND_METHOD(Talea_Counter, inc) {
     tell_one(INTERNAL_FUNCTION_PARAM_PASSTHRU, 1);
 }
 
-/* A counter is told integers and floats; as what it holds both are the same. */
+/* A counter takes integers and floats; it stores both as the same type. */
 ZEND_METHOD(Talea_Counter, incBy) {
     tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, talea_add_double, 1);
 }

@@ -1,4 +1,4 @@
-/* What metrics take: the same as talea.stub.php says. */
+/* Arguments of the metrics' methods, as in talea.stub.php. */
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_metric_construct, 0, 0, 0)
 ZEND_END_ARG_INFO()

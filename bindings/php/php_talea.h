@@ -11,7 +11,7 @@ extern zend_module_entry talea_module_entry;
 #define phpext_talea_ptr &talea_module_entry
 
 ZEND_BEGIN_MODULE_GLOBALS(talea)
-    /* What the settings of their names say. */
+    /* The settings of these names. */
     char *region;
     zend_long mode;
     char *group;
@@ -39,7 +39,7 @@ typedef struct {
 /* A family that was registered. One thread may register it again while others tell it something;
  * what these find is the earlier one or the later. */
 typedef struct process_family {
-    /* Null where the region had no room for it: what it is told goes nowhere. */
+    /* Null if the region had no room for it: its updates are discarded. */
     const talea_family *_Atomic family;
     /* As its options say, beside that: each update reads all three. */
     uint32_t kind;
@@ -49,7 +49,7 @@ typedef struct process_family {
     struct process_family *notes;
     /* Another definition of the same name, or null. */
     struct process_family *next;
-    /* What it was registered with. Its texts end with a zero. */
+    /* The options of its registration. Its texts end with a zero. */
     talea_family_options options;
     /* Where there was no room, the second when the library was asked for it; 0: it may ask again. */
     uint64_t asked_at;
@@ -71,7 +71,7 @@ process_family *process_register(process_registry *registry, zend_string *name,
  * no room for. */
 void process_revive(process_family *family);
 
-/* What a family is told by; null where there is no room for it. */
+/* The handle that records in a family; null if there is no room for it. */
 static inline const talea_family *process_there(process_family *family) {
     if (UNEXPECTED(talea_is_ended(family->family))) {
         process_revive(family);
@@ -92,7 +92,7 @@ enum { LABELS_IN_PLACE = 8 };
 typedef struct {
     talea_text *values;
     uint32_t count;
-    /* What was made of numbers and the like, in the places of their values. */
+    /* The texts of numbers and other values, in the places of these values. */
     zend_string **made;
     talea_text values_in_place[LABELS_IN_PLACE];
     zend_string *made_in_place[LABELS_IN_PLACE];
@@ -130,7 +130,7 @@ typedef talea_status metric_operation(const talea_family *family, const talea_te
 
 /* Records a value in the series of the label values, which may be null. */
 void metric_record(process_family *family, metric_operation *operation, double value, HashTable *given);
-/* The same of an observation that was made at another time. */
+/* Observes a value at another time. */
 void metric_record_at(process_family *family, double value, HashTable *given, uint64_t unix_millis);
 
 /* registry.c: the class Registry. */
@@ -188,12 +188,12 @@ enum { MESSAGE = 1024 };
  * process. False where there is no such group, with a message. */
 bool group_number(const char *group, uint32_t *number, char message[MESSAGE]);
 
-/* alone.c: a server's processes that share nothing. */
+/* private_region.c: a server's processes that share nothing. */
 
 void alone_begin(void);
 void alone_end(void);
 
-/* Memory of this process was opened: tells so in the log, once for all processes of a server. */
+/* Memory of this process was opened: writes a line to the log, once for all processes of a server. */
 void alone_opened(void);
 
 /* failure.c: exceptions. */
@@ -202,7 +202,7 @@ extern zend_class_entry *talea_exception;
 
 void failure_begin(void);
 void failure_throw(const char *format, ...) ZEND_ATTRIBUTE_FORMAT(printf, 1, 2);
-/* What a status says, of a call that has no message. */
+/* The text of a status, for a call that has no message. */
 void failure_of_status(talea_status status);
 
 static inline talea_text text_of(const zend_string *string) {

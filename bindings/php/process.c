@@ -1,4 +1,4 @@
-/* What stays while the process lives: regions by their path, families by their definition.
+/* Objects that live as long as the process: regions by their path, families by their definition.
  *
  * A request finds what an earlier one opened and registered. Threads share it; a lock keeps them
  * apart, and nothing that PHP might jump out of is called while it is held. */
@@ -23,7 +23,7 @@ static void let_go(void) {
 }
 
 /* A child has no thread that would let go of what another one held. Called once the library is in
- * use and has said so too: whoever forks must wait for our lock first, and then for those in it. */
+ * use and has said so too: a thread that forks must wait for our lock first, and then for those in it. */
 static void mind_forks(void) {
     static bool minds;
     minds = minds || pthread_atfork(hold, let_go, let_go) == 0;

@@ -5,7 +5,7 @@
 
 #include "recorder_arginfo.h"
 
-/* Which counters were given names without `_total`, at which the region's names end. */
+/* The counters that were given names without `_total`; names in the region end with it. */
 #define NAMES "talea_promphp_counters"
 #define NAMES_HELP "Counters whose names were given without _total."
 #define TOTAL "_total"
@@ -134,7 +134,7 @@ static process_family *family_find(recorder *this, talea_kind kind, HashTable *d
 
 /* The help, or where it is blank, for Talea asks for one, the name. */
 static talea_text help_of(const zend_string *help, const zend_string *name) {
-    /* What trim() takes away. */
+    /* The characters that trim() removes. */
     size_t blank = 0;
     while (blank < ZSTR_LEN(help) && memchr(" \n\r\t\v\0", ZSTR_VAL(help)[blank], 6)) {
         blank++;
@@ -200,7 +200,7 @@ static bool name_note(recorder *this, process_family *counter) {
     return this->names != NULL;
 }
 
-/* What is there under a key, of a type; null after an exception. */
+/* The value of a key, of a type; null after an exception. */
 static zval *member(HashTable *data, zend_string *key, uint32_t type) {
     zval *found = zend_hash_find_known_hash(data, key);
     if (EXPECTED(found)) {

@@ -1,4 +1,4 @@
-/* What recorders take: the same as talea.stub.php says. */
+/* Arguments of the recorder's methods, as in talea.stub.php. */
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_recorder_construct, 0, 0, 1)
     ZEND_ARG_OBJ_INFO(0, registry, Talea\\Registry, 0)

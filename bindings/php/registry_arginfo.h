@@ -1,4 +1,4 @@
-/* What registries take: the same as talea.stub.php says. */
+/* Arguments of the registry's methods, as in talea.stub.php. */
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_registry_construct, 0, 0, 0)
     ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, path, IS_STRING, 1, "null")

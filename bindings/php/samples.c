@@ -4,7 +4,7 @@
 
 #define OVERFLOW "otel_metric_overflow"
 
-/* What the arrays of a walk have in common. */
+/* The data that the arrays of a walk share. */
 typedef struct {
     /* Of samples without a label of their own, and with `le` or `quantile`; of series of the
        family, and of the one that counts what overflows. */

@@ -1,13 +1,13 @@
 <?php
 
 /**
- * What the extension talea declares, for editors and analysers. metrics_arginfo.h,
+ * The declarations of the extension talea, for editors and analysers. metrics_arginfo.h,
  * recorder_arginfo.h and registry_arginfo.h say the same to PHP; a test compares them.
  */
 
 namespace Talea;
 
-/** What Talea refuses, and why. That there is no room is never one. */
+/** An error of Talea, with its reason. Running out of space never throws one. */
 class Exception extends \RuntimeException
 {
 }
@@ -142,7 +142,7 @@ final class Registry
 
     /**
      * Ends a family, by its name as samples have it, or all: in all processes, until they register
-     * it again. Tells how many these were.
+     * it again. Returns their number.
      */
     public function unregister(?string $name = null): int
     {
@@ -198,7 +198,7 @@ final class Counter
     }
 
     /**
-     * Removes the series of these label values, in all processes. Tells whether there was one.
+     * Removes the series of these label values, in all processes. Returns whether there was one.
      *
      * @param array<string|int|float|bool|null|\Stringable> $labels
      */
@@ -233,7 +233,7 @@ final class Gauge
     }
 
     /**
-     * Removes the series of these label values, in all processes. Tells whether there was one.
+     * Removes the series of these label values, in all processes. Returns whether there was one.
      *
      * @param array<string|int|float|bool|null|\Stringable> $labels
      */
@@ -275,7 +275,7 @@ final class Histogram
     }
 
     /**
-     * Removes the series of these label values, in all processes. Tells whether there was one.
+     * Removes the series of these label values, in all processes. Returns whether there was one.
      *
      * @param array<string|int|float|bool|null|\Stringable> $labels
      */
@@ -297,7 +297,7 @@ final class Summary
     }
 
     /**
-     * Removes the series of these label values, in all processes. Tells whether there was one.
+     * Removes the series of these label values, in all processes. Returns whether there was one.
      *
      * @param array<string|int|float|bool|null|\Stringable> $labels
      */

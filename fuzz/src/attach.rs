@@ -289,7 +289,7 @@ impl Base {
     }
 }
 
-/// What remains of a program that changes a file.
+/// The rest of a fuzz program that changes a file.
 struct Change<'a> {
     file: &'a std::fs::File,
     rest: &'a [u8],

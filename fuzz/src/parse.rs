@@ -43,12 +43,12 @@ fn write_line(out: &mut String, line: &Line<'_>, syntax: Syntax) {
     let written = match line {
         Line::Type { name, kind } => {
             let kind = kind.as_str(syntax).expect("a type of the format");
-            writeln!(out, "# TYPE {} {kind}", told(name))
+            writeln!(out, "# TYPE {} {kind}", shown(name))
         }
-        Line::Unit { name, unit } => writeln!(out, "# UNIT {} {unit}", told(name)),
+        Line::Unit { name, unit } => writeln!(out, "# UNIT {} {unit}", shown(name)),
         Line::Help { name, help } => {
             let quotes = syntax == Syntax::OpenMetrics;
-            writeln!(out, "# HELP {} {}", told(name), escaped(help, quotes))
+            writeln!(out, "# HELP {} {}", shown(name), escaped(help, quotes))
         }
         Line::End => writeln!(out, "# EOF"),
         Line::Sample(sample) => {
@@ -57,7 +57,7 @@ fn write_line(out: &mut String, line: &Line<'_>, syntax: Syntax) {
                 write!(out, "{name}{{{labels}}} {}", number(sample.value))
             } else {
                 let comma = if labels.is_empty() { "" } else { "," };
-                write!(out, "{{{}{comma}{labels}}} {}", told(name), number(sample.value))
+                write!(out, "{{{}{comma}{labels}}} {}", shown(name), number(sample.value))
             };
             let time = |time: f64| match syntax {
                 Syntax::Text => ((time * 1e3).round() as i64).to_string(),
@@ -89,8 +89,8 @@ fn written(labels: LabelsRef<'_>) -> String {
     labels.iter().map(label).collect::<Vec<_>>().join(",")
 }
 
-/// A metric's name where it is told about, or among labels.
-fn told(name: &str) -> String {
+/// A metric's name in a line of metadata, or among labels.
+fn shown(name: &str) -> String {
     if is_plain(name, true) { name.to_owned() } else { quoted(name) }
 }
 

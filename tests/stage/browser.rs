@@ -1,4 +1,4 @@
-//! A browser of our own, without a window. It is told what to do by chromedriver, in the
+//! A browser of our own, without a window. chromedriver controls it, in the
 //! WebDriver protocol.
 
 use std::fs::{self, File};
@@ -43,7 +43,7 @@ const ARGUMENTS: [&str; 14] = [
     "--no-first-run",
 ];
 
-/// What a page is shown on.
+/// A screen.
 #[derive(Clone, Copy, Debug)]
 pub struct Screen {
     /// In CSS pixels.
@@ -54,7 +54,7 @@ pub struct Screen {
     pub mobile: bool,
 }
 
-/// What the user prefers.
+/// The preferences of the user.
 #[derive(Clone, Copy, Debug)]
 pub enum Theme {
     /// Dark on light.
@@ -78,7 +78,7 @@ impl Theme {
 pub struct ConsoleMessage {
     /// `SEVERE`, `WARNING`, `INFO` or `DEBUG`.
     pub level: String,
-    /// What was said.
+    /// The text of the message.
     pub text: String,
 }
 
@@ -104,8 +104,8 @@ impl Browser {
         fs::write(&chromium, CHROMIUM).expect("what starts it is written");
         fs::set_permissions(&chromium, fs::Permissions::from_mode(0o755)).expect("and can run");
         let log = folder.path().join("log");
-        let told = File::create(&log).expect("its log is made");
-        let complaints = told.try_clone().expect("its log is one file");
+        let output = File::create(&log).expect("its log is made");
+        let complaints = output.try_clone().expect("its log is one file");
         // It dies with this thread too.
         let driver = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "chromedriver", "--port=0"])
@@ -115,7 +115,7 @@ impl Browser {
             .env_remove("XDG_CONFIG_HOME")
             .env_remove("XDG_CACHE_HOME")
             .stdin(Stdio::null())
-            .stdout(told)
+            .stdout(output)
             .stderr(complaints)
             .spawn();
         let driver = driver.expect("setpriv runs; scripts/setup --test installs chromium-driver");
@@ -137,8 +137,8 @@ impl Browser {
     async fn port(&mut self, log: &Path) -> u16 {
         let began = Instant::now();
         loop {
-            let told = fs::read_to_string(log).expect("it has a log");
-            let port = told.lines().find_map(|line| {
+            let output = fs::read_to_string(log).expect("it has a log");
+            let port = output.lines().find_map(|line| {
                 line.split_once("started successfully on port ")?
                     .1
                     .trim_end_matches('.')
@@ -151,7 +151,7 @@ impl Browser {
             let ended = self.driver.try_wait().expect("it can be waited for");
             assert!(
                 ended.is_none() && began.elapsed() < READY_WITHIN,
-                "chromedriver does not start; scripts/setup --test installs chromium-driver. {told}"
+                "chromedriver does not start; scripts/setup --test installs chromium-driver. {output}"
             );
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
@@ -200,7 +200,7 @@ impl Browser {
         BASE64_STANDARD.decode(data).expect("a screenshot is in base 64")
     }
 
-    /// What a script returns that has these `arguments`.
+    /// The result of a script with these `arguments`.
     ///
     /// # Panics
     ///
@@ -209,7 +209,7 @@ impl Browser {
         self.tell("/execute/sync", json!({ "script": script, "args": arguments })).await
     }
 
-    /// What somebody who cannot see it is told that an element is: its accessible name. The
+    /// The accessible name of an element, as a screen reader says it. The
     /// element is what a script returned.
     ///
     /// # Panics
@@ -223,7 +223,7 @@ impl Browser {
         name.as_str().unwrap_or_default().trim().to_owned()
     }
 
-    /// What the console has been told since it was asked last.
+    /// The messages of the console since the last call.
     ///
     /// # Panics
     ///
@@ -309,7 +309,7 @@ pub fn file_url(file: &Path) -> String {
     format!("file://{}", path.display())
 }
 
-/// What the session is to be like.
+/// The settings of the session.
 fn wanted(chromium: &Path, profile: &Path) -> Json {
     let mut arguments: Vec<String> =
         ARGUMENTS.iter().map(|&argument| argument.to_owned()).collect();

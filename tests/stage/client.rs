@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 /// A status and a body.
 pub(crate) type Answer = Result<(StatusCode, Bytes), Box<dyn std::error::Error>>;
 
-/// What a path answers.
+/// The response of a path.
 ///
 /// # Errors
 ///
@@ -21,7 +21,7 @@ pub async fn get(address: SocketAddr, path: &str) -> Answer {
     ask(address, Method::GET, path, String::new()).await
 }
 
-/// What it answers to any request.
+/// The response to any request.
 pub(crate) async fn ask(address: SocketAddr, method: Method, path: &str, body: String) -> Answer {
     let stream = TcpStream::connect(address).await?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;

@@ -109,7 +109,7 @@ impl Dashboard {
 }
 
 impl Panel<'_> {
-    /// What it is called.
+    /// Its title.
     pub fn title(&self) -> String {
         text(&self.json["title"])
     }
@@ -119,7 +119,7 @@ impl Panel<'_> {
         text(&self.json["type"])
     }
 
-    /// What it says of itself.
+    /// Its description.
     pub fn description(&self) -> &str {
         self.json["description"].as_str().unwrap_or_default()
     }

@@ -16,7 +16,7 @@ use tokio::time::sleep;
 use crate::client::get;
 use crate::service::Service;
 
-/// What a client pauses between two requests.
+/// The pause of a client between two requests.
 const PAUSE: Duration = Duration::from_millis(5);
 /// How long one waits for what does not come.
 const PATIENCE: Duration = Duration::from_millis(50);

@@ -15,7 +15,7 @@ use crate::samples::Samples;
 
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
-/// What it scrapes.
+/// Its targets.
 #[derive(Clone, Debug)]
 pub struct Job<'a> {
     /// The label `job` of what it finds there.
@@ -24,7 +24,7 @@ pub struct Job<'a> {
     pub address: SocketAddr,
     /// For what.
     pub path: &'a str,
-    /// What else its configuration says, in lines.
+    /// Further lines of its configuration.
     pub more: &'a str,
 }
 
@@ -46,7 +46,7 @@ impl Prometheus {
         Self::start_as("prometheus", jobs, features).await
     }
 
-    /// The same of another program than Debian's.
+    /// Starts another program than Debian's.
     ///
     /// # Panics
     ///
@@ -55,7 +55,7 @@ impl Prometheus {
         Self::start_with(program, jobs, features, &[]).await
     }
 
-    /// The same with rules, which it evaluates twice a second too.
+    /// Starts it with rules, which it evaluates twice a second too.
     ///
     /// # Panics
     ///
@@ -111,7 +111,7 @@ impl Prometheus {
         Some(started)
     }
 
-    /// What it complains of.
+    /// Its warnings and errors.
     ///
     /// # Panics
     ///
@@ -135,7 +135,7 @@ impl Prometheus {
         answer["data"].take()
     }
 
-    /// What a query finds, without the labels that Prometheus itself adds.
+    /// The result of a query, without the labels that Prometheus itself adds.
     ///
     /// # Panics
     ///

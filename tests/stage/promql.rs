@@ -7,7 +7,7 @@ pub fn guide_queries(markdown: &str) -> Vec<&str> {
     fences.flat_map(|fence| fence.split("\n\n")).collect()
 }
 
-/// Which kinds of histograms of HTTP requests a query reads: native ones, classic ones.
+/// The kinds of histograms of HTTP requests that a query reads: native ones, classic ones.
 pub fn reads(query: &str) -> [bool; 2] {
     let names = query.split(|c: char| !(c.is_ascii_alphanumeric() || "_:".contains(c)));
     let names: Vec<_> = names.filter(|name| name.starts_with("http_")).collect();

@@ -1,4 +1,4 @@
-//! What a scraper must have read: each sample of a snapshot.
+//! The samples of a snapshot, as a scraper must have read them.
 
 use std::collections::BTreeMap;
 use std::time::UNIX_EPOCH;

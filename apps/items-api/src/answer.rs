@@ -1,4 +1,4 @@
-//! What the service says: data, or why not.
+//! Responses of the service: data or an error.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -37,7 +37,7 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// A database that fails is told to whoever runs the service, not to the client.
+/// An error of the database goes to standard error, not to the client.
 impl From<sqlx::Error> for Refusal {
     fn from(error: sqlx::Error) -> Refusal {
         eprintln!("items-api: the database failed: {error}");

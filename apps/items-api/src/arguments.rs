@@ -37,7 +37,7 @@ pub struct Arguments {
     )]
     pub pool: u32,
 
-    /// What is metered: off is for measuring what metering costs.
+    /// Metering; `off` serves to measure its cost.
     #[arg(long, value_enum, env = "ITEMS_METRICS", default_value_t)]
     pub metrics: Metering,
 

@@ -13,7 +13,7 @@
 //! for a new item; a change without a value leaves the item as it is. `null` is
 //! no value.
 //!
-//! What goes wrong is told as `{"error":{"message":"…"}}`: 404 for an item or a
+//! Errors are answered as `{"error":{"message":"…"}}`: 404 for an item or a
 //! path that is not there (an id that is not an integer names no item), 405 with
 //! `Allow` for a method that a path does not answer, 413 for a body above 2 MB,
 //! 422 for a body that is not an item.

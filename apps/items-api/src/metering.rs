@@ -15,19 +15,19 @@ const QUANTILES: [f64; 3] = [0.5, 0.9, 0.99];
 const DURATIONS: [f64; 15] =
     [0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
-/// What is metered.
+/// The extent of metering.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Metering {
-    /// The process alone: no request, task or connection meets a meter
+    /// Only the process: no request, task or connection is metered
     Off,
     /// Requests, tasks, connections and the runtime
     #[default]
     On,
-    /// The same, and quantiles of the last ten minutes' requests are shown
+    /// Requests, tasks, connections and the runtime, with quantiles of the last ten minutes' requests
     Quantiles,
 }
 
-/// What meters the parts of the service; nothing where they are not metered.
+/// The meters of the parts of the service; none if they are not metered.
 #[derive(Debug, Default)]
 pub(crate) struct Meters {
     pub(crate) endpoints: Option<Endpoints>,

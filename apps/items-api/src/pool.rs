@@ -23,7 +23,7 @@ const FRESH_FOR: Duration = Duration::from_secs(1);
 
 type Options<D> = <<D as Database>::Connection as Connection>::Options;
 
-/// What a pool is made of.
+/// The parts of a pool.
 #[derive(Debug)]
 pub(crate) struct Plan<D: Database> {
     pub(crate) name: PoolName,
@@ -42,7 +42,7 @@ pub(crate) struct Pool<D: Database> {
     /// As many turns as connections.
     turns: Arc<Semaphore>,
     max: u32,
-    /// Tells those who wait for their turn that there is nothing to wait for.
+    /// Wakes all waiters: no connection will become free.
     gone: Notify,
     meter: Option<PoolMeter>,
 }

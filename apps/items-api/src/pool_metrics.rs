@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::time::Duration;
 use talea::{Error, Family, Gauge, Histogram, LabelValue, Labels, Metrics, Registry, Seconds};
 
-/// Which pool of the service it is.
+/// A pool of the service.
 #[derive(Debug, Clone, Copy, LabelValue)]
 pub(crate) enum PoolName {
     /// SQLite's one connection that writes.
@@ -67,7 +67,7 @@ pub(crate) struct PoolMetrics {
     families: Families,
 }
 
-/// What a pool has right now.
+/// The present state of a pool.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Connections {
     pub(crate) used: u32,
@@ -75,7 +75,7 @@ pub(crate) struct Connections {
     pub(crate) max: u32,
 }
 
-/// Told by one pool who waits, and how long.
+/// Records the waiting requests of one pool, and their waiting times.
 #[derive(Debug)]
 pub(crate) struct PoolMeter {
     waiting: Arc<Waiting>,

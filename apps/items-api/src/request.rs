@@ -1,4 +1,4 @@
-//! What a request must carry: the id in its path, the item in its body.
+//! The parts of a request: the id in its path, the item in its body.
 
 use crate::answer::Refusal;
 use axum::Json;

@@ -80,7 +80,7 @@ async fn accept(
     tasks: Option<&TaskMeter>,
     connections: &GracefulShutdown,
 ) {
-    let mut told = false;
+    let mut reported = false;
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
@@ -92,11 +92,11 @@ async fn accept(
             }
             Err(error) if is_of_the_client(&error) => {}
             Err(error) => {
-                if !told {
-                    told = true;
+                if !reported {
+                    reported = true;
                     eprintln!(
                         "items-api: cannot accept a connection: {error}; trying again \
-                         (this is said once)"
+                         (reported once)"
                     );
                 }
                 sleep(BACK_OFF).await;

@@ -14,7 +14,7 @@ use talea::Registry;
 use talea_http::{Exposition, MetricsServer};
 use tokio::time::timeout;
 
-/// How long the database may take to close; what it was told is safe anyway.
+/// The limit for closing the database. Committed data is safe in any case.
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 
 /// Runs the service; returns when it has been stopped and all is put away.

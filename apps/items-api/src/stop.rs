@@ -29,16 +29,16 @@ impl Stop {
         Ok(Stop { signals, input })
     }
 
-    /// Returns at the next reason to stop. The end of input is told once.
+    /// Returns at the next reason to stop. The end of input is reported once.
     pub async fn next(&mut self) {
         tokio::select! {
             () = self.signals.next() => {}
-            () = told(&mut self.input) => self.input = None,
+            () = end_of(&mut self.input) => self.input = None,
         }
     }
 }
 
-async fn told(input: &mut Option<oneshot::Receiver<()>>) {
+async fn end_of(input: &mut Option<oneshot::Receiver<()>>) {
     match input {
         Some(ended) => {
             let _ = ended.await;

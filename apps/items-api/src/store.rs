@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub struct Item {
     /// Given by the database, never given twice.
     pub id: i64,
-    /// What the item says.
+    /// The value of the item.
     pub value: bool,
 }
 

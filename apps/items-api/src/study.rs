@@ -1,4 +1,4 @@
-//! What a study asks for between two cases.
+//! Endpoints that a study calls between two cases.
 
 use crate::answer::Refusal;
 use crate::store::Store;

@@ -13,7 +13,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use rustix::io::Errno;
 
-/// What a process has had of CPUs, since it began or between two moments.
+/// The CPU time of a process, since it began or between two moments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct CpuTime {
     /// Seconds that its threads ran.
@@ -96,7 +96,7 @@ fn two_ticks(stat: &str, first: usize) -> Result<(u64, u64)> {
     Ok((next()?, next()?))
 }
 
-/// Seconds that these cores worked since the system started, whoever for, and what a
+/// Seconds that these cores worked since the system started, for any process, and what a
 /// hypervisor took of them.
 pub(crate) fn busy(cores: &[usize]) -> Result<f64> {
     let stat = fs::read_to_string("/proc/stat").context("reading /proc/stat")?;

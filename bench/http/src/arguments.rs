@@ -16,12 +16,12 @@ pub(crate) struct Arguments {
     pub(crate) experiment: Experiment,
 }
 
-/// What is measured.
+/// The experiment.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Experiment {
-    /// What metering costs a service
+    /// Measure the cost of metering for a service
     Metering(Metering),
-    /// What making load costs: `talea load` beside wrk
+    /// Measure the cost of making load: `talea load` beside wrk
     Generators(Generators),
 }
 

@@ -7,7 +7,7 @@ use crate::experiment::Course;
 use crate::statistics::Estimate;
 use crate::variants::{CONTROL, METERED, PLAIN, QUANTILES};
 
-/// What metering a request may cost, in microseconds.
+/// The budget of metering a request, in microseconds.
 const METERING: f64 = 0.15;
 
 /// Whether a budget is met, by what was found.
@@ -15,13 +15,13 @@ const METERING: f64 = 0.15;
 pub(crate) struct Verdict {
     pub(crate) budget: String,
     pub(crate) found: Estimate,
-    /// What may be found at most; not known where there is one round only.
+    /// The highest value that meets the budget; unknown if there is only one round.
     pub(crate) limit: Option<f64>,
     pub(crate) met: Option<bool>,
 }
 
 impl Verdict {
-    /// What was found may be so much at most, if that is known.
+    /// A result with its limit, if the limit is known.
     pub(crate) fn new(budget: impl Into<String>, found: Estimate, limit: Option<f64>) -> Self {
         let met = limit.map(|limit| found.value <= limit);
         Self { budget: budget.into(), found, limit, met }

@@ -1,4 +1,4 @@
-//! Which cores children run on.
+//! The cores that children run on.
 
 use std::io;
 

@@ -21,7 +21,7 @@ pub(crate) struct Setup {
     pub(crate) seconds: u32,
 }
 
-/// What a setup found, by variant and by round.
+/// The results of a setup, by variant and by round.
 pub(crate) struct Course {
     pub(crate) setup: Setup,
     pub(crate) found: [Vec<Found>; variants::ALL.len()],
@@ -34,7 +34,7 @@ impl Course {
     }
 }
 
-/// Runs a setup. Progress is told on standard error.
+/// Runs a setup. Progress goes to standard error.
 pub(crate) async fn run(setup: Setup) -> Result<Course> {
     let mut found: [Vec<Found>; variants::ALL.len()] = Default::default();
     for round in 0..setup.rounds as usize {
@@ -46,7 +46,7 @@ pub(crate) async fn run(setup: Setup) -> Result<Course> {
     Ok(Course { setup, found })
 }
 
-/// Who of so many comes when in a round.
+/// The order of so many variants in a round.
 pub(crate) fn order<const ALL: usize>(round: usize) -> [usize; ALL] {
     let mut order = std::array::from_fn(|turn| (turn + round / 2) % ALL);
     if round % 2 == 1 {

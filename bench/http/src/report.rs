@@ -1,4 +1,4 @@
-//! What comes out: tables for people, a file for programs.
+//! The output: tables for people, a file for programs.
 
 use std::fs;
 use std::path::Path;
@@ -175,13 +175,13 @@ pub(crate) fn lines<T: Serialize>(all: impl IntoIterator<Item = T>) -> Result<St
 
 /// Writes lists of such lines, by their names.
 pub(crate) fn write_sections(path: &Path, sections: &[(&str, String)]) -> Result<()> {
-    let told = || format!("writing {}", path.display());
+    let context = || format!("writing {}", path.display());
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).with_context(told)?;
+        fs::create_dir_all(folder).with_context(context)?;
     }
     let sections: Vec<_> =
         sections.iter().map(|(name, lines)| format!("\"{name}\": [\n{lines}\n]")).collect();
-    fs::write(path, format!("{{\n{}\n}}\n", sections.join(",\n"))).with_context(told)
+    fs::write(path, format!("{{\n{}\n}}\n", sections.join(",\n"))).with_context(context)
 }
 
 pub(crate) fn interval(estimate: &Estimate) -> String {

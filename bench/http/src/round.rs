@@ -16,7 +16,7 @@ use crate::wrk::{self, PERCENTILES};
 pub(crate) const CALM: f64 = 0.03;
 const TRIES: u32 = 3;
 
-/// What one measurement found.
+/// The result of one measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
     pub(crate) per_second: f64,
@@ -89,12 +89,12 @@ async fn measure_once(variant: &Variant, setup: &Setup) -> Result<Found> {
     })
 }
 
-/// What the kernel has accounted for by now, or between two looks.
+/// The kernel's accounting until now, or between two readings.
 pub(crate) struct Look {
     pub(crate) server: CpuTime,
     /// Of this process's children that ended: each generator so far, and each earlier server.
     pub(crate) children: Ended,
-    /// Of whoever ran on the cores.
+    /// Of all processes on the cores.
     cores: f64,
 }
 

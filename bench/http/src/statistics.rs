@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-/// What was found, and how far off it may be. Not known where there is one round only.
+/// An estimate and its interval. The interval is unknown if there is only one round.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Estimate {
     pub(crate) value: f64,

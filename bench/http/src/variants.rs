@@ -4,7 +4,7 @@
 #[derive(Debug)]
 pub(crate) struct Variant {
     pub(crate) name: &'static str,
-    /// What the argument of `talea-hello` is.
+    /// The argument of `talea-hello`.
     pub(crate) argument: &'static str,
 }
 

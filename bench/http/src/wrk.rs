@@ -12,10 +12,10 @@ use crate::cores;
 
 /// Connections that wrk keeps busy.
 pub(crate) const CONNECTIONS: u64 = 30;
-/// How much longer it may take than it is told to.
+/// The time it may take beyond its own limit.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// What wrk saw.
+/// The figures that wrk reports.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Seen {
     pub(crate) requests: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Seen {
     pub(crate) latency: [f64; PERCENTILES.len()],
 }
 
-/// What `wrk --latency` prints.
+/// The output of `wrk --latency`.
 pub(crate) const PERCENTILES: [u8; 4] = [50, 75, 90, 99];
 
 /// Loads a server for so many seconds.

@@ -96,7 +96,7 @@ fn main() -> Result<()> {
 }
 
 fn requests(calls: &Calls, service: impl Called) -> Result<()> {
-    // The first makes what others are told by.
+    // The first request creates the series that later ones record in.
     request(&(service.clone(), path()), ());
     calls.make(&(service, path()), &[()], request);
     Ok(())
@@ -108,7 +108,7 @@ fn existing(layers: usize) -> Router {
     (0..layers).fold(router, |router, _| router.layer(layer_fn(Passing)))
 }
 
-/// The same with a meter around each layer.
+/// A router with a meter around each layer.
 fn per_layer(layers: usize, registry: &Registry) -> Result<Router> {
     let meter = metered::Layer::new(registry)?;
     let router = Router::new().route(ROUTE, get(async || HELLO));

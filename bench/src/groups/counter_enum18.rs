@@ -46,7 +46,7 @@ impl Route {
         [Self::Users, Self::User, Self::Products, Self::Product, Self::Owner, Self::Purchase];
 }
 
-/// What comes.
+/// The failures to count.
 static FAILURES: LazyLock<Sequence<(Kind, Route)>> =
     LazyLock::new(|| Sequence::of(2, |random| (random.pick(&Kind::ALL), random.pick(&Route::ALL))));
 

@@ -33,7 +33,7 @@ pub(super) const GROUP: Group = Group {
     note: super::TIME,
 };
 
-/// What comes.
+/// The failures to count.
 static FAILURES: LazyLock<Sequence<(Kind, &str)>> =
     LazyLock::new(|| Sequence::of(2, |random| (random.pick(&Kind::ALL), random.pick(&ROUTES))));
 

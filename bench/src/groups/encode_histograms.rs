@@ -41,7 +41,7 @@ fn keys() -> impl Iterator<Item = Key> {
     (0..SERIES as u64).map(Key::of)
 }
 
-/// What each observed: once in each bucket.
+/// The observations of each histogram: one in each bucket.
 fn observations() -> impl Iterator<Item = f64> {
     THRESHOLDS.into_iter().chain([20.0])
 }

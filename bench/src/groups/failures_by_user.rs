@@ -38,7 +38,7 @@ struct Failed {
     user: u16,
 }
 
-/// What comes: enough that nearly every combination does.
+/// The failures to count: enough for nearly every combination.
 static FAILURES: LazyLock<Sequence<Failed, 65_536>> = LazyLock::new(|| {
     let routes: [u8; ROUTES.len()] = std::array::from_fn(|n| n as u8);
     let users: [u16; USERS] = std::array::from_fn(|n| n as u16);
@@ -89,7 +89,7 @@ pub(super) fn filled_talea() -> Result<(Registry, Family<Failure<'static>, Count
     Ok((registry, family))
 }
 
-/// The same for who does not fix the routes.
+/// The labels for subjects without fixed routes.
 #[derive(Labels)]
 pub(super) struct TextFailure<'a> {
     pub(super) kind: Kind,

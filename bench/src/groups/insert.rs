@@ -32,7 +32,7 @@ pub(super) const GROUP: Group = Group {
         Subject::new("metrics", metrics),
     ],
     place: Place::FromNothing,
-    note: "ns: time for one new series, all told. \
+    note: "ns: time for one new series, everything included. \
            bytes: memory that the system gave, for one series.",
 };
 
@@ -74,7 +74,7 @@ struct By<'a> {
     user: &'a str,
 }
 
-/// A region is as large as it is told to be; this one leaves some room.
+/// The size of the region, with some room to spare.
 fn talea(setting: &Setting) -> Result<Box<dyn Work>> {
     let series = setting.inserts + 1000;
     let len = (series * 224).next_multiple_of(1 << 20) + (16 << 20);

@@ -47,7 +47,7 @@ static FAILURES: LazyLock<Sequence<Failed<Duration>>> = LazyLock::new(|| {
     })
 });
 
-/// The same in seconds, for those who observe floats.
+/// These durations in seconds, for subjects that observe floats.
 static FLOATS: LazyLock<Sequence<Failed<f64>>> =
     LazyLock::new(|| FAILURES.map(|(kind, route, duration)| (kind, route, duration.as_secs_f64())));
 

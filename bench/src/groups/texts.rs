@@ -18,7 +18,7 @@ use crate::work::Work;
 pub(super) const NOTE: &str = "ns: time for one text of all series. Buffers are used again where \
     a library lets its user do so.";
 
-/// What scrapes, and holds the last text.
+/// A scraper that holds its last text.
 #[derive(Default)]
 struct TaleaText {
     scraper: Option<Scraper>,

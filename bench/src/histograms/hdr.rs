@@ -18,7 +18,7 @@ pub(crate) struct Hdr {
 }
 
 impl Hdr {
-    /// What the recorders were told is there when they are gone.
+    /// The values of the recorders are there after the recorders are gone.
     fn merged(&self) -> MutexGuard<'_, SyncHistogram<u64>> {
         self.recorders.iter().for_each(|recorder| *locked(recorder) = None);
         let mut merged = locked(&self.merged);

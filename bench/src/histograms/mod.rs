@@ -33,9 +33,9 @@ pub(crate) use thresholds::THRESHOLDS;
 /// A histogram of latencies, its handle kept.
 pub(crate) trait Latencies: Send + Sync + Sized + 'static {
     const NAME: &'static str;
-    /// Whether it knows the sum of what it was told.
+    /// Whether it knows the sum of its observations.
     const HAS_SUM: bool;
-    /// What it is told: a `Duration`, seconds, or nanoseconds.
+    /// The type of an observation: a `Duration`, seconds, or nanoseconds.
     type Value: Copy + Send + Sync;
 
     /// One of its own.
@@ -55,6 +55,6 @@ pub(crate) trait Latencies: Send + Sync + Sized + 'static {
     fn count(&self) -> Result<u64>;
 
     /// What a share `q` of them does not exceed, in seconds; `None` where the library
-    /// gives nothing out that this can be told from.
+    /// exposes nothing to compute it from.
     fn quantile(&self, q: f64) -> Result<Option<f64>>;
 }

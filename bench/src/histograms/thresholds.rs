@@ -1,4 +1,4 @@
-//! Thresholds, and what can be told of what was counted by them.
+//! Thresholds, and the quantiles that their counts give.
 
 use anyhow::Result;
 
@@ -45,8 +45,8 @@ mod tests {
     #[test]
     fn a_quantile_lies_within_its_bucket() {
         let at_most = [(1.0, 10), (2.0, 30), (f64::INFINITY, 40)];
-        let told = [0.125, 0.25, 0.5, 0.75, 0.9].map(|q| quantile(&at_most, q));
-        assert_eq!(told, [0.5, 1.0, 1.5, 2.0, 2.0].map(Some));
+        let found = [0.125, 0.25, 0.5, 0.75, 0.9].map(|q| quantile(&at_most, q));
+        assert_eq!(found, [0.5, 1.0, 1.5, 2.0, 2.0].map(Some));
         assert_eq!(quantile(&[], 0.5), None);
     }
 }

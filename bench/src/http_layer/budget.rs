@@ -1,4 +1,4 @@
-//! What Talea may cost a request.
+//! The budget of metering for a request.
 
 use super::{EXISTING, NAME, TALEA, UNMETERED};
 use crate::report::Row;

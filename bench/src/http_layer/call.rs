@@ -17,7 +17,7 @@ use tower_service::Service;
 pub(crate) const ROUTE: &str = "/hello/{name}";
 pub(crate) const HELLO: &str = "Hello, world!";
 
-/// What is asked for.
+/// The path of the request.
 pub(crate) fn path() -> Uri {
     Uri::from_static("/hello/world")
 }

@@ -31,12 +31,12 @@ pub(crate) const NOTE: &str = "One request and its response, in process, with so
     around the handler; its body lies in memory, or is streamed in 4 frames. `more` is than \
     `nothing`: the median of what neighbours differ by, the rounds' lowest to highest, the same in \
     `two-clock-reads`, and allocations. What `nothing` differs from itself by is chance; \
-    `talea-unmetered` is Talea's router, which shares layers, and tells nothing. `talea-per-layer` \
+    `talea-unmetered` is Talea's router, which shares layers, and records nothing. `talea-per-layer` \
     records each request once for each layer, `talea-existing` once.";
 
-/// The subject that budgets are about, and the one that others are told in.
+/// The subject that budgets are about, and the base of all ratios.
 const TALEA: &str = "talea";
-/// The same router where nothing is told: what it differs by from `talea` is metering alone.
+/// Talea's router without metering: its difference from `talea` is the cost of metering itself.
 const UNMETERED: &str = "talea-unmetered";
 /// axum's own router, metered from outside.
 const EXISTING: &str = "talea-existing";
@@ -49,7 +49,7 @@ const CLOCK: &str = "two-clock-reads";
 /// thousands of instructions more or less, by chance. So let it keep more.
 pub(crate) const KEEPING_BLOCKS: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.tcache_count=120");
 
-/// What is called, written `LAYERS` or `LAYERS-streamed`.
+/// A case, written `LAYERS` or `LAYERS-streamed`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Case {
     /// How many layers are around the handler.
@@ -95,19 +95,19 @@ impl FromStr for Case {
     }
 }
 
-/// What a subject costs more than nothing.
+/// The cost of a subject beyond `nothing`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct More {
     pub(crate) ns: f64,
     /// Of the rounds.
     pub(crate) lowest: f64,
     pub(crate) highest: f64,
-    /// The same time as a multiple of two readings of the clock.
+    /// That time as a multiple of two readings of the clock.
     pub(crate) clock_reads: f64,
     pub(crate) allocs: f64,
 }
 
-/// Measures all cases. Progress is told on standard error.
+/// Measures all cases. Progress goes to standard error.
 pub(crate) fn run(rounds: u32) -> Result<Vec<Row>> {
     let mut rounds_of = CASES.map(|case| (case, Vec::new()));
     for round in 1..=rounds {

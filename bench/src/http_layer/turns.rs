@@ -19,7 +19,7 @@ const TURNS: usize = 60;
 const FIRST: u64 = 100;
 const TURN: Duration = Duration::from_millis(2);
 
-/// What a process found of a subject: medians over the turns.
+/// The results of a subject in one process: medians over the turns.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Found {
     pub(super) subject: String,
@@ -79,7 +79,7 @@ impl Contender {
         Ok(contender)
     }
 
-    /// The first requests make what they are told by, so they say nothing of others.
+    /// The first requests create their series, so they are not representative.
     fn warm_up(&mut self) {
         self.work.run(0, FIRST);
         self.done += FIRST;

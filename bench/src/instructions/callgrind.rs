@@ -19,9 +19,9 @@ pub(super) fn collected(program: &Path, operation: &str, count: u64, of: u64) ->
         .envs([KEEPING_BLOCKS])
         .output()
         .context("starting valgrind")?;
-    let told = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "valgrind: {}: {told}", output.status);
-    let figure = told.lines().find_map(|line| line.split_once("Collected :"));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "valgrind: {}: {stderr}", output.status);
+    let figure = stderr.lines().find_map(|line| line.split_once("Collected :"));
     let figure = figure.and_then(|(_, figure)| figure.trim().parse().ok());
     figure.context("valgrind does not say how many instructions it collected")
 }

@@ -1,4 +1,4 @@
-//! What objdump makes of a function.
+//! A function as objdump disassembles it.
 
 use std::path::Path;
 use std::process::Command;

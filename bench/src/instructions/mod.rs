@@ -4,7 +4,7 @@
 //! What is counted is `talea-operations`, a program beside this one that does
 //! each operation by a function of its own. The atomic path is counted in
 //! valgrind as it runs. There are no restartable sequences in valgrind, and
-//! whoever steps through one aborts it, so that path is counted in the
+//! a debugger that steps through one aborts it, so that path is counted in the
 //! disassembly.
 
 mod callgrind;
@@ -42,7 +42,7 @@ struct Operation {
     path: Option<Straight>,
 }
 
-/// What tells an operation's straight path from others through its function.
+/// The mark of an operation's straight path among others through its function.
 #[derive(Clone, Copy)]
 struct Straight {
     function: &'static str,
@@ -79,7 +79,7 @@ const OPERATIONS: [Operation; 7] = [
     Operation { name: "encode", times: 1000, calls: 10, path: None },
 ];
 
-/// Counts all of them. What cannot be counted here is left out, and told on
+/// Counts all of them. Operations that cannot be counted here are left out, and reported on
 /// standard error.
 pub(crate) fn count() -> Vec<Row> {
     all().unwrap_or_else(|error| {
@@ -168,7 +168,7 @@ fn in_valgrind(program: &Path, operation: &Operation) -> Result<f64> {
 const REQUESTS: [(&str, &str); 3] =
     [("request", "unmetered"), ("existing", "bare"), ("per_layer", "bare")];
 
-/// What metering adds to a request of a router with so many layers.
+/// The cost of metering for a request of a router with so many layers.
 fn of_request(program: &Path, metered: &str, bare: &str, layers: usize) -> Result<f64> {
     const CALLS: u64 = 300;
     let of = |name| of_call(program, &format!("{name}-{layers}"), CALLS);

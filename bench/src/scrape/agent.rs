@@ -36,9 +36,9 @@ impl Agent {
                     program.display()
                 )
             })?;
-        let told = process.stderr.take().context("the agent has no standard error")?;
-        let mut told = BufReader::new(told).lines();
-        let address = told.by_ref().find_map(|line| {
+        let stderr = process.stderr.take().context("the agent has no standard error")?;
+        let mut stderr = BufReader::new(stderr).lines();
+        let address = stderr.by_ref().find_map(|line| {
             let line = line.ok()?;
             line.split_once("listening on http://")?.1.split('/').next()?.parse().ok()
         });
@@ -48,7 +48,7 @@ impl Agent {
         };
         // Whatever else it says is read, so that it never waits.
         std::thread::spawn(move || {
-            told.for_each(|line| drop(line.map(|line| eprintln!("{line}"))))
+            stderr.for_each(|line| drop(line.map(|line| eprintln!("{line}"))))
         });
         Ok(Self { process, address })
     }

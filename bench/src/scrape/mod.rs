@@ -35,7 +35,7 @@ const MOST_TIMES: f64 = 3.0;
 /// Bytes of memory that scrapes may take.
 const MOST_BYTES: f64 = 64e6;
 
-/// What an agent takes beside time.
+/// The resources that an agent uses besides time.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Takes {
     /// Of a processor, in nanoseconds.
@@ -48,7 +48,7 @@ pub(crate) struct Takes {
     pub(crate) answer_bytes: f64,
 }
 
-/// What was measured.
+/// The measurements.
 #[derive(Default)]
 struct Times {
     encode: Vec<f64>,
@@ -92,8 +92,8 @@ fn measure(bench: &str, filled: Filled, rounds: u32) -> Result<Vec<Row>> {
                 chunks.map(|chunk| chunk.len()).sum::<usize>()
             });
             times.text.push(text.ns);
-            let (scrape, told) = measure::once(1, || agent.scrape(&mut memory, |_| {}));
-            told?;
+            let (scrape, done) = measure::once(1, || agent.scrape(&mut memory, |_| {}));
+            done?;
             times.scrape.push(scrape.ns);
         }
     }

@@ -59,7 +59,7 @@ impl FromStr for Beside {
     }
 }
 
-/// Measures all lines. Progress is told on standard error.
+/// Measures all lines. Progress goes to standard error.
 pub(crate) fn run(rounds: u32) -> Result<Vec<Line>> {
     let all = OWN.into_iter().flat_map(|own| OTHERS.map(|others| Beside { own, others }));
     let mut found: Vec<_> = all.map(|beside| (beside, Vec::new())).collect();

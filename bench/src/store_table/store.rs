@@ -20,17 +20,20 @@ pub(super) fn measure(Beside { own, others }: Beside) -> Result<Costs> {
     let is_own = |name: &str| name.starts_with("own_");
     let collect = || registry.snapshot_of(is_own).to_text();
 
-    let (create, told) = measure::once(1, || tell_each(&registry, own));
-    told?;
-    let (increment, told) = measure::once(1, || tell_each(&registry, own));
-    told?;
+    let (create, done) = measure::once(1, || record_each(&registry, own));
+    done?;
+    let (increment, done) = measure::once(1, || record_each(&registry, own));
+    done?;
     let (collecting, text) = measure::once(1, collect);
     let (wipe, is_wiped) = measure::once(1, || registry.wipe(is_own));
 
     let shown = talea_parse::text(&text)?;
     let counters = shown.iter().filter(|sample| sample.name.starts_with("own_counter_"));
     let counted: f64 = counters.map(|sample| sample.value).sum();
-    ensure!(counted == 2.0 * own as f64, "{own} counters were told twice and show {counted}");
+    ensure!(
+        counted == 2.0 * own as f64,
+        "{own} counters were incremented twice and show {counted}"
+    );
     // A counter, a gauge, what is in flight, and the 17 samples of a histogram.
     ensure!(shown.len() as u64 == 20 * own, "{own} of each type show {} samples", shown.len());
     let left = talea_parse::text(&collect())?.len() as u64;
@@ -60,7 +63,7 @@ fn fill_with_others(registry: &Registry, series: u64) -> Result<()> {
 
 /// Makes so many families of each type, or finds them by their names, and has each
 /// count once.
-fn tell_each(registry: &Registry, families: u64) -> Result<(), Error> {
+fn record_each(registry: &Registry, families: u64) -> Result<(), Error> {
     const OF: [&str; 1] = ["us"];
     for n in 0..families {
         own::<Counter>(registry, &format!("own_counter_{n}"))?.with_values(&OF).inc();

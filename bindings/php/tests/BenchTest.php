@@ -90,7 +90,7 @@ final class BenchTest extends TestCase
         self::assertStringContainsString('neither vendor/autoload.php nor src/Prometheus', self::reportOf(['PROMPHP' => '/usr'], 255));
     }
 
-    /** What stands for the library, in folders as it has them. */
+    /** A stand-in for the library, in the library's folders. */
     private function putLibrary(): void
     {
         mkdir("$this->library/src/Prometheus/Storage", recursive: true);

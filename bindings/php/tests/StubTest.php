@@ -6,7 +6,7 @@ namespace Talea\Tests;
 
 use PHPUnit\Framework\TestCase;
 
-/** What editors are told is what PHP is told. */
+/** The stub for editors and the extension declare the same. */
 final class StubTest extends TestCase
 {
     private const CLASSES = ['Registry', 'Recorder', 'Counter', 'Gauge', 'Histogram', 'Summary', 'Exception'];

@@ -59,7 +59,7 @@
 // The `group` of talea_open_options may read a new file.
 #define TALEA_OPEN_READ_BY_GROUP 1
 
-// What a call answers. More may come: take what you do not know for an error.
+// The status of a call. More may be added: treat an unknown status as an error.
 enum talea_status
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : int32_t
@@ -107,7 +107,7 @@ typedef int32_t talea_status;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// What a family's metrics are.
+// The kind of a family's metrics.
 enum talea_kind
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint32_t
@@ -119,14 +119,14 @@ enum talea_kind
   TALEA_KIND_FLOAT_COUNTER = 2,
   // A number that is set, or goes up and down.
   TALEA_KIND_GAUGE = 3,
-  // The same of whole numbers, from -2^63 to 2^63 - 1.
+  // A gauge of whole numbers, from -2^63 to 2^63 - 1.
   TALEA_KIND_INTEGER_GAUGE = 4,
-  // What is there right now, such as requests in flight: each process counts its own, and
-  // what a process held leaves with it.
+  // A number of present things, such as requests in flight. Each process counts its own, and its
+  // part is removed when it ends.
   TALEA_KIND_UP_DOWN_COUNTER = 5,
   // Observations by size, with their count and sum.
   TALEA_KIND_HISTOGRAM = 6,
-  // Quantiles of what was observed lately, with the count and sum of all.
+  // Quantiles of recent observations, with the count and sum of all.
   TALEA_KIND_SUMMARY = 7,
 };
 #ifndef __cplusplus
@@ -137,8 +137,8 @@ typedef uint32_t talea_kind;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// What a histogram or a summary measures: how it is kept, what its name ends in, and which
-// thresholds it has unless `buckets` says otherwise.
+// The unit of a histogram or a summary. It determines the storage, the suffix of the name, and the
+// thresholds if `buckets` has none.
 enum talea_unit
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint32_t
@@ -167,7 +167,7 @@ enum talea_combining
   : uint32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-  // What was set last, by whichever process.
+  // The value set last, by any process.
   TALEA_COMBINING_LATEST = 0,
   // The sum of what the living processes set, each its own.
   TALEA_COMBINING_SUM = 1,
@@ -186,7 +186,7 @@ typedef uint32_t talea_combining;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// Which buckets a histogram has.
+// The buckets of a histogram.
 enum talea_buckets
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint32_t
@@ -254,7 +254,7 @@ typedef struct talea_text {
   size_t len;
 } talea_text;
 
-// What a family is registered with. Zeros are defaults, but of `size`, `kind`, `name` and
+// Options to register a family with. Zero means the default, except in `size`, `kind`, `name` and
 // `help`; set `size` by `sizeof`.
 typedef struct talea_family_options {
   // How large this struct is.
@@ -427,7 +427,7 @@ talea_status talea_add(const struct talea_family *family,
                        size_t value_count,
                        uint64_t amount);
 
-// The same in a series that is kept.
+// As the call by label values, in a kept series.
 //
 // TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 talea_status talea_series_add(const struct talea_series *series, uint64_t amount);
@@ -445,7 +445,7 @@ talea_status talea_add_signed(const struct talea_family *family,
                               size_t value_count,
                               int64_t amount);
 
-// The same in a series that is kept.
+// As the call by label values, in a kept series.
 //
 // TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 talea_status talea_series_add_signed(const struct talea_series *series, int64_t amount);
@@ -463,7 +463,7 @@ talea_status talea_add_double(const struct talea_family *family,
                               size_t value_count,
                               double amount);
 
-// The same in a series that is kept.
+// As the call by label values, in a kept series.
 //
 // TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 talea_status talea_series_add_double(const struct talea_series *series, double amount);
@@ -480,7 +480,7 @@ talea_status talea_set(const struct talea_family *family,
                        size_t value_count,
                        double value);
 
-// The same in a series that is kept.
+// As the call by label values, in a kept series.
 //
 // TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 talea_status talea_series_set(const struct talea_series *series, double value);
@@ -497,7 +497,7 @@ talea_status talea_set_integer(const struct talea_family *family,
                                size_t value_count,
                                int64_t value);
 
-// The same in a series that is kept.
+// As the call by label values, in a kept series.
 //
 // TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 talea_status talea_series_set_integer(const struct talea_series *series, int64_t value);
@@ -515,8 +515,8 @@ talea_status talea_observe(const struct talea_family *family,
                            size_t value_count,
                            double value);
 
-// The same of an observation that was made at another time, in milliseconds since 1970: for tests
-// of what time does. Only families that keep samples note it.
+// Observes a value at another time, in milliseconds since 1970, for tests of windows. Only families
+// that keep samples use the time.
 //
 // TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
 talea_status talea_observe_at(const struct talea_family *family,
@@ -525,12 +525,12 @@ talea_status talea_observe_at(const struct talea_family *family,
                               double value,
                               uint64_t unix_millis);
 
-// The same in a series that is kept.
+// As the call by label values, in a kept series.
 //
 // TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 talea_status talea_series_observe(const struct talea_series *series, double value);
 
-// The same of a whole number as it is kept: nanoseconds, bytes, things.
+// Observes a whole number in the unit of storage: nanoseconds, bytes, things.
 //
 // The series is that of the label values, in the order of the family's labels; it is made where
 // it is new. Where there is no room for it, the family's overflow series counts, which is no
@@ -542,7 +542,7 @@ talea_status talea_observe_integer(const struct talea_family *family,
                                    size_t value_count,
                                    uint64_t value);
 
-// The same in a series that is kept.
+// As the call by label values, in a kept series.
 //
 // TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 talea_status talea_series_observe_integer(const struct talea_series *series, uint64_t value);
@@ -565,7 +565,7 @@ talea_status talea_register(const struct talea_registry *registry,
 // For few series that are known beforehand: what is kept stays in memory until the process
 // ends, and the series does not expire. Where there is no room for a new one, it is the
 // family's overflow series; where a series is there and the region has no room even for the 40
-// bytes that note that it is kept, what it is told goes nowhere. So keep series early.
+// bytes that note that it is kept, its updates are discarded. So keep series early.
 //
 // TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS.
 talea_status talea_series_keep(const struct talea_family *family,
@@ -575,7 +575,7 @@ talea_status talea_series_keep(const struct talea_family *family,
 
 // Removes a series with all that it counted; what counts in it next makes it anew. One that a
 // living process keeps is left out of scrapes until it is counted in, and counts from 0.
-// `removed`, which may be null, is told whether there was one.
+// `removed`, which may be null, receives whether there was one.
 //
 // TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS.
 talea_status talea_remove(const struct talea_family *family,
@@ -595,17 +595,17 @@ talea_status talea_wipe_family(const struct talea_family *family);
 talea_status talea_wipe(const struct talea_registry *registry);
 
 // Ends the family of a name, which is as samples have it (a counter's with `_total`), for all
-// processes: scrapes show it no more, and what it is told goes nowhere until somebody
-// registers it again as it was. An empty name ends all. `ended`, which may be null, is told
-// how many these were.
+// processes: scrapes no longer show it, and its updates are discarded until a process
+// registers it again with the same options. An empty name ends all. `ended`, which may be null,
+// receives their number.
 //
 // TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8.
 talea_status talea_unregister(const struct talea_registry *registry,
                               struct talea_text name,
                               size_t *ended);
 
-// Whether somebody ended the family, in any process, so that what it is told goes nowhere until it
-// is registered again as it was. True of null. Cost: a load.
+// Whether any process ended the family, so that its updates are discarded until it is registered
+// again with the same options. True for null. Cost: a load.
 bool talea_is_ended(const struct talea_family *family);
 
 // How often label values counted in a family's overflow series, because they were new and
@@ -637,7 +637,7 @@ talea_status talea_open_from_environment(const struct talea_registry **registry,
                                          char *message,
                                          size_t message_len);
 
-// Tells how much of a region is in use. TALEA_STATUS_NULL.
+// Reports how much of a region is in use. TALEA_STATUS_NULL.
 talea_status talea_usage(const struct talea_registry *registry, struct talea_memory *usage);
 
 // Takes a snapshot of the family of a name, which is as samples have it (a counter's with
@@ -666,8 +666,8 @@ talea_status talea_read_next(struct talea_reading *reading,
 // next one. Null is fine.
 void talea_read_end(struct talea_reading *reading);
 
-// The same in one call: `read` is given one family after the other, and anything but 0 that it
-// returns stops. It must return: no longjmp, no exception may leave it.
+// Reads all families in one call: passes one after the other to `read`, and stops if `read` returns
+// anything but 0. `read` must return: no longjmp and no exception may leave it.
 //
 // TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _STOPPED.
 talea_status talea_read(const struct talea_registry *registry,
@@ -675,7 +675,7 @@ talea_status talea_read(const struct talea_registry *registry,
                         talea_read_family read,
                         void *context);
 
-// Tells the Content-Type of what is rendered for an Accept header (which may be empty: text):
+// Returns the Content-Type of a page for an Accept header (which may be empty: text):
 // `written` is its length, and it ends with a zero that is not among that. 256 bytes are
 // enough.
 //
@@ -705,9 +705,9 @@ talea_status talea_render_next(struct talea_rendering *rendering, struct talea_t
 // Null is fine.
 void talea_render_end(struct talea_rendering *rendering);
 
-// The same in one call: `write` is given one piece after the other, and anything but 0 that it
-// returns stops. It must return: no longjmp, no exception may leave it. Where the host cannot
-// promise that, use talea_render_begin.
+// Renders the page in one call: passes one piece after the other to `write`, and stops if `write`
+// returns anything but 0. `write` must return: no longjmp and no exception may leave it. If the host
+// cannot guarantee that, use talea_render_begin.
 //
 // TALEA_STATUS_NULL, _WRONG_LENGTH, _STOPPED.
 talea_status talea_render(const struct talea_registry *registry,

@@ -25,12 +25,12 @@ pub(crate) fn guarded(body: impl FnOnce() -> Result<(), Status>) -> Status {
     }
 }
 
-/// Runs the body of a call that tells why it failed in the caller's buffer.
+/// Runs the body of a call that writes the reason of a failure to the caller's buffer.
 ///
 /// # Safety
 ///
 /// `message` points to `len` bytes that nobody else uses meanwhile, or is null.
-pub(crate) unsafe fn told(
+pub(crate) unsafe fn guarded_with_message(
     message: *mut c_char,
     len: usize,
     body: impl FnOnce() -> Result<(), Failure>,
@@ -61,7 +61,7 @@ pub(crate) unsafe fn told(
 ///
 /// # Safety
 ///
-/// As `told`.
+/// As `guarded_with_message`.
 unsafe fn tell(text: &str, message: *mut c_char, len: usize) {
     let Some(room) = len.checked_sub(1).filter(|_| !message.is_null()) else { return };
     let end = (0..=room.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
@@ -73,7 +73,7 @@ unsafe fn tell(text: &str, message: *mut c_char, len: usize) {
     }
 }
 
-/// What a pointer points to.
+/// The object that a pointer points to.
 ///
 /// # Safety
 ///
@@ -167,7 +167,8 @@ mod tests {
         assert_eq!(guarded(|| std::panic::panic_any(PanicsWhenDropped)), Status::Panic);
         let mut buffer = [b'x' as c_char; 64];
         // SAFETY: the buffer is as long as it says.
-        let status = unsafe { told(buffer.as_mut_ptr(), 64, || panic!("for a test")) };
+        let status =
+            unsafe { guarded_with_message(buffer.as_mut_ptr(), 64, || panic!("for a test")) };
         assert_eq!(status, Status::Panic);
         // SAFETY: what was written ends with a zero.
         let said = unsafe { std::ffi::CStr::from_ptr(buffer.as_ptr()) };
@@ -180,7 +181,8 @@ mod tests {
             let mut buffer = [b'x' as c_char; 12];
             let fail = || Err(Failure::new(Status::CannotOpen, "aüöb💡"));
             // SAFETY: the buffer is longer than that.
-            assert_eq!(unsafe { told(buffer.as_mut_ptr(), len, fail) }, Status::CannotOpen);
+            let status = unsafe { guarded_with_message(buffer.as_mut_ptr(), len, fail) };
+            assert_eq!(status, Status::CannotOpen);
             let beyond = &buffer[len..];
             assert!(beyond.iter().all(|&byte| byte == b'x' as c_char), "{len}");
             let written: Vec<u8> = buffer[..len].iter().map(|&byte| byte as u8).collect();
@@ -192,7 +194,8 @@ mod tests {
             assert!(end + 4 >= len, "{end} of {len}");
         }
         // SAFETY: null is no buffer.
-        let status = unsafe { told(std::ptr::null_mut(), 12, || Err(Status::Null.into())) };
+        let status =
+            unsafe { guarded_with_message(std::ptr::null_mut(), 12, || Err(Status::Null.into())) };
         assert_eq!(status, Status::Null);
     }
 

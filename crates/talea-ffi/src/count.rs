@@ -6,11 +6,11 @@ use talea::{DynamicLabels, Metric};
 
 use crate::boundary::{guarded, required};
 use crate::family::{Family, Series};
-use crate::metric::{Told, each_kind};
+use crate::metric::{Updates, each_kind};
 use crate::status::Status;
 use crate::text::{Text, Value};
 
-/// Tells the metric of some label values something.
+/// Records in the metric of some label values.
 #[inline(always)]
 fn tell<M: Metric>(
     family: &'static talea::Family<DynamicLabels, M>,
@@ -43,14 +43,14 @@ pub unsafe extern "C" fn talea_add(
         // SAFETY: the same.
         let values = unsafe { family.values(values, value_count)? };
         each_kind!(&family.family, AnyFamily, |family, M, make| {
-            let step = <M as Told>::add(amount)?;
+            let step = <M as Updates>::add(amount)?;
             tell(family, values, step);
         });
         Ok(())
     })
 }
 
-/// The same in a series that is kept.
+/// As the call by label values, in a kept series.
 ///
 /// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 #[unsafe(no_mangle)]
@@ -58,7 +58,9 @@ pub unsafe extern "C" fn talea_series_add(series: *const Series, amount: u64) ->
     guarded(|| {
         // SAFETY: the header asks for as much.
         let series = unsafe { required(series)? };
-        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Told>::add(amount)?(metric));
+        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Updates>::add(amount)?(
+            metric
+        ));
         Ok(())
     })
 }
@@ -84,14 +86,14 @@ pub unsafe extern "C" fn talea_add_signed(
         // SAFETY: the same.
         let values = unsafe { family.values(values, value_count)? };
         each_kind!(&family.family, AnyFamily, |family, M, make| {
-            let step = <M as Told>::add_signed(amount)?;
+            let step = <M as Updates>::add_signed(amount)?;
             tell(family, values, step);
         });
         Ok(())
     })
 }
 
-/// The same in a series that is kept.
+/// As the call by label values, in a kept series.
 ///
 /// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 #[unsafe(no_mangle)]
@@ -99,9 +101,9 @@ pub unsafe extern "C" fn talea_series_add_signed(series: *const Series, amount: 
     guarded(|| {
         // SAFETY: the header asks for as much.
         let series = unsafe { required(series)? };
-        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Told>::add_signed(amount)?(
-            metric
-        ));
+        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Updates>::add_signed(
+            amount
+        )?(metric));
         Ok(())
     })
 }
@@ -127,14 +129,14 @@ pub unsafe extern "C" fn talea_add_double(
         // SAFETY: the same.
         let values = unsafe { family.values(values, value_count)? };
         each_kind!(&family.family, AnyFamily, |family, M, make| {
-            let step = <M as Told>::add_double(amount)?;
+            let step = <M as Updates>::add_double(amount)?;
             tell(family, values, step);
         });
         Ok(())
     })
 }
 
-/// The same in a series that is kept.
+/// As the call by label values, in a kept series.
 ///
 /// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 #[unsafe(no_mangle)]
@@ -142,9 +144,9 @@ pub unsafe extern "C" fn talea_series_add_double(series: *const Series, amount: 
     guarded(|| {
         // SAFETY: the header asks for as much.
         let series = unsafe { required(series)? };
-        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Told>::add_double(amount)?(
-            metric
-        ));
+        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Updates>::add_double(
+            amount
+        )?(metric));
         Ok(())
     })
 }
@@ -169,14 +171,14 @@ pub unsafe extern "C" fn talea_set(
         // SAFETY: the same.
         let values = unsafe { family.values(values, value_count)? };
         each_kind!(&family.family, AnyFamily, |family, M, make| {
-            let step = <M as Told>::set(value)?;
+            let step = <M as Updates>::set(value)?;
             tell(family, values, step);
         });
         Ok(())
     })
 }
 
-/// The same in a series that is kept.
+/// As the call by label values, in a kept series.
 ///
 /// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 #[unsafe(no_mangle)]
@@ -184,7 +186,9 @@ pub unsafe extern "C" fn talea_series_set(series: *const Series, value: f64) -> 
     guarded(|| {
         // SAFETY: the header asks for as much.
         let series = unsafe { required(series)? };
-        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Told>::set(value)?(metric));
+        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Updates>::set(value)?(
+            metric
+        ));
         Ok(())
     })
 }
@@ -209,14 +213,14 @@ pub unsafe extern "C" fn talea_set_integer(
         // SAFETY: the same.
         let values = unsafe { family.values(values, value_count)? };
         each_kind!(&family.family, AnyFamily, |family, M, make| {
-            let step = <M as Told>::set_integer(value)?;
+            let step = <M as Updates>::set_integer(value)?;
             tell(family, values, step);
         });
         Ok(())
     })
 }
 
-/// The same in a series that is kept.
+/// As the call by label values, in a kept series.
 ///
 /// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 #[unsafe(no_mangle)]
@@ -224,9 +228,9 @@ pub unsafe extern "C" fn talea_series_set_integer(series: *const Series, value: 
     guarded(|| {
         // SAFETY: the header asks for as much.
         let series = unsafe { required(series)? };
-        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Told>::set_integer(value)?(
-            metric
-        ));
+        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Updates>::set_integer(
+            value
+        )?(metric));
         Ok(())
     })
 }
@@ -255,8 +259,8 @@ pub unsafe extern "C" fn talea_observe(
     })
 }
 
-/// The same of an observation that was made at another time, in milliseconds since 1970: for tests
-/// of what time does. Only families that keep samples note it.
+/// Observes a value at another time, in milliseconds since 1970, for tests of windows. Only families
+/// that keep samples use the time.
 ///
 /// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
 #[unsafe(no_mangle)]
@@ -278,7 +282,7 @@ pub unsafe extern "C" fn talea_observe_at(
 
 /// A time; far ones are the last that there is.
 pub(crate) fn time_of(unix_millis: u64) -> SystemTime {
-    // Of as many milliseconds as a double tells apart, each system has the time.
+    // Every system can represent a time of as many milliseconds as a double holds exactly.
     UNIX_EPOCH + Duration::from_millis(unix_millis.min(1 << 53))
 }
 
@@ -294,13 +298,13 @@ fn observe(
         return Ok(());
     }
     each_kind!(&family.family, AnyFamily, |family, M, make| {
-        let step = <M as Told>::observe(value)?;
+        let step = <M as Updates>::observe(value)?;
         tell(family, values, step);
     });
     Ok(())
 }
 
-/// The same in a series that is kept.
+/// As the call by label values, in a kept series.
 ///
 /// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 #[unsafe(no_mangle)]
@@ -312,14 +316,14 @@ pub unsafe extern "C" fn talea_series_observe(series: *const Series, value: f64)
             sampled.observe(values, value, SystemTime::now());
             return Ok(());
         }
-        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Told>::observe(value)?(
+        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Updates>::observe(value)?(
             metric
         ));
         Ok(())
     })
 }
 
-/// The same of a whole number as it is kept: nanoseconds, bytes, things.
+/// Observes a whole number in the unit of storage: nanoseconds, bytes, things.
 ///
 /// The series is that of the label values, in the order of the family's labels; it is made where
 /// it is new. Where there is no room for it, the family's overflow series counts, which is no
@@ -342,14 +346,14 @@ pub unsafe extern "C" fn talea_observe_integer(
             return observe(family, values, value as f64, SystemTime::now);
         }
         each_kind!(&family.family, AnyFamily, |family, M, make| {
-            let step = <M as Told>::observe_integer(value)?;
+            let step = <M as Updates>::observe_integer(value)?;
             tell(family, values, step);
         });
         Ok(())
     })
 }
 
-/// The same in a series that is kept.
+/// As the call by label values, in a kept series.
 ///
 /// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
 #[unsafe(no_mangle)]
@@ -361,7 +365,7 @@ pub unsafe extern "C" fn talea_series_observe_integer(series: *const Series, val
             sampled.observe(values, value as f64, SystemTime::now());
             return Ok(());
         }
-        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Told>::observe_integer(
+        each_kind!(&series.metric, AnyMetric, |metric, M, make| <M as Updates>::observe_integer(
             value
         )?(metric));
         Ok(())

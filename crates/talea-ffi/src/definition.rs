@@ -1,4 +1,4 @@
-//! What a family is registered with.
+//! Options of families.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::boundary;
 use crate::status::{Failure, Status};
 use crate::text::Text;
 
-/// What a family's metrics are.
+/// The kind of a family's metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Kind {
@@ -18,19 +18,19 @@ pub enum Kind {
     FloatCounter = 2,
     /// A number that is set, or goes up and down.
     Gauge = 3,
-    /// The same of whole numbers, from -2^63 to 2^63 - 1.
+    /// A gauge of whole numbers, from -2^63 to 2^63 - 1.
     IntegerGauge = 4,
-    /// What is there right now, such as requests in flight: each process counts its own, and
-    /// what a process held leaves with it.
+    /// A number of present things, such as requests in flight. Each process counts its own, and its
+    /// part is removed when it ends.
     UpDownCounter = 5,
     /// Observations by size, with their count and sum.
     Histogram = 6,
-    /// Quantiles of what was observed lately, with the count and sum of all.
+    /// Quantiles of recent observations, with the count and sum of all.
     Summary = 7,
 }
 
-/// What a histogram or a summary measures: how it is kept, what its name ends in, and which
-/// thresholds it has unless `buckets` says otherwise.
+/// The unit of a histogram or a summary. It determines the storage, the suffix of the name, and the
+/// thresholds if `buckets` has none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Unit {
@@ -48,7 +48,7 @@ pub enum Unit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Combining {
-    /// What was set last, by whichever process.
+    /// The value set last, by any process.
     Latest = 0,
     /// The sum of what the living processes set, each its own.
     Sum = 1,
@@ -60,7 +60,7 @@ pub enum Combining {
     Each = 4,
 }
 
-/// Which buckets a histogram has.
+/// The buckets of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Buckets {
@@ -105,7 +105,7 @@ const FLAGS: u32 = TALEA_FAMILY_UTF8_NAMES
     | TALEA_FAMILY_LENIENT_NAMES
     | TALEA_FAMILY_UNSTRIPED;
 
-/// What a family is registered with. Zeros are defaults, but of `size`, `kind`, `name` and
+/// Options to register a family with. Zero means the default, except in `size`, `kind`, `name` and
 /// `help`; set `size` by `sizeof`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -159,7 +159,7 @@ pub struct FamilyOptions {
 // SAFETY: it is numbers, texts and pointers; the first field is its size.
 unsafe impl boundary::Options for FamilyOptions {}
 
-/// The same, checked; its texts and numbers are the caller's.
+/// Checked options; their texts and numbers are the caller's.
 #[derive(Clone, Debug)]
 pub(crate) struct Definition<'a> {
     pub(crate) kind: Kind,
@@ -223,8 +223,8 @@ impl<'a> Definition<'a> {
         let name = unsafe { options.name.as_str()? };
         if name.is_empty() {
             // It would be completed to one that a scraper takes.
-            let told = "the name is empty; say what is measured";
-            return Err(Failure::new(Status::CannotRegister, told));
+            let message = "the name is empty; say what is measured";
+            return Err(Failure::new(Status::CannotRegister, message));
         }
         // SAFETY: as above.
         let names = unsafe { boundary::slice(options.label_names, options.label_count)? };
@@ -260,7 +260,7 @@ impl<'a> Definition<'a> {
         })
     }
 
-    /// The same as Talea takes it.
+    /// The definition in Talea's own types.
     pub(crate) fn opts(&self) -> Opts<'_> {
         let is = |flag| self.flags & flag != 0;
         let mut opts = Opts::new(self.name, self.help)

@@ -6,7 +6,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use talea::{Bytes, Count, DynamicLabels, Floats, Histogram, Metric, SampledSummary, Summary};
 
-use crate::boundary::{self, guarded, place, required, told};
+use crate::boundary::{self, guarded, guarded_with_message, place, required};
 use crate::definition::{Definition, FamilyOptions, Kind, Unit};
 use crate::fork::{self, WithoutSignals};
 use crate::metric::{AnyFamily, AnyMetric, Nanoseconds, each_kind};
@@ -17,11 +17,11 @@ use crate::text::{Text, Value, values};
 /// A family: metrics of one name. It stays until the process ends.
 pub struct Family {
     pub(crate) family: AnyFamily,
-    /// The same where it keeps samples.
+    /// The same metric if it keeps samples.
     pub(crate) sampled: Option<Box<SampledSummary>>,
     /// How many labels it has.
     pub(crate) labels: usize,
-    /// What is kept, by its values.
+    /// Kept series, by their label values.
     kept: Mutex<HashMap<Vec<u8>, &'static Series>>,
     overflow: OnceLock<&'static Series>,
 }
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn talea_register(
 ) -> Status {
     // SAFETY: the header asks for as much.
     unsafe {
-        told(message, message_len, || {
+        guarded_with_message(message, message_len, || {
             let (registry, place) = (required(registry)?, place(family)?);
             let definition = Definition::of(boundary::options(options)?)?;
             place.write(registry.register(definition)?);
@@ -215,7 +215,7 @@ impl Registry {
 /// For few series that are known beforehand: what is kept stays in memory until the process
 /// ends, and the series does not expire. Where there is no room for a new one, it is the
 /// family's overflow series; where a series is there and the region has no room even for the 40
-/// bytes that note that it is kept, what it is told goes nowhere. So keep series early.
+/// bytes that note that it is kept, its updates are discarded. So keep series early.
 ///
 /// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS.
 #[unsafe(no_mangle)]
@@ -237,7 +237,7 @@ pub unsafe extern "C" fn talea_series_keep(
 
 /// Removes a series with all that it counted; what counts in it next makes it anew. One that a
 /// living process keeps is left out of scrapes until it is counted in, and counts from 0.
-/// `removed`, which may be null, is told whether there was one.
+/// `removed`, which may be null, receives whether there was one.
 ///
 /// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS.
 #[unsafe(no_mangle)]
@@ -296,9 +296,9 @@ pub unsafe extern "C" fn talea_wipe(registry: *const Registry) -> Status {
 }
 
 /// Ends the family of a name, which is as samples have it (a counter's with `_total`), for all
-/// processes: scrapes show it no more, and what it is told goes nowhere until somebody
-/// registers it again as it was. An empty name ends all. `ended`, which may be null, is told
-/// how many these were.
+/// processes: scrapes no longer show it, and its updates are discarded until a process
+/// registers it again with the same options. An empty name ends all. `ended`, which may be null,
+/// receives their number.
 ///
 /// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8.
 #[unsafe(no_mangle)]
@@ -323,8 +323,8 @@ pub unsafe extern "C" fn talea_unregister(
     })
 }
 
-/// Whether somebody ended the family, in any process, so that what it is told goes nowhere until it
-/// is registered again as it was. True of null. Cost: a load.
+/// Whether any process ended the family, so that its updates are discarded until it is registered
+/// again with the same options. True for null. Cost: a load.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn talea_is_ended(family: *const Family) -> bool {
     // SAFETY: the header asks for as much.

@@ -1,7 +1,7 @@
-//! What a fork must not cut in two.
+//! Work that a fork must not interrupt.
 //!
 //! Registering, opening and taking a snapshot take locks inside Talea. Would another thread
-//! hold one while this one forks, it would stay locked in the child for ever. So whoever may
+//! hold one while this one forks, it would stay locked in the child for ever. So any thread that may
 //! take one is let in here first, and a fork waits until they are out: microseconds, of a large
 //! snapshot milliseconds. Counting takes no locks and is not let in.
 
@@ -23,7 +23,7 @@ mod handlers {
     use std::sync::{Once, PoisonError, RwLockWriteGuard};
 
     thread_local! {
-        /// What the thread holds that forks.
+        /// The lock that the forking thread holds.
         static HELD: RefCell<Option<RwLockWriteGuard<'static, ()>>> = const { RefCell::new(None) };
     }
 

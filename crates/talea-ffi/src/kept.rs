@@ -1,9 +1,9 @@
-//! What one scrape leaves to the next.
+//! Memory that one scrape keeps for the next.
 
 use std::sync::{Mutex, TryLockError};
 
 /// The memory of the last scrape, with the families that it had: to look at ten thousand
-/// definitions anew would take longer than to take the values. Whoever scrapes takes it and puts
+/// definitions anew would take longer than to take the values. A thread that scrapes takes it and puts
 /// it back; who finds none, because others scrape at this moment, has its own.
 ///
 /// So what a process keeps from its first scrape on is a snapshot: its values, the text of its

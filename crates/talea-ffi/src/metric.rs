@@ -1,4 +1,4 @@
-//! What each kind of metric takes.
+//! The updates that each kind of metric supports.
 
 use talea::{
     Bytes, Count, Counter, DynamicLabels, FloatCounter, FloatGauge, Floats, Gauge, Histogram,
@@ -61,12 +61,12 @@ impl Measured for Floats {
     }
 }
 
-/// What was made of a number that fits a metric: telling it cannot fail any more. So nothing is
-/// looked up for what does not fit.
+/// The update that a number becomes if it fits a metric: it cannot fail any more. So a number that
+/// does not fit costs no look-up.
 pub(crate) type Step<S> = Result<S, Status>;
 
-/// What can be asked of a metric: each as a step, or why not.
-pub(crate) trait Told: Sized {
+/// The updates that a metric supports: each is a step, or a status if the kind or number is wrong.
+pub(crate) trait Updates: Sized {
     fn add(_: u64) -> Step<impl FnOnce(&Self)> {
         Err::<fn(&Self), _>(Status::WrongKind)
     }
@@ -114,7 +114,7 @@ fn amount(x: f64) -> Result<f64, Status> {
     if (0.0..f64::INFINITY).contains(&x) { Ok(x) } else { Err(Status::WrongValue) }
 }
 
-impl Told for Counter {
+impl Updates for Counter {
     #[inline]
     fn add(n: u64) -> Step<impl FnOnce(&Self)> {
         Ok(move |counter: &Self| counter.add(n))
@@ -131,7 +131,7 @@ impl Told for Counter {
     }
 }
 
-impl Told for FloatCounter {
+impl Updates for FloatCounter {
     #[inline]
     fn add(n: u64) -> Step<impl FnOnce(&Self)> {
         Ok(move |counter: &Self| counter.add(n as f64))
@@ -148,7 +148,7 @@ impl Told for FloatCounter {
     }
 }
 
-impl Told for FloatGauge {
+impl Updates for FloatGauge {
     #[inline]
     fn add(n: u64) -> Step<impl FnOnce(&Self)> {
         Ok(move |gauge: &Self| gauge.add(n as f64))
@@ -171,7 +171,7 @@ impl Told for FloatGauge {
     }
 }
 
-impl Told for Gauge {
+impl Updates for Gauge {
     #[inline]
     fn add(n: u64) -> Step<impl FnOnce(&Self)> {
         Self::add_signed(signed(n)?)
@@ -196,7 +196,7 @@ impl Told for Gauge {
     }
 }
 
-impl Told for UpDownCounter {
+impl Updates for UpDownCounter {
     #[inline]
     fn add(n: u64) -> Step<impl FnOnce(&Self)> {
         Self::add_signed(signed(n)?)
@@ -213,7 +213,7 @@ impl Told for UpDownCounter {
 
 macro_rules! observing {
     ($($metric:ident)*) => {$(
-        impl<U: Measured> Told for $metric<U> {
+        impl<U: Measured> Updates for $metric<U> {
             #[inline]
             fn observe(x: f64) -> Step<impl FnOnce(&Self)> {
                 let value = U::of_double(x).ok_or(Status::WrongValue)?;
@@ -265,11 +265,11 @@ pub(crate) enum AnyMetric {
     SummaryOfThings(Summary<Count>),
 }
 
-/// Does the same with a family or a metric of whichever kind: `$found` is what it is, `$told`
+/// Does the same with a family or a metric of whichever kind: `$found` is what it is, `$metric_type`
 /// the type of its metrics, `$make` the kind of [`AnyMetric`] that this is.
 macro_rules! each_kind {
-    ($of:expr, $any:ident, |$found:ident, $told:ident, $make:ident| $do:expr) => {
-        each_kind!(@arms $of, $any, $found, $told, $make, $do;
+    ($of:expr, $any:ident, |$found:ident, $metric_type:ident, $make:ident| $do:expr) => {
+        each_kind!(@arms $of, $any, $found, $metric_type, $make, $do;
             Counter: talea::Counter,
             FloatCounter: talea::FloatCounter,
             Gauge: talea::FloatGauge,
@@ -285,12 +285,12 @@ macro_rules! each_kind {
             SummaryOfThings: talea::Summary<talea::Count>,
         )
     };
-    (@arms $of:expr, $any:ident, $found:ident, $told:ident, $make:ident, $do:expr;
+    (@arms $of:expr, $any:ident, $found:ident, $metric_type:ident, $make:ident, $do:expr;
      $($kind:ident: $metric:ty,)*) => {
         match $of {
             $(crate::metric::$any::$kind($found) => {
                 #[allow(dead_code)]
-                type $told = $metric;
+                type $metric_type = $metric;
                 #[allow(unused_variables)]
                 let $make = crate::metric::AnyMetric::$kind;
                 $do

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use talea::{Config, Error, Snapshot};
 
-use crate::boundary::{self, guarded, place, required, told};
+use crate::boundary::{self, guarded, guarded_with_message, place, required};
 use crate::definition::{Kind, Unit};
 use crate::family::Family;
 use crate::fork::{self, WithoutSignals};
@@ -28,7 +28,7 @@ pub struct Registry {
     pub(crate) registry: talea::Registry,
     /// By their numbers in the region and what they are here.
     pub(crate) families: Mutex<BTreeMap<(u32, Kind, Unit), &'static Family>>,
-    /// What the last scrape was taken with, for the next.
+    /// The memory of the last scrape, for the next.
     pub(crate) kept_scrape: Kept<render::Memory>,
     pub(crate) kept_reading: Kept<Snapshot>,
 }
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn talea_open(
 ) -> Status {
     // SAFETY: the header asks for as much.
     unsafe {
-        told(message, message_len, || {
+        guarded_with_message(message, message_len, || {
             let place = place(registry)?;
             let opened = match options.is_null() {
                 true => open(talea::Registry::new)?,
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn talea_open_from_environment(
 ) -> Status {
     // SAFETY: the header asks for as much.
     unsafe {
-        told(message, message_len, || {
+        guarded_with_message(message, message_len, || {
             // It has a thread that keeps values fresh.
             let _alone = WithoutSignals::new();
             place(registry)?.write(open(talea::Registry::from_env)?);
@@ -126,7 +126,7 @@ pub struct Usage {
     pub cells_room: u64,
 }
 
-/// Tells how much of a region is in use. TALEA_STATUS_NULL.
+/// Reports how much of a region is in use. TALEA_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn talea_usage(registry: *const Registry, usage: *mut Usage) -> Status {
     guarded(|| {
@@ -149,8 +149,8 @@ pub unsafe extern "C" fn talea_usage(registry: *const Registry, usage: *mut Usag
 unsafe fn with_options(options: OpenOptions) -> Result<&'static Registry, Failure> {
     let OpenOptions { path, len, series, flags, group, .. } = options;
     if flags & !TALEA_OPEN_READ_BY_GROUP != 0 {
-        let told = format!("the flags of the options are {flags:#x}; expected 0 or 1");
-        return Err(Failure::new(Status::WrongOption, told));
+        let message = format!("the flags of the options are {flags:#x}; expected 0 or 1");
+        return Err(Failure::new(Status::WrongOption, message));
     }
     let mut config = if len > 0 { Config::with_len(len) } else { Config::default() };
     if series > 0 {
@@ -186,8 +186,8 @@ fn open(
     pin::stay_loaded();
     let _inside = fork::enter();
     let registry = open().map_err(|e| Failure::new(Status::CannotOpen, e.to_string()))?;
-    // The memory stays mapped, and so may this. That it is known here tells those who look for
-    // leaks.
+    // The region stays mapped, so this may stay too. The list of open registries keeps it reachable,
+    // so that leak checkers do not report it.
     let opened: &Registry = Box::leak(Box::new(Registry {
         registry,
         families: Mutex::default(),

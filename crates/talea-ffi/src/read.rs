@@ -177,8 +177,8 @@ pub unsafe extern "C" fn talea_read_end(reading: *mut Reading) {
     });
 }
 
-/// The same in one call: `read` is given one family after the other, and anything but 0 that it
-/// returns stops. It must return: no longjmp, no exception may leave it.
+/// Reads all families in one call: passes one after the other to `read`, and stops if `read` returns
+/// anything but 0. `read` must return: no longjmp and no exception may leave it.
 ///
 /// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _STOPPED.
 #[unsafe(no_mangle)]
@@ -230,7 +230,7 @@ impl Drop for Reading {
     }
 }
 
-/// What the view of a family points to.
+/// The data that the view of a family points to.
 #[derive(Default)]
 struct FamilyRoom {
     /// Names of samples, label names and values, one after the other.
@@ -299,12 +299,13 @@ impl FamilyRoom {
         }));
         let (mut first_label, mut first_sample) = (0, 0);
         for (label_end, sample_end, lately) in ends {
-            let (own, told) = (&labels[first_label..label_end], &samples[first_sample..sample_end]);
+            let (own, shown) =
+                (&labels[first_label..label_end], &samples[first_sample..sample_end]);
             series.push(SeriesView {
                 labels: own.as_ptr(),
                 label_count: own.len(),
-                samples: told.as_ptr(),
-                sample_count: told.len(),
+                samples: shown.as_ptr(),
+                sample_count: shown.len(),
                 is_sampled: lately.is_some(),
                 window_count: lately.map_or(0, |(count, _)| count),
                 window_sum: lately.map_or(0.0, |(_, sum)| sum),
@@ -322,7 +323,7 @@ impl FamilyRoom {
     }
 }
 
-/// What a family's samples are called.
+/// The names of a family's samples.
 struct Names {
     family: Place,
     bucket: Place,

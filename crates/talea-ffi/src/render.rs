@@ -22,7 +22,7 @@ pub struct Rendering {
     kept: &'static Kept<Memory>,
 }
 
-/// What a scrape is taken with.
+/// The memory of a scrape.
 pub(crate) struct Memory {
     scraper: Scraper,
     piece: Vec<u8>,
@@ -33,7 +33,7 @@ pub type Write = Option<
     unsafe extern "C" fn(context: *mut c_void, piece: *const c_char, piece_len: usize) -> i32,
 >;
 
-/// Tells the Content-Type of what is rendered for an Accept header (which may be empty: text):
+/// Returns the Content-Type of a page for an Accept header (which may be empty: text):
 /// `written` is its length, and it ends with a zero that is not among that. 256 bytes are
 /// enough.
 ///
@@ -133,9 +133,9 @@ pub unsafe extern "C" fn talea_render_end(rendering: *mut Rendering) {
     });
 }
 
-/// The same in one call: `write` is given one piece after the other, and anything but 0 that it
-/// returns stops. It must return: no longjmp, no exception may leave it. Where the host cannot
-/// promise that, use talea_render_begin.
+/// Renders the page in one call: passes one piece after the other to `write`, and stops if `write`
+/// returns anything but 0. `write` must return: no longjmp and no exception may leave it. If the host
+/// cannot guarantee that, use talea_render_begin.
 ///
 /// TALEA_STATUS_NULL, _WRONG_LENGTH, _STOPPED.
 #[unsafe(no_mangle)]

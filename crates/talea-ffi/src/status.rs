@@ -1,8 +1,8 @@
-//! What a call answers.
+//! Statuses of calls.
 
 use std::ffi::{CStr, c_char};
 
-/// What a call answers. More may come: take what you do not know for an error.
+/// The status of a call. More may be added: treat an unknown status as an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Status {
@@ -42,7 +42,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// The same in words.
+    /// The text of a status.
     pub(crate) fn text(self) -> &'static CStr {
         match self {
             Self::Ok => c"it is done",

@@ -56,8 +56,8 @@ fn a_signal_lets_the_request_in_flight_finish() {
         stream.read_to_string(&mut answer).unwrap();
         assert!(answer.starts_with("HTTP/1.1 201 Created\r\n"), "{answer}");
         assert!(answer.contains("connection: close\r\n"), "{answer}");
-        let (status, told) = service.wait(SOON);
-        assert_eq!((status.code(), told.as_str()), (Some(0), ""), "{signal:?}");
+        let (status, stderr) = service.wait(SOON);
+        assert_eq!((status.code(), stderr.as_str()), (Some(0), ""), "{signal:?}");
     }
 }
 
@@ -70,8 +70,8 @@ fn idle_connections_do_not_hold_up_the_end() {
     let mut answer = [0; 4096];
     assert!(used.read(&mut answer).unwrap() > 0);
     service.signal(Signal::TERM);
-    let (status, told) = service.wait(SOON);
-    assert_eq!((status.code(), told.as_str()), (Some(0), ""));
+    let (status, stderr) = service.wait(SOON);
+    assert_eq!((status.code(), stderr.as_str()), (Some(0), ""));
     drop((never_used, used));
 }
 
@@ -81,10 +81,10 @@ fn a_request_that_never_ends_is_cut_after_ten_seconds() {
     let _stream = begin_request(&service);
     service.signal(Signal::TERM);
     let start = Instant::now();
-    let (status, told) = service.wait(Duration::from_secs(15));
+    let (status, stderr) = service.wait(Duration::from_secs(15));
     assert!(start.elapsed() > Duration::from_secs(9), "{:?}", start.elapsed());
     assert_eq!(status.code(), Some(0));
-    assert!(told.contains("10 s"), "{told}");
+    assert!(stderr.contains("10 s"), "{stderr}");
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn running_out_of_descriptors_is_told_once_and_survived() {
     drop(crowd);
     assert_eq!(service.create(), 2);
     service.signal(Signal::TERM);
-    let (status, told) = service.wait(SOON);
-    assert!(status.success(), "{told}");
-    assert_eq!(told.matches("cannot accept a connection").count(), 1, "{told}");
+    let (status, stderr) = service.wait(SOON);
+    assert!(status.success(), "{stderr}");
+    assert_eq!(stderr.matches("cannot accept a connection").count(), 1, "{stderr}");
 }

@@ -1,4 +1,4 @@
-//! What the metrics port shows of the requests.
+//! The metrics of the requests.
 
 use crate::client::send;
 use crate::service::{Service, program};
@@ -56,9 +56,9 @@ fn promtool_has_no_complaint() {
         .spawn()
         .expect("promtool is missing: scripts/setup --test installs it");
     promtool.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-    let told = promtool.wait_with_output().unwrap();
-    let said = [told.stdout, told.stderr].concat();
-    assert!(told.status.success() && said.is_empty(), "{}", String::from_utf8_lossy(&said));
+    let output = promtool.wait_with_output().unwrap();
+    let said = [output.stdout, output.stderr].concat();
+    assert!(output.status.success() && said.is_empty(), "{}", String::from_utf8_lossy(&said));
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn requests_fail_while_the_server_is_gone_and_work_again_afterwards() {
     let postgres = Postgres::start();
     let mut command = program();
     command.env("DATABASE_URL", postgres.new_database()).args(["--pool", "4"]);
-    // Each failure is told there.
+    // Each failure is reported there.
     command.stderr(Stdio::null());
     let service = Service::run(command);
     assert_eq!(service.create(), 1);

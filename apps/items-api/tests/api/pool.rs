@@ -1,4 +1,4 @@
-//! What the metrics port shows of the connections to the database.
+//! The metrics of the connections to the database.
 
 use crate::client::send;
 use crate::ending::until;

@@ -7,13 +7,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use tokio::runtime::Builder;
 
-/// What starts it.
+/// The command that starts it.
 pub(crate) const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/postgres");
 
 /// A server that ends with this, and also when the process that has it ends.
 pub(crate) struct Postgres {
     url: String,
-    /// What stops and starts it, as words for a shell.
+    /// The commands that stop and start it, for a shell.
     ctl: String,
     databases: AtomicU32,
     input: Option<ChildStdin>,

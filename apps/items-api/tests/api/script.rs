@@ -1,4 +1,4 @@
-//! What `scripts/postgres` leaves behind: nothing.
+//! `scripts/postgres` leaves nothing behind.
 
 use crate::ending::until;
 use crate::postgres::SCRIPT;
@@ -29,7 +29,7 @@ fn is_empty(folder: &Path) -> bool {
     fs::read_dir(folder).unwrap().next().is_none()
 }
 
-/// Which process the server in `folder` is.
+/// The id of the server's process in `folder`.
 fn server(folder: &Path) -> Pid {
     let data = fs::read_dir(folder).unwrap().next().unwrap().unwrap().path().join("data");
     let text = fs::read_to_string(data.join("postmaster.pid")).unwrap();

@@ -71,7 +71,7 @@ impl Service {
         Service::study(program())
     }
 
-    /// The same of `command`.
+    /// Starts `command` for a study, with a standard input that stays open.
     pub(crate) fn study(mut command: Command) -> Service {
         command.arg("--study").stdin(Stdio::piped());
         Service::run(command)
@@ -115,7 +115,7 @@ impl Service {
         answer.json()["data"]["id"].as_i64().expect("an id")
     }
 
-    /// What the metrics port shows now.
+    /// The present page of the metrics port.
     pub(crate) fn scrape(&self) -> Vec<Sample> {
         talea_parse::text(&self.scrape_text()).expect("exposition text")
     }
@@ -142,10 +142,10 @@ impl Service {
             assert!(start.elapsed() < at_most, "still running after {at_most:?}");
             sleep(Duration::from_millis(5));
         }
-        let mut told = String::new();
+        let mut stderr = String::new();
         let errors = self.child.stderr.as_mut().expect("its standard error");
-        errors.read_to_string(&mut told).expect("text");
-        (self.child.wait().expect("its status"), told)
+        errors.read_to_string(&mut stderr).expect("text");
+        (self.child.wait().expect("its status"), stderr)
     }
 }
 

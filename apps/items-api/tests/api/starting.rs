@@ -1,4 +1,4 @@
-//! What can go wrong at the start, and what is said about it.
+//! Failures at the start, and their messages.
 
 use crate::client::send;
 use crate::postgres::Postgres;
@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 fn failure(command: &mut Command) -> String {
     let temporary = tempfile::tempdir().expect("a temporary folder");
     let ended = command.env("TMPDIR", temporary.path()).output().expect("the program");
-    let told = String::from_utf8(ended.stderr).expect("text");
-    assert!(!ended.status.success(), "{told}");
+    let stderr = String::from_utf8(ended.stderr).expect("text");
+    assert!(!ended.status.success(), "{stderr}");
     assert!(ended.stdout.is_empty(), "{:?}", ended.stdout);
-    assert_eq!(told.lines().count(), 1, "{told}");
-    assert!(told.starts_with("items-api: "), "{told}");
+    assert_eq!(stderr.lines().count(), 1, "{stderr}");
+    assert!(stderr.starts_with("items-api: "), "{stderr}");
     let left = fs::read_dir(temporary.path()).unwrap().count();
     assert_eq!(left, 0, "it left something behind");
-    told
+    stderr
 }
 
 #[test]
@@ -28,10 +28,10 @@ fn a_taken_port_is_named_with_what_to_do() {
     let address = taken.local_addr().unwrap().to_string();
     for option in ["--listen", "--metrics-listen"] {
         let mut command = program_with(option, &address);
-        let told = failure(&mut command);
-        assert!(told.contains(&taken.local_addr().unwrap().port().to_string()), "{told}");
-        assert!(told.contains("taken"), "{told}");
-        assert!(told.contains(&format!("{option} ")), "{told}");
+        let stderr = failure(&mut command);
+        assert!(stderr.contains(&taken.local_addr().unwrap().port().to_string()), "{stderr}");
+        assert!(stderr.contains("taken"), "{stderr}");
+        assert!(stderr.contains(&format!("{option} ")), "{stderr}");
     }
 }
 
@@ -44,23 +44,23 @@ fn program_with(option: &str, address: &str) -> Command {
 
 #[test]
 fn an_address_of_another_machine_is_named() {
-    let told = failure(&mut program_with("--listen", "192.0.2.1:4000"));
-    assert!(told.contains("192.0.2.1:4000") && told.contains("--listen"), "{told}");
+    let stderr = failure(&mut program_with("--listen", "192.0.2.1:4000"));
+    assert!(stderr.contains("192.0.2.1:4000") && stderr.contains("--listen"), "{stderr}");
 }
 
 #[test]
 fn an_address_that_is_none_is_named() {
     let ended = program_with("--listen", "nowhere").output().expect("the program");
-    let told = String::from_utf8(ended.stderr).expect("text");
+    let stderr = String::from_utf8(ended.stderr).expect("text");
     assert!(!ended.status.success());
-    assert!(told.contains("nowhere") && told.contains("--listen"), "{told}");
+    assert!(stderr.contains("nowhere") && stderr.contains("--listen"), "{stderr}");
 }
 
 #[test]
 fn a_database_in_a_folder_that_is_not_there_is_named() {
-    let told = failure(program().env("DATABASE_URL", "sqlite:/no/such/folder/items.db"));
-    assert!(told.contains("/no/such/folder/items.db"), "{told}");
-    assert!(told.contains("unable to open"), "{told}");
+    let stderr = failure(program().env("DATABASE_URL", "sqlite:/no/such/folder/items.db"));
+    assert!(stderr.contains("/no/such/folder/items.db"), "{stderr}");
+    assert!(stderr.contains("unable to open"), "{stderr}");
 }
 
 #[test]
@@ -69,18 +69,18 @@ fn a_file_that_is_no_database_is_named_and_left_alone() {
     let path = folder.path().join("letter.txt");
     let letter = "Dear reader, this is not a database. ".repeat(100);
     fs::write(&path, &letter).unwrap();
-    let told = failure(program().env("DATABASE_URL", format!("sqlite:{}", path.display())));
-    assert!(told.contains(path.to_str().unwrap()), "{told}");
-    assert!(told.contains("not a database"), "{told}");
+    let stderr = failure(program().env("DATABASE_URL", format!("sqlite:{}", path.display())));
+    assert!(stderr.contains(path.to_str().unwrap()), "{stderr}");
+    assert!(stderr.contains("not a database"), "{stderr}");
     assert_eq!(fs::read_to_string(&path).unwrap(), letter);
 }
 
 #[test]
 fn a_database_of_another_kind_is_refused_by_name() {
     for url in ["mysql://me:secret@localhost/items", "items.db"] {
-        let told = failure(program().env("DATABASE_URL", url));
-        assert!(told.contains("sqlite:") && told.contains("postgres://"), "{told}");
-        assert!(!told.contains("secret"), "{told}");
+        let stderr = failure(program().env("DATABASE_URL", url));
+        assert!(stderr.contains("sqlite:") && stderr.contains("postgres://"), "{stderr}");
+        assert!(!stderr.contains("secret"), "{stderr}");
     }
 }
 
@@ -108,12 +108,12 @@ fn a_server_that_is_not_there_is_named_at_once_and_without_the_password() {
     let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().unwrap();
     let began = Instant::now();
     let url = format!("postgres://me:secret@{free}/shop");
-    let told = failure(program().env("DATABASE_URL", url));
+    let stderr = failure(program().env("DATABASE_URL", url));
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
     for part in ["shop at 127.0.0.1", &free.port().to_string(), "DATABASE_URL"] {
-        assert!(told.contains(part), "{told}");
+        assert!(stderr.contains(part), "{stderr}");
     }
-    assert!(!told.contains("secret"), "{told}");
+    assert!(!stderr.contains("secret"), "{stderr}");
 }
 
 #[test]
@@ -121,16 +121,16 @@ fn a_password_that_is_wrong_is_told_without_it() {
     let url = Postgres::shared().new_database();
     let (user, rest) = (url.find("items:").unwrap(), url.find('@').unwrap());
     let url = format!("{}items:sesame{}", &url[..user], &url[rest..]);
-    let told = failure(program().env("DATABASE_URL", url));
-    assert!(told.contains("password authentication failed"), "{told}");
-    assert!(!told.contains("sesame"), "{told}");
+    let stderr = failure(program().env("DATABASE_URL", url));
+    assert!(stderr.contains("password authentication failed"), "{stderr}");
+    assert!(!stderr.contains("sesame"), "{stderr}");
 }
 
 #[test]
 fn more_connections_than_the_server_has_are_refused_with_what_to_do() {
     let url = Postgres::shared().new_database();
-    let told = failure(program().env("DATABASE_URL", url).args(["--pool", "2000"]));
-    assert!(told.contains("2000 connections") && told.contains("--pool"), "{told}");
+    let stderr = failure(program().env("DATABASE_URL", url).args(["--pool", "2000"]));
+    assert!(stderr.contains("2000 connections") && stderr.contains("--pool"), "{stderr}");
 }
 
 #[test]

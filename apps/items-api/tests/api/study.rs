@@ -1,4 +1,4 @@
-//! What a study asks of the service.
+//! The endpoints for studies.
 
 use crate::client::send;
 use crate::service::Service;
@@ -49,8 +49,8 @@ fn the_end_of_input_ends_a_study_and_leaves_nothing() {
     let mut service = Service::start_study();
     service.create();
     drop(service.input.take());
-    let (status, told) = service.wait(Duration::from_secs(5));
-    assert_eq!((status.code(), told.as_str()), (Some(0), ""));
+    let (status, stderr) = service.wait(Duration::from_secs(5));
+    assert_eq!((status.code(), stderr.as_str()), (Some(0), ""));
     assert_eq!(fs::read_dir(service.temporary.path()).unwrap().count(), 0);
 }
 

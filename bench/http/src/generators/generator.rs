@@ -18,7 +18,7 @@ pub(super) enum Generator {
     Talea,
 }
 
-/// What load it makes.
+/// The load to make.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Load {
     pub(super) server: SocketAddr,
@@ -26,7 +26,7 @@ pub(super) struct Load {
     pub(super) seconds: u32,
 }
 
-/// What a generator saw, and what it took.
+/// The responses that a generator counted, and the CPU time that it took.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Made {
     /// Requests that were answered.
@@ -36,7 +36,7 @@ pub(super) struct Made {
     pub(super) memory: u64,
 }
 
-/// How much longer it may take than it is told to: many connections take their time.
+/// The time it may take beyond its own limit: many connections are slow to open and close.
 const GRACE: Duration = Duration::from_secs(60);
 /// How often its memory is looked at. What is looked at is the most that it has had by then.
 const LOOK: Duration = Duration::from_millis(20);
@@ -92,9 +92,9 @@ impl Generator {
         }
     }
 
-    /// How many more requests than it tells of a server may have received: wrk leaves those out
+    /// The most requests that a server may have received beyond the reported ones: wrk leaves those out
     /// that are under way when it ends.
-    pub(super) fn untold(self, connections: u64) -> u64 {
+    pub(super) fn unreported(self, connections: u64) -> u64 {
         match self {
             Self::Wrk => connections,
             Self::Talea => 0,

@@ -1,4 +1,4 @@
-//! What connections cost in memory: a few, many, and the difference.
+//! The memory of connections: of a few, of many, and the difference.
 
 use anyhow::{Result, bail};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -9,14 +9,14 @@ use super::round;
 use super::turns::{ALL, TALEA, WRK};
 use crate::cores::Pair;
 
-/// What many connections are beside.
+/// The number of connections that many are compared with.
 const FEW: u64 = 100;
 /// Descriptors that a process needs beside its connections.
 const BESIDE: u64 = 64;
 /// Many connections take a while until all are open.
 const AT_LEAST: u32 = 15;
 
-/// What was found, by generator.
+/// The results by generator.
 #[derive(Debug, Serialize)]
 pub(super) struct Memory(pub(super) [Row; 2]);
 
@@ -25,7 +25,7 @@ pub(super) struct Memory(pub(super) [Row; 2]);
 pub(super) struct Row {
     pub(super) generator: &'static str,
     pub(super) connections: [u64; 2],
-    /// What it had at most with so many.
+    /// The most memory that it had with so many.
     pub(super) peak: [u64; 2],
     pub(super) a_connection: f64,
 }

@@ -1,4 +1,4 @@
-//! What making load costs the one who makes it: `talea load` beside wrk, on the same service.
+//! The cost of making load for the generator: `talea load` beside wrk, on the same service.
 //!
 //! `generator.rs` says how each is started and what it says, `turns.rs` how they take turns,
 //! `round.rs` what one measurement is, `memory.rs` what connections cost, `report.rs` what comes

@@ -1,4 +1,4 @@
-//! What comes out: tables for people, a file for programs.
+//! The output: tables for people, a file for programs.
 
 use std::path::Path;
 

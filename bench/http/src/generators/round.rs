@@ -8,7 +8,7 @@ use crate::round::{Look, calmest};
 use crate::server::Server;
 use crate::variants::{ALL, METERED};
 
-/// What one measurement found.
+/// The result of one measurement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Found {
     pub(super) per_second: f64,
@@ -54,10 +54,10 @@ pub(super) async fn measure_once(
     let spent = Look::at(&server, &[cores.server, cores.generator])? - before;
 
     let received = server.stop().await?.unwrap_or_default();
-    let expected = made.requests..=made.requests + generator.untold(connections);
+    let expected = made.requests..=made.requests + generator.unreported(connections);
     ensure!(
         expected.contains(&received),
-        "{generator:?} tells of {} answered requests, {received} were received",
+        "{generator:?} reports {} answered requests, {received} were received",
         made.requests
     );
     let per_request = |seconds: f64| seconds * 1e6 / made.requests as f64;

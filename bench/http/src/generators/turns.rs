@@ -10,7 +10,7 @@ use crate::cores::Pair;
 use crate::experiment;
 use crate::statistics::Estimate;
 
-/// Who takes turns.
+/// The subjects that take turns.
 #[derive(Debug)]
 pub(super) struct Subject {
     pub(super) name: &'static str,
@@ -27,10 +27,10 @@ pub(super) const ALL: [Subject; 3] = [
     Subject { name: "talea load", generator: Generator::Talea },
 ];
 
-/// What a request may cost, to what it costs wrk.
+/// The budget of a request, as a multiple of wrk's cost.
 const BUDGET: f64 = 1.3;
 
-/// What was found with so many connections, by subject and by round.
+/// The results with so many connections, by subject and by round.
 pub(super) struct Course {
     pub(super) connections: u64,
     pub(super) rounds: u32,
@@ -39,7 +39,7 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// Progress is told on standard error.
+    /// Progress goes to standard error.
     pub(super) async fn run(plan: &Generators, connections: u64, cores: Pair) -> Result<Self> {
         let Generators { rounds, seconds, .. } = *plan;
         let mut found: [Vec<Found>; ALL.len()] = Default::default();

@@ -85,7 +85,7 @@ async fn serve(variant: Variant) -> Result<()> {
     Ok(())
 }
 
-/// Whoever started this service has closed its standard input, or died.
+/// The process that started this service has closed its standard input, or died.
 async fn input_ends() {
     let mut ignored = Vec::new();
     let _ = tokio::io::stdin().read_to_end(&mut ignored).await;

@@ -18,7 +18,7 @@ pub(super) fn declared(case: Case) -> Result<Box<dyn Work>> {
     counted(router, case, registry, 1)
 }
 
-/// The same router where nothing is told.
+/// Talea's router without metering.
 pub(super) fn unmetered(case: Case) -> Result<Box<dyn Work>> {
     uncounted(declares(case).unmetered().with_state(()), case)
 }
@@ -57,7 +57,7 @@ pub(super) fn per_layer(case: Case) -> Result<Box<dyn Work>> {
     counted(router.with_state(()), case, registry, case.layers as u64)
 }
 
-/// Where each request is told so many times.
+/// Records each request so many times.
 fn counted(
     service: impl Called,
     case: Case,

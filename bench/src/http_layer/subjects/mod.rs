@@ -1,4 +1,4 @@
-//! Who meters the service.
+//! The subjects that meter the service.
 
 mod by_axum_prometheus;
 mod by_measured;
@@ -20,7 +20,7 @@ pub(super) struct Subject {
     pub(super) make: fn(Case) -> Result<Box<dyn Work>>,
 }
 
-/// What all are compared with.
+/// The baseline of all comparisons.
 pub(super) const NOTHING: Subject = Subject { name: "nothing", make: nothing };
 
 pub(super) const ALL: &[Subject] = &[

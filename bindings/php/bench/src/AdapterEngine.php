@@ -9,7 +9,7 @@ use Prometheus\RenderTextFormat;
 use Prometheus\Storage\Adapter;
 
 /**
- * An engine of the library, or Talea's adapter, told what the library's registry passes on. What
+ * An engine of the library, or Talea's adapter, which gets the calls of the library's registry. What
  * the registry itself takes is the same for all of them, so it is left out.
  */
 final class AdapterEngine implements Engine
@@ -82,7 +82,7 @@ final class AdapterEngine implements Engine
         return null;
     }
 
-    /** What the library's own benchmark does: with another registry, of the same storage. */
+    /** The step of the library's own benchmark: with another registry, of the same storage. */
     public function tellByLibrary(int $metrics): void
     {
         $registry = new CollectorRegistry($this->adapter, false);

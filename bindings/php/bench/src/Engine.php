@@ -16,7 +16,7 @@ interface Engine
     public function again(): void;
 
     /**
-     * Finds a metric of a kind by its name, or makes it, and tells it something.
+     * Finds a metric of a kind by its name, or makes it, and updates it.
      *
      * @param string[] $values of its one label
      */

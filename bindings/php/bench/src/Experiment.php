@@ -27,7 +27,7 @@ interface Experiment
     public function figures(): array;
 
     /**
-     * Tells figures as soon as they are known, and BEGUN when it is prepared: the time limit counts
+     * Reports figures as soon as they are known, and BEGUN when it is prepared: the time limit counts
      * from there.
      *
      * @param array<string, int|string> $case

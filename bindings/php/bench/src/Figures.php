@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Talea\Bench;
 
-/** What was found, over all rounds. */
+/** The results over all rounds. */
 final class Figures
 {
     /** @var array<string, array{experiment: string, case: array<string, int|string>, figure: string, subject: string, unit: string, found: float[], beyond: ?float}> */

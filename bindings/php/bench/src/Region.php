@@ -13,7 +13,7 @@ final class Region
         array_map('unlink', glob("$path*") ?: []);
     }
 
-    /** What the system keeps for it. */
+    /** The memory that the system has allocated for it. */
     public static function bytes(): int
     {
         clearstatcache();

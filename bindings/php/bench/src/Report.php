@@ -40,8 +40,8 @@ final class Report
         $keys = array_keys($cases[0]);
         $rows = [[...$keys, ...array_map(fn (Subject $subject) => $subject->name, $subjects)]];
         foreach ($cases as $case) {
-            $told = array_map(fn (int|string $what) => is_int($what) ? number_format($what) : $what, array_values($case));
-            $rows[] = [...$told, ...array_map(fn (Subject $subject) => $finds($case, $subject)?->text() ?? '', $subjects)];
+            $shown = array_map(fn (int|string $what) => is_int($what) ? number_format($what) : $what, array_values($case));
+            $rows[] = [...$shown, ...array_map(fn (Subject $subject) => $finds($case, $subject)?->text() ?? '', $subjects)];
         }
         echo "\n$figure, $unit\n\n", self::aligned($rows);
     }

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Talea\Bench;
 
-/** What is measured: an engine, and how PHP is set up for it. */
+/** A subject of measurements: an engine, and the settings of PHP for it. */
 final class Subject
 {
     public const NATIVE = 'talea';

@@ -17,7 +17,7 @@ final class Collection
     /** The order of the other storages. */
     private const TYPES = ['histogram', 'gauge', 'counter', 'summary'];
 
-    /** @param string $names the family whose label tells names that the region has completed */
+    /** @param string $names the family whose label lists the names that got a suffix in the region */
     public function __construct(private readonly Registry $registry, private readonly string $names)
     {
     }

@@ -18,7 +18,7 @@ use Talea\Registry;
  */
 final class Storage implements Adapter
 {
-    /** Which counters were given names without `_total`, at which the region's names end. */
+    /** The counters that were given names without `_total`; names in the region end with it. */
     private const NAMES = 'talea_promphp_counters';
 
     private readonly Registry $registry;

@@ -14,17 +14,17 @@ final class CollectorRegistry
     }
 
     /** @param string[] $labels */
-    public function getOrRegisterCounter(string $namespace, string $name, string $help, array $labels = []): Told
+    public function getOrRegisterCounter(string $namespace, string $name, string $help, array $labels = []): Metric
     {
         $command = ['command' => Adapter::COMMAND_INCREMENT_INTEGER, 'value' => 1];
-        return new Told($this->adapter->updateCounter(...), $command + self::data($namespace, $name, $help, 'counter', $labels));
+        return new Metric($this->adapter->updateCounter(...), $command + self::data($namespace, $name, $help, 'counter', $labels));
     }
 
     /** @param string[] $labels */
-    public function getOrRegisterGauge(string $namespace, string $name, string $help, array $labels = []): Told
+    public function getOrRegisterGauge(string $namespace, string $name, string $help, array $labels = []): Metric
     {
         $command = ['command' => Adapter::COMMAND_INCREMENT_INTEGER, 'value' => 1];
-        return new Told($this->adapter->updateGauge(...), $command + self::data($namespace, $name, $help, 'gauge', $labels));
+        return new Metric($this->adapter->updateGauge(...), $command + self::data($namespace, $name, $help, 'gauge', $labels));
     }
 
     /**

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Prometheus;
 
-/** What promphp/prometheus_client_php makes of a family, for tests without it. */
+/** A family as promphp/prometheus_client_php shows it, for tests without that library. */
 final class MetricFamilySamples
 {
     public string $name;

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Prometheus;
 
-/** What promphp/prometheus_client_php makes of a sample, for tests without it. */
+/** A sample as promphp/prometheus_client_php shows it, for tests without that library. */
 final class Sample
 {
     public string $name;

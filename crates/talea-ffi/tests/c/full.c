@@ -1,5 +1,5 @@
-// Where there is no room for a series, what is counted goes to the overflow series; who counts
-// is told of no error.
+// If there is no room for a series, updates count in the overflow series, and the caller gets no
+// error.
 
 #include "check.h"
 
@@ -63,7 +63,7 @@ static void a_region_that_is_full(void) {
     uint64_t dropped;
     OK(talea_dropped(visits, &dropped));
     CHECK(count < TIMES && dropped == TIMES - (count - 1));
-    // What cannot be registered any more is told, in words; others go on.
+    // What cannot be registered any more is reported by a message; others keep working.
     talea_status status = TALEA_STATUS_OK;
     char message[256] = "";
     for (int n = 0; n < 5000 && status == TALEA_STATUS_OK; n++) {

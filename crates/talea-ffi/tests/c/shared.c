@@ -1,5 +1,5 @@
-// Processes that do not fork from one parent share a file; the one that is told a number counts
-// that much, the other asks.
+// Processes that do not fork from one parent share a file. The process that is given a number counts
+// that much, the other one reads.
 
 #include <unistd.h>
 

@@ -8,7 +8,7 @@ use Talea\Bench\Experiment;
 use Talea\Bench\Size;
 use Talea\Bench\Subject;
 
-/** Shared memory that a summary takes, and how that grows as it is told more. */
+/** Shared memory that a summary takes, and its growth with further observations. */
 final class SummaryMemory implements Experiment
 {
     public function title(): string

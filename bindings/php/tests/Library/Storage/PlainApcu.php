@@ -8,7 +8,7 @@ use Prometheus\MetricFamilySamples;
 
 /**
  * A storage of a few lines, which is none of the library's: a key of APCu for each series, with how
- * often it was told something.
+ * often it was updated.
  */
 final class PlainApcu implements Adapter
 {

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Prometheus\Storage;
 
-/** What promphp/prometheus_client_php asks of a storage, for tests without it. */
+/** The interface of promphp/prometheus_client_php's storages, for tests without that library. */
 interface Adapter
 {
     public const COMMAND_INCREMENT_INTEGER = 1;

@@ -1,7 +1,7 @@
-/* A server's processes that count each for itself, because nobody said where: one line tells so.
+/* A server's processes that count each for itself, because no file was named: one line says so.
  *
- * What a pool sets, its workers learn as they are forked, and they are replaced all the time. So it
- * is told by the first that has opened memory of its own, and marked where the others see it. */
+ * Workers get the settings of their pool when they are forked, and are replaced often. So the line
+ * is written by the first process that has opened memory of its own, and marked where the others see it. */
 #include "php_talea.h"
 #include "SAPI.h"
 
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* Shared with all that are forked later. Null where there is no memory for it. */
-static atomic_flag *told;
+static atomic_flag *reported;
 
 /* That which forks the others: what it opens, say while it preloads, they share. */
 static pid_t first;
@@ -28,24 +28,24 @@ static bool has_processes(void) {
 }
 
 void alone_begin(void) {
-    if (told || !has_processes()) {
+    if (reported || !has_processes()) {
         return;
     }
     first = getpid();
-    void *page = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    told = page == MAP_FAILED ? NULL : page;
+    void *page = mmap(NULL, sizeof *reported, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    reported = page == MAP_FAILED ? NULL : page;
 }
 
 void alone_end(void) {
-    if (told) {
-        munmap(told, sizeof *told);
-        told = NULL;
+    if (reported) {
+        munmap(reported, sizeof *reported);
+        reported = NULL;
     }
 }
 
 /* A warning of PHP's would be shown to users, or made an exception of. */
 void alone_opened(void) {
-    if (told && getpid() != first && !atomic_flag_test_and_set(told)) {
+    if (reported && getpid() != first && !atomic_flag_test_and_set(reported)) {
         php_log_err_with_severity("talea: no region is configured, so each process of this server "
             "counts for itself, and a scrape shows what one of them counted; set talea.region in "
             "php.ini or in the pool to a file on tmpfs, such as /dev/shm/shop.talea", LOG_WARNING);

@@ -5,7 +5,7 @@ declare(strict_types=1);
 namespace Prometheus;
 
 /** A counter or a gauge. */
-final class Told
+final class Metric
 {
     /** @param mixed[] $data */
     public function __construct(private readonly \Closure $update, private readonly array $data)
