@@ -29,7 +29,7 @@ pub(crate) fn grant(file: &File, group: Option<u32>) -> io::Result<()> {
         }
         None => OWNER,
     };
-    // Told of the file itself, so no umask has a say in it.
+    // Set on the file itself, so no umask applies.
     file.set_permissions(std::fs::Permissions::from_mode(mode))
 }
 

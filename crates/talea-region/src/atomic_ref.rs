@@ -1,5 +1,5 @@
-//! A reference that is set once, by whoever comes first. Nobody waits, as with a `OnceLock`
-//! somebody might for one who was stopped, or for ever after a `fork`; and it is one word.
+//! A reference that is set once, by the first thread. Unlike with a `OnceLock`, no thread waits for one
+//! that was stopped, or for ever after a `fork`; and it is one word.
 
 use std::fmt;
 use std::marker::PhantomData;

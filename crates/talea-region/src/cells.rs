@@ -81,7 +81,7 @@ pub enum Combine {
     /// The sum of what was added; of values that processes own, over those that live.
     #[default]
     Sum = 0,
-    /// What was set last, whoever did it. Not for cells that are striped.
+    /// The value that any process set last. Not for cells that are striped.
     Latest = 1,
     /// The largest that a living process set; none where none did. Integers are signed
     /// here, and for the next two, which are for owned cells as well.

@@ -32,7 +32,7 @@ pub(crate) struct Copy<'a> {
     records: Window,
     texts: Window,
     singles: Window,
-    /// Whether all single cells are wanted, whoever names them.
+    /// Whether all single cells are wanted, whatever names them.
     is_whole: bool,
     /// The region's epoch, when that was read.
     epoch: u64,
@@ -466,6 +466,6 @@ impl Pages {
     }
 }
 
-fn invalid(told: String) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, told)
+fn invalid(reason: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason)
 }

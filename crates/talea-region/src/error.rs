@@ -51,7 +51,7 @@ pub enum OpenError {
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Limits(told) => write!(f, "a region cannot be laid out with {told}"),
+            Self::Limits(fault) => write!(f, "a region cannot be laid out with {fault}"),
             Self::System { doing, path: Some(path), source } => {
                 write!(f, "cannot {doing} {}: {source}", path.display())
             }
@@ -109,8 +109,8 @@ impl fmt::Display for FamilyError {
 
 impl std::error::Error for FamilyError {}
 
-/// Why a new series was not made. Whoever asked uses the family's overflow
-/// series instead.
+/// The reason for which a new series was not made. The caller uses the family's overflow series
+/// instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Overflow {

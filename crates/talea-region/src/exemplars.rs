@@ -14,11 +14,11 @@
 //!   text
 //! ```
 //!
-//! Whoever finds another one writing leaves its own out: the other's is as new. What a
-//! killed process was writing is written over. Whoever has written one place has the other shown
-//! no more, by a sum of 0; so the order does not depend on the wall clock, which can be set. A
-//! reader believes what fits its sum. If both do, since a writer is between the two steps or was
-//! killed there, it shows the newer by their times.
+//! A writer that finds another one at work leaves its own exemplar out: the other's is as new. A place
+//! that a killed process was writing is written over. After writing one place, a writer sets the sum of
+//! the other to 0, which hides it; so the order does not depend on the wall clock, which can be set. A
+//! reader trusts a place that fits its sum. If both do, because a writer is between the two steps or was
+//! killed there, it shows the newer one by their times.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 

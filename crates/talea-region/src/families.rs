@@ -60,9 +60,9 @@ pub struct FamilySpec<'a> {
     /// Series that it may have; further ones overflow. Those that are made at the
     /// same instant may go beyond it.
     pub limit: u64,
-    /// Minutes after which a series goes that nobody looked up, roughly: a sweep
-    /// is begun at most once a minute, by whoever makes a series then. 0 for
-    /// never. One with owned cells that are not 0 stays.
+    /// Minutes without a look-up after which a series expires, roughly: a sweep begins at most
+    /// once a minute, by a thread that makes a series. 0 for never. A series with owned cells that
+    /// are not 0 stays.
     pub idle_minutes: u32,
     /// Whether a series that is kept is left out of snapshots while its value has
     /// not changed for as long.
@@ -213,7 +213,7 @@ impl Region {
         let word = self.family_word(id, FAMILY_HEAD);
         let ended = head.pack(ENDED);
         if word.compare_exchange(ended, head.pack(PUBLISHED), AcqRel, Relaxed).is_ok() {
-            // What its old handles were told meanwhile went nowhere.
+            // Updates through its old handles were discarded meanwhile.
             let has_others = self.family_word(id, FAMILY_SERIES).load(Acquire) > 0;
             match spec.beyond_limit.filter(|_| !has_others) {
                 Some(text) => Family { region: self, id, head }.count_from_zero(text),
@@ -233,7 +233,7 @@ impl Region {
     }
 
     /// Looks at families of this name that are defined otherwise: retires those
-    /// that nobody uses, and tells whether others do.
+    /// that no process uses, and returns whether other processes use any.
     fn settle_conflicts(
         &self,
         spec: &FamilySpec<'_>,

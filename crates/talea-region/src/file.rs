@@ -57,7 +57,7 @@ impl Region {
     /// that were moved aside the last one stays, and the others that nobody uses are removed. One that
     /// is in use, that is not trusted, or that this process has no right to open or to move is left
     /// alone, and a sibling is opened, `PATH.N`, of which the same is asked. Once there is nothing at
-    /// the path, the first sibling that can be used gets it. [`Opened::notice`] tells.
+    /// the path, the first sibling that can be used gets it. [`Opened::notice`] says so.
     ///
     /// # Errors
     ///
@@ -249,11 +249,11 @@ impl Region {
         };
         let region = Self::leak(map, *sections);
         if region.own_slot() == SLOT_COUNT {
-            let told = format!(
+            let reason = format!(
                 "none of its {SLOT_COUNT} places for processes is free, or there is no memory for \
                  one; try again when fewer have it open"
             );
-            return Err(failed(std::io::Error::new(std::io::ErrorKind::ResourceBusy, told)));
+            return Err(failed(std::io::Error::new(std::io::ErrorKind::ResourceBusy, reason)));
         }
         Ok(region)
     }

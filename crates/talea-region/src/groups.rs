@@ -1,7 +1,7 @@
-//! Groups of series records: which families have series there.
+//! Groups of series records, each with the range of families that have series in it.
 //!
-//! Whoever wants the series of a few families passes over the groups that have none
-//! of them, so that those of a million others cost it a word for each 64. A word is
+//! A reader of a few families skips the groups that have none of their series, so that a million
+//! other series cost it one word for each 64. A word is
 //! `first:32 | end:32`, the range of the families that ever had a series in the
 //! group; 0 where none had.
 

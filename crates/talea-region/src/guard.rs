@@ -1,46 +1,47 @@
-//! Guards: whoever looks a series up says so, and nothing that it may have seen
-//! is used again until it has finished.
+//! Guards: a thread that looks a series up announces it, and memory that it may have seen is not
+//! reused until it has finished.
 //!
-//! Implementation details. The region has one *epoch*, which only grows: its
-//! high part is the number of the sweep, its low part moves whenever somebody
-//! must know that what was put away is out of sight.
+//! This is epoch-based reclamation (Fraser, "Practical lock-freedom", 2004). It differs in three
+//! ways: the epoch and the announcements lie in shared memory and belong to processes that may be
+//! killed; the epoch also counts sweeps; and most announcements are plain stores, for which the
+//! reclaiming thread makes the fence (`membarrier.rs`).
 //!
 //! ```text
 //!   epoch        sweep:22 | step:26
 //!   guard word   sweep:22 | step:26 | count:16      a few a process
 //! ```
 //!
-//! - *Entering* announces the epoch in the thread's guard word: a count goes up,
-//!   and if it was 0, the epoch that was just read is put beside it. Threads that
-//!   share a word, a signal handler in a guarded thread, or a second guard of one
-//!   thread just count; the older epoch stays. Then comes a full fence.
-//! - *Putting away* makes something unreachable, then notes the epoch, its
-//!   *stamp*. Something is out of everybody's sight when the epoch has moved
-//!   beyond the stamp and, after a full fence, no guard word of a living process
-//!   announces one that is not beyond it.
+//! - The *epoch* only grows. Its high part is the number of the sweep. Its low part moves when a
+//!   thread needs to know that a retired record is unreachable.
+//! - *Entering* announces the epoch in the thread's guard word: the count goes up by 1, and if it was
+//!   0, the epoch that was just read is stored beside it. Then comes a full fence. Threads that share
+//!   a word, a signal handler in a guarded thread, and a second guard of one thread only count; the
+//!   older epoch stays.
+//! - *Retiring* makes a record unreachable for new look-ups and then notes the epoch, its *stamp*.
+//! - A retired record is *reclaimable* if the epoch has moved beyond its stamp and, after a full
+//!   fence, no guard word of a living process announces an epoch at or before the stamp.
 //!
-//! Why that is enough: either the search for guards sees the announcement, and
-//! waits; or the fence of whoever entered comes after that of the search, and so
-//! what it reads then was already without what had been put away. Of one that
-//! announces a later epoch the same is true, since it read that epoch.
+//! Invariants:
 //!
-//! Most words are *one thread's alone*, as long as it lives. It announces by plain
-//! stores and makes no fence: the search has one made in its place (`membarrier.rs`), at
-//! some instant between the two of its own. Before that instant the announcement is
-//! seen, after it nothing is read that was put away. A signal handler that comes between
-//! the load of the word and the store leaves the count as it found it, and an epoch that
-//! is older than it need be. Where the system has no such fence, and for processes
-//! without a slot, every word may be several threads': these exchange it, which is a
-//! fence too. A slot says whether there are words of the first kind; who finds one and
-//! cannot have the fence made does not call anything quiet.
+//! 1. A guard that can see a retired record announces an epoch at or before its stamp. Either the
+//!    search for guards sees the announcement and waits; or the fence of the entering thread comes
+//!    after the fence of the search, and what that thread reads then no longer has the record. A
+//!    guard that announces a later epoch has read that epoch, so the same holds.
+//! 2. A word of which one thread is the only writer, as long as it lives, is stored to without a
+//!    fence. The search makes a fence in all threads between two of its own. An announcement before
+//!    that instant is seen; after it, nothing that was retired is read. A signal handler between the
+//!    load and the store of the word leaves the count as it found it, and at worst an older epoch.
+//! 3. If the system has no such fence, and for processes without a slot, a word may have several
+//!    writers: these exchange it, which is a fence too. A slot says whether it has words of one
+//!    writer. A thread that finds such a word and cannot have the fence made reclaims nothing.
+//! 4. The count *saturates*: from 65,534 guards of one word on, a further guard does not count, and
+//!    one is counted for all of them that is never taken back. So the count does not carry into the
+//!    epoch, and never returns to 0: the word blocks reclamation until its process ends.
+//! 5. A process that dies leaves its guard words as they were. The search leaves out slots that no
+//!    living process holds.
 //!
-//! The count *saturates*: from 65,534 guards of one word on, a further guard does not count, and
-//! one is counted for all of them that is never taken back. The count then cannot run over into
-//! the epoch, and reaches 0 no more: the word holds up reuse until its process ends.
-//!
-//! A process that dies leaves its guard words as they were; the search leaves out
-//! slots that nobody holds. A process that is stopped within a guard holds up
-//! reuse, and nothing else: new series take fresh memory as long as there is any.
+//! A process that is stopped within a guard blocks reclamation and nothing else: new series take
+//! fresh memory as long as there is any.
 
 use std::marker::PhantomData;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};

@@ -2,8 +2,8 @@
 //! process and every language finds the same place.
 //!
 //! It folds two words at a time by a 64×64→128 bit multiply, as wyhash and its
-//! kin do. It resists accidents, not attackers: a region's seed is readable by
-//! whoever can read the region.
+//! kin do. It resists accidents, not attackers: every user who can read a region
+//! can read its seed.
 
 const K: [u64; 2] = [0x9E37_79B9_7F4A_7C15, 0xD6E8_FEB8_6659_FD93];
 

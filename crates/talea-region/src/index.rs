@@ -5,15 +5,15 @@
 //! drop what removed keys leave behind; a chain forgets them.
 //!
 //! - A record is *published* by one compare-and-swap of its bucket, from the head
-//!   that the search for its key began at. Whoever brings the same key at the
-//!   same time changes that head first or fails, so one of them wins and the other
-//!   finds the winner's record.
+//!   that the search for its key began at. Of two threads that publish the same key
+//!   at the same time, one changes that head first; the other fails and finds the
+//!   winner's record.
 //! - A record is *unlinked* by a mark in its own link, which no compare-and-swap
 //!   of that link survives, and then by leading the link before it past it
 //!   (Harris, "A pragmatic implementation of non-blocking linked-lists", 2001;
-//!   Michael, "High performance dynamic lock-free hash tables", 2002). Whoever
-//!   walks to unlink unlinks every marked record on the way.
-//! - Everybody walks under a guard, so a record that was just unlinked still leads
+//!   Michael, "High performance dynamic lock-free hash tables", 2002). A
+//!   thread that walks to unlink unlinks every marked record on the way.
+//! - Every walk is under a guard, so a record that was just unlinked still leads
 //!   on to the rest of the chain, and the head that a search began at cannot
 //!   return as another record.
 //!

@@ -87,7 +87,7 @@ pub(crate) use size::{LINE, PAGE, SLOT_COUNT};
 
 // The header: identity and limits, written once.
 pub(crate) const H_MAGIC: u64 = 0;
-/// Written last, with release: whoever reads it sees the rest of the header.
+/// Written last, with release: a reader that sees it sees the rest of the header.
 pub(crate) const H_VERSION: u64 = H_MAGIC + WORD;
 pub(crate) const H_LEN: u64 = H_VERSION + WORD;
 pub(crate) const H_SERIES_MAX: u64 = H_LEN + WORD;
@@ -148,7 +148,7 @@ pub(crate) const SLOT_LEN: u64 = 2 * LINE;
 pub(crate) const SLOT_PID: u64 = 0;
 /// When it took the slot, in nanoseconds of the boot clock.
 pub(crate) const SLOT_STARTED: u64 = SLOT_PID + WORD;
-/// How often it was taken; tells what a dead owner left from what a living has.
+/// How often it was taken; distinguishes what a dead owner left from what a living one has.
 pub(crate) const SLOT_GENERATION: u64 = SLOT_STARTED + WORD;
 /// How many of its guard words are one thread's alone; see `guard.rs`.
 pub(crate) const SLOT_ALONE: u64 = SLOT_GENERATION + WORD;
@@ -300,7 +300,11 @@ pub(crate) struct Sections {
 }
 
 impl Sections {
-    /// Lays out a region, or tells which limit does not fit.
+    /// Lays out a region.
+    ///
+    /// # Errors
+    ///
+    /// A limit does not fit. The text names it.
     pub(crate) fn new(limits: Limits) -> Result<Self, String> {
         let Limits { len, series, planes } = limits;
         if !(MIN_LEN..=MAX_LEN).contains(&len) || len % PAGE != 0 {
@@ -480,8 +484,8 @@ mod tests {
             (Limits { planes: u64::MAX, ..fit }, "planes"),
             (Limits { series: 12_000, ..fit }, "more bytes"),
         ] {
-            let told = Sections::new(limits).unwrap_err();
-            assert!(told.contains(word), "{told}");
+            let fault = Sections::new(limits).unwrap_err();
+            assert!(fault.contains(word), "{fault}");
         }
     }
 

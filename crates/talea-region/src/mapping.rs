@@ -204,10 +204,10 @@ mod linux {
         /// Whether a descriptor still names the file of this region. Cost: a call of the system.
         fn is_ours(&self, file: &File) -> bool {
             // SAFETY: stat is plain integers, for which zero is a valid value.
-            let mut told: libc::stat = unsafe { std::mem::zeroed() };
+            let mut found: libc::stat = unsafe { std::mem::zeroed() };
             // SAFETY: a call with an integer, whose result is ours to write.
-            let is_open = unsafe { libc::fstat(file.as_raw_fd(), &mut told) } == 0;
-            is_open && (told.st_dev, told.st_ino) == self.identity
+            let is_open = unsafe { libc::fstat(file.as_raw_fd(), &mut found) } == 0;
+            is_open && (found.st_dev, found.st_ino) == self.identity
         }
 
         pub(super) fn anonymous(len: u64) -> io::Result<(Self, &'static [AtomicU64])> {
@@ -239,10 +239,10 @@ mod linux {
             }
             loop {
                 // SAFETY: a call on an open descriptor with integers only.
-                let told = unsafe {
+                let status = unsafe {
                     libc::fallocate(self.file.as_raw_fd(), 0, at as libc::off_t, len as libc::off_t)
                 };
-                if told == 0 {
+                if status == 0 {
                     return Ok(());
                 }
                 let error = io::Error::last_os_error();
@@ -286,7 +286,7 @@ mod linux {
             let from = std::ffi::CString::new(format!("/proc/self/fd/{}", self.file.as_raw_fd()))?;
             let to = std::ffi::CString::new(path.as_os_str().as_bytes())?;
             // SAFETY: both are NUL-terminated and live through the call.
-            let told = unsafe {
+            let status = unsafe {
                 libc::linkat(
                     libc::AT_FDCWD,
                     from.as_ptr(),
@@ -295,7 +295,7 @@ mod linux {
                     libc::AT_SYMLINK_FOLLOW,
                 )
             };
-            if told == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+            if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
         }
     }
 
@@ -330,8 +330,8 @@ mod linux {
         // SAFETY: a call on an open descriptor with integers only.
         let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
         if seals < 0 || seals & SEALS != SEALS {
-            let told = "memory that can be cut, which no region is";
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, told));
+            let found = "memory that can be cut, which no region is";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, found));
         }
         Ok(file)
     }
@@ -417,11 +417,11 @@ mod linux {
     /// signal (SIGXFSZ), which ends it.
     fn set_len(file: &File, len: u64) -> io::Result<()> {
         if let Some(limit) = longest_file().filter(|&limit| limit < len) {
-            let told = format!(
+            let reason = format!(
                 "{len} bytes are more than a file of this process may have, {limit} (ulimit -f, \
                  RLIMIT_FSIZE); raise that limit or ask for fewer bytes"
             );
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, told));
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
         }
         file.set_len(len)
     }
@@ -438,12 +438,12 @@ mod linux {
     pub(crate) fn is_tmpfs(directory: &Path) -> io::Result<bool> {
         let path = std::ffi::CString::new(directory.as_os_str().as_bytes())?;
         // SAFETY: statfs is plain integers, for which zero is a valid value.
-        let mut told: libc::statfs = unsafe { std::mem::zeroed() };
+        let mut found: libc::statfs = unsafe { std::mem::zeroed() };
         // SAFETY: the path is NUL-terminated, the result is ours to write.
-        if unsafe { libc::statfs(path.as_ptr(), &mut told) } < 0 {
+        if unsafe { libc::statfs(path.as_ptr(), &mut found) } < 0 {
             return Err(io::Error::last_os_error());
         }
-        Ok(told.f_type as i64 == libc::TMPFS_MAGIC)
+        Ok(found.f_type as i64 == libc::TMPFS_MAGIC)
     }
 
     fn flock(kind: libc::c_int, start: i64, len: i64) -> libc::flock {

@@ -1,9 +1,7 @@
-//! Memos: what a process remembers of its look-ups.
+//! The lookup cache of a family: a table of this process that leads from a key straight to cells.
 //!
-//! A look-up by label text goes through the index, a record and the text: three
-//! places far from each other. A memo is a table of this process that leads from a
-//! key straight to the cells. What the key says is up to who makes it; one key must
-//! always stand for the same label text.
+//! A look-up by label text goes through the index, a record and the text: three places far from each
+//! other. The caller decides what a key says; one key must always stand for the same label text.
 //!
 //! ```text
 //!   key      number | tag, three words of text and integers
@@ -12,45 +10,42 @@
 //!   when     removals:42 | sweep:22
 //! ```
 //!
-//! What differs between a few series is often only which of some fixed values they have,
-//! which is the key's number. Where it is one of up to 64, an entry is about all keys that
-//! are the same otherwise, and has a *row* of slots, one for each number: so a thousand
-//! users with 18 combinations each take a thousand entries, which stay in the caches, and
-//! a quarter of a cache line for each series; when each was created stands elsewhere, since
-//! it is seldom asked. An entry's place is that of its row, so both are on their way at
-//! once. Else the number is part of the tag.
+//! Series often differ only in which of some fixed values they have; that is the key's number. If it
+//! is one of up to 64, an entry stands for all keys that are equal otherwise, and has a *row* of
+//! slots, one for each number. So a thousand users with 18 combinations each take a thousand entries,
+//! which stay in the caches, and a quarter of a cache line for each series. The times of creation
+//! stand elsewhere, since they are seldom read. An entry's place gives that of its row, so both loads
+//! start at once. With more numbers, the number is part of the tag.
 //!
-//! Implementation details. A slot says that its series was public, and nobody was
-//! about to remove it, when its family had counted so many *removals*, in such a
-//! sweep. Why it may be believed while both are the same:
+//! **Concurrency.** Entries and rows are written under a sequence lock (Lameter, "Effective
+//! synchronization on Linux/NUMA systems", 2005): their version is odd while they are written, and a
+//! reader takes what it read only if the version was even and equal before and after. A writer that
+//! finds the version odd writes nothing, so no thread waits. A writer that takes an entry for other
+//! keys empties the row first. The child of a process that forked while a thread was writing never
+//! uses that entry. All other entries are valid in the child: they name places in the region, and the
+//! guard is the child's own.
 //!
-//! - Whoever removes a series first marks its head as *going*, then counts a removal,
-//!   then removes it, each with release. The mark stays as long as the series does.
-//! - Whoever writes a slot enters, reads the count, and then looks at the head; if
-//!   the series is going, nothing is written. So the removal of a series is counted
-//!   after the count in its slots: had the writer read it, it would have seen the
-//!   mark that came before.
-//! - Whoever uses a slot enters, and then reads the count. Is it that of the slot,
-//!   the series was not out of everybody's sight when the guard was announced: a
-//!   removal whose record may be used again was counted before its stamp, and the
-//!   fences of `guard.rs` show such a count to everybody who enters after it. From
-//!   then on the guard sees to it. And a look-up that begins after a removal has
-//!   ended reads that count, so it finds what comes after.
-//! - The sweep is compared as well: the head says that the series was looked up during
-//!   that sweep, since the writer saw to that. So a look-up by a slot is as good
-//!   for `sweep.rs` as one that writes to the head.
+//! **Validity.** A slot says that its series was public, and that no thread was removing it, when its
+//! family had counted a number of *removals*, during a sweep. It is valid while both are the same:
 //!
-//! Where only the count or the sweep is another, the record tells: it is the same
-//! series if it is public and was created at the same time, which no two lives of a
-//! record have in common. Then the slot is renewed. The count and the sweep are those of
-//! the whole row, so the others in it are marked: they are looked at when they are asked for.
+//! 1. A thread that removes a series marks its head as *going*, then counts a removal, then removes
+//!    it, each with release. The mark stays as long as the series does.
+//! 2. A thread that writes a slot enters, reads the count, and then reads the head; if the series is
+//!    going, it writes nothing. So the removal of a series is counted after the count in its slots:
+//!    if the writer had read that count, it would have seen the mark that came before.
+//! 3. A thread that uses a slot enters, and then reads the count. If the two are equal, the series had
+//!    not been retired when this guard was announced: a removal whose record may be reclaimed is
+//!    counted before its stamp, and the fences of `guard.rs` show such a count to every thread that
+//!    enters after it. From then on the guard protects it. A look-up that begins after a removal has
+//!    ended reads that count, so it finds the next series.
+//! 4. The sweep is compared too: the head says that the series was looked up during that sweep, since
+//!    the writer of the slot stored it there. So a look-up by a slot counts for `sweep.rs` as one that
+//!    writes to the head.
 //!
-//! An entry and its row are written under one version, which is odd meanwhile; who reads
-//! takes what is there only if the version was even and the same before and after. A
-//! writer that finds it odd writes nothing, so nobody waits. Who takes an entry for other
-//! keys empties the row before anything else is there. The child of a process that forked while a
-//! thread was writing never uses that entry. All else is as good there as in its
-//! parent: entries name places in the region, and the guard is the child's own.
+//! If only the count or the sweep differs, the record decides: it is the same series if it is public
+//! and was created at the same time, which no two lives of a record have in common. Then the slot is
+//! renewed. The count and the sweep are those of the whole row, so the other slots in it are marked
+//! and are checked when they are used next.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -313,11 +308,10 @@ fn entries_for(keys: u64, row_len: u32) -> u64 {
     keys.saturating_mul(each).clamp(BLOCK.max(FIRST), MOST).next_power_of_two()
 }
 
-/// What this process remembers of look-ups in one family. It is never given back.
+/// The lookup cache of one family. It is never freed.
 ///
-/// Memory: for each series that the family has two to four entries of 64 bytes; or where
-/// series are told apart by one of 2 to 64 fixed combinations, for all of them together
-/// eight to sixteen entries, each with 24 bytes for each of the combinations. At most 4 MiB of
+/// Memory: for each series that the family has two to four entries of 64 bytes; or, if
+/// series differ by one of 2 to 64 fixed combinations, for all of them together eight to sixteen entries, each with 24 bytes for each of the combinations. At most 4 MiB of
 /// entries and 6 of the rest, of which pages are there once they are used; none for series
 /// that nobody looked up a second time.
 pub struct Memo {

@@ -9,12 +9,12 @@
 //!
 //! Threading. A plane beyond the atomic ones belongs to one CPU for the life of
 //! the region: the table entry, once set, never changes, so all copies of it agree. Its pages are
-//! backed before the entry is published. Whoever makes new striped cells first moves
-//! the mark of used bytes, then reads how many planes are claimed; whoever
+//! backed before the entry is published. A thread that makes new striped cells first moves
+//! the mark of used bytes, then reads how many planes are claimed; a thread that
 //! claims a plane first moves that count, then reads the mark. Both are
 //! sequentially consistent, so at least one of the two sees the other and backs
-//! the new cells' pages in the new plane. Who backs pages for cells to come moves a mark
-//! of its own before, in the same way.
+//! the new cells' pages in the new plane. A thread that backs pages ahead of use first moves
+//! a mark of its own, in the same way.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 

@@ -1,11 +1,10 @@
 //! Pools: parts of the region that are handed out in runs of granules and come
 //! back.
 //!
-//! What is taken has its bit set. A run is taken by setting its bits, one word of
-//! bits after the other; whoever finds one set already clears those that it set
-//! and looks on. So free runs that touch are one run without anybody joining
-//! them, and neither a stopped process nor a dead one blocks a pool: what a
-//! process that is killed leaves is at most the run that it was just taking.
+//! A granule that is taken has its bit set. A run is taken by setting its bits, one word of bits
+//! after the other; a thread that finds one set already clears those that it set and searches on. So
+//! adjacent free runs are one run without being joined, and neither a stopped process nor a dead one
+//! blocks a pool: a process that is killed leaks at most the run that it was just taking.
 //!
 //! A search begins at the first word that is not full, where there are few, so
 //! that a pool stays dense; else where the last one ended, and gives up after

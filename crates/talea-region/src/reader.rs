@@ -72,8 +72,8 @@ impl Reader {
         };
         let metadata = file.metadata().map_err(failed)?;
         if !metadata.is_file() {
-            let told = format!("{}, not a regular file", kind_of(metadata.file_type()));
-            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, told)));
+            let found = format!("{}, not a regular file", kind_of(metadata.file_type()));
+            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, found)));
         }
         let mut header = Pages::default();
         let short = |_| failed(io::Error::new(io::ErrorKind::InvalidData, "shorter than a region"));
@@ -112,8 +112,8 @@ impl Reader {
         snapshot::take(copy, wants, out)
     }
 
-    /// Copies all values out, and tells what the region is, how full it is and who has it
-    /// open, all of one copy. It costs the writers nothing, as [`snapshot`](Self::snapshot)
+    /// Copies all values out, and returns what the region is, how full it is and which processes
+    /// have it open, all of one copy. It costs the writers nothing, as [`snapshot`](Self::snapshot)
     /// does not.
     ///
     /// # Errors

@@ -8,14 +8,13 @@
 //!    └────────────  clearing  ◀──── out of sight ──────── unlinked
 //! ```
 //!
-//! Whoever builds or clears a record has it alone and is named in it, by slot and
-//! the slot's generation; so what a dead process had in hand is found and taken
-//! over (`sweep.rs`). Every other step is one compare-and-swap of the head, which
-//! anybody may do.
+//! A process that builds or clears a record owns it and is named in it, by slot and the slot's
+//! generation; so records that a dead process owned are found and taken over (`sweep.rs`). Every
+//! other step is one compare-and-swap of the head, which any process may do.
 //!
-//! What a record owns it names before anything else can happen, and it forgets
-//! before it gives back: a process that is killed in between leaks that one run of
-//! text or cells, and nothing is ever given back twice. The record itself is not
+//! A record names what it owns before anything else can happen, and stops naming it before it is
+//! freed: a process that is killed in between leaks that one run of text or cells, and nothing is
+//! ever freed twice. The record itself is not
 //! lost: one that is free and yet taken is freed by a sweep.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -150,7 +149,7 @@ impl Region {
         owned_head(state, slot, self.generation(slot), family)
     }
 
-    /// Whether whoever has a record alone is dead.
+    /// Whether the process that owns a record is dead.
     pub(crate) fn is_abandoned(&self, head: u64) -> bool {
         self.has_ended(head >> 8 & 0x1FF, head >> 17 & GENERATION)
     }
@@ -183,8 +182,8 @@ impl Region {
         self.drop_text(text);
         let pins = word(SERIES_PINS).swap(0, AcqRel);
         self.drop_pins(pins);
-        // The time of creation stays: the next one is later, so that a reader tells
-        // the two apart.
+        // The time of creation stays: the next one is later, so that a reader can
+        // distinguish the two.
         for at in [SERIES_LINK, SERIES_MORE, SERIES_SINCE] {
             word(at).store(0, Relaxed);
         }

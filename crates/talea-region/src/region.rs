@@ -206,7 +206,7 @@ impl Region {
         if limits.len != len {
             return Err(format!("its header states {} bytes, its file has {len}", limits.len));
         }
-        Sections::new(limits).map_err(|told| format!("its header states {told}"))
+        Sections::new(limits).map_err(|fault| format!("its header states {fault}"))
     }
 
     /// Checks how much is said to be in use, and which CPUs are said to have which planes, given
@@ -423,7 +423,7 @@ impl Source for Region {
     }
 
     fn stands(&self, _: u64) -> bool {
-        // The guard of whoever takes the snapshot sees to that.
+        // The snapshot is taken under a guard.
         true
     }
 

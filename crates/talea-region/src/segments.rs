@@ -32,7 +32,7 @@ use crate::table::Table;
 
 /// The most cells of a segment.
 const MOST_CELLS: u64 = (1 << 12) - 1;
-/// The largest number that a segment can be told by those above.
+/// The largest number that the layer above can store with a segment.
 const MOST_WHAT: u16 = (1 << 12) - 1;
 /// Cells that are backed ahead of those that are used: some tens of segments.
 const AHEAD: u64 = 2048;

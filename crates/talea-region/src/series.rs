@@ -123,8 +123,7 @@ impl Family {
         Ok(Looked { cells, guard })
     }
 
-    /// The same for a series that stays as long as its family: its cells can be
-    /// held on to by whoever registered that.
+    /// Looks up a series that stays as long as its family, so that the caller can keep its cells.
     ///
     /// # Errors
     ///
@@ -268,10 +267,10 @@ impl Family {
         let mut draft = if prepare && !is_full() { self.build(text, now) } else { None };
         let discard = |draft: Option<u32>| draft.into_iter().for_each(|id| region.clear(id));
         loop {
-            // Series are counted after they are published. So whoever sees the
-            // limit reached and looks then, finds what was made before: of many
-            // that bring the last label text at once, none is refused. Many that
-            // bring different ones may go beyond the limit, by one each.
+            // Series are counted after they are published. A thread that sees the limit
+            // reached and searches then finds the series that were made before: of many
+            // threads with the last label text, none is refused. Many threads with different
+            // texts may exceed the limit, by one each.
             let full = draft.is_none() && is_full();
             let vacancy = match region.find(Kind::Series, hash, |id| self.is(id, text)) {
                 Ok(id) => match self.look_up(guard, id) {
@@ -349,8 +348,8 @@ impl Family {
         while record::state(seen) != PUBLISHED || Head::unpack(seen).looked_up != sweep {
             let head = match record::state(seen) {
                 PUBLISHED => Head { looked_up: sweep, ..Head::unpack(seen) },
-                // Whoever finds it says that it is public: its maker may have died
-                // before it could.
+                // The thread that finds it marks it public: its maker may have died before
+                // it could.
                 BUILDING => Head { looked_up: sweep, family: self.id, ..Head::unpack(0) },
                 _ => return Err(Missed::Removed),
             };

@@ -2,8 +2,8 @@
 //! sibling is used instead: `PATH.1`, `PATH.2`, and so on. Once nobody uses the file at the path any
 //! more, it is moved aside to `PATH.stale-N`, and the first sibling that can be used gets the path.
 //!
-//! Whoever opens the path does that, and so does a living process that is in a sibling, when it
-//! sweeps. A file that gets another name is the same file: who has it open goes on as before.
+//! A process that opens the path does that, and so does a living process that uses a sibling, when it
+//! sweeps. A file that gets another name is the same file: processes that have it open go on as before.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -143,7 +143,7 @@ pub(crate) struct Beside {
 }
 
 impl Beside {
-    /// Whether the last look was a minute ago or more; of threads that ask at once, one is told.
+    /// Whether the last look was a minute ago or more; of threads that ask at once, one gets true.
     pub(crate) fn is_due(&self) -> bool {
         let (now, before) = (boot_nanos(), self.looked_at.load(Relaxed));
         now.saturating_sub(before) >= EVERY
@@ -199,7 +199,7 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     let (from, to) = (from?, to?);
     // SAFETY: both are NUL-terminated and live through the call. Not every C library has a function
     // for this call.
-    let told = unsafe {
+    let status = unsafe {
         libc::syscall(
             libc::SYS_renameat2,
             libc::AT_FDCWD,
@@ -209,7 +209,7 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
             libc::RENAME_NOREPLACE,
         )
     };
-    if told == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {

@@ -1,21 +1,21 @@
-//! Sweeps: what nobody needs any more becomes free.
+//! Sweeps: idle series are removed and memory is reclaimed, a chunk of the series table at a time.
 //!
-//! A sweep begins at most once a minute and goes over the series table a chunk at
-//! a time: whoever makes a series or removes one does the next chunk. It
+//! A sweep begins at most once a minute. Each thread that makes or removes a series does the next
+//! chunk. A chunk:
 //!
-//! - removes series that were not looked up during as many sweeps as their family
-//!   says, and hides those that somebody keeps and nobody added to;
-//! - finishes what a process had in hand that died;
-//! - clears records that are out of everybody's sight, so that they, their cells
-//!   and their text can be taken again. For these a chunk is done also between
-//!   sweeps, as long as any wait.
+//! - removes series that were not looked up during as many sweeps as their family says, and hides
+//!   those that a process keeps and no process added to;
+//! - finishes what a process that died had begun;
+//! - clears records that are reclaimable (`guard.rs`), so that they, their cells and their text can be
+//!   used again. For these a chunk is also done between sweeps, as long as any wait.
 //!
-//! A series that is idle is removed by one compare-and-swap of its head. Why
-//! nobody can add to it afterwards: a look-up writes the number of its sweep into
-//! the head if there is an older one. So whoever holds the series either looked it
-//! up during a later sweep, and the compare-and-swap fails; or announced an epoch
-//! of that sweep or before, and is waited for; or does not hold it any more. A
-//! process that keeps it has said so before it left its guard.
+//! An idle series is removed by one compare-and-swap of its head. No thread can add to it afterwards,
+//! because a look-up writes the number of its sweep into the head if there is an older one. A thread
+//! that holds the series therefore:
+//!
+//! 1. either looked it up during a later sweep, and the compare-and-swap fails;
+//! 2. or announced an epoch of that sweep or before, and reclamation waits for it;
+//! 3. or no longer holds it. A process that keeps a series notes that before it leaves its guard.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -178,7 +178,7 @@ impl Region {
         let retired = matches!(record::state(family(FAMILY_HEAD)), RETIRED | ENDED);
         let idling = self.idling(head.family);
         let goes_after = match (retired, head.lasting, idling.sweeps) {
-            // Whoever registered it may still have its lasting ones.
+            // A process that registered it may still have its permanent series.
             (true, true, _) if self.is_in_use(head.family) => return,
             (true, ..) => 1,
             (false, true, _) | (false, false, 0) => return,
@@ -286,9 +286,8 @@ impl Region {
         }
     }
 
-    /// Notes since when a record is unlinked. It must be read after the head says
-    /// so: then whoever still helps to unlink it announced an epoch that is not
-    /// later.
+    /// Notes the stamp of a record that was unlinked. The epoch must be read after the head says
+    /// so: then a thread that still helps to unlink it has announced an epoch that is not later.
     fn note_stamp(&self, id: u32) {
         let since = self.series_word(id, SERIES_SINCE);
         let _ = since.compare_exchange(0, self.stamp(), AcqRel, Relaxed);
@@ -296,7 +295,7 @@ impl Region {
 
     fn clear_unlinked(&self, id: u32, seen: u64, may_ask: &mut bool) {
         match self.series_word(id, SERIES_SINCE).load(Acquire) {
-            // Whoever unlinked it was killed or stopped right then.
+            // The thread that unlinked it was killed or stopped right then.
             0 => self.note_stamp(id),
             // One that is kept at the very instant of its removal waits until
             // nobody does.

@@ -22,10 +22,10 @@ pub fn group_named(name: &str) -> io::Result<Option<u32>> {
         let mut found = std::ptr::null_mut();
         // SAFETY: the name is NUL-terminated; the rest is ours to write, `texts` as long as
         // is said, and all of it outlives the call.
-        let told = unsafe {
+        let status = unsafe {
             libc::getgrnam_r(name.as_ptr(), &mut group, texts.as_mut_ptr(), texts.len(), &mut found)
         };
-        match told {
+        match status {
             0 => return Ok((!found.is_null()).then_some(group.gr_gid)),
             libc::EINTR => {}
             libc::ERANGE if texts.len() < ENOUGH => texts.resize(texts.len() * 4, 0),

@@ -226,7 +226,7 @@ pub(crate) fn add(number: Number, one: u64, other: u64) -> u64 {
     }
 }
 
-/// Whether a sum is later than the one that was noted before, as far as that can be told.
+/// Whether a sum is later than the one that was noted before, as far as that can be known.
 fn is_later(number: Number, sum: u64, before: u64) -> bool {
     match number {
         Number::Integer => sum.wrapping_sub(before) as i64 > 0,

@@ -123,8 +123,8 @@ impl Default for LastUse {
 }
 
 impl FamilyCopy {
-    /// What tells it apart from all other families of all regions: two copies that have the same
-    /// have one name, definition, kind and number.
+    /// A digest that identifies the family among those of all regions: two copies with the same
+    /// digest have one name, definition, kind and number.
     pub fn about(&self) -> [u64; 5] {
         self.about
     }
@@ -388,7 +388,7 @@ impl Snapshot {
         let from = self.series.len();
         // No record of the region has this number.
         let id = u32::MAX;
-        let told = [name.as_bytes(), &definition].map(|text| hash(0, u64::from(kind), text));
+        let digests = [name.as_bytes(), &definition].map(|text| hash(0, u64::from(kind), text));
         for (text, value) in series {
             self.series.push(SeriesCopy {
                 text: self.texts.push(text.as_bytes()),
@@ -409,7 +409,7 @@ impl Snapshot {
             dropped: 0,
             last_use: LastUse::Living,
             expires: false,
-            about: [told[0], told[1], 0, 0, 0],
+            about: [digests[0], digests[1], 0, 0, 0],
             id,
             cells: 1,
             segments: 0,

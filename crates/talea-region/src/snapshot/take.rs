@@ -40,10 +40,10 @@ pub(crate) fn take(
     groups::windows_of(windows.source(), &chosen, &mut ranges);
     taken.reserve(windows.source(), &ranges);
     let (mut walk, mut batch) = (Walk::new(&chosen), Batch::default());
-    let mut told = Ok(());
+    let mut result = Ok(());
     for window in &ranges {
-        told = windows.turn_to(window.clone());
-        if told.is_err() {
+        result = windows.turn_to(window.clone());
+        if result.is_err() {
             break;
         }
         let mut taking = Taking { source: windows.source(), taken: &mut taken };
@@ -56,7 +56,7 @@ pub(crate) fn take(
     taken.scratch.chosen = chosen;
     taken.scratch.windows = ranges;
     taken.out.scratch = taken.scratch;
-    told
+    result
 }
 
 impl<S: Source> Taking<'_, '_, S> {
