@@ -53,7 +53,7 @@ fn add(region: &'static Region, n: u64) -> u64 {
 /// Not a claim of its own: what the other tests start as a process. Opens a file, says how that
 /// went and waits for the end of its input.
 #[test]
-fn opens_when_told() {
+fn opens_when_asked() {
     let Ok(path) = std::env::var("TALEA_TEST_OPEN") else { return };
     let config = match std::env::var("TALEA_TEST_GROUP") {
         Ok(group) => config().read_by_group(group.parse().unwrap()),
@@ -61,21 +61,21 @@ fn opens_when_told() {
     };
     if path.is_empty() {
         add(Region::anonymous(config).unwrap(), 5);
-        println!("\ntold in memory");
+        println!("\noutcome in memory");
     } else {
         match Region::open(path, config) {
             Ok(opened) => {
                 add(opened.region, 5);
-                println!("\ntold opened {}", opened.notice.unwrap_or_default());
+                println!("\noutcome opened {}", opened.notice.unwrap_or_default());
             }
-            Err(error) => println!("\ntold {error}"),
+            Err(error) => println!("\noutcome {error}"),
         }
     }
     let _ = std::io::stdin().lines().next();
 }
 
 fn opener(path: &Path, group: Option<u32>) -> Command {
-    let mut command = again("opens_when_told");
+    let mut command = again("opens_when_asked");
     command.env("TALEA_TEST_OPEN", path).env_remove("TALEA_TEST_GROUP");
     if let Some(group) = group {
         command.env("TALEA_TEST_GROUP", group.to_string());
@@ -98,11 +98,13 @@ fn by_shell(script: &str, command: &Command) -> Command {
 }
 
 /// What it says, which then ends.
-fn told(command: &mut Command) -> String {
+fn outcome(command: &mut Command) -> String {
     let output = command.stdin(Stdio::null()).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
-    let told = said.lines().find_map(|line| line.strip_prefix("told "));
-    told.unwrap_or_else(|| panic!("{said} {}", String::from_utf8_lossy(&output.stderr))).to_owned()
+    let outcome = said.lines().find_map(|line| line.strip_prefix("outcome "));
+    outcome
+        .unwrap_or_else(|| panic!("{said} {}", String::from_utf8_lossy(&output.stderr)))
+        .to_owned()
 }
 
 #[test]
@@ -111,7 +113,7 @@ fn a_new_file_is_read_by_whom_it_says_whatever_the_umask() {
     let (_, group) = own(&shm);
     for umask in ["umask 0", "umask 077", "umask 0777"] {
         for (asked, mode) in [(None, 0o600), (Some(group), 0o640)] {
-            assert_eq!(told(&mut by_shell(umask, &opener(&shm.file(), asked))), "opened ");
+            assert_eq!(outcome(&mut by_shell(umask, &opener(&shm.file(), asked))), "opened ");
             assert_eq!(mode_and_group(&shm.file()), (mode, group), "{umask}");
             fs::remove_file(shm.file()).unwrap();
         }
@@ -148,7 +150,7 @@ fn a_file_that_is_there_keeps_its_group_and_its_mode_and_that_is_said() {
 }
 
 #[test]
-fn who_is_not_in_the_group_is_told_what_to_do_and_leaves_no_file() {
+fn a_process_outside_of_the_group_gets_advice_and_leaves_no_file() {
     let shm = Shm::new("no-member");
     let files = || fs::read_dir(shm.path()).unwrap().count();
     let error = Region::open(shm.file(), config().read_by_group(u32::MAX)).unwrap_err();
@@ -174,14 +176,14 @@ fn who_is_not_in_the_group_is_told_what_to_do_and_leaves_no_file() {
     as_nobody.args(&words[1..]).uid(NOBODY).gid(NOBODY).current_dir("/");
     as_nobody.env("TALEA_TEST_OPEN", shm.file()).env("TALEA_TEST_GROUP", "0");
     chown(shm.path(), Some(NOBODY), None).unwrap();
-    let said = told(&mut as_nobody);
+    let said = outcome(&mut as_nobody);
     for part in ["to group 0", "not permitted", "add its user to it", "another group"] {
         assert!(said.contains(part), "{part}: {said}");
     }
     assert_eq!(files(), 0);
     // The same user may, without it.
     as_nobody.env_remove("TALEA_TEST_GROUP");
-    assert_eq!(told(&mut as_nobody), "opened ");
+    assert_eq!(outcome(&mut as_nobody), "opened ");
     assert_eq!(shm.file().metadata().unwrap().uid(), NOBODY);
     fs::remove_dir_all(folder).unwrap();
 }
@@ -322,7 +324,7 @@ fn who_attaches_takes_part_and_leaves_no_trace_of_its_coming() {
     let mut service =
         opener(&shm.file(), None).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(service.stdout.take().unwrap()).lines();
-    assert!(lines.map_while(Result::ok).any(|line| line == "told opened "));
+    assert!(lines.map_while(Result::ok).any(|line| line == "outcome opened "));
     let region = Region::attach(shm.file()).unwrap();
     assert_eq!(add(region, 2), 7);
     let alive = || {
@@ -344,7 +346,7 @@ fn memory_of_a_process_is_attached_to_and_one_without_is_an_error() {
     let mut service =
         opener(Path::new(""), None).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(service.stdout.take().unwrap()).lines();
-    assert!(lines.map_while(Result::ok).any(|line| line == "told in memory"));
+    assert!(lines.map_while(Result::ok).any(|line| line == "outcome in memory"));
     assert_eq!(add(Region::attach_to_process(service.id()).unwrap(), 2), 7);
     service.kill().unwrap();
     service.wait().unwrap();
@@ -354,7 +356,7 @@ fn memory_of_a_process_is_attached_to_and_one_without_is_an_error() {
     let mut other =
         opener(&shm.file(), None).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(other.stdout.take().unwrap()).lines();
-    assert!(lines.map_while(Result::ok).any(|line| line == "told opened "));
+    assert!(lines.map_while(Result::ok).any(|line| line == "outcome opened "));
     let none = Region::attach_to_process(other.id()).unwrap_err().to_string();
     assert!(none.contains("no region in memory"), "{none}");
     other.kill().unwrap();

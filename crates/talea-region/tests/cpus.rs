@@ -28,7 +28,7 @@ fn cells(region: &'static Region, number: Number) -> Cells {
     region.family(spec).unwrap().family.lasting_series(b"").unwrap()
 }
 
-/// Moves a thread to each CPU of the machine in turn, until told to stop.
+/// Moves a thread to each CPU of the machine in turn, until it is stopped.
 fn bounce(thread: libc::pid_t, moves: &AtomicU64, stop: &AtomicBool) {
     let cpus = thread::available_parallelism().unwrap().get() as u64;
     while !stop.load(Relaxed) {
@@ -101,7 +101,7 @@ fn threads_that_are_moved_between_cpus_lose_nothing() {
 
 /// Not a claim of its own: what the other test starts as a process.
 #[test]
-fn adds_while_moved_when_told() {
+fn adds_while_moved_when_asked() {
     let Ok(path) = std::env::var("TALEA_TEST_MOVED") else { return };
     let region = Region::open(path, Config::with_len(1 << 20)).unwrap().region;
     let without = std::env::var("GLIBC_TUNABLES").is_ok();
@@ -114,7 +114,7 @@ fn processes_with_and_without_restartable_sequences_share_a_series() {
     let shm = Shm::new("moved");
     let region = Region::open(shm.file(), Config::with_len(1 << 20)).unwrap().region;
     let start = |without: bool| {
-        let mut command = again("adds_while_moved_when_told");
+        let mut command = again("adds_while_moved_when_asked");
         command.env("TALEA_TEST_MOVED", shm.file());
         if without {
             command.env("GLIBC_TUNABLES", "glibc.pthread.rseq=0");

@@ -15,7 +15,7 @@ const SERIES: u64 = 20;
 
 /// Not a claim of its own: what the other test starts as a process.
 #[test]
-fn registers_everything_when_told() {
+fn registers_everything_when_asked() {
     let Ok(path) = std::env::var("TALEA_TEST_CROWD") else { return };
     let region = Region::open(path, Config::with_len(16 << 20)).unwrap().region;
     print!("\n!");
@@ -48,7 +48,7 @@ fn sixty_four_processes_that_register_the_same_at_once_make_one_of_each() {
     let region = Region::open(shm.file(), Config::with_len(16 << 20)).unwrap().region;
     let mut crowd: Vec<_> = (0..PROCESSES)
         .map(|_| {
-            again("registers_everything_when_told")
+            again("registers_everything_when_asked")
                 .env("TALEA_TEST_CROWD", shm.file())
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())

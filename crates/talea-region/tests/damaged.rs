@@ -30,7 +30,7 @@ fn spec(name: &str, cells: u16) -> FamilySpec<'_> {
     }
 }
 
-/// A region that was used, and is not any more, so far as its file tells.
+/// A region that was used, and is not any more, as far as its file shows.
 fn used(shm: &Shm, len: u64, cells: u16) -> std::fs::File {
     let original = shm.path().join("original.talea");
     let region =
@@ -46,7 +46,7 @@ fn put(file: &std::fs::File, at: u64, word: u64) {
 
 /// Not a claim of its own: what the other tests start as a process.
 #[test]
-fn attaches_and_adds_when_told() {
+fn attaches_and_adds_when_asked() {
     if let Some(path) = std::env::var_os("TALEA_TEST_DAMAGED") {
         let region = Region::open(path, Config::with_len(1 << 20)).unwrap().region;
         let family = region.family(spec("used", 1)).unwrap().family;
@@ -97,7 +97,7 @@ fn on_each_cpu(work: impl Fn() + Sync) {
 /// Not a claim of its own: what another test starts as a process. Adds on each CPU, has the CPU
 /// table damaged by somebody who may write to the file, and goes on.
 #[test]
-fn adds_while_its_cpu_table_is_damaged_when_told() {
+fn adds_while_its_cpu_table_is_damaged_when_asked() {
     let Ok(path) = std::env::var("TALEA_TEST_LIVING") else { return };
     let wrong: u64 = std::env::var("TALEA_TEST_WORD").unwrap().parse().unwrap();
     let late = std::env::var("TALEA_TEST_LATE").is_ok();
@@ -203,7 +203,7 @@ fn a_word_of_the_cpu_table_that_changes_under_a_service_kills_nobody_and_loses_n
     for wrong in wrong_planes() {
         for late in [false, true] {
             let shm = Shm::new(&format!("table-living-{wrong}-{late}"));
-            let mut service = again("adds_while_its_cpu_table_is_damaged_when_told");
+            let mut service = again("adds_while_its_cpu_table_is_damaged_when_asked");
             service.env("TALEA_TEST_LIVING", shm.file());
             service.env("TALEA_TEST_WORD", wrong.to_string());
             if late {
@@ -217,7 +217,7 @@ fn a_word_of_the_cpu_table_that_changes_under_a_service_kills_nobody_and_loses_n
 }
 
 fn assert_that_a_service_starts_over(path: &Path, what: &str) {
-    let mut service = again("attaches_and_adds_when_told");
+    let mut service = again("attaches_and_adds_when_asked");
     let done = service.env("TALEA_TEST_DAMAGED", path).output().unwrap();
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "{what}: {}, {said}", done.status);
@@ -377,7 +377,7 @@ fn harm(kind: u64, old: u64, random: &mut u64) -> u64 {
 /// Not a claim of its own: what another test starts as a process. Counts and looks up in three
 /// threads while every word of a part of the file is damaged, one after the other.
 #[test]
-fn counts_while_words_are_damaged_when_told() {
+fn counts_while_words_are_damaged_when_asked() {
     let Ok(path) = std::env::var("TALEA_TEST_WORDS") else { return };
     let number = |name| std::env::var(name).unwrap().parse::<u64>().unwrap();
     let (first, step) = (number("TALEA_TEST_FIRST"), number("TALEA_TEST_STEP"));
@@ -429,7 +429,7 @@ fn whatever_word_of_the_file_is_damaged_under_a_service_it_goes_on() {
     const PARTS: u64 = 16;
     for first in 0..PARTS {
         let shm = Shm::new(&format!("words-{first}"));
-        let mut service = again("counts_while_words_are_damaged_when_told");
+        let mut service = again("counts_while_words_are_damaged_when_asked");
         service.env("TALEA_TEST_WORDS", shm.file());
         service.env("TALEA_TEST_FIRST", first.to_string());
         service.env("TALEA_TEST_STEP", PARTS.to_string());
@@ -441,7 +441,7 @@ fn whatever_word_of_the_file_is_damaged_under_a_service_it_goes_on() {
 }
 
 /// The words of a record that was found by one of them, repeated over what
-/// follows, as often as told.
+/// follows, as often as asked.
 fn repeat(file: &std::fs::File, at: u64, len: u64, times: u64) {
     let mut record = vec![0; len as usize];
     file.read_exact_at(&mut record, at).unwrap();

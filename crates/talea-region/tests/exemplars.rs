@@ -125,7 +125,7 @@ mod killed {
 
     /// Not a claim of its own: a process that writes until it is killed.
     #[test]
-    fn writes_when_told() {
+    fn writes_when_asked() {
         let Ok(path) = std::env::var("TALEA_TEST_EXEMPLARS") else { return };
         let region = Region::open(path, Config::with_len(2 << 20)).unwrap().region;
         let cell = family(region).lasting_series(b"").unwrap().at(0);
@@ -143,7 +143,7 @@ mod killed {
         let reader = talea_region::Reader::open(shm.file()).unwrap();
         let cell = family(region).lasting_series(b"").unwrap().at(0);
         for round in 0..30 {
-            let mut command = again("killed::writes_when_told");
+            let mut command = again("killed::writes_when_asked");
             command.env("TALEA_TEST_EXEMPLARS", shm.file()).stdout(Stdio::piped());
             let mut process = command.spawn().unwrap();
             let said = std::io::BufReader::new(process.stdout.take().unwrap());

@@ -44,7 +44,7 @@ fn total(region: &'static Region) -> u64 {
 
 /// This very test binary, started again as a writer.
 fn writer(path: &std::path::Path, adds: u64) -> Command {
-    let mut command = again("writes_when_told");
+    let mut command = again("writes_when_asked");
     command
         .env("TALEA_TEST_FILE", path)
         .env("TALEA_TEST_ADDS", adds.to_string())
@@ -67,7 +67,7 @@ fn held(region: &'static Region) -> talea_region::Cell {
 
 /// Not a claim of its own: what the other tests start as a process.
 #[test]
-fn holds_until_killed_when_told() {
+fn holds_until_killed_when_asked() {
     if let Ok(path) = std::env::var("TALEA_TEST_HOLD") {
         held(Region::open(path, config()).unwrap().region).add(5);
         println!("held");
@@ -81,7 +81,7 @@ fn what_a_killed_process_held_leaves_with_it() {
     let region = Region::open(shm.file(), config()).unwrap().region;
     held(region).add(2);
     for _ in 0..2 {
-        let mut holder = again("holds_until_killed_when_told")
+        let mut holder = again("holds_until_killed_when_asked")
             .env("TALEA_TEST_HOLD", shm.file())
             .stdout(Stdio::piped())
             .spawn()
@@ -123,7 +123,7 @@ fn versions(region: &'static Region) -> Vec<(String, u64)> {
 
 /// Not a claim of its own: what the other tests start as a process.
 #[test]
-fn counts_as_told_and_ends_with_its_input() {
+fn counts_as_asked_and_ends_with_its_input() {
     let Ok(path) = std::env::var("TALEA_TEST_VERSION") else { return };
     let (path, definition) = path.split_once(':').unwrap();
     let conflict = count_as(Region::open(path, config()).unwrap().region, definition);
@@ -133,7 +133,7 @@ fn counts_as_told_and_ends_with_its_input() {
 
 /// A process that has counted in the family as `definition` says.
 fn version(path: &std::path::Path, definition: &str) -> (std::process::Child, bool) {
-    let mut child = again("counts_as_told_and_ends_with_its_input")
+    let mut child = again("counts_as_asked_and_ends_with_its_input")
         .env("TALEA_TEST_VERSION", format!("{}:{definition}", path.display()))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -166,7 +166,7 @@ fn while_old_and_new_live_each_counts_in_its_own_family_and_is_told() {
     let (mut old, conflict) = version(&shm.file(), "old");
     assert!(!conflict);
     let (mut new, conflict) = version(&shm.file(), "new");
-    assert!(conflict, "the newcomer is told");
+    assert!(conflict, "the newcomer learns of it");
     assert_eq!(versions(region), [("old".to_owned(), 1), ("new".to_owned(), 1)]);
     old.kill().unwrap();
     old.wait().unwrap();
@@ -181,7 +181,7 @@ fn while_old_and_new_live_each_counts_in_its_own_family_and_is_told() {
 
 /// Not a claim of its own: what the other tests start as a process.
 #[test]
-fn writes_when_told() {
+fn writes_when_asked() {
     if let Ok(path) = std::env::var("TALEA_TEST_FILE") {
         count(path.as_ref(), std::env::var("TALEA_TEST_ADDS").unwrap().parse().unwrap());
     }
@@ -219,13 +219,13 @@ fn a_stale_or_damaged_file_is_moved_aside_and_the_service_starts() {
         ("planes", damaged(39), "planes"),
         ("boot", damaged(40), "last started"),
     ];
-    for (name, bytes, told) in cases {
+    for (name, bytes, expected) in cases {
         // A new file: the one of the round before is in use by now.
         std::fs::remove_file(shm.file()).unwrap();
         stage::write(shm.file(), &bytes);
         let opened = Region::open(shm.file(), config()).unwrap();
         let notice = opened.notice.unwrap();
-        assert!(notice.contains(told), "{name}: {notice}");
+        assert!(notice.contains(expected), "{name}: {notice}");
         assert_eq!(opened.path, shm.file());
         let aside = notice.split("moved to ").nth(1).unwrap().split(';').next().unwrap();
         assert!(fs::read(aside).unwrap() == bytes, "{name}");
@@ -262,10 +262,10 @@ fn a_damaged_file_that_somebody_uses_is_left_alone() {
 
 #[test]
 fn a_file_on_disk_is_refused_with_the_reason() {
-    let told = Region::open("/proc/shop.talea", config()).unwrap_err();
-    assert!(matches!(told, OpenError::NotTmpfs(_)), "{told}");
-    let told = Region::open("/dev/shm/no/such/shop.talea", config()).unwrap_err().to_string();
-    assert!(told.contains("/dev/shm/no/such"), "{told}");
+    let error = Region::open("/proc/shop.talea", config()).unwrap_err();
+    assert!(matches!(error, OpenError::NotTmpfs(_)), "{error}");
+    let error = Region::open("/dev/shm/no/such/shop.talea", config()).unwrap_err().to_string();
+    assert!(error.contains("/dev/shm/no/such"), "{error}");
 }
 
 #[test]
@@ -289,14 +289,14 @@ fn a_directory_or_a_link_in_its_place_is_refused() {
 
 /// Not a claim of its own: what another test starts as a process.
 #[test]
-fn opens_within_a_limit_when_told() {
+fn opens_within_a_limit_when_asked() {
     let Ok(path) = std::env::var("TALEA_TEST_LIMITED") else { return };
     let long = Config::with_len(64 << 20);
     let opened = Region::open(&path, long).map(|opened| opened.region);
     for refused in [opened, Region::anonymous(long)] {
-        let told = refused.unwrap_err().to_string();
+        let error = refused.unwrap_err().to_string();
         for part in ["67108864 bytes", "ulimit -f", "RLIMIT_FSIZE", "fewer bytes"] {
-            assert!(told.contains(part), "{part}: {told}");
+            assert!(error.contains(part), "{part}: {error}");
         }
     }
     assert!(!std::path::Path::new(&path).exists(), "nothing half made is left");
@@ -328,7 +328,7 @@ fn a_region_beyond_the_limit_of_files_is_an_error_and_no_signal() {
     let shm = Shm::new("limited");
     let longer = shm.path().join("longer.talea");
     Region::open(&longer, Config::with_len(16 << 20)).unwrap();
-    let inside = again("opens_within_a_limit_when_told");
+    let inside = again("opens_within_a_limit_when_asked");
     let mut limited = Command::new("sh");
     // In units of 512 or 1,024 bytes, as the shell has it.
     limited.args(["-c", "ulimit -f 4096 && exec \"$@\"", "sh"]);

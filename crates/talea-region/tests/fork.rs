@@ -126,7 +126,7 @@ fn what_a_parent_held_leaves_while_its_child_lives_on() {
 fn a_child_uses_the_families_of_its_parent() {
     let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
     cell(region, "defined", Storage::Single);
-    let told = cell(region, "told", Storage::Single);
+    let answer = cell(region, "answer", Storage::Single);
     let child = fork(|| {
         let other = FamilySpec {
             name: b"defined",
@@ -135,14 +135,14 @@ fn a_child_uses_the_families_of_its_parent() {
             limit: 10,
             ..FamilySpec::default()
         };
-        told.set(u64::from(region.family(other).is_err()) + 1);
+        answer.set(u64::from(region.family(other).is_err()) + 1);
     });
     kill(child);
-    assert_eq!(told.get(), 2, "the child may not define it otherwise");
+    assert_eq!(answer.get(), 2, "the child may not define it otherwise");
 }
 
 /// Not a claim of its own: a process that opens a region, holds something in flight, is in the
-/// middle of a look-up, and makes a worker in the way that it is told. Both then wait.
+/// middle of a look-up, and makes a worker in the way that its argument says. Both then wait.
 #[test]
 fn plays_a_master() {
     let Some(path) = std::env::var_os("TALEA_TEST_MASTER_OF") else { return };
@@ -206,9 +206,9 @@ impl Orphan {
             .spawn()
             .unwrap();
         let lines = BufReader::new(master.stdout.take().unwrap()).lines();
-        let told =
+        let worker_pid =
             lines.map_while(Result::ok).find_map(|line| Some(line.strip_prefix("> ")?.parse()));
-        Self { master, worker: told.expect("the master ended by itself").unwrap() }
+        Self { master, worker: worker_pid.expect("the master ended by itself").unwrap() }
     }
 
     fn end_master(&mut self) {

@@ -78,7 +78,7 @@ fn refuse_fences() {
 
 /// Not a claim of its own: what another test starts as a process.
 #[test]
-fn removes_one_of_two_when_told() {
+fn removes_one_of_two_when_asked() {
     let Ok(path) = std::env::var("TALEA_TEST_GUARDS") else { return };
     if std::env::var("TALEA_TEST_FENCES").as_deref() == Ok("refused") {
         refuse_fences();
@@ -93,7 +93,7 @@ fn removes_one_of_two_when_told() {
 
 /// What is left of two records after another process removed one.
 fn left(path: &std::path::Path, fences: &str) -> u64 {
-    let mut other = again("removes_one_of_two_when_told");
+    let mut other = again("removes_one_of_two_when_asked");
     other.env("TALEA_TEST_GUARDS", path).env("TALEA_TEST_FENCES", fences);
     let output = other.stderr(Stdio::inherit()).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();

@@ -26,10 +26,10 @@ fn value(region: &'static Region) -> Option<u64> {
 }
 
 /// Not a claim of its own: what the other tests start as a process. It keeps a
-/// series, forks if told so, and adds to it whenever a line comes; the child goes
+/// series, forks if asked to, and adds to it whenever a line comes; the child goes
 /// on when the parent is dead.
 #[test]
-fn keeps_when_told() {
+fn keeps_when_asked() {
     let Ok(path) = std::env::var("TALEA_TEST_KEPT") else { return };
     let (_, family) = open(path.as_ref());
     let kept = family.series(b"kept").unwrap().keep().unwrap().at(0);
@@ -66,10 +66,10 @@ impl Keeper {
         Self::start_with(path, "TALEA_TEST_NOTHING")
     }
 
-    /// Starts one that is told to do more.
-    fn start_with(path: &Path, told: &str) -> Self {
-        let mut command = again("keeps_when_told");
-        command.env("TALEA_TEST_KEPT", path).env(told, "1");
+    /// Starts one with a further request.
+    fn start_with(path: &Path, request: &str) -> Self {
+        let mut command = again("keeps_when_asked");
+        command.env("TALEA_TEST_KEPT", path).env(request, "1");
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().unwrap();
         let said = BufReader::new(process.stdout.take().unwrap());
@@ -137,7 +137,7 @@ fn a_child_made_by_fork_keeps_what_its_parent_kept() {
     keeper.add();
     assert_eq!(value(region), Some(2));
     kill(keeper.pid);
-    // Nobody tells when it is dead: it is not our child.
+    // Its death is not reported: it is not our child.
     let end = Instant::now() + Duration::from_secs(10);
     while region.usage().records.taken > 0 && Instant::now() < end {
         sweep(region);

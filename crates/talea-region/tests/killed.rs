@@ -44,7 +44,7 @@ fn family(region: &'static Region, name: &str, storage: Storage, cells: u16) -> 
 /// adds once to each kind of cell, makes a series with an exemplar and removes an
 /// earlier one, wipes now and then, and acknowledges with one byte.
 #[test]
-fn writes_until_killed_when_told() {
+fn writes_until_killed_when_asked() {
     let Ok(path) = std::env::var("TALEA_TEST_KILLED") else { return };
     let region = open(path.as_ref());
     let striped = family(region, "striped", Storage::Striped, 1).series(b"").unwrap().at(0);
@@ -98,7 +98,7 @@ struct Writer {
 
 impl Writer {
     fn start(path: &Path) -> Self {
-        let mut child = again("writes_until_killed_when_told")
+        let mut child = again("writes_until_killed_when_asked")
             .env("TALEA_TEST_KILLED", path)
             .stdout(Stdio::piped())
             .spawn()
@@ -133,8 +133,8 @@ impl Writer {
     fn signal(&self, signal: libc::c_int) {
         #[allow(unsafe_code)]
         // SAFETY: a call with integers; the process is ours and not waited for.
-        let told = unsafe { libc::kill(self.child.id() as libc::pid_t, signal) };
-        assert_eq!(told, 0);
+        let status = unsafe { libc::kill(self.child.id() as libc::pid_t, signal) };
+        assert_eq!(status, 0);
     }
 }
 

@@ -61,7 +61,7 @@ impl Late {
         let path = CString::new(library.as_os_str().as_bytes()).unwrap();
         // SAFETY: the path ends with a zero.
         let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        // SAFETY: what is told ends with a zero.
+        // SAFETY: the text ends with a zero.
         assert!(!handle.is_null(), "{:?}", unsafe { CStr::from_ptr(libc::dlerror()) });
         // SAFETY: the fields are of the types that the library gives them.
         unsafe {
@@ -143,7 +143,7 @@ fn add_in_a_child(add: impl Fn()) {
 
 /// Not a claim of its own: what the test starts as a process.
 #[test]
-fn is_a_host_when_told() {
+fn is_a_host_when_asked() {
     let Some(library) = std::env::var_os("TALEA_TEST_LATE").map(PathBuf::from) else { return };
     let region = PathBuf::from(std::env::var_os("TALEA_TEST_FILE").unwrap());
     let cell = cell(&region);
@@ -205,7 +205,7 @@ fn a_library_that_is_loaded_late_and_closed_loses_nothing_and_harms_nobody() {
     let library = library();
     for round in 0..3 {
         let shm = Shm::new(&format!("late-{round}"));
-        let host = again("is_a_host_when_told")
+        let host = again("is_a_host_when_asked")
             .env("TALEA_TEST_LATE", &library)
             .env("TALEA_TEST_FILE", shm.file())
             .output()

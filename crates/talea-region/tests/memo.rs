@@ -315,10 +315,10 @@ fn a_child_uses_what_its_parent_remembered_and_sees_what_its_parent_removes() {
     let memo = Memo::of(family);
     remember(&memo, 1);
     remember(&memo, 2);
-    let [mut told, mut heard] = [[0; 2]; 2];
+    let [mut ready, mut heard] = [[0; 2]; 2];
     // SAFETY: both have room for two descriptors.
     unsafe {
-        assert_eq!((libc::pipe(told.as_mut_ptr()), libc::pipe(heard.as_mut_ptr())), (0, 0));
+        assert_eq!((libc::pipe(ready.as_mut_ptr()), libc::pipe(heard.as_mut_ptr())), (0, 0));
     }
     let mut byte = 0_u8;
     let byte = (&raw mut byte).cast::<libc::c_void>();
@@ -330,7 +330,7 @@ fn a_child_uses_what_its_parent_remembered_and_sees_what_its_parent_removes() {
         // SAFETY: one byte each, from and to a byte of this function.
         unsafe {
             libc::write(heard[1], byte, 1);
-            libc::read(told[0], byte, 1);
+            libc::read(ready[0], byte, 1);
         }
         let gone = !is_remembered(&memo, 1) && is_remembered(&memo, 2);
         add(&memo, 1, 100);
@@ -344,7 +344,7 @@ fn a_child_uses_what_its_parent_remembered_and_sees_what_its_parent_removes() {
         assert_eq!(libc::read(heard[0], byte, 1), 1);
         assert_eq!(value(region, "f", 1), Some(13));
         assert!(family.remove(&text(1)));
-        assert_eq!(libc::write(told[1], byte, 1), 1);
+        assert_eq!(libc::write(ready[1], byte, 1), 1);
         assert_eq!(libc::waitpid(pid, &mut status, 0), pid);
     }
     assert_eq!(status, 0);

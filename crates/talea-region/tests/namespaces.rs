@@ -40,7 +40,7 @@ fn total(region: &'static Region) -> u64 {
 
 /// Not a claim of its own: what another test starts as a process.
 #[test]
-fn holds_in_its_namespace_when_told() {
+fn holds_in_its_namespace_when_asked() {
     let Ok(path) = std::env::var("TALEA_TEST_PID") else { return };
     let region = Region::open(path, Config::with_len(1 << 20)).unwrap().region;
     family(region, Storage::Owned, 1).series(b"").unwrap().at(0).add(5);
@@ -50,7 +50,7 @@ fn holds_in_its_namespace_when_told() {
 
 fn holder(path: &Path) -> Child {
     let options = ["--pid", "--fork", "--kill-child"];
-    let mut holder = unshared(&options, "", "holds_in_its_namespace_when_told")
+    let mut holder = unshared(&options, "", "holds_in_its_namespace_when_asked")
         .env("TALEA_TEST_PID", path)
         .stdout(Stdio::piped())
         .spawn()
@@ -90,7 +90,7 @@ fn wait_for(region: &'static Region, held: u64) {
 
 /// Not a claim of its own: what another test starts as a process.
 #[test]
-fn fills_a_small_tmpfs_when_told() {
+fn fills_a_small_tmpfs_when_asked() {
     let Ok(path) = std::env::var("TALEA_TEST_SMALL") else { return };
     let megabytes: u64 = std::env::var("TALEA_TEST_MEGABYTES").unwrap().parse().unwrap();
     // As large as the file system, so it cannot be had whole.
@@ -115,7 +115,7 @@ fn fills_a_small_tmpfs_when_told() {
                     kept.push(cells);
                     None
                 }
-                Err(told) => Some(told),
+                Err(error) => Some(error),
             }
         });
         assert_eq!(refused, Some(Overflow::Full));
@@ -132,20 +132,20 @@ fn a_tmpfs_that_is_full_gives_an_overflow_and_no_signal() {
         let shm = Shm::new("small");
         let place = shm.path().display();
         let mount = format!("mount -t tmpfs -o size={megabytes}m none {place} &&");
-        let told = unshared(&["--mount"], &mount, "fills_a_small_tmpfs_when_told")
+        let output = unshared(&["--mount"], &mount, "fills_a_small_tmpfs_when_asked")
             .env("TALEA_TEST_SMALL", shm.file())
             .env("TALEA_TEST_MEGABYTES", megabytes.to_string())
             .output()
             .expect("unshare is missing: it comes with util-linux");
-        let said = String::from_utf8_lossy(&[told.stdout, told.stderr].concat()).into_owned();
-        assert!(told.status.success(), "{megabytes} MB: {}\n{said}", told.status);
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(output.status.success(), "{megabytes} MB: {}\n{said}", output.status);
         assert!(said.contains(" series"), "it ran: {said}");
     }
 }
 
 /// Not a claim of its own: what another test starts as a process.
 #[test]
-fn counts_without_a_boot_id_when_told() {
+fn counts_without_a_boot_id_when_asked() {
     let Ok(path) = std::env::var("TALEA_TEST_BOOT") else { return };
     let said = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap();
     assert!(said.is_empty(), "the boot id can be read");
@@ -169,11 +169,11 @@ fn a_boot_id_that_cannot_be_read_speaks_against_no_file() {
             assert_eq!(count(), 1);
         }
         let hide = "mount --bind /dev/null /proc/sys/kernel/random/boot_id &&";
-        let told = unshared(&["--mount"], hide, "counts_without_a_boot_id_when_told")
+        let output = unshared(&["--mount"], hide, "counts_without_a_boot_id_when_asked")
             .env("TALEA_TEST_BOOT", shm.file())
             .output()
             .expect("unshare is missing: it comes with util-linux");
-        let said = String::from_utf8_lossy(&[told.stdout, told.stderr].concat()).into_owned();
+        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         let counted = if knows { 6 } else { 5 };
         assert!(said.contains(&format!("counted {counted} None")), "{said}");
         assert_eq!(count(), counted + 1);
@@ -187,7 +187,7 @@ fn a_region_that_its_tmpfs_cannot_begin_is_an_error() {
     let shm = Shm::new("none");
     // The index alone is larger than what the file system may hold.
     let config = Config { series: 1 << 31, ..Config::with_len(1 << 40) };
-    let told = Region::open(shm.file(), config).unwrap_err().to_string();
-    assert!(told.contains("cannot"), "{told}");
+    let error = Region::open(shm.file(), config).unwrap_err().to_string();
+    assert!(error.contains("cannot"), "{error}");
     assert!(!shm.file().exists(), "nothing half made is left");
 }

@@ -39,9 +39,9 @@ fn integers(region: &'static Region, combine: Combine) -> Vec<i64> {
 
 /// Not a claim of its own: a process that sets its values and waits.
 #[test]
-fn sets_when_told() {
-    let Ok(told) = std::env::var("TALEA_TEST_SETS") else { return };
-    let (path, value) = told.split_once('=').unwrap();
+fn sets_when_asked() {
+    let Ok(setting) = std::env::var("TALEA_TEST_SETS") else { return };
+    let (path, value) = setting.split_once('=').unwrap();
     let region = open(path.as_ref());
     for combine in ALL {
         cell(region, combine, Number::Integer).set(value.parse::<i64>().unwrap() as u64);
@@ -54,7 +54,7 @@ fn sets_when_told() {
 }
 
 fn process(shm: &Shm, value: i64) -> Child {
-    let mut command = again("sets_when_told");
+    let mut command = again("sets_when_asked");
     command.env("TALEA_TEST_SETS", format!("{}={value}", shm.file().display()));
     let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
     let said = BufReader::new(process.stdout.take().unwrap());

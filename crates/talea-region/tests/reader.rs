@@ -49,9 +49,9 @@ fn fill(region: &'static Region, series: u64) {
     }
 }
 
-type Told = Vec<(Vec<u8>, Vec<u8>, Vec<(Vec<u8>, Vec<u64>)>)>;
+type Shown = Vec<(Vec<u8>, Vec<u8>, Vec<(Vec<u8>, Vec<u64>)>)>;
 
-fn told(snapshot: &Snapshot) -> Told {
+fn shown(snapshot: &Snapshot) -> Shown {
     let series = |family| {
         snapshot.series(family).map(|s| {
             let mut values = s.values.to_vec();
@@ -71,14 +71,14 @@ fn from_outside_a_region_looks_as_it_does_from_inside() {
     let shm = Shm::new("outside");
     let region = Region::open(shm.file(), Config::with_len(8 << 20)).unwrap().region;
     let reader = Reader::open(shm.file()).unwrap();
-    assert_eq!(told(&reader.snapshot().unwrap()), told(&region.snapshot()));
+    assert_eq!(shown(&reader.snapshot().unwrap()), shown(&region.snapshot()));
     for series in [1, 30, 300] {
         fill(region, series);
-        let inside = told(&region.snapshot());
+        let inside = shown(&region.snapshot());
         assert_eq!(inside.len(), 6);
         assert!(inside[4].2.iter().all(|(_, values)| values.len() >= 2 + 5));
         assert_eq!(inside[1].2.len() as u64, series);
-        assert_eq!(told(&reader.snapshot().unwrap()), inside);
+        assert_eq!(shown(&reader.snapshot().unwrap()), inside);
     }
 }
 
@@ -92,7 +92,7 @@ fn from_outside_a_region_is_as_full_as_it_is_from_inside() {
     assert!(region.end_families(b"gone"));
     let (overview, snapshot) = Reader::open(shm.file()).unwrap().look().unwrap();
     assert_eq!(overview.usage, region.usage());
-    assert_eq!(told(&snapshot), told(&region.snapshot()));
+    assert_eq!(shown(&snapshot), shown(&region.snapshot()));
     assert_eq!((overview.len, overview.series_max), (8 << 20, (8 << 20) / 512));
     assert_eq!(overview.created_unix_nanos, region.created_unix_nanos());
     assert_eq!((overview.families, overview.families_ended, overview.families_retired), (7, 1, 0));
@@ -139,8 +139,8 @@ fn marks_that_cannot_be_are_an_error_of_who_looks() {
         (4096, "CPU's plane"),
     ] {
         for word in [u64::MAX, 1 << 50 | 1] {
-            let told = look(at, word).unwrap_err().to_string();
-            assert!(told.contains(part) || told.contains("claims"), "{at}: {told}");
+            let error = look(at, word).unwrap_err().to_string();
+            assert!(error.contains(part) || error.contains("claims"), "{at}: {error}");
         }
     }
     let (overview, _) = look(0, u64::from_le_bytes(*b"TALEAREG")).unwrap();
@@ -149,7 +149,7 @@ fn marks_that_cannot_be_are_an_error_of_who_looks() {
 
 /// Not a claim of its own: what another test starts as a process.
 #[test]
-fn fills_memory_and_waits_when_told() {
+fn fills_memory_and_waits_when_asked() {
     if std::env::var_os("TALEA_TEST_FILL").is_some() {
         fill(Region::anonymous(Config::with_len(8 << 20)).unwrap(), 10);
         println!("\nfilled");
@@ -159,7 +159,7 @@ fn fills_memory_and_waits_when_told() {
 
 #[test]
 fn the_memory_of_a_process_is_read_also_after_its_death() {
-    let mut process = again("fills_memory_and_waits_when_told")
+    let mut process = again("fills_memory_and_waits_when_asked")
         .env("TALEA_TEST_FILL", "1")
         .stdout(Stdio::piped())
         .spawn()
@@ -167,24 +167,24 @@ fn the_memory_of_a_process_is_read_also_after_its_death() {
     let lines = std::io::BufReader::new(process.stdout.take().unwrap()).lines();
     assert!(lines.map_while(Result::ok).any(|line| line == "filled"));
     let reader = Reader::of_process(process.id()).unwrap();
-    let living = told(&reader.snapshot().unwrap());
+    let living = shown(&reader.snapshot().unwrap());
     assert_eq!(living[0].2[3].1, [3, 4, 5, 6, 7]);
     assert_eq!(living[2].2[3].1, [3], "owned");
     process.kill().unwrap();
     process.wait().unwrap();
-    let dead = told(&reader.snapshot().unwrap());
+    let dead = shown(&reader.snapshot().unwrap());
     assert_eq!((&dead[0], &dead[1], &dead[3]), (&living[0], &living[1], &living[3]));
     assert_eq!(dead[2].2[3].1, [0], "what it held is gone");
-    let told = Reader::of_process(process.id()).unwrap_err().to_string();
-    assert!(told.contains("descriptors"), "{told}");
+    let error = Reader::of_process(process.id()).unwrap_err().to_string();
+    assert!(error.contains("descriptors"), "{error}");
 }
 
 #[test]
 fn what_is_no_region_is_told_and_not_read() {
     let shm = Shm::new("not");
     let refused = |part: &str| {
-        let told = Reader::open(shm.file()).unwrap_err().to_string();
-        assert!(told.contains(part) && told.contains("shop.talea"), "{told}");
+        let error = Reader::open(shm.file()).unwrap_err().to_string();
+        assert!(error.contains(part) && error.contains("shop.talea"), "{error}");
     };
     refused("No such file");
     std::fs::write(shm.file(), b"").unwrap();
@@ -231,8 +231,8 @@ fn a_file_of_holes_that_claims_to_be_full_costs_no_memory() {
     for mark in (1024..4096).step_by(8) {
         file.write_all_at(&u64::MAX.to_le_bytes(), mark).unwrap();
     }
-    let told = Reader::open(&path).unwrap().snapshot().unwrap_err().to_string();
-    assert!(told.contains("claims"), "{told}");
+    let error = Reader::open(&path).unwrap().snapshot().unwrap_err().to_string();
+    assert!(error.contains("claims"), "{error}");
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn any_word_may_be_wrong_and_a_snapshot_still_ends() {
         if let Some((looked, snapshot)) = both {
             looks += usize::from(looked.is_some());
             if let Some((overview, also)) = looked {
-                assert_eq!(told(&also), told(&snapshot));
+                assert_eq!(shown(&also), shown(&snapshot));
                 let parts = overview.usage;
                 for part in [parts.records, parts.text, parts.single_cells, parts.striped_cells] {
                     assert!(part.taken <= part.reached && part.reached <= part.room, "{part:?}");
@@ -271,7 +271,7 @@ fn any_word_may_be_wrong_and_a_snapshot_still_ends() {
                 assert!(overview.families <= overview.families_max);
             }
             read += 1;
-            let size: usize = told(&snapshot).iter().map(|f| f.2.len()).sum();
+            let size: usize = shown(&snapshot).iter().map(|f| f.2.len()).sum();
             assert!(size <= 120, "a mutation multiplied the series");
         }
         file.write_all_at(before, word * 8).unwrap();

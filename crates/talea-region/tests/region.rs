@@ -160,7 +160,7 @@ fn a_full_region_says_so_and_goes_on_counting() {
                 kept.push(cells);
                 None
             }
-            Err(told) => Some(told),
+            Err(error) => Some(error),
         });
     assert_eq!(refused, Some(Overflow::Full));
     assert!(kept.len() as u64 > sized(1_000, 100), "{} series fit", kept.len());
@@ -185,8 +185,8 @@ fn striped_series_that_do_not_fit_the_planes_count_in_single_cells() {
 
 #[test]
 fn a_family_of_no_cells_is_refused() {
-    let told = small().family(FamilySpec { cells: 0, ..spec("sizes") }).unwrap_err();
-    assert_eq!(told, FamilyError::TooLong);
+    let error = small().family(FamilySpec { cells: 0, ..spec("sizes") }).unwrap_err();
+    assert_eq!(error, FamilyError::TooLong);
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn label_text_of_any_bytes_and_length_comes_back_as_it_was() {
     assert_eq!(seen, texts);
 }
 
-/// A text of so many bytes, that tells how many.
+/// A text of so many bytes, with their number in it.
 fn text_of(len: usize) -> Vec<u8> {
     format!("{len}-").bytes().chain((b'a'..=b'z').cycle()).take(len).collect()
 }

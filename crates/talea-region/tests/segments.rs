@@ -85,7 +85,7 @@ fn of_many_segments_those_that_are_there_take_memory_and_all_of_it_comes_back() 
             assert!(segments.get(n).is_none(), "{storage:?} {n}");
             count(&series, n, 2);
             assert_eq!(segments.get(n).unwrap().what(), n as u16 + 100);
-            // Whoever else looks for it finds it.
+            // Another thread that looks for it finds it.
             let others = family.series(b"a").unwrap();
             assert_eq!(others.segments().unwrap().get(n).unwrap().what(), n as u16 + 100);
         }

@@ -182,15 +182,15 @@ fn a_user_who_is_named_is_trusted_and_so_is_root() {
 /// Not a claim of its own: what the other tests start as a process. Opens a file, counts there and
 /// says where that is.
 #[test]
-fn counts_in_a_file_when_told() {
+fn counts_in_a_file_when_asked() {
     let Ok(path) = std::env::var("TALEA_TEST_COUNT") else { return };
     let opened = Region::open(path, config()).unwrap();
     let counted = add(opened.region, 5);
-    println!("\ntold {counted} {} {}", opened.path.display(), opened.notice.unwrap_or_default());
+    println!("\noutcome {counted} {} {}", opened.path.display(), opened.notice.unwrap_or_default());
 }
 
 /// What a process of another user says, which opens a file.
-fn told_as_nobody(shm: &Shm) -> String {
+fn outcome_as_nobody(shm: &Shm) -> String {
     // What another user may start: this program, outside folders that are root's.
     let folder = std::env::temp_dir().join(shm.path().file_name().unwrap());
     fs::create_dir(&folder).unwrap();
@@ -199,7 +199,7 @@ fn told_as_nobody(shm: &Shm) -> String {
     let copy = folder.join("tests");
     // A copy could not be started while a child of another test has it open for writing.
     fs::hard_link(&this, &copy).or_else(|_| fs::copy(&this, &copy).map(drop)).unwrap();
-    let command = again("counts_in_a_file_when_told");
+    let command = again("counts_in_a_file_when_asked");
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<_> =
         words.map(|word| if word == this { copy.as_os_str() } else { word }).collect();
@@ -208,8 +208,10 @@ fn told_as_nobody(shm: &Shm) -> String {
     let output = service.env("TALEA_TEST_COUNT", shm.file()).output().unwrap();
     fs::remove_dir_all(folder).unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
-    let told = said.lines().find_map(|line| line.strip_prefix("told "));
-    told.unwrap_or_else(|| panic!("{said} {}", String::from_utf8_lossy(&output.stderr))).to_owned()
+    let outcome = said.lines().find_map(|line| line.strip_prefix("outcome "));
+    outcome
+        .unwrap_or_else(|| panic!("{said} {}", String::from_utf8_lossy(&output.stderr)))
+        .to_owned()
 }
 
 #[test]
@@ -221,10 +223,10 @@ fn a_file_that_a_service_has_no_right_to_does_not_keep_it_from_starting() {
     // As /dev/shm is.
     fs::set_permissions(shm.path(), Permissions::from_mode(0o1777)).unwrap();
     add(open(&shm.file()).region, 1);
-    let told = told_as_nobody(&shm);
+    let outcome = outcome_as_nobody(&shm);
     let sibling = format!("5 {}", sibling(&shm, 1).display());
     for part in [&sibling[..], "Permission denied", "user 0", "mode 0600", "remove it"] {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(outcome.contains(part), "{part}: {outcome}");
     }
     assert_eq!(add(open(&shm.file()).region, 1), 2);
 
@@ -233,8 +235,8 @@ fn a_file_that_a_service_has_no_right_to_does_not_keep_it_from_starting() {
     fs::set_permissions(shm.path(), Permissions::from_mode(0o1777)).unwrap();
     fs::write(shm.file(), b"").unwrap();
     fs::set_permissions(shm.file(), Permissions::from_mode(0o644)).unwrap();
-    let told = told_as_nobody(&shm);
-    assert!(told.starts_with(&format!("5 {}", self::sibling(&shm, 1).display())), "{told}");
+    let outcome = outcome_as_nobody(&shm);
+    assert!(outcome.starts_with(&format!("5 {}", self::sibling(&shm, 1).display())), "{outcome}");
 }
 
 #[test]
@@ -244,8 +246,8 @@ fn a_stranger_who_waits_with_a_region_changes_nothing_in_the_service() {
     }
     let shm = Shm::new("trap");
     fs::set_permissions(shm.path(), Permissions::from_mode(0o1777)).unwrap();
-    let told = told_as_nobody(&shm);
-    assert!(told.starts_with(&format!("5 {}", shm.file().display())), "{told}");
+    let outcome = outcome_as_nobody(&shm);
+    assert!(outcome.starts_with(&format!("5 {}", shm.file().display())), "{outcome}");
     fs::set_permissions(shm.file(), Permissions::from_mode(0o666)).unwrap();
     let region = open(&shm.file()).region;
     assert_eq!(add(region, 5), 5);
@@ -261,7 +263,7 @@ fn a_stranger_who_waits_with_a_region_changes_nothing_in_the_service() {
 /// Not a claim of its own: what another test starts as a process. Has memory that looks like a
 /// region's by its name, and that it can cut.
 #[test]
-fn has_memory_that_can_be_cut_when_told() {
+fn has_memory_that_can_be_cut_when_asked() {
     if std::env::var("TALEA_TEST_MEMORY").is_err() {
         return;
     }
@@ -270,20 +272,20 @@ fn has_memory_that_can_be_cut_when_told() {
         let fd = libc::memfd_create(c"talea".as_ptr(), libc::MFD_CLOEXEC);
         assert!(fd >= 0 && libc::ftruncate(fd, 1 << 20) == 0);
     }
-    println!("\ntold");
+    println!("\noutcome");
     let _ = std::io::stdin().lines().next();
 }
 
 #[test]
 fn memory_of_a_process_that_can_be_cut_is_not_mapped() {
-    let mut process = again("has_memory_that_can_be_cut_when_told")
+    let mut process = again("has_memory_that_can_be_cut_when_asked")
         .env("TALEA_TEST_MEMORY", "1")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let lines = BufReader::new(process.stdout.take().unwrap()).lines();
-    assert!(lines.map_while(Result::ok).any(|line| line == "told"));
+    assert!(lines.map_while(Result::ok).any(|line| line == "outcome"));
     let said = Region::attach_to_process(process.id()).unwrap_err().to_string();
     assert!(said.contains("can be cut"), "{said}");
     process.kill().unwrap();
@@ -292,7 +294,7 @@ fn memory_of_a_process_that_can_be_cut_is_not_mapped() {
 
 /// Not a claim of its own: what another test starts as a process.
 #[test]
-fn opens_in_a_directory_that_it_may_not_change_when_told() {
+fn opens_in_a_directory_that_it_may_not_change_when_asked() {
     let Ok(directory) = std::env::var("TALEA_TEST_FIXED") else { return };
     let directory = Path::new(&directory);
     let sibling = directory.join("shop.talea.1");
@@ -310,7 +312,7 @@ fn opens_in_a_directory_that_it_may_not_change_when_told() {
 #[test]
 fn a_sibling_that_may_not_be_renamed_is_used_as_it_is() {
     let shm = Shm::new("fixed");
-    let mut command = again("opens_in_a_directory_that_it_may_not_change_when_told");
+    let mut command = again("opens_in_a_directory_that_it_may_not_change_when_asked");
     // SAFETY: a call without arguments that only returns a number.
     let is_root = unsafe { libc::geteuid() } == 0;
     // Root may change any directory, and another user may not start what lies in root's folders.
