@@ -1,4 +1,4 @@
-//! What the `talea` binary does, room by room.
+//! The parts of the `talea` binary, module by module.
 //!
 //! - [`load`]: concurrent clients that run the same requests over and over, counted exactly.
 //! - [`study`]: the load cases against a service in a child process, with the service's own

@@ -1,7 +1,7 @@
 //! Text of somebody else as a terminal may show it.
 
-/// The same, with characters that a terminal would obey written out: who can write to a region
-/// could otherwise have them obeyed by whoever inspects it.
+/// Escapes characters that a terminal would obey: a writer to a region could otherwise control
+/// the terminal of a user who inspects it.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {

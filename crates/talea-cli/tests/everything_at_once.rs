@@ -74,7 +74,7 @@ const COUNTED: [&str; 3] = ["orders_total", "users_total", "sizes_count"];
 struct Exact {
     path: PathBuf,
     name: &'static str,
-    /// What the page showed when nobody counted the last time.
+    /// The page at the last time when nobody counted.
     shown: [u64; COUNTED.len()],
     /// How much was acknowledged since, and before.
     acknowledged: Arc<AtomicU64>,

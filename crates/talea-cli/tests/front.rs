@@ -1,4 +1,4 @@
-//! The agent's front, over real connections: who is served, who is ended, and why.
+//! The agent's front, over real connections: the clients that it serves, those that it ends, and why.
 
 #![cfg(unix)]
 

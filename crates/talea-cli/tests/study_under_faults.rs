@@ -19,7 +19,7 @@ use tempfile::TempDir;
 
 const TALEA: &str = env!("CARGO_BIN_EXE_talea");
 
-/// A service that counts what it receives, tells it, and answers every request by its number.
+/// A service that counts the requests it receives, reports the count, and answers every request by its number.
 fn service(reply: impl Fn(u64, u16, String) -> Reply + Send + Sync + 'static) -> StandIn {
     let received = Arc::new(AtomicU64::new(0));
     StandIn::start(move |request: &Request| match request.path.as_str() {
@@ -113,7 +113,7 @@ fn exact_in_every_model(
             client["requests_not_sent"].as_u64().unwrap(),
         );
         assert!(answers <= sent && sent + not_sent <= answers + failed, "{client}");
-        // What was found is what is shown.
+        // The report shows the findings.
         for shown in [sent, failed] {
             assert!(studied.table.contains(&whole(shown)), "{shown} in {}", studied.table);
             assert!(studied.page.contains(&whole(shown)), "{shown} in the page");
@@ -337,7 +337,7 @@ fn a_service_that_is_killed_and_started_again_is_counted_on_and_told() {
     assert_eq!(server["restarts"], 1, "{server}");
     let (sent, received) =
         (client["requests_sent"].as_u64().unwrap(), server["requests_received"].as_u64().unwrap());
-    // What the first one counted in its last tenth of a second went with it, and no more: the rest
+    // The counts of the first one in its last tenth of a second are lost, and no more: the rest
     // is counted once.
     assert!(received <= sent && received * 10 > sent * 8, "{received} of {sent}");
     assert!(client["failed"].as_u64().unwrap() > 0, "{client}");

@@ -35,7 +35,7 @@ pub async fn run(arguments: &CheckArguments, mut stop: Stop) -> Result<Ending> {
         print(&mut out, source, syntax, &read.text, &findings)
     };
     match printed.and_then(|()| out.flush()) {
-        // Who reads it has seen enough.
+        // The reader has seen enough.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
         printed => printed.context("standard output")?,
     }

@@ -23,7 +23,7 @@ pub enum Source {
     File(PathBuf),
 }
 
-/// A text, and its format where its source tells it.
+/// A text, and its format if its source states it.
 pub(super) struct Text {
     pub(super) text: String,
     pub(super) syntax: Option<Syntax>,

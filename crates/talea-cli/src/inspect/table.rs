@@ -105,28 +105,28 @@ fn families(families: &[FamilyLine]) -> Option<Table> {
     (!families.is_empty()).then_some(table)
 }
 
-/// What has no row, in words: nothing where there is no such thing.
+/// The parts without a row, in words: empty if there are none.
 fn left_out(inspection: &Inspection) -> Vec<String> {
     let Inspection { families_unreadable, families_retired, families_ended, .. } = inspection;
     let without_owner = [
         (inspection.usage.text_bytes_without_owner, "text"),
         (inspection.usage.cell_bytes_without_owner, "cells"),
     ];
-    let told = |count: u64, words: String| (count > 0).then_some(words);
+    let if_any = |count: u64, words: String| (count > 0).then_some(words);
     let several = |count: &u64| match count {
         1 => "1 family".to_owned(),
         count => format!("{} families", whole(*count)),
     };
     [
-        told(
+        if_any(
             *families_unreadable,
             format!("{} cannot be read, and are left out.", several(families_unreadable)),
         ),
-        told(
+        if_any(
             *families_retired,
             format!("{} replaced by a later definition.", several(families_retired)),
         ),
-        told(*families_ended, format!("{} ended by name.", several(families_ended))),
+        if_any(*families_ended, format!("{} ended by name.", several(families_ended))),
     ]
     .into_iter()
     .chain(without_owner.map(|(bytes, of)| {
@@ -135,7 +135,7 @@ fn left_out(inspection: &Inspection) -> Vec<String> {
              were killed.",
             counted(bytes, "byte")
         );
-        told(bytes, words)
+        if_any(bytes, words)
     }))
     .flatten()
     .collect()

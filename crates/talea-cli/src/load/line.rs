@@ -73,7 +73,7 @@ impl Line {
         let answer = answer.unwrap_or(Err(Trouble::TimedOut { sent: self.waiting }));
         self.waiting = false;
         if answer.is_err() || !self.protocol.keeps_alive() {
-            // What is left of it could be the answer to this request.
+            // The rest of this answer could be read as the answer to the next request.
             self.connection = None;
         }
         answer

@@ -51,8 +51,8 @@ fn facts(finding: &Finding) -> Markup {
         facts.insert(1, ("Requests received", whole_or_none(server.requests_received)));
         facts.push(("Server CPU", format!("{} s", measured_or_none(server.cpu_seconds))));
         if let Some((waited, connections)) = server.peak_pool_pending.zip(server.pool_max) {
-            let told = format!("{}, for {}", whole(waited), counted(connections, "connection"));
-            facts.push(("Waiting at once", told));
+            let text = format!("{}, for {}", whole(waited), counted(connections, "connection"));
+            facts.push(("Waiting at once", text));
         }
     }
     html! {
@@ -98,7 +98,7 @@ fn percentiles(client: &Clients, server: Option<&Server>) -> Markup {
                 }
             }
             p.note {
-                "Bars are logarithmic. Of the server's own percentiles its histogram tells the \
+                "Bars are logarithmic. Of the server's own percentiles its histogram gives the \
                  bucket."
             }
         }

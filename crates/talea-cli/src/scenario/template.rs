@@ -85,8 +85,9 @@ impl Template {
             }
             let closed = brace.strip_prefix('{').and_then(|inside| inside.split_once('}'));
             let Some((name, behind)) = closed else {
-                let told = "a brace that stands alone; write {name} for a variable, {{ for a brace";
-                return Err(format!("found {told}"));
+                let fault =
+                    "a brace that stands alone; write {name} for a variable, {{ for a brace";
+                return Err(format!("found {fault}"));
             };
             self.push_variable(place(name)?, form);
             rest = behind;

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use super::{Scenario, Source};
 
-/// What a client's variables hold during an iteration.
+/// The values of a client's variables during an iteration.
 #[derive(Clone, Debug)]
 pub struct Values {
     values: Vec<Option<Captured>>,
@@ -72,7 +72,7 @@ impl Captured {
         Self { text: random.i64(range.clone()).to_string(), is_text: false }
     }
 
-    /// What stands at a JSON pointer of an answer, if it is a text, a number or a truth value.
+    /// The value at a JSON pointer of an answer, if it is a text, a number or a truth value.
     pub fn at(answer: &[u8], pointer: &str) -> Option<Self> {
         let answer: Json = serde_json::from_slice(answer).ok()?;
         match answer.pointer(pointer)? {

@@ -9,7 +9,6 @@
 
 mod case;
 mod clients;
-mod course;
 mod design;
 mod finding;
 mod measure;
@@ -20,6 +19,7 @@ mod sampler;
 mod scraper;
 mod series;
 mod server;
+mod study_run;
 mod subject;
 
 use std::time::SystemTime;
@@ -29,16 +29,18 @@ use serde::{Deserialize, Serialize};
 
 pub use self::case::{Case, KNOWN, LONG};
 pub use self::clients::{Clients, Heat, Times};
-pub use self::course::Unfinished;
-pub use self::design::{Addresses, Design, Program, STUDY_ARGUMENTS, Service, Told, Witness};
+pub use self::design::{
+    AddressSource, Addresses, Design, Program, STUDY_ARGUMENTS, Service, Witness,
+};
 pub use self::finding::{Finding, Query};
 pub use self::measure::{Measure, Measures};
 pub use self::reading::{Between, Durations, Reading};
 pub use self::sampler::SAMPLE_EVERY;
 pub use self::series::{Sample, Series, WINDOW};
 pub use self::server::Server;
+pub use self::study_run::Unfinished;
 
-use self::course::Course;
+use self::study_run::StudyRun;
 use self::subject::Subject;
 use crate::load::Meters;
 use crate::machine::Machine;
@@ -47,13 +49,13 @@ use crate::stop::Stop;
 /// A study that is done: all that a report says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Study {
-    /// What was found, case by case.
+    /// The results, case by case.
     pub cases: Vec<Finding>,
     /// Where the service was, in words.
     pub subject: String,
     /// Whether the study started it, so that both share the machine.
     pub started: bool,
-    /// What each client requested: the scenario's name.
+    /// The scenario's name.
     pub scenario: String,
     /// The names of its steps.
     pub steps: Vec<String>,
@@ -61,8 +63,9 @@ pub struct Study {
     pub protocol: String,
     /// Whether the service's database was emptied before each case.
     pub emptied: bool,
-    /// Metrics that the service was said to have and did not tell.
-    pub untold: Vec<String>,
+    /// Metrics that the service was said to have and did not report.
+    #[serde(rename = "untold")]
+    pub missing_metrics: Vec<String>,
     /// Where.
     pub machine: Machine,
     /// Of what.
@@ -82,7 +85,7 @@ pub struct Study {
 pub struct Versions {
     /// Of this program.
     pub talea: String,
-    /// What the subject says of itself.
+    /// The version of the target, as it reports it.
     pub subject: String,
     /// Whether this program was optimised: `release` or `debug`.
     pub build: String,
@@ -107,14 +110,14 @@ pub async fn run(design: &Design, meters: &Meters, mut stop: Stop) -> Result<End
     let begun = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let version = match &design.service {
         Service::Program(program) => subject::version(program).await,
-        Service::Running(_) => "not told".to_owned(),
+        Service::Running(_) => "unknown".to_owned(),
     };
-    let mut course = Course::new(design, meters);
+    let mut study_run = StudyRun::new(design, meters);
     let ran = match &design.service {
         Service::Program(program) => {
             let mut subject = Subject::start(program)?;
             let ran = tokio::select! {
-                ran = with(&mut subject, &mut course) => Some(ran),
+                ran = with(&mut subject, &mut study_run) => Some(ran),
                 () = stop.requested() => None,
             };
             // A subject that died takes its clients down with it: its death is the reason, not
@@ -127,20 +130,20 @@ pub async fn run(design: &Design, meters: &Meters, mut stop: Stop) -> Result<End
             ran
         }
         Service::Running(addresses) => tokio::select! {
-            ran = against(addresses, design, &mut course) => Some(ran),
+            ran = against(addresses, design, &mut study_run) => Some(ran),
             () = stop.requested() => None,
         },
     };
 
-    course.end().await;
+    study_run.end().await;
 
     match ran {
-        None => Ok(Ended::Stopped(course.unfinished())),
-        Some(Err(error)) => Err(error.context(course.unfinished().to_string())),
+        None => Ok(Ended::Stopped(study_run.unfinished())),
+        Some(Err(error)) => Err(error.context(study_run.unfinished().to_string())),
         Some(Ok(())) => Ok(Ended::Done(Study {
-            scrapes: course.scrapes(),
-            untold: course.untold().to_vec(),
-            cases: course.into_findings(),
+            scrapes: study_run.scrapes(),
+            missing_metrics: study_run.missing_metrics().to_vec(),
+            cases: study_run.into_findings(),
             subject: design.service.to_string(),
             started: matches!(design.service, Service::Program(_)),
             scenario: design.scenario.name.clone(),
@@ -161,17 +164,21 @@ pub async fn run(design: &Design, meters: &Meters, mut stop: Stop) -> Result<End
 }
 
 /// Runs all cases against a child process, unless it dies.
-async fn with(subject: &mut Subject, course: &mut Course<'_>) -> Result<()> {
+async fn with(subject: &mut Subject, study_run: &mut StudyRun<'_>) -> Result<()> {
     let addresses = subject.ready().await?;
     tokio::select! {
-        ran = course.run(addresses) => ran,
+        ran = study_run.run(addresses) => ran,
         death = subject.died() => Err(death),
     }
 }
 
 /// Runs all cases against a service that runs already.
-async fn against(addresses: &Addresses, design: &Design, course: &mut Course<'_>) -> Result<()> {
+async fn against(
+    addresses: &Addresses,
+    design: &Design,
+    study_run: &mut StudyRun<'_>,
+) -> Result<()> {
     let items = addresses.items.clone().reached(design.timeout).await;
     let items = items.with_context(|| format!("{} cannot be reached", addresses.items))?;
-    course.run(Addresses { items, metrics: addresses.metrics.clone() }).await
+    study_run.run(Addresses { items, metrics: addresses.metrics.clone() }).await
 }

@@ -1,4 +1,4 @@
-//! What a study reads from the service's metrics.
+//! The values that a study reads from the service's metrics.
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -57,7 +57,7 @@ impl Reading {
         Ok(reading)
     }
 
-    /// A quantity, if the service tells it.
+    /// A quantity, if the service reports it.
     pub fn get(&self, quantity: Quantity) -> Option<f64> {
         self.values[quantity as usize]
     }
@@ -67,7 +67,7 @@ impl Reading {
         self.values[quantity as usize] = value;
     }
 
-    /// Which metrics the service is said to have and has not.
+    /// The metrics that the service is said to have and has not.
     pub fn missing(&self, names: &Names) -> Vec<String> {
         let missing = names.all().filter(|(quantity, _)| self.get(*quantity).is_none());
         missing.map(|(_, selector)| selector.to_string()).collect()

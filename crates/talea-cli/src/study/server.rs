@@ -7,7 +7,7 @@ use super::series::{Sample, Series, counted, is_sampled, most};
 use crate::figures::{counted as counted_in_words, whole};
 use crate::scenario::Quantity;
 
-/// What a server's metrics say of one case; none where they do not say it.
+/// The values of a server's metrics in one case; none if it does not report them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Server {
@@ -19,7 +19,7 @@ pub struct Server {
     pub mean_response_ms: Option<f64>,
     /// Within which bucket of the server's histogram the median response time lies.
     pub p50_ms: Option<Between>,
-    /// The same of the 99th percentile.
+    /// The 99th percentile, likewise.
     pub p99_ms: Option<Between>,
     /// Server tasks that were made during the case.
     pub tasks_created: Option<u64>,
@@ -54,7 +54,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// What samples say; the first is the baseline, the last was taken after the last answer.
+    /// Evaluates samples; the first is the baseline, the last was taken after the last answer.
     /// Whether high-water marks were reset before the first.
     pub fn of(samples: &[Sample], missed_samples: u64, reset: bool) -> Self {
         let series = Series::of(samples);

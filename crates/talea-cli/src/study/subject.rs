@@ -10,12 +10,12 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::design::{Addresses, Program, Told};
+use super::design::{AddressSource, Addresses, Program};
 use crate::load::Target;
 
 /// How long the subject may take from its start until it accepts requests.
 const STARTS_WITHIN: Duration = Duration::from_secs(60);
-/// How long it may take to finish once it was told to.
+/// How long it may take to finish after it was asked to.
 const ENDS_WITHIN: Duration = Duration::from_secs(12);
 /// How much of its last words is kept.
 const LAST_WORDS: usize = 4096;
@@ -23,7 +23,7 @@ const LAST_WORDS: usize = 4096;
 /// The running subject. It ends when its standard input closes, so also when this process dies.
 pub(super) struct Subject {
     child: Child,
-    addresses: Told,
+    addresses: AddressSource,
     /// Open as long as the subject is to run. Kept apart: waiting for a child closes what it holds.
     input: Option<ChildStdin>,
     output: Option<Lines<BufReader<ChildStdout>>>,
@@ -68,12 +68,12 @@ impl Subject {
         let addresses = self.addresses.clone();
         let ready = timeout(STARTS_WITHIN, async {
             match addresses {
-                Told::ByItself => {
+                AddressSource::ByItself => {
                     let items = address(&mut lines, "items on ").await?;
                     let metrics = address(&mut lines, "metrics on ").await?;
                     Ok(Addresses { items, metrics: Some(metrics) })
                 }
-                Told::Beforehand(addresses) => {
+                AddressSource::Beforehand(addresses) => {
                     accepts(&addresses.items).await;
                     Ok(*addresses)
                 }
@@ -83,7 +83,7 @@ impl Subject {
             let seconds = STARTS_WITHIN.as_secs();
             Err(anyhow!("the subject did not accept requests within {seconds} s"))
         });
-        // What else it prints must not fill the pipe and stop it.
+        // Its further output must not fill the pipe and stop it.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         addresses
     }
@@ -104,7 +104,7 @@ impl Subject {
     /// Ends the subject in good order, or by force where it does not heed.
     pub(super) async fn stop(mut self) {
         drop(self.input.take());
-        if matches!(self.addresses, Told::Beforehand(_)) {
+        if matches!(self.addresses, AddressSource::Beforehand(_)) {
             terminate(&self.child);
         }
         if timeout(ENDS_WITHIN, self.child.wait()).await.is_err() {
@@ -149,7 +149,7 @@ async fn accepts(target: &Target) {
     }
 }
 
-/// What the program answers to `--version`.
+/// The program's answer to `--version`.
 pub(super) async fn version(program: &Program) -> String {
     let mut command = Command::new(&program.path);
     command.arg("--version").stdin(Stdio::null()).kill_on_drop(true);

@@ -22,7 +22,7 @@ const NONE: &str = "NoClientCert";
 const IF_GIVEN: &str = "VerifyClientCertIfGiven";
 const REQUIRED: &str = "RequireAndVerifyClientCert";
 
-/// What looks at the certificates of clients; none where clients need none.
+/// The verifier of client certificates; none if clients need none.
 pub(super) fn verifier(
     section: &TlsSection,
     pem: &mut Pem<'_>,

@@ -46,14 +46,14 @@ struct Followed {
     looked: Mutex<Looked>,
 }
 
-/// What was found when the files were last looked at.
+/// The state of the files at the last check.
 struct Looked {
     at: Instant,
     sources: Sources,
 }
 
 impl Web {
-    /// What a file says, now and when it changes.
+    /// Opens a file, and follows its changes.
     ///
     /// # Errors
     /// When the file, or one that it names, cannot be read, or says what cannot be done.
@@ -80,14 +80,14 @@ impl Web {
         }
     }
 
-    /// What holds at this moment: to be asked for each connection, and again for each request, so
+    /// The rules in force now: to be asked for each connection, and again for each request, so
     /// that a password that was changed is changed for connections that are open too.
     ///
     /// Looks at the files where the last look is a second ago, which takes as long as to read
-    /// them. A bad change is told on standard error, once, and what was in force stays.
+    /// them. A bad change is reported once on standard error, and the rules in force stay.
     pub fn current(&self) -> Arc<Rules> {
         if let Some(followed) = &self.followed {
-            // Whoever comes while another looks goes on with what is in force.
+            // While one connection checks the files, others go on with the rules in force.
             if let Ok(mut looked) = followed.looked.try_lock() {
                 if looked.at.elapsed() >= LOOK_EVERY {
                     looked.at = Instant::now();

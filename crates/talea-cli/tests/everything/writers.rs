@@ -27,7 +27,7 @@ pub(crate) const BATCH: u64 = 64;
 /// Batches of a child that was forked, which then ends.
 const BATCHES_OF_A_CHILD: u64 = 50;
 
-/// What a writer says, a byte each.
+/// The messages of a writer, a byte each.
 const READY: u8 = 1;
 const COUNTED: u8 = 2;
 const FORKED: u8 = 3;
@@ -35,14 +35,14 @@ const FORKED: u8 = 3;
 /// Its exit status where the region is too damaged for another metric.
 const NOT_REGISTERED: i32 = 3;
 
-/// What a writer does.
+/// The behaviour of a writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// It counts until its input ends.
     Counts,
-    /// The same, with a new label set for each thing that it counts, so that the region fills up.
+    /// Likewise, with a new label set for each thing that it counts, so that the region fills up.
     Fills,
-    /// The same, after it has forked two children, which count too.
+    /// Likewise, after it has forked two children, which count too.
     Forks,
     /// It only has the region open.
     Waits,
@@ -114,7 +114,7 @@ impl Shop {
     }
 }
 
-/// What a writer's process does.
+/// Runs a writer's process.
 pub(crate) fn write() {
     let Some(region) = std::env::var_os(REGION).map(PathBuf::from) else { return };
     let number = |name| std::env::var(name).unwrap().parse::<u64>().unwrap();
@@ -275,7 +275,7 @@ impl Writer {
         }
     }
 
-    /// What it said on standard error.
+    /// Its standard error.
     fn errors(&self) -> String {
         std::fs::read_to_string(&self.errors).unwrap_or_default()
     }

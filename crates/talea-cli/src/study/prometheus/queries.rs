@@ -26,7 +26,7 @@ enum When {
     EachSecondFrom(f64),
 }
 
-/// What stands in a query for the time of the case, as in the appendix.
+/// The placeholder in a query for the time of the case, as in the appendix.
 const TIME: &str = "<time>";
 
 impl Asked {
