@@ -142,7 +142,7 @@ fn a_study_fails_where_its_condition_holds() {
 }
 
 #[test]
-fn what_is_no_report_is_named() {
+fn a_file_that_is_no_report_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.json");
     fs::write(&path, "{}").unwrap();

@@ -41,7 +41,7 @@ const SMALL: &str = "size=700k";
 
 /// Not a claim of its own: what the other test starts as processes.
 #[test]
-fn counts_as_it_is_told() {
+fn a_writer_that_counts_on_request() {
     writers::write();
 }
 

@@ -12,7 +12,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use talea_http::server::Reason;
 
 #[tokio::test]
-async fn without_descriptors_who_is_quiet_makes_room_and_nothing_spins() {
+async fn without_descriptors_a_quiet_client_makes_room_and_nothing_spins() {
     let front = Fronted::start(wide()).await;
     let mut idle = front.says(HELLO).await;
     idle.hears_hello().await;

@@ -78,7 +78,7 @@ async fn a_handshake_that_does_not_end_is_ended() {
 }
 
 #[tokio::test]
-async fn whoever_does_not_speak_tls_is_told_and_counted() {
+async fn a_client_that_does_not_speak_tls_gets_an_alert_and_is_counted() {
     let folder = Folder::new();
     let front = encrypted(&folder, wide()).await;
     let answer = front.says(HELLO).await.rest().await;
@@ -87,7 +87,7 @@ async fn whoever_does_not_speak_tls_is_told_and_counted() {
 }
 
 #[tokio::test]
-async fn a_handshake_makes_room_for_who_comes() {
+async fn a_handshake_makes_room_for_a_new_client() {
     let folder = Folder::new();
     let front = encrypted(&folder, Limits { connections: 2, ..wide() }).await;
     let trusts = trusts(&folder);

@@ -145,7 +145,7 @@ fn a_name_and_its_password_open_and_nothing_else_does() {
 }
 
 #[test]
-fn requests_beyond_the_pace_are_told_to_come_later() {
+fn requests_beyond_the_pace_are_answered_with_a_time_to_retry() {
     let folder = Folder::new();
     let served = folder.serve("rate_limit: {interval: 1h, burst: 3}\n");
     let statuses = [(); 5].map(|()| plain(&folder, &served, &[]).status);
@@ -214,7 +214,7 @@ fn within_five_seconds(mut holds: impl FnMut() -> bool) -> bool {
 }
 
 #[test]
-fn a_changed_certificate_is_shown_to_whoever_connects_next() {
+fn a_changed_certificate_is_shown_to_the_next_connection() {
     let folder = Folder::new();
     let served = folder.serve(&tls(""));
     assert!(is_page(&page(&folder, &served, &[])));

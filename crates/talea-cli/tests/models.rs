@@ -137,7 +137,7 @@ fn clients_go_on_for_a_time() {
 }
 
 #[test]
-fn a_warm_up_is_not_counted_and_is_told() {
+fn a_warm_up_is_not_counted_and_is_reported() {
     let hello = Hello::new(None);
     let output = hello.load(&["--clients", "2", "--iterations", "5", "--warm-up", "300ms"]);
     let summary = summary(&output);
@@ -208,7 +208,7 @@ fn a_scenario_carries_values_from_answer_to_request() {
 }
 
 #[test]
-fn a_scenario_that_is_wrong_is_told_with_its_line() {
+fn a_wrong_scenario_is_reported_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = scenario(folder.path(), "[[step]]\nmethod = \"GET\"\npath = \"/{who}\"\n");
     let path = path.to_str().unwrap();
@@ -222,7 +222,7 @@ fn a_scenario_that_is_wrong_is_told_with_its_line() {
 }
 
 #[test]
-fn what_is_missing_on_the_command_line_is_named() {
+fn a_missing_argument_is_named() {
     for (arguments, message) in [
         (vec![], "--clients N, or --rate R"),
         (vec!["-n", "1"], "--iterations M, or --for TIME"),

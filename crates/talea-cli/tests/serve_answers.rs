@@ -171,7 +171,7 @@ fn piped(command: &mut Command, input: &[u8]) -> Output {
 }
 
 #[test]
-fn who_takes_zstd_gets_it_and_a_samples_name_selects_its_family() {
+fn a_client_that_accepts_zstd_gets_it_and_a_samples_name_selects_its_family() {
     let place = Place::new();
     let region = place.at("shop.talea");
     let agent = Agent::start([&region]);
@@ -265,7 +265,7 @@ fn no_fault_is_found_in_the_page_of_one_region_or_of_several() {
 }
 
 #[test]
-fn regions_are_told_apart_by_the_label_that_was_asked_for() {
+fn regions_are_distinguished_by_the_label_that_was_asked_for() {
     let place = Place::new();
     let _regions = [("one.talea", 1), ("two.talea", 2)].map(|(name, n)| count(&place.at(name), n));
     let (one, two) = (place.at("one.talea"), place.at("two.talea"));

@@ -259,14 +259,14 @@ fn a_scrape_of_few_families_finds_a_process_of_a_file_dead() {
     assert_eq!(values(&page).len(), 2, "{page}");
 }
 
-/// The environment variable that gives the process of `a_process_that_observes` its region.
+/// The environment variable that gives the process of `a_process_that_observes_on_request` its region.
 const SUMMARY: &str = "TALEA_TEST_SUMMARY";
 const WINDOW: Duration = Duration::from_secs(4);
 
 /// Not a claim of its own: what another test starts as a process. For each line of its input it
 /// observes that many milliseconds, a hundred times.
 #[test]
-fn a_process_that_observes_when_told() {
+fn a_process_that_observes_on_request() {
     let Some(region) = std::env::var_os(SUMMARY) else { return };
     let registry = Registry::open(region).unwrap();
     let opts = Opts::new("pricing", "Time to price.").quantiles(&[0.5, 0.9]).window(WINDOW);
@@ -288,7 +288,7 @@ struct Observer {
 impl Observer {
     fn start(region: &Path) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "a_process_that_observes_when_told", "--nocapture"])
+            .args(["--exact", "a_process_that_observes_on_request", "--nocapture"])
             .env(SUMMARY, region)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

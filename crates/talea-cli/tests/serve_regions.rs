@@ -92,7 +92,7 @@ fn agent_value(page: &str, metric: &str, region: &str) -> Option<u64> {
 }
 
 #[test]
-fn what_is_left_out_of_a_region_alone_is_told_and_counted_by_its_name() {
+fn a_family_left_out_of_a_single_region_is_reported_and_counted_by_its_name() {
     let place = Place::new();
     let registry = region(&place.at("shop.talea"), 1, 1);
     // The agent has one of this name, with a label.
@@ -321,7 +321,7 @@ fn is_root() -> bool {
 }
 
 #[test]
-fn what_is_no_region_is_told_once_and_costs_the_others_nothing() {
+fn a_file_that_is_no_region_is_reported_once_and_costs_the_others_nothing() {
     let place = Place::new();
     let _stay = place.fill(4, 50);
     let agent = place.agent();
@@ -385,7 +385,7 @@ fn a_file_that_is_named_and_cannot_be_read_keeps_it_from_being_ready() {
 }
 
 #[test]
-fn a_region_that_is_cut_is_told_once_and_served_when_it_is_whole() {
+fn a_region_that_is_cut_is_reported_once_and_served_when_it_is_whole() {
     let place = Place::new();
     let _stay = place.fill(3, 50);
     let cut = place.at("cut.talea");
@@ -483,7 +483,7 @@ fn a_folder_that_vanishes_comes_back_with_its_regions() {
 }
 
 #[test]
-fn a_file_that_the_agent_may_not_read_is_told_and_the_others_are_served() {
+fn an_unreadable_file_is_reported_and_the_others_are_served() {
     if !is_root() {
         eprintln!("skipped: an agent of another user, which only root can start");
         return;

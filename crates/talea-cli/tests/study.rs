@@ -25,7 +25,7 @@ fn items_api() -> PathBuf {
 }
 
 #[test]
-fn what_is_sent_is_what_the_service_counts() {
+fn the_service_counts_as_many_requests_as_are_sent() {
     items_api();
     let out = tempfile::tempdir().unwrap();
     let output = Command::new(TALEA)

@@ -92,7 +92,7 @@ fn studied(items: &str, metrics: &str, prometheus: &str, more: &[&str]) -> (Valu
 }
 
 #[test]
-fn one_service_among_others_is_told_by_its_labels() {
+fn one_service_among_others_is_selected_by_its_labels() {
     let folder = tempfile::tempdir().unwrap();
     let (_api, items, metrics) = items_api();
     let (_prometheus, url) = prometheus(folder.path(), &metrics);

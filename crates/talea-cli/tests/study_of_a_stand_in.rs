@@ -147,7 +147,7 @@ fn both_sides_are_counted_and_reported() {
 }
 
 #[test]
-fn the_page_is_one_file_without_script_and_escapes_what_it_was_told() {
+fn the_page_is_one_file_without_script_and_escapes_its_input() {
     let service = service(TRUTH);
     let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
     assert!(scene.command("1x1").status().unwrap().success());
@@ -177,7 +177,7 @@ fn the_page_is_one_file_without_script_and_escapes_what_it_was_told() {
 }
 
 #[test]
-fn sides_that_disagree_are_told_in_words_and_not_hidden() {
+fn sides_that_disagree_are_reported_in_words_and_not_hidden() {
     let service = service(Behaviour { surplus: 6, ..TRUTH });
     let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
     let output = scene.command("2x2").output().unwrap();
@@ -200,7 +200,7 @@ fn a_metric_that_is_missing_is_named() {
 }
 
 #[test]
-fn a_subject_that_dies_is_quoted() {
+fn a_target_that_dies_is_quoted() {
     let service = service(Behaviour { answers: false, ..TRUTH });
     let scene = Scene::new(&service, "sleep 0.5; echo 'out of <luck>' >&2; exit 3");
     let output = scene.command("1x1,2x2").output().unwrap();
@@ -212,7 +212,7 @@ fn a_subject_that_dies_is_quoted() {
 }
 
 #[test]
-fn a_subject_that_says_something_else_is_quoted() {
+fn a_target_that_says_something_else_is_quoted() {
     let service = service(TRUTH);
     let scene = Scene::new(&service, "");
     fs::write(scene.path("stand-in"), "#!/bin/sh\necho hello\nexec cat\n").unwrap();
@@ -244,7 +244,7 @@ fn ctrl_c_leaves_no_child_and_no_report() {
 }
 
 #[test]
-fn what_cannot_be_studied_is_named_before_anything_is_started() {
+fn an_impossible_study_is_named_before_anything_is_started() {
     let service = service(TRUTH);
     let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
     for (cases, word) in [
@@ -290,7 +290,7 @@ fn a_folder_that_cannot_be_written_to_is_named_before_anything_is_started() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_leaves_no_half_of_a_report() {
+fn a_full_disk_is_reported_and_leaves_no_half_of_a_report() {
     let service = service(TRUTH);
     let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
     fs::create_dir(scene.path("out")).unwrap();
@@ -349,7 +349,7 @@ fn names_of_metrics_come_with_the_scenario() {
 }
 
 #[test]
-fn what_is_to_run_before_a_case_runs_before_each() {
+fn a_command_before_a_case_runs_before_each() {
     let service = service(TRUTH);
     let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
     let log = scene.path("log");

@@ -225,7 +225,7 @@ fn without_keep_alive_every_request_is_counted_too() {
 }
 
 #[test]
-fn a_service_that_refuses_connections_in_the_middle_is_told() {
+fn a_service_that_refuses_connections_in_the_middle_is_reported() {
     // It serves one connection for a while, and then nobody listens any more.
     let service = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = service.local_addr().unwrap();
@@ -309,7 +309,7 @@ fn items_api(port: u16, metrics: Option<u16>) -> Service {
 }
 
 #[test]
-fn a_service_that_is_killed_and_started_again_is_counted_on_and_told() {
+fn a_service_that_is_killed_and_restarted_is_counted_on_and_reported() {
     let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let (items, metrics) = (free(), free());
     let first = items_api(items, Some(metrics));

@@ -213,7 +213,7 @@ fn only_the_families_that_are_named_are_wiped() {
 }
 
 #[test]
-fn what_says_what_is_now_is_not_wiped_and_that_is_said_where_it_is_asked_for() {
+fn a_gauge_is_not_wiped_and_a_request_to_do_so_says_that() {
     let place = Place::new();
     let region = place.region();
     let path = region.to_str().unwrap();
@@ -232,7 +232,7 @@ fn what_says_what_is_now_is_not_wiped_and_that_is_said_where_it_is_asked_for() {
 }
 
 #[test]
-fn what_others_add_meanwhile_counts_before_or_after_and_never_twice_or_not_at_all() {
+fn concurrent_increments_count_before_or_after_and_never_twice_or_not_at_all() {
     let place = Place::new();
     let region = place.region();
     let path = region.to_str().unwrap();
@@ -338,7 +338,7 @@ fn families_that_keep_their_series_are_gone_through_only_by_name() {
 }
 
 #[test]
-fn what_is_no_region_that_is_there_is_one_clear_error_and_stays_as_it_is() {
+fn a_file_that_is_no_region_is_one_clear_error_and_stays_as_it_is() {
     let place = Place::new();
     let region = place.region();
     drop(Registry::open(&region).unwrap());

@@ -47,7 +47,8 @@ fn is_violation(finding: &Finding) -> bool {
     finding.severity == Severity::Violation
 }
 
-/// A text without a word. A scraper takes one in text 0.0.4; who checks one asked the wrong source.
+/// An empty text. A scraper takes one in text 0.0.4, but a user who checks one has named the wrong
+/// source.
 fn empty() -> Finding {
     Finding {
         line: 1,

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_urls_and_standard_input_are_told_apart() {
+    fn files_urls_and_standard_input_are_distinguished() {
         let of = |text: &str| text.parse::<Source>();
         assert_eq!(of("-"), Ok(Source::Input));
         assert_eq!(of("metrics.txt"), Ok(Source::File("metrics.txt".into())));

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_to_be_slower_fails_and_noise_does_not() {
+    fn a_proven_slowdown_fails_and_noise_does_not() {
         let judged = |base: &[f64], other: &[f64]| {
             let comparison = of(Measure::P99, base, other, true);
             condition("p99 > 1.1x").judge_comparison(&comparison).remove(0)

@@ -229,7 +229,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_was_not_the_same_for_both_is_told() {
+    fn differences_between_the_two_runs_are_reported() {
         let (a, mut b) = (study(Measure::P99, &[1.0]), study(Measure::P99, &[1.0]));
         b.versions.build = "debug".to_owned();
         b.cases[0].model = "another".to_owned();

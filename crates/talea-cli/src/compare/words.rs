@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_difference_is_told_with_its_numbers() {
+    fn a_difference_is_reported_with_its_numbers() {
         let text = text(&of(Measure::P99, &[1.0, 1.1, 0.9], &[2.0, 2.2, 1.8], true));
         assert!(
             text.contains("Case A: b is slower at p99 (2.000 times, 2.000 to 2.000) than a."),

@@ -139,13 +139,13 @@ pub struct Series {
     pub labels: Vec<(String, String)>,
     /// Its value.
     #[serde(flatten)]
-    pub value: Held,
+    pub value: SeriesValue,
 }
 
 /// The value of a series. A number that JSON has no word for, such as NaN, is null.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub enum Held {
+pub enum SeriesValue {
     /// A count.
     Count {
         /// The value.
@@ -301,11 +301,11 @@ fn series(snapshot: &Snapshot, name: &str) -> anyhow::Result<Vec<Series>> {
 impl Series {
     fn of(series: &SeriesSnapshot<'_>) -> Self {
         let labels = series.labels().into_iter().map(|(name, value)| (name.to_owned(), value));
-        Self { labels: labels.collect(), value: Held::of(series.value()) }
+        Self { labels: labels.collect(), value: SeriesValue::of(series.value()) }
     }
 }
 
-impl Held {
+impl SeriesValue {
     fn of(value: Value) -> Self {
         match value {
             Value::Unsigned(value) => Self::Count { value },

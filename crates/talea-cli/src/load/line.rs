@@ -1,4 +1,4 @@
-//! A client's line to the server: one connection, opened anew when it was closed.
+//! A client's line to the server: one connection, reopened when it was closed.
 
 use std::pin::pin;
 use std::time::Duration;

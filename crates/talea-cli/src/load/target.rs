@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_loaded_is_refused_with_an_example() {
+    fn an_impossible_target_is_refused_with_an_example() {
         for text in
             ["", "localhost:4000/api", "ftp://x/items", "http://x/items?a=1", "http://u@x/i"]
         {

@@ -74,7 +74,7 @@ fn knee(cases: &[&Finding]) -> Option<String> {
             last.case.id,
         ));
     }
-    let best_told = match best.clients == knee.clients {
+    let best_in_words = match best.clients == knee.clients {
         true => "the most of all cases".to_owned(),
         false => format!(
             "{} % of the most, {} with {} ({})",
@@ -85,7 +85,7 @@ fn knee(cases: &[&Finding]) -> Option<String> {
         ),
     };
     Some(format!(
-        "{} ({}) made {} requests a second, {best_told}; with {} ({}) it was {}, and the median \
+        "{} ({}) made {} requests a second, {best_in_words}; with {} ({}) it was {}, and the median \
          response time {} ms rather than {}.",
         counted(knee.case.clients, "client"),
         knee.case.id,
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_numbers_do_not_carry_is_not_said() {
+    fn conclusions_that_the_numbers_do_not_support_are_not_drawn() {
         assert_eq!(text_of(vec![case("a", 5, 100.0, 1.0, 100)]), "");
         assert_eq!(text_of(Vec::new()), "");
         let two = text_of(vec![case("a", 5, 100.0, 1.0, 100), case("b", 50, 101.0, 1.0, 100)]);
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_told_where_the_server_tells_it() {
+    fn waiting_is_reported_if_the_server_reports_it() {
         let mut one = case("C", 1000, 8_000.0, 120.0, 100_000);
         one.server = Some(Server {
             peak_pool_pending: Some(991),

@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bucket_is_told_by_its_thresholds() {
+    fn a_bucket_is_described_by_its_thresholds() {
         assert_eq!(between(Between { low: 0.25, high: Some(0.5) }), "0.25–0.5");
         assert_eq!(between(Between { low: 0.1 * 3.0 * 1e3, high: None }), "above 300");
     }

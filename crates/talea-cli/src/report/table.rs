@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_case_has_is_left_out_and_named() {
+    fn a_column_that_no_case_has_is_left_out_and_named() {
         let mut finding = finding(1000, 1000);
         finding.server.as_mut().unwrap().tasks_created = Some(31);
         let text = table(&[finding]);

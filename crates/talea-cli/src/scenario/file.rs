@@ -455,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line_and_what_was_expected() {
+    fn an_error_has_its_line_and_the_expected_text() {
         for (text, line, message) in [
             ("name = \"x\"\n", 1, "found no step, expected at least one [[step]]"),
             ("[[step]]\nmethod = \"get\"", 2, "found the method \"get\", expected one such as GET"),

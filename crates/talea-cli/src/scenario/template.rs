@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_stand_there_says_so() {
+    fn a_value_that_cannot_stand_in_a_place_is_refused() {
         let path = template("/{id}", Form::Path).unwrap();
         assert_eq!(filled(&path, None), Err(Unfilled::Missing(0)));
         for text in ["", ".", ".."] {

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_at_a_pointer_is_captured_with_its_kind() {
+    fn the_value_at_a_pointer_is_captured_with_its_kind() {
         let answer = br#"{"data":{"id":7,"name":"a\"b","on":true,"none":null,"all":[{"x":1}]}}"#;
         let number = |text: &str| Some(Captured { text: text.to_owned(), is_text: false });
         for (pointer, expected) in [

@@ -46,7 +46,7 @@ struct State {
     unlisted: BTreeMap<PathBuf, Trouble>,
     /// The conflicts that were reported.
     conflicts: BTreeSet<String>,
-    /// When a page had no region for want of descriptors or memory.
+    /// When a page had no region because descriptors or memory ran out.
     starved: Option<Instant>,
 }
 
@@ -158,14 +158,14 @@ impl Scrapable for Agent {
                 state.starved = Some(Instant::now());
             }
         }
-        // Last, so that they tell of this scrape.
+        // Last, so that they include this scrape.
         page.add(None, |snapshot| registry.snapshot_into(snapshot, wants));
     }
 
     fn joined(&self, page: &Page) {
         let mut state = self.0.state();
-        // A region alone has no label in the page. Only its own families are left out
-        // there: the agent's prevail.
+        // A region alone has no label in the page. A family left out there is the
+        // region's: the agent's own prevail.
         let alone = state.regions.keys().next().map_or("the agent", String::as_str).to_owned();
         let mut counts: BTreeMap<&str, i64> = BTreeMap::new();
         let mut conflicts = BTreeSet::new();
@@ -260,7 +260,7 @@ impl Inner {
         let found = found.map(Arc::new).map_err(|error| Trouble::from(&error));
         match &found {
             Ok(_) => log(&format!("{name}: {source} is served")),
-            // Its processes may have counted in the file before, and that is more than nothing.
+            // Keeps the replaced file: its last counts are better than none.
             Err(trouble) if trouble.is_shortage && is_replaced => {
                 return self.note_kept(name, &trouble.reason);
             }
@@ -310,8 +310,8 @@ impl Inner {
         }
     }
 
-    /// Notes that a region could not be read. It is opened anew the next time, unless that was for
-    /// want of memory: then it is as good as before.
+    /// Notes that a region could not be read. It is opened again the next time, unless memory
+    /// ran out: then the open region is still good.
     fn failed(&self, name: &str, region: &Arc<Region>, trouble: &Trouble) {
         let mut state = self.state();
         let Some(slot) = state.regions.get_mut(name) else { return };

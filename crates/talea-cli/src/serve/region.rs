@@ -105,7 +105,7 @@ impl Region {
         self.processes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Keeps the windows up to date where nobody scrapes.
+    /// Keeps the windows up to date between scrapes.
     pub(super) fn keep_up(&self, memory: &mut Snapshot) -> Result<(), Error> {
         if self.recent().is_due() {
             let began = Instant::now();

@@ -7,7 +7,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The files and directories that the user named.
+/// The files, directories and processes that the user named.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     /// Files, each of which should be there.
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_no_text_are_told_apart() {
+    fn names_that_are_no_text_stay_distinct() {
         let path = |name: &[u8]| Source::File(PathBuf::from(OsStr::from_bytes(name)));
         let files: [&[u8]; 4] =
             [b"/a/x\xFE.talea", b"/a/x\xFF.talea", b"/b/x\xFF.talea", b"/c/x.talea"];

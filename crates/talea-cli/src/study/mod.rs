@@ -20,7 +20,7 @@ mod scraper;
 mod series;
 mod server;
 mod study_run;
-mod subject;
+mod target_process;
 
 use std::time::SystemTime;
 
@@ -41,7 +41,7 @@ pub use self::server::Server;
 pub use self::study_run::Unfinished;
 
 use self::study_run::StudyRun;
-use self::subject::Subject;
+use self::target_process::TargetProcess;
 use crate::load::Meters;
 use crate::machine::Machine;
 use crate::stop::Stop;
@@ -100,33 +100,33 @@ pub enum Ended<T> {
     Stopped(Unfinished),
 }
 
-/// Runs a study from the start of its subject to its end.
+/// Runs a study from the start of its target to its end.
 ///
-/// A stop ends the clients first, then the subject, and waits for it.
+/// A stop ends the clients first, then the target, and waits for it.
 ///
 /// # Errors
-/// When the subject cannot be started or reached, dies, or its metrics cannot be read.
+/// When the target cannot be started or reached, dies, or its metrics cannot be read.
 pub async fn run(design: &Design, meters: &Meters, mut stop: Stop) -> Result<Ended<Study>> {
     let begun = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let version = match &design.service {
-        Service::Program(program) => subject::version(program).await,
+        Service::Program(program) => target_process::version(program).await,
         Service::Running(_) => "unknown".to_owned(),
     };
     let mut study_run = StudyRun::new(design, meters);
     let ran = match &design.service {
         Service::Program(program) => {
-            let mut subject = Subject::start(program)?;
+            let mut process = TargetProcess::start(program)?;
             let ran = tokio::select! {
-                ran = with(&mut subject, &mut study_run) => Some(ran),
+                ran = with(&mut process, &mut study_run) => Some(ran),
                 () = stop.requested() => None,
             };
-            // A subject that died takes its clients down with it: its death is the reason, not
+            // A target that died takes its clients down with it: its death is the reason, not
             // theirs.
             let ran = match ran {
-                Some(Err(error)) => Some(Err(subject.cause_of_death().await.unwrap_or(error))),
+                Some(Err(error)) => Some(Err(process.cause_of_death().await.unwrap_or(error))),
                 ran => ran,
             };
-            subject.stop().await;
+            process.stop().await;
             ran
         }
         Service::Running(addresses) => tokio::select! {
@@ -164,11 +164,11 @@ pub async fn run(design: &Design, meters: &Meters, mut stop: Stop) -> Result<End
 }
 
 /// Runs all cases against a child process, unless it dies.
-async fn with(subject: &mut Subject, study_run: &mut StudyRun<'_>) -> Result<()> {
-    let addresses = subject.ready().await?;
+async fn with(process: &mut TargetProcess, study_run: &mut StudyRun<'_>) -> Result<()> {
+    let addresses = process.ready().await?;
     tokio::select! {
         ran = study_run.run(addresses) => ran,
-        death = subject.died() => Err(death),
+        death = process.died() => Err(death),
     }
 }
 

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_service_does_not_tell_has_no_column() {
+    fn a_metric_that_the_service_does_not_report_has_no_column() {
         let series = Series::of(&[sample(0, 0), sample(100, 5)]);
         assert!(series.ready_tasks.is_empty() && series.pool_used.is_empty());
         assert_eq!(series.requests_received.len(), 2);

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_known_of_a_server_that_tells_nothing() {
+    fn nothing_is_known_of_a_server_that_reports_nothing() {
         let server = Server::of(&[sample(0, &[]), sample(1, &[])], 0, false);
         assert_eq!(server.requests_received, None);
         assert_eq!(server.peak_additional_tasks, None);

@@ -34,7 +34,7 @@ pub(super) struct StudyRun<'a> {
     under_way: Option<(&'a Case, Window)>,
 }
 
-/// The subject once it serves: where, how it is read, and how it was before any client came.
+/// The target once it serves: where, how it is read, and how it was before any client came.
 struct Served {
     addresses: Addresses,
     metrics: Option<(Scraper, Reading)>,
@@ -74,7 +74,7 @@ impl<'a> StudyRun<'a> {
         self.scrapes
     }
 
-    /// Puts away what the study started beside its subject.
+    /// Removes what the study started beside its target.
     pub(super) async fn end(&mut self) {
         if let Some(prometheus) = self.prometheus.take() {
             prometheus.stop().await;

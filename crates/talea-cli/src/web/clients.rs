@@ -92,7 +92,7 @@ fn names_of(names: &[String]) -> Result<Vec<Name>> {
     names.collect()
 }
 
-/// Lets in whose certificate is signed and names somebody of a list.
+/// Lets in a client whose certificate is signed and has a name of the list.
 #[derive(Debug)]
 struct Named {
     signed: Arc<dyn ClientCertVerifier>,

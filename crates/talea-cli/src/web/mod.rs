@@ -2,7 +2,7 @@
 //! exporters share.
 //!
 //! [`Web`] stands for the file; what it says at a moment is [`Rules`]. The file and those that it
-//! names are looked at again while the agent runs, so that a certificate or a password can be
+//! names are checked again while the agent runs, so that a certificate or a password can be
 //! changed without a restart. Nothing becomes weaker by accident: a file that is bad changes
 //! nothing, and neither does one that has lost its TLS, its passwords or what clients are checked
 //! by, as one that met a full disk may have.
@@ -43,11 +43,11 @@ pub struct Web {
 struct Followed {
     path: PathBuf,
     checks: Turns,
-    looked: Mutex<Looked>,
+    checked: Mutex<CheckedFiles>,
 }
 
 /// The state of the files at the last check.
-struct Looked {
+struct CheckedFiles {
     at: Instant,
     sources: Sources,
 }
@@ -62,8 +62,8 @@ impl Web {
         let mut sources = Sources::default();
         let rules =
             Rules::read(path, &mut sources, &checks).with_context(|| cannot_be_used(path))?;
-        let looked = Mutex::new(Looked { at: Instant::now(), sources });
-        Ok(Self::with(rules, Some(Followed { path: path.to_owned(), checks, looked })))
+        let checked = Mutex::new(CheckedFiles { at: Instant::now(), sources });
+        Ok(Self::with(rules, Some(Followed { path: path.to_owned(), checks, checked })))
     }
 
     /// No TLS and no passwords, and HTTP/2 for those who speak it.
@@ -88,17 +88,17 @@ impl Web {
     pub fn current(&self) -> Arc<Rules> {
         if let Some(followed) = &self.followed {
             // While one connection checks the files, others go on with the rules in force.
-            if let Ok(mut looked) = followed.looked.try_lock() {
-                if looked.at.elapsed() >= LOOK_EVERY {
-                    looked.at = Instant::now();
-                    self.look(followed, &mut looked.sources);
+            if let Ok(mut checked) = followed.checked.try_lock() {
+                if checked.at.elapsed() >= LOOK_EVERY {
+                    checked.at = Instant::now();
+                    self.look(followed, &mut checked.sources);
                 }
             }
         }
         self.in_force()
     }
 
-    /// The number of requests that were refused for want of the right user and password.
+    /// The number of requests that were refused because the user or password was wrong or missing.
     pub fn unauthorized(&self) -> u64 {
         self.unauthorized.load(Ordering::Relaxed)
     }

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_or_too_large_is_refused() {
+    fn a_directory_or_a_file_that_is_too_large_is_refused() {
         let folder = tempdir().unwrap();
         let error = |path: &Path| format!("{:#}", Sources::default().read(path).unwrap_err());
         assert!(error(folder.path()).ends_with("cannot be read: it is not a regular file"));

@@ -86,12 +86,12 @@ fn authorization(value: &str) -> HeaderMap {
 /// Looks now, whenever the last look was.
 fn look(web: &Web) -> Arc<Rules> {
     let followed = web.followed.as_ref().unwrap();
-    web.look(followed, &mut followed.looked.lock().unwrap().sources);
+    web.look(followed, &mut followed.checked.lock().unwrap().sources);
     web.current()
 }
 
 #[test]
-fn what_says_nothing_asks_for_nothing() {
+fn an_empty_file_requires_nothing() {
     let folder = Folder::new();
     let empty = "tls_server_config:\nhttp_server_config:\nbasic_auth_users:\nrate_limit:\n";
     for text in ["", "# nothing\n", "{}", empty, "tls_server_config: {}\nbasic_auth_users: {}\n"] {
@@ -237,7 +237,7 @@ fn an_impossible_tls_setting_is_refused_with_the_possible_ones() {
 }
 
 #[test]
-fn certificates_and_keys_that_cannot_be_used_are_told_by_name() {
+fn unusable_certificates_and_keys_are_named() {
     let folder = Folder::new();
     folder.write("empty.pem", "");
     folder.write("torn.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n");
@@ -302,7 +302,7 @@ fn certificates_and_keys_that_cannot_be_used_are_told_by_name() {
 }
 
 #[test]
-fn a_file_that_is_none_is_told() {
+fn a_file_that_is_no_configuration_is_reported() {
     let folder = Folder::new();
     let allowed = "Content-Security-Policy, Strict-Transport-Security, X-Content-Type-Options, \
                    X-Frame-Options, X-XSS-Protection";
@@ -359,7 +359,7 @@ fn a_file_that_is_none_is_told() {
 }
 
 #[test]
-fn what_is_no_hash_is_told_without_being_shown() {
+fn a_bad_hash_is_reported_without_being_shown() {
     let folder = Folder::new();
     let no_hash = "basic_auth_users: what alice has is no bcrypt hash, expected one such as \
                    htpasswd -nB makes";

@@ -120,10 +120,10 @@ pub(crate) fn write() {
     let number = |name| std::env::var(name).unwrap().parse::<u64>().unwrap();
     let role = Role::ALL[number(ROLE) as usize];
     let is_over = Arc::new(AtomicBool::new(false));
-    let is_told = is_over.clone();
+    let is_asked = is_over.clone();
     thread::spawn(move || {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
-        is_told.store(true, SeqCst);
+        is_asked.store(true, SeqCst);
     });
     let registry = Registry::open_with(&region, Config::with_len(1 << 20)).unwrap();
     let name = region.file_stem().unwrap().to_str().unwrap();
@@ -191,7 +191,7 @@ impl Writer {
         let number = STARTED.fetch_add(1, SeqCst);
         let errors = region.with_file_name(format!("writer-{number}.txt"));
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "counts_as_it_is_told", "--nocapture"])
+            .args(["--exact", "a_writer_that_counts_on_request", "--nocapture"])
             .env(REGION, region)
             .env(VERSION, version.to_string())
             .env(ROLE, Role::ALL.iter().position(|one| *one == role).unwrap().to_string())

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_scrapes_second_explains_is_no_difference() {
+    fn a_deviation_that_a_scrape_interval_explains_is_no_difference() {
         let same = differences(&server(1000, 4.0, 1.0, 500.0), &server(1000, 4.01, 1.05, 300.0));
         assert!(same.is_empty(), "{same:?}");
     }
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_that_is_told_with_both_numbers() {
+    fn a_larger_deviation_is_reported_with_both_numbers() {
         let words = differences(&server(1000, 4.0, 1.0, 500.0), &server(1000, 5.0, 2.0, 200.0));
         assert_eq!(words.len(), 3, "{words:?}");
         assert!(words[0].contains("4.00") && words[0].contains("5.00"), "{words:?}");

@@ -37,7 +37,7 @@ pub(super) struct Prometheus {
     started: Option<Started>,
 }
 
-/// The quantities that series are read for.
+/// The kinds of series that are read.
 #[derive(Clone, Copy)]
 enum Column {
     Value(Quantity),

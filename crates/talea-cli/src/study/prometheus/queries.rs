@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_service_does_not_have_is_not_asked_for() {
+    fn metrics_that_a_service_does_not_have_are_not_queried() {
         let texts = texts("opentelemetry");
         assert_eq!(texts.len(), 4);
         assert!(texts[3].ends_with(" * 1000"), "{}", texts[3]);
