@@ -342,8 +342,8 @@ impl From<CheckedFormat> for Syntax {
 #[cfg(target_os = "linux")]
 const INSPECT: &str = "Look into the shared memory that a service counts in, from outside: what it is, \
         how full, who has it open, and its families; with --family the values of one.\n\n\
-        The region is read and never mapped or written to, so the processes that count in it notice \
-        nothing, and may be busy, stopped or dead. A value that is read rather than \
+        The region is read and never mapped or written to, so the processes that count in it \
+        notice nothing, and may be busy, stopped or dead. A value that is read rather than \
         counted, such as the process's memory, is as of the last scrape, or some seconds old where \
         the service keeps it fresh.";
 
@@ -447,8 +447,8 @@ pub struct ExpireArguments {
 const SERVE: &str = "Serve the metrics of regions from outside, also while their services are stopped \
         or dead.\n\n\
         Regions are read, never written to. Those of a directory are served as they come and go: \
-        files named NAME.talea, or NAME.talea.N. A region that cannot be served is reported on standard \
-        error and in the metrics, and the others are served.\n\n\
+        files named NAME.talea, or NAME.talea.N. A region that cannot be served is reported on \
+        standard error and in the metrics, and the others are served.\n\n\
         GET /metrics answers in the Prometheus text format, OpenMetrics or protobuf, compressed \
         where that is asked for; /healthz while the agent runs; /readyz where all that was named \
         is served.";

@@ -1,4 +1,5 @@
-//! The agent's front, over real connections: the clients that it serves, those that it ends, and why.
+//! The agent's front, over real connections: the clients that it serves, those that it ends, and
+//! why.
 
 #![cfg(unix)]
 

@@ -156,8 +156,8 @@ fn is_no_shorter_than_lindleys(samples: &[Sample], stalls_at: Option<usize>) {
     }
 }
 
-/// The summary's mean and quantiles are those of the samples, from when each was intended. Quantiles
-/// of it are within 1.08 %, and may be those of a rank beside.
+/// The summary's mean and quantiles are those of the samples, from when each was intended.
+/// Quantiles of it are within 1.08 %, and may be those of a rank beside.
 fn is_summed_up(samples: &[Sample], summary: &Value) {
     let times = sorted(samples.iter().map(|sample| (end(sample) - sample.intended) * 1e3));
     let mean = times.iter().sum::<f64>() / times.len() as f64;

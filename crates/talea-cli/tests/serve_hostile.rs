@@ -107,8 +107,8 @@ impl Large {
         assert!(most < bound, "{what}: {most} of {bound}");
     }
 
-    /// A good scrape: how long it took until it was let in, with all of it read. A scraper that is not
-    /// let in learns when to come again.
+    /// A good scrape: how long it took until it was let in, with all of it read. A scraper that is
+    /// not let in learns when to come again.
     async fn scrape(&self, within: Duration) -> Duration {
         let began = Instant::now();
         loop {

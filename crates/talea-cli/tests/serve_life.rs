@@ -259,7 +259,8 @@ fn a_scrape_of_few_families_finds_a_process_of_a_file_dead() {
     assert_eq!(values(&page).len(), 2, "{page}");
 }
 
-/// The environment variable that gives the process of `a_process_that_observes_on_request` its region.
+/// The environment variable that gives the process of `a_process_that_observes_on_request` its
+/// region.
 const SUMMARY: &str = "TALEA_TEST_SUMMARY";
 const WINDOW: Duration = Duration::from_secs(4);
 

@@ -1,5 +1,5 @@
-//! `talea serve` among many regions, of which some come, go, or are none: each fault is reported once,
-//! and all that the others have is served at each scrape.
+//! `talea serve` among many regions, of which some come, go, or are none: each fault is reported
+//! once, and all that the others have is served at each scrape.
 #![cfg(target_os = "linux")]
 
 mod serving;

@@ -1,5 +1,5 @@
-//! `talea study` against services that fail in every way: what was sent is what was received is what
-//! is shown.
+//! `talea study` against services that fail in every way: what was sent is what was received is
+//! what is shown.
 
 #![cfg(unix)]
 
@@ -19,7 +19,8 @@ use tempfile::TempDir;
 
 const TALEA: &str = env!("CARGO_BIN_EXE_talea");
 
-/// A service that counts the requests it receives, reports the count, and answers every request by its number.
+/// A service that counts the requests it receives, reports the count, and answers every request by
+/// its number.
 fn service(reply: impl Fn(u64, u16, String) -> Reply + Send + Sync + 'static) -> StandIn {
     let received = Arc::new(AtomicU64::new(0));
     StandIn::start(move |request: &Request| match request.path.as_str() {

@@ -1,5 +1,5 @@
-//! Comparison: studies of two or more variants, side by side or from files, as ratios with intervals
-//! and in words.
+//! Comparison: studies of two or more variants, side by side or from files, as ratios with
+//! intervals and in words.
 
 mod condition;
 mod words;

@@ -1,8 +1,8 @@
 //! One connection, driven by the task that uses it.
 //!
-//! hyper hands out a sender and a driver. The driver usually gets a task of its own; here the client
-//! waits for its one answer anyway, so it drives the connection itself and no request crosses
-//! threads, nor wakes the task that made it.
+//! hyper hands out a sender and a driver. The driver usually gets a task of its own; here the
+//! client waits for its one answer anyway, so it drives the connection itself and no request
+//! crosses threads, nor wakes the task that made it.
 
 use std::fmt;
 use std::future::{Future, poll_fn};

@@ -50,10 +50,11 @@ impl Line {
         self.waiting
     }
 
-    /// Sends a request once, and reads the answer to the end of its body, which is kept if asked for.
+    /// Sends a request once, and reads the answer to the end of its body, which is kept if asked
+    /// for.
     ///
-    /// A request that a closing connection did not take is sent over the next one: that is its first
-    /// sending. A request that went out is never sent again.
+    /// A request that a closing connection did not take is sent over the next one: that is its
+    /// first sending. A request that went out is never sent again.
     ///
     /// # Errors
     /// When there is no answer; [`Trouble::was_sent`] says whether the request went out.

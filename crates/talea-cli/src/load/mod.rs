@@ -2,9 +2,9 @@
 //!
 //! A client keeps one connection (`line`), sends one request at a time, waits for the
 //! answer, and reads all of its body. Its requests and their results go into a [`Tally`] of
-//! its own, so that no counter is shared between clients; the tallies are merged at the end. Response
-//! times go into one Talea histogram that all clients share.
-//! Clients run on threads of their own (`threads`), beside whatever else this process does.
+//! its own, so that no counter is shared between clients; the tallies are merged at the end.
+//! Response times go into one Talea histogram that all clients share. Clients run on threads of
+//! their own (`threads`), beside whatever else this process does.
 //!
 //! The [`Model`] decides when a request is made: the clients themselves (closed), or a
 //! schedule that knows nothing of the answers (open), which a `crew` of clients serves.

@@ -1,5 +1,5 @@
-//! The conclusions from the numbers of a study, in sentences. Each has the numbers that it rests on, and is
-//! there only where they carry it.
+//! The conclusions from the numbers of a study, in sentences. Each has the numbers that it rests
+//! on, and is there only where they carry it.
 
 use super::throughput::by_clients;
 use crate::figures::{counted, measured, whole};

@@ -326,8 +326,8 @@ impl Inner {
     }
 }
 
-/// A file may come later, a process that is not there never will. Checked before anything is reported
-/// of any region, so that this is the only message.
+/// A file may come later, a process that is not there never will. Checked before anything is
+/// reported of any region, so that this is the only message.
 fn processes_are_there(sources: &Sources) -> anyhow::Result<()> {
     for pid in &sources.processes {
         if let Err(reason) = Reader::of_process(*pid) {

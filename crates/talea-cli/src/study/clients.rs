@@ -8,7 +8,8 @@ use talea::HistogramSnapshot;
 
 use crate::load::{KindOfFailure, Outcome, Plan, kinds_of_failure};
 
-/// The requests of the clients of one case, and their answers. Response times are by their clock, in milliseconds.
+/// The requests of the clients of one case, and their answers. Response times are by their clock,
+/// in milliseconds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Clients {

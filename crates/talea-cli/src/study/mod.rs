@@ -2,8 +2,8 @@
 //! runs.
 //!
 //! For each case: the database is emptied and the task peaks are reset, where the service is one
-//! that can; a baseline is read; the clients run while a `sampler` reads the metrics every 100 ms; a
-//! last reading is taken after the last answer. Server numbers are differences of readings or
+//! that can; a baseline is read; the clients run while a `sampler` reads the metrics every 100 ms;
+//! a last reading is taken after the last answer. Server numbers are differences of readings or
 //! high-water marks that the server keeps, client numbers come from the load alone, and where the
 //! two disagree the finding says so.
 

@@ -155,8 +155,8 @@ impl Series {
         series.without_empty_columns()
     }
 
-    /// The highest rate over a full window; over the whole case where that is shorter than one. None
-    /// where there are not two samples.
+    /// The highest rate over a full window; over the whole case where that is shorter than one.
+    /// None where there are not two samples.
     pub fn peak_rate(&self) -> Option<f64> {
         let full = |seconds: f64| seconds >= WINDOW.as_secs_f64();
         if !full(*self.seconds.last()?) {

@@ -87,8 +87,8 @@ impl Server {
         }
     }
 
-    /// Says in words how what the clients sent and what the server counted disagree; none where they
-    /// agree, or where the server does not count.
+    /// Says in words how what the clients sent and what the server counted disagree; none where
+    /// they agree, or where the server does not count.
     pub fn disagreement(&self, sent: u64) -> Option<String> {
         if let Some(why) = &self.unread {
             return Some(format!(
@@ -108,9 +108,9 @@ impl Server {
     }
 }
 
-/// The most at once: by the server's high-water mark where it was reset, rose during the case or was
-/// level with the count when it began; else the largest sample, since the mark is older than the
-/// case. None if no sample was taken while the case ran.
+/// The most at once: by the server's high-water mark where it was reset, rose during the case or
+/// was level with the count when it began; else the largest sample, since the mark is older than
+/// the case. None if no sample was taken while the case ran.
 fn peak(samples: &[Sample], now: Quantity, mark: Quantity, reset: bool) -> Option<f64> {
     let at = |n: usize, quantity| samples.get(n).and_then(|sample| sample.reading.get(quantity));
     let last = samples.len().checked_sub(1)?;

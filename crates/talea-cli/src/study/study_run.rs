@@ -231,8 +231,8 @@ impl<'a> StudyRun<'a> {
     }
 }
 
-/// The values of the server's metrics. Without a reading after the last answer it is not known how many
-/// requests there were.
+/// The values of the server's metrics. Without a reading after the last answer it is not known how
+/// many requests there were.
 fn server(samples: &Samples, reset: bool) -> Server {
     let mut server = Server::of(&samples.samples, samples.missed, reset);
     if let Some(error) = &samples.unread {
@@ -256,8 +256,8 @@ async fn in_a_shell(command: &str) -> Result<()> {
 }
 
 impl Served {
-    /// Waits until the tasks of the case before are gone, so that they are not in the baseline. Goes
-    /// on after 5 s all the same: the baseline is what it is then.
+    /// Waits until the tasks of the case before are gone, so that they are not in the baseline.
+    /// Goes on after 5 s all the same: the baseline is what it is then.
     async fn settle(&mut self) -> Result<()> {
         const TRIES: u32 = 100;
         const EVERY: Duration = Duration::from_millis(50);

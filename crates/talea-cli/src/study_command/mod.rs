@@ -1,5 +1,5 @@
-//! `talea study`: checks, runs, prints, writes reports; of one service, of variants side by side, or
-//! of studies that were made before.
+//! `talea study`: checks, runs, prints, writes reports; of one service, of variants side by side,
+//! or of studies that were made before.
 
 mod design;
 mod variant;

@@ -150,9 +150,9 @@ pub(crate) fn write() {
 }
 
 fn fork(shop: &Shop) {
-    // SAFETY: the only other threads wait for input or for this one, and hold no lock that the child
-    // could wait for. The child counts, says so, and ends without anything that the parent set up
-    // for its own end.
+    // SAFETY: the only other threads wait for input or for this one, and hold no lock that the
+    // child could wait for. The child counts, says so, and ends without anything that the parent
+    // set up for its own end.
     unsafe {
         if libc::fork() == 0 {
             for batch in 0..BATCHES_OF_A_CHILD {

@@ -172,8 +172,8 @@ impl Answer {
     }
 }
 
-/// Sends a request to the server at an address, over a connection of its own. It panics if the answer is
-/// not whole.
+/// Sends a request to the server at an address, over a connection of its own. It panics if the
+/// answer is not whole.
 pub(crate) fn ask(address: &str, method: &str, path: &str, headers: &[&str]) -> Answer {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(SOON)).unwrap();

@@ -102,8 +102,8 @@ impl Prometheus {
         Ok(prometheus)
     }
 
-    /// Waits until what was scraped after this instant is there, and gives when that was, in seconds
-    /// since 1970.
+    /// Waits until what was scraped after this instant is there, and gives when that was, in
+    /// seconds since 1970.
     pub(super) async fn scraped(&mut self) -> Result<f64> {
         self.scraped_since(now()).await
     }
