@@ -19,7 +19,7 @@ use crate::study::{Case, KNOWN, LONG};
 #[derive(Debug, Parser)]
 #[command(name = "talea", version, propagate_version = true)]
 pub struct Arguments {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -69,7 +69,7 @@ const LOAD: &str = "Make load on a service, and count every request and answer.\
         130 stopped by a signal."
 )]
 pub struct LoadArguments {
-    /// What the scenario's paths stand behind, such as http://127.0.0.1:4000/api/items
+    /// The URL before the scenario's paths, such as http://127.0.0.1:4000/api/items
     pub url: Target,
     /// A file with a scenario, or the built-in one: crud (create, list, get, update, delete)
     #[arg(long, value_name = "FILE", default_value = "crud")]
@@ -98,7 +98,7 @@ pub struct LoadArguments {
     /// How often the whole load is made; from two on with intervals over the rounds
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = at_least_one)]
     pub rounds: u64,
-    /// What random values and arrivals come from: the same seed gives the same
+    /// The seed of random values and arrivals: the same seed gives the same
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
     /// Write a line of CSV for each request
@@ -127,7 +127,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// What is spoken.
+    /// The protocol.
     pub fn protocol(&self) -> Protocol {
         match (self.http2, self.no_keep_alive) {
             (true, _) => Protocol::Http2,
@@ -135,7 +135,7 @@ impl Connection {
         }
     }
 
-    /// The same target, ready for TLS where its URL asks for it.
+    /// This target, ready for TLS if its URL asks for it.
     ///
     /// # Errors
     /// When the certificates cannot be read.
@@ -194,7 +194,7 @@ pub struct StudyArguments {
     /// Where that service has its metrics, in the Prometheus text format
     #[arg(long, value_name = "URL", requires = "url")]
     pub metrics_url: Option<Target>,
-    /// What its metrics are called: talea, phoenix (on Cowboy) or opentelemetry; otherwise as the
+    /// The names of its metrics: talea, phoenix (on Cowboy) or opentelemetry; otherwise as the
     /// scenario says, or talea
     #[arg(long, value_name = "NAMES")]
     pub names: Option<String>,
@@ -243,10 +243,10 @@ pub struct StudyArguments {
     /// p90, p99, p99.9, p99.99, cpu (a request), memory, failed
     #[arg(long, value_name = "CONDITION")]
     pub fail_if: Vec<Condition>,
-    /// What random values come from: the same seed gives the same
+    /// The seed of random values: the same seed gives the same
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
-    /// What else a study can be asked for.
+    /// Further options of a study.
     #[command(subcommand)]
     pub then: Option<StudyCommand>,
 }
@@ -268,7 +268,7 @@ impl StudyArguments {
     }
 }
 
-/// What is done with studies that were made before.
+/// Commands for studies that were made before.
 #[derive(Debug, Subcommand)]
 pub enum StudyCommand {
     /// Set reports beside each other, the first being what the others are compared with
@@ -342,10 +342,10 @@ impl From<CheckedFormat> for Syntax {
 #[cfg(target_os = "linux")]
 const INSPECT: &str = "Look into the shared memory that a service counts in, from outside: what it is, \
         how full, who has it open, and its families; with --family the values of one.\n\n\
-        The region is read and never mapped or written to, so whoever counts in it notices \
-        nothing, and may be busy, stopped or dead. What is read rather than counted, such as the \
-        process's memory, is as of the last scrape, or some seconds old where the service keeps it \
-        fresh.";
+        The region is read and never mapped or written to, so the processes that count in it \
+        notice nothing, and may be busy, stopped or dead. A value that is read rather than \
+        counted, such as the process's memory, is as of the last scrape, or some seconds old where \
+        the service keeps it fresh.";
 
 /// Arguments of `talea inspect`.
 #[cfg(target_os = "linux")]
@@ -372,7 +372,7 @@ pub struct InspectArguments {
 #[cfg(target_os = "linux")]
 #[derive(Debug, Args)]
 pub struct Affected {
-    /// Which region it is.
+    /// The region.
     #[command(flatten)]
     pub which: Which,
     /// Only this family, by its name in a scrape; may be given more than once
@@ -411,7 +411,7 @@ const WIPE: &str = "Have what a service counts in shared memory begin from 0 aga
         no region is left alone), 130 stopped by a signal."
 )]
 pub struct WipeArguments {
-    /// What is wiped.
+    /// The region, and the families to wipe.
     #[command(flatten)]
     pub affected: Affected,
 }
@@ -434,7 +434,7 @@ const EXPIRE: &str = "Remove series that nobody has looked up for a while from s
         no region is left alone), 130 stopped by a signal."
 )]
 pub struct ExpireArguments {
-    /// What is gone through.
+    /// The region, and the families to go through.
     #[command(flatten)]
     pub affected: Affected,
     /// Idle for at least so long, rather than for their family's time; families whose series never
@@ -447,8 +447,8 @@ pub struct ExpireArguments {
 const SERVE: &str = "Serve the metrics of regions from outside, also while their services are stopped \
         or dead.\n\n\
         Regions are read, never written to. Those of a directory are served as they come and go: \
-        files named NAME.talea, or NAME.talea.N. What cannot be served is told on standard error \
-        and in the metrics, and the others are served.\n\n\
+        files named NAME.talea, or NAME.talea.N. A region that cannot be served is reported on \
+        standard error and in the metrics, and the others are served.\n\n\
         GET /metrics answers in the Prometheus text format, OpenMetrics or protobuf, compressed \
         where that is asked for; /healthz while the agent runs; /readyz where all that was named \
         is served.";
@@ -477,7 +477,7 @@ pub struct ServeArguments {
     /// Whose files are opened, by name or number [default: the user that the agent runs as]
     #[arg(long, value_name = "USER", value_parser = user)]
     pub owner: Vec<User>,
-    /// The label by which regions are told apart [default: region, or none for a single region]
+    /// The label that distinguishes regions [default: region, or none for a single region]
     #[arg(long, value_name = "NAME", value_parser = region_label)]
     pub region_label: Option<String>,
     /// How many scrapes are answered at the same time; each takes memory for all values

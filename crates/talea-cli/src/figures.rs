@@ -1,6 +1,6 @@
 //! Numbers as people read them.
 
-/// What stands where there is no number.
+/// The placeholder for a missing number.
 pub const NONE: &str = "–";
 
 /// A whole number with its thousands set apart: `12,345`.
@@ -49,7 +49,7 @@ pub fn in_unit(number: f64, unit: Option<&str>) -> String {
         _ if !number.is_finite() || number == 0.0 => plain(number),
         Some("seconds") => {
             let scales = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")];
-            // What rounds to 1,000 of one is 1 of the one before.
+            // A value that rounds to 1,000 of one unit is 1 of the one before.
             let fits = |&&(scale, _): &&(f64, &str)| number.abs() >= scale * 0.9995;
             let &(scale, name) = scales.iter().find(fits).unwrap_or(&scales[3]);
             format!("{} {name}", significant(number / scale))
@@ -100,7 +100,7 @@ pub fn counted(number: u64, noun: &str) -> String {
     count(number, noun, &format!("{noun}s"))
 }
 
-/// The same with a noun whose plural is its own: `1 family`, `2 families`.
+/// A number with a noun whose plural is irregular: `1 family`, `2 families`.
 pub fn count(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", whole(number), if number == 1 { one } else { many })
 }

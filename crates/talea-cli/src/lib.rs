@@ -1,4 +1,4 @@
-//! What the `talea` binary does, room by room.
+//! The parts of the `talea` binary, module by module.
 //!
 //! - [`load`]: concurrent clients that run the same requests over and over, counted exactly.
 //! - [`study`]: the load cases against a service in a child process, with the service's own
@@ -11,9 +11,9 @@
 //! - `upkeep`: what an operator does to such a region: `wipe` and `expire`.
 //! - `serve`: the agent, which serves any number of regions as one page.
 //!
-//! The way of a study: cases → subject (the child process) → for each case reset, baseline, load
+//! The way of a study: cases → target (the child process) → for each case reset, baseline, load
 //! and samples → findings → report. Client numbers come from [`load`] alone, server numbers from
-//! the subject's metrics alone; only [`report`] sets them side by side.
+//! the target's metrics alone; only [`report`] sets them side by side.
 
 pub mod arguments;
 pub mod check;

@@ -1,17 +1,17 @@
-//! What the machine is that a study ran on.
+//! The machine that a study ran on.
 
 use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-/// The machine, as far as it tells.
+/// The machine, as far as it is known.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Machine {
     /// The processor's name.
     pub cpu_model: String,
     /// Processors that this process may use.
     pub cores: u64,
-    /// Memory; none where it is not told.
+    /// Memory; none if it is unknown.
     pub memory_bytes: Option<u64>,
     /// The kernel's name and release.
     pub kernel: String,

@@ -8,7 +8,7 @@ use talea_cli::{check, load, stop::Stop, study_command};
 #[cfg(target_os = "linux")]
 use talea_cli::{inspect, serve, upkeep};
 
-/// It could not be done: wrong usage, no target, no subject, no place for the report.
+/// It could not be done: wrong usage, no target, no place for the report.
 const COULD_NOT: u8 = 2;
 
 fn main() -> ExitCode {

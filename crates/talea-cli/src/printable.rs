@@ -1,7 +1,7 @@
-//! Text of somebody else as a terminal may show it.
+//! Untrusted text, escaped for a terminal.
 
-/// The same, with characters that a terminal would obey written out: who can write to a region
-/// could otherwise have them obeyed by whoever inspects it.
+/// Escapes characters that a terminal would obey: a writer to a region could otherwise control
+/// the terminal of a user who inspects it.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_terminal_would_obey_is_written_out() {
+    fn terminal_control_characters_are_escaped() {
         assert_eq!(printable("a\u{1B}[2Jb\r\nc\u{202E}"), "a\\u{1b}[2Jb\\r\\nc\\u{202e}");
         assert_eq!(printable("größe=\"1\\n\""), "größe=\"1\\n\"");
     }

@@ -1,4 +1,4 @@
-//! Being told to stop: Ctrl-C and SIGTERM, heard once and seen everywhere.
+//! Requests to stop: Ctrl-C and SIGTERM, heard once and seen everywhere.
 
 use std::process::ExitCode;
 

@@ -40,7 +40,7 @@ fn stderr(output: &Output) -> String {
 }
 
 #[test]
-fn the_exit_status_tells_what_was_found() {
+fn the_exit_status_reports_the_findings() {
     for (text, more, status) in [
         (CLEAN, &[][..], 0),
         (CLEAN, &["-"], 0),
@@ -68,7 +68,7 @@ fn the_exit_status_tells_what_was_found() {
 }
 
 #[test]
-fn an_empty_text_is_told_as_such() {
+fn an_empty_text_is_reported_as_such() {
     let said = stdout(&check("", &[]));
     assert!(
         said.starts_with("-:1:1: violation: the text is empty; name a file or a URL"),
@@ -117,7 +117,7 @@ fn findings_are_also_for_programs() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_with_its_reason() {
+fn an_unreadable_source_is_reported_with_its_reason() {
     let missing = check("", &["/nowhere/metrics.txt"]);
     assert_eq!(missing.status.code(), Some(2));
     assert!(stderr(&missing).contains("/nowhere/metrics.txt"), "{missing:?}");

@@ -86,7 +86,7 @@ fn variants_are_environments_and_arguments_of_the_service() {
     let (output, stdout, stderr) = talea(&arguments, Some(folder.path()));
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     assert!(stderr.contains("round 1 of 2: ITEMS_VARIANT=1 items-api"), "{stderr}");
-    // Who is first changes from round to round.
+    // The first variant changes from round to round.
     let order: Vec<&str> = stderr.lines().filter(|line| line.starts_with("round ")).collect();
     assert!(order[1].contains("two words") && order[2].contains("two words"), "{order:?}");
     assert!(stdout.contains("Server CPU a request"), "{stdout}");
@@ -125,7 +125,7 @@ fn variants_are_command_lines_that_serve_at_a_url() {
 fn a_study_fails_where_its_condition_holds() {
     let folder = tempfile::tempdir().unwrap();
     let service = slow(1);
-    for (condition, status, told) in [
+    for (condition, status, message) in [
         ("p50 > 0.1ms", 1, "FAILED: case 1x5: p50 > 0.1ms holds"),
         ("p50 > 60s", 0, "p50 > 60s is not shown"),
         ("failed > 0", 0, "failed > 0 is not shown: 0"),
@@ -137,12 +137,12 @@ fn a_study_fails_where_its_condition_holds() {
         let arguments = ["--cases", "1x5", "--url", &url, "--fail-if", condition];
         let (output, _, stderr) = talea(&arguments, Some(folder.path()));
         assert_eq!(output.status.code(), Some(status), "{condition}: {stderr}");
-        assert!(stderr.contains(told), "{condition}: {stderr}");
+        assert!(stderr.contains(message), "{condition}: {stderr}");
     }
 }
 
 #[test]
-fn what_is_no_report_is_named() {
+fn a_file_that_is_no_report_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.json");
     fs::write(&path, "{}").unwrap();

@@ -3,9 +3,9 @@
 //! word under its writers, a region on a tmpfs that is full, and clients that mean harm.
 //!
 //! By round: what the writers of the undamaged regions acknowledged is what the agent shows, and of
-//! each one that was killed at most a batch of 64 more; the agent has answered all the time; nothing
-//! crashed or hung; and the agent holds no more descriptors than before. At the end: it holds no more
-//! memory than in the beginning, but for a bound.
+//! each one that was killed at most a batch of 64 more; the agent has answered all the time;
+//! nothing crashed or hung; and the agent holds no more descriptors than before. At the end: it
+//! holds no more memory than in the beginning, but for a bound.
 //!
 //! `TALEA_MINUTES` says for how long it goes on; without it, for some rounds.
 #![cfg(target_os = "linux")]
@@ -33,15 +33,15 @@ use serving::Agent;
 const ROUNDS: u64 = 6;
 /// Kills of writers of the undamaged region in a round.
 const KILLS: u64 = 6;
-/// By how much the agent's memory may be larger in the last quarter than in the first, in bytes: what
-/// its allocator may keep of pages that were made at the same time.
+/// By how much the agent's memory may be larger in the last quarter than in the first, in bytes:
+/// what its allocator may keep of pages that were made at the same time.
 const GROWTH: u64 = 32 << 20;
 /// Of a tmpfs that is soon full.
 const SMALL: &str = "size=700k";
 
 /// Not a claim of its own: what the other test starts as processes.
 #[test]
-fn counts_as_it_is_told() {
+fn a_writer_that_counts_on_request() {
     writers::write();
 }
 
@@ -74,7 +74,7 @@ const COUNTED: [&str; 3] = ["orders_total", "users_total", "sizes_count"];
 struct Exact {
     path: PathBuf,
     name: &'static str,
-    /// What the page showed when nobody counted the last time.
+    /// The page at the last time when nobody counted.
     shown: [u64; COUNTED.len()],
     /// How much was acknowledged since, and before.
     acknowledged: Arc<AtomicU64>,
@@ -354,8 +354,8 @@ impl Answers {
     }
 }
 
-/// Asks the agent until it is over. It always answers, no count ever falls, and what was acknowledged
-/// before a scrape is in it.
+/// Asks the agent until it is over. It always answers, no count ever falls, and what was
+/// acknowledged before a scrape is in it.
 fn watch(address: &str, at_least: impl Fn() -> u64, is_over: &AtomicBool) -> Answers {
     let mut answers = Answers::default();
     let mut before: BTreeMap<&str, u64> = BTreeMap::new();

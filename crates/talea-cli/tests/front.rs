@@ -1,4 +1,5 @@
-//! The agent's front, over real connections: who is served, who is ended, and why.
+//! The agent's front, over real connections: the clients that it serves, those that it ends, and
+//! why.
 
 #![cfg(unix)]
 
@@ -136,7 +137,7 @@ async fn a_block_of_headers_that_goes_on_and_on_is_ended() {
 }
 
 #[tokio::test]
-async fn who_is_idle_for_too_long_is_ended_and_who_is_being_answered_is_not() {
+async fn a_connection_idle_for_too_long_is_ended_and_one_being_answered_is_not() {
     let front = Fronted::start(Limits { idle_time: SHORT, ..wide() }).await;
     let mut hangs = front.says("GET /hangs HTTP/1.1\r\nhost: x\r\n\r\n").await;
     let mut idle = front.connect().await;
@@ -204,7 +205,7 @@ async fn a_reader_that_is_slow_but_reads_is_served() {
 }
 
 #[tokio::test]
-async fn who_was_quiet_the_longest_makes_room_for_who_comes() {
+async fn the_client_quiet_the_longest_makes_room_for_a_new_one() {
     let front = Fronted::start(Limits { connections: 3, ..wide() }).await;
     let mut first = front.connect_seen().await;
     let mut second = front.connect_seen().await;
@@ -226,7 +227,7 @@ async fn who_was_quiet_the_longest_makes_room_for_who_comes() {
 }
 
 #[tokio::test]
-async fn who_is_being_answered_keeps_its_place() {
+async fn a_client_being_answered_keeps_its_place() {
     let front = Fronted::start(Limits { connections: 2, ..wide() }).await;
     let mut hang = Vec::new();
     for times in 1..=2 {
@@ -243,7 +244,7 @@ async fn who_is_being_answered_keeps_its_place() {
 }
 
 #[tokio::test]
-async fn who_takes_nothing_of_its_answer_makes_room_too() {
+async fn a_client_that_reads_nothing_of_its_answer_makes_room_too() {
     let front = Fronted::start(Limits { connections: 1, ..wide() }).await;
     let _stops = front.says("GET /endless HTTP/1.1\r\nhost: x\r\n\r\n").await;
     sleep(Duration::from_millis(1500)).await;

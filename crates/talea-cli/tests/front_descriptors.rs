@@ -12,7 +12,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use talea_http::server::Reason;
 
 #[tokio::test]
-async fn without_descriptors_who_is_quiet_makes_room_and_nothing_spins() {
+async fn without_descriptors_a_quiet_client_makes_room_and_nothing_spins() {
     let front = Fronted::start(wide()).await;
     let mut idle = front.says(HELLO).await;
     idle.hears_hello().await;
@@ -24,7 +24,7 @@ async fn without_descriptors_who_is_quiet_makes_room_and_nothing_spins() {
     assert_eq!(front.counts.closed(Reason::Room), 1);
     assert!(front.counts.accept_errors() > 0);
 
-    // Nobody is quiet now: who comes waits.
+    // No client is quiet now: a new one waits.
     drop(idle);
     leave(1);
     let mut waits = front.says(HELLO).await;
@@ -36,7 +36,7 @@ async fn without_descriptors_who_is_quiet_makes_room_and_nothing_spins() {
     leave(10);
     waits.hears_hello().await;
 
-    // Nobody comes now: who is quiet stays, though there is no descriptor for another.
+    // No client comes now: a quiet one stays, though there is no descriptor for another.
     leave(2);
     let mut last = front.says(HELLO).await;
     last.hears_hello().await;

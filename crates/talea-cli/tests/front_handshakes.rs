@@ -39,7 +39,7 @@ fn trusts(folder: &Folder) -> TlsConnector {
 
 async fn connect(front: &Fronted, trusts: &TlsConnector) -> TlsStream<TcpStream> {
     let stream = TcpStream::connect(front.address).await.unwrap();
-    // What is written does not wait for the end of the handshake to be acknowledged.
+    // Written bytes do not wait for the end of the handshake to be acknowledged.
     stream.set_nodelay(true).unwrap();
     let name = ServerName::from(front.address.ip());
     trusts.connect(name, stream).await.unwrap()
@@ -78,16 +78,16 @@ async fn a_handshake_that_does_not_end_is_ended() {
 }
 
 #[tokio::test]
-async fn whoever_does_not_speak_tls_is_told_and_counted() {
+async fn a_client_that_does_not_speak_tls_gets_an_alert_and_is_counted() {
     let folder = Folder::new();
     let front = encrypted(&folder, wide()).await;
-    let told = front.says(HELLO).await.rest().await;
-    assert!(!told.contains("hello"), "{told}");
+    let answer = front.says(HELLO).await.rest().await;
+    assert!(!answer.contains("hello"), "{answer}");
     front.ended(Reason::Handshake, 1).await;
 }
 
 #[tokio::test]
-async fn a_handshake_makes_room_for_who_comes() {
+async fn a_handshake_makes_room_for_a_new_client() {
     let folder = Folder::new();
     let front = encrypted(&folder, Limits { connections: 2, ..wide() }).await;
     let trusts = trusts(&folder);

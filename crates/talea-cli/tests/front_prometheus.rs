@@ -15,7 +15,7 @@ use crate::prometheus::Prometheus;
 use crate::secured::{Folder, tls, users};
 
 #[test]
-fn it_scrapes_with_its_certificate_and_password_and_is_told_why_not_without() {
+fn it_scrapes_with_its_certificate_and_password_and_gets_the_reason_without() {
     let folder = Folder::new();
     folder.pair("a.pem", "a.key", &folder.authority.client(&[]));
     let ask = "client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem";
@@ -55,13 +55,13 @@ fn it_scrapes_with_its_certificate_and_password_and_is_told_why_not_without() {
 }
 
 fn is_as_expected((job, health, error): &(String, String, String)) -> bool {
-    let (expected, told) = match job.as_str() {
+    let (expected, message) = match job.as_str() {
         "both" => ("up", ""),
         "guesses" => ("down", "401 Unauthorized"),
         "anonymous" => ("down", "certificate"),
         _ => ("down", "x509: certificate signed by unknown authority"),
     };
-    health == expected && error.contains(told)
+    health == expected && error.contains(message)
 }
 
 /// Whether `promtool` and a front take a file.

@@ -22,7 +22,7 @@ fn page(folder: &Folder, served: &Served, arguments: &[&str]) -> Answer {
     folder.curl(&url, &[&CA, arguments].concat())
 }
 
-/// The same without TLS.
+/// Gets the page without TLS.
 fn plain(folder: &Folder, served: &Served, arguments: &[&str]) -> Answer {
     folder.curl(&format!("http://{}/metrics", served.address), arguments)
 }
@@ -38,10 +38,10 @@ fn the_page_comes_over_tls_by_either_protocol() {
     for (argument, version) in [("--http1.1", "1.1"), ("--http2", "2")] {
         let answer = page(&folder, &served, &[argument]);
         assert!(is_page(&answer) && answer.version == version, "{answer:?}");
-        assert!(answer.told.contains("TLSv1.3"), "{answer:?}");
+        assert!(answer.log.contains("TLSv1.3"), "{answer:?}");
     }
     let older = page(&folder, &served, &["--tls-max", "1.2"]);
-    assert!(is_page(&older) && older.told.contains("using TLSv1.2"), "{older:?}");
+    assert!(is_page(&older) && older.log.contains("using TLSv1.2"), "{older:?}");
     assert_ne!(plain(&folder, &served, &[]).status, 200);
 }
 
@@ -63,15 +63,15 @@ fn versions_below_the_lowest_are_refused() {
     for version in ["1.0", "1.1"] {
         let answer = page(&folder, &served, &[&any[..], &[version]].concat());
         assert_eq!((answer.status, answer.code), (0, 35), "{answer:?}");
-        assert!(answer.told.contains("(IN), TLS alert"), "the server refuses: {answer:?}");
+        assert!(answer.log.contains("(IN), TLS alert"), "the server refuses: {answer:?}");
     }
     let served = folder.serve(&tls("min_version: TLS13"));
     let answer = page(&folder, &served, &["--tls-max", "1.2"]);
-    assert!(answer.told.contains("alert protocol version"), "{answer:?}");
+    assert!(answer.log.contains("alert protocol version"), "{answer:?}");
     assert!(is_page(&page(&folder, &served, &[])));
     let served = folder.serve(&tls("max_version: TLS12"));
     let answer = page(&folder, &served, &[]);
-    assert!(is_page(&answer) && answer.told.contains("using TLSv1.2"), "{answer:?}");
+    assert!(is_page(&answer) && answer.log.contains("using TLSv1.2"), "{answer:?}");
 }
 
 #[test]
@@ -81,18 +81,18 @@ fn suites_and_curves_are_those_of_the_file() {
         "max_version: TLS12, cipher_suites: [TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256]",
     ));
     let answer = page(&folder, &served, &[]);
-    assert!(is_page(&answer) && answer.told.contains("ECDHE-ECDSA-CHACHA20-POLY1305"));
+    assert!(is_page(&answer) && answer.log.contains("ECDHE-ECDSA-CHACHA20-POLY1305"));
     let answer = page(&folder, &served, &["--ciphers", "ECDHE-ECDSA-AES128-GCM-SHA256"]);
-    assert!(answer.told.contains("alert handshake failure"), "{answer:?}");
+    assert!(answer.log.contains("alert handshake failure"), "{answer:?}");
 
     let served = folder.serve(&tls("cipher_suites: [TLS_AES_128_GCM_SHA256]"));
     let answer = page(&folder, &served, &[]);
-    assert!(is_page(&answer) && answer.told.contains("TLS_AES_128_GCM_SHA256"), "{answer:?}");
+    assert!(is_page(&answer) && answer.log.contains("TLS_AES_128_GCM_SHA256"), "{answer:?}");
 
     let served = folder.serve(&tls("curve_preferences: [CurveP384]"));
     assert!(is_page(&page(&folder, &served, &["--curves", "P-384"])));
     let answer = page(&folder, &served, &["--curves", "X25519"]);
-    assert!(answer.told.contains("alert handshake failure"), "{answer:?}");
+    assert!(answer.log.contains("alert handshake failure"), "{answer:?}");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_name_and_its_password_open_and_nothing_else_does() {
 }
 
 #[test]
-fn requests_beyond_the_pace_are_told_to_come_later() {
+fn requests_beyond_the_pace_are_answered_with_a_time_to_retry() {
     let folder = Folder::new();
     let served = folder.serve("rate_limit: {interval: 1h, burst: 3}\n");
     let statuses = [(); 5].map(|()| plain(&folder, &served, &[]).status);
@@ -214,7 +214,7 @@ fn within_five_seconds(mut holds: impl FnMut() -> bool) -> bool {
 }
 
 #[test]
-fn a_changed_certificate_is_shown_to_whoever_connects_next() {
+fn a_changed_certificate_is_shown_to_the_next_connection() {
     let folder = Folder::new();
     let served = folder.serve(&tls(""));
     assert!(is_page(&page(&folder, &served, &[])));
@@ -223,7 +223,7 @@ fn a_changed_certificate_is_shown_to_whoever_connects_next() {
     assert!(!is_page(&page(&folder, &served, &[])));
     folder.pair("cert.pem", "key.pem", &other.server());
     assert!(within_five_seconds(|| is_page(&page(&folder, &served, &[]))));
-    // What cannot be used changes nothing.
+    // An unusable file changes nothing.
     fs::remove_file(folder.path("key.pem")).unwrap();
     folder.write("cert.pem", "");
     thread::sleep(Duration::from_millis(2_500));

@@ -70,7 +70,7 @@ fn families(inspection: &Value) -> Vec<(String, String)> {
     families.map(|family| (text(&family["name"]), text(&family["type"]))).collect()
 }
 
-/// What the service counted: its families of HTTP, each with all series and values.
+/// The counts of the service: its families of HTTP, each with all series and values.
 fn counted(region: &Path) -> Vec<(String, Value)> {
     let all = families(&json(region, &[])).into_iter();
     let http = all.filter(|(name, kind)| name.starts_with("http_") && kind != "gauge");
@@ -102,7 +102,7 @@ fn a_service_is_inspected_while_it_runs_is_stopped_and_is_dead() {
     assert_eq!(running["region"]["layout_version"], 7);
     assert_eq!(running["region"]["bytes"], region.metadata().unwrap().len());
 
-    // What its own scrape shows is here too, and of the same type.
+    // A series of its own scrape is here too, and has the same type.
     let types = scrape.lines().filter_map(|line| line.strip_prefix("# TYPE "));
     let mut shown = 0;
     for line in types {
@@ -168,9 +168,9 @@ fn agrees(counted: &[(String, Value)], scrape: &str) {
                 of_it.unwrap_or_else(|| panic!("{name} {labels:?}")).value
             };
             for (ending, key) in [("", "value"), ("_count", "count"), ("_sum", "sum")] {
-                if let Some(told) = one[key].as_f64() {
+                if let Some(reported) = one[key].as_f64() {
                     assert_eq!(
-                        told,
+                        reported,
                         value(&format!("{name}{ending}")),
                         "{name}{ending} {labels:?}"
                     );
@@ -225,14 +225,14 @@ fn memory_of_a_process_is_found_by_its_id() {
     assert!(families(&inspection).len() > 10);
 }
 
-/// A bad region: it is told in one line, which names it, with status 2.
+/// A bad region: one line reports it by its name, with status 2.
 fn refused(arguments: &[&str], parts: &[&str]) {
     let output = inspect(arguments);
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{told}");
-    assert!(told.starts_with("error: ") && told.trim_end().lines().count() == 1, "{told}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{stderr}");
+    assert!(stderr.starts_with("error: ") && stderr.trim_end().lines().count() == 1, "{stderr}");
     for part in parts {
-        assert_eq!(told.matches(part).count().min(2), 1, "{part}: {told}");
+        assert_eq!(stderr.matches(part).count().min(2), 1, "{part}: {stderr}");
     }
 }
 

@@ -97,8 +97,8 @@ fn a_certificate_that_is_not_trusted_is_refused_with_what_to_do() {
     let output =
         hello.load(&["--clients", "1", "--iterations", "1", "--ca", other.pem.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(2));
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(told.contains("--ca FILE") && told.contains("--insecure"), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("--ca FILE") && stderr.contains("--insecure"), "{stderr}");
     assert_eq!(hello.server.requests(), 0);
 }
 
@@ -137,7 +137,7 @@ fn clients_go_on_for_a_time() {
 }
 
 #[test]
-fn a_warm_up_is_not_counted_and_is_told() {
+fn a_warm_up_is_not_counted_and_is_reported() {
     let hello = Hello::new(None);
     let output = hello.load(&["--clients", "2", "--iterations", "5", "--warm-up", "300ms"]);
     let summary = summary(&output);
@@ -160,16 +160,16 @@ fn rounds_have_intervals() {
 #[test]
 fn a_scenario_carries_values_from_answer_to_request() {
     let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
-    let told = seen.clone();
+    let log = seen.clone();
     let server = Server::start(None, move |request| {
-        let told = told.clone();
+        let log = log.clone();
         async move {
             use http_body_util::BodyExt;
             let (head, body) = request.into_parts();
             let body = body.collect().await.unwrap().to_bytes();
             let header = head.headers.get("x-tenant").map_or("", |value| value.to_str().unwrap());
             let body = String::from_utf8_lossy(&body);
-            told.lock().unwrap().push(format!("{} {} {header} {body}", head.method, head.uri));
+            log.lock().unwrap().push(format!("{} {} {header} {body}", head.method, head.uri));
             text(r#"{"order":{"id":42,"ref":"a/b"}}"#)
         }
     });
@@ -208,22 +208,22 @@ fn a_scenario_carries_values_from_answer_to_request() {
 }
 
 #[test]
-fn a_scenario_that_is_wrong_is_told_with_its_line() {
+fn a_wrong_scenario_is_reported_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = scenario(folder.path(), "[[step]]\nmethod = \"GET\"\npath = \"/{who}\"\n");
     let path = path.to_str().unwrap();
     let output = load("http://127.0.0.1:1", &["--scenario", path, "-n", "1", "-m", "1"]);
     assert_eq!(output.status.code(), Some(2));
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(told.contains("scenario.toml:3: found {who}, which is no variable"), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("scenario.toml:3: found {who}, which is no variable"), "{stderr}");
     let output = load("http://127.0.0.1:1", &["--scenario", "nowhere", "-n", "1", "-m", "1"]);
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(told.contains("the scenario nowhere cannot be read"), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("the scenario nowhere cannot be read"), "{stderr}");
 }
 
 #[test]
-fn what_is_missing_on_the_command_line_is_named() {
-    for (arguments, told) in [
+fn a_missing_argument_is_named() {
+    for (arguments, message) in [
         (vec![], "--clients N, or --rate R"),
         (vec!["-n", "1"], "--iterations M, or --for TIME"),
         (vec!["--rate", "5"], "say --for TIME"),
@@ -234,7 +234,7 @@ fn what_is_missing_on_the_command_line_is_named() {
         let output = load("http://127.0.0.1:1", &arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(stderr.contains(told), "{arguments:?}: {stderr}");
+        assert!(stderr.contains(message), "{arguments:?}: {stderr}");
     }
 }
 
@@ -253,8 +253,8 @@ fn samples_are_as_many_as_requests() {
     let nowhere = ["-n", "1", "-m", "1", "--samples", "/nowhere/samples.csv"];
     let output = hello.load(&nowhere);
     assert_eq!(output.status.code(), Some(2));
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(told.contains("/nowhere/samples.csv"), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("/nowhere/samples.csv"), "{stderr}");
 }
 
 #[cfg(unix)]

@@ -1,6 +1,6 @@
 //! Queues: response times of `talea load` against a server whose queue is known.
 //!
-//! What a request takes beyond its service and its wait depends on what else the machine does. So
+//! The time of a request beyond its service and its wait depends on other work on the machine. So
 //! nothing is compared with a time that was expected: the server notes when each request came and
 //! when its answer went out, and what the clients say has to lie between these, however busy the
 //! machine is.
@@ -156,8 +156,8 @@ fn is_no_shorter_than_lindleys(samples: &[Sample], stalls_at: Option<usize>) {
     }
 }
 
-/// The summary's mean and quantiles are those of the samples, from when each was intended. Quantiles
-/// of it are within 1.08 %, and may be those of a rank beside.
+/// The summary's mean and quantiles are those of the samples, from when each was intended.
+/// Quantiles of it are within 1.08 %, and may be those of a rank beside.
 fn is_summed_up(samples: &[Sample], summary: &Value) {
     let times = sorted(samples.iter().map(|sample| (end(sample) - sample.intended) * 1e3));
     let mean = times.iter().sum::<f64>() / times.len() as f64;
@@ -203,6 +203,6 @@ fn a_generator_that_was_the_limit_says_so() {
     let limits = summary["limits"].as_array().unwrap();
     let says = |limit: &Value| limit.as_str().unwrap().contains("found all clients busy");
     assert!(limits.iter().any(says), "{summary}");
-    // Who waited for a client waited.
+    // A request that waited for a client waited.
     assert!(summary["client_p99_ms"].as_f64().unwrap() > 300.0, "{summary}");
 }

@@ -71,7 +71,7 @@ fn it_answers_what_it_has_and_refuses_the_rest() {
     }
 }
 
-/// What is not there yet, or cannot be read, says so until it is.
+/// A region that is missing or cannot be read is named until it is served.
 #[test]
 fn it_is_ready_once_all_that_was_named_can_be_read() {
     let place = Place::new();
@@ -110,8 +110,8 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0";
 const PROTOBUF: &str = "application/vnd.google.protobuf; \
                         proto=io.prometheus.client.MetricFamily; encoding=delimited";
 
-/// The families of an answer by name, each as all that was told of it.
-fn told(answer: &Answer) -> BTreeMap<String, String> {
+/// The families of an answer by name, each with all of its text.
+fn family_texts(answer: &Answer) -> BTreeMap<String, String> {
     let kind = answer.header("content-type").unwrap();
     let body = match answer.header("content-encoding") {
         None => answer.body.clone(),
@@ -171,7 +171,7 @@ fn piped(command: &mut Command, input: &[u8]) -> Output {
 }
 
 #[test]
-fn who_takes_zstd_gets_it_and_a_samples_name_selects_its_family() {
+fn a_client_that_accepts_zstd_gets_it_and_a_samples_name_selects_its_family() {
     let place = Place::new();
     let region = place.at("shop.talea");
     let agent = Agent::start([&region]);
@@ -203,13 +203,13 @@ fn a_page_is_the_one_that_the_application_serves_itself() {
         for header in ["content-type", "content-encoding", "vary"] {
             assert_eq!(own.header(header), outside.header(header));
         }
-        let (own, mut outside) = (told(&own), told(&outside));
+        let (own, mut outside) = (family_texts(&own), family_texts(&outside));
         let all = outside.len();
         let is_own =
             |name: &str| name.starts_with("talea_agent_") || name.starts_with("talea_region_");
         outside.retain(|name, _| !is_own(name));
         let is_whole = path == "/metrics";
-        assert_eq!(outside.len() < all, is_whole, "what the agent tells of itself");
+        assert_eq!(outside.len() < all, is_whole, "the agent's own metrics");
         assert_eq!(own.len() > 20, is_whole, "{:?}", own.keys());
         (own, outside)
     };
@@ -232,7 +232,7 @@ fn a_page_is_the_one_that_the_application_serves_itself() {
         }
     }
     let own = agent.get("/metrics?name[]=talea_agent_region_up", &[]);
-    assert_eq!(told(&own).into_keys().collect::<Vec<_>>(), ["talea_agent_region_up"]);
+    assert_eq!(family_texts(&own).into_keys().collect::<Vec<_>>(), ["talea_agent_region_up"]);
 }
 
 #[test]
@@ -265,7 +265,7 @@ fn no_fault_is_found_in_the_page_of_one_region_or_of_several() {
 }
 
 #[test]
-fn regions_are_told_apart_by_the_label_that_was_asked_for() {
+fn regions_are_distinguished_by_the_label_that_was_asked_for() {
     let place = Place::new();
     let _regions = [("one.talea", 1), ("two.talea", 2)].map(|(name, n)| count(&place.at(name), n));
     let (one, two) = (place.at("one.talea"), place.at("two.talea"));
@@ -307,10 +307,10 @@ fn what_was_not_asked_for_well_is_said() {
         (&[region, "--at-once", "0"], &["--at-once", "at least 1"]),
         (&[region, "--web-config", "/missing.yml"], &["/missing.yml", "No such file"]),
     ] {
-        let (status, told) = refused(arguments);
-        assert_eq!(status, Some(2), "{arguments:?}: {told}");
-        assert!(told.lines().any(|line| line.starts_with("error: ")), "{arguments:?}: {told}");
-        parts.iter().for_each(|part| assert!(told.contains(part), "{part}: {told}"));
+        let (status, stderr) = refused(arguments);
+        assert_eq!(status, Some(2), "{arguments:?}: {stderr}");
+        assert!(stderr.lines().any(|line| line.starts_with("error: ")), "{arguments:?}: {stderr}");
+        parts.iter().for_each(|part| assert!(stderr.contains(part), "{part}: {stderr}"));
     }
 }
 
@@ -320,11 +320,11 @@ fn an_address_that_is_taken_is_one_clear_line() {
     let region = place.at("shop.talea");
     let _orders = count(&region, 1);
     let agent = Agent::start([&region]);
-    let (status, told) = refused([region.to_str().unwrap(), "--listen", &agent.address]);
-    assert_eq!(status, Some(2), "{told}");
-    let errors: Vec<_> = told.lines().filter(|line| line.starts_with("error: ")).collect();
-    assert!(errors.len() == 1 && errors[0].contains(&agent.address), "{told}");
-    assert!(errors[0].contains("in use"), "{told}");
+    let (status, stderr) = refused([region.to_str().unwrap(), "--listen", &agent.address]);
+    assert_eq!(status, Some(2), "{stderr}");
+    let errors: Vec<_> = stderr.lines().filter(|line| line.starts_with("error: ")).collect();
+    assert!(errors.len() == 1 && errors[0].contains(&agent.address), "{stderr}");
+    assert!(errors[0].contains("in use"), "{stderr}");
     assert!(agent.scrape().contains("orders_total 1"));
 }
 

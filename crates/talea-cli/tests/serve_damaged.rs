@@ -20,7 +20,7 @@ const LEN: u64 = 1 << 20;
 /// How much a damaged region may cost in memory, of what its file has.
 const MOST: u64 = 16 * LEN;
 
-/// What is wrong in a page where numbers are wrong, or records stand there twice. A scraper takes
+/// The faults of a page in which numbers are wrong, or records occur twice. A scraper takes
 /// the page all the same.
 const OF_VALUES: [&str; 6] = [
     "bucket-cumulative",
@@ -135,7 +135,7 @@ impl Places {
 
 /// Damages a copy of a region; what was done, in words.
 fn damage(bytes: &mut [u8], places: &Places, random: &mut fastrand::Rng) -> String {
-    let mut told = String::new();
+    let mut damage_done = String::new();
     for _ in 0..1 << random.u32(..4) {
         let word = places.any(random).min(bytes.len() / 8 - 1);
         let there = &mut bytes[word * 8..][..8];
@@ -157,7 +157,7 @@ fn damage(bytes: &mut [u8], places: &Places, random: &mut fastrand::Rng) -> Stri
             }
         };
         bytes[word * 8..][..8].copy_from_slice(&after.to_le_bytes());
-        told += &format!("{:#x}: {before:#x} -> {after:#x}; ", word * 8);
+        damage_done += &format!("{:#x}: {before:#x} -> {after:#x}; ", word * 8);
     }
     if random.u32(..8) == 0 {
         // A piece of it stands elsewhere too.
@@ -165,9 +165,9 @@ fn damage(bytes: &mut [u8], places: &Places, random: &mut fastrand::Rng) -> Stri
         let [from, to] = std::array::from_fn(|_| places.any(random) * 8);
         let (from, to) = (from.min(bytes.len() - len), to.min(bytes.len() - len));
         bytes.copy_within(from..from + len, to);
-        told += &format!("{len} bytes of {from:#x} at {to:#x}; ");
+        damage_done += &format!("{len} bytes of {from:#x} at {to:#x}; ");
     }
-    told
+    damage_done
 }
 
 /// Memory of this process that it ever had, or has now, in bytes.
@@ -213,7 +213,7 @@ fn whatever_a_region_says_the_page_can_be_read_and_the_others_are_in_it() {
     let (mut slowest, mut served, mut left_out) = (Duration::ZERO, 0, 0);
     for n in 0..times {
         let mut bytes = whole.clone();
-        let told = damage(&mut bytes, &places, &mut random);
+        let damage_done = damage(&mut bytes, &places, &mut random);
         if n % 2 == 0 {
             std::fs::write(shm.at("new"), &bytes).unwrap();
             std::fs::rename(shm.at("new"), &bad).unwrap();
@@ -231,17 +231,18 @@ fn whatever_a_region_says_the_page_can_be_read_and_the_others_are_in_it() {
             let page = scraper.scrape();
             slowest = slowest.max(began.elapsed());
             let Some(syntax) = [Syntax::Text, Syntax::OpenMetrics].get(format) else { continue };
-            let page = std::str::from_utf8(page).unwrap_or_else(|_| panic!("{told}"));
-            families(page, *syntax).unwrap_or_else(|error| panic!("{error}: {told}\n{page}"));
-            assert_eq!(of_good(page), good[format], "{told}");
+            let page = std::str::from_utf8(page).unwrap_or_else(|_| panic!("{damage_done}"));
+            families(page, *syntax)
+                .unwrap_or_else(|error| panic!("{error}: {damage_done}\n{page}"));
+            assert_eq!(of_good(page), good[format], "{damage_done}");
             served += u64::from(page.contains("region_up{region=\"bad\"} 1"));
             left_out += u64::from(!page.contains("region_conflicts{region=\"bad\"} 0"));
             let sample = if n % 4 == 0 { check(page, *syntax) } else { Vec::new() };
             let mut violations = sample.iter().filter(|one| one.severity == Severity::Violation);
             let wrong = violations.find(|found| !OF_VALUES.contains(&found.rule));
-            assert!(wrong.is_none(), "{wrong:?}: {told}\n{page}");
+            assert!(wrong.is_none(), "{wrong:?}: {damage_done}\n{page}");
         }
-        assert!(slowest < Duration::from_secs(2), "{slowest:?}: {told}");
+        assert!(slowest < Duration::from_secs(2), "{slowest:?}: {damage_done}");
     }
     let grown = memory("VmHWM") - before;
     println!(

@@ -46,7 +46,7 @@ fn region(path: &Path, orders: u64) -> (Registry, Counter) {
     (registry, counter)
 }
 
-/// What the regions of a page counted, by their names.
+/// The counts of the regions of a page, by their names.
 fn orders(page: &str) -> BTreeMap<&str, u64> {
     let lines = page.lines().filter_map(|line| line.strip_prefix("orders_total{region=\""));
     lines
@@ -120,8 +120,8 @@ fn limit(agent: &Agent, descriptors: Option<u64>) {
     prlimit(Pid::from_raw(agent.pid() as i32), Resource::Nofile, limit).unwrap();
 }
 
-/// Leaves the agent no descriptor that it could open. What it has open for a moment only is not
-/// noticed: repeat it until it shows.
+/// Leaves the agent no descriptor that it could open. A descriptor that is open for a moment only
+/// is missed: repeat it until the shortage shows.
 fn leave_none(agent: &Agent) {
     let names = fs::read_dir(format!("/proc/{}/fd", agent.pid())).unwrap();
     let open: BTreeSet<u64> =
@@ -152,7 +152,7 @@ fn out_of_descriptors_it_serves_what_it_has_open() {
         assert_eq!(own(&page, &format!("talea_agent_region_up{{region=\"{region}\"}}")), 1);
     }
 
-    // What is gone goes, what is replaced stays as it is, what is new waits.
+    // A removed region goes, a replaced one stays as it is, a new one waits.
     fs::remove_file(place.at("r2.talea")).unwrap();
     let _new = [region(&place.at("new"), 500), region(&place.at("r3.talea"), 300)];
     fs::rename(place.at("new"), place.at("r1.talea")).unwrap();

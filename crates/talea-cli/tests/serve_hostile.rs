@@ -20,9 +20,9 @@ use tokio::time::{sleep, timeout};
 
 const SERIES: u64 = if cfg!(debug_assertions) { 300_000 } else { 1_000_000 };
 const MIB: u64 = 1 << 20;
-/// What a scrape may have in memory of each series.
+/// The memory that a scrape may use for each series.
 const EACH: u64 = 128;
-/// What everything else may have, of which connections are the most.
+/// The memory that all else may use, most of it for connections.
 const BESIDE: u64 = 64 * MIB;
 /// Far more than anything takes, also on a busy machine.
 const SOON: Duration = Duration::from_secs(10);
@@ -71,7 +71,7 @@ impl Large {
         client
     }
 
-    /// Scrapes, and is let in without being told to come again.
+    /// Scrapes, and is let in without an answer that asks it to come again.
     async fn scrape_at_first_try(&self) {
         let address = self.address.to_string();
         let scrape = move || ask(&address, "GET", "/metrics", &[]);
@@ -107,8 +107,8 @@ impl Large {
         assert!(most < bound, "{what}: {most} of {bound}");
     }
 
-    /// A good scrape: how long it took until it was let in, with all of it read. Whoever is not
-    /// let in is told when to come again.
+    /// A good scrape: how long it took until it was let in, with all of it read. A scraper that is
+    /// not let in learns when to come again.
     async fn scrape(&self, within: Duration) -> Duration {
         let began = Instant::now();
         loop {
@@ -131,7 +131,7 @@ impl Large {
         }
     }
 
-    /// Asks for its health again and again, until it is told to end; how often.
+    /// Asks for its health again and again, until it is asked to end; returns how often.
     async fn is_healthy(&self, is_over: &AtomicBool) -> (usize, Duration) {
         let (mut times, mut slowest) = (0, Duration::ZERO);
         while !is_over.load(Ordering::SeqCst) {
@@ -146,7 +146,7 @@ impl Large {
         (times, slowest)
     }
 
-    /// What clients do, while it is asked for its health.
+    /// Runs clients while it is asked for its health.
     async fn answers_while(&self, what: &str, attack: impl Future<Output = ()>) {
         let is_over = AtomicBool::new(false);
         let attack = async {

@@ -148,8 +148,8 @@ fn a_stop_a_death_and_a_restart() -> Vec<Duration> {
     let listed = values(&page)[LISTED] as u64;
     assert!(listed >= answered(), "{listed} of {}", answered());
     assert_eq!(values(&page)[r#"talea_agent_region_up{region="shop"}"#], 1.0);
-    let told = agent.stderr();
-    assert!(told.iter().filter(|line| line.contains("shop")).count() == 1, "{told:?}");
+    let stderr = agent.stderr();
+    assert!(stderr.iter().filter(|line| line.contains("shop")).count() == 1, "{stderr:?}");
     times
 }
 
@@ -166,7 +166,7 @@ fn an_application_is_served_while_it_is_stopped_dead_and_back_with_all_that_was_
             times.last()
         );
         largest.extend(times.pop());
-        // What else runs on the machine takes its time too.
+        // Other work on the machine takes its time too.
         if largest.last().is_some_and(|time| *time <= Duration::from_millis(100)) {
             return;
         }
@@ -203,11 +203,11 @@ fn memory_of_a_process_is_served_also_when_that_is_killed() {
 
 /// It ends with status 2, and one line that has these parts.
 fn is_one_clear_line(arguments: &[&str], parts: &[&str]) {
-    let (status, told) = refused(arguments);
-    assert_eq!(status, Some(2), "{told}");
-    assert!(told.starts_with("error: ") && told.trim_end().lines().count() == 1, "{told}");
+    let (status, stderr) = refused(arguments);
+    assert_eq!(status, Some(2), "{stderr}");
+    assert!(stderr.starts_with("error: ") && stderr.trim_end().lines().count() == 1, "{stderr}");
     for part in parts {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(stderr.contains(part), "{part}: {stderr}");
     }
 }
 
@@ -259,14 +259,15 @@ fn a_scrape_of_few_families_finds_a_process_of_a_file_dead() {
     assert_eq!(values(&page).len(), 2, "{page}");
 }
 
-/// What the process of `a_process_that_observes` keeps its summary in.
+/// The environment variable that gives the process of `a_process_that_observes_on_request` its
+/// region.
 const SUMMARY: &str = "TALEA_TEST_SUMMARY";
 const WINDOW: Duration = Duration::from_secs(4);
 
 /// Not a claim of its own: what another test starts as a process. For each line of its input it
 /// observes that many milliseconds, a hundred times.
 #[test]
-fn a_process_that_observes_when_told() {
+fn a_process_that_observes_on_request() {
     let Some(region) = std::env::var_os(SUMMARY) else { return };
     let registry = Registry::open(region).unwrap();
     let opts = Opts::new("pricing", "Time to price.").quantiles(&[0.5, 0.9]).window(WINDOW);
@@ -288,7 +289,7 @@ struct Observer {
 impl Observer {
     fn start(region: &Path) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "a_process_that_observes_when_told", "--nocapture"])
+            .args(["--exact", "a_process_that_observes_on_request", "--nocapture"])
             .env(SUMMARY, region)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -329,7 +330,7 @@ fn quantiles_are_those_of_their_window_whether_anybody_scrapes_or_not() {
         assert!(shown.into_iter().all(is_near), "{shown:?}, expected {median}");
         assert_eq!(now["pricing_seconds_count"], count);
     };
-    // It is told of by nobody but the agent itself.
+    // Only the agent itself reports it.
     observer.observe(10);
     let begun = Instant::now();
     sleep(Duration::from_secs(3));
@@ -341,7 +342,7 @@ fn quantiles_are_those_of_their_window_whether_anybody_scrapes_or_not() {
     shows(f64::NAN, 200.0);
     observer.observe(20);
     shows(0.02, 300.0);
-    // What was observed is not gone with who observed it.
+    // The observations outlive the process that made them.
     drop(observer);
     shows(0.02, 300.0);
 }

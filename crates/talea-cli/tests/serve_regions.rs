@@ -1,5 +1,5 @@
-//! `talea serve` among many regions, of which some come, go, or are none: each fault is told once,
-//! and all that the others have is served at each scrape.
+//! `talea serve` among many regions, of which some come, go, or are none: each fault is reported
+//! once, and all that the others have is served at each scrape.
 #![cfg(target_os = "linux")]
 
 mod serving;
@@ -85,24 +85,24 @@ fn assert_all_of(page: &str, regions: impl IntoIterator<Item = u64>, series: u64
     }
 }
 
-/// What the agent says of a region by one of its own metrics.
-fn told(page: &str, metric: &str, region: &str) -> Option<u64> {
+/// The value of one of the agent's own metrics for a region.
+fn agent_value(page: &str, metric: &str, region: &str) -> Option<u64> {
     let begin = format!("talea_agent_region_{metric}{{region=\"{region}\"}} ");
     page.lines().find_map(|line| line.strip_prefix(&begin)?.parse().ok())
 }
 
 #[test]
-fn what_is_left_out_of_a_region_alone_is_told_and_counted_by_its_name() {
+fn a_family_left_out_of_a_single_region_is_reported_and_counted_by_its_name() {
     let place = Place::new();
     let registry = region(&place.at("shop.talea"), 1, 1);
     // The agent has one of this name, with a label.
     let up: Gauge = registry.register(Opts::new("talea_agent_region_up", "Ours.")).unwrap();
     up.set(7);
     let agent = Agent::start([place.at("shop.talea").as_os_str()]);
-    // What is left out of a page is counted in the next.
+    // A family left out of a page is counted in the next.
     agent.scrape();
     let page = agent.scrape();
-    assert_eq!(told(&page, "conflicts", "shop"), Some(1), "{page}");
+    assert_eq!(agent_value(&page, "conflicts", "shop"), Some(1), "{page}");
     let lines = agent.stderr();
     let expected = "talea serve: shop: the family talea_agent_region_up is left out";
     assert!(lines.iter().any(|line| line.starts_with(expected)), "{lines:?}");
@@ -125,8 +125,8 @@ fn a_hundred_regions_of_a_thousand_series_are_one_page() {
         assert_eq!(orders(&page).len() as u64, REGIONS);
         for n in 0..REGIONS {
             let region = format!("r{n}");
-            assert_eq!(told(&page, "up", &region), Some(1), "{region}");
-            assert_eq!(told(&page, "series", &region), Some(SERIES + 1), "{region}");
+            assert_eq!(agent_value(&page, "up", &region), Some(1), "{region}");
+            assert_eq!(agent_value(&page, "series", &region), Some(SERIES + 1), "{region}");
         }
     }
     times.sort();
@@ -173,7 +173,10 @@ fn regions_that_come_go_or_are_replaced_are_served_as_they_are() {
     let agent = place.agent();
     let goes = |name: &str| {
         let page = agent.scrape();
-        assert!(!orders(&page).contains_key(name) && told(&page, "up", name).is_none(), "{page}");
+        assert!(
+            !orders(&page).contains_key(name) && agent_value(&page, "up", name).is_none(),
+            "{page}"
+        );
     };
     while_scraped(&agent, 4, 50, || {
         for round in 0..20 {
@@ -181,7 +184,7 @@ fn regions_that_come_go_or_are_replaced_are_served_as_they_are() {
             let first = region(&comes, 7, 3);
             let page = agent.scrape();
             assert_eq!(orders(&page)["comes"].len(), 3);
-            assert_eq!(told(&page, "up", "comes"), Some(1));
+            assert_eq!(agent_value(&page, "up", "comes"), Some(1));
             // Another over it, as if its service was started anew.
             let second = region(&place.at("new"), 8, 5);
             fs::rename(place.at("new"), &comes).unwrap();
@@ -205,7 +208,7 @@ fn said(agent: &Agent, part: &str, times: usize) -> Vec<String> {
     lines
 }
 
-/// The same, of which there are at least so many.
+/// Likewise, with at least so many of them.
 fn about(agent: &Agent, part: &str, times: usize) -> Vec<String> {
     let lines =
         || -> Vec<_> { agent.stderr().into_iter().filter(|line| line.contains(part)).collect() };
@@ -217,7 +220,7 @@ fn about(agent: &Agent, part: &str, times: usize) -> Vec<String> {
     lines()
 }
 
-/// What is no region, or none that may be read: how it is made at a path, and what is told of
+/// A file that is no region, or none that may be read: how it is made at a path, and the report of
 /// it.
 type Fault = (&'static str, fn(&Path, &Place), &'static str);
 
@@ -318,7 +321,7 @@ fn is_root() -> bool {
 }
 
 #[test]
-fn what_is_no_region_is_told_once_and_costs_the_others_nothing() {
+fn a_file_that_is_no_region_is_reported_once_and_costs_the_others_nothing() {
     let place = Place::new();
     let _stay = place.fill(4, 50);
     let agent = place.agent();
@@ -333,7 +336,7 @@ fn what_is_no_region_is_told_once_and_costs_the_others_nothing() {
                 if is_replaced && !made.is_dir() {
                     drop(region(&place.at("served"), 9, 1));
                     fs::rename(place.at("served"), &bad).unwrap();
-                    assert_eq!(told(&agent.scrape(), "up", "bad"), Some(1), "{what}");
+                    assert_eq!(agent_value(&agent.scrape(), "up", "bad"), Some(1), "{what}");
                     lines += 1;
                     said(&agent, " bad: ", lines);
                 }
@@ -341,9 +344,9 @@ fn what_is_no_region_is_told_once_and_costs_the_others_nothing() {
                 let mut errors = 0;
                 for _ in 0..5 {
                     let page = agent.scrape();
-                    assert_eq!(told(&page, "up", "bad"), Some(0), "{what}: {page}");
+                    assert_eq!(agent_value(&page, "up", "bad"), Some(0), "{what}: {page}");
                     assert!(!orders(&page).contains_key("bad"), "{what}");
-                    let more = told(&page, "errors_total", "bad").unwrap();
+                    let more = agent_value(&page, "errors_total", "bad").unwrap();
                     assert!(more > errors, "{what}: {more} after {errors}");
                     errors = more;
                 }
@@ -356,7 +359,7 @@ fn what_is_no_region_is_told_once_and_costs_the_others_nothing() {
                     true => fs::remove_dir(&bad).unwrap(),
                     false => fs::remove_file(&bad).unwrap(),
                 }
-                assert_eq!(told(&agent.scrape(), "up", "bad"), None, "{what}");
+                assert_eq!(agent_value(&agent.scrape(), "up", "bad"), None, "{what}");
                 lines += 1;
                 assert!(said(&agent, " bad: ", lines).pop().unwrap().ends_with("bad: gone"));
             }
@@ -382,7 +385,7 @@ fn a_file_that_is_named_and_cannot_be_read_keeps_it_from_being_ready() {
 }
 
 #[test]
-fn a_region_that_is_cut_is_told_once_and_served_when_it_is_whole() {
+fn a_region_that_is_cut_is_reported_once_and_served_when_it_is_whole() {
     let place = Place::new();
     let _stay = place.fill(3, 50);
     let cut = place.at("cut.talea");
@@ -390,15 +393,15 @@ fn a_region_that_is_cut_is_told_once_and_served_when_it_is_whole() {
     drop(region(&place.at("first"), 9, 50));
     fs::copy(place.at("first"), &cut).unwrap();
     let agent = place.agent();
-    assert_eq!(told(&agent.scrape(), "up", "cut"), Some(1));
+    assert_eq!(agent_value(&agent.scrape(), "up", "cut"), Some(1));
     let mut lines = 1;
     while_scraped(&agent, 3, 50, || {
         for len in [0, 4095, 4096, 12_288, 200_000, (1 << 20) - 1] {
             said(&agent, " cut: ", lines);
             OpenOptions::new().write(true).open(&cut).unwrap().set_len(len).unwrap();
-            let scrape = || assert_eq!(told(&agent.scrape(), "up", "cut"), Some(0), "{len}");
+            let scrape = || assert_eq!(agent_value(&agent.scrape(), "up", "cut"), Some(0), "{len}");
             scrape();
-            // Whoever was reading found it cut; who came then, how short it is.
+            // A reader that had it open finds it cut; a later one finds how short it is.
             let before = lines;
             lines = about(&agent, " cut: ", before + 1).len();
             assert!(lines <= before + 2, "{len}: {:?}", agent.stderr());
@@ -409,7 +412,7 @@ fn a_region_that_is_cut_is_told_once_and_served_when_it_is_whole() {
             fs::copy(place.at("first"), place.at("again")).unwrap();
             fs::rename(place.at("again"), &cut).unwrap();
             let page = agent.scrape();
-            assert_eq!(told(&page, "up", "cut"), Some(1), "{len}");
+            assert_eq!(agent_value(&page, "up", "cut"), Some(1), "{len}");
             assert_eq!(orders(&page)["cut"].len(), 50, "{len}");
         }
     });
@@ -425,7 +428,7 @@ fn a_fifo_is_never_opened() {
     let agent = place.agent();
     thread::scope(|scope| {
         scope.spawn(|| {
-            // It waits for somebody who reads.
+            // It waits for a reader.
             drop(OpenOptions::new().write(true).open(&fifo).unwrap());
             is_woken.store(true, Ordering::SeqCst);
         });
@@ -434,7 +437,7 @@ fn a_fifo_is_never_opened() {
         while began.elapsed() < Duration::from_millis(1500) {
             let page = agent.scrape();
             assert_all_of(&page, 0..2, 5);
-            assert_eq!(told(&page, "up", "fifo"), Some(0));
+            assert_eq!(agent_value(&page, "up", "fifo"), Some(0));
         }
         let was_woken = is_woken.load(Ordering::SeqCst);
         drop(OpenOptions::new().read(true).open(&fifo).unwrap());
@@ -463,7 +466,10 @@ fn a_folder_that_vanishes_comes_back_with_its_regions() {
             fs::rename(&folder, other.at("away")).unwrap();
             for _ in 0..5 {
                 let page = agent.scrape();
-                assert!(!orders(&page).contains_key("goes") && told(&page, "up", "goes").is_none());
+                assert!(
+                    !orders(&page).contains_key("goes")
+                        && agent_value(&page, "up", "goes").is_none()
+                );
             }
             assert_eq!(agent.get("/readyz", &[]).status, 503);
             said(&agent, "cannot be listed", round);
@@ -477,7 +483,7 @@ fn a_folder_that_vanishes_comes_back_with_its_regions() {
 }
 
 #[test]
-fn a_file_that_the_agent_may_not_read_is_told_and_the_others_are_served() {
+fn an_unreadable_file_is_reported_and_the_others_are_served() {
     if !is_root() {
         eprintln!("skipped: an agent of another user, which only root can start");
         return;
@@ -512,12 +518,12 @@ fn a_file_that_the_agent_may_not_read_is_told_and_the_others_are_served() {
     for _ in 0..3 {
         let page = ask(&address, "GET", "/metrics", &[]).text();
         assert_all_of(&page, 0..2, 5);
-        assert_eq!(told(&page, "up", "closed"), Some(0));
+        assert_eq!(agent_value(&page, "up", "closed"), Some(0));
     }
     let open = Permissions::from_mode(0o644);
     fs::set_permissions(place.at("closed.talea"), open).unwrap();
     let page = ask(&address, "GET", "/metrics", &[]).text();
-    assert_eq!((told(&page, "up", "closed"), orders(&page)["closed"].len()), (Some(1), 4));
+    assert_eq!((agent_value(&page, "up", "closed"), orders(&page)["closed"].len()), (Some(1), 4));
     child.kill().unwrap();
     child.wait().unwrap();
     said.extend(lines);

@@ -25,7 +25,7 @@ fn items_api() -> PathBuf {
 }
 
 #[test]
-fn what_is_sent_is_what_the_service_counts() {
+fn the_service_counts_as_many_requests_as_are_sent() {
     items_api();
     let out = tempfile::tempdir().unwrap();
     let output = Command::new(TALEA)
@@ -59,7 +59,7 @@ fn what_is_sent_is_what_the_service_counts() {
         for column in ["requests_received", "rate_2s", "mean_response_ms_2s", "memory_bytes"] {
             assert_eq!(series[column].as_array().unwrap().len(), length, "{column}");
         }
-        // What was in flight is known if there was a sample while the case ran.
+        // The requests in flight are known if there was a sample while the case ran.
         let is_sampled = length > 2;
         assert_eq!(server["unsampled"], !is_sampled);
         assert_eq!(server["peak_in_flight"].is_u64(), is_sampled, "{case}");
@@ -94,8 +94,8 @@ fn ctrl_c_stops_the_service_too() {
         .spawn()
         .unwrap();
 
-    let mut told = BufReader::new(study.stderr.take().unwrap()).lines().map(Result::unwrap);
-    assert!(told.any(|line| line.starts_with("case 1x1: sent 5 requests")));
+    let mut lines = BufReader::new(study.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.starts_with("case 1x1: sent 5 requests")));
     std::thread::sleep(Duration::from_millis(500));
     let service = fs::read_to_string(&pid).unwrap();
     let alive = || Path::new("/proc").join(service.trim()).exists();
@@ -103,7 +103,7 @@ fn ctrl_c_stops_the_service_too() {
     let killed = Command::new("kill").args(["-INT", &study.id().to_string()]).status().unwrap();
     assert!(killed.success());
 
-    let stderr = told.collect::<Vec<_>>().join("\n");
+    let stderr = lines.collect::<Vec<_>>().join("\n");
     assert_eq!(study.wait().unwrap().code(), Some(130), "{stderr}");
     assert!(stderr.contains("finished: 1x1; stopped in 20x100000 after"), "{stderr}");
     assert!(!alive());
@@ -163,7 +163,7 @@ fn a_prometheus_that_is_started_says_the_same() {
 fn a_prometheus_that_is_not_there_is_named() {
     items_api();
     let out = tempfile::tempdir().unwrap();
-    for (argument, told) in [
+    for (argument, message) in [
         ("--with-prometheus=/nowhere/prometheus", "apt-get install prometheus"),
         ("--prometheus=http://127.0.0.1:9/", "http://127.0.0.1:9/"),
     ] {
@@ -174,7 +174,7 @@ fn a_prometheus_that_is_not_there_is_named() {
             .unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{stderr}");
-        assert!(stderr.contains(told), "{stderr}");
+        assert!(stderr.contains(message), "{stderr}");
     }
 }
 
@@ -190,7 +190,7 @@ fn ctrl_c_ends_the_prometheus_and_the_variant_that_run() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // What belongs to this study has its folder in the command line or the environment.
+    // Each process of this study has its folder in the command line or the environment.
     let mark = folder.path().display().to_string();
     let ours = || {
         let has = |pid: &Path, file: &str| {
@@ -202,12 +202,12 @@ fn ctrl_c_ends_the_prometheus_and_the_variant_that_run() {
             all.filter(|pid| has(pid, "environ") && fs::read_link(pid.join("exe")).is_ok());
         alive.by_ref().count()
     };
-    let mut told = BufReader::new(study.stderr.take().unwrap()).lines().map(Result::unwrap);
-    assert!(told.any(|line| line.contains("case 2x50s: ")), "a line of progress");
+    let mut lines = BufReader::new(study.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("case 2x50s: ")), "a line of progress");
     assert!(ours() >= 3, "the study, the service and a Prometheus");
     let killed = Command::new("kill").args(["-INT", &study.id().to_string()]).status().unwrap();
     assert!(killed.success());
-    let stderr = told.collect::<Vec<_>>().join("\n");
+    let stderr = lines.collect::<Vec<_>>().join("\n");
     assert_eq!(study.wait().unwrap().code(), Some(130), "{stderr}");
     assert!(stderr.contains("stopped in 2x50s after"), "{stderr}");
     assert_eq!(ours(), 0);

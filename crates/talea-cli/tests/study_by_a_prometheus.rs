@@ -13,7 +13,7 @@ use serde_json::Value;
 
 const TALEA: &str = env!("CARGO_BIN_EXE_talea");
 
-/// What is started for a test, and ends with it.
+/// A process that is started for a test, and ends with it.
 struct Running(Child);
 
 impl Drop for Running {
@@ -92,7 +92,7 @@ fn studied(items: &str, metrics: &str, prometheus: &str, more: &[&str]) -> (Valu
 }
 
 #[test]
-fn one_service_among_others_is_told_by_its_labels() {
+fn one_service_among_others_is_selected_by_its_labels() {
     let folder = tempfile::tempdir().unwrap();
     let (_api, items, metrics) = items_api();
     let (_prometheus, url) = prometheus(folder.path(), &metrics);
@@ -107,7 +107,7 @@ fn one_service_among_others_is_told_by_its_labels() {
     // Without the labels it finds everything twice, and the study says so.
     let (case, _) = studied(&items, &metrics, &url, &[]);
     assert_eq!(case["prometheus"]["requests_received"], 2_000);
-    let told = case["differences"][0].as_str().unwrap();
+    let difference = case["differences"][0].as_str().unwrap();
     let expected = "Requests received: 1,000 by the study's samples, 2,000 by Prometheus.";
-    assert_eq!(told, expected);
+    assert_eq!(difference, expected);
 }

@@ -18,9 +18,9 @@ use tempfile::TempDir;
 
 const TALEA: &str = env!("CARGO_BIN_EXE_talea");
 
-/// What the stand-in tells of itself.
+/// The behaviour of the stand-in, and of its metrics.
 #[derive(Clone, Copy)]
-struct Tells {
+struct Behaviour {
     /// Requests beyond those that came.
     surplus: u64,
     /// Whether it answers requests at all.
@@ -29,23 +29,23 @@ struct Tells {
     requests: &'static str,
 }
 
-const TRUTH: Tells = Tells { surplus: 0, answers: true, requests: "http_requests_total" };
+const TRUTH: Behaviour = Behaviour { surplus: 0, answers: true, requests: "http_requests_total" };
 
-fn service(tells: Tells) -> StandIn {
+fn service(behaviour: Behaviour) -> StandIn {
     let received = Arc::new(AtomicU64::new(0));
     StandIn::start(move |request: &Request| match request.path.as_str() {
         "/study/reset" => Reply::Answer(204, String::new()),
-        "/metrics" => Reply::Answer(200, metrics(received.load(SeqCst), tells)),
+        "/metrics" => Reply::Answer(200, metrics(received.load(SeqCst), behaviour)),
         _ => {
             received.fetch_add(1, SeqCst);
             let (status, body) = as_expected(request);
-            if tells.answers { Reply::Answer(status, body) } else { Reply::Silence }
+            if behaviour.answers { Reply::Answer(status, body) } else { Reply::Silence }
         }
     })
 }
 
-fn metrics(received: u64, tells: Tells) -> String {
-    let requests = if received == 0 { 0 } else { received + tells.surplus };
+fn metrics(received: u64, behaviour: Behaviour) -> String {
+    let requests = if received == 0 { 0 } else { received + behaviour.surplus };
     format!(
         "{name}{{status=\"2xx\"}} {requests}\n\
          http_request_duration_seconds_sum {}\n\
@@ -54,7 +54,7 @@ fn metrics(received: u64, tells: Tells) -> String {
          server_tasks_ready 0\nserver_tasks_ready_peak 3\nprocess_cpu_seconds_total {}\n",
         received as f64 * 0.004,
         received as f64 * 0.001,
-        name = tells.requests,
+        name = behaviour.requests,
     )
 }
 
@@ -147,7 +147,7 @@ fn both_sides_are_counted_and_reported() {
 }
 
 #[test]
-fn the_page_is_one_file_without_script_and_escapes_what_it_was_told() {
+fn the_page_is_one_file_without_script_and_escapes_its_input() {
     let service = service(TRUTH);
     let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
     assert!(scene.command("1x1").status().unwrap().success());
@@ -163,13 +163,13 @@ fn the_page_is_one_file_without_script_and_escapes_what_it_was_told() {
     ] {
         assert!(page.contains(&format!("<b>{chart}</b>")), "{chart}");
     }
-    // What holds at one instant has a chart if there was a sample while the case ran.
+    // A state at one instant has a chart if there was a sample while the case ran.
     let report = fs::read(scene.path("out/report.json")).unwrap();
     let report: Value = serde_json::from_slice(&report).unwrap();
     let is_sampled = report["cases"][0]["server"]["unsampled"] == false;
     assert_eq!(page.contains("<b>Ready tasks</b>"), is_sampled);
     assert_eq!(page.contains("ended before its first sample"), !is_sampled);
-    // It tells no memory and no pool: there are no charts of them.
+    // It reports no memory and no pool: there are no charts of them.
     assert!(!page.contains("<b>Server memory</b>") && !page.contains("<b>Database pool</b>"));
     for outside in ["<script", "<link", "<img", "src=", "url(", "@import"] {
         assert!(!page.contains(outside), "{outside}");
@@ -177,8 +177,8 @@ fn the_page_is_one_file_without_script_and_escapes_what_it_was_told() {
 }
 
 #[test]
-fn sides_that_disagree_are_told_in_words_and_not_hidden() {
-    let service = service(Tells { surplus: 6, ..TRUTH });
+fn sides_that_disagree_are_reported_in_words_and_not_hidden() {
+    let service = service(Behaviour { surplus: 6, ..TRUTH });
     let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
     let output = scene.command("2x2").output().unwrap();
     let words = "The clients sent 20 requests, the server counted 26: 6 more than were sent.";
@@ -190,7 +190,7 @@ fn sides_that_disagree_are_told_in_words_and_not_hidden() {
 
 #[test]
 fn a_metric_that_is_missing_is_named() {
-    let service = service(Tells { requests: "hits_total", ..TRUTH });
+    let service = service(Behaviour { requests: "hits_total", ..TRUTH });
     let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
     let output = scene.command("1x1").output().unwrap();
     assert_eq!(output.status.code(), Some(2));
@@ -200,8 +200,8 @@ fn a_metric_that_is_missing_is_named() {
 }
 
 #[test]
-fn a_subject_that_dies_is_quoted() {
-    let service = service(Tells { answers: false, ..TRUTH });
+fn a_target_that_dies_is_quoted() {
+    let service = service(Behaviour { answers: false, ..TRUTH });
     let scene = Scene::new(&service, "sleep 0.5; echo 'out of <luck>' >&2; exit 3");
     let output = scene.command("1x1,2x2").output().unwrap();
     let (_, stderr) = text(&output);
@@ -212,7 +212,7 @@ fn a_subject_that_dies_is_quoted() {
 }
 
 #[test]
-fn a_subject_that_says_something_else_is_quoted() {
+fn a_target_that_says_something_else_is_quoted() {
     let service = service(TRUTH);
     let scene = Scene::new(&service, "");
     fs::write(scene.path("stand-in"), "#!/bin/sh\necho hello\nexec cat\n").unwrap();
@@ -223,7 +223,7 @@ fn a_subject_that_says_something_else_is_quoted() {
 
 #[test]
 fn ctrl_c_leaves_no_child_and_no_report() {
-    let service = service(Tells { answers: false, ..TRUTH });
+    let service = service(Behaviour { answers: false, ..TRUTH });
     let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
     let mut command = scene.command("2x2,A");
     let study = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -244,7 +244,7 @@ fn ctrl_c_leaves_no_child_and_no_report() {
 }
 
 #[test]
-fn what_cannot_be_studied_is_named_before_anything_is_started() {
+fn an_impossible_study_is_named_before_anything_is_started() {
     let service = service(TRUTH);
     let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
     for (cases, word) in [
@@ -290,7 +290,7 @@ fn a_folder_that_cannot_be_written_to_is_named_before_anything_is_started() {
 }
 
 #[test]
-fn a_full_disk_is_told_and_leaves_no_half_of_a_report() {
+fn a_full_disk_is_reported_and_leaves_no_half_of_a_report() {
     let service = service(TRUTH);
     let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
     fs::create_dir(scene.path("out")).unwrap();
@@ -334,7 +334,7 @@ fn a_scenario_with_an_unknown_variable_is_refused_before_anything_is_started() {
 
 #[test]
 fn names_of_metrics_come_with_the_scenario() {
-    let service = service(Tells { requests: "hits_total", ..TRUTH });
+    let service = service(Behaviour { requests: "hits_total", ..TRUTH });
     let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
     let scenario = scene.path("hits.toml");
     let steps = "[[step]]\nmethod = \"GET\"\n";
@@ -349,7 +349,7 @@ fn names_of_metrics_come_with_the_scenario() {
 }
 
 #[test]
-fn what_is_to_run_before_a_case_runs_before_each() {
+fn a_command_before_a_case_runs_before_each() {
     let service = service(TRUTH);
     let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
     let log = scene.path("log");

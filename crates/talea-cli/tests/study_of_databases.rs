@@ -61,7 +61,7 @@ fn counts_agree_exactly_and_times_within_a_scrape(report: &Value) {
         let (least, most) = (ours * seconds / (seconds + 2.0), ours * (seconds + 1.0) / seconds);
         assert!((least..=most).contains(&theirs), "{theirs}, and {ours} by samples");
         assert_eq!(case["differences"], Value::Array(Vec::new()));
-        assert!(sampled["pool_max"].as_u64().unwrap() > 0, "it tells its pool: {sampled}");
+        assert!(sampled["pool_max"].as_u64().unwrap() > 0, "it reports its pool: {sampled}");
     }
 }
 

@@ -1,5 +1,5 @@
-//! `talea study` against services that fail in every way: what was sent is what was received is what
-//! is shown.
+//! `talea study` against services that fail in every way: what was sent is what was received is
+//! what is shown.
 
 #![cfg(unix)]
 
@@ -19,7 +19,8 @@ use tempfile::TempDir;
 
 const TALEA: &str = env!("CARGO_BIN_EXE_talea");
 
-/// A service that counts what it receives, tells it, and answers every request by its number.
+/// A service that counts the requests it receives, reports the count, and answers every request by
+/// its number.
 fn service(reply: impl Fn(u64, u16, String) -> Reply + Send + Sync + 'static) -> StandIn {
     let received = Arc::new(AtomicU64::new(0));
     StandIn::start(move |request: &Request| match request.path.as_str() {
@@ -113,7 +114,7 @@ fn exact_in_every_model(
             client["requests_not_sent"].as_u64().unwrap(),
         );
         assert!(answers <= sent && sent + not_sent <= answers + failed, "{client}");
-        // What was found is what is shown.
+        // The report shows the findings.
         for shown in [sent, failed] {
             assert!(studied.table.contains(&whole(shown)), "{shown} in {}", studied.table);
             assert!(studied.page.contains(&whole(shown)), "{shown} in the page");
@@ -225,7 +226,7 @@ fn without_keep_alive_every_request_is_counted_too() {
 }
 
 #[test]
-fn a_service_that_refuses_connections_in_the_middle_is_told() {
+fn a_service_that_refuses_connections_in_the_middle_is_reported() {
     // It serves one connection for a while, and then nobody listens any more.
     let service = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = service.local_addr().unwrap();
@@ -309,7 +310,7 @@ fn items_api(port: u16, metrics: Option<u16>) -> Service {
 }
 
 #[test]
-fn a_service_that_is_killed_and_started_again_is_counted_on_and_told() {
+fn a_service_that_is_killed_and_restarted_is_counted_on_and_reported() {
     let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let (items, metrics) = (free(), free());
     let first = items_api(items, Some(metrics));
@@ -337,7 +338,7 @@ fn a_service_that_is_killed_and_started_again_is_counted_on_and_told() {
     assert_eq!(server["restarts"], 1, "{server}");
     let (sent, received) =
         (client["requests_sent"].as_u64().unwrap(), server["requests_received"].as_u64().unwrap());
-    // What the first one counted in its last tenth of a second went with it, and no more: the rest
+    // The counts of the first one in its last tenth of a second are lost, and no more: the rest
     // is counted once.
     assert!(received <= sent && received * 10 > sent * 8, "{received} of {sent}");
     assert!(client["failed"].as_u64().unwrap() > 0, "{client}");

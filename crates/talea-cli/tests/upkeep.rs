@@ -41,7 +41,7 @@ impl Place {
         self.at("shop.talea")
     }
 
-    /// What lies there.
+    /// The files there.
     fn files(&self) -> Vec<PathBuf> {
         let mut files: Vec<_> =
             fs::read_dir(self.0.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -50,7 +50,7 @@ impl Place {
     }
 }
 
-/// Runs `talea`, which must end by itself: its status, what it said, and its errors.
+/// Runs `talea`, which must end by itself: its status, its output, and its errors.
 fn talea(arguments: &[&str]) -> (Option<i32>, String, String) {
     let mut talea = Command::new(TALEA)
         .args(arguments)
@@ -72,20 +72,20 @@ fn talea(arguments: &[&str]) -> (Option<i32>, String, String) {
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
-/// What it said that did what it was asked for.
+/// Runs `talea`, which must succeed: its output.
 fn done(arguments: &[&str]) -> String {
-    let (status, said, errors) = talea(arguments);
-    assert_eq!((status, errors.as_str()), (Some(0), ""), "{said}");
-    said
+    let (status, stdout, errors) = talea(arguments);
+    assert_eq!((status, errors.as_str()), (Some(0), ""), "{stdout}");
+    stdout
 }
 
 /// It could not be done: one line with these parts, and status 2.
 fn refused(arguments: &[&str], parts: &[&str]) {
-    let (status, said, told) = talea(arguments);
-    assert_eq!((status, said.as_str()), (Some(2), ""), "{told}");
-    assert!(told.starts_with("error: ") && told.trim_end().lines().count() == 1, "{told}");
+    let (status, stdout, stderr) = talea(arguments);
+    assert_eq!((status, stdout.as_str()), (Some(2), ""), "{stderr}");
+    assert!(stderr.starts_with("error: ") && stderr.trim_end().lines().count() == 1, "{stderr}");
     for part in parts {
-        assert!(told.contains(part), "{part}: {told}");
+        assert!(stderr.contains(part), "{part}: {stderr}");
     }
 }
 
@@ -101,7 +101,7 @@ fn series(region: &Path, name: &str) -> u64 {
     look(region).families.iter().find(|family| family.name == name).unwrap().series
 }
 
-/// What a service counted as answered well, by its own scrape.
+/// The requests that a service counted as answered well, by its own scrape.
 fn answered(service: &Service) -> Option<f64> {
     let scrape = get(&service.metrics, "/metrics");
     let series = "http_requests_total{method=\"GET\",route=\"/api/items\",status=\"2xx\"} ";
@@ -116,8 +116,8 @@ fn a_service_counts_from_zero_while_it_runs_and_after_its_death() {
     let service = Service::start(Some(&region));
     service.list(3);
     assert_eq!(answered(&service), Some(3.0));
-    let said = done(&["wipe", path]);
-    assert!(said.starts_with("wiped ") && said.contains(path), "{said}");
+    let stdout = done(&["wipe", path]);
+    assert!(stdout.starts_with("wiped ") && stdout.contains(path), "{stdout}");
     assert_eq!(answered(&service), Some(0.0));
     service.list(2);
     assert_eq!(answered(&service), Some(2.0));
@@ -151,12 +151,12 @@ fn a_wipe_leaves_all_declared_series_at_zero_now_and_after_a_restart() {
     service.list(3);
     assert_eq!(answered(&service), Some(3.0));
 
-    let said = done(&["wipe", path, "--family", "http_requests_total"]);
+    let stdout = done(&["wipe", path, "--family", "http_requests_total"]);
     let count = declared.len();
     let expected = format!(
         "wiped 1 family of {path}: {count} series count from 0, 0 went until they are counted in again\n"
     );
-    assert_eq!(said, expected);
+    assert_eq!(stdout, expected);
     assert_eq!(requests(&service), declared);
     assert_eq!(series(&region, "http_requests_total"), count as u64, "from outside too");
 
@@ -195,9 +195,9 @@ fn only_the_families_that_are_named_are_wiped() {
         counter
     });
     let values = || counters.each_ref().map(Counter::get);
-    let said = done(&["wipe", path, "--family", "one_total", "--family", "three_total"]);
+    let stdout = done(&["wipe", path, "--family", "one_total", "--family", "three_total"]);
     assert_eq!(
-        said,
+        stdout,
         format!(
             "wiped 2 families of {path}: 2 series count from 0, 0 went until they are counted in \
              again\n"
@@ -213,7 +213,7 @@ fn only_the_families_that_are_named_are_wiped() {
 }
 
 #[test]
-fn what_says_what_is_now_is_not_wiped_and_that_is_said_where_it_is_asked_for() {
+fn a_gauge_is_not_wiped_and_a_request_to_do_so_says_that() {
     let place = Place::new();
     let region = place.region();
     let path = region.to_str().unwrap();
@@ -232,7 +232,7 @@ fn what_says_what_is_now_is_not_wiped_and_that_is_said_where_it_is_asked_for() {
 }
 
 #[test]
-fn what_others_add_meanwhile_counts_before_or_after_and_never_twice_or_not_at_all() {
+fn concurrent_increments_count_before_or_after_and_never_twice_or_not_at_all() {
     let place = Place::new();
     let region = place.region();
     let path = region.to_str().unwrap();
@@ -308,17 +308,17 @@ fn idle_series_go_when_somebody_asks_and_others_stay() {
         )
     );
     assert!(expire(&["--idle", "1h"]).starts_with("removed 0 of 2 series"));
-    let said = expire(&["--idle", "2m", "--family", "users_total"]);
+    let stdout = expire(&["--idle", "2m", "--family", "users_total"]);
     assert_eq!(
-        said,
+        stdout,
         format!("removed 1 of 2 series in 1 family of {path}, which nobody had looked up for 2m\n")
     );
     let left = look(&region).snapshot;
     assert_eq!(left.value("users_total", &[("user", "bob")]), Some(2.0));
     assert_eq!(left.value("users_total", &[("user", "ann")]), None);
     refused(&["expire", path, "--family", "users"], &["no family \"users\"", "talea inspect"]);
-    let (status, _, told) = talea(&["expire", path, "--idle", "0s"]);
-    assert!(status == Some(2) && told.contains("such as 30s"), "{told}");
+    let (status, _, stderr) = talea(&["expire", path, "--idle", "0s"]);
+    assert!(status == Some(2) && stderr.contains("such as 30s"), "{stderr}");
 }
 
 #[test]
@@ -338,7 +338,7 @@ fn families_that_keep_their_series_are_gone_through_only_by_name() {
 }
 
 #[test]
-fn what_is_no_region_that_is_there_is_one_clear_error_and_stays_as_it_is() {
+fn a_file_that_is_no_region_is_one_clear_error_and_stays_as_it_is() {
     let place = Place::new();
     let region = place.region();
     drop(Registry::open(&region).unwrap());
@@ -395,7 +395,7 @@ fn a_region_of_another_user_says_who_may() {
     if region.metadata().unwrap().uid() != 0 {
         return eprintln!("not checked without being root: a region of another user");
     }
-    // What another user may start and reach, and a region that is not theirs.
+    // A program that another user may start and reach, and a region that is not theirs.
     let folder = tempfile::tempdir().unwrap();
     let open_to_all = |path: &Path| {
         use std::os::unix::fs::PermissionsExt;
@@ -409,10 +409,10 @@ fn a_region_of_another_user_says_who_may() {
         let mut talea = Command::new(&program);
         talea.args([command, region.to_str().unwrap()]).uid(65_534).gid(65_534).current_dir("/");
         let output = talea.output().unwrap();
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{told}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
         for part in ["Permission denied", "run it as the user that the service runs as"] {
-            assert!(told.contains(part), "{part}: {told}");
+            assert!(stderr.contains(part), "{part}: {stderr}");
         }
     }
 }

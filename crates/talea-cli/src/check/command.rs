@@ -35,7 +35,7 @@ pub async fn run(arguments: &CheckArguments, mut stop: Stop) -> Result<Ending> {
         print(&mut out, source, syntax, &read.text, &findings)
     };
     match printed.and_then(|()| out.flush()) {
-        // Who reads it has seen enough.
+        // The reader has seen enough.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
         printed => printed.context("standard output")?,
     }
@@ -47,7 +47,8 @@ fn is_violation(finding: &Finding) -> bool {
     finding.severity == Severity::Violation
 }
 
-/// A text without a word. A scraper takes one in text 0.0.4; who checks one asked the wrong source.
+/// An empty text. A scraper takes one in text 0.0.4, but a user who checks one has named the wrong
+/// source.
 fn empty() -> Finding {
     Finding {
         line: 1,

@@ -21,7 +21,7 @@ use crate::connect::{self, Stream, Trust};
 /// How long connecting and answering may take together.
 const WITHIN: Duration = Duration::from_secs(30);
 
-/// What a URL answers, and the format that it says this is.
+/// The answer of a URL, and the format that it states.
 pub(super) async fn fetch(
     url: &Uri,
     wanted: Option<Syntax>,
@@ -35,7 +35,7 @@ async fn get(url: &Uri, wanted: Option<Syntax>, tls: &Tls) -> Result<(Vec<u8>, O
     let authority = url.authority().context("no host")?;
     let stream = connect(url, authority, tls).await?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
-    // It ends with the answer; what went wrong is told there too.
+    // It ends with the answer; an error is returned there too.
     tokio::spawn(connection);
     let request = Request::get(url.path_and_query().map_or("/", |path| path.as_str()))
         .header(HOST, authority.as_str())

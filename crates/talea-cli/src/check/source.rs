@@ -23,7 +23,7 @@ pub enum Source {
     File(PathBuf),
 }
 
-/// A text, and its format where its source tells it.
+/// A text, and its format if its source states it.
 pub(super) struct Text {
     pub(super) text: String,
     pub(super) syntax: Option<Syntax>,
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_urls_and_standard_input_are_told_apart() {
+    fn files_urls_and_standard_input_are_distinguished() {
         let of = |text: &str| text.parse::<Source>();
         assert_eq!(of("-"), Ok(Source::Input));
         assert_eq!(of("metrics.txt"), Ok(Source::File("metrics.txt".into())));

@@ -27,12 +27,12 @@ enum Limit {
     Value(f64),
 }
 
-/// What is found of a condition in one case.
+/// The result of a condition in one case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
     /// Whether it holds: the number lies beyond the limit, with all of its interval if it has one.
     pub holds: bool,
-    /// The same in words.
+    /// The result in words.
     pub words: String,
 }
 
@@ -64,11 +64,11 @@ impl Condition {
             // From nothing to something is more than any number of times.
             let holds = self.above && line.base == 0.0 && line.other > 0.0;
             let (base, other) = (value(self.measure, line.base), value(self.measure, line.other));
-            return Some((holds, self.told(holds, &format!("{other} after {base}"))));
+            return Some((holds, self.describe(holds, &format!("{other} after {base}"))));
         };
         let (low, high) = ratio.interval.unwrap_or((ratio.ratio, ratio.ratio));
         let holds = self.is_beyond(low, high, limit);
-        Some((holds, self.told(holds, &format!("{ratio} times"))))
+        Some((holds, self.describe(holds, &format!("{ratio} times"))))
     }
 
     /// Judges one variant's cases.
@@ -90,7 +90,7 @@ impl Condition {
                 Some((low, high)) => format!("{} ({} to {})", show(mean), show(low), show(high)),
                 None => show(mean),
             };
-            let words = format!("case {}: {}", case.id, self.told(holds, &number));
+            let words = format!("case {}: {}", case.id, self.describe(holds, &number));
             judgements.push(Judgement { holds, words });
         }
         judgements
@@ -105,7 +105,7 @@ impl Condition {
         if self.above { low > limit } else { high < limit }
     }
 
-    fn told(&self, holds: bool, number: &str) -> String {
+    fn describe(&self, holds: bool, number: &str) -> String {
         let found = if holds { "holds" } else { "is not shown" };
         format!("{self} {found}: {number}")
     }
@@ -129,7 +129,7 @@ impl FromStr for Condition {
         };
         let at = rest.find(['<', '>']).ok_or_else(|| format!("found {text:?}, {EXPECTED}"))?;
         let measure: Measure =
-            rest[..at].trim().parse().map_err(|told| format!("{told}; {EXPECTED}"))?;
+            rest[..at].trim().parse().map_err(|error| format!("{error}; {EXPECTED}"))?;
         let limit = limit(rest[at + 1..].trim(), measure);
         Ok(Self {
             text: text.trim().to_owned(),
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_to_be_slower_fails_and_noise_does_not() {
+    fn a_proven_slowdown_fails_and_noise_does_not() {
         let judged = |base: &[f64], other: &[f64]| {
             let comparison = of(Measure::P99, base, other, true);
             condition("p99 > 1.1x").judge_comparison(&comparison).remove(0)

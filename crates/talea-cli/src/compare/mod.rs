@@ -1,5 +1,5 @@
-//! Comparison: studies of two or more variants, side by side or from files, as ratios with intervals
-//! and in words.
+//! Comparison: studies of two or more variants, side by side or from files, as ratios with
+//! intervals and in words.
 
 mod condition;
 mod words;
@@ -24,7 +24,7 @@ pub struct Comparison {
     pub paired: bool,
     /// The others.
     pub others: Vec<Other>,
-    /// What keeps the ratios from saying what they seem to, in words.
+    /// The reasons why the ratios may mislead, in words.
     pub caveats: Vec<String>,
 }
 
@@ -42,14 +42,14 @@ pub struct Other {
 pub struct Compared {
     /// The case.
     pub id: String,
-    /// What both have a number of.
+    /// The measures that both have.
     pub lines: Vec<Line>,
 }
 
 /// One number of a case, of two variants.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Line {
-    /// What it is.
+    /// The measure.
     pub measure: Measure,
     /// The first variant's: the mean over its rounds.
     pub base: f64,
@@ -57,11 +57,11 @@ pub struct Line {
     pub other: f64,
     /// How many times the first variant's the other's is; none where one of them is 0.
     pub ratio: Option<Ratio>,
-    /// What that says.
+    /// The verdict on the ratio.
     pub verdict: Verdict,
 }
 
-/// What a ratio says.
+/// The meaning of a ratio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -137,7 +137,7 @@ impl Verdict {
     }
 }
 
-/// What was not the same for all, and what went wrong in one of them.
+/// The differences between the variants, and the faults in one of them.
 fn caveats(studies: &[(String, Study)]) -> Vec<String> {
     let mut caveats = Vec::new();
     let Some(((base, first), others)) = studies.split_first() else { return caveats };
@@ -229,16 +229,16 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_was_not_the_same_for_both_is_told() {
+    fn differences_between_the_two_runs_are_reported() {
         let (a, mut b) = (study(Measure::P99, &[1.0]), study(Measure::P99, &[1.0]));
         b.versions.build = "debug".to_owned();
         b.cases[0].model = "another".to_owned();
         b.cases[0].client.failed = 2;
         let comparison = Comparison::apart(&[("a".to_owned(), a), ("b".to_owned(), b)]).unwrap();
-        let told = comparison.caveats.join("\n");
-        assert!(told.contains("Not the same build: release in a, debug in b."), "{told}");
-        assert!(told.contains("Case A is not in b."), "{told}");
-        assert!(told.contains("Case A of b: 2 requests failed."), "{told}");
+        let text = comparison.caveats.join("\n");
+        assert!(text.contains("Not the same build: release in a, debug in b."), "{text}");
+        assert!(text.contains("Case A is not in b."), "{text}");
+        assert!(text.contains("Case A of b: 2 requests failed."), "{text}");
         assert!(comparison.others[0].cases.is_empty());
     }
 }

@@ -42,7 +42,7 @@ fn table(other: &Other) -> String {
     table.to_string()
 }
 
-/// What the comparison says in words, what to beware of at the end.
+/// The comparison in words, with its caveats at the end.
 pub(crate) fn in_words(comparison: &Comparison) -> Vec<String> {
     let base = &comparison.base;
     let mut words = Vec::new();
@@ -104,7 +104,7 @@ fn sentence(line: &Line) -> Option<String> {
     Some(format!("{how} ({:.3} times, {low:.3} to {high:.3})", ratio.ratio))
 }
 
-/// What a line is called, with its unit.
+/// The name of a line, with its unit.
 pub(crate) fn titled(measure: Measure) -> String {
     match (measure, measure.unit()) {
         (Measure::Memory, _) | (_, "") => measure.title().to_owned(),
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_difference_is_told_with_its_numbers() {
+    fn a_difference_is_reported_with_its_numbers() {
         let text = text(&of(Measure::P99, &[1.0, 1.1, 0.9], &[2.0, 2.2, 1.8], true));
         assert!(
             text.contains("Case A: b is slower at p99 (2.000 times, 2.000 to 2.000) than a."),

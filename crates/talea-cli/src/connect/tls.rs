@@ -16,7 +16,7 @@ use tokio_rustls::rustls::{
     ClientConfig, DigitallySignedStruct, Error, RootCertStore, SignatureScheme,
 };
 
-/// Which certificates are taken.
+/// The certificates that are accepted.
 #[derive(Clone, Copy, Debug)]
 pub enum Trust<'a> {
     /// Those that the system trusts.
@@ -28,7 +28,7 @@ pub enum Trust<'a> {
 }
 
 impl<'a> Trust<'a> {
-    /// What the command line says.
+    /// The choice of the command line.
     pub fn of(ca: Option<&'a Path>, insecure: bool) -> Self {
         match (ca, insecure) {
             (_, true) => Self::Any,
@@ -38,7 +38,7 @@ impl<'a> Trust<'a> {
     }
 }
 
-/// What TLS connections are opened with that speak one protocol, such as `http/1.1` or `h2`.
+/// The TLS configuration of connections for one protocol, such as `http/1.1` or `h2`.
 ///
 /// # Errors
 /// When the file has no certificate, or the system none.
@@ -59,10 +59,10 @@ pub fn config(trust: Trust<'_>, protocol: &str) -> Result<Arc<ClientConfig>> {
 }
 
 fn file(path: &Path) -> Result<RootCertStore> {
-    let told = || format!("the certificates in {} cannot be read", path.display());
+    let context = || format!("the certificates in {} cannot be read", path.display());
     let mut store = RootCertStore::empty();
-    for certificate in CertificateDer::pem_file_iter(path).with_context(told)? {
-        store.add(certificate.with_context(told)?).with_context(told)?;
+    for certificate in CertificateDer::pem_file_iter(path).with_context(context)? {
+        store.add(certificate.with_context(context)?).with_context(context)?;
     }
     if store.is_empty() {
         bail!("{} has no certificate, expected some in PEM", path.display());

@@ -34,7 +34,7 @@ pub async fn run(arguments: InspectArguments, mut stop: Stop) -> Result<Ending> 
         false => out.write_all(table::tables(&inspection).as_bytes()),
     };
     match printed.and_then(|()| out.flush()) {
-        // Who reads it has seen enough.
+        // The reader has seen enough.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
         printed => printed.context("standard output")?,
     }
@@ -43,9 +43,11 @@ pub async fn run(arguments: InspectArguments, mut stop: Stop) -> Result<Ending> 
 
 fn inspect(arguments: &InspectArguments) -> Result<Inspection> {
     let (source, reader) = match (&arguments.region, arguments.pid) {
-        (Some(path), None) => (path.display().to_string(), Reader::open(path).map_err(told)?),
+        (Some(path), None) => {
+            (path.display().to_string(), Reader::open(path).map_err(region_error)?)
+        }
         (None, Some(pid)) => {
-            let reader = Reader::of_process(pid).map_err(told).with_context(|| {
+            let reader = Reader::of_process(pid).map_err(region_error).with_context(|| {
                 format!(
                     "process {pid}: expected one of yours that has a region in memory; if it \
                      has one in a file, name that"
@@ -55,10 +57,10 @@ fn inspect(arguments: &InspectArguments) -> Result<Inspection> {
         }
         _ => bail!("found no region, or two; name a file, or a process with --pid"),
     };
-    Inspection::of(source, &reader.look().map_err(told)?, arguments.family.as_deref())
+    Inspection::of(source, &reader.look().map_err(region_error)?, arguments.family.as_deref())
 }
 
-/// An error of a region, which tells all of its cause itself.
-fn told(error: talea::Error) -> anyhow::Error {
+/// An error of a region, which states all of its cause itself.
+fn region_error(error: talea::Error) -> anyhow::Error {
     anyhow!("{error}")
 }

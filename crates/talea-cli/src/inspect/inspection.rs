@@ -1,4 +1,4 @@
-//! What `talea inspect` tells, as its JSON has it.
+//! The results of `talea inspect`, as its JSON has them.
 
 use serde::Serialize;
 use talea::outside::{FamilyFacts, Look, Overview, ProcessSlot, Storage};
@@ -9,11 +9,11 @@ use talea::{Combine, Part, SeriesSnapshot, Snapshot, Value};
 pub struct Inspection {
     /// The file, or the process.
     pub source: String,
-    /// What it is.
+    /// Its properties.
     pub region: Header,
     /// How much of each of its parts is in use.
     pub usage: Usage,
-    /// Who has it open, and who had.
+    /// The processes that have it open, and those that had.
     pub processes: Vec<Process>,
     /// Its families by name; of one name the newest first.
     pub families: Vec<FamilyLine>,
@@ -31,7 +31,7 @@ pub struct Inspection {
     pub unit: Option<&'static str>,
 }
 
-/// What a region is.
+/// The properties of a region.
 #[derive(Debug, Serialize)]
 pub struct Header {
     /// The version of its layout.
@@ -69,14 +69,14 @@ pub struct Usage {
     /// Bytes of text that nobody names: being made at that very instant, or left behind by
     /// processes that were killed.
     pub text_bytes_without_owner: u64,
-    /// The same of cells, and of what some series have beside them.
+    /// Bytes of cells without an owner, and of the extensions that some series have beside them.
     pub cell_bytes_without_owner: u64,
 }
 
 /// How much of something is in use.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Use {
-    /// What is in use.
+    /// The amount in use.
     pub used: u64,
     /// How much there ever was at once, as far as that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -105,7 +105,7 @@ pub struct Process {
 pub struct FamilyLine {
     /// The name, as samples have it.
     pub name: String,
-    /// What kind of metric it is, as OpenMetrics calls it.
+    /// Its metric type, by its name in OpenMetrics.
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// The unit that its name ends in.
@@ -116,7 +116,7 @@ pub struct FamilyLine {
     pub labels: Vec<String>,
     /// How its cells are stored: single, striped, owned or stripes.
     pub storage: &'static str,
-    /// What a value is, of what threads and processes wrote.
+    /// How the values that threads and processes wrote are combined.
     pub combine: &'static str,
     /// Series that a scrape shows, without the overflow series.
     pub series: u64,
@@ -124,7 +124,7 @@ pub struct FamilyLine {
     pub limit: u64,
     /// Whether a new series would be refused.
     pub at_limit: bool,
-    /// How often a new series was refused; what it was told is in the overflow series.
+    /// How often a new series was refused; its values are in the overflow series.
     pub overflow: u64,
     /// How many living processes registered it.
     pub processes: u64,
@@ -137,15 +137,15 @@ pub struct FamilyLine {
 pub struct Series {
     /// Its labels, in their order.
     pub labels: Vec<(String, String)>,
-    /// What it holds.
+    /// Its value.
     #[serde(flatten)]
-    pub value: Held,
+    pub value: SeriesValue,
 }
 
-/// What a series holds. A number that JSON has no word for, such as NaN, is null.
+/// The value of a series. A number that JSON has no word for, such as NaN, is null.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub enum Held {
+pub enum SeriesValue {
     /// A count.
     Count {
         /// The value.
@@ -184,7 +184,7 @@ pub enum Held {
 }
 
 impl Inspection {
-    /// What a look found, and the series of the family of that name.
+    /// The result of a look, and the series of the family of that name.
     ///
     /// # Errors
     /// When the region has no family of that name.
@@ -301,11 +301,11 @@ fn series(snapshot: &Snapshot, name: &str) -> anyhow::Result<Vec<Series>> {
 impl Series {
     fn of(series: &SeriesSnapshot<'_>) -> Self {
         let labels = series.labels().into_iter().map(|(name, value)| (name.to_owned(), value));
-        Self { labels: labels.collect(), value: Held::of(series.value()) }
+        Self { labels: labels.collect(), value: SeriesValue::of(series.value()) }
     }
 }
 
-impl Held {
+impl SeriesValue {
     fn of(value: Value) -> Self {
         match value {
             Value::Unsigned(value) => Self::Count { value },

@@ -2,7 +2,7 @@
 //! or is dead.
 //!
 //! The way of it: a file or a process → [`talea::outside`] → [`Inspection`], which is the JSON →
-//! tables. What a region holds is text of somebody else, so nothing of it reaches a terminal as
+//! tables. The text of a region is untrusted, so nothing of it reaches a terminal as
 //! it is (`printable`).
 
 pub mod command;

@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
 
-use super::inspection::{FamilyLine, Header, Held, Inspection, Process, Series, Usage, Use};
+use super::inspection::{FamilyLine, Header, Inspection, Process, Series, SeriesValue, Usage, Use};
 use crate::figures::{NONE, bytes, counted, in_unit, whole};
 use crate::printable::printable;
 
@@ -105,28 +105,28 @@ fn families(families: &[FamilyLine]) -> Option<Table> {
     (!families.is_empty()).then_some(table)
 }
 
-/// What has no row, in words: nothing where there is no such thing.
+/// The parts without a row, in words: empty if there are none.
 fn left_out(inspection: &Inspection) -> Vec<String> {
     let Inspection { families_unreadable, families_retired, families_ended, .. } = inspection;
     let without_owner = [
         (inspection.usage.text_bytes_without_owner, "text"),
         (inspection.usage.cell_bytes_without_owner, "cells"),
     ];
-    let told = |count: u64, words: String| (count > 0).then_some(words);
+    let if_any = |count: u64, words: String| (count > 0).then_some(words);
     let several = |count: &u64| match count {
         1 => "1 family".to_owned(),
         count => format!("{} families", whole(*count)),
     };
     [
-        told(
+        if_any(
             *families_unreadable,
             format!("{} cannot be read, and are left out.", several(families_unreadable)),
         ),
-        told(
+        if_any(
             *families_retired,
             format!("{} replaced by a later definition.", several(families_retired)),
         ),
-        told(*families_ended, format!("{} ended by name.", several(families_ended))),
+        if_any(*families_ended, format!("{} ended by name.", several(families_ended))),
     ]
     .into_iter()
     .chain(without_owner.map(|(bytes, of)| {
@@ -135,15 +135,16 @@ fn left_out(inspection: &Inspection) -> Vec<String> {
              were killed.",
             counted(bytes, "byte")
         );
-        told(bytes, words)
+        if_any(bytes, words)
     }))
     .flatten()
     .collect()
 }
 
 fn series_table(all: &[Series], unit: Option<&str>) -> Table {
-    let has_counts =
-        all.iter().any(|one| matches!(one.value, Held::Histogram { .. } | Held::Summary { .. }));
+    let has_counts = all.iter().any(|one| {
+        matches!(one.value, SeriesValue::Histogram { .. } | SeriesValue::Summary { .. })
+    });
     let headings: &[&str] = match has_counts {
         true => &["series", "count", "sum", "mean", "p50", "p99"],
         false => &["series", "value"],
@@ -159,7 +160,7 @@ fn series_table(all: &[Series], unit: Option<&str>) -> Table {
     table
 }
 
-fn cells(value: &Held, unit: Option<&str>) -> Vec<String> {
+fn cells(value: &SeriesValue, unit: Option<&str>) -> Vec<String> {
     let counted = |count: u64, sum: f64, quantiles: [Option<f64>; 2]| {
         let mean = (count > 0).then(|| sum / count as f64);
         let shown = |number: Option<f64>| number.map_or(NONE.to_owned(), |it| in_unit(it, unit));
@@ -167,11 +168,11 @@ fn cells(value: &Held, unit: Option<&str>) -> Vec<String> {
         vec![whole(count), in_unit(sum, unit), shown(mean), p50, p99]
     };
     match *value {
-        Held::Count { value } => vec![whole(value)],
-        Held::Signed { value } => vec![value.to_string()],
-        Held::Float { value } => vec![value.to_string()],
-        Held::Histogram { count, sum, p50, p99, .. } => counted(count, sum, [p50, p99]),
-        Held::Summary { count, sum } => counted(count, sum, [None, None]),
+        SeriesValue::Count { value } => vec![whole(value)],
+        SeriesValue::Signed { value } => vec![value.to_string()],
+        SeriesValue::Float { value } => vec![value.to_string()],
+        SeriesValue::Histogram { count, sum, p50, p99, .. } => counted(count, sum, [p50, p99]),
+        SeriesValue::Summary { count, sum } => counted(count, sum, [None, None]),
     }
 }
 

@@ -41,7 +41,7 @@ impl Bell {
         self.state.swap(LOOKS, AcqRel);
     }
 
-    /// The task waits, unless somebody has rung since it began to look.
+    /// The task waits, unless the bell has rung since it began to look.
     pub(super) fn wait(&self) -> bool {
         self.state.compare_exchange(LOOKS, WAITS, AcqRel, Acquire).is_ok()
     }

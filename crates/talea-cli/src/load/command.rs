@@ -68,7 +68,7 @@ async fn one(plan: &Plan, meters: &Meters, stop: &Stop) -> Result<Outcome> {
     let progress = Progress::begin(&plan.model.to_string(), plan.requests(), window.clone());
     let outcome = super::run(plan, &window, stop.clone()).await;
     progress.end();
-    outcome.map_err(|told| anyhow!(told))
+    outcome.map_err(|error| anyhow!(error))
 }
 
 /// How many requests it took.
@@ -113,7 +113,7 @@ fn plan(arguments: &LoadArguments) -> Result<Plan> {
 fn model(arguments: &LoadArguments) -> Result<Model> {
     let time = arguments.during;
     if let Some(rate) = &arguments.rate {
-        let stages = rate.stages(time).map_err(|told| anyhow!(told))?;
+        let stages = rate.stages(time).map_err(|error| anyhow!(error))?;
         let arrivals = Arrivals { stages, poisson: arguments.poisson };
         return Ok(Model::Open { arrivals, at_most: arguments.clients.unwrap_or(AT_MOST) });
     }
@@ -129,7 +129,7 @@ fn model(arguments: &LoadArguments) -> Result<Model> {
 /// How many may be under way at once in an open model.
 const AT_MOST: u64 = 1000;
 
-/// What `--rate` says.
+/// The value of `--rate`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rate {
     /// One, for as long as `--for` says.

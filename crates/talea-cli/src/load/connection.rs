@@ -1,8 +1,8 @@
 //! One connection, driven by the task that uses it.
 //!
-//! hyper hands out a sender and a driver. The driver usually gets a task of its own; here the client
-//! waits for its one answer anyway, so it drives the connection itself and no request crosses
-//! threads, nor wakes the task that made it.
+//! hyper hands out a sender and a driver. The driver usually gets a task of its own; here the
+//! client waits for its one answer anyway, so it drives the connection itself and no request
+//! crosses threads, nor wakes the task that made it.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -39,7 +39,7 @@ impl Protocol {
         self != Self::Http1 { keep_alive: false }
     }
 
-    /// What TLS calls it (RFC 7301).
+    /// Its ALPN name in TLS (RFC 7301).
     pub fn alpn(self) -> &'static str {
         match self {
             Self::Http1 { .. } => "http/1.1",
@@ -58,7 +58,7 @@ impl fmt::Display for Protocol {
     }
 }
 
-/// What reads and writes, whichever protocol it is.
+/// The task that reads and writes, for either protocol.
 type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// An open connection.
@@ -67,7 +67,7 @@ pub(super) struct Connection {
     driver: Driver,
 }
 
-/// Reads and writes for whoever waits.
+/// Reads and writes for the request that waits.
 struct Driver {
     /// None once it has ended, which is when the connection is closed.
     running: Option<Running>,
@@ -129,7 +129,7 @@ pub enum Trouble {
     ClosedBeforeAnswer,
     /// The connection ended before the end of the answer's body.
     ClosedInBody,
-    /// What came back is not HTTP.
+    /// The answer is not HTTP.
     NotHttp,
     /// Reading or writing failed otherwise.
     Broken(io::ErrorKind),

@@ -21,9 +21,9 @@ pub struct Health {
     pub elapsed: Duration,
 }
 
-/// How late is late: what is later than that may not be told from the server's time.
+/// How late is late: a longer delay could be mistaken for the server's time.
 const LATE: f64 = 0.01;
-/// Of how much of its threads' time it is told that there was none left.
+/// The share of its threads' time from which a warning says that none was left.
 const BUSY: f64 = 0.9;
 
 impl Health {
@@ -75,7 +75,7 @@ pub(super) fn cpu_time() -> Duration {
     Duration::new(spent.tv_sec.try_into().unwrap_or(0), spent.tv_nsec.try_into().unwrap_or(0))
 }
 
-/// Processor time of this process so far: not told.
+/// Processor time of this process so far: unknown on this system.
 #[cfg(not(unix))]
 pub(super) fn cpu_time() -> Duration {
     Duration::ZERO

@@ -1,4 +1,4 @@
-//! A client's line to the server: one connection, opened anew when it was closed.
+//! A client's line to the server: one connection, reopened when it was closed.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -50,10 +50,11 @@ impl Line {
         self.waiting
     }
 
-    /// Sends a request once, and reads the answer to the end of its body, which is kept if asked for.
+    /// Sends a request once, and reads the answer to the end of its body, which is kept if asked
+    /// for.
     ///
-    /// A request that a closing connection did not take is sent over the next one: that is its first
-    /// sending. A request that went out is never sent again.
+    /// A request that a closing connection did not take is sent over the next one: that is its
+    /// first sending. A request that went out is never sent again.
     ///
     /// # Errors
     /// When there is no answer; [`Trouble::was_sent`] says whether the request went out.
@@ -73,7 +74,7 @@ impl Line {
         let answer = answer.unwrap_or(Err(Trouble::TimedOut { sent: self.waiting }));
         self.waiting = false;
         if answer.is_err() || !self.protocol.keeps_alive() {
-            // What is left of it could be the answer to this request.
+            // The rest of this answer could be read as the answer to the next request.
             self.connection = None;
         }
         answer

@@ -1,4 +1,4 @@
-//! What a load measures while it runs, in Talea's own metrics.
+//! The measurements of a load while it runs, in Talea's own metrics.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub struct Meters {
     done: Counter,
 }
 
-/// What the meters have counted since one load began; clones share it.
+/// The counts of the meters since one load began; clones share them.
 #[derive(Clone)]
 pub struct Window {
     meters: Meters,

@@ -1,12 +1,12 @@
 //! Load: clients that run a scenario, counted exactly.
 //!
 //! A client keeps one connection (`line`), sends one request at a time, waits for the
-//! answer, and reads all of its body. What it sent and what became of it goes into a [`Tally`] of
-//! its own, so that no counter is shared between clients; the tallies are merged at the end. Response
-//! times go into one Talea histogram that all clients share.
-//! Clients run on threads of their own (`threads`), beside whatever else this process does.
+//! answer, and reads all of its body. Its requests and their results go into a [`Tally`] of
+//! its own, so that no counter is shared between clients; the tallies are merged at the end.
+//! Response times go into one Talea histogram that all clients share. Clients run on threads of
+//! their own (`threads`), beside whatever else this process does.
 //!
-//! Who decides when a request is made is the [`Model`]: the clients themselves (closed), or a
+//! The [`Model`] decides when a request is made: the clients themselves (closed), or a
 //! schedule that knows nothing of the answers (open), which a `crew` of clients serves.
 
 mod bell;
@@ -51,12 +51,12 @@ use self::threads::Threads;
 use crate::scenario::Scenario;
 use crate::stop::Stop;
 
-/// What load to make.
+/// The plan of a load.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The URL that the scenario's paths stand behind.
     pub target: Target,
-    /// What is requested.
+    /// The requests that clients make.
     pub scenario: Arc<Scenario>,
     /// When.
     pub model: Model,
@@ -64,7 +64,7 @@ pub struct Plan {
     pub protocol: Protocol,
     /// How long a client waits for a connection or an answer.
     pub timeout: Duration,
-    /// What random values, and random arrivals, come from: the same seed gives the same.
+    /// The seed of random values and random arrivals: equal seeds give equal values.
     pub seed: u64,
     /// Whether a sample of each request is kept.
     pub samples: bool,
@@ -86,7 +86,7 @@ struct Prepared {
     started: Instant,
 }
 
-/// What became of a load.
+/// The result of a load.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// Requests, answers and failures of all clients.

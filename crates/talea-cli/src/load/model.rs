@@ -33,7 +33,7 @@ pub enum Model {
 pub enum Until {
     /// It has run the scenario so often.
     Iterations(u64),
-    /// So much time has passed. What is under way then is finished, nothing new is begun.
+    /// So much time has passed. Requests under way then are finished; no new one is begun.
     Time(Duration),
 }
 
@@ -77,7 +77,7 @@ impl Model {
         }
     }
 
-    /// The same for a time only, to warm up.
+    /// This model limited to a time, to warm up.
     #[must_use]
     pub fn only_for(&self, time: Duration) -> Self {
         let mut model = self.clone();
@@ -93,7 +93,7 @@ impl Model {
 }
 
 impl Arrivals {
-    /// When they arrive, from the start on. The same seed gives the same.
+    /// When they arrive, from the start on. Equal seeds give equal times.
     pub fn offsets(&self, seed: u64) -> impl Iterator<Item = Duration> + Send + 'static {
         let Self { stages, poisson } = self.clone();
         let mut random = Rng::with_seed(seed);
@@ -149,12 +149,12 @@ impl fmt::Display for Model {
                 write!(f, "{} for {}", counted(*clients, "client"), seconds(time))
             }
             Self::Open { arrivals: Arrivals { stages, poisson }, .. } => {
-                let told = |stage: &Stage| {
+                let stage_text = |stage: &Stage| {
                     format!("{} a second for {}", measured(stage.rate), seconds(&stage.time))
                 };
-                let told: Vec<String> = stages.iter().map(told).collect();
+                let texts: Vec<String> = stages.iter().map(stage_text).collect();
                 let how = if *poisson { " at random" } else { "" };
-                write!(f, "arrivals{how}: {}", told.join(", then "))
+                write!(f, "arrivals{how}: {}", texts.join(", then "))
             }
         }
     }

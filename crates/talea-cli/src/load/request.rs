@@ -22,7 +22,7 @@ struct Prepared {
     body: Result<Bytes, Template>,
 }
 
-/// What stands before a path with variables, and that path.
+/// A path with variables, and the part of the URL before it.
 #[derive(Debug)]
 struct UriTemplate {
     before: String,

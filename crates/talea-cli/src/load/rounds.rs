@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::Summary;
 use crate::statistics::Mean;
 
-/// What rounds have in common; none where a round has no such number.
+/// The means over rounds; none if a round has no such number.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Rounds {
     /// Requests sent a second.

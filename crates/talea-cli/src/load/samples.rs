@@ -9,12 +9,12 @@ use anyhow::{Context, Result};
 use super::tally::Failure;
 use crate::scenario::Scenario;
 
-/// What became of one request.
+/// The result of one request.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// Which client made it, from 0.
+    /// The client that made it, from 0.
     pub client: u64,
-    /// Which step it was, from 0.
+    /// Its step, from 0.
     pub step: usize,
     /// When it was to be made, after the start of the load; in a closed model when it was.
     pub intended: Duration,
@@ -37,16 +37,16 @@ const HEADER: &str = "round,client,step,intended_us,started_us,took_us,status,fa
 /// When it cannot be written.
 pub fn write(path: &Path, scenario: &Scenario, rounds: &mut [Vec<Sample>]) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let told = || format!("the samples cannot be written to {}", path.display());
+    let context = || format!("the samples cannot be written to {}", path.display());
     let file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")));
-    let mut file = std::io::BufWriter::new(file.with_context(told)?);
-    file.write_all(HEADER.as_bytes()).with_context(told)?;
+    let mut file = std::io::BufWriter::new(file.with_context(context)?);
+    file.write_all(HEADER.as_bytes()).with_context(context)?;
     for (round, samples) in rounds.iter_mut().enumerate() {
         samples.sort_by_key(|sample| sample.intended);
         for sample in samples.iter() {
             let Sample { client, step, intended, started, took, status, failure } = sample;
             let status = status.map_or_else(String::new, |status| status.to_string());
-            let failure = failure.map_or_else(String::new, |failure| failure.told(scenario));
+            let failure = failure.map_or_else(String::new, |failure| failure.describe(scenario));
             writeln!(
                 file,
                 "{},{client},{},{},{},{},{status},{}",
@@ -57,11 +57,12 @@ pub fn write(path: &Path, scenario: &Scenario, rounds: &mut [Vec<Sample>]) -> Re
                 took.as_micros(),
                 quoted(&failure),
             )
-            .with_context(told)?;
+            .with_context(context)?;
         }
     }
-    let file = file.into_inner().map_err(std::io::IntoInnerError::into_error).with_context(told)?;
-    file.persist(path).with_context(told)?;
+    let file =
+        file.into_inner().map_err(std::io::IntoInnerError::into_error).with_context(context)?;
+    file.persist(path).with_context(context)?;
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use super::{Outcome, Plan};
 use crate::figures::{measured, measured_or_none, whole};
 use crate::scenario::Scenario;
 
-/// What `talea load` prints; as JSON with `--json`.
+/// The summary that `talea load` prints; as JSON with `--json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
     /// The URL that the scenario's paths stand behind.
@@ -20,7 +20,7 @@ pub struct Summary {
     pub model: String,
     /// The protocol.
     pub protocol: String,
-    /// What random values came from.
+    /// The seed of random values.
     pub seed: u64,
     /// Clients at most.
     pub clients: u64,
@@ -36,11 +36,11 @@ pub struct Summary {
     pub requests_not_sent: u64,
     /// Answers that were read to their end.
     pub answers: u64,
-    /// The same by status.
+    /// Answers by status.
     pub answers_by_status: BTreeMap<u16, u64>,
     /// Failed requests, those not sent among them.
     pub failed: u64,
-    /// The same by kind.
+    /// Failed requests by kind.
     pub failures: Vec<KindOfFailure>,
     /// Requests under way when a signal stopped the load.
     pub unanswered: u64,
@@ -128,7 +128,7 @@ impl Summary {
 /// Every kind of failure of an outcome with its count.
 pub fn kinds_of_failure(scenario: &Scenario, outcome: &Outcome) -> Vec<KindOfFailure> {
     let kind = |(failure, count): (&super::Failure, &u64)| KindOfFailure {
-        kind: failure.told(scenario),
+        kind: failure.describe(scenario),
         count: *count,
     };
     outcome.tally.failures.iter().map(kind).collect()

@@ -1,4 +1,4 @@
-//! What was sent and what became of it.
+//! Counts of requests and their results.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub struct Tally {
     pub reconnects: u64,
 }
 
-/// How a request failed; steps and variables are told by their places.
+/// How a request failed; steps and variables are given by their places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Failure {
     /// Answered with another status than the step's.
@@ -83,8 +83,8 @@ impl Tally {
 }
 
 impl Failure {
-    /// What happened, in words.
-    pub fn told(self, scenario: &Scenario) -> String {
+    /// Describes the failure in words.
+    pub fn describe(self, scenario: &Scenario) -> String {
         let step = |step: usize| &scenario.steps[step];
         let variable = |place: usize| &scenario.variables[place].name;
         match self {

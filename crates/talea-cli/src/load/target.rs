@@ -27,7 +27,7 @@ pub struct Target {
     /// The address that answered, once [`Target::reached`] has found it.
     address: Option<SocketAddr>,
     is_https: bool,
-    /// What `https` is opened with, once [`Target::over`] has said it.
+    /// The TLS configuration of `https`, once [`Target::over`] has set it.
     tls: Option<Arc<ClientConfig>>,
 }
 
@@ -37,7 +37,7 @@ impl Target {
         self.is_https
     }
 
-    /// The same target, whose connections are opened with this configuration of TLS.
+    /// This target, with this TLS configuration for its connections.
     #[must_use]
     pub fn over(mut self, tls: Arc<ClientConfig>) -> Self {
         self.tls = Some(tls);
@@ -60,7 +60,7 @@ impl Target {
         &self.host_header
     }
 
-    /// The same target with another path, such as `/study/reset`.
+    /// This target with another path, such as `/study/reset`.
     ///
     /// # Errors
     /// When the path is not one.
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_loaded_is_refused_with_an_example() {
+    fn an_impossible_target_is_refused_with_an_example() {
         for text in
             ["", "localhost:4000/api", "ftp://x/items", "http://x/items?a=1", "http://u@x/i"]
         {

@@ -1,21 +1,21 @@
-//! What the numbers of a study say, in sentences. Each has the numbers that it rests on, and is
-//! there only where they carry it.
+//! The conclusions from the numbers of a study, in sentences. Each has the numbers that it rests
+//! on, and is there only where they carry it.
 
 use super::throughput::by_clients;
 use crate::figures::{counted, measured, whole};
 use crate::study::{Finding, Server, Study};
 
-/// What counts as all of the best throughput.
+/// The share that counts as all of the best throughput.
 const NEARLY_ALL: f64 = 0.95;
 /// Of how much more throughput it is said that there was none.
 const NO_MORE: f64 = 1.1;
-/// What share of the factor by which clients grew response times must grow by, for a queue.
+/// The share of the factor by which clients grew response times must grow by, for a queue.
 const IN_PROPORTION: f64 = 0.5;
 /// How much time per request may differ for it to be the same.
 const THE_SAME: f64 = 1.25;
-/// What is over sooner, in seconds, is over before it has come to its pace.
+/// The shortest case, in seconds, that comes to its pace.
 const TOO_SHORT: f64 = 0.2;
-/// What share of the processors' time is all of it.
+/// The share of the processors' time that counts as all of it.
 const BUSY: f64 = 0.85;
 
 /// All sentences that the study carries.
@@ -74,7 +74,7 @@ fn knee(cases: &[&Finding]) -> Option<String> {
             last.case.id,
         ));
     }
-    let best_told = match best.clients == knee.clients {
+    let best_in_words = match best.clients == knee.clients {
         true => "the most of all cases".to_owned(),
         false => format!(
             "{} % of the most, {} with {} ({})",
@@ -85,7 +85,7 @@ fn knee(cases: &[&Finding]) -> Option<String> {
         ),
     };
     Some(format!(
-        "{} ({}) made {} requests a second, {best_told}; with {} ({}) it was {}, and the median \
+        "{} ({}) made {} requests a second, {best_in_words}; with {} ({}) it was {}, and the median \
          response time {} ms rather than {}.",
         counted(knee.case.clients, "client"),
         knee.case.id,
@@ -284,7 +284,7 @@ mod tests {
         study
     }
 
-    fn told(cases: Vec<Finding>) -> String {
+    fn text_of(cases: Vec<Finding>) -> String {
         sentences(&study(cases)).join("\n")
     }
 
@@ -300,73 +300,73 @@ mod tests {
 
     #[test]
     fn the_knee_is_where_more_clients_bring_nothing() {
-        let told = told(five());
+        let text = text_of(five());
         assert!(
-            told.contains(
+            text.contains(
                 "20 clients (D) made 10,300 requests a second, 99 % of the most, 10,400 with 100 \
                  clients (B); with 1,000 clients (C) it was 8,500, and the median response time 104 \
                  ms rather than 2.00."
             ),
-            "{told}"
+            "{text}"
         );
     }
 
     #[test]
     fn queues_begin_where_only_the_time_grows() {
-        let told = told(five());
+        let text = text_of(five());
         assert!(
-            told.contains(
+            text.contains(
                 "Requests queue from between 20 clients and 100 on: 5.00 times as many clients (D, \
                  B) made 1.01 times as many requests a second, and the median response time was \
                  6.00 times as long."
             ),
-            "{told}"
+            "{text}"
         );
     }
 
     #[test]
     fn throughput_that_still_grows_has_no_knee_and_no_queue() {
-        let told = told(vec![
+        let text = text_of(vec![
             case("a", 1, 100.0, 10.0, 1_000),
             case("b", 2, 200.0, 10.0, 1_000),
             case("c", 4, 400.0, 10.0, 1_000),
         ]);
-        assert!(told.contains("Throughput grew with the clients to the end"), "{told}");
-        assert!(!told.contains("queue"), "{told}");
+        assert!(text.contains("Throughput grew with the clients to the end"), "{text}");
+        assert!(!text.contains("queue"), "{text}");
     }
 
     #[test]
     fn a_case_that_was_slow_for_once_is_no_queue() {
-        let told = told(vec![
+        let text = text_of(vec![
             case("a", 10, 1_000.0, 1.0, 1_000),
             case("b", 20, 900.0, 2.0, 1_000),
             case("c", 100, 1_500.0, 7.0, 1_000),
         ]);
-        assert!(!told.contains("queue"), "{told}");
+        assert!(!text.contains("queue"), "{text}");
     }
 
     #[test]
     fn time_scales_with_requests_or_it_does_not() {
-        let scaling = told(vec![case("a", 5, 100.0, 1.0, 100), case("b", 5, 110.0, 1.0, 1_000)]);
+        let scaling = text_of(vec![case("a", 5, 100.0, 1.0, 100), case("b", 5, 110.0, 1.0, 1_000)]);
         assert!(
             scaling.contains("Time scales with the number of requests: a thousand"),
             "{scaling}"
         );
         assert!(scaling.contains("by a factor of 10.0"), "{scaling}");
-        let not = told(vec![case("a", 5, 100.0, 1.0, 100), case("b", 5, 200.0, 1.0, 1_000)]);
+        let not = text_of(vec![case("a", 5, 100.0, 1.0, 100), case("b", 5, 200.0, 1.0, 1_000)]);
         assert!(not.contains("Time does not scale with the number of requests alone"), "{not}");
     }
 
     #[test]
-    fn what_the_numbers_do_not_carry_is_not_said() {
-        assert_eq!(told(vec![case("a", 5, 100.0, 1.0, 100)]), "");
-        assert_eq!(told(Vec::new()), "");
-        let two = told(vec![case("a", 5, 100.0, 1.0, 100), case("b", 50, 101.0, 1.0, 100)]);
+    fn conclusions_that_the_numbers_do_not_support_are_not_drawn() {
+        assert_eq!(text_of(vec![case("a", 5, 100.0, 1.0, 100)]), "");
+        assert_eq!(text_of(Vec::new()), "");
+        let two = text_of(vec![case("a", 5, 100.0, 1.0, 100), case("b", 50, 101.0, 1.0, 100)]);
         assert_eq!(two, "", "two numbers of clients have no knee, and nothing queues");
     }
 
     #[test]
-    fn what_waits_is_told_where_the_server_tells_it() {
+    fn waiting_is_reported_if_the_server_reports_it() {
         let mut one = case("C", 1000, 8_000.0, 120.0, 100_000);
         one.server = Some(Server {
             peak_pool_pending: Some(991),
@@ -382,7 +382,7 @@ mod tests {
         one.client.limits = vec!["the generator used 1.9 of 2 cores".to_owned()];
         let mut idle = case("A", 10, 8_000.0, 120.0, 100_000);
         idle.server = Some(Server { peak_pool_pending: Some(0), ..Server::default() });
-        let told = told(vec![idle, one]);
+        let text = text_of(vec![idle, one]);
         for expected in [
             "up to 991 at once in C, where all 10 connections of the pool were in use. In A none",
             "Up to 261 of 1,000 tasks of the server were ready at once",
@@ -391,7 +391,7 @@ mod tests {
             "119 ms, 99 %, lie within the server's handlers",
             "Beware of C: the generator used 1.9 of 2 cores.",
         ] {
-            assert!(told.contains(expected), "{expected}\n in \n{told}");
+            assert!(text.contains(expected), "{expected}\n in \n{text}");
         }
     }
 }

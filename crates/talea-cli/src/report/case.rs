@@ -51,8 +51,8 @@ fn facts(finding: &Finding) -> Markup {
         facts.insert(1, ("Requests received", whole_or_none(server.requests_received)));
         facts.push(("Server CPU", format!("{} s", measured_or_none(server.cpu_seconds))));
         if let Some((waited, connections)) = server.peak_pool_pending.zip(server.pool_max) {
-            let told = format!("{}, for {}", whole(waited), counted(connections, "connection"));
-            facts.push(("Waiting at once", told));
+            let text = format!("{}, for {}", whole(waited), counted(connections, "connection"));
+            facts.push(("Waiting at once", text));
         }
     }
     html! {
@@ -98,7 +98,7 @@ fn percentiles(client: &Clients, server: Option<&Server>) -> Markup {
                 }
             }
             p.note {
-                "Bars are logarithmic. Of the server's own percentiles its histogram tells the \
+                "Bars are logarithmic. Of the server's own percentiles its histogram gives the \
                  bucket."
             }
         }
@@ -201,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bucket_is_told_by_its_thresholds() {
+    fn a_bucket_is_described_by_its_thresholds() {
         assert_eq!(between(Between { low: 0.25, high: Some(0.5) }), "0.25–0.5");
         assert_eq!(between(Between { low: 0.1 * 3.0 * 1e3, high: None }), "above 300");
     }

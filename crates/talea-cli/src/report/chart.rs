@@ -34,7 +34,7 @@ pub(super) struct Curve<'a> {
     pub(super) colour: RGBColor,
 }
 
-/// What a chart shows over the seconds of a case.
+/// The lines of a chart over the seconds of a case.
 pub(super) struct Chart<'a> {
     /// When each value was taken.
     pub(super) seconds: &'a [f64],
@@ -46,7 +46,7 @@ pub(super) struct Chart<'a> {
     pub(super) curves: Vec<Curve<'a>>,
     /// Until when values cover less than their window; they are drawn thin.
     pub(super) full_from: f64,
-    /// What the chart shows, for readers who cannot see it.
+    /// A description of the chart, for readers who cannot see it.
     pub(super) label: String,
 }
 
@@ -174,7 +174,7 @@ fn runs(seconds: &[f64], values: &[Option<f64>]) -> Vec<Points> {
     runs.map(known).filter(|run| !run.is_empty()).collect()
 }
 
-/// What lies before an instant, up to the first point after it, and what lies after.
+/// Splits points at an instant: those up to the first point after it, and those after.
 fn divided(run: &[(f64, f64)], at: f64) -> (Points, Points) {
     let after = run.partition_point(|(second, _)| *second < at);
     let meeting = if after == 0 { 0 } else { run.len().min(after + 1) };

@@ -1,4 +1,4 @@
-//! What all pages are: one file, without a script, that asks nobody for anything.
+//! The frame of all pages: one file, without a script, that loads nothing from elsewhere.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 

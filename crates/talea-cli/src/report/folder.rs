@@ -21,7 +21,7 @@ pub struct Folder(PathBuf);
 pub struct Written {
     /// The page.
     pub html: PathBuf,
-    /// The same for programs.
+    /// Its file for programs.
     pub json: PathBuf,
 }
 
@@ -46,7 +46,7 @@ impl Folder {
     /// files of the new one are complete.
     ///
     /// # Errors
-    /// Names the folder. What was there before is still there then.
+    /// The error names the folder. Its former contents are still there then.
     pub fn write(&self, study: &Study) -> Result<Written> {
         self.write_both("report", serde_json::to_vec(study)?, &html::page(study))
     }
@@ -54,7 +54,7 @@ impl Folder {
     /// Writes `comparison.html` and `comparison.json`.
     ///
     /// # Errors
-    /// Names the folder. What was there before is still there then.
+    /// The error names the folder. Its former contents are still there then.
     pub fn write_comparison(&self, comparison: &Comparison, command: &str) -> Result<Written> {
         let json = serde_json::to_vec_pretty(comparison)?;
         self.write_both("comparison", json, &comparison_page(comparison, command))

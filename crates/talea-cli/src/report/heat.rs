@@ -83,7 +83,7 @@ pub(super) fn key(times: &Times) -> Markup {
     }
 }
 
-/// Which shade a count has, on a logarithmic scale; none where it is 0.
+/// The shade of a count, on a logarithmic scale; none if it is 0.
 fn shade(count: u64, most: u64) -> Option<usize> {
     if count == 0 {
         return None;

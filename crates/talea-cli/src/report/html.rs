@@ -98,7 +98,7 @@ fn scrapes(study: &Study) -> String {
 }
 
 fn table(findings: &[Finding]) -> Markup {
-    // What the service does not report is left out.
+    // Metrics that the service does not report are left out.
     let has = |of: fn(&Server) -> bool| findings.iter().any(|finding| of(&seen(finding)));
     let has_received = has(|server| server.requests_received.is_some());
     let has_cpu = has(|server| server.cpu_seconds.is_some());
@@ -190,7 +190,7 @@ fn table(findings: &[Finding]) -> Markup {
     }
 }
 
-/// What the numbers say; nothing where they say nothing.
+/// The conclusions from the numbers; nothing if there are none.
 fn what_it_says(study: &Study) -> Markup {
     let sentences = analysis::sentences(study);
     html! {

@@ -11,14 +11,14 @@ pub(super) struct Metric<'a> {
     /// The case's one number of this metric.
     pub(super) headline: String,
     pub(super) chart: Chart<'a>,
-    /// What the thick and the thin line are, where there are two.
+    /// The names of the thick and the thin line, if there are two.
     pub(super) key: Option<Key>,
 }
 
 /// The key to a chart with two lines.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Key {
-    /// What there was at each sample, and the most so far.
+    /// The value at each sample, and the highest so far.
     NowAndPeak,
     /// Over a full window, and over less while the case is shorter than that.
     FullAndShorter,
@@ -26,7 +26,7 @@ pub(super) enum Key {
     ShorterAlone,
     /// Quantiles of the clients, and whether the server's mean is beside them.
     BothSides {
-        /// Whether the server tells it.
+        /// Whether the server reports it.
         server: bool,
     },
     /// Connections in use, and requests that wait for one.
@@ -71,7 +71,7 @@ fn both_sides(finding: &Finding) -> Metric<'_> {
     Metric { title, unit, headline, chart, key }
 }
 
-/// What the server tells.
+/// The server's metrics.
 fn of_server<'a>(finding: &Finding, server: &'a Server) -> Vec<Metric<'a>> {
     let series = &server.series;
     let (additional, ready) = (server.peak_additional_tasks, server.peak_ready_tasks);

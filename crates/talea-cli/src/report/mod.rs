@@ -1,4 +1,4 @@
-//! What a study found, for people and programs: the table on the screen, `report.json`, and
+//! The report of a study, for people and programs: the table on the screen, `report.json`, and
 //! `report.html`, which is one file that needs no network and no script.
 
 mod analysis;
@@ -24,7 +24,7 @@ pub use self::table::table;
 
 use crate::study::{Finding, Server};
 
-/// What is known of the server in a case; nothing where it has no metrics.
+/// The server's values in a case; nothing if it has no metrics.
 fn seen(finding: &Finding) -> Server {
     finding.server.clone().unwrap_or_default()
 }

@@ -36,7 +36,7 @@ pub(super) struct Row {
 }
 
 impl Pair<'_> {
-    /// What the two cases are compared by.
+    /// The measure by which the two cases are compared.
     pub(super) fn rows(&self) -> Vec<Row> {
         let Self { many, few } = self;
         let (by_many, by_few) = (seen(many), seen(few));
@@ -74,7 +74,7 @@ impl Pair<'_> {
         all.into_iter().filter(|row| row.many != NONE || row.few != NONE).collect()
     }
 
-    /// What the distribution changed, in words; none where one of the cases has no answers.
+    /// How the distribution changed, in words; none if one of the cases has no answers.
     pub(super) fn in_words(&self) -> Option<String> {
         let Self { many, few } = self;
         let (waited, before) = (many.client.p50_ms?, few.client.p50_ms.filter(|ms| *ms > 0.0)?);

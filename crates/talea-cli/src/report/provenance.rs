@@ -24,8 +24,8 @@ pub(super) fn section(study: &Study) -> Markup {
         let sampled = format!("every {every} ms and at the end of each case, {scrapes} in all");
         rows.push(("Sampled", sampled));
     }
-    if !study.untold.is_empty() {
-        rows.push(("Not told", study.untold.join(", ")));
+    if !study.missing_metrics.is_empty() {
+        rows.push(("Not reported", study.missing_metrics.join(", ")));
     }
     html! {
         section {

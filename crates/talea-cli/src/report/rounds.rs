@@ -1,4 +1,4 @@
-//! What several rounds of a study have in common.
+//! The values that several rounds of a study have in common.
 
 use maud::{Markup, html};
 

@@ -8,11 +8,11 @@ use crate::study::{Finding, Server};
 /// A column of the table.
 struct Column {
     heading: &'static str,
-    /// What the service reports in it, if it is the service's.
+    /// The quantity that the service reports in it, if it is the service's.
     quantity: Option<&'static str>,
-    /// What stands in it of a case.
+    /// Its text for a case.
     of: fn(&Finding) -> String,
-    /// The same as a Prometheus has it.
+    /// Its text for a case by a Prometheus.
     by_prometheus: fn(&Server) -> String,
 }
 
@@ -78,7 +78,7 @@ pub fn table(findings: &[Finding]) -> String {
     text
 }
 
-/// What is wrong with a case, in words: nothing where all is well.
+/// The faults of a case, in words: empty if all is well.
 fn in_words(finding: &Finding) -> Vec<String> {
     let id = &finding.id;
     let failures = finding.client.failures.iter();
@@ -89,7 +89,7 @@ fn in_words(finding: &Finding) -> Vec<String> {
     wrong(finding).into_iter().chain(failures).chain(differences).chain(unsampled).collect()
 }
 
-/// The same in short: failures of all kinds in one line.
+/// The faults in short: failures of all kinds in one line.
 pub(super) fn briefly(finding: &Finding) -> Vec<String> {
     let (id, client) = (&finding.id, &finding.client);
     let all = client.requests_sent + client.requests_not_sent;
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_case_has_is_left_out_and_named() {
+    fn a_column_that_no_case_has_is_left_out_and_named() {
         let mut finding = finding(1000, 1000);
         finding.server.as_mut().unwrap().tasks_created = Some(31);
         let text = table(&[finding]);

@@ -1,4 +1,4 @@
-//! What a Prometheus says beside the study's own samples.
+//! The values by a Prometheus, beside the study's own samples.
 
 use maud::{Markup, html};
 

@@ -16,17 +16,17 @@ use super::{Capture, Expected, Metrics, Names, Scenario, Source, Step, Variable}
 /// Why a text is no scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioError {
-    /// What the text is called.
+    /// The name of the text.
     pub name: String,
     /// The line, from 1.
     pub line: usize,
-    /// What was found and what was expected.
-    pub told: String,
+    /// The message: the text found, and what was expected.
+    pub message: String,
 }
 
 impl fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.name, self.line, self.told)
+        write!(f, "{}:{}: {}", self.name, self.line, self.message)
     }
 }
 
@@ -101,14 +101,14 @@ enum ThinkText {
     Between([String; 2]),
 }
 
-/// What goes wrong, and where in the text.
+/// An error, and its place in the text.
 type Fault = (Range<usize>, String);
 
 pub(super) fn read(name: &str, text: &str) -> Result<Scenario, ScenarioError> {
-    let fail = |(at, told): Fault| ScenarioError {
+    let fail = |(at, message): Fault| ScenarioError {
         name: name.to_owned(),
         line: text[..at.start.min(text.len())].matches('\n').count() + 1,
-        told,
+        message,
     };
     let file: File = toml::from_str(text)
         .map_err(|error| fail((error.span().unwrap_or(0..0), error.message().to_owned())))?;
@@ -122,21 +122,22 @@ fn scenario(name: &str, file: File) -> Result<Scenario, Fault> {
     let mut variables = Vec::new();
     for (name, source) in file.variables {
         let at = source.span();
-        check_name(&name).map_err(|told| (at.clone(), told))?;
-        let source = source_of(source.into_inner()).map_err(|told| (at, told))?;
+        check_name(&name).map_err(|message| (at.clone(), message))?;
+        let source = source_of(source.into_inner()).map_err(|message| (at, message))?;
         variables.push(Variable { name, source });
     }
-    // What is captured anywhere can be named anywhere: whether it is there shows when it runs.
+    // A captured variable can be named anywhere: whether it is there shows when it runs.
     for step in &file.step {
         for captured in step.as_ref().capture.keys() {
             let name = captured.as_ref();
-            check_name(name).map_err(|told| (captured.span(), told))?;
+            check_name(name).map_err(|message| (captured.span(), message))?;
             match variables.iter().find(|known| known.name == *name) {
                 None => variables.push(Variable { name: name.clone(), source: Source::Captured }),
                 Some(Variable { source: Source::Captured, .. }) => {}
                 Some(_) => {
-                    let told = format!("{name} is among the variables too; capture another name");
-                    return Err((captured.span(), told));
+                    let message =
+                        format!("{name} is among the variables too; capture another name");
+                    return Err((captured.span(), message));
                 }
             }
         }
@@ -147,7 +148,7 @@ fn scenario(name: &str, file: File) -> Result<Scenario, Fault> {
     Ok(Scenario { name: file.name.unwrap_or_else(|| name.to_owned()), variables, steps, metrics })
 }
 
-/// What the service calls its metrics.
+/// The service's names of its metrics.
 fn metrics(text: &BTreeMap<Spanned<String>, Spanned<String>>) -> Result<Metrics, Fault> {
     let mut metrics = Metrics::default();
     for (key, value) in text {
@@ -159,9 +160,9 @@ fn metrics(text: &BTreeMap<Spanned<String>, Spanned<String>>) -> Result<Metrics,
     // Whether the names are good is seen one by one, so that the error has its line.
     let base = text.iter().find(|(key, _)| key.as_ref() == "names");
     let at = base.map_or(0..0, |(_, value)| value.span());
-    let mut names = Names::built_in(&metrics.base).map_err(|told| (at, told))?;
+    let mut names = Names::built_in(&metrics.base).map_err(|message| (at, message))?;
     for (key, value) in text.iter().filter(|(key, _)| key.as_ref() != "names") {
-        names.set(key.as_ref(), value.as_ref()).map_err(|told| (key.span(), told))?;
+        names.set(key.as_ref(), value.as_ref()).map_err(|message| (key.span(), message))?;
     }
     Ok(metrics)
 }
@@ -206,7 +207,7 @@ fn step(text: Spanned<StepText>, variables: &[Variable]) -> Result<Step, Fault> 
     let mut template = |text: &Spanned<String>, form| {
         let mut template = Template::default();
         let pushed = template.push(text.as_ref(), form, &mut place);
-        pushed.map(|()| template).map_err(|told| (text.span(), told))
+        pushed.map(|()| template).map_err(|message| (text.span(), message))
     };
 
     let method = method(&text.method)?;
@@ -220,14 +221,16 @@ fn step(text: Spanned<StepText>, variables: &[Variable]) -> Result<Step, Fault> 
     let mut headers = HeaderMap::new();
     let mut filled_headers = Vec::new();
     for (name, value) in &text.headers {
-        let told = |error| (name.span(), format!("found the header {:?}: {error}", name.as_ref()));
+        let message =
+            |error| (name.span(), format!("found the header {:?}: {error}", name.as_ref()));
         let header: HeaderName =
-            name.as_ref().parse().map_err(|_| told("that is no header's name"))?;
+            name.as_ref().parse().map_err(|_| message("that is no header's name"))?;
         let filled = template(value, Form::Plain)?;
         match filled.constant() {
             Some(text) => {
-                let told = |_| (value.span(), format!("found {text:?}, which no header can hold"));
-                headers.insert(header, HeaderValue::from_str(text).map_err(told)?);
+                let message =
+                    |_| (value.span(), format!("found {text:?}, which no header can hold"));
+                headers.insert(header, HeaderValue::from_str(text).map_err(message)?);
             }
             None => filled_headers.push((header, filled)),
         }
@@ -243,17 +246,18 @@ fn step(text: Spanned<StepText>, variables: &[Variable]) -> Result<Step, Fault> 
                 .entry(CONTENT_TYPE)
                 .or_insert_with(|| HeaderValue::from_static("application/json"));
             let mut body = Template::default();
-            push_json(json.as_ref(), &mut body, &mut place).map_err(|told| (json.span(), told))?;
+            push_json(json.as_ref(), &mut body, &mut place)
+                .map_err(|message| (json.span(), message))?;
             Some(body)
         }
     };
     let captures = text.capture.iter().map(|(name, pointer)| {
         if !pointer.as_ref().is_empty() && !pointer.as_ref().starts_with('/') {
-            let told =
+            let message =
                 format!("found {:?}, expected a JSON pointer such as /data/id", pointer.as_ref());
-            return Err((pointer.span(), told));
+            return Err((pointer.span(), message));
         }
-        let variable = place(name.as_ref()).map_err(|told| (name.span(), told))?;
+        let variable = place(name.as_ref()).map_err(|message| (name.span(), message))?;
         Ok(Capture { variable, pointer: pointer.as_ref().clone() })
     });
     let captures = captures.collect::<Result<_, _>>()?;
@@ -288,7 +292,7 @@ fn method(text: &Spanned<String>) -> Result<Method, Fault> {
 
 fn check_path(text: &Spanned<String>) -> Result<(), Fault> {
     let path = text.as_ref();
-    let told = if !path.is_empty() && !path.starts_with(['/', '?']) {
+    let message = if !path.is_empty() && !path.starts_with(['/', '?']) {
         "expected one that begins with / (it is put behind the target's path)"
     } else if path.contains(|c: char| c.is_ascii_whitespace() || c.is_ascii_control() || c == '#') {
         "expected no blanks and no # in it; percent-encode them"
@@ -297,7 +301,7 @@ fn check_path(text: &Spanned<String>) -> Result<(), Fault> {
     } else {
         return Ok(());
     };
-    Err((text.span(), format!("found the path {path:?}, {told}")))
+    Err((text.span(), format!("found the path {path:?}, {message}")))
 }
 
 /// Writes JSON whose texts may have variables.
@@ -364,8 +368,9 @@ fn think(text: Option<Spanned<ThinkText>>) -> Result<Option<RangeInclusive<Durat
     let Some(text) = text else { return Ok(None) };
     let at = text.span();
     let duration = |text: &str| {
-        let told = |error| (at.clone(), format!("{error}; expected a duration such as \"100ms\""));
-        humantime::parse_duration(text).map_err(told)
+        let message =
+            |error| (at.clone(), format!("{error}; expected a duration such as \"100ms\""));
+        humantime::parse_duration(text).map_err(message)
     };
     let range = match text.as_ref() {
         ThinkText::One(one) => duration(one)?..=duration(one)?,
@@ -385,7 +390,7 @@ mod tests {
     #[test]
     fn the_built_in_scenario_is_the_references() {
         let crud = Scenario::crud();
-        assert_eq!(crud.told(), "create, list, get, update, delete");
+        assert_eq!(crud.step_names(), "create, list, get, update, delete");
         let create = &crud.steps[0];
         let body = create.body.as_ref().unwrap().constant();
         assert_eq!(body, Some(r#"{"item":{"value":true}}"#));
@@ -399,7 +404,7 @@ mod tests {
         let docs = include_str!("../../../../docs/load.md");
         let text = docs.split("```toml").nth(1).and_then(|rest| rest.split("```").next());
         let scenario = Scenario::parse("docs/load.md", text.unwrap()).unwrap();
-        assert_eq!(scenario.told(), "order, GET /orders/{order}, PUT /notes/{order}");
+        assert_eq!(scenario.step_names(), "order, GET /orders/{order}, PUT /notes/{order}");
         let body = scenario.steps[2].body.as_ref().and_then(Template::constant);
         assert_eq!(body, Some("as text, {not a variable}"));
     }
@@ -450,8 +455,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line_and_what_was_expected() {
-        for (text, line, told) in [
+    fn an_error_has_its_line_and_the_expected_text() {
+        for (text, line, message) in [
             ("name = \"x\"\n", 1, "found no step, expected at least one [[step]]"),
             ("[[step]]\nmethod = \"get\"", 2, "found the method \"get\", expected one such as GET"),
             ("[[step]]\npath = \"/\"", 1, "missing field `method`"),
@@ -514,7 +519,7 @@ mod tests {
         ] {
             let error = Scenario::parse("x.toml", text).unwrap_err();
             assert_eq!(error.line, line, "{text}: {error}");
-            assert!(error.to_string().contains(told), "{text}: {error}");
+            assert!(error.to_string().contains(message), "{text}: {error}");
         }
     }
 }

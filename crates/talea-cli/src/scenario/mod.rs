@@ -24,22 +24,22 @@ pub use self::value::{Captured, Values};
 /// The requests of one iteration.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// The variables, by their places.
     pub variables: Vec<Variable>,
     /// The requests, in their order.
     pub steps: Vec<Step>,
-    /// What the service calls its metrics.
+    /// The service's names of its metrics.
     pub metrics: Metrics,
 }
 
-/// What a scenario says of the names of the service's metrics.
+/// The settings of a scenario for the names of the service's metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Metrics {
     /// The built-in names that they begin with.
     pub base: String,
-    /// What is called otherwise: keys and metrics.
+    /// The names that differ: keys and metrics.
     pub said: Vec<(String, String)>,
 }
 
@@ -88,7 +88,7 @@ pub enum Source {
 /// A request.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// Its method.
     pub method: Method,
@@ -102,13 +102,13 @@ pub struct Step {
     pub body: Option<Template>,
     /// The statuses that say that it was done.
     pub expected: Expected,
-    /// What is taken out of its answer.
+    /// The values captured from its answer.
     pub captures: Vec<Capture>,
     /// How long the client thinks after the answer, at least and at most.
     pub think: Option<RangeInclusive<Duration>>,
 }
 
-/// What is taken out of an answer.
+/// A value captured from an answer.
 #[derive(Clone, Debug)]
 pub struct Capture {
     /// The variable's place.
@@ -180,8 +180,8 @@ impl Scenario {
         Ok(file::read(name_or_path, &text)?)
     }
 
-    /// The names of its steps: `create, list, get, update, delete`.
-    pub fn told(&self) -> String {
+    /// Joins the names of its steps: `create, list, get, update, delete`.
+    pub fn step_names(&self) -> String {
         self.steps.iter().map(|step| step.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 }

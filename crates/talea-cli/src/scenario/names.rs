@@ -1,11 +1,11 @@
-//! What a service calls the metrics that a study reads.
+//! The names of the metrics that a study reads, in each service.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use talea_parse::Sample;
 
-/// What a study reads.
+/// A quantity that a study reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Quantity {
     /// Requests counted since the service started.
@@ -60,7 +60,7 @@ impl Quantity {
         (Self::PoolPendingPeak, "pool_pending_peak"),
     ];
 
-    /// What several series of it come to: their sum, or of high-water marks the largest, since those
+    /// Combines two series of it: their sum, or the larger of two high-water marks, since those
     /// need not be of the same instant.
     pub fn together(self, one: f64, other: f64) -> f64 {
         match self {
@@ -69,7 +69,7 @@ impl Quantity {
         }
     }
 
-    /// Whether it holds at one instant only: a sample tells nothing of the time before it.
+    /// Whether it holds at one instant only: a sample says nothing of the time before it.
     pub fn is_momentary(self) -> bool {
         matches!(
             self,
@@ -135,7 +135,7 @@ impl fmt::Display for Selector {
 /// The names of a service's metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
-    /// Which of the built-in ones they begin with.
+    /// The built-in names that they begin with.
     pub base: String,
     selectors: BTreeMap<Quantity, Selector>,
     /// Whether durations are in milliseconds rather than seconds.
@@ -192,7 +192,7 @@ impl Names {
         Ok(())
     }
 
-    /// What the service calls it, if it has it.
+    /// The service's name of it, if it has it.
     pub fn get(&self, quantity: Quantity) -> Option<&Selector> {
         self.selectors.get(&quantity)
     }
@@ -202,7 +202,7 @@ impl Names {
         self.selectors.iter().map(|(quantity, selector)| (*quantity, selector))
     }
 
-    /// What a duration is to be multiplied by to be in seconds. Its metric's name says it: one that
+    /// The factor that converts a duration to seconds. Its metric's name says it: one that
     /// ends with `_milliseconds` or `_ms` is in milliseconds.
     pub fn seconds(&self) -> f64 {
         if self.milliseconds { 1e-3 } else { 1.0 }

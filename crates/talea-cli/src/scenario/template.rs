@@ -85,8 +85,9 @@ impl Template {
             }
             let closed = brace.strip_prefix('{').and_then(|inside| inside.split_once('}'));
             let Some((name, behind)) = closed else {
-                let told = "a brace that stands alone; write {name} for a variable, {{ for a brace";
-                return Err(format!("found {told}"));
+                let fault =
+                    "a brace that stands alone; write {name} for a variable, {{ for a brace";
+                return Err(format!("found {fault}"));
             };
             self.push_variable(place(name)?, form);
             rest = behind;
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_stand_there_says_so() {
+    fn a_value_that_cannot_stand_in_a_place_is_refused() {
         let path = template("/{id}", Form::Path).unwrap();
         assert_eq!(filled(&path, None), Err(Unfilled::Missing(0)));
         for text in ["", ".", ".."] {

@@ -7,7 +7,7 @@ use serde_json::Value as Json;
 
 use super::{Scenario, Source};
 
-/// What a client's variables hold during an iteration.
+/// The values of a client's variables during an iteration.
 #[derive(Clone, Debug)]
 pub struct Values {
     values: Vec<Option<Captured>>,
@@ -72,7 +72,7 @@ impl Captured {
         Self { text: random.i64(range.clone()).to_string(), is_text: false }
     }
 
-    /// What stands at a JSON pointer of an answer, if it is a text, a number or a truth value.
+    /// The value at a JSON pointer of an answer, if it is a text, a number or a truth value.
     pub fn at(answer: &[u8], pointer: &str) -> Option<Self> {
         let answer: Json = serde_json::from_slice(answer).ok()?;
         match answer.pointer(pointer)? {
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_at_a_pointer_is_captured_with_its_kind() {
+    fn the_value_at_a_pointer_is_captured_with_its_kind() {
         let answer = br#"{"data":{"id":7,"name":"a\"b","on":true,"none":null,"all":[{"x":1}]}}"#;
         let number = |text: &str| Some(Captured { text: text.to_owned(), is_text: false });
         for (pointer, expected) in [

@@ -18,9 +18,9 @@ use crate::printable::printable;
 const OWN: u64 = 8 << 20;
 
 /// Reads regions from outside, and makes one page of them. Clones are the same agent. It
-/// looks for regions that come and go before each scrape, and whenever it is told to
-/// [`refresh`](Self::refresh). What goes wrong with one is told on standard error, once, and
-/// in its metrics; the others are served. A region that is open stays so while the system has no
+/// looks for regions that come and go before each scrape, and at each
+/// [`refresh`](Self::refresh). A fault of one region is reported once on standard error, and
+/// in the metrics; the others are served. A region that is open stays so while the system has no
 /// descriptor or memory for another.
 #[derive(Clone, Debug)]
 pub struct Agent(Arc<Inner>);
@@ -30,7 +30,7 @@ struct Inner {
     sources: Sources,
     /// Whose files are opened.
     owners: Vec<u32>,
-    /// What regions are told apart by; `None` where there is but one.
+    /// The label that distinguishes regions; `None` if there is only one.
     label: Option<String>,
     registry: Registry,
     meters: Meters,
@@ -44,9 +44,9 @@ struct State {
     regions: BTreeMap<String, Slot>,
     /// Directories that cannot be listed, and why.
     unlisted: BTreeMap<PathBuf, Trouble>,
-    /// The conflicts that were told.
+    /// The conflicts that were reported.
     conflicts: BTreeSet<String>,
-    /// When a page had no region for want of descriptors or memory.
+    /// When a page had no region because descriptors or memory ran out.
     starved: Option<Instant>,
 }
 
@@ -100,7 +100,7 @@ impl Agent {
         }
     }
 
-    /// What keeps it from serving all that was named, in words; nothing where it does.
+    /// The reasons why it does not serve all that was named, in words; empty if it does.
     pub fn missing(&self) -> Vec<String> {
         self.refresh();
         let state = self.0.state();
@@ -137,8 +137,8 @@ impl Scrapable for Agent {
         let (mut is_empty, mut is_refused) = (true, false);
         for (name, region) in self.0.regions() {
             let label = label.as_ref().map(|label| (label.as_str(), name.as_str()));
-            let told = page.try_add(label, |snapshot| region.snapshot_into(snapshot, wants));
-            match told {
+            let added = page.try_add(label, |snapshot| region.snapshot_into(snapshot, wants));
+            match added {
                 Ok(snapshot) => {
                     let series = i64::try_from(snapshot.series_count()).unwrap_or(i64::MAX);
                     meters.region_series.with(Named { region: &name }).set(series);
@@ -158,14 +158,14 @@ impl Scrapable for Agent {
                 state.starved = Some(Instant::now());
             }
         }
-        // Last, so that they tell of this scrape.
+        // Last, so that they include this scrape.
         page.add(None, |snapshot| registry.snapshot_into(snapshot, wants));
     }
 
     fn joined(&self, page: &Page) {
         let mut state = self.0.state();
-        // A region alone has no label in the page. What is left out there is always its own: what
-        // the agent has itself prevails.
+        // A region alone has no label in the page. A family left out there is the
+        // region's: the agent's own prevail.
         let alone = state.regions.keys().next().map_or("the agent", String::as_str).to_owned();
         let mut counts: BTreeMap<&str, i64> = BTreeMap::new();
         let mut conflicts = BTreeSet::new();
@@ -260,7 +260,7 @@ impl Inner {
         let found = found.map(Arc::new).map_err(|error| Trouble::from(&error));
         match &found {
             Ok(_) => log(&format!("{name}: {source} is served")),
-            // What its processes counted in the file before is more than nothing.
+            // Keeps the replaced file: its last counts are better than none.
             Err(trouble) if trouble.is_shortage && is_replaced => {
                 return self.note_kept(name, &trouble.reason);
             }
@@ -310,8 +310,8 @@ impl Inner {
         }
     }
 
-    /// Notes that a region could not be read. It is opened anew the next time, unless that was for
-    /// want of memory: then it is as good as before.
+    /// Notes that a region could not be read. It is opened again the next time, unless memory
+    /// ran out: then the open region is still good.
     fn failed(&self, name: &str, region: &Arc<Region>, trouble: &Trouble) {
         let mut state = self.state();
         let Some(slot) = state.regions.get_mut(name) else { return };
@@ -326,8 +326,8 @@ impl Inner {
     }
 }
 
-/// A file may come later, a process that is not there never will. Asked before anything is told
-/// of any region, so that this is all that is told.
+/// A file may come later, a process that is not there never will. Checked before anything is
+/// reported of any region, so that this is the only message.
 fn processes_are_there(sources: &Sources) -> anyhow::Result<()> {
     for pid in &sources.processes {
         if let Err(reason) = Reader::of_process(*pid) {

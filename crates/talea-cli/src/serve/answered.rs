@@ -1,4 +1,4 @@
-//! What a scrape was, once it is over.
+//! Records the outcome of each scrape once it is over.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -15,9 +15,13 @@ use hyper::body::{Frame, SizeHint};
 use super::agent::Agent;
 use super::meters::{Ended, Outcome};
 
-/// Tells the agent's metrics how a scrape ended. A page without any region, for want of descriptors
-/// or memory, is answered 503 instead: a scraper must not take it for what there is.
-pub(super) async fn tell(State(agent): State<Agent>, request: Request, next: Next) -> Response {
+/// Counts in the agent's metrics how a scrape ended. If no region can be read because descriptors
+/// or memory ran out, the answer is 503: a scraper must not take an empty page for the true state.
+pub(super) async fn record_outcome(
+    State(agent): State<Agent>,
+    request: Request,
+    next: Next,
+) -> Response {
     let began = Instant::now();
     let is_head = request.method() == Method::HEAD;
     let response = next.run(request).await;
@@ -34,7 +38,7 @@ pub(super) async fn tell(State(agent): State<Agent>, request: Request, next: Nex
         agent.ended(Outcome::Complete);
         return response;
     }
-    response.map(|inner| Body::new(Told { inner, agent, began, is_over: false }))
+    response.map(|inner| Body::new(RecordedBody { inner, agent, began, is_over: false }))
 }
 
 fn starved() -> Response {
@@ -49,15 +53,15 @@ impl Agent {
     }
 }
 
-/// A body that tells how it ended.
-struct Told {
+/// A body that records how it ended.
+struct RecordedBody {
     inner: Body,
     agent: Agent,
     began: Instant,
     is_over: bool,
 }
 
-impl Told {
+impl RecordedBody {
     fn end(&mut self, outcome: Outcome) {
         if std::mem::replace(&mut self.is_over, true) {
             return;
@@ -69,7 +73,7 @@ impl Told {
     }
 }
 
-impl hyper::body::Body for Told {
+impl hyper::body::Body for RecordedBody {
     type Data = Bytes;
     type Error = axum::Error;
 
@@ -101,7 +105,7 @@ impl hyper::body::Body for Told {
     }
 }
 
-impl Drop for Told {
+impl Drop for RecordedBody {
     fn drop(&mut self) {
         self.end(Outcome::BrokenOff);
     }

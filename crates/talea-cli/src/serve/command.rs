@@ -18,8 +18,8 @@ use crate::web::Web;
 const CONNECTIONS: usize = 1024;
 /// How often regions are looked for where nobody scrapes.
 const EVERY: Duration = Duration::from_secs(1);
-/// How long scrapes may take to their end once it is to stop. A scraper asks again; whoever
-/// restarts the agent wants the next one.
+/// How long scrapes may take to their end once it is to stop. A scraper asks again; a user
+/// who restarts the agent wants the next one.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Serves regions until it is stopped.

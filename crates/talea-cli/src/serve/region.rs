@@ -32,7 +32,7 @@ pub(super) struct Processes {
 
 impl Processes {
     /// Those that a look found, which was begun at that instant. Of looks that overlap, which
-    /// cannot be put in an order, the first that is told of counts.
+    /// cannot be put in an order, the first that is reported counts.
     fn found(&mut self, began: Instant, living: BTreeSet<LivingProcess>, now: f64) {
         if self.noted.is_some_and(|noted| began < noted) {
             return;
@@ -59,7 +59,7 @@ impl Processes {
 struct Recent {
     windows: Windows,
     began: Instant,
-    /// When they were last told of all summaries, which a scrape may not ask for.
+    /// When they last received all summaries, which a scrape may not ask for.
     kept_up: Option<Instant>,
 }
 
@@ -105,7 +105,7 @@ impl Region {
         self.processes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Keeps the windows up to date where nobody scrapes.
+    /// Keeps the windows up to date between scrapes.
     pub(super) fn keep_up(&self, memory: &mut Snapshot) -> Result<(), Error> {
         if self.recent().is_due() {
             let began = Instant::now();
@@ -129,10 +129,10 @@ impl Recent {
         self.windows.show(snapshot, since);
     }
 
-    /// Whether the windows have to be told now, so that they miss nothing.
+    /// Whether the windows have to be updated now, so that they miss nothing.
     fn is_due(&self) -> bool {
         let step = self.windows.summaries().map(|(_, step)| step).min().unwrap_or(DISCOVERY);
-        self.kept_up.is_none_or(|told| told.elapsed() >= step)
+        self.kept_up.is_none_or(|updated| updated.elapsed() >= step)
     }
 }
 
@@ -159,7 +159,7 @@ mod tests {
     fn a_look_that_another_has_overtaken_kills_nobody() {
         let process = LivingProcess { slot: 0, started_boot_nanos: 10, pid: 1 };
         let mut processes = Processes::default();
-        // Of two scrapes at a time, one looked before the process came and is told of last.
+        // Of two scrapes at a time, one looked before the process came and is reported last.
         let began = Instant::now();
         processes.found(Instant::now(), BTreeSet::from([process]), 100.0);
         processes.found(began, BTreeSet::new(), 200.0);

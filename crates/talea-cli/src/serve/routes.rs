@@ -1,4 +1,4 @@
-//! What the agent answers.
+//! The agent's routes.
 
 use axum::Router;
 use axum::extract::State;
@@ -14,10 +14,10 @@ use super::answered;
 /// page that leads there. At most `at_once` scrapes are answered at the same time.
 pub(super) fn routes(agent: &Agent, at_once: usize) -> Router {
     let metrics = Exposition::of(agent).at_once(at_once);
-    let tell = axum::middleware::from_fn_with_state(agent.clone(), answered::tell);
+    let record = axum::middleware::from_fn_with_state(agent.clone(), answered::record_outcome);
     Router::new()
         .route_service("/metrics", metrics)
-        .route_layer(tell)
+        .route_layer(record)
         .route("/", get(|| async { Html(INDEX) }))
         .route("/healthz", get(|| async { plain(StatusCode::OK, "ok\n".to_owned()) }))
         .route("/readyz", get(readyz))
@@ -34,13 +34,13 @@ async fn readyz(State(agent): State<Agent>) -> Response {
     match missing {
         Ok(missing) if missing.is_empty() => plain(StatusCode::OK, "ready\n".to_owned()),
         Ok(missing) => {
-            let told = missing.iter().map(|one| format!("{one}\n")).collect();
-            plain(StatusCode::SERVICE_UNAVAILABLE, told)
+            let lines = missing.iter().map(|one| format!("{one}\n")).collect();
+            plain(StatusCode::SERVICE_UNAVAILABLE, lines)
         }
         Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, String::new()),
     }
 }
 
-fn plain(status: StatusCode, told: String) -> Response {
-    (status, [(header::CONTENT_TYPE, "text/plain; charset=utf-8")], told).into_response()
+fn plain(status: StatusCode, text: String) -> Response {
+    (status, [(header::CONTENT_TYPE, "text/plain; charset=utf-8")], text).into_response()
 }

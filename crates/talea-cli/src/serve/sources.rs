@@ -7,7 +7,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What the user named.
+/// The files, directories and processes that the user named.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
     /// Files, each of which should be there.
@@ -55,7 +55,7 @@ impl Source {
 pub(super) type Unlisted = (PathBuf, io::Error);
 
 impl Sources {
-    /// Whether there is but one region, which need not be told from others.
+    /// Whether there is only one region, which needs no label to distinguish it.
     pub fn is_one(&self) -> bool {
         self.directories.is_empty() && self.files.len() + self.processes.len() == 1
     }
@@ -94,7 +94,7 @@ fn regions_in(directory: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// What a region is called by its file: `shop` for `shop.talea`, `shop.1` for
+/// The name of a region by its file: `shop` for `shop.talea`, `shop.1` for
 /// `shop.talea.1`, which stands in for a file that cannot be shared. `None` of any other
 /// name, that of a file which was moved aside among them.
 fn region_name(file: &OsStr) -> Option<String> {
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_no_text_are_told_apart() {
+    fn names_that_are_no_text_stay_distinct() {
         let path = |name: &[u8]| Source::File(PathBuf::from(OsStr::from_bytes(name)));
         let files: [&[u8]; 4] =
             [b"/a/x\xFE.talea", b"/a/x\xFF.talea", b"/b/x\xFF.talea", b"/c/x.talea"];

@@ -38,7 +38,7 @@ pub(super) fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
-/// What the system said, where it refused something.
+/// The system's error, if it refused something.
 pub(super) fn system_error(error: &Error) -> Option<&io::Error> {
     match error {
         Error::Open(OpenError::System { source, .. }) => Some(source),

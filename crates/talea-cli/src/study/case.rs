@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_case_is_refused_with_what_is_known() {
+    fn an_unknown_case_is_refused_with_the_known_ones() {
         for text in ["", "Z", "10", "10x", "x5", "10xA", "10x5parsecs", "0x5", "10x0", "-1x5"] {
             let error = text.parse::<Case>().unwrap_err();
             assert!(

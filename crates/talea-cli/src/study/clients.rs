@@ -8,7 +8,8 @@ use talea::HistogramSnapshot;
 
 use crate::load::{KindOfFailure, Outcome, Plan, kinds_of_failure};
 
-/// What the clients of one case did and saw. Response times are by their clock, in milliseconds.
+/// The requests of the clients of one case, and their answers. Response times are by their clock,
+/// in milliseconds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Clients {
@@ -22,7 +23,7 @@ pub struct Clients {
     pub answers_by_status: BTreeMap<u16, u64>,
     /// Requests that failed, those that could not be sent among them.
     pub failed: u64,
-    /// The same by kind.
+    /// Failures by kind.
     pub failures: Vec<KindOfFailure>,
     /// From the start of the first client to the end of the last, connecting included.
     pub seconds: f64,
@@ -135,7 +136,7 @@ impl Pulse {
         }
     }
 
-    /// The same at the case's end, which is always kept.
+    /// Adds the point of the case's end, which is always kept.
     pub(super) fn end(&mut self, at: Duration, observed: HistogramSnapshot) {
         self.keep(at, observed);
     }
@@ -180,7 +181,7 @@ impl Pulse {
 
 /// Bounds that hold all of some observations, evenly on a logarithmic scale.
 fn edges(all: &HistogramSnapshot) -> Vec<f64> {
-    // What is shorter than a microsecond is no answer.
+    // A time below a microsecond is no answer.
     let least = |quantile| all.quantile(quantile).map(|seconds: f64| seconds.max(1e-6));
     let Some((low, high)) = least(0.0).zip(least(1.0)) else { return Vec::new() };
     let (low, high) = ((low.log10() * BANDS).floor() as i32, (high.log10() * BANDS).floor() as i32);

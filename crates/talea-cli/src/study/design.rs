@@ -1,4 +1,4 @@
-//! What is studied, and how.
+//! The design of a study: its target, its cases, its load.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,22 +9,22 @@ use super::case::Case;
 use crate::load::{Protocol, Target};
 use crate::scenario::{Names, Scenario};
 
-/// What to study.
+/// The design of a study.
 #[derive(Clone, Debug)]
 pub struct Design {
     /// The service.
     pub service: Service,
     /// The cases in their order.
     pub cases: Vec<Case>,
-    /// What is requested.
+    /// The requests that clients make.
     pub scenario: Arc<Scenario>,
-    /// What the service calls its metrics.
+    /// The service's names of its metrics.
     pub names: Names,
     /// How requests are made.
     pub protocol: Protocol,
     /// How long a client waits for a connection or an answer.
     pub timeout: Duration,
-    /// What random values come from.
+    /// The seed of random values.
     pub seed: u64,
     /// How long the load of each case is made before it, uncounted.
     pub warm_up: Option<Duration>,
@@ -57,12 +57,12 @@ pub struct Program {
     /// Environment variables beyond those of this process.
     pub environment: Vec<(String, String)>,
     /// How it is known where it serves.
-    pub addresses: Told,
+    pub addresses: AddressSource,
 }
 
 /// How it is known where a program serves.
 #[derive(Clone, Debug)]
-pub enum Told {
+pub enum AddressSource {
     /// It prints `items on URL` and `metrics on URL`, empties its database at `POST /study/reset`
     /// beside its metrics, and ends when its standard input does: the items API with `--study`.
     ByItself,
@@ -105,7 +105,7 @@ impl fmt::Display for Program {
     }
 }
 
-/// What a program that tells its addresses itself is started with: free ports of the loopback.
+/// The arguments of a program that prints its addresses itself: free ports of the loopback.
 pub const STUDY_ARGUMENTS: [&str; 5] =
     ["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", "--study"];
 
@@ -130,6 +130,6 @@ impl fmt::Display for Service {
 impl Service {
     /// Whether the study may ask it to empty its database.
     pub(super) fn resets(&self) -> bool {
-        matches!(self, Self::Program(Program { addresses: Told::ByItself, .. }))
+        matches!(self, Self::Program(Program { addresses: AddressSource::ByItself, .. }))
     }
 }

@@ -1,4 +1,4 @@
-//! What was found in one case.
+//! The results of one case.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,15 +23,15 @@ pub struct Finding {
     pub open: bool,
     /// Runs of the scenario by each client, where that is decided beforehand.
     pub iterations: Option<u64>,
-    /// What the clients did and saw.
+    /// The clients' requests and answers.
     pub client: Clients,
-    /// What the server's metrics say; none where it has none.
+    /// The values of the server's metrics; none if it has none.
     pub server: Option<Server>,
-    /// The same by a Prometheus, where one took part.
+    /// The server's values by a Prometheus, if one took part.
     pub prometheus: Option<Server>,
-    /// What the queries of the reference find there.
+    /// The results of the queries of the reference there.
     pub queries: Vec<Query>,
-    /// What is wrong, where sent and received are not the same number.
+    /// The fault, if sent and received are not the same number.
     pub disagreement: Option<String>,
     /// How the two ways of reading the server's metrics differ, in words.
     pub differences: Vec<String>,
@@ -42,15 +42,15 @@ pub struct Finding {
 /// A query of PromQL and what it finds, beside what the samples of the built-in scraper say.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Query {
-    /// What it asks for.
+    /// The quantity it asks for.
     pub title: String,
     /// The query.
     pub query: String,
     /// The unit of both numbers; empty where they have none.
     pub unit: String,
-    /// What it finds; none where it finds nothing.
+    /// Its result; none if it finds nothing.
     pub found: Option<f64>,
-    /// What the built-in scraper found.
+    /// The value by the built-in scraper.
     pub sampled: Option<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! What cases are compared by: a number for each round.
+//! The measures that cases are compared by: a number for each round.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -55,19 +55,19 @@ impl Measure {
         (Self::Failed, "failed", "Failed requests", ""),
     ];
 
-    fn told(self) -> (&'static str, &'static str, &'static str) {
+    fn names(self) -> (&'static str, &'static str, &'static str) {
         let (_, name, title, unit) = Self::ALL[self as usize];
         (name, title, unit)
     }
 
-    /// What it is called in a report.
+    /// Its title in a report.
     pub fn title(self) -> &'static str {
-        self.told().1
+        self.names().1
     }
 
     /// Its unit; empty where it has none.
     pub fn unit(self) -> &'static str {
-        self.told().2
+        self.names().2
     }
 
     /// Whether more of it is better.
@@ -75,7 +75,7 @@ impl Measure {
         self == Self::Rate
     }
 
-    /// What one case has of each; what is not known is left out.
+    /// The value of each measure in one case; unknown ones are left out.
     pub fn all_of(finding: &Finding) -> Measures {
         let (client, server) = (&finding.client, finding.server.as_ref());
         let cpu = server.and_then(|server| server.cpu_seconds);
@@ -102,7 +102,7 @@ impl Measure {
 
 impl fmt::Display for Measure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.told().0)
+        f.write_str(self.names().0)
     }
 }
 
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn a_measure_is_known_by_its_name() {
         for (n, (measure, name, ..)) in Measure::ALL.into_iter().enumerate() {
-            assert_eq!(measure as usize, n, "told() looks it up by its place");
+            assert_eq!(measure as usize, n, "names() looks it up by its place");
             assert_eq!(name.parse(), Ok(measure));
             assert_eq!(measure.to_string(), name);
         }

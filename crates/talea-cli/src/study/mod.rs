@@ -2,14 +2,13 @@
 //! runs.
 //!
 //! For each case: the database is emptied and the task peaks are reset, where the service is one
-//! that can; a baseline is read; the clients run while a `sampler` reads the metrics every 100 ms; a
-//! last reading is taken after the last answer. Server numbers are differences of readings or
+//! that can; a baseline is read; the clients run while a `sampler` reads the metrics every 100 ms;
+//! a last reading is taken after the last answer. Server numbers are differences of readings or
 //! high-water marks that the server keeps, client numbers come from the load alone, and where the
 //! two disagree the finding says so.
 
 mod case;
 mod clients;
-mod course;
 mod design;
 mod finding;
 mod measure;
@@ -20,7 +19,8 @@ mod sampler;
 mod scraper;
 mod series;
 mod server;
-mod subject;
+mod study_run;
+mod target_process;
 
 use std::time::SystemTime;
 
@@ -29,17 +29,19 @@ use serde::{Deserialize, Serialize};
 
 pub use self::case::{Case, KNOWN, LONG};
 pub use self::clients::{Clients, Heat, Times};
-pub use self::course::Unfinished;
-pub use self::design::{Addresses, Design, Program, STUDY_ARGUMENTS, Service, Told, Witness};
+pub use self::design::{
+    AddressSource, Addresses, Design, Program, STUDY_ARGUMENTS, Service, Witness,
+};
 pub use self::finding::{Finding, Query};
 pub use self::measure::{Measure, Measures};
 pub use self::reading::{Between, Durations, Reading};
 pub use self::sampler::SAMPLE_EVERY;
 pub use self::series::{Sample, Series, WINDOW};
 pub use self::server::Server;
+pub use self::study_run::Unfinished;
 
-use self::course::Course;
-use self::subject::Subject;
+use self::study_run::StudyRun;
+use self::target_process::TargetProcess;
 use crate::load::Meters;
 use crate::machine::Machine;
 use crate::stop::Stop;
@@ -47,13 +49,13 @@ use crate::stop::Stop;
 /// A study that is done: all that a report says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Study {
-    /// What was found, case by case.
+    /// The results, case by case.
     pub cases: Vec<Finding>,
     /// Where the service was, in words.
     pub subject: String,
     /// Whether the study started it, so that both share the machine.
     pub started: bool,
-    /// What each client requested: the scenario's name.
+    /// The scenario's name.
     pub scenario: String,
     /// The names of its steps.
     pub steps: Vec<String>,
@@ -61,8 +63,9 @@ pub struct Study {
     pub protocol: String,
     /// Whether the service's database was emptied before each case.
     pub emptied: bool,
-    /// Metrics that the service was said to have and did not tell.
-    pub untold: Vec<String>,
+    /// Metrics that the service was said to have and did not report.
+    #[serde(rename = "untold")]
+    pub missing_metrics: Vec<String>,
     /// Where.
     pub machine: Machine,
     /// Of what.
@@ -82,7 +85,7 @@ pub struct Study {
 pub struct Versions {
     /// Of this program.
     pub talea: String,
-    /// What the subject says of itself.
+    /// The version of the target, as it reports it.
     pub subject: String,
     /// Whether this program was optimised: `release` or `debug`.
     pub build: String,
@@ -97,50 +100,50 @@ pub enum Ended<T> {
     Stopped(Unfinished),
 }
 
-/// Runs a study from the start of its subject to its end.
+/// Runs a study from the start of its target to its end.
 ///
-/// A stop ends the clients first, then the subject, and waits for it.
+/// A stop ends the clients first, then the target, and waits for it.
 ///
 /// # Errors
-/// When the subject cannot be started or reached, dies, or its metrics cannot be read.
+/// When the target cannot be started or reached, dies, or its metrics cannot be read.
 pub async fn run(design: &Design, meters: &Meters, mut stop: Stop) -> Result<Ended<Study>> {
     let begun = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let version = match &design.service {
-        Service::Program(program) => subject::version(program).await,
-        Service::Running(_) => "not told".to_owned(),
+        Service::Program(program) => target_process::version(program).await,
+        Service::Running(_) => "unknown".to_owned(),
     };
-    let mut course = Course::new(design, meters);
+    let mut study_run = StudyRun::new(design, meters);
     let ran = match &design.service {
         Service::Program(program) => {
-            let mut subject = Subject::start(program)?;
+            let mut process = TargetProcess::start(program)?;
             let ran = tokio::select! {
-                ran = with(&mut subject, &mut course) => Some(ran),
+                ran = with(&mut process, &mut study_run) => Some(ran),
                 () = stop.requested() => None,
             };
-            // A subject that died takes its clients down with it: its death is the reason, not
+            // A target that died takes its clients down with it: its death is the reason, not
             // theirs.
             let ran = match ran {
-                Some(Err(error)) => Some(Err(subject.cause_of_death().await.unwrap_or(error))),
+                Some(Err(error)) => Some(Err(process.cause_of_death().await.unwrap_or(error))),
                 ran => ran,
             };
-            subject.stop().await;
+            process.stop().await;
             ran
         }
         Service::Running(addresses) => tokio::select! {
-            ran = against(addresses, design, &mut course) => Some(ran),
+            ran = against(addresses, design, &mut study_run) => Some(ran),
             () = stop.requested() => None,
         },
     };
 
-    course.end().await;
+    study_run.end().await;
 
     match ran {
-        None => Ok(Ended::Stopped(course.unfinished())),
-        Some(Err(error)) => Err(error.context(course.unfinished().to_string())),
+        None => Ok(Ended::Stopped(study_run.unfinished())),
+        Some(Err(error)) => Err(error.context(study_run.unfinished().to_string())),
         Some(Ok(())) => Ok(Ended::Done(Study {
-            scrapes: course.scrapes(),
-            untold: course.untold().to_vec(),
-            cases: course.into_findings(),
+            scrapes: study_run.scrapes(),
+            missing_metrics: study_run.missing_metrics().to_vec(),
+            cases: study_run.into_findings(),
             subject: design.service.to_string(),
             started: matches!(design.service, Service::Program(_)),
             scenario: design.scenario.name.clone(),
@@ -161,17 +164,21 @@ pub async fn run(design: &Design, meters: &Meters, mut stop: Stop) -> Result<End
 }
 
 /// Runs all cases against a child process, unless it dies.
-async fn with(subject: &mut Subject, course: &mut Course<'_>) -> Result<()> {
-    let addresses = subject.ready().await?;
+async fn with(process: &mut TargetProcess, study_run: &mut StudyRun<'_>) -> Result<()> {
+    let addresses = process.ready().await?;
     tokio::select! {
-        ran = course.run(addresses) => ran,
-        death = subject.died() => Err(death),
+        ran = study_run.run(addresses) => ran,
+        death = process.died() => Err(death),
     }
 }
 
 /// Runs all cases against a service that runs already.
-async fn against(addresses: &Addresses, design: &Design, course: &mut Course<'_>) -> Result<()> {
+async fn against(
+    addresses: &Addresses,
+    design: &Design,
+    study_run: &mut StudyRun<'_>,
+) -> Result<()> {
     let items = addresses.items.clone().reached(design.timeout).await;
     let items = items.with_context(|| format!("{} cannot be reached", addresses.items))?;
-    course.run(Addresses { items, metrics: addresses.metrics.clone() }).await
+    study_run.run(Addresses { items, metrics: addresses.metrics.clone() }).await
 }

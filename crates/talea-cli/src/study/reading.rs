@@ -1,4 +1,4 @@
-//! What a study reads from the service's metrics.
+//! The values that a study reads from the service's metrics.
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
@@ -57,7 +57,7 @@ impl Reading {
         Ok(reading)
     }
 
-    /// A quantity, if the service tells it.
+    /// A quantity, if the service reports it.
     pub fn get(&self, quantity: Quantity) -> Option<f64> {
         self.values[quantity as usize]
     }
@@ -67,7 +67,7 @@ impl Reading {
         self.values[quantity as usize] = value;
     }
 
-    /// Which metrics the service is said to have and has not.
+    /// The metrics that the service is said to have and has not.
     pub fn missing(&self, names: &Names) -> Vec<String> {
         let missing = names.all().filter(|(quantity, _)| self.get(*quantity).is_none());
         missing.map(|(_, selector)| selector.to_string()).collect()
@@ -184,7 +184,7 @@ db_client_connection_pending_requests_peak{pool_name="b"} 40
     }
 
     #[test]
-    fn what_the_service_does_not_tell_is_missing_rather_than_0() {
+    fn a_metric_that_the_service_does_not_report_is_missing_rather_than_0() {
         let reading = Reading::from_text(TEXT, &talea()).unwrap();
         assert_eq!(reading.get(Quantity::Ready), None);
         let missing = reading.missing(&talea());
@@ -193,7 +193,7 @@ db_client_connection_pending_requests_peak{pool_name="b"} 40
     }
 
     #[test]
-    fn milliseconds_are_told_by_the_name() {
+    fn milliseconds_are_recognised_by_the_name() {
         let text = "cowboy_request_duration_milliseconds_count 2\n\
                     cowboy_request_duration_milliseconds_sum 500\n\
                     cowboy_request_duration_milliseconds_bucket{le=\"100\"} 1\n\
@@ -216,7 +216,7 @@ db_client_connection_pending_requests_peak{pool_name="b"} 40
     }
 
     #[test]
-    fn what_is_not_metrics_is_refused() {
+    fn a_text_that_is_not_metrics_is_refused() {
         assert!(Reading::from_text("<html>", &talea()).is_err());
     }
 }

@@ -6,8 +6,8 @@ use super::{Design, Ended, Finding, Study};
 use crate::load::Meters;
 use crate::stop::Stop;
 
-/// Runs each design once a round, so that what changes with time changes for all of them; who is
-/// first changes from round to round. Gives a study of each, with the numbers of all its rounds.
+/// Runs each design once a round, so that a change with time affects all of them; the design that
+/// is first changes from round to round. Gives a study of each, with the numbers of all its rounds.
 ///
 /// # Errors
 /// When one of them cannot be run; see [`super::run`].

@@ -33,7 +33,7 @@ pub(super) struct Samples {
     /// The baseline first, the reading after the last answer at the end; nothing where the service
     /// has no metrics.
     pub(super) samples: Vec<Sample>,
-    /// What the clients saw meanwhile.
+    /// The clients' counts in the meantime.
     pub(super) pulse: Pulse,
     /// Scrapes that were tried, the baseline not among them.
     pub(super) scrapes: u64,
@@ -63,7 +63,7 @@ impl Sampler {
     /// Takes the last sample.
     pub(super) async fn end(self) -> Result<Samples> {
         let Self { end, thread } = self;
-        // It fails only when the thread is gone, which the join tells.
+        // It fails only when the thread is gone, which the join reports.
         let _ = end.send(());
         let joined = tokio::task::spawn_blocking(move || thread.join()).await?;
         Ok(joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))

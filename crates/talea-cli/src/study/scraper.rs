@@ -33,7 +33,7 @@ impl Scraper {
         Self { line: Line::new(target.clone(), HTTP1, ANSWERS_WITHIN), target, names, scrapes: 0 }
     }
 
-    /// The same with a connection of its own.
+    /// A scraper of the same target, with a connection of its own.
     pub(super) fn another(&self) -> Self {
         Self::new(self.target.clone(), Arc::clone(&self.names))
     }

@@ -15,7 +15,7 @@ pub const WINDOW: Duration = Duration::from_secs(2);
 pub struct Sample {
     /// Since the baseline, which is taken just before the first client starts.
     pub at: Duration,
-    /// What was read.
+    /// The values that were read.
     pub reading: Reading,
 }
 
@@ -67,7 +67,7 @@ pub(super) struct Counted {
     pub(super) restarts: u64,
 }
 
-/// What each sample has counted since the first.
+/// The counts of each sample since the first.
 pub(super) fn counted(samples: &[Sample]) -> Vec<Counted> {
     let mut all: Vec<Counted> = Vec::with_capacity(samples.len());
     for (n, sample) in samples.iter().enumerate() {
@@ -117,7 +117,7 @@ fn grown(total: Option<f64>, before: &Reading, now: &Reading, of: Quantity) -> O
 
 impl Series {
     /// Reckons the series of a case; the first sample is its baseline, the last was taken after the
-    /// last answer. What holds at one instant, such as the requests in flight, is left out if no
+    /// last answer. A state at one instant, such as the requests in flight, is left out if no
     /// sample was taken in between: those two are of an idle service.
     pub fn of(samples: &[Sample]) -> Self {
         let counted = counted(samples);
@@ -155,8 +155,8 @@ impl Series {
         series.without_empty_columns()
     }
 
-    /// The highest rate over a full window; over the whole case where that is shorter than one. None
-    /// where there are not two samples.
+    /// The highest rate over a full window; over the whole case where that is shorter than one.
+    /// None where there are not two samples.
     pub fn peak_rate(&self) -> Option<f64> {
         let full = |seconds: f64| seconds >= WINDOW.as_secs_f64();
         if !full(*self.seconds.last()?) {
@@ -166,7 +166,7 @@ impl Series {
         rates.filter(|(seconds, _)| full(**seconds)).filter_map(|(_, rate)| *rate).reduce(f64::max)
     }
 
-    /// What the service never told has no column.
+    /// A metric that the service never reported has no column.
     pub(super) fn without_empty_columns(mut self) -> Self {
         for column in [
             &mut self.requests_received,
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_service_does_not_tell_has_no_column() {
+    fn a_metric_that_the_service_does_not_report_has_no_column() {
         let series = Series::of(&[sample(0, 0), sample(100, 5)]);
         assert!(series.ready_tasks.is_empty() && series.pool_used.is_empty());
         assert_eq!(series.requests_received.len(), 2);

@@ -7,7 +7,7 @@ use super::series::{Sample, Series, counted, is_sampled, most};
 use crate::figures::{counted as counted_in_words, whole};
 use crate::scenario::Quantity;
 
-/// What a server's metrics say of one case; none where they do not say it.
+/// The values of a server's metrics in one case; none if it does not report them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Server {
@@ -19,7 +19,7 @@ pub struct Server {
     pub mean_response_ms: Option<f64>,
     /// Within which bucket of the server's histogram the median response time lies.
     pub p50_ms: Option<Between>,
-    /// The same of the 99th percentile.
+    /// The 99th percentile, likewise.
     pub p99_ms: Option<Between>,
     /// Server tasks that were made during the case.
     pub tasks_created: Option<u64>,
@@ -54,7 +54,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// What samples say; the first is the baseline, the last was taken after the last answer.
+    /// Evaluates samples; the first is the baseline, the last was taken after the last answer.
     /// Whether high-water marks were reset before the first.
     pub fn of(samples: &[Sample], missed_samples: u64, reset: bool) -> Self {
         let series = Series::of(samples);
@@ -87,8 +87,8 @@ impl Server {
         }
     }
 
-    /// Says in words how what the clients sent and what the server counted disagree; none where they
-    /// agree, or where the server does not count.
+    /// Says in words how what the clients sent and what the server counted disagree; none where
+    /// they agree, or where the server does not count.
     pub fn disagreement(&self, sent: u64) -> Option<String> {
         if let Some(why) = &self.unread {
             return Some(format!(
@@ -108,9 +108,9 @@ impl Server {
     }
 }
 
-/// The most at once: by the server's high-water mark where it was reset, rose during the case or was
-/// level with the count when it began; else the largest sample, since the mark is older than the
-/// case. None if no sample was taken while the case ran.
+/// The most at once: by the server's high-water mark where it was reset, rose during the case or
+/// was level with the count when it began; else the largest sample, since the mark is older than
+/// the case. None if no sample was taken while the case ran.
 fn peak(samples: &[Sample], now: Quantity, mark: Quantity, reset: bool) -> Option<f64> {
     let at = |n: usize, quantity| samples.get(n).and_then(|sample| sample.reading.get(quantity));
     let last = samples.len().checked_sub(1)?;
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_known_of_a_server_that_tells_nothing() {
+    fn nothing_is_known_of_a_server_that_reports_nothing() {
         let server = Server::of(&[sample(0, &[]), sample(1, &[])], 0, false);
         assert_eq!(server.requests_received, None);
         assert_eq!(server.peak_additional_tasks, None);

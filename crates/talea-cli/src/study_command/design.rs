@@ -10,13 +10,13 @@ use super::variant::Variant;
 use crate::arguments::StudyArguments;
 use crate::load::Target;
 use crate::scenario::Scenario;
-use crate::study::{Addresses, Design, Program, STUDY_ARGUMENTS, Service, Told, Witness};
+use crate::study::{AddressSource, Addresses, Design, Program, STUDY_ARGUMENTS, Service, Witness};
 
-/// What is studied by these arguments, of one service.
+/// The design of a study by these arguments, of one service.
 pub(super) fn design(arguments: &StudyArguments, service: Service) -> Result<Design> {
     let scenario = Scenario::of(&arguments.scenario)?;
     let names = scenario.metrics.names(arguments.names.as_deref());
-    let names = names.map_err(|told| anyhow!("--names: {told}"))?;
+    let names = names.map_err(|error| anyhow!("--names: {error}"))?;
     Ok(Design {
         service,
         cases: arguments.chosen_cases().0,
@@ -49,7 +49,7 @@ pub(super) fn service(arguments: &StudyArguments) -> Result<Service> {
             path: api(arguments.api.as_deref())?,
             arguments: STUDY_ARGUMENTS.map(str::to_owned).to_vec(),
             environment: Vec::new(),
-            addresses: Told::ByItself,
+            addresses: AddressSource::ByItself,
         }));
     };
     let connection = &arguments.connection;
@@ -67,7 +67,7 @@ pub(super) fn variant(arguments: &StudyArguments, text: &str) -> Result<Service>
             let connection = &arguments.connection;
             let target = |url: &str, alpn| -> Result<Target> {
                 let target: Result<Target, String> = url.parse();
-                connection.to(&target.map_err(|told| anyhow!("--ab {url:?}: {told}"))?, alpn)
+                connection.to(&target.map_err(|error| anyhow!("--ab {url:?}: {error}"))?, alpn)
             };
             Ok(Service::Running(Box::new(Addresses {
                 items: target(&items, connection.protocol().alpn())?,
@@ -87,7 +87,7 @@ pub(super) fn variant(arguments: &StudyArguments, text: &str) -> Result<Service>
                      which the study starts and which serves at that URL"
                 )
             })?;
-            let addresses = Told::Beforehand(addresses);
+            let addresses = AddressSource::Beforehand(addresses);
             Ok(Service::Program(Program { path, arguments, environment, addresses }))
         }
     }

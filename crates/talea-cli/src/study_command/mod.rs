@@ -1,5 +1,5 @@
-//! `talea study`: checks, runs, prints, writes reports; of one service, of variants side by side, or
-//! of studies that were made before.
+//! `talea study`: checks, runs, prints, writes reports; of one service, of variants side by side,
+//! or of studies that were made before.
 
 mod design;
 mod variant;
@@ -56,7 +56,7 @@ async fn one(arguments: &StudyArguments, stop: Stop) -> Result<Ending> {
     let (html, json) = (written.html.display(), written.json.display());
     println!("\nReport: {html}\nThe same as JSON: {json}");
     let judged = arguments.fail_if.iter().flat_map(|condition| condition.judge(&study.cases));
-    Ok(ending(told(judged.collect(), &arguments.fail_if)?, &studies))
+    Ok(ending(report_conditions(judged.collect(), &arguments.fail_if)?, &studies))
 }
 
 /// Variants of a service, or services, in turns.
@@ -92,7 +92,7 @@ async fn side_by_side(arguments: &StudyArguments, stop: Stop) -> Result<Ending> 
         judgements.extend(studies.iter().flat_map(|study| condition.judge(&study.cases)));
         judgements
     });
-    Ok(ending(told(judged.collect(), &arguments.fail_if)?, &studies))
+    Ok(ending(report_conditions(judged.collect(), &arguments.fail_if)?, &studies))
 }
 
 /// Studies that were made before.
@@ -111,7 +111,7 @@ fn compare(arguments: &CompareArguments) -> Result<Ending> {
             .extend(studies.iter().skip(1).flat_map(|(_, study)| condition.judge(&study.cases)));
         judgements
     });
-    let holds = told(judged.collect(), &arguments.fail_if)?;
+    let holds = report_conditions(judged.collect(), &arguments.fail_if)?;
     Ok(if holds { Ending::Failures } else { Ending::Clean })
 }
 
@@ -124,7 +124,7 @@ fn read(path: &Path) -> Result<Study> {
     })
 }
 
-/// What was done; none where it was stopped, which is told.
+/// The study; none if it was stopped, which is reported.
 fn finished(ended: Ended<Vec<Study>>) -> Option<Vec<Study>> {
     match ended {
         Ended::Done(studies) => Some(studies),
@@ -135,8 +135,8 @@ fn finished(ended: Ended<Vec<Study>>) -> Option<Vec<Study>> {
     }
 }
 
-/// Tells what became of the conditions, and whether one holds.
-fn told(judgements: Vec<Judgement>, conditions: &[Condition]) -> Result<bool> {
+/// Prints the result of each condition, and returns whether one holds.
+fn report_conditions(judgements: Vec<Judgement>, conditions: &[Condition]) -> Result<bool> {
     if judgements.is_empty() && !conditions.is_empty() {
         bail!("--fail-if is about nothing that there is: no such case, or no number of it");
     }

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_variant_is_refused() {
+    fn a_text_that_is_no_variant_is_refused() {
         assert!(Variant::parse("").unwrap_err().to_string().contains("an empty variant"));
         assert!(Variant::parse("A='x").unwrap_err().to_string().contains("not closed"));
     }

@@ -18,13 +18,13 @@ use anyhow::{Context, Result};
 use crate::arguments::{ExpireArguments, WipeArguments};
 use crate::stop::{Ending, Stop};
 
-/// Has what is counted begin from 0 again, and says what did.
+/// Resets counts to 0, and prints which were reset.
 ///
 /// # Errors
 /// When the region cannot be taken part in, has no such family, or no room to note what its series
 /// counted.
 pub async fn wipe(arguments: WipeArguments, stop: Stop) -> Result<Ending> {
-    told(stop, move || wipe::wipe(&arguments)).await
+    print_result(stop, move || wipe::wipe(&arguments)).await
 }
 
 /// Removes idle series, and says how many.
@@ -32,12 +32,12 @@ pub async fn wipe(arguments: WipeArguments, stop: Stop) -> Result<Ending> {
 /// # Errors
 /// When the region cannot be taken part in, or has no such family.
 pub async fn expire(arguments: ExpireArguments, stop: Stop) -> Result<Ending> {
-    told(stop, move || expire::expire(&arguments)).await
+    print_result(stop, move || expire::expire(&arguments)).await
 }
 
-/// Prints what `work` tells. It is done on a thread of its own, which nobody waits for where a
-/// signal comes first: a region bears it that who works in it is killed.
-async fn told(
+/// Prints the result of `work`. It runs on a thread of its own. If a signal comes first, nobody
+/// waits for the thread: a region survives the death of a process that works in it.
+async fn print_result(
     mut stop: Stop,
     work: impl FnOnce() -> Result<String> + Send + 'static,
 ) -> Result<Ending> {
@@ -51,7 +51,7 @@ async fn told(
         () = stop.requested() => return Ok(Ending::Interrupted),
     };
     match io::stdout().lock().write_all(said.as_bytes()) {
-        // It is done, and who asked for it has seen enough.
+        // The work is done, and the reader has seen enough.
         Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
         printed => printed.context("standard output")?,
     }

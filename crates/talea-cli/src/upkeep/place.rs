@@ -23,28 +23,28 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// What is there, without taking part.
+    /// Reads the region without taking part.
     pub(super) fn look(&self) -> Result<Look> {
         let reader = match self {
-            Self::File(path) => Reader::open(path).map_err(told)?,
+            Self::File(path) => Reader::open(path).map_err(region_error)?,
             Self::Process(pid) => {
-                Reader::of_process(*pid).map_err(told).with_context(|| self.expected())?
+                Reader::of_process(*pid).map_err(region_error).with_context(|| self.expected())?
             }
         };
-        reader.look().map_err(told)
+        reader.look().map_err(region_error)
     }
 
     /// Takes part, as long as this process lives. A file is one of these owners, if any are named.
     pub(super) fn attach(&self, owners: &[User]) -> Result<Registry> {
         match self {
-            Self::File(path) if owners.is_empty() => Registry::attach(path).map_err(told),
+            Self::File(path) if owners.is_empty() => Registry::attach(path).map_err(region_error),
             Self::File(path) => {
                 let owners: Vec<u32> = owners.iter().map(|owner| owner.0).collect();
-                Registry::attach_owned_by(path, &owners).map_err(told)
+                Registry::attach_owned_by(path, &owners).map_err(region_error)
             }
-            Self::Process(pid) => {
-                Registry::attach_to_process(*pid).map_err(told).with_context(|| self.expected())
-            }
+            Self::Process(pid) => Registry::attach_to_process(*pid)
+                .map_err(region_error)
+                .with_context(|| self.expected()),
         }
     }
 
@@ -80,8 +80,8 @@ pub(super) fn chosen<'a>(look: &'a Look, affected: &Affected) -> Result<Vec<&'a 
     Ok(look.families.iter().filter(is_chosen).collect())
 }
 
-/// An error of a region, which tells all of its cause itself.
-fn told(error: talea::Error) -> anyhow::Error {
+/// An error of a region, which states all of its cause itself.
+fn region_error(error: talea::Error) -> anyhow::Error {
     match &error {
         talea::Error::Open(OpenError::System { source, .. })
             if source.kind() == std::io::ErrorKind::PermissionDenied =>

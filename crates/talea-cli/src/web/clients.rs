@@ -22,7 +22,7 @@ const NONE: &str = "NoClientCert";
 const IF_GIVEN: &str = "VerifyClientCertIfGiven";
 const REQUIRED: &str = "RequireAndVerifyClientCert";
 
-/// What looks at the certificates of clients; none where clients need none.
+/// The verifier of client certificates; none if clients need none.
 pub(super) fn verifier(
     section: &TlsSection,
     pem: &mut Pem<'_>,
@@ -92,7 +92,7 @@ fn names_of(names: &[String]) -> Result<Vec<Name>> {
     names.collect()
 }
 
-/// Lets in whose certificate is signed and names somebody of a list.
+/// Lets in a client whose certificate is signed and has a name of the list.
 #[derive(Debug)]
 struct Named {
     signed: Arc<dyn ClientCertVerifier>,

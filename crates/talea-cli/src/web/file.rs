@@ -1,6 +1,6 @@
 //! The file as it is written: what may be in it, and under which names.
 //!
-//! The names are those of Prometheus' web configuration. What may be left out may also be left
+//! The names are those of Prometheus' web configuration. An optional key may also be
 //! empty.
 
 use std::collections::BTreeMap;

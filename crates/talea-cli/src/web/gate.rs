@@ -15,7 +15,7 @@ use super::{Refusal, Web};
 
 type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What a browser asks its user for.
+/// The challenge for which a browser asks its user for a password.
 const CHALLENGE: HeaderValue = HeaderValue::from_static("Basic realm=\"talea\"");
 /// The seconds after which a client may try again whose password could not be checked.
 const RETRY: HeaderValue = HeaderValue::from_static("1");

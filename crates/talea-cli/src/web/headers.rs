@@ -8,7 +8,8 @@ use hyper::header::{
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS, X_XSS_PROTECTION,
 };
 
-/// Which may be set, and to what where that is a choice. Others could break the answer itself.
+/// The headers that may be set, and their values where only some are allowed. Others could break
+/// the answer itself.
 const ALLOWED: [(&str, HeaderName, &[&str]); 5] = [
     ("Content-Security-Policy", CONTENT_SECURITY_POLICY, &[]),
     ("Strict-Transport-Security", STRICT_TRANSPORT_SECURITY, &[]),

@@ -2,7 +2,7 @@
 //! exporters share.
 //!
 //! [`Web`] stands for the file; what it says at a moment is [`Rules`]. The file and those that it
-//! names are looked at again while the agent runs, so that a certificate or a password can be
+//! names are checked again while the agent runs, so that a certificate or a password can be
 //! changed without a restart. Nothing becomes weaker by accident: a file that is bad changes
 //! nothing, and neither does one that has lost its TLS, its passwords or what clients are checked
 //! by, as one that met a full disk may have.
@@ -43,17 +43,17 @@ pub struct Web {
 struct Followed {
     path: PathBuf,
     checks: Turns,
-    looked: Mutex<Looked>,
+    checked: Mutex<CheckedFiles>,
 }
 
-/// What was found when the files were last looked at.
-struct Looked {
+/// The state of the files at the last check.
+struct CheckedFiles {
     at: Instant,
     sources: Sources,
 }
 
 impl Web {
-    /// What a file says, now and when it changes.
+    /// Opens a file, and follows its changes.
     ///
     /// # Errors
     /// When the file, or one that it names, cannot be read, or says what cannot be done.
@@ -62,8 +62,8 @@ impl Web {
         let mut sources = Sources::default();
         let rules =
             Rules::read(path, &mut sources, &checks).with_context(|| cannot_be_used(path))?;
-        let looked = Mutex::new(Looked { at: Instant::now(), sources });
-        Ok(Self::with(rules, Some(Followed { path: path.to_owned(), checks, looked })))
+        let checked = Mutex::new(CheckedFiles { at: Instant::now(), sources });
+        Ok(Self::with(rules, Some(Followed { path: path.to_owned(), checks, checked })))
     }
 
     /// No TLS and no passwords, and HTTP/2 for those who speak it.
@@ -80,25 +80,25 @@ impl Web {
         }
     }
 
-    /// What holds at this moment: to be asked for each connection, and again for each request, so
+    /// The rules in force now: to be asked for each connection, and again for each request, so
     /// that a password that was changed is changed for connections that are open too.
     ///
     /// Looks at the files where the last look is a second ago, which takes as long as to read
-    /// them. A bad change is told on standard error, once, and what was in force stays.
+    /// them. A bad change is reported once on standard error, and the rules in force stay.
     pub fn current(&self) -> Arc<Rules> {
         if let Some(followed) = &self.followed {
-            // Whoever comes while another looks goes on with what is in force.
-            if let Ok(mut looked) = followed.looked.try_lock() {
-                if looked.at.elapsed() >= LOOK_EVERY {
-                    looked.at = Instant::now();
-                    self.look(followed, &mut looked.sources);
+            // While one connection checks the files, others go on with the rules in force.
+            if let Ok(mut checked) = followed.checked.try_lock() {
+                if checked.at.elapsed() >= LOOK_EVERY {
+                    checked.at = Instant::now();
+                    self.look(followed, &mut checked.sources);
                 }
             }
         }
         self.in_force()
     }
 
-    /// The number of requests that were refused for want of the right user and password.
+    /// The number of requests that were refused because the user or password was wrong or missing.
     pub fn unauthorized(&self) -> u64 {
         self.unauthorized.load(Ordering::Relaxed)
     }

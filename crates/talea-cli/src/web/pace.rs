@@ -9,7 +9,7 @@ use super::file::{Interval, RateSection};
 
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Which requests are in time.
+/// Decides which requests are in time.
 pub(super) struct Pace {
     interval: Duration,
     /// How far requests may be ahead of one after each interval.

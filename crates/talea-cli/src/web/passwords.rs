@@ -24,10 +24,10 @@ pub(super) const CHECKS_WAITING: usize = 64;
 /// From what bcrypt takes at least to what takes some ten seconds; each more doubles it.
 const COSTS: std::ops::RangeInclusive<u32> = 4..=18;
 
-/// Who is let in, by name.
+/// The users that are let in, by name.
 pub(super) struct Passwords {
     users: HashMap<Vec<u8>, Arc<User>>,
-    /// The same, to take one by number.
+    /// Their names, to take one by number.
     all: Vec<Arc<User>>,
     /// Random, so that what is remembered helps nobody who reads it.
     key: hmac::Key,

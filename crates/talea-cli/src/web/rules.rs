@@ -1,4 +1,4 @@
-//! What a web configuration comes to: all that is needed to serve by it.
+//! The rules that a web configuration comes to: all that is needed to serve by it.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -25,7 +25,7 @@ pub enum Refusal {
     Busy,
 }
 
-/// What a web configuration says at one moment.
+/// The rules of a web configuration at one moment.
 pub struct Rules {
     tls: Option<TlsAcceptor>,
     checks_clients: bool,
@@ -91,7 +91,7 @@ impl Rules {
         Ok(self)
     }
 
-    /// What TLS connections are accepted with; none where connections are plain.
+    /// The TLS configuration of accepted connections; none if connections are plain.
     ///
     /// It offers HTTP/2 and HTTP/1.1, or the latter alone where [`Rules::http2`] is off.
     pub fn tls(&self) -> Option<TlsAcceptor> {
@@ -103,7 +103,7 @@ impl Rules {
         self.http2
     }
 
-    /// What each response has among its headers.
+    /// The headers added to each response.
     pub fn headers(&self) -> &HeaderMap {
         &self.headers
     }

@@ -11,7 +11,7 @@ use ring::digest::{Digest, SHA256, digest};
 /// Far above any list of certificates, far below what would hurt.
 const MOST_BYTES: u64 = 1 << 20;
 
-/// Who writes a file may be in the midst of it, or about to write the one that belongs to it: a
+/// A writer may be in the midst of a file, or about to write the one that belongs to it: a
 /// key after its certificate.
 const SETTLED_AFTER: Duration = Duration::from_secs(1);
 
@@ -35,7 +35,7 @@ pub(super) enum State {
 }
 
 impl Sources {
-    /// What a file has, and which file it is for whoever reads the error.
+    /// The contents of a file. An error names the file.
     pub(super) fn read(&mut self, path: &Path) -> Result<Vec<u8>> {
         let bytes = content(path);
         let content = bytes.as_ref().ok().map(|bytes| digest(&SHA256, bytes));
@@ -43,8 +43,8 @@ impl Sources {
         bytes.with_context(|| format!("{} cannot be read", path.display()))
     }
 
-    /// Contents are compared, not times: a file may change twice within what its time tells
-    /// apart.
+    /// Contents are compared, not times: a file may change twice within the
+    /// resolution of its time.
     pub(super) fn state(&self) -> State {
         if self.0.iter().any(|source| is_fresh(&source.path)) {
             return State::Unsettled;
@@ -59,7 +59,7 @@ impl Sources {
 
 fn is_fresh(path: &Path) -> bool {
     let modified = fs::metadata(path).and_then(|metadata| metadata.modified());
-    // A time in the future is one of another clock, which tells nothing.
+    // A time in the future is one of another clock, and says nothing.
     let age = modified.ok().and_then(|modified| modified.elapsed().ok());
     age.is_some_and(|age| age < SETTLED_AFTER)
 }
@@ -72,8 +72,8 @@ fn content(path: &Path) -> IoResult<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(MOST_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MOST_BYTES {
-        let told = "it has more than 1 MiB, expected a configuration or certificates";
-        return Err(Error::new(ErrorKind::InvalidData, told));
+        let error = "it has more than 1 MiB, expected a configuration or certificates";
+        return Err(Error::new(ErrorKind::InvalidData, error));
     }
     Ok(bytes)
 }
@@ -151,13 +151,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_file_or_too_large_is_refused() {
+    fn a_directory_or_a_file_that_is_too_large_is_refused() {
         let folder = tempdir().unwrap();
-        let told = |path: &Path| format!("{:#}", Sources::default().read(path).unwrap_err());
-        assert!(told(folder.path()).ends_with("cannot be read: it is not a regular file"));
+        let error = |path: &Path| format!("{:#}", Sources::default().read(path).unwrap_err());
+        assert!(error(folder.path()).ends_with("cannot be read: it is not a regular file"));
         let path = folder.path().join("large");
         File::create(&path).unwrap().set_len(MOST_BYTES + 1).unwrap();
-        assert!(told(&path).contains("more than 1 MiB"), "{}", told(&path));
+        assert!(error(&path).contains("more than 1 MiB"), "{}", error(&path));
         File::create(&path).unwrap().set_len(MOST_BYTES).unwrap();
         assert!(Sources::default().read(&path).is_ok());
     }

@@ -1,4 +1,4 @@
-//! Claims about files: what they come to, what is told about bad ones, and what changes do.
+//! Claims about files: what they come to, the errors of bad ones, and what changes do.
 
 use std::fs::{self, File};
 use std::sync::LazyLock;
@@ -53,13 +53,13 @@ impl Folder {
         format!("tls_server_config: {{cert_file: cert.pem, key_file: key.pem, {more}}}")
     }
 
-    /// What is told about a file, without what stands before all of it.
-    fn told(&self, text: &str) -> String {
+    /// The error of a file, without the prefix that all have.
+    fn error_of(&self, text: &str) -> String {
         let error = self.open(text).expect_err(text);
-        let told = format!("{error:#}");
+        let message = format!("{error:#}");
         let path = self.path("web.yml");
         let before = format!("the web configuration {} cannot be used: ", path.display());
-        let rest = told.strip_prefix(&before).unwrap_or_else(|| panic!("{told}"));
+        let rest = message.strip_prefix(&before).unwrap_or_else(|| panic!("{message}"));
         rest.replace(&format!("{}/", self.0.path().display()), "")
     }
 }
@@ -86,12 +86,12 @@ fn authorization(value: &str) -> HeaderMap {
 /// Looks now, whenever the last look was.
 fn look(web: &Web) -> Arc<Rules> {
     let followed = web.followed.as_ref().unwrap();
-    web.look(followed, &mut followed.looked.lock().unwrap().sources);
+    web.look(followed, &mut followed.checked.lock().unwrap().sources);
     web.current()
 }
 
 #[test]
-fn what_says_nothing_asks_for_nothing() {
+fn an_empty_file_requires_nothing() {
     let folder = Folder::new();
     let empty = "tls_server_config:\nhttp_server_config:\nbasic_auth_users:\nrate_limit:\n";
     for text in ["", "# nothing\n", "{}", empty, "tls_server_config: {}\nbasic_auth_users: {}\n"] {
@@ -145,7 +145,7 @@ fn a_certificate_may_stand_in_the_file_itself() {
     assert!(folder.rules(&text).tls().is_some());
     let both = format!("{text}  cert_file: cert.pem\n");
     assert_eq!(
-        folder.told(&both),
+        folder.error_of(&both),
         "tls_server_config: found both cert and cert_file, expected one"
     );
 }
@@ -153,19 +153,19 @@ fn a_certificate_may_stand_in_the_file_itself() {
 #[test]
 fn suites_and_versions_narrow_each_other() {
     let folder = Folder::new();
-    let told = |more: &str| folder.told(&Folder::with_tls(more));
+    let message = |more: &str| folder.error_of(&Folder::with_tls(more));
     assert_eq!(
-        told("max_version: TLS12, cipher_suites: [TLS_AES_128_GCM_SHA256]"),
+        message("max_version: TLS12, cipher_suites: [TLS_AES_128_GCM_SHA256]"),
         "tls_server_config: cipher_suites has none for the versions from min_version to max_version"
     );
     assert_eq!(
-        told("min_version: TLS13, max_version: TLS12"),
+        message("min_version: TLS13, max_version: TLS12"),
         "tls_server_config: min_version is above max_version, expected it below or the same"
     );
 }
 
 #[test]
-fn what_cannot_be_done_with_tls_is_told_with_what_can() {
+fn an_impossible_tls_setting_is_refused_with_the_possible_ones() {
     let folder = Folder::new();
     folder.write("ca.pem", &fs::read_to_string(folder.path("cert.pem")).unwrap());
     let suites = "TLS_AES_256_GCM_SHA384, TLS_AES_128_GCM_SHA256, TLS_CHACHA20_POLY1305_SHA256, \
@@ -229,7 +229,7 @@ fn what_cannot_be_done_with_tls_is_told_with_what_can() {
         ),
     ] {
         assert_eq!(
-            folder.told(&Folder::with_tls(more)),
+            folder.error_of(&Folder::with_tls(more)),
             format!("tls_server_config: {expected}"),
             "{more}"
         );
@@ -237,7 +237,7 @@ fn what_cannot_be_done_with_tls_is_told_with_what_can() {
 }
 
 #[test]
-fn certificates_and_keys_that_cannot_be_used_are_told_by_name() {
+fn unusable_certificates_and_keys_are_named() {
     let folder = Folder::new();
     folder.write("empty.pem", "");
     folder.write("torn.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n");
@@ -293,13 +293,16 @@ fn certificates_and_keys_that_cannot_be_used_are_told_by_name() {
             "the key is not that of the certificate, expected a pair",
         ),
     ] {
-        let told = folder.told(&format!("tls_server_config: {{{section}}}"));
-        assert!(told.starts_with(&format!("tls_server_config: {expected}")), "{section}\n{told}");
+        let message = folder.error_of(&format!("tls_server_config: {{{section}}}"));
+        assert!(
+            message.starts_with(&format!("tls_server_config: {expected}")),
+            "{section}\n{message}"
+        );
     }
 }
 
 #[test]
-fn a_file_that_is_none_is_told() {
+fn a_file_that_is_no_configuration_is_reported() {
     let folder = Folder::new();
     let allowed = "Content-Security-Policy, Strict-Transport-Security, X-Content-Type-Options, \
                    X-Frame-Options, X-XSS-Protection";
@@ -345,31 +348,31 @@ fn a_file_that_is_none_is_told() {
                 .into(),
         ),
     ] {
-        let told = folder.told(text);
-        assert!(told.starts_with(&expected), "{text}\n{told}");
+        let message = folder.error_of(text);
+        assert!(message.starts_with(&expected), "{text}\n{message}");
     }
     fs::write(folder.path("web.yml"), b"\xFF").unwrap();
-    let told = format!("{:#}", Web::open(&folder.path("web.yml")).unwrap_err());
-    assert!(told.contains("it is not UTF-8, expected YAML"), "{told}");
-    let told = format!("{:#}", Web::open(&folder.path("none.yml")).unwrap_err());
-    assert!(told.ends_with("none.yml cannot be read: No such file or directory (os error 2)"));
+    let message = format!("{:#}", Web::open(&folder.path("web.yml")).unwrap_err());
+    assert!(message.contains("it is not UTF-8, expected YAML"), "{message}");
+    let message = format!("{:#}", Web::open(&folder.path("none.yml")).unwrap_err());
+    assert!(message.ends_with("none.yml cannot be read: No such file or directory (os error 2)"));
 }
 
 #[test]
-fn what_is_no_hash_is_told_without_being_shown() {
+fn a_bad_hash_is_reported_without_being_shown() {
     let folder = Folder::new();
     let no_hash = "basic_auth_users: what alice has is no bcrypt hash, expected one such as \
                    htpasswd -nB makes";
-    assert_eq!(folder.told("basic_auth_users: {alice: secret}"), no_hash);
+    assert_eq!(folder.error_of("basic_auth_users: {alice: secret}"), no_hash);
     let sha = format!("basic_auth_users: {{alice: '{{SHA}}{}'}}", "A".repeat(55));
-    assert_eq!(folder.told(&sha), no_hash);
+    assert_eq!(folder.error_of(&sha), no_hash);
     let costly = HASH.replacen("$04$", "$31$", 1);
     assert_eq!(
-        folder.told(&format!("basic_auth_users: {{alice: {costly}}}")),
+        folder.error_of(&format!("basic_auth_users: {{alice: {costly}}}")),
         "basic_auth_users: the hash of alice has the cost 31, expected 4 to 18"
     );
     assert_eq!(
-        folder.told(&format!("basic_auth_users: {{'a:b': {}}}", *HASH)),
+        folder.error_of(&format!("basic_auth_users: {{'a:b': {}}}", *HASH)),
         "basic_auth_users: the name \"a:b\" has a colon, which ends a name"
     );
 }
@@ -477,7 +480,7 @@ async fn a_flood_of_guesses_does_not_keep_the_right_password_out() {
     assert_eq!(admit_from(2, &rules, &basic("alice:right")).await, Ok(()));
     assert_eq!(admit_from(1, &rules, &basic("bob:right")).await, Ok(()));
     assert!(flood.len() > 10, "the flood still waits");
-    // What is remembered needs no turn.
+    // A remembered password needs no turn.
     assert_eq!(admit_from(1, &rules, &basic("alice:right")).await, Ok(()));
     assert!(flood.len() > 10, "the flood still waits");
     assert_eq!(admit_from(1, &rules, &basic("alice:wrong")).await, Err(Refusal::Unauthorized));
@@ -504,7 +507,7 @@ async fn a_good_change_is_taken_and_a_bad_one_changes_nothing() {
             assert!(admits(&rules, &basic("alice:new")).await, "{bad}");
             assert!(!admits(&rules, &HeaderMap::new()).await, "{bad}");
         }
-        assert_eq!(web.bad_reloads(), before + 1, "told once: {bad}");
+        assert_eq!(web.bad_reloads(), before + 1, "reported once: {bad}");
     }
 
     folder.write("web.yml", &users(&HASH));

@@ -140,13 +140,14 @@ fn identity(
     section: &TlsSection,
     pem: &mut Pem<'_>,
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)> {
-    let told = |what| anyhow!("found no {what}, expected one: the server needs both cert and key");
+    let missing =
+        |what| anyhow!("found no {what}, expected one: the server needs both cert and key");
     let certificates = pem
         .certificates(("cert", &section.cert), ("cert_file", &section.cert_file))?
-        .ok_or_else(|| told("cert_file or cert"))?;
+        .ok_or_else(|| missing("cert_file or cert"))?;
     let (name, key) = pem
         .text(("key", &section.key), ("key_file", &section.key_file))?
-        .ok_or_else(|| told("key_file or key"))?;
+        .ok_or_else(|| missing("key_file or key"))?;
     let key = PrivateKeyDer::from_pem_slice(&key).map_err(|error| match error {
         PemError::NoItemsFound => {
             anyhow!("{name} has no private key, expected one in PEM that is not encrypted")

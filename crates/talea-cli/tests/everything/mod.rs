@@ -1,4 +1,4 @@
-//! What takes part where everything happens at once.
+//! The participants of the test in which everything happens at once.
 
 pub(crate) mod clients;
 pub(crate) mod page;

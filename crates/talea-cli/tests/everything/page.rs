@@ -1,4 +1,4 @@
-//! What the agent answers, and what its process holds.
+//! The agent's answers, and the resources of its process.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -80,7 +80,7 @@ impl Page {
     }
 }
 
-/// What a process holds.
+/// The resources of a process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Holdings {
     /// Bytes in memory.
@@ -103,7 +103,7 @@ impl Holdings {
         Self { memory: kilobytes * 1024, files: files.len(), others: others.len() }
     }
 
-    /// What it holds once that is as expected.
+    /// Its resources once they are as expected.
     pub(crate) fn settled(pid: u32, folder: &Path, is: impl Fn(&Self) -> bool) -> Self {
         let began = Instant::now();
         loop {

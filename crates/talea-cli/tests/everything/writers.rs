@@ -27,7 +27,7 @@ pub(crate) const BATCH: u64 = 64;
 /// Batches of a child that was forked, which then ends.
 const BATCHES_OF_A_CHILD: u64 = 50;
 
-/// What a writer says, a byte each.
+/// The messages of a writer, a byte each.
 const READY: u8 = 1;
 const COUNTED: u8 = 2;
 const FORKED: u8 = 3;
@@ -35,14 +35,14 @@ const FORKED: u8 = 3;
 /// Its exit status where the region is too damaged for another metric.
 const NOT_REGISTERED: i32 = 3;
 
-/// What a writer does.
+/// The behaviour of a writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// It counts until its input ends.
     Counts,
-    /// The same, with a new label set for each thing that it counts, so that the region fills up.
+    /// Likewise, with a new label set for each thing that it counts, so that the region fills up.
     Fills,
-    /// The same, after it has forked two children, which count too.
+    /// Likewise, after it has forked two children, which count too.
     Forks,
     /// It only has the region open.
     Waits,
@@ -114,16 +114,16 @@ impl Shop {
     }
 }
 
-/// What a writer's process does.
+/// Runs a writer's process.
 pub(crate) fn write() {
     let Some(region) = std::env::var_os(REGION).map(PathBuf::from) else { return };
     let number = |name| std::env::var(name).unwrap().parse::<u64>().unwrap();
     let role = Role::ALL[number(ROLE) as usize];
     let is_over = Arc::new(AtomicBool::new(false));
-    let is_told = is_over.clone();
+    let is_asked = is_over.clone();
     thread::spawn(move || {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
-        is_told.store(true, SeqCst);
+        is_asked.store(true, SeqCst);
     });
     let registry = Registry::open_with(&region, Config::with_len(1 << 20)).unwrap();
     let name = region.file_stem().unwrap().to_str().unwrap();
@@ -150,9 +150,9 @@ pub(crate) fn write() {
 }
 
 fn fork(shop: &Shop) {
-    // SAFETY: the only other threads wait for input or for this one, and hold no lock that the child
-    // could wait for. The child counts, says so, and ends without anything that the parent set up
-    // for its own end.
+    // SAFETY: the only other threads wait for input or for this one, and hold no lock that the
+    // child could wait for. The child counts, says so, and ends without anything that the parent
+    // set up for its own end.
     unsafe {
         if libc::fork() == 0 {
             for batch in 0..BATCHES_OF_A_CHILD {
@@ -191,7 +191,7 @@ impl Writer {
         let number = STARTED.fetch_add(1, SeqCst);
         let errors = region.with_file_name(format!("writer-{number}.txt"));
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "counts_as_it_is_told", "--nocapture"])
+            .args(["--exact", "a_writer_that_counts_on_request", "--nocapture"])
             .env(REGION, region)
             .env(VERSION, version.to_string())
             .env(ROLE, Role::ALL.iter().position(|one| *one == role).unwrap().to_string())
@@ -275,7 +275,7 @@ impl Writer {
         }
     }
 
-    /// What it said on standard error.
+    /// Its standard error.
     fn errors(&self) -> String {
         std::fs::read_to_string(&self.errors).unwrap_or_default()
     }

@@ -184,7 +184,7 @@ impl Client {
     }
 }
 
-/// What a stream of HTTP/2 asks for.
+/// The request of an HTTP/2 stream.
 pub(crate) fn asks(path: &str) -> Request<()> {
     Request::get(format!("http://x{path}")).body(()).unwrap()
 }

@@ -36,7 +36,7 @@ impl Prometheus {
         Self { child, url: format!("http://{free}"), data }
     }
 
-    /// What it says; nothing while it does not answer.
+    /// Its answer; none while it does not answer.
     fn ask(&self, what: &str, query: &[(&str, &str)]) -> Value {
         let mut curl = Command::new("curl");
         curl.args(["--silent", "--noproxy", "*", "--get"]);
@@ -58,7 +58,7 @@ impl Prometheus {
         targets.as_array().into_iter().flatten().map(target).collect()
     }
 
-    /// What a query gives, as labels and values.
+    /// The result of a query, as labels and values.
     pub(crate) fn query(&self, query: &str) -> Vec<(Value, f64)> {
         let found = self.ask("query", &[("query", query)])["result"].take();
         let found = found.as_array().cloned().unwrap_or_default().into_iter();

@@ -19,7 +19,7 @@ use talea_http::server::{Counts, Limits, Server};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
-/// What its page has.
+/// The text of its page.
 pub(crate) const PAGE: &str = "# TYPE answers counter\nanswers_total 42\n# EOF\n";
 
 /// A front that runs; it ends when it is dropped.
@@ -49,7 +49,7 @@ fn page() -> Router {
     Router::new().route("/metrics", get(move || async move { ([("content-type", kind)], PAGE) }))
 }
 
-/// Who signs certificates.
+/// An authority that signs certificates.
 pub(crate) struct Authority {
     issuer: Issuer<'static, KeyPair>,
     pub(crate) pem: String,
@@ -70,7 +70,7 @@ impl Authority {
         self.sign(&names, ExtendedKeyUsagePurpose::ServerAuth)
     }
 
-    /// The same for a client.
+    /// A certificate and its key for a client.
     pub(crate) fn client(&self, names: &[SanType]) -> (String, String) {
         self.sign(names, ExtendedKeyUsagePurpose::ClientAuth)
     }
@@ -84,7 +84,7 @@ impl Authority {
     }
 }
 
-/// Names have to differ: who has the name of its signer is taken for one that signed itself.
+/// Names have to differ: a certificate with the name of its signer passes for a self-signed one.
 fn named(name: &str) -> CertificateParams {
     let mut params = CertificateParams::new([]).unwrap();
     params.distinguished_name = DistinguishedName::new();
@@ -138,7 +138,7 @@ pub(crate) fn users(all: &[(&str, &str)]) -> String {
     "basic_auth_users:\n".to_owned() + &all.iter().copied().map(user).collect::<String>()
 }
 
-/// What curl was told.
+/// The result of curl.
 #[derive(Debug)]
 pub(crate) struct Answer {
     /// 0 where no answer came.
@@ -147,14 +147,14 @@ pub(crate) struct Answer {
     pub(crate) version: String,
     /// Headers and body.
     pub(crate) text: String,
-    /// What curl says of the connection.
-    pub(crate) told: String,
+    /// Curl's log of the connection.
+    pub(crate) log: String,
     /// How it ended.
     pub(crate) code: i32,
 }
 
 impl Folder {
-    /// What curl, in this folder, gets with arguments.
+    /// The result of curl with these arguments, in this folder.
     pub(crate) fn curl(&self, url: &str, arguments: &[&str]) -> Answer {
         let output = Command::new("curl")
             .current_dir(self.folder.path())
@@ -171,7 +171,7 @@ impl Folder {
             status: code.parse().unwrap(),
             version: version.to_owned(),
             text: text.to_owned(),
-            told: String::from_utf8_lossy(&stderr).into_owned(),
+            log: String::from_utf8_lossy(&stderr).into_owned(),
             code: status.code().unwrap(),
         }
     }

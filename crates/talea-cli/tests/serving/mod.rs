@@ -44,7 +44,7 @@ impl Agent {
         agent
     }
 
-    /// What it said on standard error until now, line by line.
+    /// Its standard error until now, line by line.
     pub(crate) fn stderr(&self) -> Vec<String> {
         self.lines.lock().unwrap().clone()
     }
@@ -58,7 +58,7 @@ impl Agent {
                 return line.clone();
             }
             assert!(began.elapsed() < SOON, "it never said {part:?}, but {lines:?}");
-            // What came before the end of its standard error is known by then.
+            // All lines of its standard error are known by then.
             let is_over = Arc::strong_count(&self.lines) == 1;
             assert!(!is_over || self.stderr().len() > lines.len(), "it ended: {lines:?}");
             sleep(Duration::from_millis(2));
@@ -85,8 +85,8 @@ impl Agent {
             if is(&answer) {
                 return answer;
             }
-            let (text, told) = (answer.text(), self.stderr());
-            assert!(began.elapsed() < SOON, "{} at {path}: {text}; {told:?}", answer.status);
+            let (text, stderr) = (answer.text(), self.stderr());
+            assert!(began.elapsed() < SOON, "{} at {path}: {text}; {stderr:?}", answer.status);
             sleep(Duration::from_millis(20));
         }
     }
@@ -95,7 +95,7 @@ impl Agent {
         self.child.id()
     }
 
-    /// Tells it to stop, by SIGTERM, and waits: its exit status and how long that took.
+    /// Stops it by SIGTERM, and waits: its exit status and how long that took.
     pub(crate) fn stop(mut self) -> (Option<i32>, Duration) {
         let began = Instant::now();
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
@@ -117,9 +117,9 @@ pub(crate) fn refused<S: AsRef<OsStr>>(
     let mut child = serve(arguments).spawn().unwrap();
     let mut stderr = child.stderr.take().unwrap();
     let status = ends(&mut child);
-    let mut told = String::new();
-    stderr.read_to_string(&mut told).unwrap();
-    (status, told)
+    let mut text = String::new();
+    stderr.read_to_string(&mut text).unwrap();
+    (status, text)
 }
 
 fn serve<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
@@ -150,7 +150,7 @@ fn ends(child: &mut Child) -> Option<i32> {
     }
 }
 
-/// What was answered.
+/// An answer.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -172,8 +172,8 @@ impl Answer {
     }
 }
 
-/// Asks whoever listens at an address, over a connection of its own. It panics if the answer is
-/// not whole.
+/// Sends a request to the server at an address, over a connection of its own. It panics if the
+/// answer is not whole.
 pub(crate) fn ask(address: &str, method: &str, path: &str, headers: &[&str]) -> Answer {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(SOON)).unwrap();

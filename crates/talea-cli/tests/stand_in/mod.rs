@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
-/// What became of one request.
+/// The reply to one request.
 pub(crate) enum Reply {
     /// An answer; the connection stays open.
     Answer(u16, String),

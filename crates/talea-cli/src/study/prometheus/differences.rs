@@ -4,7 +4,7 @@ use super::super::series::WINDOW;
 use super::super::server::Server;
 use crate::figures::{measured, whole};
 
-/// What a mean or a sum of the same counters may differ by: they are read at other instants.
+/// The tolerance for a mean or a sum of the same counters: they are read at other instants.
 const SLIGHT: f64 = 0.01;
 /// Processor time that the service may use between the two ways' last readings, in seconds: a
 /// second's idling.
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_scrapes_second_explains_is_no_difference() {
+    fn a_deviation_that_a_scrape_interval_explains_is_no_difference() {
         let same = differences(&server(1000, 4.0, 1.0, 500.0), &server(1000, 4.01, 1.05, 300.0));
         assert!(same.is_empty(), "{same:?}");
     }
@@ -98,14 +98,14 @@ mod tests {
 
     #[test]
     fn a_rate_may_be_a_scrapes_second_off_and_no_more() {
-        let told = |theirs| {
+        let count = |theirs| {
             differences(&server(1000, 4.0, 1.0, 500.0), &server(1000, 4.0, 1.0, theirs)).len()
         };
-        assert_eq!([249.0, 251.0, 749.0, 751.0].map(told), [1, 0, 0, 1]);
+        assert_eq!([249.0, 251.0, 749.0, 751.0].map(count), [1, 0, 0, 1]);
     }
 
     #[test]
-    fn more_than_that_is_told_with_both_numbers() {
+    fn a_larger_deviation_is_reported_with_both_numbers() {
         let words = differences(&server(1000, 4.0, 1.0, 500.0), &server(1000, 5.0, 2.0, 200.0));
         assert_eq!(words.len(), 3, "{words:?}");
         assert!(words[0].contains("4.00") && words[0].contains("5.00"), "{words:?}");

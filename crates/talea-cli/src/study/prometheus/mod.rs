@@ -32,12 +32,12 @@ pub(super) struct Prometheus {
     names: Arc<Names>,
     /// Labels that the service's series have there.
     labels: String,
-    /// By which it is told that a scrape has arrived: a metric that the service has all the time.
+    /// A metric that the service has all the time: its samples show that a scrape has arrived.
     pulse: Selector,
     started: Option<Started>,
 }
 
-/// What series are read for.
+/// The kinds of series that are read.
 #[derive(Clone, Copy)]
 enum Column {
     Value(Quantity),
@@ -66,14 +66,14 @@ impl Column {
     }
 }
 
-/// What Prometheus says of a case.
-pub(super) struct Testimony {
+/// The results of a case by Prometheus.
+pub(super) struct PrometheusResult {
     pub(super) server: Server,
     pub(super) queries: Vec<Query>,
 }
 
 impl Prometheus {
-    /// Reaches, or starts, the one that the design asks for. What the service tells is `idle`.
+    /// Reaches, or starts, the one that the design asks for. The metrics of the service are `idle`.
     pub(super) async fn of(
         witness: &Witness,
         addresses: &Addresses,
@@ -83,9 +83,11 @@ impl Prometheus {
         let Some(metrics) = &addresses.metrics else {
             bail!("a Prometheus has nothing to scrape: name the service's metrics, --metrics-url");
         };
-        let told = names.all().find(|(of, _)| *of != Quantity::Duration && idle.get(*of).is_some());
-        let pulse = told.map(|(_, selector)| selector.clone());
-        let pulse = pulse.context("the service tells nothing that a Prometheus could be asked")?;
+        let reported =
+            names.all().find(|(of, _)| *of != Quantity::Duration && idle.get(*of).is_some());
+        let pulse = reported.map(|(_, selector)| selector.clone());
+        let pulse =
+            pulse.context("the service reports no metric that a Prometheus could be asked for")?;
         let (target, labels, started) = match witness {
             Witness::At(target, labels) => ((**target).clone(), labels.clone(), None),
             Witness::Started(program) => {
@@ -100,8 +102,8 @@ impl Prometheus {
         Ok(prometheus)
     }
 
-    /// Waits until what was scraped after this instant is there, and gives when that was, in seconds
-    /// since 1970.
+    /// Waits until what was scraped after this instant is there, and gives when that was, in
+    /// seconds since 1970.
     pub(super) async fn scraped(&mut self) -> Result<f64> {
         self.scraped_since(now()).await
     }
@@ -114,7 +116,7 @@ impl Prometheus {
         while begun.elapsed() < SCRAPED_WITHIN {
             let last = self.api.number(&query, now()).await?;
             if last.is_some_and(|last| last >= since) {
-                // At the latest of them all have told.
+                // Once the latest of them has come, all have.
                 let query = format!("max(timestamp({pulse}))");
                 return self.api.number(&query, now()).await?.context("its samples are gone again");
             }
@@ -127,7 +129,7 @@ impl Prometheus {
         )
     }
 
-    /// What it says of a case: from a scrape before it to one after it, in seconds since 1970.
+    /// Its results of a case: from a scrape before it to one after it, in seconds since 1970.
     /// Whether high-water marks were reset before.
     pub(super) async fn testify(
         &mut self,
@@ -135,7 +137,7 @@ impl Prometheus {
         to: f64,
         reset: bool,
         sampled: &Server,
-    ) -> Result<Testimony> {
+    ) -> Result<PrometheusResult> {
         let samples = self.samples(from, to).await?;
         let server = Server::of(&samples, 0, reset);
         let queries = queries::all(&self.names, |selector| self.selected(selector));
@@ -151,7 +153,7 @@ impl Prometheus {
                 sampled: (query.sampled)(sampled),
             });
         }
-        Ok(Testimony { server, queries: asked })
+        Ok(PrometheusResult { server, queries: asked })
     }
 
     /// Ends it, if the study started it.
@@ -161,8 +163,8 @@ impl Prometheus {
         }
     }
 
-    /// All that it scraped from the one instant to the other, as the study's own samples are. What
-    /// several targets tell, at their own instants, is put together as it was last.
+    /// All that it scraped from the one instant to the other, as the study's own samples are.
+    /// Targets are scraped at different instants: the last values of each are put together.
     async fn samples(&mut self, from: f64, to: f64) -> Result<Vec<Sample>> {
         let columns = self.columns(from, to).await?;
         let all = columns.iter().flat_map(|(_, series)| series).flat_map(|it| &it.values);

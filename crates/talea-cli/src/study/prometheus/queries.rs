@@ -26,7 +26,7 @@ enum When {
     EachSecondFrom(f64),
 }
 
-/// What stands in a query for the time of the case, as in the appendix.
+/// The placeholder in a query for the time of the case, as in the appendix.
 const TIME: &str = "<time>";
 
 impl Asked {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_service_does_not_have_is_not_asked_for() {
+    fn metrics_that_a_service_does_not_have_are_not_queried() {
         let texts = texts("opentelemetry");
         assert_eq!(texts.len(), 4);
         assert!(texts[3].ends_with(" * 1000"), "{}", texts[3]);

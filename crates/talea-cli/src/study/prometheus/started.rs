@@ -59,7 +59,7 @@ impl Started {
         command.process_group(0);
         let child = command.spawn().context("setpriv, of util-linux, cannot be started")?;
         let target = format!("http://127.0.0.1:{port}/").parse();
-        let target: Target = target.map_err(|told: String| anyhow::anyhow!(told))?;
+        let target: Target = target.map_err(|error: String| anyhow::anyhow!(error))?;
         let mut started = Self { target, child, folder };
         match started.ready().await {
             Ok(()) => Ok(Some(started)),
@@ -88,7 +88,7 @@ impl Started {
         bail!("it does not answer within {} s", READY_WITHIN.as_secs())
     }
 
-    /// What it complained of.
+    /// Its complaints.
     fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).unwrap_or_default()
     }

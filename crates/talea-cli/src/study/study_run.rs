@@ -1,4 +1,4 @@
-//! The course of a study: case after case, and how far it got.
+//! The run of a study: case after case, and how far it got.
 
 use std::fmt;
 use std::process::Stdio;
@@ -12,7 +12,7 @@ use super::case::Case;
 use super::clients::Clients;
 use super::design::{Addresses, Design};
 use super::finding::Finding;
-use super::prometheus::{Prometheus, Testimony, differences};
+use super::prometheus::{Prometheus, PrometheusResult, differences};
 use super::reading::Reading;
 use super::sampler::{Sampler, Samples};
 use super::scraper::Scraper;
@@ -23,18 +23,18 @@ use crate::progress::Progress;
 use crate::scenario::Quantity;
 use crate::stop::Stop;
 
-/// A study on its way. What it found stays when it is stopped.
-pub(super) struct Course<'a> {
+/// A study that runs. Its results stay when it is stopped.
+pub(super) struct StudyRun<'a> {
     design: &'a Design,
     meters: &'a Meters,
     findings: Vec<Finding>,
     scrapes: u64,
-    untold: Vec<String>,
+    missing_metrics: Vec<String>,
     prometheus: Option<Prometheus>,
     under_way: Option<(&'a Case, Window)>,
 }
 
-/// The subject once it serves: where, how it is read, and how it was before any client came.
+/// The target once it serves: where, how it is read, and how it was before any client came.
 struct Served {
     addresses: Addresses,
     metrics: Option<(Scraper, Reading)>,
@@ -52,14 +52,14 @@ pub struct Unfinished {
     pub not_begun: Vec<String>,
 }
 
-impl<'a> Course<'a> {
+impl<'a> StudyRun<'a> {
     pub(super) fn new(design: &'a Design, meters: &'a Meters) -> Self {
         Self {
             design,
             meters,
             findings: Vec::new(),
             scrapes: 0,
-            untold: Vec::new(),
+            missing_metrics: Vec::new(),
             prometheus: None,
             under_way: None,
         }
@@ -74,7 +74,7 @@ impl<'a> Course<'a> {
         self.scrapes
     }
 
-    /// Puts away what the study started beside its subject.
+    /// Removes what the study started beside its target.
     pub(super) async fn end(&mut self) {
         if let Some(prometheus) = self.prometheus.take() {
             prometheus.stop().await;
@@ -82,8 +82,8 @@ impl<'a> Course<'a> {
     }
 
     /// Metrics that the service does not have.
-    pub(super) fn untold(&self) -> &[String] {
-        &self.untold
+    pub(super) fn missing_metrics(&self) -> &[String] {
+        &self.missing_metrics
     }
 
     pub(super) fn unfinished(&self) -> Unfinished {
@@ -113,7 +113,7 @@ impl<'a> Course<'a> {
             self.under_way = Some((case, window.clone()));
             let finding = self.run_case(case, &window, &mut served).await;
             let finding = finding.with_context(|| case.to_string())?;
-            eprintln!("{}", told(case, &finding));
+            eprintln!("{}", summary_line(case, &finding));
             self.under_way = None;
             self.findings.push(finding);
         }
@@ -146,7 +146,7 @@ impl<'a> Course<'a> {
                 names.base,
             );
         }
-        self.untold = idle.missing(&names);
+        self.missing_metrics = idle.missing(&names);
         if let Some(witness) = &self.design.prometheus {
             self.prometheus = Some(Prometheus::of(witness, &addresses, names, &idle).await?);
         }
@@ -162,7 +162,7 @@ impl<'a> Course<'a> {
     async fn uncounted(&self, addresses: &Addresses, model: Model) -> Result<()> {
         let plan = Plan { seed: !self.design.seed, ..self.plan(addresses, model) };
         let outcome = load::run(&plan, &self.meters.window(), Stop::never()).await;
-        outcome.map(drop).map_err(|told| anyhow!(told))
+        outcome.map(drop).map_err(|error| anyhow!(error))
     }
 
     fn plan(&self, addresses: &Addresses, model: Model) -> Plan {
@@ -209,7 +209,7 @@ impl<'a> Course<'a> {
         let progress = Progress::begin(&case.to_string(), plan.requests(), window.clone());
         let sampler = Sampler::begin(begun, baseline, window.clone())?;
         let outcome = load::run(&plan, window, Stop::never()).await;
-        let outcome = outcome.map_err(|told| anyhow!(told))?;
+        let outcome = outcome.map_err(|error| anyhow!(error))?;
         let samples = sampler.end().await?;
         progress.end();
 
@@ -221,7 +221,7 @@ impl<'a> Course<'a> {
             let to = prometheus.scraped().await?;
             let sampled =
                 finding.server.as_ref().context("a service with Prometheus has metrics")?;
-            let Testimony { server, queries } =
+            let PrometheusResult { server, queries } =
                 prometheus.testify(from, to, resets, sampled).await?;
             finding.differences = differences(sampled, &server);
             finding.queries = queries;
@@ -231,8 +231,8 @@ impl<'a> Course<'a> {
     }
 }
 
-/// What the server's metrics say. Without a reading after the last answer it is not known how many
-/// requests there were.
+/// The values of the server's metrics. Without a reading after the last answer it is not known how
+/// many requests there were.
 fn server(samples: &Samples, reset: bool) -> Server {
     let mut server = Server::of(&samples.samples, samples.missed, reset);
     if let Some(error) = &samples.unread {
@@ -256,8 +256,8 @@ async fn in_a_shell(command: &str) -> Result<()> {
 }
 
 impl Served {
-    /// Waits until the tasks of the case before are gone, so that they are not in the baseline. Goes
-    /// on after 5 s all the same: the baseline is what it is then.
+    /// Waits until the tasks of the case before are gone, so that they are not in the baseline.
+    /// Goes on after 5 s all the same: the baseline is what it is then.
     async fn settle(&mut self) -> Result<()> {
         const TRIES: u32 = 100;
         const EVERY: Duration = Duration::from_millis(50);
@@ -283,7 +283,7 @@ impl Served {
     }
 }
 
-fn told(case: &Case, finding: &Finding) -> String {
+fn summary_line(case: &Case, finding: &Finding) -> String {
     let client = &finding.client;
     let received = finding.server.as_ref().and_then(|server| server.requests_received);
     let received = received.map(|received| format!(", received {}", whole(received)));
@@ -338,14 +338,14 @@ mod tests {
             command: "talea study".to_owned(),
         };
         let meters = Meters::new().unwrap();
-        let mut course = Course::new(&design, &meters);
-        assert_eq!(course.unfinished().to_string(), "finished: none; not begun: A, B, 5x1s");
-        course.under_way = Some((&design.cases[0], meters.window()));
+        let mut run = StudyRun::new(&design, &meters);
+        assert_eq!(run.unfinished().to_string(), "finished: none; not begun: A, B, 5x1s");
+        run.under_way = Some((&design.cases[0], meters.window()));
         assert_eq!(
-            course.unfinished().to_string(),
+            run.unfinished().to_string(),
             "finished: none; stopped in A after 0 of 1,000 requests; not begun: B, 5x1s"
         );
-        course.under_way = Some((&design.cases[2], meters.window()));
-        assert!(course.unfinished().to_string().contains("stopped in 5x1s after 0 requests"));
+        run.under_way = Some((&design.cases[2], meters.window()));
+        assert!(run.unfinished().to_string().contains("stopped in 5x1s after 0 requests"));
     }
 }

@@ -10,21 +10,21 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::design::{Addresses, Program, Told};
+use super::design::{AddressSource, Addresses, Program};
 use crate::load::Target;
 
-/// How long the subject may take from its start until it accepts requests.
+/// How long the target may take from its start until it accepts requests.
 const STARTS_WITHIN: Duration = Duration::from_secs(60);
-/// How long it may take to finish once it was told to.
+/// How long it may take to finish after it was asked to.
 const ENDS_WITHIN: Duration = Duration::from_secs(12);
 /// How much of its last words is kept.
 const LAST_WORDS: usize = 4096;
 
-/// The running subject. It ends when its standard input closes, so also when this process dies.
-pub(super) struct Subject {
+/// The running target. It ends when its standard input closes, so also when this process dies.
+pub(super) struct TargetProcess {
     child: Child,
-    addresses: Told,
-    /// Open as long as the subject is to run. Kept apart: waiting for a child closes what it holds.
+    addresses: AddressSource,
+    /// Open as long as the target is to run. Kept apart: waiting for a child closes what it holds.
     input: Option<ChildStdin>,
     output: Option<Lines<BufReader<ChildStdout>>>,
     errors: Arc<Mutex<Vec<u8>>>,
@@ -32,7 +32,7 @@ pub(super) struct Subject {
     reader: Option<JoinHandle<()>>,
 }
 
-impl Subject {
+impl TargetProcess {
     /// Starts the program.
     pub(super) fn start(program: &Program) -> Result<Self> {
         let mut command = Command::new(&program.path);
@@ -43,14 +43,14 @@ impl Subject {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
-        // A Ctrl-C on the terminal is for the study, which ends the subject in good order.
+        // A Ctrl-C on the terminal is for the study, which ends the target in good order.
         #[cfg(unix)]
         command.process_group(0);
         let path = program.path.display();
         let mut child = command.spawn().with_context(|| format!("{path} cannot be started"))?;
         let input = child.stdin.take();
-        let output = child.stdout.take().context("the subject has no standard output")?;
-        let errors = child.stderr.take().context("the subject has no standard error")?;
+        let output = child.stdout.take().context("the target has no standard output")?;
+        let errors = child.stderr.take().context("the target has no standard error")?;
         let kept = Arc::new(Mutex::new(Vec::new()));
         Ok(Self {
             child,
@@ -62,18 +62,18 @@ impl Subject {
         })
     }
 
-    /// Waits until the subject says that it accepts requests, and where.
+    /// Waits until the target says that it accepts requests, and where.
     pub(super) async fn ready(&mut self) -> Result<Addresses> {
-        let mut lines = self.output.take().context("the subject was ready before")?;
+        let mut lines = self.output.take().context("the target was ready before")?;
         let addresses = self.addresses.clone();
         let ready = timeout(STARTS_WITHIN, async {
             match addresses {
-                Told::ByItself => {
+                AddressSource::ByItself => {
                     let items = address(&mut lines, "items on ").await?;
                     let metrics = address(&mut lines, "metrics on ").await?;
                     Ok(Addresses { items, metrics: Some(metrics) })
                 }
-                Told::Beforehand(addresses) => {
+                AddressSource::Beforehand(addresses) => {
                     accepts(&addresses.items).await;
                     Ok(*addresses)
                 }
@@ -81,37 +81,37 @@ impl Subject {
         });
         let addresses: Result<_> = ready.await.unwrap_or_else(|_| {
             let seconds = STARTS_WITHIN.as_secs();
-            Err(anyhow!("the subject did not accept requests within {seconds} s"))
+            Err(anyhow!("the target did not accept requests within {seconds} s"))
         });
-        // What else it prints must not fill the pipe and stop it.
+        // Its further output must not fill the pipe and stop it.
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
         addresses
     }
 
-    /// Waits until the subject ends, which it should not, and says how it did.
+    /// Waits until the target ends, which it should not, and says how it did.
     pub(super) async fn died(&mut self) -> anyhow::Error {
         match self.child.wait().await {
             Ok(status) => self.obituary(status).await,
-            Err(error) => anyhow!(error).context("the subject cannot be waited for"),
+            Err(error) => anyhow!(error).context("the target cannot be waited for"),
         }
     }
 
-    /// Why the subject died, if it did.
+    /// Why the target died, if it did.
     pub(super) async fn cause_of_death(&mut self) -> Option<anyhow::Error> {
         timeout(Duration::from_secs(1), self.died()).await.ok()
     }
 
-    /// Ends the subject in good order, or by force where it does not heed.
+    /// Ends the target in good order, or by force where it does not heed.
     pub(super) async fn stop(mut self) {
         drop(self.input.take());
-        if matches!(self.addresses, Told::Beforehand(_)) {
+        if matches!(self.addresses, AddressSource::Beforehand(_)) {
             terminate(&self.child);
         }
         if timeout(ENDS_WITHIN, self.child.wait()).await.is_err() {
             let seconds = ENDS_WITHIN.as_secs();
-            eprintln!("warning: the subject did not end within {seconds} s and is killed");
+            eprintln!("warning: the target did not end within {seconds} s and is killed");
             if let Err(error) = self.child.kill().await {
-                eprintln!("warning: the subject cannot be killed: {error}");
+                eprintln!("warning: the target cannot be killed: {error}");
             }
         }
     }
@@ -123,8 +123,8 @@ impl Subject {
         }
         let words = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
         match String::from_utf8_lossy(&words).trim() {
-            "" => anyhow!("the subject died ({status}) without a word"),
-            words => anyhow!("the subject died ({status}); it said:\n{words}"),
+            "" => anyhow!("the target died ({status}) without a word"),
+            words => anyhow!("the target died ({status}); it said:\n{words}"),
         }
     }
 }
@@ -149,7 +149,7 @@ async fn accepts(target: &Target) {
     }
 }
 
-/// What the program answers to `--version`.
+/// The program's answer to `--version`.
 pub(super) async fn version(program: &Program) -> String {
     let mut command = Command::new(&program.path);
     command.arg("--version").stdin(Stdio::null()).kill_on_drop(true);
@@ -164,14 +164,14 @@ pub(super) async fn version(program: &Program) -> String {
 }
 
 async fn address(lines: &mut Lines<BufReader<ChildStdout>>, before: &str) -> Result<Target> {
-    let line = lines.next_line().await.context("the subject's output cannot be read")?;
+    let line = lines.next_line().await.context("the target's output cannot be read")?;
     let Some(line) = line else {
-        bail!("the subject ended its output, expected a line \"{before}http://…\"");
+        bail!("the target ended its output, expected a line \"{before}http://…\"");
     };
     let url = line
         .strip_prefix(before)
-        .with_context(|| format!("the subject printed {line:?}, expected \"{before}http://…\""))?;
-    url.trim().parse().map_err(|error| anyhow!("the subject printed {line:?}: {error}"))
+        .with_context(|| format!("the target printed {line:?}, expected \"{before}http://…\""))?;
+    url.trim().parse().map_err(|error| anyhow!("the target printed {line:?}: {error}"))
 }
 
 async fn keep_last_words(mut errors: ChildStderr, kept: Arc<Mutex<Vec<u8>>>) {
