@@ -1,5 +1,5 @@
 //! `talea check` compared with the parsers of scrapers: a text that one of them refuses has a
-//! violation, and the violation names the parsers that refuse it.
+//! violation. Each text is listed with a parser that refuses it.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use By::{Nobody, Prometheus as Scrape, Promtool, Python};
 
 const WITHIN: Duration = Duration::from_secs(60);
 
-/// The program that checks.
+/// A parser that refuses a text.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum By {
     /// Debian's Prometheus, which scrapes it.
@@ -26,7 +26,7 @@ enum By {
     Promtool,
     /// The parser of prometheus_client for this format.
     Python,
-    /// All of them take it.
+    /// All of them accept it.
     Nobody,
 }
 
