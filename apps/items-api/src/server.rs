@@ -57,7 +57,9 @@ pub(crate) fn refused(address: SocketAddr, option: &str, error: &io::Error) -> a
             address.ip(),
             address.ip(),
         ),
-        _ => anyhow!("cannot listen at {address}: {error}; choose another with {option}"),
+        // The metrics server's error names the address and what to do.
+        _ if error.to_string().contains(&address.to_string()) => anyhow!("{option}: {error}"),
+        _ => anyhow!("cannot listen on {address}: {error}; choose another with {option}"),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 use talea::Registry;
@@ -105,27 +105,48 @@ impl MetricsServerBuilder {
     /// The routes have `/metrics` already.
     pub fn bind(self, address: SocketAddr) -> io::Result<MetricsServer> {
         let app = self.routes.route_service("/metrics", self.exposition);
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .thread_name("talea-scrape")
-            .build()?;
-        let server = {
-            let _runtime = runtime.enter();
-            Server::bind(address, self.limits, Arc::new(OpenGate))?
-        };
-        let (address, counts) = (server.local_addr(), server.counts());
         let (stop, stopped) = oneshot::channel::<()>();
-        let serve = async move {
-            tokio::select! {
-                () = server.serve(app, std::future::pending()) => {}
-                _ = stopped => {}
+        let (started, starts) = mpsc::channel();
+        // The runtime lives and ends on this thread: the caller may be in another runtime, where
+        // none may be dropped.
+        let run = move || {
+            let runtime = match runtime() {
+                Ok(runtime) => runtime,
+                Err(error) => return drop(started.send(Err(error))),
+            };
+            let bound = {
+                let _entered = runtime.enter();
+                Server::bind(address, self.limits, Arc::new(OpenGate))
+            };
+            let server = match bound {
+                Ok(server) => server,
+                Err(error) => return drop(started.send(Err(error))),
+            };
+            if started.send(Ok((server.local_addr(), server.counts()))).is_err() {
+                return;
+            }
+            runtime.block_on(async {
+                tokio::select! {
+                    () = server.serve(app, std::future::pending()) => {}
+                    _ = stopped => {}
+                }
+            });
+        };
+        let thread = std::thread::Builder::new().name("talea-metrics".to_owned()).spawn(run)?;
+        let bound = starts.recv().unwrap_or_else(|_| Err(io::Error::other("its thread ended")));
+        let (address, counts) = match bound {
+            Ok(bound) => bound,
+            Err(error) => {
+                let _ = thread.join();
+                return Err(error);
             }
         };
-        let thread = std::thread::Builder::new()
-            .name("talea-metrics".to_owned())
-            .spawn(move || runtime.block_on(serve))?;
         Ok(MetricsServer { address, counts, stop: Some(stop), thread: Some(thread) })
     }
+}
+
+fn runtime() -> io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_current_thread().enable_all().thread_name("talea-scrape").build()
 }
 
 impl Drop for MetricsServer {

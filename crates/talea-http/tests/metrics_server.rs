@@ -49,6 +49,15 @@ fn further_routes_stand_beside_the_metrics() {
     assert!(ask(server.local_addr(), "GET /hello").ends_with("hello"));
 }
 
+#[tokio::test]
+async fn a_taken_port_is_an_error_also_within_a_runtime() {
+    let registry = Registry::for_test().unwrap();
+    let server = MetricsServer::bind(loopback(), &registry).unwrap();
+    let error = MetricsServer::bind(server.local_addr(), &registry).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::AddrInUse);
+    assert!(error.to_string().contains(&server.local_addr().to_string()), "{error}");
+}
+
 #[test]
 fn a_taken_port_is_an_error_and_a_dropped_server_gives_its_port_back() {
     let registry = Registry::for_test().unwrap();

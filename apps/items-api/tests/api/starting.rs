@@ -44,8 +44,11 @@ fn program_with(option: &str, address: &str) -> Command {
 
 #[test]
 fn an_address_of_another_machine_is_named() {
-    let stderr = failure(&mut program_with("--listen", "192.0.2.1:4000"));
-    assert!(stderr.contains("192.0.2.1:4000") && stderr.contains("--listen"), "{stderr}");
+    for option in ["--listen", "--metrics-listen"] {
+        let stderr = failure(&mut program_with(option, "192.0.2.1:4000"));
+        assert_eq!(stderr.matches("192.0.2.1:4000").count(), 1, "{stderr}");
+        assert!(stderr.contains(option), "{stderr}");
+    }
 }
 
 #[test]
