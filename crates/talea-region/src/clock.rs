@@ -4,6 +4,8 @@
 //! is, and which of two things came first, is never taken from it. Ages are taken from the boot
 //! clock, which nobody sets and which goes on while the machine sleeps.
 
+use std::sync::OnceLock;
+
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{boot_nanos, unix_nanos, unix_nanos_about};
 #[cfg(not(target_os = "linux"))]
@@ -69,6 +71,21 @@ mod portable {
     }
 }
 
+/// The machine's boot, so that a file that outlived it is known as stale. `None` if the system does
+/// not say: `/proc` may show processes alone, or no descriptor may be left. Once it is known, it is
+/// not asked for again.
+pub(crate) fn boot_id() -> Option<[u64; 2]> {
+    static KNOWN: OnceLock<[u64; 2]> = OnceLock::new();
+    if let Some(known) = KNOWN.get() {
+        return Some(*known);
+    }
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    let digits: String = text.chars().filter(char::is_ascii_hexdigit).collect();
+    let half = |range| digits.get(range).and_then(|half| u64::from_str_radix(half, 16).ok());
+    let found = [half(0..16)?, half(16..32)?];
+    Some(*KNOWN.get_or_init(|| found))
+}
+
 /// Clocks that a test sets, for its own thread.
 #[cfg(all(test, target_os = "linux", not(loom)))]
 pub(crate) mod set {
@@ -99,8 +116,9 @@ pub(crate) mod set {
 #[cfg(all(test, target_os = "linux", not(loom), not(miri)))]
 mod tests {
     use super::*;
-    use crate::families::FamilySpec;
-    use crate::region::{Config, Region};
+    use crate::config::Config;
+    use crate::lookup::register::FamilySpec;
+    use crate::region::Region;
     use crate::snapshot::LastUse;
 
     /// A process that uses a family of this name until it is killed.

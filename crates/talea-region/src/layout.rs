@@ -109,18 +109,18 @@ pub(crate) const M_PLANES: u64 = M_OWNED + LINE;
 /// Up to where the striped cells of every plane are backed, or about to be, for cells to
 /// come.
 pub(crate) const M_AHEAD: u64 = M_PLANES + WORD;
-/// The epoch: see `guard.rs`. Every look-up reads it, so it stands alone.
+/// The epoch: see `memory/guard.rs`. Every look-up reads it, so it stands alone.
 pub(crate) const M_EPOCH: u64 = M_PLANES + LINE;
 /// Everything that was put away before this epoch is out of everybody's sight.
-pub(crate) const M_QUIET: u64 = M_EPOCH + LINE;
+pub(crate) const M_RECLAIMABLE: u64 = M_EPOCH + LINE;
 /// How many chunks of the series table were swept.
-pub(crate) const M_SWEPT: u64 = M_QUIET + WORD;
+pub(crate) const M_SWEPT: u64 = M_RECLAIMABLE + WORD;
 /// Up to where the sweep that is due goes.
 pub(crate) const M_DUE: u64 = M_SWEPT + WORD;
 /// Records that wait to be used again.
 pub(crate) const M_WAITING: u64 = M_DUE + WORD;
 /// When the last sweep began, in nanoseconds of the boot clock.
-pub(crate) const M_SWEPT_AT: u64 = M_QUIET + LINE;
+pub(crate) const M_SWEPT_AT: u64 = M_RECLAIMABLE + LINE;
 /// Slots that were ever taken.
 pub(crate) const M_SLOTS: u64 = M_SWEPT_AT + WORD;
 /// Not 0 once a series was ever pinned.
@@ -150,9 +150,9 @@ pub(crate) const SLOT_PID: u64 = 0;
 pub(crate) const SLOT_STARTED: u64 = SLOT_PID + WORD;
 /// How often it was taken; distinguishes what a dead owner left from what a living one has.
 pub(crate) const SLOT_GENERATION: u64 = SLOT_STARTED + WORD;
-/// How many of its guard words are one thread's alone; see `guard.rs`.
+/// How many of its guard words are one thread's alone; see `memory/guard.rs`.
 pub(crate) const SLOT_ALONE: u64 = SLOT_GENERATION + WORD;
-/// Not 0 if another living process had the same id when this one took the slot: see `slots.rs`.
+/// Not 0 if another living process had the same id when this one took the slot: see `memory/slots.rs`.
 pub(crate) const SLOT_NAMESAKE: u64 = SLOT_ALONE + WORD;
 const _: () = assert!(SLOT_NAMESAKE + WORD <= SLOT_LEN);
 
@@ -183,7 +183,7 @@ pub(crate) const FAMILY_LINK: u64 = FAMILY_ALWAYS_USED + WORD;
 /// `hide:1 | sweeps:32`: after how many sweeps an idle series goes, 0 for never;
 /// and whether one that is kept is hidden then.
 pub(crate) const FAMILY_IDLE: u64 = FAMILY_LINK + WORD;
-/// How many of its series were about to be removed: see `memo.rs`.
+/// How many of its series were about to be removed: see `lookup/cache.rs`.
 pub(crate) const FAMILY_REMOVALS: u64 = FAMILY_IDLE + WORD;
 const _: () = assert!(FAMILY_REMOVALS + WORD <= FAMILY_LEN);
 
@@ -192,40 +192,40 @@ pub(crate) const SLOT_WORDS: u64 = SLOT_COUNT.div_ceil(64);
 
 // A series record: a cache line.
 pub(crate) const RECORD_LEN: u64 = 64;
-/// See `record.rs`.
+/// See `series/record.rs`.
 pub(crate) const SERIES_HEAD: u64 = 0;
 /// Where the label text lies: see [`Span`].
 pub(crate) const SERIES_TEXT: u64 = SERIES_HEAD + WORD;
-/// Where the cells lie: see `record.rs`.
+/// Where the cells lie: see `series/record.rs`.
 pub(crate) const SERIES_CELLS: u64 = SERIES_TEXT + WORD;
 pub(crate) const SERIES_CREATED: u64 = SERIES_CELLS + WORD;
 /// The rest of its chain in the index.
 pub(crate) const SERIES_LINK: u64 = SERIES_CREATED + WORD;
-/// Who keeps it, see `pins.rs`: an offset among the single cells.
+/// Who keeps it, see `series/pins.rs`: an offset among the single cells.
 pub(crate) const SERIES_PINS: u64 = SERIES_LINK + WORD;
-/// What only some series have, see `more.rs`: an offset among the single cells.
-pub(crate) const SERIES_MORE: u64 = SERIES_PINS + WORD;
+/// What only some series have, see `series/extension.rs`: an offset among the single cells.
+pub(crate) const SERIES_EXTENSION: u64 = SERIES_PINS + WORD;
 /// Of one that is public and kept, the sweep at which its value last changed; of one
 /// that is unlinked, the epoch in which it was.
-pub(crate) const SERIES_SINCE: u64 = SERIES_MORE + WORD;
+pub(crate) const SERIES_SINCE: u64 = SERIES_EXTENSION + WORD;
 const _: () = assert!(SERIES_SINCE + WORD == RECORD_LEN);
 
 // What only some series have, in words: these, and the directory of the series' segments. A series
 // without segments has, in place of that, what each cell held when the series was last wiped.
-pub(crate) const MORE_EXEMPLARS: u64 = 0;
-pub(crate) const MORE_WIPED: u64 = MORE_EXEMPLARS + 1;
-pub(crate) const MORE_REST: u64 = MORE_WIPED + 1;
+pub(crate) const EXTENSION_EXEMPLARS: u64 = 0;
+pub(crate) const EXTENSION_WIPED: u64 = EXTENSION_EXEMPLARS + 1;
+pub(crate) const EXTENSION_REST: u64 = EXTENSION_WIPED + 1;
 
-// A directory of segments, in words: see `segments.rs`.
+// A directory of segments, in words: see `series/segments.rs`.
 /// A word of which those above say what it means.
 pub(crate) const DIRECTORY_LEVEL: u64 = 0;
 /// The offset, or 0, of what the series held when it was last wiped: a word for each of its cells,
-/// then a table (`table.rs`) of the offsets, or 0, of what each segment held.
+/// then a table (`memory/table.rs`) of the offsets, or 0, of what each segment held.
 pub(crate) const DIRECTORY_BASES: u64 = DIRECTORY_LEVEL + 1;
 /// A table of where each segment's cells lie.
 pub(crate) const DIRECTORY_TABLE: u64 = DIRECTORY_BASES + 1;
 
-// A table of a word for each segment: see `table.rs`.
+// A table of a word for each segment: see `memory/table.rs`.
 /// Up to so many words are all in place.
 pub(crate) use size::TABLE_WHOLE;
 /// Of more, so many are in place, and the others in blocks of so many.
@@ -261,7 +261,7 @@ pub(crate) struct Limits {
 }
 
 /// A part of the region that is handed out in runs of granules and taken back:
-/// see `pool.rs`.
+/// see `memory/pool.rs`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pool {
     /// Its marks.
@@ -290,7 +290,7 @@ pub(crate) struct Sections {
     pub(crate) guards: u64,
     /// Bytes of one process's guard words.
     pub(crate) guards_len: u64,
-    /// A word for each group of records, see `groups.rs`; then the pools' bits.
+    /// A word for each group of records, see `series/groups.rs`; then the pools' bits.
     pub(crate) groups: u64,
     pub(crate) arena: Pool,
     pub(crate) singles: Pool,

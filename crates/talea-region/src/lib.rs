@@ -15,88 +15,78 @@
 //!   ([`Region::snapshot`]), or from outside, also when all who wrote are dead
 //!   (`Reader`, on Linux).
 //!
-//! How the memory is laid out is drawn in `layout.rs` and in
-//! `docs/region-format.md`. All unsafe code of the Rust side is here:
-//! `restartable.rs` (the per-CPU adds), `atomic_ref.rs` (a reference in a word), `mapping.rs`, `slots.rs`,
-//! `siblings.rs`, `refusal.rs` and `clock.rs` (system calls and what they return), `access.rs` and `system_group.rs`
-//! (more of these), `reader.rs` and `texts.rs` (words seen
-//! as bytes), `planes.rs` (a cell's copy in another plane), `primitive.rs` (a prefetch) and
-//! `models.rs` (a model's region is freed).
+//! `layout.rs` and `docs/region-format.md` draw how the memory is laid out. The folders, from the
+//! bottom up; each imports only those before it:
+//!
+//! | folder | holds |
+//! |---|---|
+//! | `memory` | the mapped words, process slots, planes, guards, and how memory is handed out |
+//! | `files` | files that hold regions, and which of them are trusted |
+//! | `series` | records of series and families, their index and their cells |
+//! | `reclaim` | sweeps, expiry, wipes |
+//! | `lookup` | families and series are found or made; the lookup cache |
+//! | `snapshot` | values copied out |
+//! | `read` | a region read from outside, without mapping it |
+//! | `open` | a region is made or attached to; this process takes a slot |
+//!
+//! All unsafe code of the Rust side is in this crate: system calls (`memory`, `files`, `open`,
+//! `clock.rs`, `system_group.rs`, `threads.rs`), the adds to a CPU's plane
+//! (`memory/restartable.rs`, `memory/planes.rs`), words seen as bytes (`read/copy.rs`,
+//! `snapshot/texts.rs`), a reference in a word (`atomic_ref.rs`), a prefetch (`primitive.rs`), and the
+//! end of a model's region (`models.rs`).
 
 #![allow(unsafe_code)]
 
-#[cfg(all(target_os = "linux", not(loom)))]
-mod access;
-mod arena;
 mod atomic_ref;
-mod cells;
 mod clock;
-#[cfg(all(target_os = "linux", not(loom)))]
-mod copy;
+mod config;
 mod error;
-mod exemplars;
-mod expire;
-mod families;
-mod file;
-mod groups;
-mod guard;
+#[cfg(all(target_os = "linux", not(loom)))]
+mod files;
 mod hash;
 #[cfg(all(target_os = "linux", not(loom)))]
-mod holdings;
-mod index;
+mod header;
 mod layout;
-mod mapping;
-mod membarrier;
-mod memo;
+mod lookup;
+mod memory;
 #[cfg(all(test, loom))]
 mod models;
-mod more;
-#[cfg(all(target_os = "linux", not(loom)))]
-mod overview;
-mod pins;
-mod planes;
-mod pool;
+mod open;
 mod primitive;
 #[cfg(all(target_os = "linux", not(loom)))]
-mod reader;
-mod record;
-mod refusal;
+mod read;
+mod reclaim;
 mod region;
-mod restartable;
-mod segments;
 mod series;
-#[cfg(all(target_os = "linux", not(loom)))]
-mod siblings;
-mod slots;
 mod snapshot;
 mod source;
-mod sweep;
 mod system_group;
-mod table;
-mod texts;
 mod threads;
-#[cfg(all(target_os = "linux", not(loom)))]
-mod trust;
-mod wipe;
+mod usage;
+mod values;
 
 pub use atomic_ref::AtomicRef;
-pub use cells::{Cell, Cells, Combine, Number, Storage};
+pub use config::Config;
 pub use error::{FamilyError, OpenError, Overflow};
-pub use exemplars::Exemplar;
-pub use families::{Family, FamilySpec, Registered};
-pub use file::Opened;
-pub use guard::Guard;
 pub use layout::{LAYOUT_VERSION, MAX_LEN, MIN_LEN};
-pub use memo::{Key, Memo, Unknown};
+pub use lookup::cache::{Key, Memo, Unknown};
+pub use lookup::register::{FamilySpec, Registered};
+pub use lookup::series::Looked;
+pub use memory::guard::Guard;
+pub use open::file::Opened;
 #[cfg(all(target_os = "linux", not(loom)))]
-pub use overview::{FamilyUse, Overview, ProcessSlot};
+pub use read::overview::{FamilyUse, Overview, ProcessSlot};
 #[cfg(all(target_os = "linux", not(loom)))]
-pub use reader::Reader;
-pub use region::{Config, Part, Region, Usage};
-pub use segments::{Segment, Segments, UsualSegment};
-pub use series::Looked;
+pub use read::reader::Reader;
+#[cfg(all(target_os = "linux", not(loom)))]
+pub use read::standing::Standing;
+pub use region::Region;
+pub use series::cell::{Cell, Cells};
+pub use series::exemplars::Exemplar;
+pub use series::family::Family;
+pub use series::segments::{Segment, Segments, UsualSegment};
 pub use snapshot::{FamilyCopy, LastUse, LivingProcess, SegmentView, SeriesView, Snapshot};
 pub use source::Owner;
 pub use system_group::group_named;
-#[cfg(all(target_os = "linux", not(loom)))]
-pub use trust::Standing;
+pub use usage::{Part, Usage};
+pub use values::{Combine, Number, Storage};

@@ -10,14 +10,16 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use loom::thread;
 
-use crate::families::{Family, FamilySpec};
+use crate::config::Config;
 use crate::hash::hash;
 use crate::layout::*;
-use crate::mapping::Mapping;
-use crate::memo::{Key, Memo};
-use crate::record::Head;
-use crate::region::{Config, Region};
-use crate::series::Looked;
+use crate::lookup::cache::{Key, Memo};
+use crate::lookup::register::FamilySpec;
+use crate::lookup::series::Looked;
+use crate::memory::mapping::Mapping;
+use crate::region::Region;
+use crate::series::family::Family;
+use crate::series::record::Head;
 use crate::threads::MODEL_THREAD;
 
 const LEN: u64 = 16 * PAGE;
@@ -57,10 +59,10 @@ fn check_by(
 
 /// A process never gives a region back; the checker makes too many.
 unsafe fn free(region: Box<Region>) {
-    let words = region.map.words(0, LEN / WORD).unwrap();
+    let words = region.memory.map.words(0, LEN / WORD).unwrap();
     let (first, len) = (words.as_ptr().cast_mut(), words.len());
     let region = ManuallyDrop::new(*region);
-    let _: &Mapping = &region.map;
+    let _: &Mapping = &region.memory.map;
     // SAFETY: the words were leaked from a vector of this length.
     drop(unsafe { Vec::from_raw_parts(first, len, len) });
 }
@@ -139,7 +141,9 @@ fn records(region: &'static Region) -> u64 {
 
 /// Texts that share a bucket.
 fn neighbours<const N: usize>(region: &'static Region, family: Family) -> [[u8; 1]; N] {
-    let bucket = |text: u8| hash(region.seed, u64::from(family.id), &[text]) % region.s.index_len;
+    let bucket = |text: u8| {
+        hash(region.seed, u64::from(family.id), &[text]) % region.memory.sections.index_len
+    };
     let mut found = (0..=u8::MAX).filter(|&text| bucket(text) == bucket(0));
     std::array::from_fn(|_| [found.next().unwrap()])
 }
@@ -228,7 +232,7 @@ fn an_add_is_not_lost_where_one_begins_the_sweep_and_another_does_it() {
             region.begin_sweep(1);
             region.begin_sweep(2);
         });
-        let sweeper = spawn(2, move || region.sweep_chunk(&region.enter(), 0));
+        let sweeper = spawn(2, move || region.sweep_chunk(&region.memory.enter(), 0));
         let looked = family.series(b"a").unwrap();
         looked.at(0).add(1);
         let value = value(region, b"a");
@@ -295,9 +299,9 @@ fn a_series_that_a_killed_remover_left_marked_goes_from_a_memo_with_the_next_rem
         add(family, b"a", 1);
         let other = spawn(1, move || {
             // So far the one that is killed got.
-            let marked = Head { going: true, ..Head::unpack(0) }.pack(0);
+            let marked = Head { removing: true, ..Head::unpack(0) }.pack(0);
             region.series_word(0, SERIES_HEAD).fetch_or(marked, Relaxed);
-            assert!(region.remove(&region.enter(), 0));
+            assert!(region.remove(&region.memory.enter(), 0));
         });
         memo.add(2);
         other.join().unwrap();
@@ -391,12 +395,12 @@ fn a_series_that_is_kept_does_not_expire() {
 #[test]
 fn runs_of_a_pool_do_not_overlap() {
     check(|region, _| {
-        let pool = region.s.arena;
-        let first = region.take(&pool, 70).unwrap();
-        region.give_back(&pool, first, 70);
+        let pool = region.memory.sections.arena;
+        let first = region.memory.take(&pool, 70).unwrap();
+        region.memory.give_back(&pool, first, 70);
         let take = move || {
-            let at = region.take(&pool, 40).unwrap();
-            let word = &region.map.words(pool.at + at, 40).unwrap()[39];
+            let at = region.memory.take(&pool, 40).unwrap();
+            let word = &region.memory.map.words(pool.at + at, 40).unwrap()[39];
             assert_eq!(word.fetch_add(1, Relaxed), 0);
             at
         };
@@ -405,9 +409,9 @@ fn runs_of_a_pool_do_not_overlap() {
         });
         let at = take();
         other.join().unwrap();
-        region.give_back(&pool, at, 40);
+        region.memory.give_back(&pool, at, 40);
         // The name and the definition of the family are empty.
-        assert_eq!(region.taken(&pool), 40);
+        assert_eq!(region.memory.taken(&pool), 40);
     });
 }
 
@@ -417,14 +421,14 @@ fn two_that_wipe_at_once_take_nothing_away_twice() {
         let cell = family.lasting_series(b"a").unwrap().at(0);
         cell.add(5);
         let other = spawn(1, move || {
-            let _guard = region.enter();
-            assert!(region.count_from_zero(0));
+            let _guard = region.memory.enter();
+            assert!(region.reset(0));
             cell.add(3);
             assert!(cell.get() <= 3, "what came after its own wiping is what is left");
         });
         {
-            let _guard = region.enter();
-            assert!(region.count_from_zero(0));
+            let _guard = region.memory.enter();
+            assert!(region.reset(0));
             assert!(cell.get() <= 3);
         }
         other.join().unwrap();
@@ -433,7 +437,7 @@ fn two_that_wipe_at_once_take_nothing_away_twice() {
         cell.add(2);
         assert_eq!(value(region, b"a"), Some(left + 2));
         let singles = region.usage().single_cells.taken / WORD;
-        assert_eq!(singles, 1 + MORE_REST + 1, "the cell, and one base");
+        assert_eq!(singles, 1 + EXTENSION_REST + 1, "the cell, and one base");
     });
 }
 

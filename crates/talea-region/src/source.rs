@@ -94,7 +94,7 @@ pub(crate) const TEXT: usize = (SERIES_TEXT / WORD) as usize;
 pub(crate) const CELLS: usize = (SERIES_CELLS / WORD) as usize;
 pub(crate) const CREATED: usize = (SERIES_CREATED / WORD) as usize;
 pub(crate) const PINS: usize = (SERIES_PINS / WORD) as usize;
-pub(crate) const MORE: usize = (SERIES_MORE / WORD) as usize;
+pub(crate) const MORE: usize = (SERIES_EXTENSION / WORD) as usize;
 
 /// How far each plane in use lies behind plane 0, in a fixed order, each once.
 pub(crate) fn planes(source: &impl Source) -> impl Iterator<Item = u64> {

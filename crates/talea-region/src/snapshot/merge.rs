@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Details, FamilyCopy, HAS_DETAILS, NOTHING, Run, SegmentCopy, SeriesCopy, Snapshot};
-use crate::cells::Combine;
-use crate::wipe::add;
+use crate::values::Combine;
 
 impl FamilyCopy {
     /// Whether the values of another family can be added to its own: both have the same cells,
@@ -60,7 +59,7 @@ impl Snapshot {
         };
         if family.is_plain() {
             return SeriesCopy {
-                values: add(family.number, one.values, other.values),
+                values: family.number.add(one.values, other.values),
                 created,
                 ..one
             };
@@ -68,7 +67,7 @@ impl Snapshot {
         let (cells, values) = (u64::from(family.cells), self.values.len());
         for n in 0..cells {
             let [one, other] = [one, other].map(|it| self.values[(it.values + n) as usize]);
-            self.values.push(add(family.number.of_cell(n, cells), one, other));
+            self.values.push(family.number.of_cell(n, cells).add(one, other));
         }
         let beside = self.details_of_both(one, other);
         SeriesCopy { values: values as u64, created, beside, ..one }

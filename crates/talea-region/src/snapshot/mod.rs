@@ -3,24 +3,27 @@
 //! Planes are read in a fixed order and cells only grow, so of two snapshots the later never shows
 //! less. Nothing in it points into the region.
 
+mod mapped;
 mod merge;
 mod plain;
 mod runs;
 mod take;
 mod taking;
+mod texts;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use self::runs::{Copies, Gathering, Run};
+#[cfg(all(target_os = "linux", not(loom)))]
 pub(crate) use self::take::take;
-use crate::cells::{Combine, Number};
-use crate::exemplars::Exemplar;
-use crate::groups::Chosen;
+use self::texts::Texts;
 use crate::hash::hash;
 use crate::layout::*;
+use crate::series::exemplars::Exemplar;
+use crate::series::groups::FamilySet;
 use crate::source::{Block, Owner};
-use crate::texts::Texts;
+use crate::values::{Combine, Number};
 
 /// A copy of a region's families, series and values.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +53,7 @@ struct Scratch {
     living: Vec<Block>,
     /// How far each of those lies behind block 0.
     blocks: Vec<u64>,
-    chosen: Chosen,
+    chosen: FamilySet,
     gathering: Gathering,
     /// The records that are read together.
     windows: Vec<Range<u64>>,

@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::taking::{Taking, Walk, text_place};
 use super::{NOTHING, SeriesCopy};
 use crate::layout::*;
-use crate::record::{self, HIDDEN, PUBLISHED};
+use crate::series::record::{self, HIDDEN, PUBLISHED};
 use crate::source::{CELLS, CREATED, HEAD, MORE, Record, Source, TEXT};
 
 /// Series that are copied together: those of a group of records.
@@ -110,9 +110,10 @@ fn is_plain(record: &Record) -> bool {
 mod tests {
     use std::sync::atomic::Ordering::Relaxed;
 
-    use crate::families::FamilySpec;
+    use crate::config::Config;
     use crate::layout::*;
-    use crate::region::{Config, Region};
+    use crate::lookup::register::FamilySpec;
+    use crate::region::Region;
     use crate::snapshot::{Snapshot, take};
     use crate::source::Source;
 
@@ -122,19 +123,19 @@ mod tests {
 
     impl Source for Plainly {
         fn sections(&self) -> &Sections {
-            self.0.sections()
+            self.0.memory.sections()
         }
 
         fn words(&self, at: u64, count: u64) -> Option<impl Iterator<Item = u64>> {
-            self.0.words(at, count)
+            self.0.memory.words(at, count)
         }
 
         fn lives(&self, slot: u64) -> bool {
-            self.0.lives(slot)
+            self.0.memory.lives(slot)
         }
 
         fn stands(&self, record: u64) -> bool {
-            (record - self.0.s.records.at) / RECORD_LEN % 3 != 0
+            (record - self.0.memory.sections.records.at) / RECORD_LEN % 3 != 0
         }
     }
 
@@ -151,10 +152,10 @@ mod tests {
             }
         }
         let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
-        let from = region.s.arena.at;
-        (0..3).for_each(|n| region.map.word(from + n * WORD).unwrap().store(n + 1, Relaxed));
-        assert_all(region, from, region.map.len());
-        assert_all(&Plainly(region), from, region.map.len());
+        let from = region.memory.sections.arena.at;
+        (0..3).for_each(|n| region.memory.map.word(from + n * WORD).unwrap().store(n + 1, Relaxed));
+        assert_all(&region.memory, from, region.memory.map.len());
+        assert_all(&Plainly(region), from, region.memory.map.len());
     }
 
     #[test]

@@ -12,17 +12,17 @@ use super::taking::{Taken, Taking, Walk, text_place};
 use super::{
     Details, FamilyCopy, HAS_DETAILS, LastUse, More, NOTHING, SegmentCopy, SeriesCopy, Snapshot,
 };
-use crate::cells::{self, Combine, Number, Storage};
-use crate::exemplars;
-use crate::families::{self, FamilyHead};
-use crate::groups;
 use crate::layout::*;
-use crate::more::{bases_len, more_len};
-use crate::record::{self, CellRun, Head, PUBLISHED, STRIPES, stripe_len};
-use crate::segments::Segment;
+use crate::memory::runs::{CellRun, STRIPES, stripe_len};
+use crate::memory::table;
+use crate::series::exemplars;
+use crate::series::extension::{bases_len, extension_len};
+use crate::series::family::{self, FamilyHead, Idling};
+use crate::series::groups;
+use crate::series::record::{self, Head, PUBLISHED};
+use crate::series::segments::Segment;
 use crate::source::{Block, CELLS, CREATED, HEAD, MORE, PINS, Record, Source, TEXT, Windows};
-use crate::sweep::Idling;
-use crate::{table, wipe};
+use crate::values::{Combine, Number, Storage, unpack_present};
 
 /// Copies the families out of a source that are wanted, into a snapshot whose
 /// memory is used again. It fails where a window cannot be had.
@@ -90,7 +90,7 @@ impl<S: Source> Taking<'_, '_, S> {
         let at = self.taken.s.families + u64::from(id) * FAMILY_LEN;
         let words: [u64; WORDS] = self.source.block(at, WORDS as u64)?;
         let word = |at: u64| words[(at / WORD) as usize];
-        let (families::PUBLISHED, head) = FamilyHead::unpack(word(FAMILY_HEAD))? else {
+        let (family::PUBLISHED, head) = FamilyHead::unpack(word(FAMILY_HEAD))? else {
             return None;
         };
         let [name, definition, created] =
@@ -168,7 +168,7 @@ impl<S: Source> Taking<'_, '_, S> {
             .out
             .families
             .get(place as usize)
-            .is_some_and(|family| family.is_plain() && !family.combine.knows_silence());
+            .is_some_and(|family| family.is_plain() && !family.combine.may_be_absent());
         (walk.id, walk.place) = (u64::from(id), place);
         true
     }
@@ -227,7 +227,7 @@ impl<S: Source> Taking<'_, '_, S> {
         let created = record[CREATED];
         let (from, values) = (values, values as u64);
         let mut series = SeriesCopy { text, values, created, family, beside: NOTHING };
-        if run.storage == Storage::Owned && combine.knows_silence() {
+        if run.storage == Storage::Owned && combine.may_be_absent() {
             return self.owned_values(series, run, number, combine, is_plain);
         }
         let more = self.more(record[MORE], run, segments).is_some();
@@ -259,12 +259,12 @@ impl<S: Source> Taking<'_, '_, S> {
     #[inline]
     fn more(&mut self, at: u64, run: CellRun, segments: u16) -> Option<()> {
         let (cells, count) = (run.count, u64::from(segments));
-        if at == 0 || !self.taken.s.lies_in_singles(at, more_len(cells, count)) {
+        if at == 0 || !self.taken.s.lies_in_singles(at, extension_len(cells, count)) {
             return None;
         }
         let More { exemplars, wiped, base, bases, segments } = &mut self.taken.scratch.more;
-        [*exemplars, *wiped] = self.source.block(at, MORE_REST)?;
-        let rest = at + MORE_REST * WORD;
+        [*exemplars, *wiped] = self.source.block(at, EXTENSION_REST)?;
+        let rest = at + EXTENSION_REST * WORD;
         *bases = 0;
         base.clear();
         segments.clear();
@@ -386,7 +386,7 @@ impl<S: Source> Taking<'_, '_, S> {
             }
             for (n, (value, word)) in (0..).zip(values.iter_mut().zip(words)) {
                 digest = digest.wrapping_add(word);
-                *value = wipe::add(number.of_cell(n, run.count), *value, word);
+                *value = number.of_cell(n, run.count).add(*value, word);
             }
         }
         Some(digest)
@@ -406,7 +406,7 @@ impl<S: Source> Taking<'_, '_, S> {
         };
         for n in floats..run.count {
             let value = self.taken.out.values.get_mut(from + n as usize)?;
-            *value = wipe::add(number.of_cell(n, run.count), 0, *value);
+            *value = number.of_cell(n, run.count).add(0, *value);
         }
         Some(digest)
     }
@@ -425,7 +425,9 @@ impl<S: Source> Taking<'_, '_, S> {
         let Taken { scratch, out, limit, .. } = &mut *self.taken;
         for &Block { delta, owner, .. } in &scratch.living {
             let words = self.source.words(run.at.checked_add(delta)?, run.count)?;
-            let Some(said) = words.map(cells::said).collect::<Option<Vec<u64>>>() else { continue };
+            let Some(said) = words.map(unpack_present).collect::<Option<Vec<u64>>>() else {
+                continue;
+            };
             // Each owner has a block of its own.
             if (out.values.len() + out.owners.len()) as u64 * WORD + run.count * WORD > *limit {
                 return None;
@@ -437,7 +439,7 @@ impl<S: Source> Taking<'_, '_, S> {
                     _ => &mut out.values[series.values as usize..],
                 };
                 let both = extreme.iter_mut().zip(said);
-                both.for_each(|(one, other)| *one = combine.of(number, *one, other));
+                both.for_each(|(one, other)| *one = combine.choose(number, *one, other));
                 continue;
             }
             any = true;
@@ -468,6 +470,6 @@ impl<S: Source> Taking<'_, '_, S> {
 fn take_away(number: Number, values: &mut [u64], base: &[u64]) {
     let count = values.len() as u64;
     for (n, (value, base)) in (0..).zip(values.iter_mut().zip(base)) {
-        *value = wipe::since(number.of_cell(n, count), *value, *base);
+        *value = number.of_cell(n, count).since(*value, *base);
     }
 }

@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use super::runs::{self, Run};
 use super::{Scratch, Snapshot};
-use crate::groups::{self, Chosen};
 use crate::layout::*;
+use crate::series::groups::{self, FamilySet};
 use crate::source::{self, Source};
 
 /// A walk through the records, and what it knows of the family that it is at. Of a family's
 /// series there are mostly many in a row.
 pub(super) struct Walk<'a> {
-    pub(super) chosen: &'a Chosen,
+    pub(super) chosen: &'a FamilySet,
     pub(super) id: u64,
     /// Which of the chosen it is.
     pub(super) place: u32,
@@ -23,7 +23,7 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(chosen: &'a Chosen) -> Self {
+    pub(super) fn new(chosen: &'a FamilySet) -> Self {
         // No family has that number.
         let id = u64::MAX;
         Self { chosen, id, place: 0, may_be_plain: false, from: 0, count: 0 }

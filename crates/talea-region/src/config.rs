@@ -1,0 +1,118 @@
+//! The configuration of a new region.
+
+use crate::layout::*;
+use crate::memory::mapping::longest_file;
+
+/// What a region is created with. Attaching to an existing file takes the
+/// file's own limits.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// Bytes of memory that the region may come to use; 512 KiB to 1 TiB, in
+    /// whole pages. Pages are taken as they are needed. Default: 64 MiB, or, where that is less,
+    /// an eighth of the cgroup's memory limit, or the longest file that the process may make
+    /// (`ulimit -f`).
+    pub len: u64,
+    /// Series that the region can hold. Default: one for each 512 bytes. The
+    /// index of 12 to 24 bytes a series is backed from the start.
+    pub series: u64,
+    /// CPUs that get a plane of their own; the others share two atomic planes.
+    /// Default: the CPUs of the machine, as far as each plane has a page. 1 to 1,024.
+    pub planes: u64,
+    /// The group, by its number, that may read a new file ([`Region::open`](crate::Region::open)): it has mode
+    /// 0640 then, and 0600 where there is none. For an agent of another user; who makes the
+    /// file must be in the group. A region in memory has no use for it. Default: none.
+    pub group: Option<u32>,
+    /// A user, by its number, whose file is attached to as those of this process's own effective
+    /// user and of root are ([`Region::open`](crate::Region::open)). That user can end this process at any time, by
+    /// cutting the file. Default: none.
+    pub owner: Option<u32>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let limits = [cgroup_limit().map(|limit| limit / 8), longest_file()];
+        let len = limits.into_iter().flatten().fold(64 << 20, u64::min);
+        Self::with_len((len / PAGE * PAGE).max(MIN_LEN))
+    }
+}
+
+impl Config {
+    /// The defaults for a region of `len` bytes.
+    pub fn with_len(len: u64) -> Self {
+        Self::with_cpus(len, cpus())
+    }
+
+    fn with_cpus(len: u64, cpus: u64) -> Self {
+        // They have a quarter of the region, in whole pages.
+        let room = (len / 4 / PAGE).saturating_sub(ATOMIC_PLANES).max(1);
+        Self { len, series: len / 512, planes: cpus.min(room), group: None, owner: None }
+    }
+
+    /// The same for a new file that the group with this number may read too: see
+    /// [`group`](Self::group).
+    #[must_use]
+    pub fn read_by_group(self, group: u32) -> Self {
+        Self { group: Some(group), ..self }
+    }
+
+    /// The same where the file of this user is trusted too: see [`owner`](Self::owner).
+    #[must_use]
+    pub fn owned_by(self, user: u32) -> Self {
+        Self { owner: Some(user), ..self }
+    }
+
+    pub(crate) fn limits(self) -> Limits {
+        Limits {
+            len: self.len,
+            series: self.series,
+            planes: self.planes.saturating_add(ATOMIC_PLANES),
+        }
+    }
+}
+
+fn cpus() -> u64 {
+    // The CPUs that may come to run us, not those that do now: a container can
+    // be given others later.
+    let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible").ok();
+    let last = possible
+        .as_deref()
+        .and_then(|list| list.trim().rsplit([',', '-']).next()?.parse::<u64>().ok());
+    let count = match last {
+        Some(last) => last + 1,
+        None => std::thread::available_parallelism().map_or(1, |n| n.get() as u64),
+    };
+    count.clamp(1, CPUS)
+}
+
+/// The memory limit of this process's cgroup (version 2, or 1), if any.
+fn cgroup_limit() -> Option<u64> {
+    let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let v2 = own.lines().find_map(|line| line.strip_prefix("0::"));
+    let v1 = own.lines().find_map(|line| line.split_once(":memory:").map(|(_, path)| path));
+    [
+        v2.map(|path| format!("/sys/fs/cgroup{path}/memory.max")),
+        Some("/sys/fs/cgroup/memory.max".to_owned()),
+        v1.map(|path| format!("/sys/fs/cgroup/memory{path}/memory.limit_in_bytes")),
+        Some("/sys/fs/cgroup/memory/memory.limit_in_bytes".to_owned()),
+    ]
+    .into_iter()
+    .flatten()
+    .filter_map(|file| std::fs::read_to_string(file).ok()?.trim().parse().ok())
+    .min()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_of_any_length_fit_on_any_number_of_cpus() {
+        for len in [MIN_LEN, MIN_LEN + PAGE, 1 << 20, 2 << 20, 64 << 20, 1 << 34] {
+            for cpus in (1..=CPUS).step_by(7).chain([CPUS]) {
+                let config = Config::with_cpus(len, cpus);
+                let laid_out = Sections::new(config.limits());
+                assert!(laid_out.is_ok(), "{len} bytes, {cpus} CPUs: {laid_out:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The header: checked before anything else of a region that another process wrote.
+
+use crate::clock::boot_id;
+use crate::layout::*;
+
+/// Checks a header that somebody else wrote, given what reads its words and
+/// the length of the file.
+pub(crate) fn validate(word: impl Fn(u64) -> u64, len: u64) -> Result<Sections, String> {
+    // The version is read before what it vouches for.
+    let version = word(H_VERSION);
+    if word(H_MAGIC) != MAGIC {
+        return Err("it does not begin as a region does".to_owned());
+    }
+    if version != LAYOUT_VERSION {
+        return Err(format!(
+            "its layout is version {version}, where {LAYOUT_VERSION} was expected"
+        ));
+    }
+    let made_in = [word(H_BOOT_ID), word(H_BOOT_ID + WORD)];
+    // Where either is not known, nothing speaks against the file: tmpfs ends with the boot.
+    if made_in != [0, 0] && boot_id().is_some_and(|boot| boot != made_in) {
+        return Err("it was made before the machine was last started".to_owned());
+    }
+    let limits = Limits { len: word(H_LEN), series: word(H_SERIES_MAX), planes: word(H_PLANES) };
+    if limits.len != len {
+        return Err(format!("its header states {} bytes, its file has {len}", limits.len));
+    }
+    Sections::new(limits).map_err(|fault| format!("its header states {fault}"))
+}
+
+/// Checks how much is said to be in use, and which CPUs are said to have which planes, given
+/// what reads a region's words. Those who use them later look again.
+pub(crate) fn check_marks(word: impl Fn(u64) -> u64, s: &Sections) -> Result<(), String> {
+    for pool in [s.records, s.arena, s.singles, s.striped, s.owned] {
+        let used = word(pool.marks + USED);
+        if used > pool.len || used % pool.granule != 0 {
+            return Err(format!("{used} bytes are used of a part that has {}", pool.len));
+        }
+    }
+    let families = word(M_FAMILIES);
+    if families > s.family_max * FAMILY_LEN || families % FAMILY_LEN != 0 {
+        return Err(format!("{families} bytes are used of a table of {}", s.family_max));
+    }
+    let planes = word(M_PLANES);
+    if !(ATOMIC_PLANES..=s.plane_count).contains(&planes) {
+        return Err(format!("{planes} planes are in use of {}", s.plane_count));
+    }
+    let own = ATOMIC_PLANES * s.striped.len..s.plane_count * s.striped.len;
+    let entries = (0..CPUS).map(|cpu| word(CPU_TABLE + cpu * WORD));
+    match entries
+        .into_iter()
+        .find(|entry| *entry != 0 && (!own.contains(entry) || entry % s.striped.len != 0))
+    {
+        Some(entry) => Err(format!("a CPU's plane lies {entry} bytes behind the first")),
+        None => Ok(()),
+    }
+}

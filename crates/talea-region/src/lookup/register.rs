@@ -1,0 +1,324 @@
+//! Families: a name, what it means to those above, and how its cells are kept.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+
+use crate::clock::unix_nanos;
+use crate::error::FamilyError;
+use crate::hash::hash;
+use crate::layout::*;
+use crate::region::Region;
+use crate::series::family::{
+    BUILDING, ENDED, Family, FamilyHead, Idling, PUBLISHED, RETIRED, User,
+};
+use crate::series::groups::FamilySet;
+use crate::series::index::Kind;
+use crate::values::{Combine, Number, Storage};
+
+/// The hash domain of family names; series use their family's number.
+const NAMES: u64 = u64::MAX;
+
+/// What formats add to the name of a metric, for itself or for one of its samples. None of them is
+/// the end of another one.
+const ENDINGS: [&[u8]; 6] = [b"_total", b"_info", b"_bucket", b"_count", b"_sum", b"_created"];
+
+/// A name without such endings. Two names may clash on a page only if their stems are equal, so
+/// families are hashed by their stems: those that may clash are in one chain.
+fn stem(mut name: &[u8]) -> &[u8] {
+    while let Some(rest) = ENDINGS.iter().find_map(|&ending| name.strip_suffix(ending)) {
+        name = rest;
+    }
+    name
+}
+
+/// What a family is registered with.
+#[derive(Clone, Copy, Debug)]
+pub struct FamilySpec<'a> {
+    /// The name that it is found by.
+    pub name: &'a [u8],
+    /// What the layers above keep with it; the region compares it and no more.
+    pub definition: &'a [u8],
+    /// A number for the layers above.
+    pub kind: u8,
+    /// How cells are stored.
+    pub storage: Storage,
+    /// What cells count in.
+    pub number: Number,
+    /// What a value is, of what threads and processes wrote.
+    pub combine: Combine,
+    /// Cells of one series, 1 to 65,535.
+    pub cells: u16,
+    /// Segments that a series may have beside these cells: see
+    /// [`Segments`](crate::Segments).
+    pub segments: u16,
+    /// Series that it may have; further ones overflow. Those that are made at the
+    /// same instant may go beyond it.
+    pub limit: u64,
+    /// Minutes without a look-up after which a series expires, roughly: a sweep begins at most
+    /// once a minute, by a thread that makes a series. 0 for never. A series with owned cells that
+    /// are not 0 stays.
+    pub idle_minutes: u32,
+    /// Whether a series that is kept is left out of snapshots while its value has
+    /// not changed for as long.
+    pub hides: bool,
+    /// Whether readers add up the values of this definition and of another one of the same name,
+    /// kind and cells: given what the cells count in and the two definitions. Such a family is
+    /// not retired. Families whose series expire are never added up, since a sum would fall.
+    pub adds: fn(Number, &[u8], &[u8]) -> bool,
+    /// The label text of the only series that may be made beyond its limit
+    /// ([`Family::series_beyond_limit`]). A family that ended and is registered again finds that
+    /// series by it; where it is `None`, by a look at the series of all families.
+    pub beyond_limit: Option<&'a [u8]>,
+}
+
+/// One integer cell a series, no limit, nothing expires; and no name.
+impl Default for FamilySpec<'_> {
+    fn default() -> Self {
+        Self {
+            name: b"",
+            definition: b"",
+            kind: 0,
+            storage: Storage::Single,
+            number: Number::Integer,
+            combine: Combine::Sum,
+            cells: 1,
+            segments: 0,
+            limit: u64::MAX,
+            idle_minutes: 0,
+            hides: false,
+            adds: |_, _, _| false,
+            beyond_limit: None,
+        }
+    }
+}
+
+/// A family, and what there is to say about others of its name.
+#[derive(Clone, Copy, Debug)]
+pub struct Registered {
+    /// The family.
+    pub family: Family,
+    /// Other living processes use this name with another definition: both are
+    /// kept, each with its own series, until those processes end.
+    pub conflict: bool,
+}
+
+impl Region {
+    /// Registers a family, or joins the one of the same name and definition. Any
+    /// number of threads and processes may do so at once.
+    ///
+    /// If there is a family of the same name and another definition, and a living process uses
+    /// it (a rolling deploy), both live beside each other and [`Registered::conflict`] says so. If
+    /// none does (a service was restarted with a new version), the other one is retired, unless
+    /// readers [add](FamilySpec::adds) the two.
+    ///
+    /// # Errors
+    ///
+    /// This very process registered the name with another definition; the region
+    /// is full; the sizes are out of range.
+    pub fn family(&'static self, spec: FamilySpec<'_>) -> Result<Registered, FamilyError> {
+        let head = FamilyHead {
+            kind: spec.kind,
+            storage: spec.storage,
+            number: spec.number,
+            combine: spec.combine,
+            cells: spec.cells,
+            segments: spec.segments,
+        };
+        if spec.name.len().max(spec.definition.len()) as u64 > Span::MAX_LEN || spec.cells == 0 {
+            return Err(FamilyError::TooLong);
+        }
+        // Chains go through series too, which come and go.
+        let guard = self.memory.enter();
+        let hash = self.hash_of_name(spec.name);
+        let conflict = self.settle_conflicts(&spec, head, hash)?;
+        let id = self.find_or_build(&spec, head, hash)?;
+        self.use_family(id);
+        let word = self.family_word(id, FAMILY_HEAD);
+        let ended = head.pack(ENDED);
+        if word.compare_exchange(ended, head.pack(PUBLISHED), AcqRel, Relaxed).is_ok() {
+            // Updates through its old handles were discarded meanwhile.
+            let has_others = self.family_word(id, FAMILY_SERIES).load(Acquire) > 0;
+            match spec.beyond_limit.filter(|_| !has_others) {
+                Some(text) => Family { region: self, id, head }.reset(text),
+                None => {
+                    self.wipe_families(
+                        &guard,
+                        &FamilySet::of(&self.memory.sections, [id].into_iter()),
+                    );
+                }
+            }
+        }
+        // Of these, what the latest says counts.
+        let idling = Idling { sweeps: spec.idle_minutes, hides: spec.hides };
+        self.family_word(id, FAMILY_LIMIT).store(spec.limit, Relaxed);
+        self.family_word(id, FAMILY_IDLE).store(idling.pack(), Relaxed);
+        // Its maker may have died before it said so, or it was retired by a process that
+        // came between two of this definition.
+        self.family_word(id, FAMILY_HEAD).store(head.pack(PUBLISHED), Release);
+        Ok(Registered { family: Family { region: self, id, head }, conflict })
+    }
+
+    /// Looks at families of this name that are defined otherwise: retires those
+    /// that no process uses, and returns whether other processes use any.
+    fn settle_conflicts(
+        &self,
+        spec: &FamilySpec<'_>,
+        head: FamilyHead,
+        hash: u64,
+    ) -> Result<bool, FamilyError> {
+        let mut conflict = Ok(false);
+        self.each_hashed(spec.name, hash, |id| {
+            let word = self.family_word(id, FAMILY_HEAD);
+            let seen = word.load(Acquire);
+            if !matches!(FamilyHead::unpack(seen), Some((PUBLISHED, _)))
+                || self.is_defined(id, head, spec)
+            {
+                return;
+            }
+            match self.user(id) {
+                User::This => conflict = Err(FamilyError::Conflict),
+                User::Another => conflict = conflict.clone().map(|_| true),
+                User::None if self.is_added(id, head, spec) => {}
+                User::None => {
+                    let retired = seen & !0xFF | RETIRED;
+                    let _ = word.compare_exchange(seen, retired, AcqRel, Relaxed);
+                }
+            }
+        });
+        conflict
+    }
+
+    /// Whether readers add the values of a family of this name to those of the one that a spec
+    /// describes.
+    fn is_added(&self, id: u32, head: FamilyHead, spec: &FamilySpec<'_>) -> bool {
+        let theirs = FamilyHead::unpack(self.family_word(id, FAMILY_HEAD).load(Acquire));
+        let Some((_, theirs)) = theirs else { return false };
+        let stays = spec.idle_minutes == 0 && self.idling(id).sweeps == 0;
+        let mut definition = Vec::new();
+        self.memory.read_text(self.family_span(id, FAMILY_DEFINITION), &mut definition);
+        // How its cells are stored makes no difference to a sum.
+        stays
+            && head.combine == Combine::Sum
+            && FamilyHead { storage: head.storage, ..theirs } == head
+            && (spec.adds)(head.number, spec.definition, &definition)
+    }
+
+    /// Fetches into the cache what a search for a family of this name reads first. If there are many
+    /// families, that is far away.
+    pub fn prefetch_family(&self, name: &[u8]) {
+        self.prefetch(self.hash_of_name(name));
+    }
+
+    /// Calls `each` with the families whose names differ from this one in their endings alone, or
+    /// not at all: the endings that formats add, such as `_total` and `_count`. Families that no
+    /// living process registered are left out, and those that have ended. Given are the name, the
+    /// kind, and whether this process registered it.
+    ///
+    /// Cost: that of one look-up, and a look at each such family.
+    pub fn each_related(&'static self, name: &[u8], mut each: impl FnMut(&[u8], u8, bool)) {
+        let _guard = self.memory.enter();
+        let stem_of_all = stem(name);
+        let mut theirs = Vec::new();
+        let _ = self.find(Kind::Family, self.hash_of_name(name), |id| {
+            let head = FamilyHead::unpack(self.family_word(id, FAMILY_HEAD).load(Acquire));
+            let Some((PUBLISHED, head)) = head else { return false };
+            let is_own = match self.user(id) {
+                User::This => true,
+                User::Another => false,
+                User::None => return false,
+            };
+            theirs.clear();
+            self.memory.read_text(self.family_span(id, FAMILY_NAME), &mut theirs);
+            if stem(&theirs) == stem_of_all {
+                each(&theirs, head.kind, is_own);
+            }
+            false
+        });
+    }
+
+    fn hash_of_name(&self, name: &[u8]) -> u64 {
+        hash(self.seed, NAMES, stem(name))
+    }
+
+    /// Every family of a name, retired ones among them. The caller is under a guard.
+    pub(crate) fn each_named(&self, name: &[u8], each: impl FnMut(u32)) {
+        self.each_hashed(name, self.hash_of_name(name), each);
+    }
+
+    fn each_hashed(&self, name: &[u8], hash: u64, mut each: impl FnMut(u32)) {
+        let _ = self.find(Kind::Family, hash, |id| {
+            if self.memory.text_is(self.family_span(id, FAMILY_NAME), name) {
+                each(id);
+            }
+            false
+        });
+    }
+
+    fn find_or_build(
+        &self,
+        spec: &FamilySpec<'_>,
+        head: FamilyHead,
+        hash: u64,
+    ) -> Result<u32, FamilyError> {
+        // Two definitions of one name are two families of one chain.
+        let is = |id| self.is_defined(id, head, spec);
+        let vacancy = match self.find(Kind::Family, hash, is) {
+            Ok(id) => return Ok(id),
+            Err(vacancy) => vacancy,
+        };
+        let (id, spans) = self.build_family(head, spec).ok_or(FamilyError::Full)?;
+        let winner = self.publish(vacancy, Kind::Family, hash, id, is);
+        if winner != id {
+            self.family_word(id, FAMILY_HEAD).store(0, Relaxed);
+            self.memory.drop_text(spans[1]);
+            self.memory.drop_text(spans[0]);
+            // If nobody took a later one since.
+            let end = u64::from(id + 1) * FAMILY_LEN;
+            let used = self.memory.word_at(M_FAMILIES);
+            let _ = used.compare_exchange(end, end - FAMILY_LEN, SeqCst, Relaxed);
+        }
+        Ok(winner)
+    }
+
+    /// A record that nobody ever had: families are few and stay.
+    fn take_family(&self) -> Option<u32> {
+        let end = self.memory.sections.family_max * FAMILY_LEN;
+        let used = self.memory.word_at(M_FAMILIES);
+        let at = used.fetch_update(SeqCst, SeqCst, |n| (n < end).then(|| n + FAMILY_LEN)).ok()?;
+        let (backed, end) = (self.memory.word_at(M_FAMILIES + BACKED), at + FAMILY_LEN);
+        let from = backed.load(Acquire);
+        if from < end {
+            // Many at a time, since each asks the kernel.
+            let to =
+                end.next_multiple_of(4 * PAGE).min(self.memory.sections.family_max * FAMILY_LEN);
+            let from = from.min(at);
+            if self.memory.back_pages(self.memory.sections.families + from, to - from).is_none() {
+                let _ = used.compare_exchange(end, at, SeqCst, Relaxed);
+                return None;
+            }
+            backed.fetch_max(to, Release);
+        }
+        Some((at / FAMILY_LEN) as u32)
+    }
+
+    fn build_family(&self, head: FamilyHead, spec: &FamilySpec<'_>) -> Option<(u32, [Span; 2])> {
+        let name = self.memory.store_text(spec.name)?;
+        let definition = self.memory.store_text(spec.definition)?;
+        let id = self.take_family()?;
+        let put = |at, value| self.family_word(id, at).store(value, Relaxed);
+        put(FAMILY_NAME, name.pack());
+        put(FAMILY_DEFINITION, definition.pack());
+        put(FAMILY_CREATED, unix_nanos());
+        put(FAMILY_SERIES, 0);
+        put(FAMILY_DROPPED, 0);
+        put(FAMILY_HEAD, head.pack(BUILDING));
+        Some((id, [name, definition]))
+    }
+
+    /// Whether a family has this name and this definition.
+    fn is_defined(&self, id: u32, head: FamilyHead, spec: &FamilySpec<'_>) -> bool {
+        let theirs = FamilyHead::unpack(self.family_word(id, FAMILY_HEAD).load(Acquire));
+        matches!(theirs, Some((_, theirs)) if theirs == head)
+            && self.memory.text_is(self.family_span(id, FAMILY_NAME), spec.name)
+            && self.memory.text_is(self.family_span(id, FAMILY_DEFINITION), spec.definition)
+    }
+}

@@ -1,0 +1,402 @@
+//! Series: one combination of label values, and the cells that it owns.
+
+use std::ops::Deref;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use crate::clock::unix_nanos_about;
+use crate::error::Overflow;
+use crate::hash::hash;
+use crate::layout::*;
+use crate::memory::guard::Guard;
+use crate::memory::runs::CellRun;
+use crate::region::Region;
+use crate::series::cell::{Cells, Copies};
+use crate::series::family::Family;
+use crate::series::index::Kind;
+use crate::series::record::{self, BUILDING, HIDDEN, Head, PUBLISHED};
+use crate::values::Combine;
+
+/// A series that was just looked up. While this lives, its cells are its own;
+/// what is added to them afterwards might count for another series, so do not let
+/// them outlive it. To hold on to a series, [`keep`](Self::keep) it.
+#[derive(Debug)]
+pub struct Looked {
+    pub(crate) cells: Cells,
+    pub(crate) guard: Guard,
+}
+
+impl Deref for Looked {
+    type Target = Cells;
+
+    #[inline]
+    fn deref(&self) -> &Cells {
+        &self.cells
+    }
+}
+
+impl Looked {
+    /// Keeps the series for as long as this process lives, in children made by
+    /// `fork` too, and returns its cells. A series that another thread removes at this
+    /// very instant is kept, but found no more.
+    ///
+    /// # Errors
+    ///
+    /// [`Overflow`] where there is no room to note it.
+    pub fn keep(self) -> Result<Cells, Overflow> {
+        self.cells.at(0).keep().map(|()| self.cells)
+    }
+
+    /// The cells, and what must live as long as they are used; or until one of them
+    /// says that they are [kept](crate::Cell::keep).
+    #[inline]
+    pub fn into_parts(self) -> (Cells, Guard) {
+        (self.cells, self.guard)
+    }
+}
+
+/// Whether this thread's next series is likely a new one: after two in a row it
+/// is taken for that.
+mod expectation {
+    #[cfg(not(loom))]
+    thread_local! {
+        static NEW_IN_A_ROW: std::cell::Cell<u8> = const { std::cell::Cell::new(0) };
+    }
+
+    #[cfg(not(loom))]
+    #[inline]
+    pub(super) fn is_new() -> bool {
+        NEW_IN_A_ROW.try_with(|row| row.get() >= 2).unwrap_or(false)
+    }
+
+    #[cfg(not(loom))]
+    #[inline]
+    pub(super) fn was_new(new: bool) {
+        // A thread that is ending expects nothing.
+        let _ =
+            NEW_IN_A_ROW.try_with(|row| row.set(if new { row.get().saturating_add(1) } else { 0 }));
+    }
+
+    /// The model checker tries both.
+    #[cfg(loom)]
+    pub(super) fn is_new() -> bool {
+        crate::threads::thread_number() == 1
+    }
+
+    #[cfg(loom)]
+    pub(super) fn was_new(_: bool) {}
+}
+
+/// Why a series that was found has no cells.
+pub(crate) enum LookupFailure {
+    /// It was removed since.
+    Removed,
+    /// Its record says that they lie where none can.
+    Damaged,
+}
+
+/// How a series came to be asked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lifetime {
+    /// It goes when it is idle, and counts against the family's limit.
+    Temporary,
+    /// It stays, but counts.
+    Permanent,
+    /// It stays and does not count.
+    BeyondLimit,
+}
+
+impl Family {
+    /// The cells of the series with this label text, made if it is new. The text
+    /// is the region's key and is copied as it is into every scrape.
+    ///
+    /// Cost: one hash and one comparison of the text where the series exists, and
+    /// two atomic operations on a word of this thread's own; nothing is allocated
+    /// in the process. Any number of threads and processes may ask at once and get
+    /// the same cells.
+    ///
+    /// # Errors
+    ///
+    /// [`Overflow`] where the series is new and there is no room for it; the
+    /// family counts it as dropped.
+    #[inline]
+    pub fn series(&self, text: &[u8]) -> Result<Looked, Overflow> {
+        let guard = self.region.memory.enter();
+        let (_, cells) = self.get_or_insert(&guard, text)?;
+        Ok(Looked { cells, guard })
+    }
+
+    /// Looks up a series that stays as long as its family, so that the caller can keep its cells.
+    ///
+    /// # Errors
+    ///
+    /// As [`series`](Self::series).
+    pub fn lasting_series(&self, text: &[u8]) -> Result<Cells, Overflow> {
+        self.permanent(text, Lifetime::Permanent)
+    }
+
+    /// A permanent series that the family's limit does not count: where what
+    /// overflows goes.
+    ///
+    /// # Errors
+    ///
+    /// [`Overflow`] where the region itself has no room.
+    pub fn series_beyond_limit(&self, text: &[u8]) -> Result<Cells, Overflow> {
+        self.permanent(text, Lifetime::BeyondLimit)
+    }
+
+    /// Has a permanent series count from 0, if it is there. The caller is under a guard.
+    pub(crate) fn reset(&self, text: &[u8]) {
+        let found = self.region.find(Kind::Series, self.hash(text), |id| self.is(id, text));
+        if let Ok(id) = found {
+            self.region.reset(id);
+        }
+    }
+
+    /// How often a new series was refused.
+    pub fn dropped(&self) -> u64 {
+        self.word(FAMILY_DROPPED).load(Relaxed)
+    }
+
+    /// Removes a series, with all that it counted; the next look-up makes it anew.
+    /// Where a living process keeps it, it is hidden until its value changes. What
+    /// other threads add that looked it up before goes with it. False where there
+    /// is none.
+    pub fn remove(&self, text: &[u8]) -> bool {
+        let region = self.region;
+        let guard = region.memory.enter();
+        let found = region.find(Kind::Series, self.hash(text), |id| self.is(id, text));
+        let Ok(id) = found else { return false };
+        let removed = region.remove(&guard, id);
+        region.sweep_a_little(&guard, 0);
+        removed
+    }
+
+    fn permanent(&self, text: &[u8], term: Lifetime) -> Result<Cells, Overflow> {
+        let guard = self.region.memory.enter();
+        loop {
+            let (id, cells) = self.find_or_insert(&guard, text, term)?;
+            let permanent = Head { permanent: true, ..Head::unpack(0) }.pack(0);
+            let before = self.region.series_word(id, SERIES_HEAD).fetch_or(permanent, AcqRel);
+            // Unless somebody removed it in between.
+            if record::state(before) == PUBLISHED {
+                self.region.show(id);
+                return Ok(cells);
+            }
+        }
+    }
+
+    /// A series that passes, and which it is if it was there already.
+    #[inline]
+    pub(crate) fn get_or_insert(
+        &self,
+        guard: &Guard,
+        text: &[u8],
+    ) -> Result<(Option<u32>, Cells), Overflow> {
+        let hash = self.hash(text);
+        if let Some((id, cells)) = self.find(guard, hash, text) {
+            return Ok((Some(id), cells));
+        }
+        self.make(guard, hash, text, Lifetime::Temporary).map(|(_, cells)| (None, cells))
+    }
+
+    #[inline]
+    fn find_or_insert(
+        &self,
+        guard: &Guard,
+        text: &[u8],
+        term: Lifetime,
+    ) -> Result<(u32, Cells), Overflow> {
+        let hash = self.hash(text);
+        match self.find(guard, hash, text) {
+            Some(found) => Ok(found),
+            None => self.make(guard, hash, text, term),
+        }
+    }
+
+    /// A series that is there, unless a new one is expected: then it is not looked for.
+    #[inline]
+    fn find(&self, guard: &Guard, hash: u64, text: &[u8]) -> Option<(u32, Cells)> {
+        if expectation::is_new() {
+            return None;
+        }
+        let id = self.region.find(Kind::Series, hash, |id| self.is(id, text)).ok()?;
+        let found = self.look_up(guard, id).ok()?;
+        expectation::was_new(false);
+        Some(found)
+    }
+
+    #[inline]
+    fn hash(&self, text: &[u8]) -> u64 {
+        hash(self.region.seed, u64::from(self.id), text)
+    }
+
+    #[cold]
+    fn make(
+        &self,
+        guard: &Guard,
+        hash: u64,
+        text: &[u8],
+        term: Lifetime,
+    ) -> Result<(u32, Cells), Overflow> {
+        let made = self.try_make(guard, hash, text, term, expectation::is_new());
+        if made.is_err() {
+            self.word(FAMILY_DROPPED).fetch_add(1, Relaxed);
+        }
+        made
+    }
+
+    /// Finds a series or makes it. With `prepare`, its record is built while the
+    /// bucket is on its way from memory, and given back where the series is there.
+    fn try_make(
+        &self,
+        guard: &Guard,
+        hash: u64,
+        text: &[u8],
+        term: Lifetime,
+        prepare: bool,
+    ) -> Result<(u32, Cells), Overflow> {
+        let region = self.region;
+        let counted = term != Lifetime::BeyondLimit;
+        if prepare {
+            region.prefetch(hash);
+        }
+        let now = unix_nanos_about();
+        region.sweep_a_little(guard, now);
+        let is_full = || {
+            counted
+                && self.word(FAMILY_SERIES).load(Acquire) >= self.word(FAMILY_LIMIT).load(Relaxed)
+        };
+        let mut draft = if prepare && !is_full() { self.build(text, now) } else { None };
+        let discard = |draft: Option<u32>| draft.into_iter().for_each(|id| region.clear(id));
+        loop {
+            // Series are counted after they are published. A thread that sees the limit
+            // reached and searches then finds the series that were made before: of many
+            // threads with the last label text, none is refused. Many threads with different
+            // texts may exceed the limit, by one each.
+            let full = draft.is_none() && is_full();
+            let vacancy = match region.find(Kind::Series, hash, |id| self.is(id, text)) {
+                Ok(id) => match self.look_up(guard, id) {
+                    Err(LookupFailure::Removed) => continue,
+                    found => {
+                        expectation::was_new(false);
+                        discard(draft);
+                        return found.map_err(|_| Overflow::Full);
+                    }
+                },
+                Err(_) if full => return Err(Overflow::Limit),
+                Err(_) if text.len() as u64 > Span::MAX_LEN => return Err(Overflow::TooLong),
+                Err(vacancy) => vacancy,
+            };
+            let id = draft.take().or_else(|| self.build(text, now)).ok_or(Overflow::Full)?;
+            let winner = region.publish(vacancy, Kind::Series, hash, id, |id| self.is(id, text));
+            expectation::was_new(winner == id);
+            if winner != id {
+                region.clear(id);
+            } else if counted {
+                self.word(FAMILY_SERIES).fetch_add(1, Release);
+            }
+            if let Ok(found) = self.look_up(guard, winner) {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// A record that nobody else can find yet. Where something is missing for it,
+    /// what was taken already goes back.
+    fn build(&self, text: &[u8], now: u64) -> Option<u32> {
+        let region = self.region;
+        let id = region.take_record(self.id)?;
+        region.note_in_group(id, self.id);
+        let word = |at| region.series_word(id, at);
+        let filled = region.memory.store_text(text).is_some_and(|span| {
+            word(SERIES_TEXT).store(span.pack(), Release);
+            let count = u64::from(self.head.cells);
+            let run = region.memory.take_cells(self.head.storage, count);
+            run.inspect(|run| word(SERIES_CELLS).store(run.pack(), Release)).is_some()
+        });
+        // A directory is there from the start: who adds makes no memory.
+        let filled = filled && (self.head.segments == 0 || region.prepare_segments(id));
+        if !filled {
+            region.clear(id);
+            return None;
+        }
+        let before = word(SERIES_CREATED).load(Relaxed);
+        word(SERIES_CREATED).store(now.max(before.wrapping_add(1)), Relaxed);
+        Some(id)
+    }
+
+    /// Whether a record has this label text; one that was removed has none.
+    #[inline]
+    fn is(&self, id: u32, text: &[u8]) -> bool {
+        let head = self.region.series_word(id, SERIES_HEAD).load(Acquire);
+        let text_is = || {
+            let span = self.region.series_word(id, SERIES_TEXT).load(Relaxed);
+            self.region.memory.text_is(Span::unpack(span), text)
+        };
+        // Of one that is found while building, its maker has not said yet that it
+        // is public.
+        matches!(record::state(head), PUBLISHED | BUILDING)
+            && head >> 32 == u64::from(self.id)
+            && text_is()
+    }
+
+    /// The cells of a series that was found in the index, which is thereby looked
+    /// up.
+    #[inline]
+    pub(crate) fn look_up(&self, guard: &Guard, id: u32) -> Result<(u32, Cells), LookupFailure> {
+        let word = self.region.series_word(id, SERIES_HEAD);
+        let mut seen = word.load(Acquire);
+        let sweep = guard.sweep() as u16;
+        while record::state(seen) != PUBLISHED || Head::unpack(seen).looked_up != sweep {
+            let head = match record::state(seen) {
+                PUBLISHED => Head { looked_up: sweep, ..Head::unpack(seen) },
+                // The thread that finds it marks it public: its maker may have died before
+                // it could.
+                BUILDING => Head { looked_up: sweep, family: self.id, ..Head::unpack(0) },
+                _ => return Err(LookupFailure::Removed),
+            };
+            match word.compare_exchange(seen, head.pack(PUBLISHED), AcqRel, Acquire) {
+                Ok(_) => break,
+                Err(now) => seen = now,
+            }
+        }
+        let run = CellRun::unpack(self.region.series_word(id, SERIES_CELLS).load(Relaxed));
+        let cells = run.and_then(|run| self.region.cells(id, run, self.head.combine));
+        cells.map(|cells| (id, cells)).ok_or(LookupFailure::Damaged)
+    }
+
+    fn word(&self, at: u64) -> &'static crate::primitive::AtomicU64 {
+        self.region.family_word(self.id, at)
+    }
+}
+
+impl Region {
+    /// Cells as handles have them; `None` where they cannot lie there.
+    #[inline]
+    pub(crate) fn cells(&'static self, id: u32, run: CellRun, combine: Combine) -> Option<Cells> {
+        let words =
+            self.memory.map.words(run.at, run.count).filter(|_| self.memory.is_in_its_pool(run))?;
+        Some(Cells::new(words, Copies::of(self, id, run, combine)))
+    }
+
+    /// Keeps a series that was just looked up. One that is hidden is shown again, as if it had
+    /// been made anew.
+    pub(crate) fn keep(&self, id: u32) -> Result<(), Overflow> {
+        if !self.pin(id) {
+            return Err(Overflow::Full);
+        }
+        self.show(id);
+        Ok(())
+    }
+
+    /// Ends the hiding of a series.
+    fn show(&self, id: u32) {
+        let word = self.series_word(id, SERIES_HEAD);
+        let shown = |seen| {
+            let is_hidden = record::state(seen) == PUBLISHED && seen & HIDDEN != 0;
+            is_hidden.then_some(seen & !HIDDEN)
+        };
+        // Where it fails, it is shown, or it is not public any more.
+        let _ = word.fetch_update(AcqRel, Acquire, shown);
+    }
+}

@@ -1,0 +1,107 @@
+//! Memory that the system refused: it is not asked for as much again at once.
+//!
+//! On a full tmpfs every attempt to back a page fails. Each new label set, and each add on a CPU
+//! that has no plane yet, would make such an attempt, of two system calls or more. So after a
+//! refusal the process asks for as much memory again a second later, and until then only for less.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Nanoseconds in which the same is not asked for again.
+const PAUSE: u64 = 1_000_000_000;
+
+/// The last refusal that this process met in a region.
+#[derive(Debug, Default)]
+pub(crate) struct Refusal {
+    /// Until when it counts, in nanoseconds by the monotonic clock; 0 if as much was had since.
+    until: AtomicU64,
+    /// How many bytes were asked for.
+    len: AtomicU64,
+}
+
+impl Refusal {
+    pub(super) fn is_about(&self, len: u64) -> bool {
+        let until = self.until.load(Relaxed);
+        until != 0 && len >= self.len.load(Relaxed) && now() < until
+    }
+
+    /// Two threads that are refused at once may leave the time of one and the length of the other;
+    /// either is of a refusal just now.
+    pub(super) fn note(&self, len: u64) {
+        self.len.store(len, Relaxed);
+        self.until.store(now() + PAUSE, Relaxed);
+    }
+
+    /// Less than was refused says nothing of as much.
+    pub(super) fn note_success(&self, len: u64) {
+        if self.until.load(Relaxed) != 0 && len >= self.len.load(Relaxed) {
+            self.until.store(0, Relaxed);
+        }
+    }
+}
+
+/// Nanoseconds by a clock that nobody sets, exact to a tick of the kernel (1 to 10 ms).
+#[cfg(target_os = "linux")]
+fn now() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the result is ours to write; the clock is one that Linux has.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Elsewhere nothing is ever refused.
+#[cfg(not(target_os = "linux"))]
+fn now() -> u64 {
+    0
+}
+
+#[cfg(all(test, target_os = "linux", not(loom), not(miri)))]
+mod tests {
+    use super::*;
+    use crate::Region;
+    use crate::config::Config;
+    use crate::lookup::register::FamilySpec;
+    use crate::memory::mapping::refused_calls;
+    use crate::values::Storage;
+
+    #[test]
+    fn label_sets_on_a_full_tmpfs_cost_no_system_calls() {
+        let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
+        let family = region.family(FamilySpec { name: b"f", ..FamilySpec::default() });
+        let family = family.unwrap().family;
+        let make = |n: u64| family.series(format!("n=\"{n:050}\"").as_bytes()).is_ok();
+        refused_calls(|calls| {
+            // What is backed already is used up first.
+            let before = (0..1_000_000).take_while(|&n| make(n)).count() as u64;
+            let began = now();
+            assert!((0..10_000).all(|n| !make(before + n)));
+            assert!(calls() <= most_calls(began), "{} calls", calls());
+            // Once the pause is over, the system is asked again.
+            let asked = calls();
+            region.memory.refusal.until.store(1, Relaxed);
+            assert!(!make(before) && calls() > asked);
+            region.memory.refusal.until.store(1, Relaxed);
+        });
+        assert!(make(7_000_000), "there is memory again");
+        assert_eq!(region.memory.refusal.until.load(Relaxed), 0);
+    }
+
+    #[test]
+    fn adds_on_a_cpu_that_gets_no_plane_on_a_full_tmpfs_cost_no_system_calls() {
+        let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
+        let storage = Storage::Striped;
+        let family = region.family(FamilySpec { name: b"f", storage, ..FamilySpec::default() });
+        let cell = family.unwrap().family.lasting_series(b"").unwrap().at(0);
+        refused_calls(|calls| {
+            let began = now();
+            (0..10_000).for_each(|_| cell.add(1));
+            assert!(calls() <= most_calls(began), "{} calls", calls());
+        });
+        assert_eq!(cell.get(), 10_000);
+    }
+
+    /// The calls of some pauses, which are as many as the machine took time.
+    fn most_calls(began: u64) -> u64 {
+        8 * (2 + (now() - began) / PAUSE)
+    }
+}

@@ -1,0 +1,142 @@
+//! Runs of cells: where a series' cells lie, and how they are taken and given back.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+
+use super::words::Memory;
+use crate::layout::*;
+use crate::primitive::AtomicU64;
+use crate::source;
+use crate::values::Storage;
+
+/// Where a series' cells lie: `offset:40 | storage:8 | count:16`. The offset is
+/// that of the first cell, of the first copy where there are several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CellRun {
+    pub(crate) at: u64,
+    pub(crate) storage: Storage,
+    pub(crate) count: u64,
+}
+
+impl CellRun {
+    pub(crate) fn pack(self) -> u64 {
+        self.at << 24 | (self.storage as u64) << 16 | self.count
+    }
+
+    #[inline]
+    pub(crate) fn unpack(word: u64) -> Option<Self> {
+        let storage = Storage::from_u8((word >> 16) as u8)?;
+        Some(Self { at: word >> 24, storage, count: word & 0xFFFF })
+    }
+
+    /// Granules that it takes of its pool.
+    pub(crate) fn granules(self) -> u64 {
+        match self.storage {
+            Storage::Stripes => STRIPES * stripe_len(self.count) / WORD,
+            Storage::Single | Storage::Striped | Storage::Owned => self.count,
+        }
+    }
+}
+
+/// How many copies a striped series has that found no room in the planes.
+pub(crate) const STRIPES: u64 = 4;
+
+/// How far these lie from each other: no two share a cache line.
+pub(crate) fn stripe_len(cells: u64) -> u64 {
+    (cells * WORD).next_multiple_of(LINE)
+}
+
+impl Memory {
+    /// Takes cells for a series: where its family wants them, or where there is
+    /// room.
+    pub(crate) fn take_cells(&self, storage: Storage, count: u64) -> Option<CellRun> {
+        let others: &[Storage] = match storage {
+            // Where the planes are full, four copies keep most threads apart; and
+            // one atomic cell counts as well.
+            Storage::Striped => &[Storage::Stripes, Storage::Single],
+            Storage::Owned | Storage::Stripes => &[Storage::Single],
+            Storage::Single => &[],
+        };
+        [storage].iter().chain(others).find_map(|&storage| {
+            let run = CellRun { at: 0, storage, count };
+            let pool = self.pool_of(storage);
+            let at = pool.at + self.take(&pool, run.granules())?;
+            Some(CellRun { at, ..run })
+        })
+    }
+
+    pub(crate) fn drop_cells(&self, run: CellRun) {
+        let pool = self.pool_of(run.storage);
+        if let Some(at) = run.at.checked_sub(pool.at) {
+            self.give_back(&pool, at, run.granules());
+        }
+    }
+
+    fn pool_of(&self, storage: Storage) -> Pool {
+        match storage {
+            Storage::Single | Storage::Stripes => self.sections.singles,
+            Storage::Striped => self.sections.striped,
+            Storage::Owned => self.sections.owned,
+        }
+    }
+
+    /// Whether a run lies where cells of its storage do. Nothing else may be added
+    /// to, whatever a damaged record says; and other copies are found from the
+    /// first one, so there it must lie.
+    #[inline]
+    pub(crate) fn is_in_its_pool(&self, run: CellRun) -> bool {
+        let pool = self.pool_of(run.storage);
+        let end = run.at.saturating_add(run.granules() * WORD);
+        run.count > 0 && pool.at <= run.at && end <= pool.at + pool.len
+    }
+
+    /// Calls `each` with every word of every copy of a series' cells, as far as
+    /// anybody ever had it.
+    pub(crate) fn for_each_word(&self, run: CellRun, mut each: impl FnMut(&AtomicU64)) {
+        let mut copy = |delta: u64| {
+            let words = run.at.checked_add(delta).and_then(|at| self.map.words(at, run.count));
+            words.into_iter().flatten().for_each(&mut each);
+        };
+        match run.storage {
+            Storage::Single => copy(0),
+            Storage::Stripes => (0..STRIPES).for_each(|n| copy(n * stripe_len(run.count))),
+            Storage::Striped => source::planes(self).for_each(copy),
+            Storage::Owned => self.blocks().for_each(copy),
+        }
+    }
+
+    /// The run of single cells whose offset stands in a word, made if there is none yet;
+    /// of many who make it at once, one does.
+    pub(crate) fn get_or_make_run(&self, word: &AtomicU64, cells: u64) -> Option<u64> {
+        if word.load(Acquire) == 0 {
+            let pool = self.sections.singles;
+            let at = pool.at + self.take(&pool, cells)?;
+            if word.compare_exchange(0, at, AcqRel, Acquire).is_err() {
+                self.give_back(&pool, at - pool.at, cells);
+            }
+        }
+        Some(word.load(Acquire)).filter(|&at| self.sections.lies_in_singles(at, cells))
+    }
+
+    /// Gives back a run of single cells, if one can lie there.
+    pub(crate) fn drop_singles(&self, at: u64, cells: u64) {
+        if at != 0 && self.sections.lies_in_singles(at, cells) {
+            let all = self.map.words(at, cells).unwrap_or(&[]);
+            all.iter().for_each(|word| word.store(0, Relaxed));
+            self.give_back(&self.sections.singles, at - self.sections.singles.at, cells);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_survives_packing() {
+        for storage in [Storage::Single, Storage::Striped, Storage::Owned, Storage::Stripes] {
+            let run = CellRun { at: MAX_LEN - 8, storage, count: 65_535 };
+            assert_eq!(CellRun::unpack(run.pack()), Some(run));
+        }
+        assert_eq!(CellRun::unpack(9 << 16), None);
+    }
+}

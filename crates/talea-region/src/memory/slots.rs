@@ -1,0 +1,68 @@
+//! Process slots: who has the region open, whether they live, and the block of
+//! cells that each of them owns.
+//!
+//! A process lives while the byte of its slot is locked. The lock belongs to an opening of the
+//! file that is the process's alone and is never mapped (`mapping.rs`), so it works across pid
+//! namespaces and goes at death, however that comes. An owned cell has the same place in every block; only the owner
+//! writes to a block, atomically (it may have several threads).
+//!
+//! After `fork` the child leaves its parent's opening, opens the file anew, and takes a slot and a
+//! block of its own: its parent goes on with the old ones. That runs
+//! in the child before anything else does, and so calls only what is safe after
+//! a fork (`open/processes.rs`).
+
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+
+use super::words::Memory;
+use crate::layout::*;
+use crate::primitive::AtomicU64;
+use crate::source::Source;
+
+/// Bits of a slot's generation that a head has room for.
+pub(crate) const GENERATION: u64 = (1 << 15) - 1;
+
+impl Memory {
+    /// Notes the slot that this process took.
+    pub(crate) fn set_own_slot(&self, slot: u64, lone_words: u64) {
+        self.own.lone_words.store(lone_words, Relaxed);
+        self.own.slot.store(slot, Relaxed);
+        self.own.block.store(slot * self.sections.owned.len, Relaxed);
+    }
+
+    /// How far the blocks that anybody ever had lie behind block 0.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = u64> {
+        let slots = self.word_at(M_SLOTS).load(Acquire).min(SLOT_COUNT);
+        (0..slots).chain([SLOT_COUNT]).map(|slot| slot * self.sections.owned.len)
+    }
+
+    /// This process's copy of an owned cell.
+    #[inline]
+    pub(crate) fn own_copy(&self, cell: &'static AtomicU64) -> &'static AtomicU64 {
+        self.word_after(cell, self.own.block.load(Relaxed)).unwrap_or(cell)
+    }
+
+    /// This process's slot; `SLOT_COUNT` where it has none.
+    #[inline]
+    pub(crate) fn own_slot(&self) -> u64 {
+        self.own.slot.load(Relaxed)
+    }
+
+    /// How many guard words of this process have one thread as their only writer.
+    #[inline]
+    pub(crate) fn lone_words(&self) -> u64 {
+        self.own.lone_words.load(Relaxed)
+    }
+
+    /// Whether the process is dead that had a slot in some generation.
+    pub(crate) fn has_ended(&self, slot: u64, generation: u64) -> bool {
+        // Of processes without a slot nobody can tell.
+        slot < SLOT_COUNT && (generation != self.generation(slot) || !self.lives(slot))
+    }
+
+    pub(crate) fn generation(&self, slot: u64) -> u64 {
+        if slot >= SLOT_COUNT {
+            return 0;
+        }
+        self.word_at(SLOTS + slot * SLOT_LEN + SLOT_GENERATION).load(Acquire) & GENERATION
+    }
+}

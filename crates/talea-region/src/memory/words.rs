@@ -1,0 +1,161 @@
+//! The memory of a region: its words, and the process's own state beside them.
+
+use std::sync::atomic::{AtomicU64 as OwnWord, Ordering::Acquire};
+
+use super::mapping::{Mapping, PoolWords};
+use super::refusal::Refusal;
+use crate::layout::*;
+use crate::primitive::AtomicU64;
+use crate::source::{RECORD_WORDS, Record, Source};
+
+/// The mapped words of a region, and the state of this process beside them. It hands out memory and
+/// knows nothing of families and series.
+pub(crate) struct Memory {
+    pub(crate) map: Mapping,
+    pub(crate) sections: Sections,
+    pub(crate) adds: Adds,
+    pub(crate) own: OwnSlot,
+    pub(super) refusal: Refusal,
+    /// The CPU ids below which this process's copy of the CPU table has entries.
+    pub(super) cpus_known: OwnWord,
+}
+
+/// The slot of this process. It stands in memory of the process, so a child changes its own copy.
+#[derive(Debug, Default)]
+pub(crate) struct OwnSlot {
+    /// The slot's number; `SLOT_COUNT` for the block that is shared.
+    pub(super) slot: OwnWord,
+    /// The distance of its block from block 0.
+    pub(super) block: OwnWord,
+    /// How many of its guard words have one thread as their only writer.
+    pub(super) lone_words: OwnWord,
+}
+
+/// The fields that nearly every add reads, in one cache line: if other code evicts them between two
+/// adds, the number of lines to fetch again decides what an add costs.
+#[repr(align(64))]
+pub(crate) struct Adds {
+    /// This process's own copy of the CPU table, which nobody else can write to.
+    table: &'static [AtomicU64],
+    /// The pools that most segments lie in.
+    pub(crate) striped: PoolWords,
+    pub(crate) singles: PoolWords,
+}
+
+impl Memory {
+    /// Mapped words that are laid out in this way.
+    pub(crate) fn new(map: Mapping, sections: Sections) -> Self {
+        let table = Vec::leak((0..CPUS).map(|_| AtomicU64::new(0)).collect());
+        let [striped, singles] =
+            [&sections.striped, &sections.singles].map(|pool| PoolWords::of(&map, pool));
+        Self {
+            map,
+            sections,
+            adds: Adds { table, striped, singles },
+            own: OwnSlot::default(),
+            refusal: Refusal::default(),
+            cpus_known: OwnWord::default(),
+        }
+    }
+
+    /// CPU id to the distance of its plane from plane 0; 0 if it has none that this process knows
+    /// of. It has [`CPUS`] words, in memory of this process: see `planes.rs`.
+    #[inline]
+    pub(crate) fn cpu_table(&self) -> &'static [AtomicU64] {
+        self.adds.table
+    }
+
+    /// A word of the header or of a table whose place follows from the sections.
+    #[inline]
+    pub(crate) fn word_at(&self, at: u64) -> &'static AtomicU64 {
+        match self.map.word(at) {
+            Some(word) => word,
+            // Sections lie inside the mapping; a word that nobody reads stands
+            // in, so that a mistake here cannot bring a service down.
+            None => {
+                debug_assert!(false, "offset {at} is outside the region");
+                nowhere()
+            }
+        }
+    }
+
+    /// The word `delta` bytes after another word of this region.
+    #[inline]
+    pub(crate) fn word_after(
+        &self,
+        word: &'static AtomicU64,
+        delta: u64,
+    ) -> Option<&'static AtomicU64> {
+        self.map.word(self.map.offset_of(word)? + delta)
+    }
+
+    /// Whether the system refused as many bytes less than a second ago.
+    pub(crate) fn is_refused(&self, len: u64) -> bool {
+        self.refusal.is_about(len)
+    }
+
+    /// Backs pages; `None` if the system refuses, or refused as much less than a second ago.
+    pub(crate) fn back_pages(&self, at: u64, len: u64) -> Option<()> {
+        if self.is_refused(len) {
+            return None;
+        }
+        let backed = self.map.back(at, len).ok();
+        match backed {
+            Some(()) => self.refusal.note_success(len),
+            None => self.refusal.note(len),
+        }
+        backed
+    }
+}
+
+impl Source for Memory {
+    fn sections(&self) -> &Sections {
+        &self.sections
+    }
+
+    fn words(&self, at: u64, count: u64) -> Option<impl Iterator<Item = u64>> {
+        // Acquire, since some of these words say that others may be read.
+        Some(self.map.words(at, count)?.iter().map(|word| word.load(Acquire)))
+    }
+
+    #[inline(always)]
+    fn block<const N: usize>(&self, at: u64, count: u64) -> Option<[u64; N]> {
+        let words = self.map.words(at, count)?;
+        let last = words.len().checked_sub(1)?;
+        Some(std::array::from_fn(|n| words[n.min(last)].load(Acquire)))
+    }
+
+    #[inline(always)]
+    fn records(&self, at: u64, count: u64) -> Option<impl Iterator<Item = Record>> {
+        let words = self.map.words(at, count * RECORD_WORDS as u64)?;
+        Some(
+            words
+                .chunks_exact(RECORD_WORDS)
+                .map(|record| std::array::from_fn(|n| record[n].load(Acquire))),
+        )
+    }
+
+    fn own_planes(&self) -> impl Iterator<Item = u64> {
+        self.own_entries().iter().map(|own| own.load(Acquire))
+    }
+
+    fn stands(&self, _: u64) -> bool {
+        // The snapshot is taken under a guard.
+        true
+    }
+
+    fn lives(&self, slot: u64) -> bool {
+        slot == self.own_slot() || self.map.backing().others_hold(slot..slot + 1).unwrap_or(true)
+    }
+}
+
+#[cfg(not(loom))]
+fn nowhere() -> &'static AtomicU64 {
+    static NOWHERE: AtomicU64 = AtomicU64::new(0);
+    &NOWHERE
+}
+
+#[cfg(loom)]
+fn nowhere() -> &'static AtomicU64 {
+    unreachable!("the model checker stays inside")
+}

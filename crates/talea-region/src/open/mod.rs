@@ -1,0 +1,9 @@
+//! Opening: a region is made or attached to, and this process takes a slot in it.
+
+#[cfg(all(target_os = "linux", not(loom)))]
+mod candidate;
+mod create;
+pub(crate) mod file;
+mod processes;
+#[cfg(all(target_os = "linux", not(loom)))]
+mod siblings;

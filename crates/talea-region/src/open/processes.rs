@@ -1,0 +1,115 @@
+//! Processes that open a region: each takes a slot, and so does a child made by `fork`.
+
+#[cfg(not(loom))]
+use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
+
+use crate::clock::boot_nanos;
+use crate::layout::*;
+use crate::memory::membarrier;
+use crate::primitive::fence;
+use crate::region::Region;
+
+/// The regions that this process has open, the newest first.
+#[cfg(not(loom))]
+static OPEN: AtomicPtr<Region> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Takes a slot for a region that was just opened.
+pub(crate) fn join(region: &'static Region) {
+    region.take_slot(None);
+    #[cfg(not(loom))]
+    list(region);
+}
+
+/// Sees to it that children made by `fork` take slots of their own.
+#[cfg(not(loom))]
+fn list(region: &'static Region) {
+    let this = std::ptr::from_ref(region).cast_mut();
+    let mut newest = OPEN.load(Acquire);
+    loop {
+        region.opened_before.store(newest, Relaxed);
+        match OPEN.compare_exchange(newest, this, Release, Acquire) {
+            Ok(_) => break,
+            Err(now) => newest = now,
+        }
+    }
+    #[cfg(all(target_os = "linux", not(loom)))]
+    {
+        static HANDLER: std::sync::Once = std::sync::Once::new();
+        // SAFETY: the handler calls only what is safe in the child of a process
+        // with threads; a library that holds it is never unloaded, since regions
+        // are never unmapped.
+        HANDLER.call_once(|| unsafe {
+            libc::pthread_atfork(None, None, Some(after_fork));
+        });
+    }
+}
+
+/// Runs in a child that was just made. No allocation, no lock.
+#[cfg(all(target_os = "linux", not(loom)))]
+extern "C" fn after_fork() {
+    crate::threads::after_fork();
+    let mut at = OPEN.load(Acquire);
+    // SAFETY: the list holds leaked regions only, linked before they were
+    // published.
+    while let Some(region) = unsafe { at.as_ref() } {
+        if region.memory.map.backing().leave_parent() {
+            region.take_slot(Some(region.memory.own_slot()));
+        } else {
+            region.memory.set_own_slot(SLOT_COUNT, 0);
+        }
+        at = region.opened_before.load(Relaxed);
+    }
+}
+
+impl Region {
+    /// Takes the first free slot and clears what belongs to it. Where all are
+    /// taken, or no memory is left, the process shares the block behind the last
+    /// slot, which counts as living always.
+    fn take_slot(&self, parent: Option<u64>) {
+        let mut taken = (SLOT_COUNT, 0);
+        let alone = if membarrier::register() { self.memory.guards_alone() } else { 0 };
+        for slot in 0..SLOT_COUNT {
+            if !matches!(self.memory.map.backing().lock_slot(slot), Ok(true)) {
+                continue;
+            }
+            let parts = self.memory.sections.parts_of(slot);
+            if parts.into_iter().any(|(at, len)| self.memory.map.back(at, len).is_err()) {
+                break;
+            }
+            let at = SLOTS + slot * SLOT_LEN;
+            self.memory.word_at(at + SLOT_GENERATION).fetch_add(1, SeqCst);
+            for (at, len) in parts {
+                for word in self.memory.map.words(at, len / WORD).unwrap_or(&[]) {
+                    word.store(0, Relaxed);
+                }
+            }
+            self.inherit_families(slot, parent);
+            self.inherit_pins(slot, parent);
+            self.memory.word_at(at + SLOT_STARTED).store(boot_nanos(), Relaxed);
+            self.memory.word_at(at + SLOT_ALONE).store(alone, SeqCst);
+            self.memory.word_at(at + SLOT_NAMESAKE).store(0, Relaxed);
+            self.memory.word_at(at + SLOT_PID).store(u64::from(std::process::id()), Release);
+            self.memory.word_at(M_SLOTS).fetch_max(slot + 1, SeqCst);
+            // Who searches for guards and does not see this slot yet: we see all that it
+            // put away.
+            fence(SeqCst);
+            let has_namesake = self.has_namesake(slot);
+            self.memory.word_at(at + SLOT_NAMESAKE).store(u64::from(has_namesake), Release);
+            taken = (slot, alone);
+            break;
+        }
+        self.memory.set_own_slot(taken.0, taken.1);
+    }
+
+    /// Whether another living process has the id of the one in `slot`, as two containers may have.
+    ///
+    /// Asked once the slot says its id, and then a full fence: of two that ask at once, one finds
+    /// the other. It sets no value before, so no two are ever shown by the same name.
+    fn has_namesake(&self, slot: u64) -> bool {
+        let pid = |slot: u64| self.memory.word_at(SLOTS + slot * SLOT_LEN + SLOT_PID).load(Acquire);
+        let lives = |slot| self.memory.map.backing().others_hold(slot..slot + 1).unwrap_or(true);
+        let own = pid(slot);
+        (0..SLOT_COUNT).any(|other| other != slot && pid(other) == own && lives(other))
+    }
+}

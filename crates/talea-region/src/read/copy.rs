@@ -1,0 +1,472 @@
+//! A region's words, copied out of a file that is not mapped.
+//!
+//! What all series need (the header, the families, the planes) is copied at once; the
+//! records of series a window at a time, with the text and the cells that they name. So a
+//! large region costs a reader no more than what it makes of it.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::sync::atomic::Ordering::Acquire;
+use std::sync::atomic::fence;
+
+use crate::layout::*;
+use crate::memory::mapping::Backing;
+use crate::memory::runs::CellRun;
+use crate::series::family::FamilyHead;
+use crate::series::record::{self, HIDDEN, Head, PUBLISHED};
+use crate::source::{self, RECORD_WORDS, Record, Source, Windows};
+use crate::values::Storage;
+
+/// Parts of a region, copied.
+pub(crate) struct Copy<'a> {
+    locks: &'a Backing,
+    s: &'a Sections,
+    /// What all series need, by where it begins.
+    fixed: Vec<Part>,
+    /// Which of it are cells, by where they begin and their length.
+    cells: Vec<(u64, u64)>,
+    /// How often these may be read again.
+    again_left: u32,
+    /// Of the series that are shown: their records, and what those name.
+    records: Window,
+    texts: Window,
+    singles: Window,
+    /// Whether all single cells are wanted, whatever names them.
+    is_whole: bool,
+    /// The region's epoch, when that was read.
+    epoch: u64,
+    /// The same records, read again after what they name, where the epoch had moved on.
+    again: Pages,
+    /// Of each of them, whether it was the same then; nothing where all were.
+    stands: Vec<bool>,
+}
+
+/// A piece that was copied, and where it begins.
+struct Part {
+    first: u64,
+    pages: Pages,
+}
+
+impl Part {
+    fn is(&self, first: u64, end: u64) -> bool {
+        self.first == first && self.pages.words().len() as u64 * WORD == end - first
+    }
+}
+
+/// How often the cells that all series share are read again, where what they had may have
+/// gone over to others. That is seldom, and they can be many: a region that has it all the
+/// time must not take forever.
+const MOST_AGAIN: u32 = 64;
+
+impl<'a> Copy<'a> {
+    /// Copies all but series; and what is named `beside`, by where it begins and its length.
+    pub(crate) fn begin(
+        locks: &'a Backing,
+        s: &'a Sections,
+        beside: impl FnOnce(&Self) -> Vec<(u64, u64)>,
+    ) -> io::Result<Self> {
+        let mut copy = Self {
+            locks,
+            s,
+            fixed: Vec::new(),
+            cells: Vec::new(),
+            again_left: MOST_AGAIN,
+            records: Window::default(),
+            texts: Window::default(),
+            singles: Window::default(),
+            is_whole: false,
+            epoch: 0,
+            again: Pages::default(),
+            stands: Vec::new(),
+        };
+        copy.epoch = copy.epoch_now()?;
+        copy.read(0, s.families)?;
+        let used = |copy: &Self, marks, len| copy.used(marks, len);
+        let records = used(&copy, s.records.marks, s.records.len);
+        let series = [
+            (&s.records, records),
+            (&s.arena, used(&copy, s.arena.marks, s.arena.len)),
+            (&s.singles, used(&copy, s.singles.marks, s.singles.len)),
+        ];
+        [copy.records.pool, copy.texts.pool, copy.singles.pool] =
+            series.map(|(pool, used)| pool.at..pool.at + used);
+        let striped = used(&copy, s.striped.marks, s.striped.len);
+        let owned = used(&copy, s.owned.marks, s.owned.len);
+        let planes = source::planes(&copy).map(|delta| (s.striped.at + delta, striped));
+        let living = source::living(&copy).map(|block| (s.owned.at + block.delta, owned));
+        let cells: Vec<(u64, u64)> = planes.chain(living).collect();
+        let families = used(&copy, M_FAMILIES, s.family_max * FAMILY_LEN);
+        let all: Vec<(u64, u64)> =
+            [(s.families, families), (s.groups, (records / RECORD_LEN).div_ceil(GROUP) * WORD)]
+                .into_iter()
+                .chain(beside(&copy))
+                .chain(cells.iter().copied())
+                .collect();
+        // All of it was backed before it was used. A file of holes that claims to
+        // be full would cost us the memory that it never had.
+        let of_series: u64 = series.iter().map(|(_, used)| used).sum();
+        let claimed = all.iter().map(|(_, len)| len).sum::<u64>() + of_series;
+        let has = copy.file().metadata()?.blocks() * 512;
+        if claimed > has {
+            return Err(invalid(format!("the region claims {claimed} bytes in use and has {has}")));
+        }
+        for (at, len) in all {
+            copy.read(at, len)?;
+        }
+        for text in copy.texts_of_families() {
+            copy.read(text.start, text.end - text.start)?;
+        }
+        copy.cells = cells;
+        Ok(copy)
+    }
+
+    /// Shows all series at once, and all cells that they can have, also those of series that
+    /// are not public.
+    pub(crate) fn turn_to_all(&mut self) -> io::Result<()> {
+        self.is_whole = true;
+        let used = self.records.pool.end - self.records.pool.start;
+        self.turn_to(0..used / RECORD_LEN)
+    }
+
+    fn file(&self) -> &'a File {
+        self.locks.file()
+    }
+
+    /// How much of a part is in use, in bytes. The mark moves before the pages behind it are
+    /// backed.
+    fn used(&self, marks: u64, len: u64) -> u64 {
+        self.word(marks + USED).min(self.word(marks + BACKED)).min(len)
+    }
+
+    /// Reads a part of what all series need, also again.
+    fn read(&mut self, at: u64, len: u64) -> io::Result<()> {
+        if len == 0 {
+            return Ok(());
+        }
+        // Owned blocks and the family table begin within a page.
+        let (first, end) = (at / PAGE * PAGE, page_up(at.saturating_add(len)));
+        if end > self.s.plane(self.s.plane_count) {
+            return Err(invalid("a plane outside the region".to_owned()));
+        }
+        let file = self.locks.file();
+        match self.fixed.iter_mut().find(|part| part.is(first, end)) {
+            Some(part) => file.read_exact_at(part.pages.bytes(end - first), first),
+            None => {
+                let mut pages = Pages::default();
+                file.read_exact_at(pages.bytes(end - first), first)?;
+                let place = self.fixed.partition_point(|part| part.first <= first);
+                self.fixed.insert(place, Part { first, pages });
+                Ok(())
+            }
+        }
+    }
+
+    /// Where names and definitions of families lie, those together that lie near each other.
+    fn texts_of_families(&self) -> Vec<Range<u64>> {
+        /// So many bytes more are read sooner than they are passed over.
+        const NEAR: u64 = 4 * PAGE;
+        let count = self.used(M_FAMILIES, self.s.family_max * FAMILY_LEN) / FAMILY_LEN;
+        let mut all = Vec::new();
+        for family in 0..count {
+            let word = |at| self.word(self.s.families + family * FAMILY_LEN + at);
+            if FamilyHead::unpack(word(FAMILY_HEAD)).is_some() {
+                let spans = [FAMILY_NAME, FAMILY_DEFINITION].map(|at| Span::unpack(word(at)));
+                all.extend(spans.iter().filter_map(|span| self.text(*span)));
+            }
+        }
+        all.sort_unstable_by_key(|text| text.start);
+        all.dedup_by(|next, before| {
+            let joins = next.start <= before.end + NEAR;
+            if joins {
+                before.end = before.end.max(next.end);
+            }
+            joins
+        });
+        all
+    }
+
+    /// Where the text at a span lies, if it is there.
+    fn text(&self, span: Span) -> Option<Range<u64>> {
+        let pool = &self.texts.pool;
+        let text = pool.start + span.at..pool.start + (span.at + span.len).next_multiple_of(WORD);
+        (span.len > 0 && text.end <= pool.end).then_some(text)
+    }
+
+    /// Copies what the records that are shown name.
+    fn follow(&mut self) -> io::Result<()> {
+        let shown = self.records.shown.clone();
+        let (mut texts, mut cells) = (Extent::default(), Extent::default());
+        // Whether a record names cells that are only found by following it.
+        let mut leads_on = self.is_whole;
+        let words = self.records.slice(shown.start, (shown.end - shown.start) / WORD);
+        for record in words.unwrap_or_default().chunks_exact(RECORD_WORDS) {
+            let word = |at: u64| record[(at / WORD) as usize];
+            let head = word(SERIES_HEAD);
+            if record::state(head) != PUBLISHED {
+                continue;
+            }
+            texts.add(self.text(Span::unpack(word(SERIES_TEXT))));
+            leads_on |= word(SERIES_EXTENSION) != 0 || head & HIDDEN != 0;
+            match CellRun::unpack(word(SERIES_CELLS)) {
+                Some(run) if run.storage == Storage::Single => {
+                    let cells_of_it = run.at..run.at + run.count * WORD;
+                    cells.add(Some(cells_of_it).filter(|cells| {
+                        self.singles.pool.start <= cells.start
+                            && cells.end <= self.singles.pool.end
+                            && cells.start % WORD == 0
+                    }));
+                }
+                Some(run) if run.storage == Storage::Stripes => leads_on = true,
+                _ => {}
+            }
+        }
+        let file = self.locks.file();
+        self.texts.cover(file, &texts, false)?;
+        self.singles.cover(file, &cells, leads_on)
+    }
+
+    /// Whether what the records name was still theirs when it was read.
+    ///
+    /// What a series had is not used again before the epoch has moved on from when it was
+    /// removed (see `memory/guard.rs`). So of those that were read as public, nothing was if the
+    /// epoch is the one that it was before they, and the cells that all series share, were
+    /// read.
+    fn is_all_theirs(&mut self) -> io::Result<bool> {
+        fence(Acquire);
+        let epoch = self.epoch_now()?;
+        // What comes next is read after it.
+        fence(Acquire);
+        Ok(std::mem::replace(&mut self.epoch, epoch) == epoch)
+    }
+
+    fn epoch_now(&mut self) -> io::Result<u64> {
+        // A page, as all is read.
+        self.locks.file().read_exact_at(self.again.bytes(PAGE), 0)?;
+        Ok(self.again.words()[(M_EPOCH / WORD) as usize])
+    }
+
+    /// Reads the records that are shown again and notes of each whether it is still the one
+    /// that was copied: what it names may have come to belong to another meanwhile.
+    fn compare(&mut self) -> io::Result<()> {
+        fence(Acquire);
+        let Range { start, end } = self.records.shown;
+        let file = self.locks.file();
+        // So much at a time stays in the cache: nothing of it is kept.
+        const STEP: u64 = 16 * PAGE;
+        for at in (start..end).step_by(STEP as usize) {
+            let len = STEP.min(end - at);
+            file.read_exact_at(&mut self.again.bytes(STEP)[..len as usize], at)?;
+            let now = self.again.words();
+            let copied = self.records.slice(at, len / WORD).unwrap_or_default();
+            let both = copied.chunks_exact(RECORD_WORDS).zip(now.chunks_exact(RECORD_WORDS));
+            self.stands.extend(both.map(|(copied, now)| is_same(copied, now)));
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn slice(&self, at: u64, count: u64) -> Option<&[u64]> {
+        let shown = self.singles.slice(at, count);
+        let shown = shown.or_else(|| self.texts.slice(at, count));
+        let shown = shown.or_else(|| self.records.slice(at, count));
+        shown.or_else(|| self.fixed_slice(at, count))
+    }
+
+    fn fixed_slice(&self, at: u64, count: u64) -> Option<&[u64]> {
+        let behind = self.fixed.partition_point(|part| part.first <= at);
+        let Part { first, pages } = self.fixed.get(behind.checked_sub(1)?)?;
+        cut(pages.words(), *first, at, count)
+    }
+}
+
+impl Windows for Copy<'_> {
+    type Of = Self;
+
+    fn source(&self) -> &Self {
+        self
+    }
+
+    fn turn_to(&mut self, records: Range<u64>) -> io::Result<()> {
+        let first = self.records.pool.start;
+        let shown = first + records.start * RECORD_LEN..first + records.end * RECORD_LEN;
+        self.stands.clear();
+        self.records.show(self.file(), shown.clone())?;
+        fence(Acquire);
+        self.follow()?;
+        if self.is_all_theirs()? {
+            return Ok(());
+        }
+        self.records.show(self.file(), shown)?;
+        fence(Acquire);
+        if let Some(left) = self.again_left.checked_sub(1) {
+            self.again_left = left;
+            (self.texts.is_whole, self.singles.is_whole) = (false, false);
+            for (at, len) in std::mem::take(&mut self.cells) {
+                self.read(at, len)?;
+                self.cells.push((at, len));
+            }
+        }
+        self.follow()?;
+        self.compare()
+    }
+}
+
+impl Source for Copy<'_> {
+    fn sections(&self) -> &Sections {
+        self.s
+    }
+
+    fn words(&self, at: u64, count: u64) -> Option<impl Iterator<Item = u64>> {
+        Some(self.slice(at, count)?.iter().copied())
+    }
+
+    #[inline(always)]
+    fn block<const N: usize>(&self, at: u64, count: u64) -> Option<[u64; N]> {
+        let words = self.slice(at, count)?;
+        let last = words.len().checked_sub(1)?;
+        Some(std::array::from_fn(|n| words[n.min(last)]))
+    }
+
+    #[inline(always)]
+    fn records(&self, at: u64, count: u64) -> Option<impl Iterator<Item = Record>> {
+        let words = self.records.slice(at, count.checked_mul(RECORD_WORDS as u64)?)?;
+        Some(words.chunks_exact(RECORD_WORDS).map(|record| std::array::from_fn(|n| record[n])))
+    }
+
+    fn stands(&self, record: u64) -> bool {
+        if self.stands.is_empty() {
+            return true;
+        }
+        let n = record.wrapping_sub(self.records.shown.start) / RECORD_LEN;
+        self.stands.get(n as usize).copied().unwrap_or(false)
+    }
+
+    fn lives(&self, slot: u64) -> bool {
+        self.locks.others_hold(slot..slot + 1).unwrap_or(true)
+    }
+}
+
+/// Whether two copies of a record are of one series. That it was looked up or hidden
+/// meanwhile does not matter.
+fn is_same(before: &[u64], after: &[u64]) -> bool {
+    let at = |word: u64| (word / WORD) as usize;
+    let is = |head: u64| (record::state(head), Head::unpack(head).family);
+    is(before[at(SERIES_HEAD)]) == is(after[at(SERIES_HEAD)])
+        && [SERIES_TEXT, SERIES_CELLS, SERIES_CREATED]
+            .iter()
+            .all(|&word| before[at(word)] == after[at(word)])
+}
+
+/// What some series name of a pool: from where to where, and how much in all.
+#[derive(Default)]
+struct Extent {
+    range: Option<Range<u64>>,
+    sum: u64,
+}
+
+impl Extent {
+    #[inline]
+    fn add(&mut self, one: Option<Range<u64>>) {
+        let Some(one) = one else { return };
+        self.sum += one.end - one.start;
+        self.range = Some(match &self.range {
+            None => one,
+            Some(range) => range.start.min(one.start)..range.end.max(one.end),
+        });
+    }
+}
+
+/// A part of a pool, copied.
+#[derive(Default)]
+struct Window {
+    /// What is in use of the pool.
+    pool: Range<u64>,
+    /// What is copied of it; and what lies in the same pages.
+    shown: Range<u64>,
+    /// Where the copy begins.
+    first: u64,
+    pages: Pages,
+    is_whole: bool,
+}
+
+impl Window {
+    /// Copies a part in place of the one before.
+    fn show(&mut self, file: &File, part: Range<u64>) -> io::Result<()> {
+        let (first, end) = (part.start / PAGE * PAGE, page_up(part.end));
+        (self.first, self.shown) = (first, part);
+        file.read_exact_at(self.pages.bytes(end - first), first)
+    }
+
+    /// Copies what series name. Where that lies all over the pool, or leads on to more, all
+    /// of the pool, once and for good.
+    fn cover(&mut self, file: &File, extent: &Extent, leads_on: bool) -> io::Result<()> {
+        /// So many times what is needed is read sooner than the whole.
+        const SPARSE: u64 = 4;
+        if self.is_whole {
+            return Ok(());
+        }
+        let Some(range) = extent.range.clone().filter(|_| !leads_on) else {
+            self.is_whole = leads_on;
+            let part = if leads_on { self.pool.clone() } else { 0..0 };
+            return self.show(file, part);
+        };
+        self.is_whole = range.end - range.start > SPARSE * extent.sum + 16 * PAGE;
+        self.show(file, if self.is_whole { self.pool.clone() } else { range })
+    }
+
+    #[inline(always)]
+    fn slice(&self, at: u64, count: u64) -> Option<&[u64]> {
+        if at < self.shown.start {
+            return None;
+        }
+        cut(self.pages.words(), self.first, at, count)
+    }
+}
+
+/// Words of a copy that begins at `first`.
+#[inline(always)]
+fn cut(words: &[u64], first: u64, at: u64, count: u64) -> Option<&[u64]> {
+    let from = at.checked_sub(first).filter(|from| from % WORD == 0)? / WORD;
+    words.get(from as usize..)?.get(..usize::try_from(count).ok()?)
+}
+
+/// Memory that begins on a page bound, so that the kernel copies whole cache lines and no
+/// word is read in halves.
+#[derive(Default)]
+pub(crate) struct Pages {
+    /// What is there, and up to a page before it: of memory that is asked for with a
+    /// greater alignment, every page would be written first.
+    memory: Vec<u64>,
+    first: usize,
+    len: usize,
+}
+
+/// Words of a page.
+const PAGE_WORDS: usize = (PAGE / WORD) as usize;
+
+impl Pages {
+    #[inline(always)]
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.memory[self.first..][..self.len]
+    }
+
+    /// Room for so many bytes, rounded up to pages, in place of what is there.
+    pub(crate) fn bytes(&mut self, len: u64) -> &mut [u8] {
+        self.len = len.div_ceil(PAGE) as usize * PAGE_WORDS;
+        if self.memory.len() < self.len + PAGE_WORDS {
+            self.memory = vec![0; self.len + PAGE_WORDS];
+            let past = self.memory.as_ptr() as usize % PAGE as usize / size_of::<u64>();
+            self.first = (PAGE_WORDS - past) % PAGE_WORDS;
+        }
+        let words = &mut self.memory[self.first..][..self.len];
+        // SAFETY: words in a row are eight times as many bytes in a row, of which any
+        // are valid words.
+        unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), self.len * 8) }
+    }
+}
+
+fn invalid(reason: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, reason)
+}

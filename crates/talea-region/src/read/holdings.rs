@@ -1,0 +1,149 @@
+//! Which cells series hold: their values, and what only some have beside them. What is handed
+//! out beyond that belongs to nobody.
+
+use crate::layout::*;
+use crate::memory::runs::CellRun;
+use crate::memory::table;
+use crate::series::exemplars::entry_lens;
+use crate::series::extension::{bases_len, extension_len};
+use crate::series::family::FamilyHead;
+use crate::series::record::{self, FREE, Head};
+use crate::series::segments::Segment;
+use crate::source::Source;
+
+/// Bytes of cells that series hold, of all pools; those among them that nobody can find any
+/// more.
+pub(crate) fn cells_of_series(source: &impl Source, records: u64) -> u64 {
+    let from = source.sections().records.at;
+    let taken = source.records(from, records).into_iter().flatten();
+    let taken = taken.filter(|one| record::state(word(one, SERIES_HEAD)) != FREE);
+    taken.fold(0, |all: u64, one| all.saturating_add(WORD * words_of(source, &one)))
+}
+
+fn word(record: &[u64], at: u64) -> u64 {
+    record[(at / WORD) as usize]
+}
+
+/// Words that a series holds.
+fn words_of(source: &impl Source, record: &[u64]) -> u64 {
+    let s = source.sections();
+    let pins = word(record, SERIES_PINS);
+    let pins = if s.lies_in_singles(pins, PINS_LEN / WORD) { PINS_LEN / WORD } else { 0 };
+    let Some(run) = CellRun::unpack(word(record, SERIES_CELLS)) else { return pins };
+    let family = Head::unpack(word(record, SERIES_HEAD)).family;
+    let head = source.word(s.families + u64::from(family) * FAMILY_LEN + FAMILY_HEAD);
+    let segments = FamilyHead::unpack(head).map_or(0, |(_, head)| u64::from(head.segments));
+    pins.saturating_add(run.granules()).saturating_add(extension(
+        source,
+        word(record, SERIES_EXTENSION),
+        run.count,
+        segments,
+    ))
+}
+
+/// Words of what a series has beyond the usual.
+fn extension(source: &impl Source, at: u64, cells: u64, segments: u64) -> u64 {
+    let len = extension_len(cells, segments);
+    let Some(words) = singles(source, at, len) else { return 0 };
+    let exemplars = exemplars_of(source, words[EXTENSION_EXEMPLARS as usize], cells);
+    let segments = match words[EXTENSION_REST as usize..] {
+        [_, bases, ..] if segments > 0 => {
+            let table = at + (EXTENSION_REST + DIRECTORY_TABLE) * WORD;
+            segments_of(source, table, bases, cells, segments)
+        }
+        _ => 0,
+    };
+    len.saturating_add(exemplars).saturating_add(segments)
+}
+
+fn exemplars_of(source: &impl Source, table: u64, cells: u64) -> u64 {
+    let Some(entries) = singles(source, table, cells * 2) else { return 0 };
+    let all = entries.iter().zip(entry_lens().into_iter().cycle()).filter(|(at, _)| **at != 0);
+    all.fold(entries.len() as u64, |all, (_, words)| all.saturating_add(words))
+}
+
+/// Words of the segments that a table names, and of what they held when they were wiped.
+fn segments_of(source: &impl Source, table: u64, bases: u64, cells: u64, segments: u64) -> u64 {
+    let len = bases_len(cells, segments);
+    let has_bases = bases != 0 && source.sections().lies_in_singles(bases, len);
+    let of_segments = bases.saturating_add(cells.saturating_mul(WORD));
+    let mut words = table::words_of_blocks(source, table, segments);
+    if has_bases {
+        words += len + table::words_of_blocks(source, of_segments, segments);
+    }
+    let mut entries = Vec::new();
+    let _ = table::entries(source, table, segments, &mut entries);
+    for (n, entry) in entries {
+        let Some((run, _)) = Segment::unpack(entry) else { continue };
+        let has_base = has_bases && table::entry(source, of_segments, segments, n) != 0;
+        let base = if has_base { run.count } else { 0 };
+        words = words.saturating_add(run.granules()).saturating_add(base);
+    }
+    words
+}
+
+/// A run of single cells, if one can lie there.
+fn singles(source: &impl Source, at: u64, count: u64) -> Option<Vec<u64>> {
+    let can_be = at != 0 && source.sections().lies_in_singles(at, count);
+    can_be.then(|| source.words(at, count).map(Iterator::collect)).flatten()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::lookup::register::FamilySpec;
+    use crate::region::Region;
+    use crate::values::Storage;
+
+    /// Bytes of cells that are handed out and that no series holds.
+    fn lost(region: &'static Region) -> u64 {
+        let usage = region.usage();
+        let taken = [usage.single_cells, usage.striped_cells, usage.owned_cells];
+        let taken: u64 = taken.iter().map(|part| part.taken).sum();
+        let records = usage.records.reached / usage.record_len;
+        taken - cells_of_series(&region.memory, records)
+    }
+
+    #[test]
+    fn all_cells_that_are_handed_out_are_held_by_series_or_lost() {
+        let region = Region::anonymous(Config::with_len(4 << 20)).unwrap();
+        for (n, storage) in [Storage::Single, Storage::Striped, Storage::Owned].iter().enumerate() {
+            for segments in [0, 3, 100] {
+                let name = [n as u8, segments as u8];
+                // Owned cells have no segments.
+                let segments = if *storage == Storage::Owned { 0 } else { segments };
+                let spec = FamilySpec {
+                    name: &name,
+                    storage: *storage,
+                    cells: 4,
+                    segments,
+                    limit: 100,
+                    ..FamilySpec::default()
+                };
+                let family = region.family(spec).unwrap().family;
+                for text in [b"one".as_slice(), b"two"] {
+                    let cells = family.series(text).unwrap().keep().unwrap();
+                    cells.at(1).add(3);
+                    if *storage == Storage::Single {
+                        cells.at(2).set_exemplar(0.5, b"trace_id=\"a\"").unwrap();
+                    }
+                    if segments > 0 {
+                        let segments = cells.segments().unwrap();
+                        for n in [1, segments.len() - 1] {
+                            let made = segments.make(n, 7, 10).unwrap();
+                            segments.cell(made, 2).unwrap().add(5);
+                        }
+                    }
+                }
+                assert!(family.series(b"gone").is_ok() && family.remove(b"gone"));
+            }
+        }
+        assert_eq!(lost(region), 0);
+        region.wipe(|_| true);
+        assert_eq!(lost(region), 0);
+        region.memory.take_cells(Storage::Single, 3).unwrap();
+        region.memory.take_cells(Storage::Striped, 2).unwrap();
+        assert_eq!(lost(region), 5 * WORD);
+    }
+}

@@ -1,0 +1,227 @@
+//! What a region is, how full it is and who has it open, as a reader from outside finds it.
+//!
+//! As a snapshot does, it believes no word: counts are cut to the room that there is, and
+//! offsets are looked at before they are followed.
+
+use std::time::Duration;
+
+use super::holdings;
+use crate::clock::{boot_nanos, unix_nanos_of};
+use crate::layout::*;
+use crate::series::family::{self, FamilyHead};
+use crate::series::record::{self, FREE};
+use crate::source::Source;
+use crate::usage::{Part, Usage};
+use crate::values::Storage;
+
+/// A region at one instant, without its values.
+#[derive(Clone, Debug)]
+pub struct Overview {
+    /// The version of its layout.
+    pub layout_version: u64,
+    /// The boot of the machine that it was made in, as `/proc/sys/kernel/random/boot_id`
+    /// has it, without dashes.
+    pub boot_id: String,
+    /// When it was made, in nanoseconds since 1970.
+    pub created_unix_nanos: u64,
+    /// When series that are idle were last looked for, in nanoseconds since 1970, as the wall clock
+    /// has that time now.
+    pub swept_unix_nanos: u64,
+    /// How long ago that was, whatever became of the wall clock since.
+    pub since_sweep: Duration,
+    /// Bytes that it may come to use.
+    pub len: u64,
+    /// How much of each part is in use.
+    pub usage: Usage,
+    /// Series that it can hold.
+    pub series_max: u64,
+    /// Records of families that were ever made, those that ended among them.
+    pub families: u64,
+    /// Families that it can hold.
+    pub families_max: u64,
+    /// CPUs that have a plane of their own.
+    pub cpu_planes: u64,
+    /// CPUs that can have one.
+    pub cpu_planes_max: u64,
+    /// Processes that can have a slot of their own.
+    pub processes_max: u64,
+    /// Bytes of text that are handed out and that no family and no series names: what is
+    /// being made at this very instant, and what killed processes left behind.
+    pub text_without_owner: u64,
+    /// The same of cells, of all pools; and what is beside those of a series: exemplars,
+    /// what was wiped, who keeps it.
+    pub cells_without_owner: u64,
+    /// Families that a later definition of their name has replaced.
+    pub families_retired: u64,
+    /// Families that were ended by their name.
+    pub families_ended: u64,
+    /// Process slots that were ever taken, in their order.
+    pub processes: Vec<ProcessSlot>,
+    /// The families that a snapshot has.
+    pub family_uses: Vec<FamilyUse>,
+}
+
+/// A process slot, and who took it last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProcessSlot {
+    /// Its number.
+    pub slot: u64,
+    /// The process's id, as it sees it itself; in two namespaces two may have the same.
+    pub pid: u64,
+    /// When it took the slot, in nanoseconds since 1970, as the wall clock has that time now.
+    pub started_unix_nanos: u64,
+    /// How often the slot was taken.
+    pub taken: u64,
+    /// Whether the process lives.
+    pub is_alive: bool,
+}
+
+/// What a snapshot does not say of a family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FamilyUse {
+    /// Its number: [`FamilyCopy::number`](crate::FamilyCopy::number).
+    pub number: u32,
+    /// How its cells are stored.
+    pub storage: Storage,
+    /// Series that live in it, without the overflow series. A kill may leave it one too high.
+    pub series: u64,
+    /// Series that it may have.
+    pub limit: u64,
+    /// How many living processes registered it, as far as they have slots.
+    pub processes: u64,
+}
+
+/// Which words beside those of a snapshot an overview needs: where they begin, and how many
+/// bytes they are.
+pub(crate) fn bits(s: &Sections, used: impl Fn(&Pool) -> u64) -> impl Iterator<Item = (u64, u64)> {
+    pools(s).map(move |pool| (pool.bits, words_of_bits(&pool, used(&pool)) * WORD))
+}
+
+fn pools(s: &Sections) -> impl Iterator<Item = Pool> + use<> {
+    [s.records, s.arena, s.singles, s.striped, s.owned].into_iter()
+}
+
+fn words_of_bits(pool: &Pool, used: u64) -> u64 {
+    (used / pool.granule).div_ceil(64)
+}
+
+/// How far a pool was ever used and may be read, in bytes.
+pub(crate) fn used(source: &impl Source, pool: &Pool) -> u64 {
+    // The mark moves before the pages below it are backed.
+    source.word(pool.marks + USED).min(source.word(pool.marks + BACKED)).min(pool.len)
+}
+
+/// Looks a source over whose marks were checked.
+pub(crate) fn overview(source: &impl Source) -> Overview {
+    let s = source.sections();
+    let part = |pool: &Pool| {
+        let reached = used(source, pool);
+        let bits = source.words(pool.bits, words_of_bits(pool, reached)).into_iter().flatten();
+        let granules: u64 = bits.map(|word| u64::from(word.count_ones())).sum();
+        Part { taken: (granules * pool.granule).min(reached), reached, room: pool.len }
+    };
+    let usage = Usage {
+        records: part(&s.records),
+        text: part(&s.arena),
+        single_cells: part(&s.singles),
+        striped_cells: part(&s.striped),
+        owned_cells: part(&s.owned),
+        record_len: RECORD_LEN,
+    };
+    let families = source.word(M_FAMILIES).min(source.word(M_FAMILIES + BACKED)) / FAMILY_LEN;
+    let processes = processes(source);
+    let mut overview = Overview {
+        layout_version: source.word(H_VERSION),
+        boot_id: format!("{:016x}{:016x}", source.word(H_BOOT_ID), source.word(H_BOOT_ID + WORD)),
+        created_unix_nanos: source.word(H_CREATED),
+        swept_unix_nanos: unix_nanos_of(source.word(M_SWEPT_AT)),
+        since_sweep: Duration::from_nanos(boot_nanos().saturating_sub(source.word(M_SWEPT_AT))),
+        len: s.plane(s.plane_count),
+        usage,
+        series_max: s.series_max(),
+        families: families.min(s.family_max),
+        families_max: s.family_max,
+        cpu_planes: source.word(M_PLANES).saturating_sub(ATOMIC_PLANES),
+        cpu_planes_max: s.plane_count - ATOMIC_PLANES,
+        processes_max: SLOT_COUNT,
+        text_without_owner: 0,
+        cells_without_owner: 0,
+        families_retired: 0,
+        families_ended: 0,
+        processes,
+        family_uses: Vec::new(),
+    };
+    let owned = overview.look_at_families(source) + text_of_series(source);
+    overview.text_without_owner = usage.text.taken.saturating_sub(owned);
+    let cells = [usage.single_cells, usage.striped_cells, usage.owned_cells];
+    let taken = cells.iter().fold(0_u64, |all, part| all.saturating_add(part.taken));
+    let records = usage.records.reached / RECORD_LEN;
+    overview.cells_without_owner = taken.saturating_sub(holdings::cells_of_series(source, records));
+    overview
+}
+
+impl Overview {
+    /// Fills in what there is of families; returns the bytes of text that they have.
+    fn look_at_families(&mut self, source: &impl Source) -> u64 {
+        let alive = self.processes.iter().filter(|process| process.is_alive);
+        let alive: Vec<u64> = alive.map(|process| process.slot).collect();
+        let mut text = 0_u64;
+        for id in 0..self.families {
+            let word = |at| source.word(source.sections().families + id * FAMILY_LEN + at);
+            let Some((state, head)) = FamilyHead::unpack(word(FAMILY_HEAD)) else { continue };
+            match state {
+                family::RETIRED => self.families_retired += 1,
+                family::ENDED => self.families_ended += 1,
+                family::BUILDING | family::PUBLISHED => {}
+                _ => continue,
+            }
+            text = text.saturating_add(granules(word(FAMILY_NAME)));
+            text = text.saturating_add(granules(word(FAMILY_DEFINITION)));
+            if state != family::PUBLISHED {
+                continue;
+            }
+            let users = alive
+                .iter()
+                .filter(|&slot| word(FAMILY_USERS + slot / 64 * WORD) >> (slot % 64) & 1 == 1);
+            self.family_uses.push(FamilyUse {
+                number: id as u32,
+                storage: head.storage,
+                series: word(FAMILY_SERIES),
+                limit: word(FAMILY_LIMIT),
+                processes: users.count() as u64,
+            });
+        }
+        text
+    }
+}
+
+/// The slots that were ever taken.
+fn processes(source: &impl Source) -> Vec<ProcessSlot> {
+    let slots = (0..SLOT_COUNT).map(|slot| {
+        let word = |at| source.word(SLOTS + slot * SLOT_LEN + at);
+        let pid = word(SLOT_PID);
+        ProcessSlot {
+            slot,
+            pid,
+            started_unix_nanos: unix_nanos_of(word(SLOT_STARTED)),
+            taken: word(SLOT_GENERATION),
+            is_alive: pid != 0 && source.lives(slot),
+        }
+    });
+    slots.filter(|slot| slot.pid != 0).collect()
+}
+
+/// Bytes of text that series have, those among them that nobody can find any more.
+fn text_of_series(source: &impl Source) -> u64 {
+    let records = &source.sections().records;
+    let count = used(source, records) / RECORD_LEN;
+    let word = |record: &[u64], at: u64| record[(at / WORD) as usize];
+    let taken = source.records(records.at, count).into_iter().flatten();
+    let taken = taken.filter(|one| record::state(word(one, SERIES_HEAD)) != FREE);
+    taken.fold(0, |all: u64, one| all.saturating_add(granules(word(&one, SERIES_TEXT))))
+}
+
+/// Bytes of the granules that a text takes.
+fn granules(span: u64) -> u64 {
+    Span::unpack(span).len.next_multiple_of(WORD)
+}

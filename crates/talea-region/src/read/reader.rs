@@ -1,0 +1,161 @@
+//! Reading a region from outside, without mapping it: what an agent does.
+//!
+//! A file that somebody else made may be damaged, hostile, or cut under our
+//! eyes. So it is read, never mapped (a page that is gone would raise SIGBUS, and
+//! touching a hole would allocate it): each part once, up to what its mark
+//! says is in use, into memory of our own, page by page at page-aligned
+//! addresses. What is then looked at cannot change any more.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+
+use super::copy::{Copy, Pages};
+use crate::error::OpenError;
+use crate::files::descriptors::descriptor_of_process;
+use crate::files::trust::kind_of;
+use crate::header;
+use crate::layout::*;
+use crate::memory::mapping::Backing;
+use crate::read::overview::{self, Overview};
+use crate::snapshot::{self, FamilyCopy, Snapshot};
+use crate::source::Source;
+
+/// A region that is read from outside the processes that use it.
+#[derive(Debug)]
+pub struct Reader {
+    locks: Backing,
+    s: Sections,
+    /// Whose file it must be, where that matters.
+    pub(crate) owners: Option<Box<[u32]>>,
+}
+
+impl Reader {
+    /// Opens the region in a file for reading. No symbolic link is followed.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or is not a region of this boot and layout.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
+        Self::with_flags(path.as_ref(), libc::O_NOFOLLOW)
+    }
+
+    /// Opens the memory region of a running process of the same user, the first
+    /// that it has. It can be read also after the process has died.
+    ///
+    /// # Errors
+    ///
+    /// There is no such process, it may not be looked into, or it has no region.
+    pub fn of_process(pid: u32) -> Result<Self, OpenError> {
+        Self::with_flags(&descriptor_of_process(pid)?, 0)
+    }
+
+    fn with_flags(path: &Path, flags: libc::c_int) -> Result<Self, OpenError> {
+        let failed = |source| OpenError::System {
+            doing: "read the region",
+            path: Some(path.to_owned()),
+            source,
+        };
+        let file = OpenOptions::new()
+            .read(true)
+            .custom_flags(flags | libc::O_NONBLOCK)
+            .open(path)
+            .map_err(|error| failed(in_words(error)))?;
+        Self::of_file(path, file)
+    }
+
+    /// Of a file that was opened for reading; `path` is what errors call it.
+    pub(crate) fn of_file(path: &Path, file: File) -> Result<Self, OpenError> {
+        let failed = |source| OpenError::System {
+            doing: "read the region",
+            path: Some(path.to_owned()),
+            source,
+        };
+        let metadata = file.metadata().map_err(failed)?;
+        if !metadata.is_file() {
+            let found = format!("{}, not a regular file", kind_of(metadata.file_type()));
+            return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, found)));
+        }
+        let mut header = Pages::default();
+        let short = |_| failed(io::Error::new(io::ErrorKind::InvalidData, "shorter than a region"));
+        file.read_exact_at(header.bytes(PAGE), 0).map_err(short)?;
+        let word = |at: u64| header.words()[(at / WORD) as usize];
+        let s = header::validate(word, metadata.len())
+            .map_err(|reason| OpenError::Damaged { path: path.to_owned(), reason })?;
+        Ok(Self { locks: Backing::read_only(file).map_err(failed)?, s, owners: None })
+    }
+
+    /// Copies all values out. It costs the writers nothing, and works whatever
+    /// they do: busy, stopped or dead.
+    ///
+    /// # Errors
+    ///
+    /// The file was cut, or claims to have more in use than it has.
+    pub fn snapshot(&self) -> io::Result<Snapshot> {
+        let mut snapshot = Snapshot::default();
+        self.snapshot_into(&mut snapshot, &|_| true)?;
+        Ok(snapshot)
+    }
+
+    /// The same of the families that are wanted, into a snapshot that was taken
+    /// before, whose memory is used again. Beside that it takes some hundred kilobytes, and
+    /// what is in use of cells where series have segments, exemplars or were wiped.
+    ///
+    /// # Errors
+    ///
+    /// As [`snapshot`](Self::snapshot); what is in `out` then is not all there is.
+    pub fn snapshot_into(
+        &self,
+        out: &mut Snapshot,
+        wants: &dyn Fn(&FamilyCopy) -> bool,
+    ) -> io::Result<()> {
+        let copy = Copy::begin(&self.locks, &self.s, |_| Vec::new())?;
+        snapshot::take(copy, wants, out)
+    }
+
+    /// Copies all values out, and returns what the region is, how full it is and which processes
+    /// have it open, all of one copy. It costs the writers nothing, as [`snapshot`](Self::snapshot)
+    /// does not.
+    ///
+    /// # Errors
+    ///
+    /// As [`snapshot`](Self::snapshot); and its marks say what cannot be.
+    pub fn look(&self) -> io::Result<(Overview, Snapshot)> {
+        let s = &self.s;
+        let mut copy = Copy::begin(&self.locks, s, |copy| {
+            overview::bits(s, |pool| overview::used(copy, pool)).collect()
+        })?;
+        copy.turn_to_all()?;
+        header::check_marks(|at| copy.word(at), s)
+            .map_err(|reason| io::Error::new(io::ErrorKind::InvalidData, reason))?;
+        let mut snapshot = Snapshot::default();
+        snapshot::take(&copy, &|_| true, &mut snapshot)?;
+        Ok((overview::overview(&copy), snapshot))
+    }
+}
+
+/// The file that is read, and how long it was when it was opened.
+impl Reader {
+    pub(crate) fn file(&self) -> &File {
+        self.locks.file()
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.s.plane(self.s.plane_count)
+    }
+}
+
+/// What the system says of a file that it does not open, where that is hard to guess.
+fn in_words(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(libc::ELOOP) => io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "a symbolic link, which is not followed; name the file that it leads to",
+        ),
+        Some(libc::ENXIO) => {
+            io::Error::new(io::ErrorKind::InvalidInput, "a socket or a device, not a regular file")
+        }
+        _ => error,
+    }
+}

@@ -1,0 +1,96 @@
+//! Bases: a series counts from 0 again.
+//!
+//! No thread may store to a cell that others add to, since an add under way would undo it. So the
+//! value at the wipe is kept as the series' *base* (`series/extension.rs`), and readers subtract it.
+//! The exception is a float that is added to by exchange: it goes back to 0.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use crate::clock::unix_nanos;
+use crate::layout::*;
+use crate::memory::runs::CellRun;
+use crate::primitive::AtomicU64;
+use crate::region::Region;
+use crate::series::extension::{Extension, Rest};
+use crate::series::family::FamilyHead;
+use crate::series::record::Head;
+use crate::values::{Combine, Number, Storage};
+
+impl Region {
+    /// Has a series count from 0, as far as it is one that counts.
+    pub(crate) fn reset(&self, id: u32) -> bool {
+        let word = |at| self.series_word(id, at).load(Acquire);
+        let family = Head::unpack(word(SERIES_HEAD)).family;
+        let head = FamilyHead::unpack(self.family_word(family, FAMILY_HEAD).load(Acquire));
+        let run =
+            CellRun::unpack(word(SERIES_CELLS)).filter(|&run| self.memory.is_in_its_pool(run));
+        let (Some((_, head)), Some(run)) = (head, run) else { return true };
+        match (head.storage, head.combine) {
+            // Also where there was no room for it among the owned cells.
+            (Storage::Owned, _) => true,
+            (_, Combine::Sum) => self.raise_base(id, run, head.number),
+            (_, _) => {
+                self.memory.for_each_word(run, |cell| cell.store(0, Relaxed));
+                true
+            }
+        }
+    }
+
+    fn raise_base(&self, id: u32, run: CellRun, number: Number) -> bool {
+        let Some(Extension { exemplars, wiped, rest }) = self.extension_or_new(id) else {
+            return false;
+        };
+        // Places first: where one is missing, everything goes on.
+        let mut runs = Vec::new();
+        match rest {
+            Rest::Base(base) => runs.push((run, number, base)),
+            Rest::Directory(directory) => {
+                let Some(bases) = self.bases_or_new(&directory, run.count) else { return false };
+                runs.push((run, number, bases.of_cells));
+                for (segment, n) in self.segments_in(directory.table) {
+                    let base = self.base_of_segment(bases.of_segments, n, segment);
+                    let Some(base) = base else { return false };
+                    runs.push((segment, Number::Integer, base));
+                }
+            }
+        }
+        runs.into_iter().for_each(|(run, number, base)| self.raise(run, number, base));
+        self.forget_exemplars(exemplars.load(Acquire), run.count);
+        // By a later time than before readers know that it counts anew; the wall clock may have been
+        // set back.
+        let created = self.series_word(id, SERIES_CREATED).load(Relaxed);
+        let now = unix_nanos().max(created.wrapping_add(1));
+        let later = |before: u64| Some(now.max(before.wrapping_add(1)));
+        let _ = wiped.fetch_update(AcqRel, Acquire, later);
+        true
+    }
+
+    /// Notes what the cells of a run hold.
+    ///
+    /// A float beside a large base would have lost its last digits, or all. So floats that are
+    /// added to by exchange are taken away instead: an add under way finds that and begins again.
+    fn raise(&self, run: CellRun, number: Number, base: &[AtomicU64]) {
+        let mut sums = vec![0_u64; run.count as usize];
+        let of_cell = |n: usize| number.of_cell(n as u64, run.count);
+        let goes = |n: usize| of_cell(n) != Number::Integer && run.storage != Storage::Striped;
+        let mut n = 0;
+        self.memory.for_each_word(run, |cell| {
+            let place = n % run.count as usize;
+            n += 1;
+            if goes(place) {
+                cell.store(0, Relaxed);
+            } else {
+                sums[place] = of_cell(place).add(sums[place], cell.load(Relaxed));
+            }
+        });
+        for (n, (word, sum)) in base.iter().zip(sums).enumerate() {
+            if goes(n) {
+                word.store(0, Release);
+                continue;
+            }
+            // Of two that wipe at once, the later one counts.
+            let later = |before| of_cell(n).is_later(sum, before).then_some(sum);
+            let _ = word.fetch_update(AcqRel, Acquire, later);
+        }
+    }
+}

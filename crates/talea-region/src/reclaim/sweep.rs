@@ -1,0 +1,438 @@
+//! Sweeps: idle series are removed and memory is reclaimed, a chunk of the series table at a time.
+//!
+//! A sweep begins at most once a minute. Each thread that makes or removes a series does the next
+//! chunk. A chunk:
+//!
+//! - removes series that were not looked up during as many sweeps as their family says, and hides
+//!   those that a process keeps and no process added to;
+//! - finishes what a process that died had begun;
+//! - clears records that are reclaimable (`memory/guard.rs`), so that they, their cells and their text can be
+//!   used again. For these a chunk is also done between sweeps, as long as any wait.
+//!
+//! An idle series is removed by one compare-and-swap of its head. No thread can add to it afterwards,
+//! because a look-up writes the number of its sweep into the head if there is an older one. A thread
+//! that holds the series therefore:
+//!
+//! 1. either looked it up during a later sweep, and the compare-and-swap fails;
+//! 2. or announced an epoch of that sweep or before, and reclamation waits for it;
+//! 3. or no longer holds it. A process that keeps a series notes that before it leaves its guard.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use crate::clock::boot_nanos;
+use crate::hash::hash_of_words;
+use crate::layout::*;
+use crate::memory::guard::{Guard, SWEEP, last_stamp_of_sweep};
+use crate::memory::runs::CellRun;
+use crate::region::Region;
+use crate::series::family::{ENDED, FamilyHead, RETIRED};
+use crate::series::index::Kind;
+use crate::series::record::{self, BUILDING, CLEARING, FREE, Head, PUBLISHED, REMOVED, UNLINKED};
+use crate::values::{Combine, Storage};
+
+/// Records that are looked at in one go.
+const CHUNK: u64 = 16;
+/// Nanoseconds between two sweeps.
+pub(crate) const SWEEP_INTERVAL: u64 = 60_000_000_000;
+
+impl Region {
+    /// Sweeps all there is, now: idle series go, what was removed becomes free. It
+    /// counts as a minute's sweep.
+    pub fn sweep(&'static self) {
+        self.begin_sweep(boot_nanos());
+        self.sweep_all();
+    }
+
+    /// The same if the last sweep began a minute ago or more, by the boot clock.
+    pub fn sweep_if_due(&'static self) {
+        if self.begin_sweep_if_due(boot_nanos()) {
+            self.sweep_all();
+        }
+    }
+
+    pub(crate) fn sweep_all(&'static self) {
+        // What the first round puts away, the second frees.
+        for _ in 0..2 {
+            for chunk in 0..self.chunks() {
+                self.sweep_chunk(&self.memory.enter(), chunk);
+            }
+        }
+    }
+
+    /// Does the next chunk, if there is anything to do. `now` in nanoseconds since 1970, or 0 if
+    /// it is not known: once in each second of it, the boot clock says whether a sweep is due.
+    pub(crate) fn sweep_a_little(&self, guard: &Guard, now: u64) {
+        let second = now / 1_000_000_000;
+        // Another second, not a later one: the wall clock can be set back.
+        if now > 0 && self.sweep_asked.load(Relaxed) != second {
+            self.sweep_asked.store(second, Relaxed);
+            self.begin_sweep_if_due(boot_nanos());
+        }
+        let swept = self.memory.word_at(M_SWEPT);
+        let due = swept.load(Relaxed) < self.memory.word_at(M_DUE).load(Relaxed);
+        if due || self.memory.word_at(M_WAITING).load(Relaxed) as i64 > 0 {
+            let n = swept.fetch_add(1, Relaxed);
+            self.sweep_chunk(guard, n % self.chunks().max(1));
+        }
+    }
+
+    /// Takes out a series that was found, or hides it where somebody keeps it.
+    pub(crate) fn remove(&self, guard: &Guard, id: u32) -> bool {
+        let word = self.series_word(id, SERIES_HEAD);
+        let mut seen = word.load(Acquire);
+        while record::state(seen) == PUBLISHED && !Head::unpack(seen).permanent {
+            let done = if self.is_pinned(id) {
+                self.reset(id);
+                self.note_value(guard, id, self.digest(id));
+                self.set_hidden(id, seen, true)
+            } else {
+                self.retire(id, seen)
+            };
+            match done {
+                Ok(()) => return true,
+                Err(now) => seen = now,
+            }
+        }
+        false
+    }
+
+    /// Begins a sweep if one is due; `now` by the boot clock.
+    pub(crate) fn begin_sweep_if_due(&self, now: u64) -> bool {
+        self.begin_sweep_where(now, |before| {
+            let age = now.saturating_sub(before);
+            // A time that is still to come is that of another thread's sweep just now, or damage.
+            age >= SWEEP_INTERVAL || before.saturating_sub(now) > SWEEP_INTERVAL
+        })
+    }
+
+    pub(crate) fn begin_sweep(&self, now: u64) {
+        self.begin_sweep_where(now, |_| true);
+    }
+
+    /// Begins a sweep if that is wanted of the time at which the last one began.
+    fn begin_sweep_where(&self, now: u64, is_wanted: impl FnOnce(u64) -> bool) -> bool {
+        let swept_at = self.memory.word_at(M_SWEPT_AT);
+        let before = swept_at.load(Relaxed);
+        let begins =
+            is_wanted(before) && swept_at.compare_exchange(before, now, AcqRel, Relaxed).is_ok();
+        if begins {
+            self.memory.restore_cpu_table();
+            self.memory.word_at(M_EPOCH).fetch_add(SWEEP, AcqRel);
+            let due = self.memory.word_at(M_SWEPT).load(Relaxed).wrapping_add(self.chunks());
+            self.memory.word_at(M_DUE).store(due, Relaxed);
+        }
+        begins
+    }
+
+    fn chunks(&self) -> u64 {
+        (self.memory.used(&self.memory.sections.records) / RECORD_LEN).div_ceil(CHUNK)
+    }
+
+    pub(crate) fn sweep_chunk(&self, guard: &Guard, chunk: u64) {
+        let end =
+            (self.memory.used(&self.memory.sections.records) / RECORD_LEN).min((chunk + 1) * CHUNK);
+        // One search for guards serves the whole chunk.
+        let mut may_search = true;
+        for id in chunk * CHUNK..end {
+            self.visit(guard, id as u32, &mut may_search);
+        }
+    }
+
+    fn visit(&self, guard: &Guard, id: u32, may_search: &mut bool) {
+        let head = self.series_word(id, SERIES_HEAD).load(Acquire);
+        match record::state(head) {
+            PUBLISHED => self.look_for_idleness(guard, id, head, may_search),
+            REMOVED => self.finish_removal(id, head),
+            UNLINKED => self.clear_unlinked(id, head, may_search),
+            BUILDING | CLEARING if self.is_abandoned(head) => self.take_over(id, head),
+            // Taken, and its taker was killed before it could say so; or, seldom, it
+            // is just about to, and then it takes another.
+            FREE if self.memory.is_taken(&self.memory.sections.records, u64::from(id))
+                && self.claim_record(id, head) =>
+            {
+                self.clear(id);
+            }
+            _ => {}
+        }
+    }
+
+    fn look_for_idleness(&self, guard: &Guard, id: u32, seen: u64, may_search: &mut bool) {
+        let head = Head::unpack(seen);
+        let Some(idle) = sweeps_since(guard, head) else { return };
+        let family = |at| self.family_word(head.family, at).load(Acquire);
+        let retired = matches!(record::state(family(FAMILY_HEAD)), RETIRED | ENDED);
+        let idling = self.idling(head.family);
+        let idle_limit = match (retired, head.permanent, idling.sweeps) {
+            // A process that registered it may still have its permanent series.
+            (true, true, _) if self.is_in_use(head.family) => return,
+            (true, ..) => 1,
+            (false, true, _) | (false, false, 0) => return,
+            (false, false, sweeps) => u64::from(sweeps),
+        };
+        // Who may still add to it is asked for before who keeps it.
+        let stamp = last_stamp_of_sweep(guard.sweep().saturating_sub(idle));
+        // At the first sweep after a look-up no time may have passed at all.
+        if idle <= idle_limit || !self.is_unreachable(stamp, may_search) {
+            return;
+        }
+        if self.is_pinned(id) {
+            if idling.hides {
+                self.hide_if_idle(guard, id, seen, idle_limit);
+            }
+        } else if !self.is_held(id) {
+            // Where it fails, somebody looked it up.
+            let _ = self.retire(id, seen);
+        }
+    }
+
+    /// Whether a series has owned cells that are not 0: something is in flight. Also
+    /// where there was no room for it among the owned cells.
+    pub(crate) fn is_held(&self, id: u32) -> bool {
+        let family = Head::unpack(self.series_word(id, SERIES_HEAD).load(Acquire)).family;
+        let head = FamilyHead::unpack(self.family_word(family, FAMILY_HEAD).load(Acquire));
+        let owned = head.is_some_and(|(_, head)| {
+            head.combine == Combine::Sum && head.storage == Storage::Owned
+        });
+        owned && self.digest(id) != 0
+    }
+
+    /// Hides a series whose value is the same as some sweeps ago, or brings it
+    /// back.
+    fn hide_if_idle(&self, guard: &Guard, id: u32, seen: u64, idle_limit: u64) {
+        let digest = self.digest(id);
+        let Some(before) = self.seen(id).map(|seen| seen.load(Acquire)) else { return };
+        let since = self.series_word(id, SERIES_SINCE).load(Relaxed);
+        let hidden = Head::unpack(seen).hidden;
+        if digest != before || since == 0 {
+            self.note_value(guard, id, digest);
+            if hidden {
+                let _ = self.set_hidden(id, seen, false);
+            }
+        } else if !hidden && guard.sweep().saturating_sub(since) > idle_limit {
+            let _ = self.set_hidden(id, seen, true);
+        }
+    }
+
+    fn note_value(&self, guard: &Guard, id: u32, digest: u64) {
+        self.series_word(id, SERIES_SINCE).store(guard.sweep(), Relaxed);
+        if let Some(seen) = self.seen(id) {
+            seen.store(digest, Release);
+        }
+    }
+
+    fn set_hidden(&self, id: u32, seen: u64, hidden: bool) -> Result<(), u64> {
+        let head = Head { hidden, ..Head::unpack(seen) }.pack(PUBLISHED);
+        let word = self.series_word(id, SERIES_HEAD);
+        word.compare_exchange(seen, head, AcqRel, Acquire).map(|_| ())
+    }
+
+    /// A number that changes when a value of the series does.
+    fn digest(&self, id: u32) -> u64 {
+        let mut sum = 0_u64;
+        let run = CellRun::unpack(self.series_word(id, SERIES_CELLS).load(Relaxed));
+        if let Some(run) = run.filter(|&run| self.memory.is_in_its_pool(run)) {
+            self.memory.for_each_word(run, |cell| sum = sum.wrapping_add(cell.load(Relaxed)));
+        }
+        sum
+    }
+
+    /// Makes a series a removed one; the head as it is where it is another.
+    pub(crate) fn retire(&self, id: u32, seen: u64) -> Result<(), u64> {
+        let head = Head { removing: true, ..Head::unpack(seen) };
+        let (removing, removed) = (head.pack(PUBLISHED), head.pack(REMOVED));
+        let word = self.series_word(id, SERIES_HEAD);
+        if seen != removing {
+            word.compare_exchange(seen, removing, AcqRel, Acquire)?;
+        }
+        // In this order: `lookup/cache.rs` says why.
+        self.family_word(head.family, FAMILY_REMOVALS).fetch_add(1, AcqRel);
+        word.compare_exchange(removing, removed, AcqRel, Acquire)?;
+        self.memory.word_at(M_WAITING).fetch_add(1, Relaxed);
+        let count = self.family_word(head.family, FAMILY_SERIES);
+        // A process that is killed right here leaves the count one too high.
+        let _ = count.fetch_update(AcqRel, Relaxed, |n| n.checked_sub(1));
+        self.finish_removal(id, removed);
+        Ok(())
+    }
+
+    /// Takes a removed series out of its chain. Any number may do so at once.
+    fn finish_removal(&self, id: u32, seen: u64) {
+        let Some(hash) = self.hash_of(id, Head::unpack(seen).family) else { return };
+        self.unlink(hash, id);
+        self.series_word(id, SERIES_SINCE).store(0, Relaxed);
+        let unlinked = Head::unpack(seen).pack(UNLINKED);
+        let word = self.series_word(id, SERIES_HEAD);
+        if word.compare_exchange(seen, unlinked, AcqRel, Relaxed).is_ok() {
+            self.note_stamp(id);
+        }
+    }
+
+    /// Notes the stamp of a record that was unlinked. The epoch must be read after the head says
+    /// so: then a thread that still helps to unlink it has announced an epoch that is not later.
+    fn note_stamp(&self, id: u32) {
+        let since = self.series_word(id, SERIES_SINCE);
+        let _ = since.compare_exchange(0, self.memory.stamp(), AcqRel, Relaxed);
+    }
+
+    fn clear_unlinked(&self, id: u32, seen: u64, may_search: &mut bool) {
+        match self.series_word(id, SERIES_SINCE).load(Acquire) {
+            // The thread that unlinked it was killed or stopped right then.
+            0 => self.note_stamp(id),
+            // One that is kept at the very instant of its removal waits until
+            // nobody does.
+            stamp if !self.is_unreachable(stamp, may_search) || self.is_pinned(id) => {}
+            _ if self.claim_record(id, seen) => {
+                self.clear(id);
+                self.memory.word_at(M_WAITING).fetch_sub(1, Relaxed);
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether what has this stamp is out of everybody's sight; it searches for
+    /// guards only if `may_search`, and says when that is not worth another search.
+    pub(crate) fn is_unreachable(&self, stamp: u64, may_search: &mut bool) -> bool {
+        let out = self.memory.is_known_reclaimable(stamp)
+            || *may_search && self.memory.is_reclaimable(stamp);
+        *may_search &= out;
+        out
+    }
+
+    /// Takes a record over that nobody else has.
+    fn claim_record(&self, id: u32, seen: u64) -> bool {
+        let own = self.own_head(CLEARING, Head::unpack(seen).family);
+        let word = self.series_word(id, SERIES_HEAD);
+        word.compare_exchange(seen, own, AcqRel, Relaxed).is_ok()
+    }
+
+    /// Finishes what a dead process had in hand.
+    fn take_over(&self, id: u32, seen: u64) {
+        let family = Head::unpack(seen).family;
+        let hash = self.hash_of(id, family);
+        let linked = record::state(seen) == BUILDING
+            && hash.is_some_and(|hash| self.is_linked(Kind::Series, hash, id));
+        if linked {
+            // It was published and its maker could not say so any more.
+            let looked_up = self.memory.sweep_number() as u16;
+            let head = Head { permanent: false, hidden: false, removing: false, looked_up, family };
+            let word = self.series_word(id, SERIES_HEAD);
+            let _ = word.compare_exchange(seen, head.pack(PUBLISHED), AcqRel, Relaxed);
+        } else if self.claim_record(id, seen) {
+            self.clear(id);
+        }
+    }
+
+    /// The hash of a record's text; `None` where it has none.
+    fn hash_of(&self, id: u32, family: u32) -> Option<u64> {
+        let span = Span::unpack(self.series_word(id, SERIES_TEXT).load(Acquire));
+        let words = self.memory.text_words(span)?;
+        let words = words.iter().map(|word| word.load(Relaxed));
+        Some(hash_of_words(self.seed, u64::from(family), span.len, words))
+    }
+}
+
+/// How many sweeps began since a series was last looked up; `None` where none did.
+pub(crate) fn sweeps_since(guard: &Guard, head: Head) -> Option<u64> {
+    let sweeps = u64::from((guard.sweep() as u16).wrapping_sub(head.looked_up));
+    // Another thread may be a sweep ahead.
+    (1..=u64::from(u16::MAX / 2)).contains(&sweeps).then_some(sweeps)
+}
+
+#[cfg(all(test, target_os = "linux", not(loom)))]
+mod tests {
+    use super::*;
+    use crate::clock::set::{pass, step_wall};
+    use crate::config::Config;
+    use crate::lookup::register::FamilySpec;
+    use crate::series::family::Family;
+    use std::time::Duration;
+
+    const HOUR: i64 = 3_600;
+
+    fn family(minutes: u32) -> (&'static Region, Family) {
+        let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
+        let spec = FamilySpec { name: b"f", idle_minutes: minutes, ..FamilySpec::default() };
+        (region, region.family(spec).unwrap().family)
+    }
+
+    fn series(region: &'static Region) -> u64 {
+        let snapshot = region.snapshot();
+        snapshot.families().iter().map(|family| snapshot.series(family).count() as u64).sum()
+    }
+
+    /// Lets minutes pass, with what `sweeps` in each.
+    fn minutes(count: u32, mut sweeps: impl FnMut()) {
+        for _ in 0..count {
+            pass(60);
+            sweeps();
+        }
+    }
+
+    #[test]
+    fn idle_series_expire_on_time_whichever_way_the_wall_clock_is_set() {
+        for step in [-10 * HOUR, -61, 0, 61, 10 * HOUR] {
+            let (region, f) = family(5);
+            f.series(b"idle").unwrap();
+            minutes(2, || region.sweep_if_due());
+            step_wall(step);
+            region.sweep_if_due();
+            minutes(3, || region.sweep_if_due());
+            assert_eq!(series(region), 1, "after a step of {step} s it went too early");
+            minutes(2, || region.sweep_if_due());
+            assert_eq!(series(region), 0, "after a step of {step} s it stays");
+        }
+    }
+
+    #[test]
+    fn new_series_begin_sweeps_though_the_wall_clock_was_set_back() {
+        let (region, f) = family(2);
+        f.series(b"idle").unwrap();
+        step_wall(-10 * HOUR);
+        let mut n = 0;
+        minutes(4, || {
+            n += 1;
+            f.series(format!("new {n}").as_bytes()).unwrap();
+        });
+        let found = region.snapshot();
+        let all = found.families().iter().flat_map(|family| found.series(family));
+        let texts: Vec<&[u8]> = all.map(|series| series.text).collect();
+        assert!(!texts.contains(&b"idle".as_slice()), "{texts:?}");
+    }
+
+    #[test]
+    fn how_long_a_series_was_idle_is_known_though_the_wall_clock_was_set() {
+        for step in [-10 * HOUR, 10 * HOUR] {
+            let (region, f) = family(60);
+            f.series(b"idle").unwrap();
+            region.sweep();
+            step_wall(step);
+            pass(30);
+            let seconds = |n| Some(Duration::from_secs(n));
+            assert_eq!(region.expire(seconds(600), |_, _| true), 0, "after a step of {step} s");
+            assert_eq!(region.expire(seconds(30), |_, _| true), 1, "after a step of {step} s");
+        }
+    }
+
+    #[test]
+    fn a_time_of_the_last_sweep_that_cannot_be_stops_no_expiry() {
+        for damage in [u64::MAX, 1 << 60] {
+            let (region, f) = family(2);
+            f.series(b"idle").unwrap();
+            region.memory.word_at(M_SWEPT_AT).store(damage, Relaxed);
+            minutes(4, || region.sweep_if_due());
+            assert_eq!(series(region), 0, "{damage}");
+        }
+    }
+
+    #[test]
+    fn a_time_that_was_read_before_the_last_sweep_begins_no_other() {
+        let (region, _) = family(2);
+        pass(60);
+        let now = crate::clock::boot_nanos();
+        region.sweep_if_due();
+        let swept_at = region.memory.word_at(M_SWEPT_AT).load(Relaxed);
+        assert!(swept_at >= now);
+        assert!(!region.begin_sweep_if_due(now));
+        assert_eq!(region.memory.word_at(M_SWEPT_AT).load(Relaxed), swept_at);
+    }
+}

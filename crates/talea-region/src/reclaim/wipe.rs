@@ -1,0 +1,112 @@
+//! Wiping: all series of a family count from 0 again, and families end.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+
+use crate::layout::*;
+use crate::memory::guard::Guard;
+use crate::region::Region;
+use crate::series::family::{ENDED, Family};
+use crate::series::groups::FamilySet;
+use crate::series::record::Head;
+
+impl Region {
+    /// Has the families with these names count from 0 again. Their series go, except
+    /// those that stay as long as their family or that a living process keeps: these
+    /// are 0. What is owned by processes (what is in flight, say) stays as it is.
+    ///
+    /// What other threads add at the same time counts before or after. Where there is
+    /// no room to note what a series counted, it goes on; then this is false.
+    pub fn wipe(&'static self, mut wants: impl FnMut(&[u8]) -> bool) -> bool {
+        let guard = self.memory.enter();
+        let ids = (0..self.families_used()).filter(|&id| self.has_wanted_name(id, &mut wants));
+        let chosen = FamilySet::of(&self.memory.sections, ids);
+        self.wipe_families(&guard, &chosen)
+    }
+
+    /// Ends the families of a name: they are not shown any more, what is added to
+    /// their handles goes nowhere, and the name is free for another definition. One
+    /// that is registered again as it was counts from 0, by its old handles too. False
+    /// where there is no such family.
+    pub fn end_families(&'static self, name: &[u8]) -> bool {
+        let guard = self.memory.enter();
+        let mut ids = Vec::new();
+        self.each_named(name, |id| ids.extend(self.end_one(id).then_some(id)));
+        let any = !ids.is_empty();
+        self.wipe_families(&guard, &FamilySet::of(&self.memory.sections, ids.into_iter()));
+        any
+    }
+
+    /// The same of all families whose names are wanted. Cost: a look at each family, and each of
+    /// their series.
+    pub fn end_families_where(&'static self, mut wants: impl FnMut(&[u8]) -> bool) {
+        let guard = self.memory.enter();
+        let ids = (0..self.families_used()).filter(|&id| self.has_wanted_name(id, &mut wants));
+        let ids: Vec<u32> = ids.filter(|&id| self.end_one(id)).collect();
+        self.wipe_families(&guard, &FamilySet::of(&self.memory.sections, ids.into_iter()));
+    }
+
+    fn end_one(&self, id: u32) -> bool {
+        let word = self.family_word(id, FAMILY_HEAD);
+        let seen = word.load(Acquire);
+        let ended = seen & !0xFF | ENDED;
+        self.is_published(id) && word.compare_exchange(seen, ended, AcqRel, Relaxed).is_ok()
+    }
+
+    /// Whether a family is public and its name is wanted.
+    fn has_wanted_name(&self, id: u32, wants: &mut impl FnMut(&[u8]) -> bool) -> bool {
+        self.is_published(id) && {
+            let mut name = Vec::new();
+            self.memory.read_text(self.family_span(id, FAMILY_NAME), &mut name);
+            wants(&name)
+        }
+    }
+
+    pub(crate) fn wipe_families(&'static self, guard: &Guard, chosen: &FamilySet) -> bool {
+        let mut all = true;
+        for (id, seen) in self.series_of(chosen) {
+            all &= self.wipe_one(guard, id, seen);
+        }
+        self.sweep_a_little(guard, 0);
+        all
+    }
+
+    fn wipe_one(&'static self, guard: &Guard, id: u32, seen: u64) -> bool {
+        let stays = Head::unpack(seen).permanent || self.is_held(id) || self.is_pinned(id);
+        if !stays && self.remove(guard, id) {
+            return true;
+        }
+        self.reset(id)
+    }
+}
+
+impl Family {
+    /// Has the family count from 0 again, as [`Region::wipe`].
+    pub fn wipe(&self) -> bool {
+        let guard = self.region.memory.enter();
+        self.region.wipe_families(
+            &guard,
+            &FamilySet::of(&self.region.memory.sections, [self.id].into_iter()),
+        )
+    }
+
+    /// Removes the series whose label text is wanted, as [`remove`](Self::remove);
+    /// returns how many those were. Cost: a look at each series of the family, and a
+    /// word for each 64 others.
+    pub fn remove_where(&self, mut wants: impl FnMut(&[u8]) -> bool) -> u64 {
+        let region = self.region;
+        let guard = region.memory.enter();
+        let chosen = FamilySet::of(&region.memory.sections, [self.id].into_iter());
+        let mut text = Vec::new();
+        let mut removed = 0;
+        for (id, _) in region.series_of(&chosen) {
+            text.clear();
+            let span = Span::unpack(region.series_word(id, SERIES_TEXT).load(Acquire));
+            region.memory.read_text(span, &mut text);
+            if wants(&text) && region.remove(&guard, id) {
+                removed += 1;
+            }
+        }
+        region.sweep_a_little(&guard, 0);
+        removed
+    }
+}

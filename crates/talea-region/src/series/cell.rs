@@ -1,0 +1,405 @@
+//! Cells: 64-bit words that are added to or set.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::error::Overflow;
+use crate::memory::planes;
+use crate::memory::restartable::{self, Done};
+use crate::memory::runs::{CellRun, STRIPES, stripe_len};
+use crate::primitive::{AtomicU64, add_float_atomically};
+use crate::region::Region;
+use crate::threads::thread_number;
+use crate::values::{Combine, Number, Storage, pack_present, unpack_present};
+
+/// Which copies of a cell there are beside the one that its handle points to.
+///
+/// Two whole words, since every look-up moves it: of an enum with a smaller tag the
+/// halves would be written apart and read at once, which the processor is slow at.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Copies {
+    region: &'static Region,
+    /// `series:32 | how:32`: one of the four below, or how many bytes four copies lie
+    /// apart; and the series that the cell belongs to.
+    how: u64,
+}
+
+/// One in each plane; the word is that in plane 0.
+// 0, so that what is hot is asked for first.
+const PLANES: u32 = 0;
+/// None: the word is the cell.
+const ONE: u32 = 1;
+/// One in each process's block; the word is that in block 0.
+const BLOCKS: u32 = 2;
+/// The same where 0 says that the process wrote nothing.
+const OPTIONAL_BLOCKS: u32 = 3;
+
+impl Copies {
+    /// Those of a series' cells.
+    #[inline]
+    pub(crate) fn of(region: &'static Region, id: u32, run: CellRun, combine: Combine) -> Self {
+        let how = match run.storage {
+            Storage::Stripes => stripe_len(run.count) as u32,
+            Storage::Striped => PLANES,
+            Storage::Single => ONE,
+            Storage::Owned if combine.may_be_absent() => OPTIONAL_BLOCKS,
+            Storage::Owned => BLOCKS,
+        };
+        Self { region, how: u64::from(id) << 32 | u64::from(how) }
+    }
+
+    #[inline]
+    fn how(self) -> u32 {
+        self.how as u32
+    }
+
+    fn series(self) -> u32 {
+        (self.how >> 32) as u32
+    }
+}
+
+/// One cell. A plain pointer: copy it, keep it, send it to other threads, use it
+/// in children made by `fork`.
+///
+/// No operation allocates, blocks or panics.
+#[derive(Clone, Copy, Debug)]
+pub struct Cell {
+    word: &'static AtomicU64,
+    copies: Copies,
+}
+
+/// Equal where they are the same word of the same region.
+impl PartialEq for Cell {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.word, other.word)
+    }
+}
+
+impl Cell {
+    #[inline]
+    pub(crate) fn new(word: &'static AtomicU64, copies: Copies) -> Self {
+        Self { word, copies }
+    }
+
+    /// Adds to an integer cell.
+    ///
+    /// Cost: one restartable sequence for a striped cell (no shared cache line
+    /// is touched), else one atomic add.
+    #[inline]
+    pub fn add(self, n: u64) {
+        match self.copies.how() {
+            PLANES => {
+                let region = self.copies.region;
+                if !restartable::add(self.word, region.memory.cpu_table(), n) {
+                    planes::add_slowly(&region.memory, self.word, n);
+                }
+            }
+            ONE => {
+                self.word.fetch_add(n, Relaxed);
+            }
+            _ => Self::add_to_own(self.word, self.copies, n),
+        }
+    }
+
+    /// Counts one here and adds `n` to another integer cell: an observation of a
+    /// histogram.
+    ///
+    /// Cost: where both are striped cells of one region, a little less than two
+    /// [`add`](Self::add)s; else just those.
+    // Always, since out of line cells are handed over in memory: they would be read as
+    // wholes right after they were written in parts, which the processor is slow at.
+    #[inline(always)]
+    pub fn count(self, other: Self, n: u64) {
+        match (self.copies.how(), other.copies.how()) {
+            (PLANES, PLANES) => other.count_in_planes(self.word, n),
+            (ONE, ONE) => other.count_in_singles(self.word, n),
+            _ => Self::count_apart(self.word, self.copies, other.word, other.copies, n),
+        }
+    }
+
+    /// Adds 1 to another word and `n` to this one, both of which have a copy in each plane.
+    #[inline(always)]
+    pub(crate) fn count_in_planes(self, one: &'static AtomicU64, n: u64) {
+        let region = self.copies.region;
+        match restartable::count([one, self.word], region.memory.cpu_table(), n) {
+            Done::BOTH => {}
+            done => planes::count_rest(&region.memory, one, self.word, n, done),
+        }
+    }
+
+    /// The same of two words that are cells.
+    #[inline(always)]
+    pub(crate) fn count_in_singles(self, one: &'static AtomicU64, n: u64) {
+        one.fetch_add(1, Relaxed);
+        self.word.fetch_add(n, Relaxed);
+    }
+
+    /// How it is stored, if it is in one word or in planes.
+    #[inline]
+    pub(crate) fn storage(self) -> Option<Storage> {
+        match self.copies.how() {
+            ONE => Some(Storage::Single),
+            PLANES => Some(Storage::Striped),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub(crate) fn region(self) -> &'static Region {
+        self.copies.region
+    }
+
+    /// The series that it belongs to.
+    pub(crate) fn series(self) -> u32 {
+        self.copies.series()
+    }
+
+    /// By parts, which are handed over in registers, as cells would not be.
+    #[inline(never)]
+    fn count_apart(
+        word: &'static AtomicU64,
+        copies: Copies,
+        other: &'static AtomicU64,
+        others: Copies,
+        n: u64,
+    ) {
+        Self::new(word, copies).add(1);
+        Self::new(other, others).add(n);
+    }
+
+    /// The same where the other cell holds a float.
+    #[inline]
+    pub fn count_float(self, other: Self, x: f64) {
+        if let (PLANES, PLANES) = (self.copies.how(), other.copies.how()) {
+            let region = self.copies.region;
+            match restartable::count_float([self.word, other.word], region.memory.cpu_table(), x) {
+                Done::BOTH => return,
+                Done::ONE => return planes::add_float_slowly(&region.memory, other.word, x),
+                _ => {}
+            }
+        }
+        self.add(1);
+        other.add_float(x);
+    }
+
+    /// Adds to a cell that is likely one of this process's own: as [`add`](Self::add), but in
+    /// place.
+    #[inline]
+    pub fn add_own(self, n: u64) {
+        match self.copies.how() {
+            BLOCKS => {
+                self.copies.region.memory.own_copy(self.word).fetch_add(n, Relaxed);
+            }
+            _ => self.add(n),
+        }
+    }
+
+    /// Out of line, so that the adds that there are most of stay small.
+    #[inline(never)]
+    fn add_to_own(word: &'static AtomicU64, copies: Copies, n: u64) {
+        let own = Self::new(word, copies);
+        if copies.how() == OPTIONAL_BLOCKS {
+            own.change_own(|value| Some(value.wrapping_add(n)));
+        } else {
+            own.own().fetch_add(n, Relaxed);
+        }
+    }
+
+    /// Adds to a float cell.
+    #[inline]
+    pub fn add_float(self, x: f64) {
+        match self.copies.how() {
+            PLANES => {
+                let region = self.copies.region;
+                if !restartable::add_float(self.word, region.memory.cpu_table(), x) {
+                    planes::add_float_slowly(&region.memory, self.word, x);
+                }
+            }
+            ONE => add_float_atomically(self.word, x),
+            _ => Self::add_float_to_own(self.word, self.copies, x),
+        }
+    }
+
+    #[inline(never)]
+    fn add_float_to_own(word: &'static AtomicU64, copies: Copies, x: f64) {
+        let own = Self::new(word, copies);
+        if copies.how() == OPTIONAL_BLOCKS {
+            own.change_own(|value| Some((f64::from_bits(value) + x).to_bits()));
+        } else {
+            add_float_atomically(own.own(), x);
+        }
+    }
+
+    /// Adds to an integer cell and returns the new value, as it was at that
+    /// instant. Where there are several copies, there is no such instant: one is
+    /// added to, and the sum is read afterwards.
+    #[inline]
+    pub fn add_and_get(self, n: u64) -> u64 {
+        match self.copies.how() {
+            ONE | BLOCKS => self.own().fetch_add(n, Relaxed).wrapping_add(n),
+            OPTIONAL_BLOCKS => self.change_own(|value| Some(value.wrapping_add(n))),
+            _ => {
+                self.add(n);
+                self.get()
+            }
+        }
+    }
+
+    /// Stores a value. A striped cell is never stored to (an add under way would
+    /// undo it): there, the call does nothing.
+    #[inline]
+    pub fn set(self, value: u64) {
+        match self.copies.how() {
+            ONE | BLOCKS => self.own().store(value, Relaxed),
+            OPTIONAL_BLOCKS => self.own().store(pack_present(value), Relaxed),
+            _ => {}
+        }
+    }
+
+    /// Stores a float, as [`set`](Self::set).
+    #[inline]
+    pub fn set_float(self, x: f64) {
+        match self.copies.how() {
+            // −0.0 would be kept as silence.
+            OPTIONAL_BLOCKS => self.set((x + 0.0).to_bits()),
+            _ => self.set(x.to_bits()),
+        }
+    }
+
+    /// Replaces the value by `change(value)`, unless that is `None`. Does nothing
+    /// to a striped cell.
+    #[inline]
+    pub fn update(self, mut change: impl FnMut(u64) -> Option<u64>) {
+        match self.copies.how() {
+            ONE | BLOCKS => {
+                let _ = self.own().fetch_update(Relaxed, Relaxed, change);
+            }
+            OPTIONAL_BLOCKS => {
+                self.change_own(&mut change);
+            }
+            _ => {}
+        }
+    }
+
+    /// Changes a cell of which silence is known; returns the value after it. The
+    /// change of one that nothing was written to begins at 0.
+    fn change_own(self, mut change: impl FnMut(u64) -> Option<u64>) -> u64 {
+        let mut now = 0;
+        let _ = self.own().fetch_update(Relaxed, Relaxed, |word| {
+            now = unpack_present(word).unwrap_or(0);
+            let changed = change(now)?;
+            now = changed;
+            Some(pack_present(changed))
+        });
+        now
+    }
+
+    /// The value of an integer cell: of a striped one, the sum over its copies since
+    /// it was last wiped; of an owned one, what this process holds.
+    pub fn get(self) -> u64 {
+        let mut sum = 0_u64;
+        self.each_copy(|copy| sum = sum.wrapping_add(copy));
+        match self.base() {
+            Some(base) => Number::Integer.since(sum, base),
+            None => sum,
+        }
+    }
+
+    /// The value of a float cell.
+    pub fn get_float(self) -> f64 {
+        // As an empty sum of floats is, so that the value is that of a snapshot.
+        let mut sum = 0.0;
+        self.each_copy(|copy| sum += f64::from_bits(copy));
+        match self.base() {
+            Some(base) => f64::from_bits(Number::Float.since(sum.to_bits(), base)),
+            None => sum,
+        }
+    }
+
+    fn each_copy(self, mut each: impl FnMut(u64)) {
+        let region = self.copies.region;
+        match self.copies.how() {
+            ONE | BLOCKS => each(self.own().load(Relaxed)),
+            OPTIONAL_BLOCKS => each(unpack_present(self.own().load(Relaxed)).unwrap_or(0)),
+            PLANES => {
+                planes::copies(&region.memory, self.word).for_each(|copy| each(copy.load(Relaxed)))
+            }
+            apart => (0..STRIPES)
+                .filter_map(|n| region.memory.word_after(self.word, n * u64::from(apart)))
+                .for_each(|copy| each(copy.load(Relaxed))),
+        }
+    }
+
+    /// What it held when its series was last wiped, if it was.
+    fn base(self) -> Option<u64> {
+        self.copies.region.base_of(self.copies.series(), self.word)
+    }
+
+    /// The word that this thread adds to atomically.
+    #[inline]
+    fn own(self) -> &'static AtomicU64 {
+        let region = self.copies.region;
+        match self.copies.how() {
+            ONE | PLANES => self.word,
+            BLOCKS | OPTIONAL_BLOCKS => region.memory.own_copy(self.word),
+            apart => {
+                let n = thread_number() % STRIPES * u64::from(apart);
+                region.memory.word_after(self.word, n).unwrap_or(self.word)
+            }
+        }
+    }
+
+    /// The region, the series and the first copy.
+    pub(crate) fn place(self) -> (&'static Region, u32, &'static AtomicU64) {
+        (self.copies.region, self.copies.series(), self.word)
+    }
+
+    /// Keeps the series of a cell that was just looked up, as [`Looked::keep`].
+    ///
+    /// # Errors
+    ///
+    /// [`Overflow`] where there is no room to note it.
+    ///
+    /// [`Looked::keep`]: crate::Looked::keep
+    pub fn keep(self) -> Result<(), Overflow> {
+        self.copies.region.keep(self.copies.series())
+    }
+}
+
+/// The run of cells that a series owns.
+#[derive(Clone, Copy, Debug)]
+pub struct Cells {
+    words: &'static [AtomicU64],
+    copies: Copies,
+}
+
+/// Equal where they are the same run of the same region.
+impl PartialEq for Cells {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.words, other.words)
+    }
+}
+
+impl Cells {
+    pub(crate) fn new(words: &'static [AtomicU64], copies: Copies) -> Self {
+        Self { words, copies }
+    }
+
+    /// How many there are; at least one.
+    #[allow(clippy::len_without_is_empty)]
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// The cell at `i`, or the last one where there are fewer.
+    #[inline]
+    pub fn at(&self, i: usize) -> Cell {
+        Cell { word: &self.words[i.min(self.words.len() - 1)], copies: self.copies }
+    }
+
+    /// The last one.
+    #[inline]
+    pub fn last(&self) -> Cell {
+        self.at(usize::MAX)
+    }
+}

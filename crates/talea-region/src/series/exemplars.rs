@@ -1,0 +1,283 @@
+//! Exemplars: for a cell, one thing that was counted there, with a text that says
+//! which, and when.
+//!
+//! A series that never had one has no memory for them. The first one makes a table with
+//! two words for each cell of the series: the offsets of a small and of a large place,
+//! each made when it is first needed. A place is written over and over:
+//!
+//! ```text
+//!   claim   0, or `generation:15 | slot:9 | 1:1`, who is writing
+//!   sum     a hash of what follows
+//!   time    nanoseconds since 1970
+//!   value   the bits of a float
+//!   length  of the text in bytes
+//!   text
+//! ```
+//!
+//! A writer that finds another one at work leaves its own exemplar out: the other's is as new. A place
+//! that a killed process was writing is written over. After writing one place, a writer sets the sum of
+//! the other to 0, which hides it; so the order does not depend on the wall clock, which can be set. A
+//! reader trusts a place that fits its sum. If both do, because a writer is between the two steps or was
+//! killed there, it shows the newer one by their times.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use crate::clock::unix_nanos;
+use crate::error::Overflow;
+use crate::hash::{hash_of_words, last_word, word};
+use crate::layout::*;
+use crate::memory::runs::CellRun;
+use crate::primitive::AtomicU64;
+use crate::region::Region;
+use crate::series::cell::Cell;
+use crate::source::Source;
+
+/// Words before the text.
+const HEAD: u64 = 5;
+/// Bytes of text that the two places have room for. Two hundred do for the ids of a
+/// trace and a span; the largest is for 128 characters of four bytes, each a label with
+/// its quotes.
+const ROOMS: [u64; 2] = [200, 2048];
+
+/// What was counted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exemplar {
+    /// Which of the series' cells it was counted in.
+    pub cell: usize,
+    /// How much it was.
+    pub value: f64,
+    /// Which it was, as text of labels.
+    pub text: Vec<u8>,
+    /// Nanoseconds since 1970.
+    pub unix_nanos: u64,
+}
+
+impl Cell {
+    /// Notes one thing that was counted here, in place of the last. It does not count it.
+    ///
+    /// Where another thread does the same at this instant, one of the two stays. Cost: a
+    /// copy and a hash of the text, and a read of the clock.
+    ///
+    /// # Errors
+    ///
+    /// [`Overflow`] where there is no room for it, or the text is longer than 2,048 bytes.
+    pub fn set_exemplar(self, value: f64, text: &[u8]) -> Result<(), Overflow> {
+        let (region, series, word) = self.place();
+        region.set_exemplar(series, word, value, text)
+    }
+}
+
+impl Region {
+    fn set_exemplar(
+        &self,
+        id: u32,
+        cell: &'static AtomicU64,
+        value: f64,
+        text: &[u8],
+    ) -> Result<(), Overflow> {
+        let len = text.len() as u64;
+        let kind = ROOMS.iter().position(|&room| len <= room).ok_or(Overflow::TooLong)?;
+        let (place, other) = self.exemplar_place(id, cell, kind).ok_or(Overflow::Full)?;
+        let [claim, sum, time, number, length, room @ ..] = place else { return Ok(()) };
+        let own = self.memory.own_slot();
+        let mine = self.memory.generation(own) << 10 | own << 1 | 1;
+        let before = claim.load(Acquire);
+        let is_busy = before != 0 && !self.memory.has_ended(before >> 1 & 0x1FF, before >> 10);
+        if is_busy || claim.compare_exchange(before, mine, AcqRel, Relaxed).is_err() {
+            return Ok(());
+        }
+        // Until the sum is right again, nobody believes it.
+        sum.store(0, Release);
+        let now = unix_nanos();
+        time.store(now, Release);
+        number.store(value.to_bits(), Release);
+        length.store(len, Release);
+        let words = words_of(text);
+        room.iter().zip(words.clone()).for_each(|(word, text)| word.store(text, Release));
+        let head = [now, value.to_bits(), len];
+        sum.store(sum_of(self.seed, head.into_iter().chain(words)), Release);
+        self.forget_exemplar(other);
+        claim.store(0, Release);
+        Ok(())
+    }
+
+    /// The place of a cell's exemplar, made if need be, and where its other one lies, or 0.
+    fn exemplar_place(
+        &self,
+        id: u32,
+        cell: &'static AtomicU64,
+        kind: usize,
+    ) -> Option<(&'static [AtomicU64], u64)> {
+        let run = CellRun::unpack(self.series_word(id, SERIES_CELLS).load(Acquire))?;
+        let n = self.memory.map.offset_of(cell)?.checked_sub(run.at)? / WORD;
+        let more = self.extension_or_new(id)?;
+        let table = self.memory.get_or_make_run(more.exemplars, run.count * 2)?;
+        let entries = self.memory.map.words(table, run.count * 2)?;
+        let [entry, other] = [kind, 1 - kind].map(|kind| entries.get(n as usize * 2 + kind));
+        let words = entry_lens()[kind];
+        let at = self.memory.get_or_make_run(entry?, words)?;
+        Some((self.memory.map.words(at, words)?, other?.load(Acquire)))
+    }
+
+    /// Has all exemplars of a series of so many cells shown no more.
+    pub(crate) fn forget_exemplars(&self, table: u64, cells: u64) {
+        if table != 0 && self.memory.sections.lies_in_singles(table, cells * 2) {
+            let entries = self.memory.map.words(table, cells * 2).unwrap_or(&[]);
+            entries.iter().for_each(|entry| self.forget_exemplar(entry.load(Acquire)));
+        }
+    }
+
+    /// Has the exemplar at an offset, if there is one, shown no more. If another thread is writing
+    /// it, that one may be shown.
+    fn forget_exemplar(&self, at: u64) {
+        if at != 0 && self.memory.sections.lies_in_singles(at, HEAD) {
+            if let Some([_, sum, ..]) = self.memory.map.words(at, HEAD) {
+                sum.store(0, Release);
+            }
+        }
+    }
+
+    /// Gives back all exemplars of a series of so many cells.
+    pub(crate) fn drop_exemplars(&self, table: u64, cells: u64) {
+        if table == 0 || !self.memory.sections.lies_in_singles(table, cells * 2) {
+            return;
+        }
+        for (entry, n) in self.memory.map.words(table, cells * 2).unwrap_or(&[]).iter().zip(0..) {
+            self.memory.drop_singles(entry.swap(0, AcqRel), entry_lens()[n % 2]);
+        }
+        self.memory.drop_singles(table, cells * 2);
+    }
+}
+
+/// The words of the two entries that a cell's exemplars have room in.
+pub(crate) fn entry_lens() -> [u64; 2] {
+    ROOMS.map(|room| HEAD + room / WORD)
+}
+
+/// The exemplars of a series of so many cells whose table lies at an offset, each cell's
+/// newest; what does not fit its sum is left out. Reading stops where `room`, in bytes,
+/// is used up.
+pub(crate) fn read(source: &impl Source, table: u64, cells: u64, room: &mut u64) -> Vec<Exemplar> {
+    let s = source.sections();
+    if table == 0 || !s.lies_in_singles(table, cells * 2) {
+        return Vec::new();
+    }
+    let entries: Vec<u64> =
+        source.words(table, cells * 2).map(|words| words.collect()).unwrap_or_default();
+    let mut used = |at: u64, len: u64| {
+        let left = if at == 0 { Some(*room) } else { room.checked_sub(HEAD * WORD + len) };
+        left.map(|left| *room = left)
+    };
+    let newest = |(n, places): (usize, &[u64])| {
+        let places = places.iter().zip(ROOMS);
+        let read =
+            places.filter_map(|(&at, len)| used(at, len).and_then(|()| one(source, at, len)));
+        let newest = read.max_by_key(|found| found.unix_nanos)?;
+        Some(Exemplar { cell: n, ..newest })
+    };
+    entries.chunks(2).enumerate().filter_map(newest).collect()
+}
+
+fn one(source: &impl Source, at: u64, room: u64) -> Option<Exemplar> {
+    let words = HEAD + room / WORD;
+    if at == 0 || !source.sections().lies_in_singles(at, words) {
+        return None;
+    }
+    let all: Vec<u64> = source.words(at, words)?.collect();
+    let [_, sum, unix_nanos, value, len, text @ ..] = &all[..] else { return None };
+    let used = text.get(..len.div_ceil(WORD) as usize)?;
+    let content = [*unix_nanos, *value, *len].into_iter().chain(used.iter().copied());
+    if *len == 0 && *sum == 0 || sum_of(source.seed(), content) != *sum {
+        return None;
+    }
+    let mut text: Vec<u8> = used.iter().flat_map(|word| word.to_le_bytes()).collect();
+    text.truncate(*len as usize);
+    let (value, unix_nanos) = (f64::from_bits(*value), *unix_nanos);
+    Some(Exemplar { cell: 0, value, text, unix_nanos })
+}
+
+fn sum_of(seed: u64, words: impl Iterator<Item = u64>) -> u64 {
+    // That of what is being written is 0.
+    hash_of_words(seed, EXEMPLARS, 0, words) | 1
+}
+
+/// The hash domain of exemplars; families use their names', series their family's.
+const EXEMPLARS: u64 = u64::MAX - 1;
+
+/// A text in words, the last one padded with zeros.
+fn words_of(text: &[u8]) -> impl Iterator<Item = u64> + Clone + '_ {
+    let whole = text.chunks_exact(8);
+    let rest = (!whole.remainder().is_empty()).then(|| last_word(text));
+    whole.map(word).chain(rest)
+}
+
+#[cfg(all(test, target_os = "linux", not(loom)))]
+mod tests {
+    use super::*;
+    use crate::clock::set::{pass, step_wall};
+    use crate::config::Config;
+    use crate::lookup::register::FamilySpec;
+
+    const HOUR: i64 = 3_600;
+
+    fn cell() -> (&'static Region, Cell) {
+        let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
+        let family = region.family(FamilySpec { name: b"f", ..FamilySpec::default() });
+        (region, family.unwrap().family.lasting_series(b"").unwrap().at(0))
+    }
+
+    fn shown(region: &'static Region) -> Vec<(f64, u64)> {
+        let snapshot = region.snapshot();
+        let all = snapshot.families().iter().flat_map(|family| snapshot.series(family));
+        all.flat_map(|series| series.exemplars).map(|one| (one.value, one.unix_nanos)).collect()
+    }
+
+    fn values(region: &'static Region) -> Vec<f64> {
+        shown(region).into_iter().map(|(value, _)| value).collect()
+    }
+
+    #[test]
+    fn the_latest_exemplar_is_shown_though_the_wall_clock_was_set_back() {
+        let (region, cell) = cell();
+        // Those of one length have a place of their own.
+        for (n, len) in [300, 10, 300, 10, 10, 300, 300].into_iter().enumerate() {
+            cell.set_exemplar(n as f64, &vec![b'x'; len]).unwrap();
+            assert_eq!(values(region), [n as f64]);
+            step_wall(-HOUR);
+        }
+    }
+
+    #[test]
+    fn after_a_wipe_only_later_exemplars_are_shown_though_the_wall_clock_was_set_back() {
+        let (region, cell) = cell();
+        for len in [10, 300] {
+            cell.set_exemplar(1.0, &vec![b'x'; len]).unwrap();
+            step_wall(-HOUR);
+            region.wipe(|_| true);
+            assert_eq!(values(region), []);
+            step_wall(-HOUR);
+            cell.set_exemplar(2.0, &vec![b'x'; len]).unwrap();
+            assert_eq!(values(region), [2.0]);
+        }
+    }
+
+    #[test]
+    fn each_wipe_is_seen_in_the_time_of_creation_though_the_wall_clock_was_set_back() {
+        let (region, _) = cell();
+        let created = || {
+            let snapshot = region.snapshot();
+            let family = &snapshot.families()[0];
+            snapshot.series(family).next().unwrap().created_unix_nanos
+        };
+        for step in [-HOUR, -HOUR, HOUR, -HOUR] {
+            let before = created();
+            step_wall(step);
+            region.wipe(|_| true);
+            assert!(created() > before, "after a step of {step} s");
+        }
+        step_wall(4 * HOUR);
+        pass(60);
+        region.wipe(|_| true);
+        assert!(created().abs_diff(unix_nanos()) < 60_000_000_000, "it is shown as it was");
+    }
+}

@@ -1,0 +1,181 @@
+//! What only some series have: a run of single cells with the offset of the series'
+//! exemplars, when it was last wiped, and the directory of its segments. It is made when it is
+//! first needed; of a family with segments, with the series.
+//!
+//! What each cell held when the series was last wiped is kept in the same run. If the series has
+//! segments, it is kept in a run of its own, which a wipe makes: such a series has many cells, and
+//! most are never wiped.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire};
+
+use crate::layout::*;
+use crate::memory::runs::CellRun;
+use crate::memory::table::{Table, table_len};
+use crate::primitive::AtomicU64;
+use crate::region::Region;
+use crate::series::family::FamilyHead;
+use crate::series::record::Head;
+
+/// The parts of it.
+#[derive(Clone, Copy)]
+pub(crate) struct Extension {
+    /// The offset of the table of exemplars, or 0.
+    pub(crate) exemplars: &'static AtomicU64,
+    /// When the series was last wiped, in nanoseconds since 1970, or 0.
+    pub(crate) wiped: &'static AtomicU64,
+    pub(crate) rest: Rest,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Rest {
+    /// What each of its cells held when it was last wiped.
+    Base(&'static [AtomicU64]),
+    /// The directory of its segments.
+    Directory(Directory),
+}
+
+/// A directory of segments.
+#[derive(Clone, Copy)]
+pub(crate) struct Directory {
+    pub(crate) level: &'static AtomicU64,
+    /// Where the bases are, or 0.
+    pub(crate) bases: &'static AtomicU64,
+    pub(crate) table: Table,
+    /// Segments that the series may have.
+    segments: u64,
+}
+
+/// What the cells of a series with segments held when it was last wiped.
+#[derive(Clone, Copy)]
+pub(crate) struct Bases {
+    pub(crate) of_cells: &'static [AtomicU64],
+    /// The offset, or 0, of that of each segment.
+    pub(crate) of_segments: Table,
+}
+
+/// Its words, for a series of so many cells and segments.
+pub(crate) fn extension_len(cells: u64, segments: u64) -> u64 {
+    EXTENSION_REST + if segments == 0 { cells } else { DIRECTORY_TABLE + table_len(segments) }
+}
+
+/// Words of the bases of so many cells and segments.
+pub(crate) fn bases_len(cells: u64, segments: u64) -> u64 {
+    cells + table_len(segments)
+}
+
+impl Region {
+    /// What a series has beyond the usual, if anything.
+    #[inline]
+    pub(crate) fn extension(&self, id: u32) -> Option<Extension> {
+        let at = self.series_word(id, SERIES_EXTENSION).load(Acquire);
+        let (cells, segments) = self.sizes_of(id)?;
+        self.extension_at(at, cells, segments)
+    }
+
+    /// The same, made if need be; `None` where there is no room.
+    pub(crate) fn extension_or_new(&self, id: u32) -> Option<Extension> {
+        let (cells, segments) = self.sizes_of(id)?;
+        let at = self.memory.get_or_make_run(
+            self.series_word(id, SERIES_EXTENSION),
+            extension_len(cells, segments),
+        )?;
+        self.extension_at(at, cells, segments)
+    }
+
+    /// How many cells and segments a series has, of a record that has its cells.
+    #[inline]
+    fn sizes_of(&self, id: u32) -> Option<(u64, u64)> {
+        let run = CellRun::unpack(self.series_word(id, SERIES_CELLS).load(Acquire))?;
+        // In every state the family stands in the same place.
+        let family = Head::unpack(self.series_word(id, SERIES_HEAD).load(Acquire)).family;
+        let head = self.family_word(family, FAMILY_HEAD).load(Acquire);
+        let (_, head) = FamilyHead::unpack(head)?;
+        Some((run.count, u64::from(head.segments)))
+    }
+
+    #[inline]
+    fn extension_at(&self, at: u64, cells: u64, segments: u64) -> Option<Extension> {
+        let len = extension_len(cells, segments);
+        if at == 0 || !self.memory.sections.lies_in_singles(at, len) {
+            return None;
+        }
+        let [exemplars, wiped, rest @ ..] = self.memory.map.words(at, len)? else { return None };
+        let rest = match (segments, rest) {
+            (0, base) => Rest::Base(base),
+            (_, [level, bases, table @ ..]) => {
+                let table = Table::new(table, segments)?;
+                Rest::Directory(Directory { level, bases, table, segments })
+            }
+            _ => return None,
+        };
+        Some(Extension { exemplars, wiped, rest })
+    }
+
+    /// The bases of a series of so many cells, if it was ever wiped.
+    pub(crate) fn bases(&self, directory: &Directory, cells: u64) -> Option<Bases> {
+        self.bases_at(directory.bases.load(Acquire), directory, cells)
+    }
+
+    /// The same, made if need be; `None` where there is no room.
+    pub(crate) fn bases_or_new(&self, directory: &Directory, cells: u64) -> Option<Bases> {
+        let at =
+            self.memory.get_or_make_run(directory.bases, bases_len(cells, directory.segments))?;
+        self.bases_at(at, directory, cells)
+    }
+
+    fn bases_at(&self, at: u64, directory: &Directory, cells: u64) -> Option<Bases> {
+        let len = bases_len(cells, directory.segments);
+        if at == 0 || !self.memory.sections.lies_in_singles(at, len) {
+            return None;
+        }
+        let (of_cells, table) = self.memory.map.words(at, len)?.split_at_checked(cells as usize)?;
+        Some(Bases { of_cells, of_segments: Table::new(table, directory.segments)? })
+    }
+
+    /// Gives back the bases of a directory, and all of its segments.
+    fn drop_directory(&self, directory: &Directory, cells: u64) {
+        let at = directory.bases.swap(0, AcqRel);
+        if let Some(Bases { of_segments, .. }) = self.bases_at(at, directory, cells) {
+            for (n, base) in self.memory.table_words(of_segments) {
+                let run = self
+                    .memory
+                    .table_word(directory.table, n)
+                    .and_then(|entry| self.segment_of(entry));
+                if let (base @ 1.., Some(run)) = (base.swap(0, AcqRel), run) {
+                    self.memory.drop_singles(base, run.count);
+                }
+            }
+            self.memory.drop_blocks(of_segments);
+        }
+        self.memory.drop_singles(at, bases_len(cells, directory.segments));
+        self.drop_segments(directory.table);
+    }
+
+    /// Gives back what a series has beyond the usual. Its record still has its cells.
+    pub(crate) fn drop_extension(&self, id: u32) {
+        let Some((cells, segments)) = self.sizes_of(id) else { return };
+        let at = self.series_word(id, SERIES_EXTENSION).swap(0, AcqRel);
+        if let Some(more) = self.extension_at(at, cells, segments) {
+            self.drop_exemplars(more.exemplars.swap(0, AcqRel), cells);
+            if let Rest::Directory(directory) = more.rest {
+                self.drop_directory(&directory, cells);
+            }
+        }
+        self.memory.drop_singles(at, extension_len(cells, segments));
+    }
+
+    /// What a cell held when its series was last wiped; the cell by its first copy.
+    pub(crate) fn base_of(&self, id: u32, cell: &'static AtomicU64) -> Option<u64> {
+        let Extension { wiped, rest, .. } = self.extension(id)?;
+        if wiped.load(Acquire) == 0 {
+            return None;
+        }
+        let run = CellRun::unpack(self.series_word(id, SERIES_CELLS).load(Acquire))?;
+        let base = match rest {
+            Rest::Base(base) => base,
+            Rest::Directory(directory) => self.bases(&directory, run.count)?.of_cells,
+        };
+        let n = self.memory.map.offset_of(cell)?.checked_sub(run.at)? / WORD;
+        base.get(n as usize).map(|word| word.load(Acquire))
+    }
+}

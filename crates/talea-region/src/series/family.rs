@@ -1,0 +1,190 @@
+//! Family records: what they hold, and which processes use them.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+
+use crate::layout::*;
+use crate::primitive::AtomicU64;
+use crate::region::Region;
+use crate::source::Source;
+use crate::values::{Combine, Number, Storage};
+
+pub(crate) const BUILDING: u64 = 1;
+pub(crate) const PUBLISHED: u64 = 2;
+/// Defined otherwise by a later version of the service; readers leave it out.
+pub(crate) const RETIRED: u64 = 3;
+/// Ended by its name; readers leave it out, and once registered again it counts from 0.
+pub(crate) const ENDED: u64 = 4;
+
+/// A registered family. A plain number beside its region: copy it freely.
+#[derive(Clone, Copy, Debug)]
+pub struct Family {
+    pub(crate) region: &'static Region,
+    pub(crate) id: u32,
+    pub(crate) head: FamilyHead,
+}
+
+impl Family {
+    /// Its number, which no other family of the region has.
+    pub fn number(&self) -> u32 {
+        self.id
+    }
+
+    /// Whether it was [ended](Region::end_families), and not registered since. Cost: a load.
+    #[inline]
+    pub fn is_ended(&self) -> bool {
+        self.region.family_word(self.id, FAMILY_HEAD).load(Acquire) & 0xFF == ENDED
+    }
+
+    /// Takes back that this process uses the family, where registering it failed for
+    /// another reason: its name can be defined otherwise then.
+    pub fn give_up(&self) {
+        let region = self.region;
+        // Who has no slot cannot tell its own use from that of others.
+        if let slot @ 0..SLOT_COUNT = region.memory.own_slot() {
+            let word = region.family_word(self.id, FAMILY_USERS + slot / 64 * WORD);
+            word.fetch_and(!(1 << (slot % 64)), AcqRel);
+        }
+    }
+}
+
+/// Equal where they are the same family of the same region.
+impl PartialEq for Family {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.region, other.region) && self.id == other.id
+    }
+}
+
+/// The first word of a record, unpacked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FamilyHead {
+    pub(crate) kind: u8,
+    pub(crate) storage: Storage,
+    pub(crate) number: Number,
+    pub(crate) combine: Combine,
+    pub(crate) cells: u16,
+    pub(crate) segments: u16,
+}
+
+impl FamilyHead {
+    pub(crate) fn pack(self, state: u64) -> u64 {
+        state
+            | u64::from(self.kind) << 8
+            | (self.storage as u64) << 16
+            | (self.number as u64) << 24
+            | (self.combine as u64) << 28
+            | u64::from(self.cells) << 32
+            | u64::from(self.segments) << 48
+    }
+
+    pub(crate) fn unpack(word: u64) -> Option<(u64, Self)> {
+        let storage = Storage::from_u8((word >> 16) as u8)?;
+        let number = Number::from_u64(word >> 24 & 0xF)?;
+        let combine = Combine::from_u8((word >> 28 & 0xF) as u8)?;
+        let (cells, segments) = ((word >> 32) as u16, (word >> 48) as u16);
+        let head = Self { kind: (word >> 8) as u8, storage, number, combine, cells, segments };
+        (cells > 0).then_some((word & 0xFF, head))
+    }
+}
+
+impl Region {
+    pub(crate) fn is_published(&self, id: u32) -> bool {
+        let head = FamilyHead::unpack(self.family_word(id, FAMILY_HEAD).load(Acquire));
+        matches!(head, Some((PUBLISHED, _)))
+    }
+
+    /// Who uses a family, as far as that concerns a process that would not have it.
+    pub(crate) fn user(&self, id: u32) -> User {
+        let own = self.memory.own_slot();
+        let uses = |slot: u64| {
+            let word = self.family_word(id, FAMILY_USERS + slot / 64 * WORD).load(Acquire);
+            slot < SLOT_COUNT && word >> (slot % 64) & 1 == 1
+        };
+        if uses(own) {
+            User::This
+        } else if self.family_word(id, FAMILY_ALWAYS_USED).load(Acquire) != 0
+            || (0..SLOT_COUNT).any(|slot| uses(slot) && self.memory.lives(slot))
+        {
+            User::Another
+        } else {
+            User::None
+        }
+    }
+
+    /// Whether a living process registered it.
+    pub(crate) fn is_in_use(&self, id: u32) -> bool {
+        !matches!(self.user(id), User::None)
+    }
+
+    pub(crate) fn use_family(&self, id: u32) {
+        match self.memory.own_slot() {
+            SLOT_COUNT => self.family_word(id, FAMILY_ALWAYS_USED).store(1, Release),
+            slot => {
+                let word = self.family_word(id, FAMILY_USERS + slot / 64 * WORD);
+                word.fetch_or(1 << (slot % 64), AcqRel);
+            }
+        }
+    }
+
+    /// Notes that a slot has a new owner: one that uses what its parent does, or
+    /// nothing yet.
+    pub(crate) fn inherit_families(&self, slot: u64, parent: Option<u64>) {
+        for id in 0..self.families_used() {
+            let users = |slot: u64| self.family_word(id, FAMILY_USERS + slot / 64 * WORD);
+            let bit = |slot: u64| 1_u64 << (slot % 64);
+            let inherited = parent
+                .filter(|&parent| parent < SLOT_COUNT)
+                .is_some_and(|parent| users(parent).load(Acquire) & bit(parent) != 0);
+            if inherited {
+                users(slot).fetch_or(bit(slot), AcqRel);
+            } else {
+                users(slot).fetch_and(!bit(slot), AcqRel);
+            }
+        }
+    }
+
+    pub(crate) fn idling(&self, family: u32) -> Idling {
+        Idling::unpack(self.family_word(family, FAMILY_IDLE).load(Acquire))
+    }
+
+    pub(crate) fn families_used(&self) -> u32 {
+        // The mark moves before the pages behind it are backed.
+        let backed = self.memory.word_at(M_FAMILIES + BACKED).load(Acquire);
+        let used = self.memory.word_at(M_FAMILIES).load(Acquire).min(backed) / FAMILY_LEN;
+        used.min(self.memory.sections.family_max) as u32
+    }
+
+    pub(crate) fn family_word(&self, id: u32, at: u64) -> &'static AtomicU64 {
+        let id = u64::from(id).min(self.memory.sections.family_max - 1);
+        self.memory.word_at(self.memory.sections.families + id * FAMILY_LEN + at)
+    }
+
+    pub(crate) fn family_span(&self, id: u32, at: u64) -> Span {
+        Span::unpack(self.family_word(id, at).load(Relaxed))
+    }
+}
+
+/// Who uses a family.
+pub(crate) enum User {
+    This,
+    Another,
+    None,
+}
+
+/// What a sweep needs to know of a family.
+#[derive(Clone, Copy)]
+pub(crate) struct Idling {
+    /// Sweeps after which an idle series goes; 0 for never.
+    pub(crate) sweeps: u32,
+    /// Whether one that is kept is hidden then.
+    pub(crate) hides: bool,
+}
+
+impl Idling {
+    pub(crate) fn pack(self) -> u64 {
+        u64::from(self.sweeps) | u64::from(self.hides) << 32
+    }
+
+    pub(crate) fn unpack(word: u64) -> Self {
+        Self { sweeps: word as u32, hides: word >> 32 & 1 == 1 }
+    }
+}

@@ -1,0 +1,18 @@
+//! Series: their records, the families that they belong to, the index that finds both, and the cells
+//! that they own.
+//!
+//! - `record`, `family`: the records; `index`: from a text to its record; `groups`: from families to
+//!   their series
+//! - `cell`: the cells of a series; `extension`: what only some series have: `segments`, `exemplars`,
+//!   the values when it was last wiped
+//! - `pins`: which processes keep a series
+
+pub(crate) mod cell;
+pub(crate) mod exemplars;
+pub(crate) mod extension;
+pub(crate) mod family;
+pub(crate) mod groups;
+pub(crate) mod index;
+mod pins;
+pub(crate) mod record;
+pub(crate) mod segments;

@@ -1,0 +1,128 @@
+//! Pins: which processes keep a series.
+//!
+//! A kept series is not used for anything else while a process lives that keeps
+//! it. The set has a bit for each process slot and one word for those that have
+//! none; it lies among the single cells, made when the series is first kept, behind
+//! what the series' cells summed up to when a sweep last looked.
+
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+
+use crate::layout::*;
+use crate::primitive::AtomicU64;
+use crate::region::Region;
+use crate::source::Source;
+
+/// Words of a set, and of what stands before it.
+const PINS: u64 = PINS_LEN / WORD;
+
+impl Region {
+    /// Notes that this process keeps a series, until it dies. The caller looked it
+    /// up and is still under its guard. False where there is no room for the note.
+    pub(crate) fn pin(&self, id: u32) -> bool {
+        let Some(pins) = self.pins_or_new(id) else { return false };
+        let pins = who(pins);
+        self.memory.word_at(M_PINNED).store(1, Release);
+        match self.memory.own_slot() {
+            SLOT_COUNT => pins[SLOT_WORDS as usize].store(1, SeqCst),
+            slot => {
+                pins[(slot / 64) as usize].fetch_or(1 << (slot % 64), SeqCst);
+            }
+        }
+        true
+    }
+
+    /// Whether a living process keeps a series.
+    pub(crate) fn is_pinned(&self, id: u32) -> bool {
+        let Some(pins) = self.pins(id).map(who) else { return false };
+        if pins[SLOT_WORDS as usize].load(Acquire) != 0 {
+            return true;
+        }
+        pins[..SLOT_WORDS as usize].iter().zip(0..).any(|(word, n): (_, u64)| {
+            let mut bits = word.load(Acquire);
+            while bits != 0 {
+                let slot = n * 64 + u64::from(bits.trailing_zeros());
+                if self.memory.lives(slot) {
+                    return true;
+                }
+                bits &= bits - 1;
+            }
+            false
+        })
+    }
+
+    /// Gives back the set at an offset, if there is one.
+    pub(crate) fn drop_pins(&self, at: u64) {
+        if let Some(words) = self.pin_words(at) {
+            words.iter().for_each(|word| word.store(0, Relaxed));
+            self.memory.give_back(
+                &self.memory.sections.singles,
+                at - self.memory.sections.singles.at,
+                PINS,
+            );
+        }
+    }
+
+    /// What a kept series' cells summed up to when a sweep last looked.
+    pub(crate) fn seen(&self, id: u32) -> Option<&'static AtomicU64> {
+        self.pins(id)?.get((PINS_SEEN / WORD) as usize)
+    }
+
+    /// The words of a set, if one can lie there.
+    fn pin_words(&self, at: u64) -> Option<&'static [AtomicU64]> {
+        if self.memory.sections.lies_in_singles(at, PINS) {
+            self.memory.map.words(at, PINS)
+        } else {
+            None
+        }
+    }
+
+    /// Notes that a slot has a new owner: one that keeps what its parent does, or
+    /// nothing yet.
+    pub(crate) fn inherit_pins(&self, slot: u64, parent: Option<u64>) {
+        if self.memory.word_at(M_PINNED).load(Acquire) == 0 {
+            return;
+        }
+        for id in 0..(self.memory.used(&self.memory.sections.records) / RECORD_LEN) as u32 {
+            let Some(pins) = self.pins(id).map(who) else { continue };
+            let has = |slot: u64| {
+                let n = if slot < SLOT_COUNT { slot / 64 } else { SLOT_WORDS };
+                (&pins[n as usize], 1 << (slot % 64))
+            };
+            let (word, bit) = has(slot);
+            let inherited = parent.is_some_and(|parent| {
+                let (word, bit) = has(parent);
+                word.load(Acquire) & bit != 0
+            });
+            if inherited {
+                word.fetch_or(bit, AcqRel);
+            } else {
+                word.fetch_and(!bit, AcqRel);
+            }
+        }
+    }
+
+    fn pins(&self, id: u32) -> Option<&'static [AtomicU64]> {
+        match self.series_word(id, SERIES_PINS).load(Acquire) {
+            0 => None,
+            at => self.pin_words(at),
+        }
+    }
+
+    fn pins_or_new(&self, id: u32) -> Option<&'static [AtomicU64]> {
+        if let Some(pins) = self.pins(id) {
+            return Some(pins);
+        }
+        let pool = self.memory.sections.singles;
+        let at = pool.at + self.memory.take(&pool, PINS)?;
+        let word = self.series_word(id, SERIES_PINS);
+        if word.compare_exchange(0, at, AcqRel, Acquire).is_err() {
+            self.memory.give_back(&pool, at - pool.at, PINS);
+        }
+        self.pins(id)
+    }
+}
+
+/// The bits of a set.
+fn who(pins: &'static [AtomicU64]) -> &'static [AtomicU64] {
+    &pins[(PINS_WHO / WORD) as usize..]
+}

@@ -1,0 +1,158 @@
+//! Series records: what their words say, and their way from being taken to being
+//! free again.
+//!
+//! ```text
+//!   free ──take──▶ building ──publish──▶ public ──remove──▶ removed
+//!    ▲                │                                        │ unlink
+//!    │                ▼ discard                                ▼
+//!    └────────────  clearing  ◀──── out of sight ──────── unlinked
+//! ```
+//!
+//! A process that builds or clears a record owns it and is named in it, by slot and the slot's
+//! generation; so records that a dead process owned are found and taken over (`reclaim/sweep.rs`). Every
+//! other step is one compare-and-swap of the head, which any process may do.
+//!
+//! A record names what it owns before anything else can happen, and stops naming it before it is
+//! freed: a process that is killed in between leaks that one run of text or cells, and nothing is
+//! ever freed twice. The record itself is not
+//! lost: one that is free and yet taken is freed by a sweep.
+
+use std::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
+
+use crate::layout::*;
+use crate::memory::runs::CellRun;
+use crate::memory::slots::GENERATION;
+use crate::primitive::AtomicU64;
+use crate::region::Region;
+
+/// What a record is, in the low eight bits of its head; that of a free one is 0.
+pub(crate) const FREE: u64 = 0;
+pub(crate) const BUILDING: u64 = 1;
+pub(crate) const PUBLISHED: u64 = 2;
+pub(crate) const REMOVED: u64 = 3;
+pub(crate) const UNLINKED: u64 = 4;
+pub(crate) const CLEARING: u64 = 5;
+
+/// The state in a head.
+pub(crate) fn state(head: u64) -> u64 {
+    head & 0xFF
+}
+
+/// The head of a series that was published, unpacked from
+/// `state:8 | permanent:1 | hidden:1 | removing:1 | 0:5 | looked_up:16 | family:32`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    /// It stays as long as its family.
+    pub(crate) permanent: bool,
+    /// It is left out of snapshots until its value changes.
+    pub(crate) hidden: bool,
+    /// Somebody was about to remove it; from then on it is not remembered in memos.
+    pub(crate) removing: bool,
+    /// The low bits of the number of the sweep during which it was last looked up.
+    pub(crate) looked_up: u16,
+    pub(crate) family: u32,
+}
+
+/// The bit of a head that says `hidden`.
+pub(crate) const HIDDEN: u64 = 1 << 9;
+
+impl Head {
+    pub(crate) fn pack(self, state: u64) -> u64 {
+        state
+            | u64::from(self.permanent) << 8
+            | if self.hidden { HIDDEN } else { 0 }
+            | u64::from(self.removing) << 10
+            | u64::from(self.looked_up) << 16
+            | u64::from(self.family) << 32
+    }
+
+    pub(crate) fn unpack(head: u64) -> Self {
+        Self {
+            permanent: head >> 8 & 1 == 1,
+            hidden: head & HIDDEN != 0,
+            removing: head >> 10 & 1 == 1,
+            looked_up: (head >> 16) as u16,
+            family: (head >> 32) as u32,
+        }
+    }
+}
+
+/// The head of a record that somebody has alone:
+/// `state:8 | slot:9 | generation:15 | family:32`.
+fn owned_head(state: u64, slot: u64, generation: u64, family: u32) -> u64 {
+    state | slot << 8 | generation << 17 | u64::from(family) << 32
+}
+
+impl Region {
+    #[inline]
+    pub(crate) fn series_word(&self, id: u32, at: u64) -> &'static AtomicU64 {
+        let id = u64::from(id).min(self.memory.sections.series_max() - 1);
+        self.memory.word_at(self.memory.sections.records.at + id * RECORD_LEN + at)
+    }
+
+    /// A free record for a series of a family, in the hands of this process.
+    pub(crate) fn take_record(&self, family: u32) -> Option<u32> {
+        let building = self.own_head(BUILDING, family);
+        loop {
+            let id = (self.memory.take(&self.memory.sections.records, 1)? / RECORD_LEN) as u32;
+            // The bit says where to look; whose the record is, its head decides.
+            let head = self.series_word(id, SERIES_HEAD);
+            if head.compare_exchange(FREE, building, AcqRel, Relaxed).is_ok() {
+                return Some(id);
+            }
+        }
+    }
+
+    /// The head of a record that this process has alone.
+    pub(crate) fn own_head(&self, state: u64, family: u32) -> u64 {
+        let slot = self.memory.own_slot();
+        owned_head(state, slot, self.memory.generation(slot), family)
+    }
+
+    /// Whether the process that owns a record is dead.
+    pub(crate) fn is_abandoned(&self, head: u64) -> bool {
+        self.memory.has_ended(head >> 8 & 0x1FF, head >> 17 & GENERATION)
+    }
+
+    /// Frees a record that this process has alone, and all that it names.
+    pub(crate) fn clear(&self, id: u32) {
+        let word = |at| self.series_word(id, at);
+        // What is swapped for 0 is this call's to give back.
+        self.drop_extension(id);
+        let run = CellRun::unpack(word(SERIES_CELLS).load(Relaxed));
+        if let Some(run) = run.filter(|&run| self.memory.is_in_its_pool(run)) {
+            self.memory.for_each_word(run, |cell| cell.store(0, Relaxed));
+            word(SERIES_CELLS).store(0, Release);
+            self.memory.drop_cells(run);
+        }
+        let text = Span::unpack(word(SERIES_TEXT).swap(0, AcqRel));
+        self.memory.drop_text(text);
+        let pins = word(SERIES_PINS).swap(0, AcqRel);
+        self.drop_pins(pins);
+        // The time of creation stays: the next one is later, so that a reader can
+        // distinguish the two.
+        for at in [SERIES_LINK, SERIES_EXTENSION, SERIES_SINCE] {
+            word(at).store(0, Relaxed);
+        }
+        // Who takes the bit in between finds a head that is not free, and leaves both
+        // to the next sweep.
+        self.memory.give_back(&self.memory.sections.records, u64::from(id) * RECORD_LEN, 1);
+        word(SERIES_HEAD).store(FREE, Release);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_survives_packing() {
+        for n in 0..3 {
+            let [permanent, hidden, removing] = [0, 1, 2].map(|bit| bit == n);
+            let head =
+                Head { permanent, hidden, removing, looked_up: 0xABCD, family: u32::MAX - 1 };
+            let packed = head.pack(PUBLISHED);
+            assert_eq!((state(packed), Head::unpack(packed)), (PUBLISHED, head));
+        }
+    }
+}
