@@ -4,13 +4,14 @@
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code)]
 
-mod stage;
+#[macro_use]
+mod support;
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 
-use stage::{Shm, again};
+use crate::support::tmpfs::Shm;
 use talea_region::{Cell, Cells, Config, FamilySpec, Number, Region, Storage};
 
 fn adds() -> u64 {
@@ -114,7 +115,7 @@ fn processes_with_and_without_restartable_sequences_share_a_series() {
     let shm = Shm::new("moved");
     let region = Region::open(shm.file(), Config::with_len(1 << 20)).unwrap().region;
     let start = |without: bool| {
-        let mut command = again("adds_while_moved_when_asked");
+        let mut command = again!("adds_while_moved_when_asked");
         command.env("TALEA_TEST_MOVED", shm.file());
         if without {
             command.env("GLIBC_TUNABLES", "glibc.pthread.rseq=0");

@@ -3,7 +3,8 @@
 #![cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 #![allow(unsafe_code)]
 
-mod stage;
+#[macro_use]
+mod support;
 
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -13,7 +14,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
-use stage::{Shm, again};
+use crate::support::tmpfs::Shm;
 use talea_region::{Cell, Config, FamilySpec, Region, Storage};
 
 /// What each thread adds at a time.
@@ -205,7 +206,7 @@ fn a_library_that_is_loaded_late_and_closed_loses_nothing_and_harms_nobody() {
     let library = library();
     for round in 0..3 {
         let shm = Shm::new(&format!("late-{round}"));
-        let host = again("is_a_host_when_asked")
+        let host = again!("is_a_host_when_asked")
             .env("TALEA_TEST_LATE", &library)
             .env("TALEA_TEST_FILE", shm.file())
             .output()

@@ -1,9 +1,6 @@
 //! Claims about files that somebody else put where a service expects its region: the service starts,
 //! and never maps a file that others could write to or cut.
-#![cfg(target_os = "linux")]
 #![allow(unsafe_code)]
-
-mod stage;
 
 use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader};
@@ -12,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use stage::{Shm, again};
+use crate::support::tmpfs::Shm;
 use talea_region::{Config, FamilySpec, OpenError, Opened, Region, Storage};
 
 /// A user that is neither root nor the user of the tests.
@@ -199,7 +196,7 @@ fn outcome_as_nobody(shm: &Shm) -> String {
     let copy = folder.join("tests");
     // A copy could not be started while a child of another test has it open for writing.
     fs::hard_link(&this, &copy).or_else(|_| fs::copy(&this, &copy).map(drop)).unwrap();
-    let command = again("counts_in_a_file_when_asked");
+    let command = again!("counts_in_a_file_when_asked");
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<_> =
         words.map(|word| if word == this { copy.as_os_str() } else { word }).collect();
@@ -278,7 +275,7 @@ fn has_memory_that_can_be_cut_when_asked() {
 
 #[test]
 fn memory_of_a_process_that_can_be_cut_is_not_mapped() {
-    let mut process = again("has_memory_that_can_be_cut_when_asked")
+    let mut process = again!("has_memory_that_can_be_cut_when_asked")
         .env("TALEA_TEST_MEMORY", "1")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -312,7 +309,7 @@ fn opens_in_a_directory_that_it_may_not_change_when_asked() {
 #[test]
 fn a_sibling_that_may_not_be_renamed_is_used_as_it_is() {
     let shm = Shm::new("fixed");
-    let mut command = again("opens_in_a_directory_that_it_may_not_change_when_asked");
+    let mut command = again!("opens_in_a_directory_that_it_may_not_change_when_asked");
     // SAFETY: a call without arguments that only returns a number.
     let is_root = unsafe { libc::geteuid() } == 0;
     // Root may change any directory, and another user may not start what lies in root's folders.

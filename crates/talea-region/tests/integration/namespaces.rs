@@ -1,20 +1,17 @@
 //! Claims about processes in namespaces of their own, as containers have them,
 //! and about a tmpfs that is too small. `unshare` makes them.
-#![cfg(target_os = "linux")]
-
-mod stage;
 
 use std::io::BufRead;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use stage::{Shm, again};
+use crate::support::tmpfs::Shm;
 use talea_region::{Config, Family, FamilySpec, Number, Overflow, Region, Storage};
 
 /// This test binary in namespaces of its own; as another user than root, also in
 /// a user namespace, where it may make them.
 fn unshared(options: &[&str], before: &str, test: &str) -> Command {
-    let inside = again(test);
+    let inside = again!(test);
     let words = std::iter::once(inside.get_program()).chain(inside.get_args());
     let quoted: Vec<String> = words.map(|word| format!("'{}'", word.to_str().unwrap())).collect();
     let mut command = Command::new("unshare");

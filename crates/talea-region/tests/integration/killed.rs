@@ -1,8 +1,5 @@
 //! Claims about writers that die or stop at any instant. `TALEA_KILLS` sets how
 //! many are killed; 50 by default.
-#![cfg(target_os = "linux")]
-
-mod stage;
 
 use std::collections::HashSet;
 use std::io::{Read, Write};
@@ -10,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
 use std::time::Duration;
 
-use stage::{Shm, again};
+use crate::support::tmpfs::Shm;
 use talea_region::{Config, Family, FamilySpec, Number, Region, Storage};
 
 const WRITERS: usize = 4;
@@ -98,7 +95,7 @@ struct Writer {
 
 impl Writer {
     fn start(path: &Path) -> Self {
-        let mut child = again("writes_until_killed_when_asked")
+        let mut child = again!("writes_until_killed_when_asked")
             .env("TALEA_TEST_KILLED", path)
             .stdout(Stdio::piped())
             .spawn()

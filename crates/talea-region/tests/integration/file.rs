@@ -1,8 +1,5 @@
 //! Claims about regions in files, with real processes.
-#![cfg(target_os = "linux")]
 #![allow(unsafe_code)]
-
-mod stage;
 
 use std::fs::{self, File};
 use std::io::BufRead;
@@ -11,7 +8,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use stage::{Shm, again};
+use crate::support::tmpfs::Shm;
 use talea_region::{Config, FamilySpec, OpenError, Region, Storage};
 
 fn config() -> Config {
@@ -44,7 +41,7 @@ fn total(region: &'static Region) -> u64 {
 
 /// This very test binary, started again as a writer.
 fn writer(path: &std::path::Path, adds: u64) -> Command {
-    let mut command = again("writes_when_asked");
+    let mut command = again!("writes_when_asked");
     command
         .env("TALEA_TEST_FILE", path)
         .env("TALEA_TEST_ADDS", adds.to_string())
@@ -81,7 +78,7 @@ fn what_a_killed_process_held_leaves_with_it() {
     let region = Region::open(shm.file(), config()).unwrap().region;
     held(region).add(2);
     for _ in 0..2 {
-        let mut holder = again("holds_until_killed_when_asked")
+        let mut holder = again!("holds_until_killed_when_asked")
             .env("TALEA_TEST_HOLD", shm.file())
             .stdout(Stdio::piped())
             .spawn()
@@ -133,7 +130,7 @@ fn counts_as_asked_and_ends_with_its_input() {
 
 /// A process that has counted in the family as `definition` says.
 fn version(path: &std::path::Path, definition: &str) -> (std::process::Child, bool) {
-    let mut child = again("counts_as_asked_and_ends_with_its_input")
+    let mut child = again!("counts_as_asked_and_ends_with_its_input")
         .env("TALEA_TEST_VERSION", format!("{}:{definition}", path.display()))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -222,7 +219,7 @@ fn a_stale_or_damaged_file_is_moved_aside_and_the_service_starts() {
     for (name, bytes, expected) in cases {
         // A new file: the one of the round before is in use by now.
         std::fs::remove_file(shm.file()).unwrap();
-        stage::write(shm.file(), &bytes);
+        crate::support::tmpfs::write(shm.file(), &bytes);
         let opened = Region::open(shm.file(), config()).unwrap();
         let notice = opened.notice.unwrap();
         assert!(notice.contains(expected), "{name}: {notice}");
@@ -236,7 +233,7 @@ fn a_stale_or_damaged_file_is_moved_aside_and_the_service_starts() {
 fn processes_that_start_at_once_over_a_damaged_file_end_in_one_region() {
     for round in 0..20 {
         let shm = Shm::new(&format!("herd-{round}"));
-        stage::write(shm.file(), vec![7; 1 << 20]);
+        crate::support::tmpfs::write(shm.file(), vec![7; 1 << 20]);
         let mut herd: Vec<_> =
             (0..8).map(|_| writer(&shm.file(), 1_000).spawn().unwrap()).collect();
         assert!(herd.iter_mut().all(|writer| writer.wait().unwrap().success()));
@@ -328,7 +325,7 @@ fn a_region_beyond_the_limit_of_files_is_an_error_and_no_signal() {
     let shm = Shm::new("limited");
     let longer = shm.path().join("longer.talea");
     Region::open(&longer, Config::with_len(16 << 20)).unwrap();
-    let inside = again("opens_within_a_limit_when_asked");
+    let inside = again!("opens_within_a_limit_when_asked");
     let mut limited = Command::new("sh");
     // In units of 512 or 1,024 bytes, as the shell has it.
     limited.args(["-c", "ulimit -f 4096 && exec \"$@\"", "sh"]);
@@ -343,7 +340,7 @@ fn a_region_beyond_the_limit_of_files_is_an_error_and_no_signal() {
 #[test]
 fn an_unusable_file_that_somebody_holds_locked_does_not_hold_up_the_start() {
     let shm = Shm::new("held-up");
-    stage::write(shm.file(), b"");
+    crate::support::tmpfs::write(shm.file(), b"");
     let mut holder = Command::new("flock")
         .arg(shm.file())
         .args(["sh", "-c", "echo held; read line"])
@@ -486,7 +483,7 @@ fn a_region_whose_own_file_is_gone_claims_no_path() {
     fs::remove_file(sibling(&shm)).unwrap();
     drop(old);
     // Somebody else's by now.
-    stage::write(sibling(&shm), b"another");
+    crate::support::tmpfs::write(sibling(&shm), b"another");
     assert_eq!([(); 3].map(|()| new.claim_path()), [None, None, None]);
     assert_eq!(names(&shm), ["shop.talea", "shop.talea.1"]);
 }
@@ -496,7 +493,7 @@ fn a_working_directory_that_changes_leads_no_claim_elsewhere() {
     let Ok(path) = std::env::var("TALEA_TEST_DIRECTORY") else {
         let shm = Shm::new("directory");
         let old = old_version(&shm);
-        let mut child = again("a_working_directory_that_changes_leads_no_claim_elsewhere")
+        let mut child = again!("a_working_directory_that_changes_leads_no_claim_elsewhere")
             .env("TALEA_TEST_DIRECTORY", shm.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -544,7 +541,7 @@ fn of_regions_that_were_moved_aside_the_last_one_stays() {
         region.notice.unwrap()
     };
     // What is no region is nobody's but the operator's.
-    stage::write(shm.file(), vec![7; 1 << 20]);
+    crate::support::tmpfs::write(shm.file(), vec![7; 1 << 20]);
     moved();
     let unused = || {
         fs::remove_file(shm.file()).unwrap();

@@ -1,14 +1,11 @@
 //! Claims about children made by `fork`, as a pre-forking server makes them.
-#![cfg(target_os = "linux")]
 #![allow(unsafe_code)]
-
-mod stage;
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use stage::{Shm, again};
+use crate::support::tmpfs::Shm;
 use talea_region::{Cell, Config, FamilySpec, Reader, Region, Storage};
 
 fn cell(region: &'static Region, name: &str, storage: Storage) -> Cell {
@@ -199,7 +196,7 @@ struct Orphan {
 
 impl Orphan {
     fn of(shm: &Shm, way: &str) -> Self {
-        let mut master = again("plays_a_master")
+        let mut master = again!("plays_a_master")
             .env("TALEA_TEST_MASTER_OF", shm.file())
             .env("TALEA_TEST_MASTER", way)
             .stdout(Stdio::piped())

@@ -1,13 +1,10 @@
 //! Claims about reading a region from outside, and about files that lie.
-#![cfg(target_os = "linux")]
-
-mod stage;
 
 use std::io::BufRead;
 use std::os::unix::fs::FileExt;
 use std::process::{Command, Stdio};
 
-use stage::{Shm, again};
+use crate::support::tmpfs::Shm;
 use talea_region::{Config, FamilyCopy, FamilySpec, Number, Reader, Region, Snapshot, Storage};
 
 /// Adds to families of every storage and number.
@@ -159,7 +156,7 @@ fn fills_memory_and_waits_when_asked() {
 
 #[test]
 fn the_memory_of_a_process_is_read_also_after_its_death() {
-    let mut process = again("fills_memory_and_waits_when_asked")
+    let mut process = again!("fills_memory_and_waits_when_asked")
         .env("TALEA_TEST_FILL", "1")
         .stdout(Stdio::piped())
         .spawn()

@@ -1,8 +1,5 @@
 //! Claims about exemplars: one thing that was counted, with what it was.
 
-#[cfg(target_os = "linux")]
-mod stage;
-
 use std::thread;
 
 use talea_region::{Cell, Config, Exemplar, Family, FamilySpec, Overflow, Region};
@@ -121,7 +118,7 @@ mod killed {
     use std::process::Stdio;
 
     use super::*;
-    use crate::stage::{Shm, again};
+    use crate::support::tmpfs::Shm;
 
     /// Not a claim of its own: a process that writes until it is killed.
     #[test]
@@ -143,7 +140,7 @@ mod killed {
         let reader = talea_region::Reader::open(shm.file()).unwrap();
         let cell = family(region).lasting_series(b"").unwrap().at(0);
         for round in 0..30 {
-            let mut command = again("killed::writes_when_asked");
+            let mut command = again!("writes_when_asked");
             command.env("TALEA_TEST_EXEMPLARS", shm.file()).stdout(Stdio::piped());
             let mut process = command.spawn().unwrap();
             let said = std::io::BufReader::new(process.stdout.take().unwrap());

@@ -1,15 +1,12 @@
 //! Claims about guards: what somebody looks at is not used again, whatever fences the
 //! system makes for them.
-#![cfg(target_os = "linux")]
 #![allow(unsafe_code)]
-
-mod stage;
 
 use std::process::Stdio;
 use std::sync::Barrier;
 use std::thread;
 
-use stage::{Shm, again};
+use crate::support::tmpfs::Shm;
 use talea_region::{Config, Family, FamilySpec, Region};
 
 fn family(region: &'static Region) -> Family {
@@ -93,7 +90,7 @@ fn removes_one_of_two_when_asked() {
 
 /// What is left of two records after another process removed one.
 fn left(path: &std::path::Path, fences: &str) -> u64 {
-    let mut other = again("removes_one_of_two_when_asked");
+    let mut other = again!("removes_one_of_two_when_asked");
     other.env("TALEA_TEST_GUARDS", path).env("TALEA_TEST_FENCES", fences);
     let output = other.stderr(Stdio::inherit()).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();

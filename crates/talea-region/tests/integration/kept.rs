@@ -1,16 +1,13 @@
 //! Claims about series that processes keep: their children have them too, and
 //! what a dead process kept is free.
-#![cfg(target_os = "linux")]
 #![allow(unsafe_code)]
-
-mod stage;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use stage::{Shm, again};
+use crate::support::tmpfs::Shm;
 use talea_region::{Config, Family, FamilySpec, Region};
 
 fn open(path: &Path) -> (&'static Region, Family) {
@@ -68,7 +65,7 @@ impl Keeper {
 
     /// Starts one with a further request.
     fn start_with(path: &Path, request: &str) -> Self {
-        let mut command = again("keeps_when_asked");
+        let mut command = again!("keeps_when_asked");
         command.env("TALEA_TEST_KEPT", path).env(request, "1");
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().unwrap();

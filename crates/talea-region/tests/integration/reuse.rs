@@ -2,14 +2,13 @@
 //! `TALEA_TURNOVER` sets how many label sets the longest of them brings;
 //! 300,000 by default.
 
-#[cfg(target_os = "linux")]
-mod stage;
-
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 #[cfg(target_os = "linux")]
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+#[cfg(target_os = "linux")]
+use crate::support::cpu_time::cpu_time;
 use talea_region::{Config, Family, FamilySpec, Region, Storage, Usage};
 
 fn spec(name: &str) -> FamilySpec<'_> {
@@ -324,27 +323,27 @@ fn memory(file: &std::path::Path) -> [u64; 2] {
 fn label_sets_without_end_leave_everything_flat() {
     let all: u64 = std::env::var("TALEA_TURNOVER").map_or(300_000, |n| n.parse().unwrap());
     const LIVE: u64 = 2_000;
-    let shm = stage::Shm::new("flat");
+    let shm = crate::support::tmpfs::Shm::new("flat");
     let config = Config { series: 8192, ..Config::with_len(4 << 20) };
     let region = Region::open(shm.file(), config).unwrap().region;
     let family = region.family(spec("f")).unwrap().family;
     let text = |n: u64| format!("user=\"{n}\",session=\"{:x}\"", n.wrapping_mul(0x9E37_79B9));
     let mut times = Vec::new();
     let mut seen = Vec::new();
-    let mut began = Instant::now();
+    let mut began = cpu_time();
     for n in 0..all {
         if n >= LIVE {
             assert!(family.remove(text(n - LIVE).as_bytes()));
         }
         family.series(text(n).as_bytes()).unwrap().at(0).add(n);
         if (n + 1) % (all / 10) == 0 {
-            times.push(began.elapsed());
+            times.push(cpu_time() - began);
             let usage = region.usage();
             let [records, text, cells] =
                 [usage.records, usage.text, usage.single_cells].map(|part| part.reached);
             let [resident, file] = memory(&shm.file());
             seen.push([records, text, cells, resident, file]);
-            began = Instant::now();
+            began = cpu_time();
         }
     }
     let nanos = |time: &Duration| time.as_nanos() as u64 / (all / 10);
@@ -360,8 +359,9 @@ fn label_sets_without_end_leave_everything_flat() {
         seen[1].iter().zip(seen[9]).all(|(early, late)| late <= early + early / 10),
         "{seen:?}"
     );
-    times[1..].sort();
-    assert!(times[9] < 4 * times[1], "{times:?}");
+    // The least of each half: the machine's caches are shared with other programs.
+    let [early, late] = [&times[1..5], &times[5..]].map(|half| half.iter().min());
+    assert!(late < early.map(|early| *early * 3).as_ref(), "{times:?}");
     let seen = values(region, "f");
     assert_eq!(seen.len() as u64, LIVE);
     assert!((all - LIVE..all).all(|n| seen[text(n).as_bytes()] == n));
@@ -372,7 +372,7 @@ fn label_sets_without_end_leave_everything_flat() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_reader_outside_never_takes_one_series_for_another() {
-    let shm = stage::Shm::new("mixed");
+    let shm = crate::support::tmpfs::Shm::new("mixed");
     let config = Config { series: 4096, ..Config::with_len(2 << 20) };
     let region = Region::open(shm.file(), config).unwrap().region;
     let family = region.family(FamilySpec { cells: 3, ..spec("f") }).unwrap().family;

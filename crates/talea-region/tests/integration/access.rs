@@ -1,8 +1,5 @@
 //! Claims about who may read a region's file and who can be made to read it, and about taking
 //! part in one that is there.
-#![cfg(target_os = "linux")]
-
-mod stage;
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{BufRead, BufReader};
@@ -10,9 +7,8 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
-use stage::{Shm, again};
+use crate::support::tmpfs::Shm;
 use talea_region::{Config, FamilySpec, OpenError, Reader, Region, Standing};
 
 /// A user and a group that are not those of the tests.
@@ -75,7 +71,7 @@ fn opens_when_asked() {
 }
 
 fn opener(path: &Path, group: Option<u32>) -> Command {
-    let mut command = again("opens_when_asked");
+    let mut command = again!("opens_when_asked");
     command.env("TALEA_TEST_OPEN", path).env_remove("TALEA_TEST_GROUP");
     if let Some(group) = group {
         command.env("TALEA_TEST_GROUP", group.to_string());
@@ -236,6 +232,12 @@ fn a_file_that_others_may_write_to_is_not_read() {
     }
 }
 
+/// Whether a process sleeps in a system call.
+fn is_asleep(process: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    status.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with('S'))
+}
+
 #[test]
 fn what_is_no_regular_file_is_never_opened() {
     let shm = Shm::new("kinds-of-files");
@@ -251,14 +253,16 @@ fn what_is_no_regular_file_is_never_opened() {
     refused(&at("socket"), &[me], &["a socket", "expected a regular file"]);
     refused(Path::new("/dev/null"), &[me, 0], &["a device", "expected a regular file"]);
 
-    // Who writes to a FIFO waits for a reader: here for ever.
+    // A process that opens a FIFO to write waits for a reader: here for ever.
     assert!(Command::new("mkfifo").arg(at("fifo")).status().unwrap().success());
     let mut writer =
         Command::new("sh").args(["-c", "echo > \"$0\""]).arg(at("fifo")).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(100));
     refused(&at("fifo"), &[me], &["a FIFO", "expected a regular file"]);
-    std::thread::sleep(Duration::from_millis(100));
-    assert!(writer.try_wait().unwrap().is_none(), "somebody opened the FIFO");
+    while !is_asleep(writer.id()) {
+        std::thread::yield_now();
+    }
+    refused(&at("fifo"), &[me], &["a FIFO", "expected a regular file"]);
+    assert!(is_asleep(writer.id()), "the FIFO was opened");
     writer.kill().unwrap();
     writer.wait().unwrap();
 
@@ -376,8 +380,8 @@ fn what_cannot_be_attached_to_is_an_error_and_stays_as_it_is() {
     damaged("version", 8, 3);
     damaged("boot", 40, 1);
     damaged("marks", 1408, 1 << 40);
-    stage::write(at("empty"), b"");
-    stage::write(at("foreign"), vec![b'x'; 1 << 20]);
+    crate::support::tmpfs::write(at("empty"), b"");
+    crate::support::tmpfs::write(at("foreign"), vec![b'x'; 1 << 20]);
     fs::create_dir(at("folder")).unwrap();
     symlink(shm.file(), at("link")).unwrap();
     assert!(Command::new("mkfifo").arg(at("fifo")).status().unwrap().success());

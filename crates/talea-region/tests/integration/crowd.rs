@@ -1,12 +1,9 @@
 //! Claims about many processes that begin at once.
-#![cfg(target_os = "linux")]
-
-mod stage;
 
 use std::io::{Read, Write};
 use std::process::Stdio;
 
-use stage::{Shm, again};
+use crate::support::tmpfs::Shm;
 use talea_region::{Config, FamilySpec, Region, Storage};
 
 const PROCESSES: u64 = 64;
@@ -48,7 +45,7 @@ fn sixty_four_processes_that_register_the_same_at_once_make_one_of_each() {
     let region = Region::open(shm.file(), Config::with_len(16 << 20)).unwrap().region;
     let mut crowd: Vec<_> = (0..PROCESSES)
         .map(|_| {
-            again("registers_everything_when_asked")
+            again!("registers_everything_when_asked")
                 .env("TALEA_TEST_CROWD", shm.file())
                 .stdin(Stdio::piped())
                 .stdout(Stdio::piped())

@@ -1,9 +1,8 @@
 //! The fuzz target `attach`, over what it found so far.
-#![cfg(target_os = "linux")]
 
-#[path = "../../../fuzz/src/attach.rs"]
+#[path = "../../../../fuzz/src/attach.rs"]
 mod attach;
-#[path = "../../../fuzz/src/replay.rs"]
+#[path = "../../../../fuzz/src/replay.rs"]
 mod replay;
 
 #[test]

@@ -1,12 +1,9 @@
 //! Claims about values that processes own, and what is made of them.
-#![cfg(target_os = "linux")]
-
-mod stage;
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
-use stage::{Shm, again};
+use crate::support::tmpfs::Shm;
 use talea_region::{Cell, Combine, Config, FamilySpec, Number, Region, Storage};
 
 const ALL: [Combine; 4] = [Combine::Sum, Combine::Max, Combine::Min, Combine::Each];
@@ -54,7 +51,7 @@ fn sets_when_asked() {
 }
 
 fn process(shm: &Shm, value: i64) -> Child {
-    let mut command = again("sets_when_asked");
+    let mut command = again!("sets_when_asked");
     command.env("TALEA_TEST_SETS", format!("{}={value}", shm.file().display()));
     let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
     let said = BufReader::new(process.stdout.take().unwrap());
