@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use talea_region::{
-    Combine, Config, Family, FamilySpec, Looked, MIN_LEN, Number, Overflow, Reader, Region,
+    Combine, Config, Family, FamilySpec, MIN_LEN, Number, Overflow, Reader, Region, SeriesGuard,
     Snapshot, Storage,
 };
 
@@ -196,7 +196,7 @@ fn work(region: &'static Region) {
                 let _ = cells.at(0).set_exemplar(0.5, b"trace_id=\"a\"");
             }
             // What is kept, removed and swept goes through words that may lie too.
-            let _ = registered.family.series(b"n=\"1\"").map(Looked::keep);
+            let _ = registered.family.series(b"n=\"1\"").map(SeriesGuard::keep);
             registered.family.remove(b"n=\"2\"");
             registered.family.wipe();
             registered.family.remove_where(|text| text.ends_with(b"3\""));

@@ -69,9 +69,9 @@ pub use atomic_ref::AtomicRef;
 pub use config::Config;
 pub use error::{FamilyError, OpenError, Overflow};
 pub use layout::{LAYOUT_VERSION, MAX_LEN, MIN_LEN};
-pub use lookup::cache::{Key, Memo, Unknown};
+pub use lookup::cache::{Key, LookupCache, Miss};
 pub use lookup::register::{FamilySpec, Registered};
-pub use lookup::series::Looked;
+pub use lookup::series::SeriesGuard;
 pub use memory::guard::Guard;
 pub use open::file::Opened;
 #[cfg(all(target_os = "linux", not(loom)))]

@@ -13,9 +13,9 @@ use loom::thread;
 use crate::config::Config;
 use crate::hash::hash;
 use crate::layout::*;
-use crate::lookup::cache::{Key, Memo};
+use crate::lookup::cache::{Key, LookupCache};
 use crate::lookup::register::FamilySpec;
-use crate::lookup::series::Looked;
+use crate::lookup::series::SeriesGuard;
 use crate::memory::mapping::Mapping;
 use crate::region::Region;
 use crate::series::family::Family;
@@ -78,26 +78,26 @@ fn add(family: Family, text: &[u8], n: u64) {
     family.series(text).unwrap().at(0).add(n);
 }
 
-/// A memo of a model, which gives its memory back.
-struct Remembering(Memo);
+/// A cache of a model, which gives its memory back.
+struct Remembering(LookupCache);
 
 impl Remembering {
     fn of(family: Family) -> Self {
-        let memo = Memo::of(family);
+        let cache = LookupCache::of(family);
         // The checker does not know that a table is whole when another thread finds it.
-        assert!(memo.table_for(2).is_some());
-        Self(memo)
+        assert!(cache.table_for(2).is_some());
+        Self(cache)
     }
 
     /// `a` by its key.
-    fn find(&self) -> Looked {
+    fn find(&self) -> SeriesGuard {
         self.find_by(Self::KEY, b"a")
     }
 
     const KEY: Key = Key::new(1, 2, 0, [1, 0, 0]);
 
-    fn find_by(&self, key: Key, text: &[u8]) -> Looked {
-        self.0.find(key).unwrap_or_else(|unknown| unknown.series(text).unwrap())
+    fn find_by(&self, key: Key, text: &[u8]) -> SeriesGuard {
+        self.0.get(key).unwrap_or_else(|miss| miss.get_or_insert(text).unwrap())
     }
 
     fn add(&self, n: u64) {
@@ -117,7 +117,7 @@ impl Drop for Remembering {
     fn drop(&mut self) {
         let Some(Some(table)) = self.0.table.get() else { return };
         for lines in [table.entries, table.rows, table.creations] {
-            // SAFETY: they were leaked from a vector of this length, and this memo alone
+            // SAFETY: they were leaked from a vector of this length, and this cache alone
             // has them.
             unsafe {
                 drop(Vec::from_raw_parts(lines.as_ptr().cast_mut(), lines.len(), lines.len()));
@@ -262,15 +262,15 @@ fn what_is_looked_up_is_not_used_for_another_series() {
 #[test]
 fn what_a_memo_finds_is_not_used_for_another_series() {
     check_briefly(|region, family| {
-        let memo = Remembering::of(family);
-        memo.add(1);
-        memo.add(1);
+        let cache = Remembering::of(family);
+        cache.add(1);
+        cache.add(1);
         let other = spawn(1, move || {
             family.remove(b"a");
             region.sweep();
             add(family, b"b", 10);
         });
-        memo.add(1);
+        cache.add(1);
         other.join().unwrap();
         assert_eq!(value(region, b"b"), Some(10));
     });
@@ -279,15 +279,15 @@ fn what_a_memo_finds_is_not_used_for_another_series() {
 #[test]
 fn what_a_memo_learns_beside_a_removal_is_not_what_was_removed() {
     check_briefly(|region, family| {
-        let memo = Remembering::of(family);
+        let cache = Remembering::of(family);
         add(family, b"a", 1);
         let other = spawn(1, move || assert!(family.remove(b"a")));
         // It may find the series that goes, and must not note that.
-        memo.add(2);
+        cache.add(2);
         other.join().unwrap();
         let before = value(region, b"a").unwrap_or(0);
-        memo.add(4);
-        memo.add(8);
+        cache.add(4);
+        cache.add(8);
         assert_eq!(value(region, b"a"), Some(before + 12));
     });
 }
@@ -295,7 +295,7 @@ fn what_a_memo_learns_beside_a_removal_is_not_what_was_removed() {
 #[test]
 fn a_series_that_a_killed_remover_left_marked_goes_from_a_memo_with_the_next_removal() {
     check(|region, family| {
-        let memo = Remembering::of(family);
+        let cache = Remembering::of(family);
         add(family, b"a", 1);
         let other = spawn(1, move || {
             // So far the one that is killed got.
@@ -303,10 +303,10 @@ fn a_series_that_a_killed_remover_left_marked_goes_from_a_memo_with_the_next_rem
             region.series_word(0, SERIES_HEAD).fetch_or(marked, Relaxed);
             assert!(region.remove(&region.memory.enter(), 0));
         });
-        memo.add(2);
+        cache.add(2);
         other.join().unwrap();
         let before = value(region, b"a").unwrap_or(0);
-        memo.add(4);
+        cache.add(4);
         assert_eq!(value(region, b"a"), Some(before + 4));
     });
 }
@@ -314,14 +314,14 @@ fn a_series_that_a_killed_remover_left_marked_goes_from_a_memo_with_the_next_rem
 #[test]
 fn an_add_by_a_memo_beside_an_expiry_is_not_lost() {
     check(|region, family| {
-        let memo = Remembering::of(family);
-        memo.add(1);
-        memo.add(1);
+        let cache = Remembering::of(family);
+        cache.add(1);
+        cache.add(1);
         let other = spawn(1, move || {
             region.sweep();
             region.sweep();
         });
-        let looked = memo.find();
+        let looked = cache.find();
         looked.at(0).add(1);
         let value = value(region, b"a");
         assert!(matches!(value, Some(1 | 3)), "{value:?}");
@@ -333,12 +333,12 @@ fn an_add_by_a_memo_beside_an_expiry_is_not_lost() {
 #[test]
 fn two_that_note_at_once_read_whole_notes() {
     check_briefly(|region, family| {
-        let memo = Arc::new(Remembering::of(family));
+        let cache = Arc::new(Remembering::of(family));
         add(family, b"a", 1);
-        let others = memo.clone();
+        let others = cache.clone();
         let other = spawn(1, move || others.add(1));
-        memo.add(1);
-        memo.add(1);
+        cache.add(1);
+        cache.add(1);
         other.join().unwrap();
         assert_eq!(value(region, b"a"), Some(4));
     });
@@ -347,25 +347,25 @@ fn two_that_note_at_once_read_whole_notes() {
 #[test]
 fn what_a_memo_finds_is_its_own_series_while_another_takes_the_entry() {
     check_briefly(|region, family| {
-        let memo = Arc::new(Remembering::of(family));
-        let [b, c] = memo.rivals();
+        let cache = Arc::new(Remembering::of(family));
+        let [b, c] = cache.rivals();
         add(family, b"b", 10);
         add(family, b"c", 100);
-        memo.add(1);
-        memo.add(1);
+        cache.add(1);
+        cache.add(1);
         // From now on the entry may be taken.
         region.begin_sweep(1);
-        let others = memo.clone();
+        let others = cache.clone();
         // A thread that looks for what is there, and so remembers it.
         let other = spawn(2, move || {
             others.find_by(b, b"b").at(0).add(10);
             others.find_by(c, b"c").at(0).add(100);
         });
-        memo.add(1);
+        cache.add(1);
         other.join().unwrap();
-        memo.add(1);
-        memo.find_by(b, b"b").at(0).add(10);
-        memo.find_by(c, b"c").at(0).add(100);
+        cache.add(1);
+        cache.find_by(b, b"b").at(0).add(10);
+        cache.find_by(c, b"c").at(0).add(100);
         let values = [b"a", b"b", b"c"].map(|text| value(region, text));
         assert_eq!(values, [Some(4), Some(30), Some(300)]);
     });
@@ -418,7 +418,7 @@ fn runs_of_a_pool_do_not_overlap() {
 #[test]
 fn two_that_wipe_at_once_take_nothing_away_twice() {
     check(|region, family| {
-        let cell = family.lasting_series(b"a").unwrap().at(0);
+        let cell = family.permanent_series(b"a").unwrap().at(0);
         cell.add(5);
         let other = spawn(1, move || {
             let _guard = region.memory.enter();
@@ -445,7 +445,7 @@ fn two_that_wipe_at_once_take_nothing_away_twice() {
 fn two_that_make_a_segment_at_once_count_in_one() {
     check(|region, _| {
         let spec = FamilySpec { name: b"s", segments: 2, ..FamilySpec::default() };
-        let cells = region.family(spec).unwrap().family.lasting_series(b"a").unwrap();
+        let cells = region.family(spec).unwrap().family.permanent_series(b"a").unwrap();
         let before = region.usage().single_cells.taken;
         let count = move |n: u64| {
             let segments = cells.segments().unwrap();

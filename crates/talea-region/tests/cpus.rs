@@ -26,7 +26,7 @@ fn cells(region: &'static Region, number: Number) -> Cells {
     };
     let storage = Storage::Striped;
     let spec = FamilySpec { name, storage, number, cells: 2, limit: 1, ..FamilySpec::default() };
-    region.family(spec).unwrap().family.lasting_series(b"").unwrap()
+    region.family(spec).unwrap().family.permanent_series(b"").unwrap()
 }
 
 /// Moves a thread to each CPU of the machine in turn, until it is stopped.

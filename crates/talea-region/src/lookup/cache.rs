@@ -54,7 +54,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use crate::error::Overflow;
 use crate::hash::fold;
 use crate::layout::*;
-use crate::lookup::series::Looked;
+use crate::lookup::series::SeriesGuard;
 use crate::memory::guard::Guard;
 use crate::memory::mapping::{self, LINE_WORDS};
 use crate::memory::runs::CellRun;
@@ -315,7 +315,7 @@ fn entries_for(keys: u64, row_len: u32) -> u64 {
 /// series differ by one of 2 to 64 fixed combinations, for all of them together eight to sixteen entries, each with 24 bytes for each of the combinations. At most 4 MiB of
 /// entries and 6 of the rest, of which pages are there once they are used; none for series
 /// that nobody looked up a second time.
-pub struct Memo {
+pub struct LookupCache {
     family: Family,
     /// The family's count of removals.
     removals: &'static AtomicU64,
@@ -323,8 +323,8 @@ pub struct Memo {
     pub(crate) table: OnceLock<Option<Table>>,
 }
 
-impl Memo {
-    /// A memo of a family, which remembers nothing yet.
+impl LookupCache {
+    /// A cache of a family, which remembers nothing yet.
     pub fn of(family: Family) -> Self {
         let removals = family.region.family_word(family.id, FAMILY_REMOVALS);
         Self { family, removals, table: OnceLock::new() }
@@ -333,12 +333,12 @@ impl Memo {
     /// The cells of the series that a key stands for, if that is remembered; else
     /// what finds them.
     ///
-    /// Cost: one or two cache lines of the memo, which are asked for at once, and this
+    /// Cost: one or two cache lines of the cache, which are asked for at once, and this
     /// thread's guard.
     // In place: what it returns would be written by words and copied by two of them, for
     // which the processor waits until they are in the cache.
     #[inline(always)]
-    pub fn find(&self, key: Key) -> Result<Looked, Unknown<'_>> {
+    pub fn get(&self, key: Key) -> Result<SeriesGuard, Miss<'_>> {
         let region = self.family.region;
         let place = self.table().and_then(|table| {
             let parts = table.parts(&key);
@@ -353,7 +353,7 @@ impl Memo {
         let when = self.when(&guard);
         let found = place.and_then(|(parts, place)| place.read_slot(&parts));
         match found.filter(|found| found.when == when).and_then(|found| self.cells(found)) {
-            Some(cells) => Ok(Looked { cells, guard }),
+            Some(cells) => Ok(SeriesGuard { cells, guard }),
             None => self.search(key, guard, when),
         }
     }
@@ -374,7 +374,7 @@ impl Memo {
     /// Looks in the other entries, and at the record where one is out of date.
     #[cold]
     #[inline(never)]
-    fn search(&self, key: Key, guard: Guard, when: u64) -> Result<Looked, Unknown<'_>> {
+    fn search(&self, key: Key, guard: Guard, when: u64) -> Result<SeriesGuard, Miss<'_>> {
         if let Some(table) = self.table() {
             let parts = table.parts(&key);
             let places = table.block(&parts).filter_map(|n| table.place(n, parts.number));
@@ -389,10 +389,10 @@ impl Memo {
                     self.write(table, place, &parts, found.id, when);
                 }
                 let Some(cells) = self.cells(found) else { break };
-                return Ok(Looked { cells, guard });
+                return Ok(SeriesGuard { cells, guard });
             }
         }
-        Err(Unknown { memo: self, key, guard, when })
+        Err(Miss { cache: self, key, guard, when })
     }
 
     /// The cells that a slot names: where they lie was looked at when it was written.
@@ -487,34 +487,34 @@ impl Memo {
     }
 }
 
-impl fmt::Debug for Memo {
+impl fmt::Debug for LookupCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Memo").field("family", &self.family.id).finish_non_exhaustive()
+        f.debug_struct("LookupCache").field("family", &self.family.id).finish_non_exhaustive()
     }
 }
 
 /// What is not remembered: the guard under which to look for it.
 #[derive(Debug)]
-pub struct Unknown<'a> {
-    memo: &'a Memo,
+pub struct Miss<'a> {
+    cache: &'a LookupCache,
     key: Key,
     guard: Guard,
     when: u64,
 }
 
-impl Unknown<'_> {
+impl Miss<'_> {
     /// As [`Family::series`], by the label text that the key stands for, which is
     /// remembered if its series was there.
     ///
     /// # Errors
     ///
     /// As [`Family::series`].
-    pub fn series(self, text: &[u8]) -> Result<Looked, Overflow> {
-        let Self { memo, key, guard, when } = self;
-        let (found, cells) = memo.family.get_or_insert(&guard, text)?;
+    pub fn get_or_insert(self, text: &[u8]) -> Result<SeriesGuard, Overflow> {
+        let Self { cache, key, guard, when } = self;
+        let (found, cells) = cache.family.get_or_insert(&guard, text)?;
         if let Some(id) = found {
-            memo.remember(&key, id, when);
+            cache.remember(&key, id, when);
         }
-        Ok(Looked { cells, guard })
+        Ok(SeriesGuard { cells, guard })
     }
 }

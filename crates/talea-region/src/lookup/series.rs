@@ -20,12 +20,12 @@ use crate::values::Combine;
 /// what is added to them afterwards might count for another series, so do not let
 /// them outlive it. To hold on to a series, [`keep`](Self::keep) it.
 #[derive(Debug)]
-pub struct Looked {
+pub struct SeriesGuard {
     pub(crate) cells: Cells,
     pub(crate) guard: Guard,
 }
 
-impl Deref for Looked {
+impl Deref for SeriesGuard {
     type Target = Cells;
 
     #[inline]
@@ -34,7 +34,7 @@ impl Deref for Looked {
     }
 }
 
-impl Looked {
+impl SeriesGuard {
     /// Keeps the series for as long as this process lives, in children made by
     /// `fork` too, and returns its cells. A series that another thread removes at this
     /// very instant is kept, but found no more.
@@ -119,10 +119,10 @@ impl Family {
     /// [`Overflow`] where the series is new and there is no room for it; the
     /// family counts it as dropped.
     #[inline]
-    pub fn series(&self, text: &[u8]) -> Result<Looked, Overflow> {
+    pub fn series(&self, text: &[u8]) -> Result<SeriesGuard, Overflow> {
         let guard = self.region.memory.enter();
         let (_, cells) = self.get_or_insert(&guard, text)?;
-        Ok(Looked { cells, guard })
+        Ok(SeriesGuard { cells, guard })
     }
 
     /// Looks up a series that stays as long as its family, so that the caller can keep its cells.
@@ -130,7 +130,7 @@ impl Family {
     /// # Errors
     ///
     /// As [`series`](Self::series).
-    pub fn lasting_series(&self, text: &[u8]) -> Result<Cells, Overflow> {
+    pub fn permanent_series(&self, text: &[u8]) -> Result<Cells, Overflow> {
         self.permanent(text, Lifetime::Permanent)
     }
 

@@ -91,7 +91,7 @@ mod tests {
         let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
         let storage = Storage::Striped;
         let family = region.family(FamilySpec { name: b"f", storage, ..FamilySpec::default() });
-        let cell = family.unwrap().family.lasting_series(b"").unwrap().at(0);
+        let cell = family.unwrap().family.permanent_series(b"").unwrap().at(0);
         refused_calls(|calls| {
             let began = now();
             (0..10_000).for_each(|_| cell.add(1));

@@ -353,13 +353,13 @@ impl Cell {
         (self.copies.region, self.copies.series(), self.word)
     }
 
-    /// Keeps the series of a cell that was just looked up, as [`Looked::keep`].
+    /// Keeps the series of a cell that was just looked up, as [`SeriesGuard::keep`].
     ///
     /// # Errors
     ///
     /// [`Overflow`] where there is no room to note it.
     ///
-    /// [`Looked::keep`]: crate::Looked::keep
+    /// [`SeriesGuard::keep`]: crate::SeriesGuard::keep
     pub fn keep(self) -> Result<(), Overflow> {
         self.copies.region.keep(self.copies.series())
     }

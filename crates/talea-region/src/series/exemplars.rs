@@ -223,7 +223,7 @@ mod tests {
     fn cell() -> (&'static Region, Cell) {
         let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
         let family = region.family(FamilySpec { name: b"f", ..FamilySpec::default() });
-        (region, family.unwrap().family.lasting_series(b"").unwrap().at(0))
+        (region, family.unwrap().family.permanent_series(b"").unwrap().at(0))
     }
 
     fn shown(region: &'static Region) -> Vec<(f64, u64)> {

@@ -46,7 +46,7 @@ pub(crate) struct Head {
     pub(crate) permanent: bool,
     /// It is left out of snapshots until its value changes.
     pub(crate) hidden: bool,
-    /// Somebody was about to remove it; from then on it is not remembered in memos.
+    /// Somebody was about to remove it; from then on it is not remembered in lookup caches.
     pub(crate) removing: bool,
     /// The low bits of the number of the sweep during which it was last looked up.
     pub(crate) looked_up: u16,

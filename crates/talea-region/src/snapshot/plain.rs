@@ -165,7 +165,7 @@ mod tests {
             let spec = FamilySpec { name: &[cells as u8], cells, ..FamilySpec::default() };
             let family = region.family(spec).unwrap().family;
             for n in 0..120_u64 {
-                family.lasting_series(n.to_string().as_bytes()).unwrap().at(0).add(n);
+                family.permanent_series(n.to_string().as_bytes()).unwrap().at(0).add(n);
             }
         }
         let mut snapshot = Snapshot::default();

@@ -41,7 +41,7 @@ fn mode_and_group(path: &Path) -> (u32, u32) {
 /// Adds to a series, which takes part.
 fn add(region: &'static Region, n: u64) -> u64 {
     let family = region.family(FamilySpec { name: b"f", ..FamilySpec::default() }).unwrap();
-    let cell = family.family.lasting_series(b"").unwrap().at(0);
+    let cell = family.family.permanent_series(b"").unwrap().at(0);
     cell.add(n);
     cell.get()
 }

@@ -102,10 +102,10 @@ fn adds_while_its_cpu_table_is_damaged_when_asked() {
     let config = Config { planes: 2, ..Config::with_len(1 << 20) };
     let region = Region::open(&path, config).unwrap().region;
     let family = region.family(spec("used", 2)).unwrap().family;
-    let cells = family.lasting_series(b"").unwrap();
+    let cells = family.permanent_series(b"").unwrap();
     let (integer, other) = (cells.at(0), cells.at(1));
     let floats = FamilySpec { number: Number::Float, ..spec("floats", 1) };
-    let float = region.family(floats).unwrap().family.lasting_series(b"").unwrap().at(0);
+    let float = region.family(floats).unwrap().family.permanent_series(b"").unwrap().at(0);
     let add = || {
         on_each_cpu(|| {
             (0..100).for_each(|_| {
@@ -140,7 +140,7 @@ fn planes_that_the_table_lost_are_seen_from_outside_again() {
     let shm = Shm::new("table-restored");
     let config = Config { planes: 2, ..Config::with_len(1 << 20) };
     let region = Region::open(shm.file(), config).unwrap().region;
-    let cell = region.family(spec("used", 1)).unwrap().family.lasting_series(b"").unwrap().at(0);
+    let cell = region.family(spec("used", 1)).unwrap().family.permanent_series(b"").unwrap().at(0);
     on_each_cpu(|| (0..100).for_each(|_| cell.add(1)));
     let outside = || {
         let snapshot = Reader::open(shm.file()).unwrap().snapshot().unwrap();
@@ -166,7 +166,7 @@ fn a_plane_is_never_given_to_a_second_cpu() {
     let shm = Shm::new("planes-twice");
     let config = Config { planes: 4, ..Config::with_len(1 << 20) };
     let region = Region::open(shm.file(), config).unwrap().region;
-    let cell = region.family(spec("used", 1)).unwrap().family.lasting_series(b"").unwrap().at(0);
+    let cell = region.family(spec("used", 1)).unwrap().family.permanent_series(b"").unwrap().at(0);
     let file = std::fs::OpenOptions::new().read(true).write(true).open(shm.file()).unwrap();
     on_each_cpu(|| {
         // As if no plane were in use yet.
@@ -344,7 +344,7 @@ impl Service {
             2 => self.region.sweep(),
             3 => _ = family.series(text.as_bytes()).map(|looked| looked.keep().is_ok()),
             4 => _ = self.region.snapshot(),
-            5 => _ = family.lasting_series(b"lasting"),
+            5 => _ = family.permanent_series(b"lasting"),
             6 => _ = self.kept[n as usize % KINDS.len()].0.at(0).get_float(),
             _ => {}
         }

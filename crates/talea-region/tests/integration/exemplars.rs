@@ -27,7 +27,7 @@ fn texts(region: &'static Region) -> Vec<(usize, f64, String)> {
 #[test]
 fn each_cell_shows_its_latest() {
     let region = region();
-    let cells = family(region).lasting_series(b"").unwrap();
+    let cells = family(region).permanent_series(b"").unwrap();
     assert_eq!(shown(region), []);
     cells.at(0).set_exemplar(0.5, b"trace_id=\"a\"").unwrap();
     cells.at(2).set_exemplar(-2.0, b"trace_id=\"bcdefghij\"").unwrap();
@@ -42,7 +42,7 @@ fn each_cell_shows_its_latest() {
 #[test]
 fn any_length_up_to_the_longest_comes_back() {
     let region = region();
-    let cell = family(region).lasting_series(b"").unwrap().at(1);
+    let cell = family(region).permanent_series(b"").unwrap().at(1);
     for len in (0..300).chain([2047, 2048, 100, 2048]) {
         let text: String = ('a'..='z').cycle().take(len).collect();
         cell.set_exemplar(len as f64, text.as_bytes()).unwrap();
@@ -55,7 +55,7 @@ fn any_length_up_to_the_longest_comes_back() {
 fn a_wiped_series_has_none_and_a_series_that_went_leaves_no_memory() {
     let region = region();
     let family = family(region);
-    let cell = family.lasting_series(b"").unwrap().at(0);
+    let cell = family.permanent_series(b"").unwrap().at(0);
     cell.set_exemplar(1.0, b"a=\"b\"").unwrap();
     family.wipe();
     assert_eq!(shown(region), []);
@@ -76,7 +76,7 @@ fn a_wiped_series_has_none_and_a_series_that_went_leaves_no_memory() {
 fn what_is_shown_was_written_whole_while_many_write() {
     const EACH: u64 = if cfg!(miri) { 20 } else { 20_000 };
     let region = region();
-    let cell = family(region).lasting_series(b"").unwrap().at(0);
+    let cell = family(region).permanent_series(b"").unwrap().at(0);
     let write = |cell: Cell, thread: u64| {
         for n in 0..EACH {
             let text = format!("{thread}-{n}-").repeat(1 + (n % 9) as usize);
@@ -104,7 +104,7 @@ fn a_full_region_refuses_and_goes_on() {
     let region = Region::anonymous(Config { series: 4000, ..Config::with_len(1 << 20) }).unwrap();
     let family = family(region);
     let all: Vec<_> = (0..400)
-        .map_while(|n| family.lasting_series(format!("{n}").as_bytes()).ok())
+        .map_while(|n| family.permanent_series(format!("{n}").as_bytes()).ok())
         .map(|cells| cells.at(0))
         .collect();
     let refused = all.iter().filter(|cell| cell.set_exemplar(1.0, b"a=\"b\"").is_err()).count();
@@ -125,7 +125,7 @@ mod killed {
     fn writes_when_asked() {
         let Ok(path) = std::env::var("TALEA_TEST_EXEMPLARS") else { return };
         let region = Region::open(path, Config::with_len(2 << 20)).unwrap().region;
-        let cell = family(region).lasting_series(b"").unwrap().at(0);
+        let cell = family(region).permanent_series(b"").unwrap().at(0);
         println!("\nwrites");
         for n in 0_u64.. {
             let text = format!("{n}-").repeat(1 + (n % 40) as usize);
@@ -138,7 +138,7 @@ mod killed {
         let shm = Shm::new("exemplars");
         let region = Region::open(shm.file(), Config::with_len(2 << 20)).unwrap().region;
         let reader = talea_region::Reader::open(shm.file()).unwrap();
-        let cell = family(region).lasting_series(b"").unwrap().at(0);
+        let cell = family(region).permanent_series(b"").unwrap().at(0);
         for round in 0..30 {
             let mut command = again!("writes_when_asked");
             command.env("TALEA_TEST_EXEMPLARS", shm.file()).stdout(Stdio::piped());

@@ -73,7 +73,7 @@ fn without_a_time_each_family_has_its_own_and_one_without_keeps_all() {
 fn what_lasts_is_kept_or_is_in_flight_stays_however_idle() {
     let region = region();
     let f = family(region, "f", 60);
-    f.lasting_series(b"lasting").unwrap().at(0).add(1);
+    f.permanent_series(b"lasting").unwrap().at(0).add(1);
     let kept = f.series(b"kept").unwrap().keep().unwrap().at(0);
     kept.add(1);
     f.series(b"idle").unwrap().at(0).add(1);

@@ -32,7 +32,7 @@ fn keeps_when_asked() {
     let kept = family.series(b"kept").unwrap().keep().unwrap().at(0);
     kept.add(1);
     if std::env::var_os("TALEA_TEST_LASTS").is_some() {
-        family.lasting_series(b"lasting").unwrap().at(0).add(1);
+        family.permanent_series(b"lasting").unwrap().at(0).add(1);
     }
     // SAFETY: the child goes on alone, with what this thread has; no other thread
     // of this test holds a lock that it needs.

@@ -50,7 +50,7 @@ fn writes_until_killed_when_asked() {
     let raced = family(region, "raced", Storage::Striped, 1);
     let passing = family(region, "passing", Storage::Single, 2);
     let wiped = family(region, "wiped", Storage::Striped, 1);
-    let wiped_cell = wiped.lasting_series(b"").unwrap().at(0);
+    let wiped_cell = wiped.permanent_series(b"").unwrap().at(0);
     let mut out = std::io::stdout().lock();
     // Only the acknowledgements follow this mark.
     out.write_all(b"\n!").unwrap();

@@ -1,11 +1,11 @@
-//! Claims about memos: what a process remembers of its look-ups is never another series
+//! Claims about lookup caches: what a process remembers of its look-ups is never another series
 //! than a look-up by text would find.
 
 #![allow(unsafe_code)]
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use talea_region::{Config, Family, FamilySpec, Key, Looked, Memo, Region};
+use talea_region::{Config, Family, FamilySpec, Key, LookupCache, Region, SeriesGuard};
 
 fn region() -> &'static Region {
     Region::anonymous(Config { series: 8192, ..Config::with_len(4 << 20) }).unwrap()
@@ -25,24 +25,24 @@ fn text(n: u64) -> Vec<u8> {
     format!("n=\"{n}\"").into_bytes()
 }
 
-fn look_up(memo: &Memo, n: u64) -> Looked {
-    memo.find(key(n)).unwrap_or_else(|unknown| unknown.series(&text(n)).unwrap())
+fn look_up(cache: &LookupCache, n: u64) -> SeriesGuard {
+    cache.get(key(n)).unwrap_or_else(|miss| miss.get_or_insert(&text(n)).unwrap())
 }
 
-fn add(memo: &Memo, n: u64, amount: u64) {
-    look_up(memo, n).at(0).add(amount);
+fn add(cache: &LookupCache, n: u64, amount: u64) {
+    look_up(cache, n).at(0).add(amount);
 }
 
-fn is_remembered(memo: &Memo, n: u64) -> bool {
-    memo.find(key(n)).is_ok()
+fn is_remembered(cache: &LookupCache, n: u64) -> bool {
+    cache.get(key(n)).is_ok()
 }
 
 /// Looks a series up until it is remembered.
-fn remember(memo: &Memo, n: u64) {
+fn remember(cache: &LookupCache, n: u64) {
     for _ in 0..3 {
-        add(memo, n, 1);
+        add(cache, n, 1);
     }
-    assert!(is_remembered(memo, n));
+    assert!(is_remembered(cache, n));
 }
 
 fn value(region: &'static Region, family: &str, n: u64) -> Option<u64> {
@@ -54,25 +54,25 @@ fn value(region: &'static Region, family: &str, n: u64) -> Option<u64> {
 
 #[test]
 fn a_series_is_remembered_once_it_is_found_and_not_when_it_is_made() {
-    let memo = Memo::of(family(region(), "f"));
-    add(&memo, 1, 1);
-    assert!(!is_remembered(&memo, 1), "many are made and never looked up again");
-    add(&memo, 2, 1);
-    add(&memo, 1, 1);
-    add(&memo, 1, 1);
-    assert!(is_remembered(&memo, 1));
-    assert_eq!(look_up(&memo, 1).at(0).get(), 3);
+    let cache = LookupCache::of(family(region(), "f"));
+    add(&cache, 1, 1);
+    assert!(!is_remembered(&cache, 1), "many are made and never looked up again");
+    add(&cache, 2, 1);
+    add(&cache, 1, 1);
+    add(&cache, 1, 1);
+    assert!(is_remembered(&cache, 1));
+    assert_eq!(look_up(&cache, 1).at(0).get(), 3);
 }
 
 #[test]
 fn a_removed_series_is_not_found_by_a_memo() {
     let region = region();
     let family = family(region, "f");
-    let memo = Memo::of(family);
-    remember(&memo, 1);
+    let cache = LookupCache::of(family);
+    remember(&cache, 1);
     assert!(family.remove(&text(1)));
-    assert!(!is_remembered(&memo, 1));
-    add(&memo, 1, 7);
+    assert!(!is_remembered(&cache, 1));
+    add(&cache, 1, 7);
     assert_eq!(value(region, "f", 1), Some(7));
 }
 
@@ -80,12 +80,12 @@ fn a_removed_series_is_not_found_by_a_memo() {
 fn others_are_found_again_after_a_removal_by_their_records() {
     let region = region();
     let family = family(region, "f");
-    let memo = Memo::of(family);
-    remember(&memo, 1);
-    remember(&memo, 2);
+    let cache = LookupCache::of(family);
+    remember(&cache, 1);
+    remember(&cache, 2);
     assert!(family.remove(&text(1)));
-    assert!(is_remembered(&memo, 2));
-    add(&memo, 2, 1);
+    assert!(is_remembered(&cache, 2));
+    add(&cache, 2, 1);
     assert_eq!(value(region, "f", 2), Some(4));
 }
 
@@ -93,39 +93,39 @@ fn others_are_found_again_after_a_removal_by_their_records() {
 fn a_record_that_is_used_again_is_not_taken_for_what_it_was() {
     let region = region();
     let family = family(region, "f");
-    let memo = Memo::of(family);
-    remember(&memo, 1);
+    let cache = LookupCache::of(family);
+    remember(&cache, 1);
     assert!(family.remove(&text(1)));
     region.sweep();
     assert_eq!(region.usage().records.taken, 0);
     family.series(&text(2)).unwrap().at(0).add(10);
-    assert!(!is_remembered(&memo, 1));
-    add(&memo, 1, 1);
+    assert!(!is_remembered(&cache, 1));
+    add(&cache, 1, 1);
     assert_eq!((value(region, "f", 1), value(region, "f", 2)), (Some(1), Some(10)));
 }
 
 #[test]
 fn a_series_that_expired_is_not_found_by_a_memo() {
     let region = region();
-    let memo = Memo::of(family(region, "f"));
-    remember(&memo, 1);
+    let cache = LookupCache::of(family(region, "f"));
+    remember(&cache, 1);
     for _ in 0..4 {
         region.sweep();
     }
     assert_eq!(value(region, "f", 1), None);
-    assert!(!is_remembered(&memo, 1));
-    add(&memo, 1, 1);
+    assert!(!is_remembered(&cache, 1));
+    add(&cache, 1, 1);
     assert_eq!(value(region, "f", 1), Some(1));
 }
 
 #[test]
 fn a_series_that_is_only_looked_up_by_a_memo_does_not_expire() {
     let region = region();
-    let memo = Memo::of(family(region, "f"));
-    remember(&memo, 1);
+    let cache = LookupCache::of(family(region, "f"));
+    remember(&cache, 1);
     for _ in 0..10 {
         region.sweep();
-        assert!(is_remembered(&memo, 1));
+        assert!(is_remembered(&cache, 1));
     }
     assert_eq!(value(region, "f", 1), Some(3));
 }
@@ -134,21 +134,21 @@ fn a_series_that_is_only_looked_up_by_a_memo_does_not_expire() {
 fn a_wiped_series_and_one_of_a_family_that_ended_count_anew() {
     let region = region();
     let f = family(region, "f");
-    let memo = Memo::of(f);
-    remember(&memo, 1);
+    let cache = LookupCache::of(f);
+    remember(&cache, 1);
     assert!(f.wipe());
-    add(&memo, 1, 5);
+    add(&cache, 1, 5);
     assert_eq!(value(region, "f", 1), Some(5));
-    remember(&memo, 1);
+    remember(&cache, 1);
     assert_eq!(f.remove_where(|_| true), 1);
-    assert!(!is_remembered(&memo, 1));
-    remember(&memo, 1);
+    assert!(!is_remembered(&cache, 1));
+    remember(&cache, 1);
     assert!(region.end_families(b"f"));
-    add(&memo, 1, 5);
+    add(&cache, 1, 5);
     assert_eq!(value(region, "f", 1), None, "it goes nowhere");
     family(region, "f");
     assert_eq!(value(region, "f", 1).unwrap_or(0), 0, "what came between does not count");
-    add(&memo, 1, 6);
+    add(&cache, 1, 6);
     assert_eq!(value(region, "f", 1), Some(6));
 }
 
@@ -156,11 +156,11 @@ fn a_wiped_series_and_one_of_a_family_that_ended_count_anew() {
 fn a_series_that_is_kept_is_the_same_after_it_was_removed() {
     let region = region();
     let family = family(region, "f");
-    let memo = Memo::of(family);
-    remember(&memo, 1);
-    let kept = look_up(&memo, 1).keep().unwrap();
+    let cache = LookupCache::of(family);
+    remember(&cache, 1);
+    let kept = look_up(&cache, 1).keep().unwrap();
     assert!(family.remove(&text(1)));
-    add(&memo, 1, 4);
+    add(&cache, 1, 4);
     kept.at(0).add(1);
     assert_eq!(kept.at(0).get(), 5);
     region.sweep();
@@ -170,17 +170,17 @@ fn a_series_that_is_kept_is_the_same_after_it_was_removed() {
 #[test]
 fn keys_that_share_places_keep_their_own_series() {
     let region = region();
-    let memo = Memo::of(family(region, "f"));
-    // Until the memo has grown, they are many more than it has places.
+    let cache = LookupCache::of(family(region, "f"));
+    // Until the cache has grown, they are many more than it has places.
     for round in 0..5 {
         for n in 0..2000 {
-            add(&memo, n, n + round);
+            add(&cache, n, n + round);
         }
     }
     for n in 0..2000 {
-        assert_eq!(value_of(&memo, n), 5 * n + 10);
+        assert_eq!(value_of(&cache, n), 5 * n + 10);
     }
-    let remembered = (0..2000).filter(|&n| is_remembered(&memo, n)).count();
+    let remembered = (0..2000).filter(|&n| is_remembered(&cache, n)).count();
     assert!(remembered > 1900, "{remembered}");
 }
 
@@ -199,17 +199,17 @@ fn rows(texts: u64, combinations: u16) -> impl Iterator<Item = (Key, Vec<u8>, u6
 fn keys_that_differ_in_their_number_alone_keep_their_own_series() {
     for combinations in [1, 2, 3, 18, 64, 65, 200] {
         let region = region();
-        let memo = Memo::of(family(region, "f"));
+        let cache = LookupCache::of(family(region, "f"));
         let texts = 1600 / u64::from(combinations);
         let look_up = |key: Key, text: &[u8]| {
-            memo.find(key).unwrap_or_else(|unknown| unknown.series(text).unwrap())
+            cache.get(key).unwrap_or_else(|miss| miss.get_or_insert(text).unwrap())
         };
         for _ in 0..5 {
             for (key, text, amount) in rows(texts, combinations) {
                 look_up(key, &text).at(0).add(amount);
             }
         }
-        let remembered = rows(texts, combinations).filter(|(key, ..)| memo.find(*key).is_ok());
+        let remembered = rows(texts, combinations).filter(|(key, ..)| cache.get(*key).is_ok());
         let (remembered, all) = (remembered.count() as u64, texts * u64::from(combinations));
         assert!(remembered > all * 9 / 10, "{remembered} of {all}");
         for (key, text, amount) in rows(texts, combinations) {
@@ -221,44 +221,44 @@ fn keys_that_differ_in_their_number_alone_keep_their_own_series() {
 #[test]
 fn what_was_removed_is_not_found_once_its_neighbours_were_looked_at_again() {
     let family = family(region(), "f");
-    let memo = Memo::of(family);
+    let cache = LookupCache::of(family);
     let all: Vec<_> = rows(1, 3).collect();
     for _ in 0..3 {
         for (key, text, _) in &all {
-            let found = memo.find(*key);
-            found.unwrap_or_else(|unknown| unknown.series(text).unwrap()).at(0).add(1);
+            let found = cache.get(*key);
+            found.unwrap_or_else(|miss| miss.get_or_insert(text).unwrap()).at(0).add(1);
         }
     }
-    assert!(all.iter().all(|(key, ..)| memo.find(*key).is_ok()));
+    assert!(all.iter().all(|(key, ..)| cache.get(*key).is_ok()));
     let [(first, ..), (second, text, _), (third, ..)] = &all[..] else { unreachable!() };
     assert!(family.remove(text));
     for _ in 0..2 {
-        assert_eq!(memo.find(*first).unwrap().at(0).get(), 3);
-        assert!(memo.find(*second).is_err(), "it was removed");
-        assert_eq!(memo.find(*third).unwrap().at(0).get(), 3);
+        assert_eq!(cache.get(*first).unwrap().at(0).get(), 3);
+        assert!(cache.get(*second).is_err(), "it was removed");
+        assert_eq!(cache.get(*third).unwrap().at(0).get(), 3);
     }
-    let anew = memo.find(*second).unwrap_or_else(|unknown| unknown.series(text).unwrap());
+    let anew = cache.get(*second).unwrap_or_else(|miss| miss.get_or_insert(text).unwrap());
     assert_eq!(anew.at(0).get(), 0);
 }
 
 #[test]
 fn a_number_beyond_its_combinations_is_looked_up_by_its_text() {
-    let memo = Memo::of(family(region(), "f"));
+    let cache = LookupCache::of(family(region(), "f"));
     let key = |number| Key::new(number, 3, 0, [1, 0, 0]);
     let add = |number: u16| {
         let text = format!("n=\"{number}\"");
-        let found = memo.find(key(number));
-        found.unwrap_or_else(|unknown| unknown.series(text.as_bytes()).unwrap()).at(0).add(1);
+        let found = cache.get(key(number));
+        found.unwrap_or_else(|miss| miss.get_or_insert(text.as_bytes()).unwrap()).at(0).add(1);
     };
     for _ in 0..3 {
         (0..5).for_each(add);
     }
-    assert!((0..3).all(|number| memo.find(key(number)).is_ok()));
-    assert!((3..5).all(|number| memo.find(key(number)).is_err()));
+    assert!((0..3).all(|number| cache.get(key(number)).is_ok()));
+    assert!((3..5).all(|number| cache.get(key(number)).is_err()));
 }
 
-fn value_of(memo: &Memo, n: u64) -> u64 {
-    look_up(memo, n).at(0).get()
+fn value_of(cache: &LookupCache, n: u64) -> u64 {
+    look_up(cache, n).at(0).get()
 }
 
 /// Each thread has a label set that nobody else adds to or removes, and uses the memory
@@ -271,7 +271,7 @@ fn what_is_told_after_a_removal_is_all_in_the_new_series_whatever_others_remove(
     // None is idle, however seldom its thread is let run.
     let spec = FamilySpec { name: b"f", ..FamilySpec::default() };
     let family = region.family(spec).unwrap().family;
-    let memo = &Memo::of(family);
+    let cache = &LookupCache::of(family);
     let rounds = if cfg!(miri) { 5 } else { 3_000 };
     let done = &AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -288,11 +288,11 @@ fn what_is_told_after_a_removal_is_all_in_the_new_series_whatever_others_remove(
                 scope.spawn(move || {
                     for round in 1..=rounds {
                         for _ in 0..round % 7 {
-                            add(memo, n, 1);
-                            add(memo, 0, 1);
+                            add(cache, n, 1);
+                            add(cache, 0, 1);
                         }
                         let expected = round % 7;
-                        let counted = look_up(memo, n).at(0).get();
+                        let counted = look_up(cache, n).at(0).get();
                         assert_eq!(counted, expected, "series {n}, round {round}");
                         assert!(family.remove(&text(n)));
                     }
@@ -304,7 +304,7 @@ fn what_is_told_after_a_removal_is_all_in_the_new_series_whatever_others_remove(
         ended.into_iter().for_each(|ended| ended.unwrap());
     });
     let all: u64 = (1..=rounds).map(|round| round % 7).sum();
-    assert_eq!(value_of(memo, 0), 4 * all);
+    assert_eq!(value_of(cache, 0), 4 * all);
 }
 
 #[cfg(target_os = "linux")]
@@ -312,9 +312,9 @@ fn what_is_told_after_a_removal_is_all_in_the_new_series_whatever_others_remove(
 fn a_child_uses_what_its_parent_remembered_and_sees_what_its_parent_removes() {
     let region = region();
     let family = family(region, "f");
-    let memo = Memo::of(family);
-    remember(&memo, 1);
-    remember(&memo, 2);
+    let cache = LookupCache::of(family);
+    remember(&cache, 1);
+    remember(&cache, 2);
     let [mut ready, mut heard] = [[0; 2]; 2];
     // SAFETY: both have room for two descriptors.
     unsafe {
@@ -325,16 +325,16 @@ fn a_child_uses_what_its_parent_remembered_and_sees_what_its_parent_removes() {
     // SAFETY: the child adds to cells, reads and writes pipes, and ends.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
-        let as_expected = is_remembered(&memo, 1);
-        add(&memo, 1, 10);
+        let as_expected = is_remembered(&cache, 1);
+        add(&cache, 1, 10);
         // SAFETY: one byte each, from and to a byte of this function.
         unsafe {
             libc::write(heard[1], byte, 1);
             libc::read(ready[0], byte, 1);
         }
-        let gone = !is_remembered(&memo, 1) && is_remembered(&memo, 2);
-        add(&memo, 1, 100);
-        add(&memo, 2, 100);
+        let gone = !is_remembered(&cache, 1) && is_remembered(&cache, 2);
+        add(&cache, 1, 100);
+        add(&cache, 2, 100);
         // SAFETY: it ends the child at once.
         unsafe { libc::_exit(i32::from(!(as_expected && gone))) };
     }

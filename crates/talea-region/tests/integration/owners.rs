@@ -17,7 +17,7 @@ fn cell(region: &'static Region, combine: Combine, number: Number) -> Cell {
     let name = format!("{combine:?}{number:?}");
     let spec = FamilySpec { storage: Storage::Owned, number, combine, ..FamilySpec::default() };
     let family = region.family(FamilySpec { name: name.as_bytes(), ..spec }).unwrap().family;
-    family.lasting_series(b"l=\"1\"").unwrap().at(0)
+    family.permanent_series(b"l=\"1\"").unwrap().at(0)
 }
 
 /// What is shown of it: texts and values.

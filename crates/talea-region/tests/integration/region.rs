@@ -154,14 +154,15 @@ fn a_full_region_says_so_and_goes_on_counting() {
         .unwrap()
         .family;
     let mut kept: Vec<Cells> = Vec::new();
-    let refused =
-        (0..100_000).find_map(|n| match family.lasting_series(format!("series {n}").as_bytes()) {
+    let refused = (0..100_000).find_map(|n| {
+        match family.permanent_series(format!("series {n}").as_bytes()) {
             Ok(cells) => {
                 kept.push(cells);
                 None
             }
             Err(error) => Some(error),
-        });
+        }
+    });
     assert_eq!(refused, Some(Overflow::Full));
     assert!(kept.len() as u64 > sized(1_000, 100), "{} series fit", kept.len());
     kept.iter().for_each(|cells| cells.at(59).add(1));
@@ -175,7 +176,7 @@ fn striped_series_that_do_not_fit_the_planes_count_in_single_cells() {
     // A plane of this region holds fewer than 40 runs of 1,000 cells (under Miri,
     // which has one CPU, fewer than 12).
     let runs: Vec<Cells> =
-        (0..sized(40, 12)).map_while(|n| family.lasting_series(&[n as u8]).ok()).collect();
+        (0..sized(40, 12)).map_while(|n| family.permanent_series(&[n as u8]).ok()).collect();
     runs.iter().for_each(|cells| (0..1000).for_each(|i| cells.at(i).add(1)));
     let snapshot = region.snapshot();
     let family = &snapshot.families()[0];
@@ -221,7 +222,7 @@ fn families_are_whole_and_in_order_whether_their_series_take_turns_or_come_in_a_
         // Some texts are so long that they are not copied together with others.
         let text = text_of(if n % 70 == 69 { 20 * n } else { n });
         let to = if n < EACH { n % 4 } else { n / EACH - 1 };
-        of[to].lasting_series(&text).unwrap().at(0).add(n as u64);
+        of[to].permanent_series(&text).unwrap().at(0).add(n as u64);
         expected[to].push((text, n as u64));
     }
     let mut snapshot = Snapshot::default();

@@ -126,7 +126,7 @@ fn series_of_a_family_that_does_not_expire_stay_and_so_do_lasting_ones() {
     let stays = region.family(FamilySpec { idle_minutes: 0, ..spec("stays") }).unwrap().family;
     let goes = region.family(spec("goes")).unwrap().family;
     stays.series(b"a").unwrap().at(0).add(1);
-    goes.lasting_series(b"b").unwrap().at(0).add(1);
+    goes.permanent_series(b"b").unwrap().at(0).add(1);
     goes.series_beyond_limit(b"c").unwrap().at(0).add(1);
     for _ in 0..5 {
         region.sweep();

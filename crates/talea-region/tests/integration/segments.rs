@@ -51,7 +51,7 @@ fn taken(usage: &Usage) -> [u64; 2] {
 fn a_segment_is_there_once_it_is_made_and_nothing_of_others() {
     let region = region();
     for storage in STORAGES {
-        let cells = family(region, storage).lasting_series(b"").unwrap();
+        let cells = family(region, storage).permanent_series(b"").unwrap();
         let segments = cells.segments().unwrap();
         assert_eq!((segments.len(), segments.made().count()), (8, 0));
         assert!(segments.get(3).is_none());
@@ -113,7 +113,7 @@ fn of_many_segments_each_counts_from_zero_when_it_is_wiped() {
         let name = format!("{storage:?}");
         let spec = FamilySpec { storage, segments: 100, cells: 2, ..FamilySpec::default() };
         let family = region.family(FamilySpec { name: name.as_bytes(), ..spec }).unwrap().family;
-        let cells = family.lasting_series(b"").unwrap();
+        let cells = family.permanent_series(b"").unwrap();
         for round in 1..4 {
             for n in [3, 40, 99] {
                 count(&cells, n, 1);
@@ -131,7 +131,7 @@ fn of_many_segments_each_counts_from_zero_when_it_is_wiped() {
 
 #[test]
 fn what_was_made_stays_as_it_was_made_and_sizes_that_do_not_fit_are_refused() {
-    let cells = family(region(), Storage::Striped).lasting_series(b"").unwrap();
+    let cells = family(region(), Storage::Striped).permanent_series(b"").unwrap();
     let segments = cells.segments().unwrap();
     assert_eq!(segments.make(1, 5, 7).unwrap().what(), 7);
     assert_eq!(segments.make(1, 9, 8).unwrap().what(), 7);
@@ -145,7 +145,7 @@ fn what_was_made_stays_as_it_was_made_and_sizes_that_do_not_fit_are_refused() {
 fn what_is_counted_in_a_usual_segment_is_what_its_cells_count() {
     let region = region();
     for storage in STORAGES {
-        let cells = family(region, storage).lasting_series(b"").unwrap();
+        let cells = family(region, storage).permanent_series(b"").unwrap();
         let segments = cells.segments().unwrap();
         let counts = |n, what, cell| match segments.mostly(what).usual(n) {
             Some(segment) => segments.count(segment, cell, 10),
@@ -172,7 +172,7 @@ fn what_is_counted_in_a_usual_segment_is_what_its_cells_count() {
 #[test]
 fn a_family_without_segments_has_none() {
     let spec = FamilySpec { name: b"plain", ..FamilySpec::default() };
-    let cells = region().family(spec).unwrap().family.lasting_series(b"").unwrap();
+    let cells = region().family(spec).unwrap().family.permanent_series(b"").unwrap();
     assert!(cells.segments().is_none());
 }
 
@@ -232,7 +232,7 @@ fn segments_count_from_zero_when_they_are_wiped() {
     let region = region();
     for storage in STORAGES {
         let family = family(region, storage);
-        let cells = family.lasting_series(b"").unwrap();
+        let cells = family.permanent_series(b"").unwrap();
         count(&cells, 1, 3);
         for again in 0..3 {
             assert!(family.wipe());
@@ -254,7 +254,7 @@ fn a_sum_of_floats_may_go_down_and_is_wiped_like_that() {
     let number = Number::FloatLast;
     let spec = FamilySpec { name: b"f", number, cells: 2, segments: 1, ..FamilySpec::default() };
     let family = region.family(spec).unwrap().family;
-    let cells = family.lasting_series(b"").unwrap();
+    let cells = family.permanent_series(b"").unwrap();
     let shown = || {
         let snapshot = region.snapshot();
         let series = snapshot.series(&snapshot.families()[0]).next().unwrap();

@@ -33,7 +33,7 @@ fn is_root(claim: &str) -> bool {
 fn add(region: &'static Region, n: u64) -> u64 {
     let storage = Storage::Striped;
     let spec = FamilySpec { name: b"f", storage, ..FamilySpec::default() };
-    let cell = region.family(spec).unwrap().family.lasting_series(b"").unwrap().at(0);
+    let cell = region.family(spec).unwrap().family.permanent_series(b"").unwrap().at(0);
     (0..n).for_each(|_| cell.add(1));
     cell.get()
 }

@@ -32,7 +32,7 @@ fn what_was_wiped_counts_from_zero_however_it_is_stored() {
         for number in [Number::Integer, Number::Float] {
             let name = format!("{n}{number:?}");
             let spec = FamilySpec { storage, number, cells: 2, ..FamilySpec::default() };
-            let cells = family(region, &name, spec).lasting_series(b"").unwrap();
+            let cells = family(region, &name, spec).permanent_series(b"").unwrap();
             let add = |n: u64| match number {
                 Number::Integer => (0..2).for_each(|i| cells.at(i).add(n)),
                 _ => (0..2).for_each(|i| cells.at(i).add_float(n as f64)),
@@ -69,7 +69,7 @@ fn what_a_float_held_before_takes_no_digits_of_what_it_counts_afterwards() {
         let name = format!("{storage:?}");
         let number = Number::FloatLast;
         let spec = FamilySpec { storage, number, cells: 2, ..FamilySpec::default() };
-        let cells = family(region, &name, spec).lasting_series(b"").unwrap();
+        let cells = family(region, &name, spec).permanent_series(b"").unwrap();
         for large in [1e15, 22.1] {
             cells.at(0).add(1);
             cells.at(1).add_float(large);
@@ -89,7 +89,7 @@ fn what_a_float_held_before_takes_no_digits_of_what_it_counts_afterwards() {
 fn a_wiped_series_was_created_when_it_was_wiped() {
     let region = region();
     let f = family(region, "f", FamilySpec::default());
-    f.lasting_series(b"").unwrap().at(0).add(1);
+    f.permanent_series(b"").unwrap().at(0).add(1);
     let created = || series(&region.snapshot(), "f")[0].created_unix_nanos;
     let before = created();
     f.wipe();
@@ -100,7 +100,7 @@ fn a_wiped_series_was_created_when_it_was_wiped() {
 fn what_is_set_is_zero_then_and_what_is_in_flight_stays() {
     let region = region();
     let latest = FamilySpec { combine: Combine::Latest, ..FamilySpec::default() };
-    let set = family(region, "set", latest).lasting_series(b"").unwrap().at(0);
+    let set = family(region, "set", latest).permanent_series(b"").unwrap().at(0);
     let owned = FamilySpec { storage: Storage::Owned, ..FamilySpec::default() };
     let held = family(region, "held", owned).series(b"a").unwrap().keep().unwrap().at(0);
     set.set(9);
@@ -146,7 +146,7 @@ fn a_series_that_was_removed_is_shown_again_once_somebody_keeps_it_anew() {
         assert!(f.remove(b"a"));
         assert_eq!(values(region, name), [], "{name}: nobody counts in it");
         let new = match lasts {
-            true => f.lasting_series(b"a").unwrap(),
+            true => f.permanent_series(b"a").unwrap(),
             false => f.series(b"a").unwrap().keep().unwrap(),
         };
         assert_eq!(values(region, name), [0], "{name}");
@@ -189,7 +189,7 @@ fn while_others_add_a_wiped_total_neither_underflows_nor_loses_what_comes_after(
     for storage in [Storage::Single, Storage::Striped] {
         let f =
             family(region, &format!("{storage:?}"), FamilySpec { storage, ..Default::default() });
-        let cell = f.lasting_series(b"").unwrap().at(0);
+        let cell = f.permanent_series(b"").unwrap().at(0);
         thread::scope(|scope| {
             let adders = [0, 1].map(|_| scope.spawn(|| (0..EACH).for_each(|_| cell.add(1))));
             while adders.iter().any(|adder| !adder.is_finished()) {
@@ -208,7 +208,7 @@ fn while_others_add_a_wiped_total_neither_underflows_nor_loses_what_comes_after(
 fn an_ended_family_is_shown_no_more_and_its_name_is_free() {
     let region = region();
     let old = family(region, "f", FamilySpec::default());
-    let kept = old.lasting_series(b"").unwrap().at(0);
+    let kept = old.permanent_series(b"").unwrap().at(0);
     kept.add(3);
     let related = |name: &str| {
         let mut found = Vec::new();
@@ -230,7 +230,7 @@ fn an_ended_family_is_shown_no_more_and_its_name_is_free() {
 
     let other = FamilySpec { definition: b"another", ..FamilySpec::default() };
     let new = family(region, "f", other);
-    new.lasting_series(b"").unwrap().at(0).add(8);
+    new.permanent_series(b"").unwrap().at(0).add(8);
     assert_eq!(values(region, "f"), [8]);
     region.end_families(b"f");
 
@@ -267,14 +267,14 @@ fn what_handles_of_an_ended_family_add_is_gone_once_it_is_registered_again() {
 #[test]
 fn the_lasting_series_of_an_ended_family_are_nobody_elses_while_a_handle_may_live() {
     let region = region();
-    let kept = family(region, "f", FamilySpec::default()).lasting_series(b"").unwrap().at(0);
+    let kept = family(region, "f", FamilySpec::default()).permanent_series(b"").unwrap().at(0);
     region.end_families(b"f");
     for _ in 0..5 {
         region.sweep();
     }
     let g = family(region, "g", FamilySpec::default());
     let others: Vec<_> =
-        (0..50).map(|n| g.lasting_series(format!("{n}").as_bytes()).unwrap().at(0)).collect();
+        (0..50).map(|n| g.permanent_series(format!("{n}").as_bytes()).unwrap().at(0)).collect();
     kept.add(1);
     assert!(others.iter().all(|cell| *cell != kept && cell.get() == 0));
 }
@@ -283,7 +283,7 @@ fn the_lasting_series_of_an_ended_family_are_nobody_elses_while_a_handle_may_liv
 fn wiping_again_and_again_takes_no_more_memory() {
     let region = region();
     let f = family(region, "f", FamilySpec { cells: 5, ..FamilySpec::default() });
-    let lasting = f.lasting_series(b"").unwrap();
+    let lasting = f.permanent_series(b"").unwrap();
     let mut taken = Vec::new();
     for round in 0..if cfg!(miri) { 6 } else { 50 } {
         for n in 0..20 {
@@ -324,10 +324,10 @@ fn a_snapshot_of_some_families_has_all_of_theirs_and_nothing_else() {
 fn a_full_region_goes_on_counting_what_it_cannot_wipe() {
     let region = Region::anonymous(Config { series: 4000, ..Config::with_len(1 << 20) }).unwrap();
     let f = family(region, "f", FamilySpec { cells: 100, ..FamilySpec::default() });
-    let first = f.lasting_series(b"").unwrap();
+    let first = f.permanent_series(b"").unwrap();
     first.at(0).add(3);
     let filling: Vec<_> =
-        (0..4000).map_while(|n| f.lasting_series(format!("{n}").as_bytes()).ok()).collect();
+        (0..4000).map_while(|n| f.permanent_series(format!("{n}").as_bytes()).ok()).collect();
     assert!(filling.len() < 4000);
     assert!(!region.wipe(|_| true), "there is no room to note what was counted");
     first.at(0).add(1);
@@ -344,7 +344,7 @@ fn a_reader_outside_sees_the_same() {
     for storage in [Storage::Single, Storage::Striped, Storage::Stripes] {
         let f =
             family(region, &format!("{storage:?}"), FamilySpec { storage, ..Default::default() });
-        let cell = f.lasting_series(b"").unwrap().at(0);
+        let cell = f.permanent_series(b"").unwrap().at(0);
         cell.add(9);
         f.wipe();
         cell.add(2);

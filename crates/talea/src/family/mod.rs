@@ -10,7 +10,7 @@ use std::ops::Deref;
 use std::panic::Location;
 use std::sync::OnceLock;
 
-use talea_region::{Guard, Memo, Unknown};
+use talea_region::{Guard, LookupCache, Miss};
 
 use crate::error::SeriesError;
 use crate::histogram::buckets::Grid;
@@ -56,7 +56,7 @@ pub(crate) struct Bound<M: Metric> {
     /// lives as long as the region.
     pub(crate) fixed: &'static [OnceLock<M::Bound>],
     /// Otherwise, the lookup cache of this process.
-    pub(crate) memo: Option<&'static Memo>,
+    pub(crate) cache: Option<&'static LookupCache>,
     /// The label text before each value, if the label names are known at run time.
     pub(crate) openings: &'static [String],
 }
@@ -93,11 +93,11 @@ impl<M: Metric> Bound<M> {
         let Some(place) = self.fixed.get(labels.index()) else {
             return self
                 .recall(|key| labels.add_to_key(key))
-                .or_else(|unknown| self.search(unknown, |text| labels.write(text)));
+                .or_else(|miss| self.search(miss, |text| labels.write(text)));
         };
         let mut text = LabelText::new();
         labels.write(&mut text);
-        let cells = self.family.lasting_series(text.as_bytes())?;
+        let cells = self.family.permanent_series(text.as_bytes())?;
         Ok(SeriesGuard::lasting(Slot::Lasting(place.get_or_init(|| M::bind(cells, self.grid)))))
     }
 
@@ -116,13 +116,13 @@ impl<M: Metric> Bound<M> {
     pub(crate) fn recall(
         &self,
         add_to_key: impl FnOnce(&mut LabelKey),
-    ) -> Result<SeriesGuard<M>, Option<Unknown<'static>>> {
-        let Some(memo) = self.memo else { return Err(None) };
+    ) -> Result<SeriesGuard<M>, Option<Miss<'static>>> {
+        let Some(cache) = self.cache else { return Err(None) };
         let mut key = LabelKey::new();
         add_to_key(&mut key);
-        match key.done().map(|key| memo.find(key)) {
+        match key.done().map(|key| cache.get(key)) {
             Some(Ok(found)) => Ok(self.passing(found)),
-            Some(Err(unknown)) => Err(Some(unknown)),
+            Some(Err(miss)) => Err(Some(miss)),
             None => Err(None),
         }
     }
@@ -134,14 +134,14 @@ impl<M: Metric> Bound<M> {
     #[inline(never)]
     pub(crate) fn search(
         &self,
-        unknown: Option<Unknown<'_>>,
+        miss: Option<Miss<'_>>,
         write: impl FnOnce(&mut LabelText),
     ) -> Result<SeriesGuard<M>, SeriesError> {
         // Written in place: moving the text would cost as much as hashing it.
         let mut text = LabelText::new();
         write(&mut text);
-        let found = match unknown {
-            Some(unknown) => unknown.series(text.as_bytes())?,
+        let found = match miss {
+            Some(miss) => miss.get_or_insert(text.as_bytes())?,
             None => self.family.series(text.as_bytes())?,
         };
         Ok(self.passing(found))
@@ -149,17 +149,13 @@ impl<M: Metric> Bound<M> {
 
     /// As [`search`](Self::search), or the overflow series.
     #[inline(never)]
-    fn search_or_overflow(
-        &self,
-        unknown: Option<Unknown<'_>>,
-        labels: &impl Labels,
-    ) -> SeriesGuard<M> {
-        let found = self.search(unknown, |text| labels.write(text));
+    fn search_or_overflow(&self, miss: Option<Miss<'_>>, labels: &impl Labels) -> SeriesGuard<M> {
+        let found = self.search(miss, |text| labels.write(text));
         found.unwrap_or_else(|_| self.overflow_series())
     }
 
     #[inline(always)]
-    fn passing(&self, found: talea_region::Looked) -> SeriesGuard<M> {
+    fn passing(&self, found: talea_region::SeriesGuard) -> SeriesGuard<M> {
         let (cells, guard) = found.into_parts();
         let bound = M::bind(cells, self.grid);
         let metric = M::holding(Slot::Bound { bound, passes: true });
@@ -293,7 +289,7 @@ impl<L: 'static, M: Metric> Family<L, M> {
         }
         bound
             .recall(|key| labels.add_to_key(key))
-            .unwrap_or_else(|unknown| bound.search_or_overflow(unknown, &labels))
+            .unwrap_or_else(|miss| bound.search_or_overflow(miss, &labels))
     }
 
     /// As [`with`](Self::with), but an error if the combination is new and there is no room for it;
@@ -314,7 +310,7 @@ impl<L: 'static, M: Metric> Family<L, M> {
         }
         bound
             .recall(|key| labels.add_to_key(key))
-            .or_else(|unknown| bound.search(unknown, |text| labels.write(text)))
+            .or_else(|miss| bound.search(miss, |text| labels.write(text)))
     }
 
     /// As [`try_with`](Self::try_with), if no look-up found this family installed so far; a clone

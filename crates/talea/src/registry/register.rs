@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::mem;
 use std::sync::{OnceLock, PoisonError};
 
-use talea_region::{Combine, FamilyError, FamilySpec, Memo, Overflow, Registered, Storage};
+use talea_region::{Combine, FamilyError, FamilySpec, LookupCache, Overflow, Registered, Storage};
 
 use super::Registry;
 use super::bounds::Bounds;
@@ -415,7 +415,7 @@ fn bound_once<M: Metric>(
         grid,
         overflow: Box::leak(Box::new(M::bind(overflow, grid))),
         fixed: Vec::leak((0..places).map(|_| OnceLock::new()).collect()),
-        memo: looks_up.then(|| &*Box::leak(Box::new(Memo::of(family)))),
+        cache: looks_up.then(|| &*Box::leak(Box::new(LookupCache::of(family)))),
         openings: Vec::leak(values::openings(group.names)),
     }));
     bounds.insert(family.number(), group.key_type, bound);
@@ -443,7 +443,7 @@ fn make_whole<M: Metric>(bound: &family::Bound<M>, group: &Group<'_>) -> Result<
     for n in 0..group.cardinality.unwrap_or(0) {
         let mut text = LabelText::new();
         (group.write_nth)(n, &mut text);
-        let cells = bound.family.lasting_series(text.as_bytes());
+        let cells = bound.family.permanent_series(text.as_bytes());
         let cells = cells.map_err(|error| match error {
             Overflow::Full => Refusal::Full,
             other => format!("not all of its series can be made: {other}").into(),
