@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
 /// A place for a reference, which is filled once.
 pub struct AtomicRef<T: 'static> {
-    /// Null, or what a `&'static T` was made of.
+    /// Null, or the pointer of a `&'static T`.
     at: AtomicPtr<T>,
     /// Shared between threads as the reference itself may be.
     of: PhantomData<&'static T>,
@@ -21,15 +21,15 @@ impl<T> AtomicRef<T> {
         Self { at: AtomicPtr::new(null_mut()), of: PhantomData }
     }
 
-    /// What it is filled with, if it is. Cost: a load.
+    /// The reference, if one is set. Cost: a load.
     #[inline]
     pub fn get(&self) -> Option<&'static T> {
-        // SAFETY: only `get_or_set` stores, what it stores was made of a reference that is valid
-        // for ever, and it releases what this acquires.
+        // SAFETY: only `get_or_set` stores, it stores a reference that is valid for ever, and its
+        // release pairs with this acquire.
         unsafe { self.at.load(Acquire).as_ref() }
     }
 
-    /// Fills it, unless it is filled; what it is filled with then.
+    /// Sets the reference unless one is set, and returns the one that is set then.
     pub fn get_or_set(&self, new: &'static T) -> &'static T {
         let at = from_ref(new).cast_mut();
         match self.at.compare_exchange(null_mut(), at, AcqRel, Acquire) {

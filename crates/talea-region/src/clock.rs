@@ -1,8 +1,8 @@
 //! Clocks.
 //!
-//! The wall clock can be set, also back. So it gives only times that are shown; how old something
-//! is, and which of two things came first, is never taken from it. Ages are taken from the boot
-//! clock, which nobody sets and which goes on while the machine sleeps.
+//! The wall clock can be set, also back. So it gives only times that are shown. Ages and orders are
+//! never computed from it, but from the boot clock, which cannot be set and which continues while
+//! the machine sleeps.
 
 use std::sync::OnceLock;
 
@@ -11,8 +11,8 @@ pub(crate) use linux::{boot_nanos, unix_nanos, unix_nanos_about};
 #[cfg(not(target_os = "linux"))]
 pub(crate) use portable::{boot_nanos, unix_nanos, unix_nanos as unix_nanos_about};
 
-/// A time of the boot clock, as the wall clock has it now. If nobody sets that, it is never
-/// earlier than the wall clock had it then.
+/// Converts a time of the boot clock to the wall clock as it is now. Unless the wall clock is set,
+/// the result is never earlier than the wall clock's time at that instant.
 #[cfg(all(target_os = "linux", not(loom)))]
 pub(crate) fn unix_nanos_of(boot: u64) -> u64 {
     let age = boot_nanos().saturating_sub(boot);
@@ -28,8 +28,8 @@ mod linux {
         read(CLOCK_REALTIME)
     }
 
-    /// The same exact to a tick of the kernel (1 to 10 ms): for the birth of a series
-    /// that is enough, and it costs a fourth.
+    /// Nanoseconds since 1970, exact to a tick of the kernel (1 to 10 ms), at a quarter of the
+    /// cost. This is exact enough for the creation of a series.
     pub(crate) fn unix_nanos_about() -> u64 {
         read(CLOCK_REALTIME_COARSE)
     }
@@ -123,7 +123,7 @@ mod tests {
 
     /// A process that uses a family of this name until it is killed.
     fn user_of(region: &'static Region, name: &[u8]) -> libc::pid_t {
-        // SAFETY: the child uses the region alone, of which nobody holds a lock meanwhile.
+        // SAFETY: the child uses only the region, and no thread holds a lock of it meanwhile.
         let child = unsafe { libc::fork() };
         if child == 0 {
             let _ = region.family(FamilySpec { name, ..FamilySpec::default() });

@@ -3,8 +3,7 @@
 use crate::layout::*;
 use crate::memory::mapping::longest_file;
 
-/// What a region is created with. Attaching to an existing file takes the
-/// file's own limits.
+/// The limits of a new region. Attaching to an existing file takes the file's own limits.
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     /// Bytes of memory that the region may come to use; 512 KiB to 1 TiB, in
@@ -15,16 +14,16 @@ pub struct Config {
     /// Series that the region can hold. Default: one for each 512 bytes. The
     /// index of 12 to 24 bytes a series is backed from the start.
     pub series: u64,
-    /// CPUs that get a plane of their own; the others share two atomic planes.
-    /// Default: the CPUs of the machine, as far as each plane has a page. 1 to 1,024.
+    /// CPUs that get a plane of their own; the others share two atomic planes. Default: one for
+    /// each CPU of the machine, or as many as have a page each. 1 to 1,024.
     pub planes: u64,
-    /// The group, by its number, that may read a new file ([`Region::open`](crate::Region::open)): it has mode
-    /// 0640 then, and 0600 where there is none. For an agent of another user; who makes the
-    /// file must be in the group. A region in memory has no use for it. Default: none.
+    /// The group, by its number, that may read a new file ([`Region::open`](crate::Region::open)):
+    /// with a group it has mode 0640, otherwise 0600. For an agent of another user. The process
+    /// that makes the file must be in the group. A region in memory does not use it. Default: none.
     pub group: Option<u32>,
-    /// A user, by its number, whose file is attached to as those of this process's own effective
-    /// user and of root are ([`Region::open`](crate::Region::open)). That user can end this process at any time, by
-    /// cutting the file. Default: none.
+    /// A further user, by its number, whose file is trusted, beside this process's own effective
+    /// user and root ([`Region::open`](crate::Region::open)). That user can end this process at any
+    /// time by truncating the file. Default: none.
     pub owner: Option<u32>,
 }
 
@@ -48,14 +47,13 @@ impl Config {
         Self { len, series: len / 512, planes: cpus.min(room), group: None, owner: None }
     }
 
-    /// The same for a new file that the group with this number may read too: see
-    /// [`group`](Self::group).
+    /// Lets the group with this number read a new file: see [`group`](Self::group).
     #[must_use]
     pub fn read_by_group(self, group: u32) -> Self {
         Self { group: Some(group), ..self }
     }
 
-    /// The same where the file of this user is trusted too: see [`owner`](Self::owner).
+    /// Trusts a file of this user too: see [`owner`](Self::owner).
     #[must_use]
     pub fn owned_by(self, user: u32) -> Self {
         Self { owner: Some(user), ..self }

@@ -1,4 +1,4 @@
-//! What can go wrong when a region is opened or a family registered.
+//! Errors of opening a region and of registering a family.
 
 use std::fmt;
 use std::io;
@@ -12,7 +12,7 @@ pub enum OpenError {
     Limits(String),
     /// The system refused memory or a file.
     System {
-        /// What was tried.
+        /// The operation that failed.
         doing: &'static str,
         /// The file, where there is one.
         path: Option<PathBuf>,
@@ -32,16 +32,16 @@ pub enum OpenError {
     Untrusted {
         /// The file.
         path: PathBuf,
-        /// What was found there, what was expected and what to do.
+        /// The state that was found, the one that was expected, and a remedy.
         reason: String,
     },
     /// The file is not on tmpfs, where writing back pages could stall writers.
     NotTmpfs(PathBuf),
-    /// What was to be read is not a region of this boot and layout.
+    /// The file or memory is not a region of this boot and layout.
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What was found there.
+        /// The state that was found.
         reason: String,
     },
     /// Files can be shared on Linux only.

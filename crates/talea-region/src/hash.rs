@@ -16,7 +16,7 @@ pub(crate) fn hash(seed: u64, domain: u64, text: &[u8]) -> u64 {
     for pair in &mut pairs {
         state = fold(state ^ word(&pair[..8]), K[1] ^ word(&pair[8..]));
     }
-    // What remains is a whole word, a part of one, or both.
+    // The rest is a whole word, a part of one, or both.
     let rest = pairs.remainder();
     if !rest.is_empty() {
         let (first, second) = match rest.len() {
@@ -28,8 +28,8 @@ pub(crate) fn hash(seed: u64, domain: u64, text: &[u8]) -> u64 {
     fold(state ^ K[0], K[1])
 }
 
-/// The same of a text as the arena stores it: its length and its words, the last
-/// one padded with zeros.
+/// The hash of a text as the arena stores it: its length and its words, the last one padded with
+/// zeros.
 pub(crate) fn hash_of_words(
     seed: u64,
     domain: u64,

@@ -3,10 +3,10 @@
 use crate::clock::boot_id;
 use crate::layout::*;
 
-/// Checks a header that somebody else wrote, given what reads its words and
-/// the length of the file.
+/// Checks a header that another process wrote. `word` reads a word of it, `len` is the length of
+/// the file.
 pub(crate) fn validate(word: impl Fn(u64) -> u64, len: u64) -> Result<Sections, String> {
-    // The version is read before what it vouches for.
+    // The version is read before the words whose meaning depends on it.
     let version = word(H_VERSION);
     if word(H_MAGIC) != MAGIC {
         return Err("it does not begin as a region does".to_owned());
@@ -28,8 +28,8 @@ pub(crate) fn validate(word: impl Fn(u64) -> u64, len: u64) -> Result<Sections, 
     Sections::new(limits).map_err(|fault| format!("its header states {fault}"))
 }
 
-/// Checks how much is said to be in use, and which CPUs are said to have which planes, given
-/// what reads a region's words. Those who use them later look again.
+/// Checks the marks that state how much is in use, and the planes that the CPU table names. Code
+/// that uses these words later checks them again, since they may have changed.
 pub(crate) fn check_marks(word: impl Fn(u64) -> u64, s: &Sections) -> Result<(), String> {
     for pool in [s.records, s.arena, s.singles, s.striped, s.owned] {
         let used = word(pool.marks + USED);

@@ -1,4 +1,4 @@
-//! Where everything lies in a region.
+//! The layout of a region.
 //!
 //! ```text
 //!   0            ┌──────────────────────────────────────────────┐
@@ -38,15 +38,14 @@
 //! the header ([`Limits`]), so a reader computes them and believes no offset
 //! that the file states.
 //!
-//! Two times are nanoseconds of the boot clock, which nobody sets, since ages are taken of them: when
-//! the last sweep began, and when a process took its slot. All others are nanoseconds since 1970 by
-//! the wall clock, and are only shown.
+//! Two times are nanoseconds of the boot clock, which cannot be set, because ages are computed from
+//! them: when the last sweep began, and when a process took its slot. All others are nanoseconds
+//! since 1970 by the wall clock, and are only shown.
 
 /// `TALEAREG`, read as a little-endian word.
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"TALEAREG");
 
-/// The layout that this code reads and writes. Any change of what a word means
-/// raises it.
+/// The version of the layout. It increases when the meaning of any word changes.
 pub const LAYOUT_VERSION: u64 = 7;
 
 pub(crate) const WORD: u64 = 8;
@@ -111,11 +110,11 @@ pub(crate) const M_PLANES: u64 = M_OWNED + LINE;
 pub(crate) const M_AHEAD: u64 = M_PLANES + WORD;
 /// The epoch: see `memory/guard.rs`. Every look-up reads it, so it stands alone.
 pub(crate) const M_EPOCH: u64 = M_PLANES + LINE;
-/// Everything that was put away before this epoch is out of everybody's sight.
+/// Records retired before this epoch can be reclaimed.
 pub(crate) const M_RECLAIMABLE: u64 = M_EPOCH + LINE;
 /// How many chunks of the series table were swept.
 pub(crate) const M_SWEPT: u64 = M_RECLAIMABLE + WORD;
-/// Up to where the sweep that is due goes.
+/// The chunk at which the current sweep ends.
 pub(crate) const M_DUE: u64 = M_SWEPT + WORD;
 /// Records that wait to be used again.
 pub(crate) const M_WAITING: u64 = M_DUE + WORD;
@@ -148,7 +147,7 @@ pub(crate) const SLOT_LEN: u64 = 2 * LINE;
 pub(crate) const SLOT_PID: u64 = 0;
 /// When it took the slot, in nanoseconds of the boot clock.
 pub(crate) const SLOT_STARTED: u64 = SLOT_PID + WORD;
-/// How often it was taken; distinguishes what a dead owner left from what a living one has.
+/// How often it was taken. It distinguishes records of a dead owner from those of a living one.
 pub(crate) const SLOT_GENERATION: u64 = SLOT_STARTED + WORD;
 /// How many of its guard words are one thread's alone; see `memory/guard.rs`.
 pub(crate) const SLOT_ALONE: u64 = SLOT_GENERATION + WORD;
@@ -174,14 +173,14 @@ pub(crate) const FAMILY_SERIES: u64 = FAMILY_CREATED + WORD;
 pub(crate) const FAMILY_LIMIT: u64 = FAMILY_SERIES + WORD;
 /// How often a new series was refused.
 pub(crate) const FAMILY_DROPPED: u64 = FAMILY_LIMIT + WORD;
-/// Who registered it: a bit for each process slot, four words.
+/// The processes that registered it: a bit for each process slot, four words.
 pub(crate) const FAMILY_USERS: u64 = FAMILY_DROPPED + WORD;
 /// Not 0 once a process without a slot registered it.
 pub(crate) const FAMILY_ALWAYS_USED: u64 = FAMILY_USERS + SLOT_WORDS * WORD;
 /// The rest of its chain in the index.
 pub(crate) const FAMILY_LINK: u64 = FAMILY_ALWAYS_USED + WORD;
-/// `hide:1 | sweeps:32`: after how many sweeps an idle series goes, 0 for never;
-/// and whether one that is kept is hidden then.
+/// `hide:1 | sweeps:32`: the number of sweeps after which an idle series is removed, 0 for never;
+/// and whether a kept series is hidden then.
 pub(crate) const FAMILY_IDLE: u64 = FAMILY_LINK + WORD;
 /// How many of its series were about to be removed: see `lookup/cache.rs`.
 pub(crate) const FAMILY_REMOVALS: u64 = FAMILY_IDLE + WORD;
@@ -201,26 +200,27 @@ pub(crate) const SERIES_CELLS: u64 = SERIES_TEXT + WORD;
 pub(crate) const SERIES_CREATED: u64 = SERIES_CELLS + WORD;
 /// The rest of its chain in the index.
 pub(crate) const SERIES_LINK: u64 = SERIES_CREATED + WORD;
-/// Who keeps it, see `series/pins.rs`: an offset among the single cells.
+/// The processes that keep it, see `series/pins.rs`: an offset among the single cells.
 pub(crate) const SERIES_PINS: u64 = SERIES_LINK + WORD;
-/// What only some series have, see `series/extension.rs`: an offset among the single cells.
+/// Its extension, see `series/extension.rs`: an offset among the single cells.
 pub(crate) const SERIES_EXTENSION: u64 = SERIES_PINS + WORD;
 /// Of one that is public and kept, the sweep at which its value last changed; of one
 /// that is unlinked, the epoch in which it was.
 pub(crate) const SERIES_SINCE: u64 = SERIES_EXTENSION + WORD;
 const _: () = assert!(SERIES_SINCE + WORD == RECORD_LEN);
 
-// What only some series have, in words: these, and the directory of the series' segments. A series
-// without segments has, in place of that, what each cell held when the series was last wiped.
+// The extension of a series, in words: these, then the directory of the series' segments. A series
+// without segments has the base of each of its cells instead: its value when the series was last
+// wiped.
 pub(crate) const EXTENSION_EXEMPLARS: u64 = 0;
 pub(crate) const EXTENSION_WIPED: u64 = EXTENSION_EXEMPLARS + 1;
 pub(crate) const EXTENSION_REST: u64 = EXTENSION_WIPED + 1;
 
 // A directory of segments, in words: see `series/segments.rs`.
-/// A word of which those above say what it means.
+/// A word for the layers above.
 pub(crate) const DIRECTORY_LEVEL: u64 = 0;
-/// The offset, or 0, of what the series held when it was last wiped: a word for each of its cells,
-/// then a table (`memory/table.rs`) of the offsets, or 0, of what each segment held.
+/// The offset, or 0, of the bases of the series: a word for each of its cells, then a table
+/// (`memory/table.rs`) with the offset, or 0, of the bases of each segment.
 pub(crate) const DIRECTORY_BASES: u64 = DIRECTORY_LEVEL + 1;
 /// A table of where each segment's cells lie.
 pub(crate) const DIRECTORY_TABLE: u64 = DIRECTORY_BASES + 1;
@@ -231,8 +231,8 @@ pub(crate) use size::TABLE_WHOLE;
 /// Of more, so many are in place, and the others in blocks of so many.
 pub(crate) use size::{TABLE_BLOCK, TABLE_NEAR};
 
-// Who keeps a series.
-/// What its cells summed up to when a sweep last looked.
+// The pins of a series: the processes that keep it.
+/// The sum of its cells at the last sweep.
 pub(crate) const PINS_SEEN: u64 = 0;
 /// A bit for each process slot, and a word for processes without one.
 pub(crate) const PINS_WHO: u64 = PINS_SEEN + WORD;
@@ -249,7 +249,7 @@ pub(crate) const MOST_PLANES: u64 = CPUS + ATOMIC_PLANES;
 
 /// The smallest region.
 pub const MIN_LEN: u64 = size::MIN_LEN;
-/// The largest region: what forty bits can address.
+/// The largest region: forty bits can address it.
 pub const MAX_LEN: u64 = 1 << 40;
 
 /// The three numbers that a region's whole layout follows from.
@@ -268,7 +268,7 @@ pub(crate) struct Pool {
     pub(crate) marks: u64,
     /// Its bits.
     pub(crate) bits: u64,
-    /// Its first byte; of what is there several times, in the first copy.
+    /// Its first byte, in the first copy if it has several.
     pub(crate) at: u64,
     /// Its length.
     pub(crate) len: u64,
@@ -345,7 +345,7 @@ impl Sections {
         let striped_bits = bits_for(plane_len, WORD);
         let bits = groups + groups_len;
         let fixed_bits = record_bits + owned_bits + striped_bits;
-        // The arena and the single cells share what is left, bits included.
+        // The arena and the single cells share the rest, bits included.
         let left = planes_at.saturating_sub(page_up(bits + fixed_bits));
         let arena_at = page_up(bits + fixed_bits + bits_for(left, WORD));
         if plane_len == 0 || arena_at + 2 * PAGE > planes_at {

@@ -1,5 +1,5 @@
-//! Atomics: the standard ones, or those of a model checker, so that what it
-//! checks is what ships.
+//! Atomics: the standard ones, or those of a model checker, so that the checker tests the code that
+//! ships.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -8,7 +8,7 @@ pub(crate) use loom::sync::atomic::{AtomicU64, fence};
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{AtomicU64, fence};
 
-/// Has a word brought near.
+/// Prefetches a word into the cache.
 #[inline]
 pub(crate) fn prefetch(word: &AtomicU64) {
     #[cfg(all(target_arch = "x86_64", not(loom), not(miri)))]

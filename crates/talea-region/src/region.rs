@@ -29,7 +29,7 @@ pub struct Region {
     pub(crate) opened_before: AtomicPtr<Self>,
 }
 
-/// Handles show their region: by its size, and without what it holds.
+/// Shows the size of the region and not its contents, since handles show their region.
 impl fmt::Debug for Region {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let len = self.memory.sections.plane(self.memory.sections.plane_count);

@@ -16,8 +16,8 @@ pub(crate) trait Source {
     /// Whether the process of a slot lives.
     fn lives(&self, slot: u64) -> bool;
 
-    /// Whether a record still says what it said when the snapshot was begun, so
-    /// that what was read for it meanwhile is its own.
+    /// Whether a record is unchanged since the snapshot began, so that the text and cells read for
+    /// it are its own.
     fn stands(&self, record: u64) -> bool;
 
     /// From 1 to `N` words from an offset on, and the last of them again as often as it
@@ -45,7 +45,7 @@ pub(crate) trait Source {
         Some((0..count).map(move |n| self.record(at + n * RECORD_LEN)))
     }
 
-    /// How far those planes lie behind plane 0 that the source itself knows of, whatever the CPU
+    /// The distances from plane 0 of the planes that the source itself knows of, whatever the CPU
     /// table says; 0 for none.
     fn own_planes(&self) -> impl Iterator<Item = u64> {
         std::iter::empty()
@@ -68,12 +68,12 @@ pub(crate) trait Windows {
 
     fn source(&self) -> &Self::Of;
 
-    /// Has the source show the series of these records, with all that they name, in place
-    /// of those before.
+    /// Loads the series of these records, with the texts and cells that they name, in place of
+    /// those before.
     fn turn_to(&mut self, records: Range<u64>) -> io::Result<()>;
 }
 
-/// What is there whole.
+/// A source that has all of its series.
 impl<S: Source> Windows for &S {
     type Of = S;
 
@@ -139,7 +139,7 @@ pub(crate) struct Block {
 /// The blocks of the living processes.
 pub(crate) fn living(source: &impl Source) -> impl Iterator<Item = Block> {
     let slots = (0..=SLOT_COUNT).filter(|&slot| {
-        // The block that is shared belongs to nobody who could be dead.
+        // The shared block is no single process's, so it counts as living.
         slot == SLOT_COUNT
             || source.word(SLOTS + slot * SLOT_LEN + SLOT_PID) != 0 && source.lives(slot)
     });

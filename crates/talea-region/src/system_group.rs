@@ -20,8 +20,8 @@ pub fn group_named(name: &str) -> io::Result<Option<u32>> {
         // SAFETY: group is integers and pointers, for which zero is a valid value.
         let mut group: libc::group = unsafe { std::mem::zeroed() };
         let mut found = std::ptr::null_mut();
-        // SAFETY: the name is NUL-terminated; the rest is ours to write, `texts` as long as
-        // is said, and all of it outlives the call.
+        // SAFETY: the name is NUL-terminated; the rest is ours to write, `texts` has the stated
+        // length, and all of it outlives the call.
         let status = unsafe {
             libc::getgrnam_r(name.as_ptr(), &mut group, texts.as_mut_ptr(), texts.len(), &mut found)
         };
@@ -29,7 +29,7 @@ pub fn group_named(name: &str) -> io::Result<Option<u32>> {
             0 => return Ok((!found.is_null()).then_some(group.gr_gid)),
             libc::EINTR => {}
             libc::ERANGE if texts.len() < ENOUGH => texts.resize(texts.len() * 4, 0),
-            // What systems say, beside 0, of a group that is not there.
+            // The results, beside 0, that systems give for a group that does not exist.
             libc::ENOENT | libc::ESRCH | libc::EBADF | libc::EPERM => return Ok(None),
             error => return Err(io::Error::from_raw_os_error(error)),
         }

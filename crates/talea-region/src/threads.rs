@@ -1,9 +1,9 @@
-//! Numbers of threads: no two threads that live have the same one.
+//! Thread numbers: no two living threads have the same one.
 //!
-//! The lowest numbers are used again once their threads have ended, since of guard words
-//! there are only so many. A thread says in a table which number it has, by its id of the
-//! system, and says nothing when it ends: a new thread asks the system for some of those
-//! ids first. So nothing has to run at the end of a thread, nothing is allocated, and a thread that was killed in the middle gives its number back as well.
+//! The lowest numbers are reused when their threads have ended, because the number of guard words
+//! is limited. A thread writes its system id beside its number into a table, and does nothing when
+//! it ends: a new thread first asks the system whether threads with these ids live. So no code runs
+//! at the end of a thread, nothing is allocated, and the number of a killed thread is reused too.
 
 use std::cell::Cell;
 #[cfg(not(loom))]
@@ -20,7 +20,7 @@ static NEXT: AtomicU64 = AtomicU64::new(REUSED);
 
 #[cfg(loom)]
 loom::thread_local! {
-    /// Under the model checker all threads are one, and say who they are.
+    /// Under the model checker all threads are one system thread, so each sets its own number.
     pub(crate) static MODEL_THREAD: Cell<u64> = Cell::new(0);
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn after_fork() {
     owners::reset(NUMBER.get());
 }
 
-/// Which threads have the numbers that are used again.
+/// The threads that have the numbers that are reused.
 #[cfg(all(target_os = "linux", not(loom), not(miri)))]
 mod owners {
     use std::sync::atomic::AtomicU64;
@@ -91,7 +91,7 @@ mod owners {
             .or_else(|| (used..REUSED).find(|&n| replace(n, 0, own)))
     }
 
-    /// Takes a number whose owner has ended.
+    /// Takes a number whose thread has ended.
     fn inherit(number: u64, own: u32, has_ended: impl FnOnce(u32) -> bool) -> bool {
         let seen = owner(number).load(Acquire);
         has_ended(id(seen)) && replace(number, seen, own)

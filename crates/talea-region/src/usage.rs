@@ -20,7 +20,7 @@ pub struct Usage {
 /// How much of a part of a region is in use, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// What is handed out.
+    /// Bytes that are handed out.
     pub taken: u64,
     /// How far it ever reached; so much memory it has.
     pub reached: u64,

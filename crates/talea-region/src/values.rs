@@ -4,16 +4,16 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Storage {
-    /// One word, added to atomically. For what is set, and for the many series
-    /// that are each cold.
+    /// One word, added to atomically. For values that are set, and for many series that are each
+    /// updated seldom.
     Single = 0,
-    /// A copy in each CPU's plane; the value is their sum. For what is hot.
+    /// A copy in each CPU's plane; the value is their sum. For series that are updated often.
     Striped = 1,
-    /// A copy in each process's own block; the value combines those of the
-    /// living. What a dead process held leaves with it.
+    /// A copy in each process's own block; the value combines the copies of living processes. The
+    /// copy of a process that died no longer counts.
     Owned = 2,
-    /// Four copies on lines of their own, each added to atomically; the value is
-    /// their sum. For what is hot where the planes have no room.
+    /// Four copies in cache lines of their own, each added to atomically; the value is their sum.
+    /// For series that are updated often when the planes are full.
     Stripes = 3,
 }
 
@@ -30,7 +30,7 @@ impl Storage {
     }
 }
 
-/// What the cells of a family count in.
+/// The number type of a family's cells.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Number {
@@ -89,14 +89,14 @@ impl Number {
     }
 }
 
-/// What the value of a series is, of what threads and processes wrote.
+/// How the value of a series follows from the values that threads and processes wrote.
 ///
-/// Where each process has its own value, it leaves with the process; and where the
-/// region has no room for one each, the latest write counts.
+/// If each process has its own value, it no longer counts when the process ends. If the region has
+/// no room for a value for each process, the latest write counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Combine {
-    /// The sum of what was added; of values that processes own, over those that live.
+    /// The sum of all additions; of owned values, the sum over living processes.
     #[default]
     Sum = 0,
     /// The value that any process set last. Not for cells that are striped.

@@ -59,7 +59,7 @@ const COUNT: u64 = (1 << COUNT_BITS) - 1;
 /// The count from which on it saturates.
 const COUNT_BEFORE_LAST: u64 = COUNT - 1;
 const STEP_BITS: u32 = 26;
-/// What moves the epoch to the next sweep.
+/// The distance of the epoch from one sweep to the next.
 pub(crate) const SWEEP: u64 = 1 << STEP_BITS;
 
 /// Beside the number of a slot: the word is the thread's alone.
@@ -68,13 +68,13 @@ const ALONE: u64 = 1 << 63;
 /// a number with this bit, so the guard's end takes it for one of another process.
 const NOT_COUNTED: u64 = 1 << 62;
 
-/// While it lives, what its thread looked up is not used for anything else.
+/// While a guard lives, the series that its thread looked up are not reclaimed.
 pub struct Guard {
     memory: &'static Memory,
     word: &'static AtomicU64,
-    /// The slot that the word is of, [`ALONE`] and [`NOT_COUNTED`]. Whole words only: a guard is moved with
-    /// what was looked up, and a byte that was just written is waited for if it is read as a
-    /// part of a word.
+    /// The slot that the word is of, [`ALONE`] and [`NOT_COUNTED`]. Whole words only: a guard is
+    /// moved together with the cells, and a load of a word waits for a store of one of its bytes
+    /// (store-to-load forwarding fails).
     slot: u64,
     /// The number of the sweep, read after the announcement.
     sweep: u64,
@@ -97,8 +97,8 @@ impl Guard {
 impl Drop for Guard {
     #[inline]
     fn drop(&mut self) {
-        // In a child made by `fork` meanwhile, the word is the parent's; a guard that is not
-        // counted has a slot that nobody has.
+        // In a child made by `fork` meanwhile, the word is the parent's. A guard that is not
+        // counted has a slot that no process has.
         if self.memory.own_slot() != self.slot & !ALONE {
             return;
         }
@@ -148,7 +148,7 @@ impl Memory {
         (lines - lines / 4).min(REUSED)
     }
 
-    /// Which of its slot's guard words a thread has.
+    /// The number of a thread's guard word in its slot.
     #[inline]
     fn own_line(&self, number: u64) -> u64 {
         // There are a power of two of them, and of those beyond.
@@ -156,7 +156,7 @@ impl Memory {
         if number < alone { number } else { alone + (number & (lines - alone - 1)) }
     }
 
-    /// The stamp of something that was just put away.
+    /// The stamp of a record that was just retired.
     pub(crate) fn stamp(&self) -> u64 {
         fence();
         self.word_at(M_EPOCH).load(SeqCst)
@@ -167,14 +167,14 @@ impl Memory {
         self.word_at(M_EPOCH).load(Acquire) >> STEP_BITS
     }
 
-    /// Whether what was put away with this stamp is out of everybody's sight, as
-    /// the last search for guards found.
+    /// Whether a record retired with this stamp can be reclaimed, by the result of the last search
+    /// for guards.
     pub(crate) fn is_known_reclaimable(&self, stamp: u64) -> bool {
         stamp < self.word_at(M_RECLAIMABLE).load(Acquire)
     }
 
-    /// The same after a new search. Cost: a call of the system, and the guard words of every
-    /// living process.
+    /// Whether a record retired with this stamp can be reclaimed, by a new search for guards. Cost:
+    /// a system call, and a read of the guard words of every living process.
     pub(crate) fn is_reclaimable(&self, stamp: u64) -> bool {
         let epoch = self.word_at(M_EPOCH);
         let now = epoch.load(SeqCst);
@@ -203,7 +203,7 @@ impl Memory {
             .filter(|word| word & COUNT != 0)
             .map(|word| word >> COUNT_BITS)
             .min()?;
-        // Whether it lives costs a call of the system, so that comes last.
+        // Whether the process lives takes a system call, so that comes last.
         (slot == SLOT_COUNT || self.lives(slot)).then_some(oldest)
     }
 
@@ -220,8 +220,8 @@ impl Memory {
     }
 }
 
-/// What follows an announcement by a plain store: the processor's part of the fence is made
-/// by who searches.
+/// Follows an announcement by a plain store. The searching thread makes the processor's part of the
+/// fence.
 #[inline]
 fn after_own_announcement() {
     if cfg!(loom) { fence() } else { std::sync::atomic::compiler_fence(SeqCst) }
@@ -238,8 +238,7 @@ fn after_exchange() {
     }
 }
 
-/// The last stamp that anything can have that was put away, or looked up, during
-/// a sweep.
+/// The last stamp of a record that was retired, or looked up, during a sweep.
 pub(crate) fn last_stamp_of_sweep(sweep: u64) -> u64 {
     ((sweep + 1) << STEP_BITS) - 1
 }

@@ -1,10 +1,9 @@
-//! The memory itself: mapped, never unmapped, reached one atomic word at a time.
+//! Mapped memory: never unmapped, and accessed one atomic word at a time.
 //!
-//! A mapping lives until the process ends. So a word of it can be borrowed for
-//! `'static`, a handle is a plain pointer that copies for free, and neither a
-//! signal handler nor a late thread can meet memory that is gone. What that
-//! costs is address space for each region ever opened, and the pages that were
-//! used in it.
+//! A mapping lives until the process ends. So a word of it can be borrowed for `'static`, a handle
+//! is a plain pointer that copies for free, and neither a signal handler nor a late thread can
+//! access unmapped memory. The cost is address space for each region ever opened, and the pages
+//! that were used in it.
 
 use std::io;
 
@@ -66,7 +65,7 @@ impl Mapping {
         self.backing.back(at, len)
     }
 
-    /// What holds the memory.
+    /// The file that backs the memory.
     pub(crate) fn backing(&self) -> &Backing {
         &self.backing
     }
@@ -149,16 +148,16 @@ mod linux {
     /// that a lock never covers data.
     const LOCKS_AT: i64 = 1 << 48;
 
-    /// What nobody can do any more to a region in memory.
+    /// The seals of a region in memory: its length can no longer change.
     pub(crate) const SEALS: libc::c_int =
         libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
 
-    /// What holds the memory: a file, and the locks that say which processes live.
+    /// The file that backs the memory, and the locks that show which processes live.
     ///
-    /// A lock belongs to an opening of the file, and ends with the last thing that refers to this. A
-    /// mapping refers to the opening that it was made of, also in children made by `fork`, which
-    /// keep it for their lives. So the locks are in an opening of their own, which is never
-    /// mapped, and which a child replaces by one of its own.
+    /// A lock belongs to an open file description, and ends with the last reference to it. A
+    /// mapping refers to the description that it was made from, also in children made by `fork`, as
+    /// long as they live. So the locks have a description of their own, which is never mapped, and
+    /// which a child replaces by one of its own.
     #[derive(Debug)]
     pub(crate) struct Backing {
         file: File,
@@ -173,7 +172,7 @@ mod linux {
     }
 
     impl Backing {
-        /// What holds a region that is only read, and in which nothing is locked.
+        /// The backing of a region that is only read, and in which nothing is locked.
         pub(crate) fn read_only(file: File) -> io::Result<Self> {
             let meta = file.metadata()?;
             let identity = (meta.dev(), meta.ino());
@@ -190,10 +189,10 @@ mod linux {
             &self.file
         }
 
-        /// Puts an opening of its own in place of the one that this process shares with the
-        /// parent that it was forked from: the parent's locks must end with the parent. If there
-        /// can be none (no permission, no /proc, no descriptor left), the process does without.
-        /// Safe to call between `fork` and `exec`.
+        /// Replaces the open file description that this process shares with its parent by one of
+        /// its own: the parent's locks must end with the parent. If it cannot be opened (no
+        /// permission, no /proc, no descriptor left), the process does without. Safe to call
+        /// between `fork` and `exec`.
         ///
         /// False if our descriptors are not ours any more; nothing can be locked then.
         pub(crate) fn leave_parent(&self) -> bool {
@@ -271,14 +270,15 @@ mod linux {
             }
         }
 
-        /// Locks the byte of process slot `slot`; false where somebody holds it. The kernel lets
-        /// go at death, however that comes. (It waits while a child holds the opening that was made
-        /// by `fork` and has not begun to run.)
+        /// Locks the byte of process slot `slot`; false if another process holds it. The kernel
+        /// releases the lock when the process ends in any way. (It waits while a child that `fork`
+        /// made holds the description and has not begun to run.)
         pub(crate) fn lock_slot(&self, slot: u64) -> io::Result<bool> {
             let lock = flock(libc::F_WRLCK, LOCKS_AT + slot as i64, 1);
             let command = match self.has_own_locks.load(Relaxed) {
                 true => libc::F_OFD_SETLK,
-                // A process does not meet its own lock: that of another opening of this region.
+                // A process does not conflict with its own lock, which another opening of this
+                // region may hold.
                 false if self.others_hold(slot..slot + 1)? => return Ok(false),
                 false => libc::F_SETLK,
             };
@@ -318,7 +318,8 @@ mod linux {
         }
     }
 
-    /// Whether somebody holds the byte of any of `slots` of a region, other than by this opening.
+    /// Whether a process holds the byte of any of `slots` of a region, other than by this open file
+    /// description.
     pub(crate) fn others_hold(file: &File, slots: std::ops::Range<u64>) -> io::Result<bool> {
         let count = slots.end - slots.start;
         let mut lock = flock(libc::F_WRLCK, LOCKS_AT + slots.start as i64, count as i64);

@@ -1,9 +1,9 @@
 //! Fences that one thread makes for all: membarrier(2).
 //!
-//! Who looks a series up announces that first, and a store that others must see before
-//! what one reads next takes a full fence, which costs as much as all the rest of a
-//! look-up. Who reuses memory comes seldom. So the fence is made on their side: the system
-//! runs one on each CPU where a thread of a process runs that asked to be among those.
+//! A thread that looks a series up announces that first. Other threads must see this store before
+//! the thread reads on, which takes a full fence, and that costs as much as the rest of a look-up.
+//! A thread that reclaims memory runs seldom. So it makes the fence for all: the system runs one on
+//! each CPU on which a thread of a registered process runs.
 //!
 //! Source: <https://man7.org/linux/man-pages/man2/membarrier.2.html>; since Linux 4.16.
 
@@ -54,8 +54,8 @@ mod tests {
         COUNT.store(count + 1, Relaxed);
     }
 
-    /// Each says that it wants to count, and does if the other has not said so: without
-    /// fences both may find that nobody has.
+    /// Each thread announces that it wants to count, and counts if the other has not announced it.
+    /// Without fences, both may find that the other has not.
     #[test]
     fn of_two_that_announce_themselves_one_sees_the_other_though_one_makes_no_fence() {
         const TURNS: u64 = 100_000;

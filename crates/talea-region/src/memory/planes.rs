@@ -1,5 +1,4 @@
-//! Planes: the copies of the striped cells, one a CPU, and the atomic ones that
-//! everybody else shares.
+//! Planes: the copies of the striped cells. Each CPU has one; all other adds share the atomic ones.
 //!
 //! Trust. An add turns the distance of its CPU's plane into an address. So it reads that distance
 //! from a table of this process ([`Memory::cpu_table`]), which no other process can write to. An
@@ -35,7 +34,7 @@ pub(crate) fn add_slowly(memory: &'static Memory, cell: &'static AtomicU64, n: u
     atomic_copy(memory, cell).fetch_add(n, Relaxed);
 }
 
-/// What is not done yet of adding 1 to one cell and `n` to another.
+/// Completes an operation that adds 1 to one cell and `n` to another.
 #[cold]
 #[inline(never)]
 pub(crate) fn count_rest(
@@ -102,7 +101,7 @@ fn assign_plane(memory: &'static Memory, entry: &AtomicU64) {
     if claimed.load(Relaxed) >= memory.sections.plane_count || memory.is_refused(end()) {
         return;
     }
-    // Extension than one is tried only if somebody damaged the count.
+    // More than one is tried only if the count is damaged.
     for _ in 0..memory.sections.plane_count {
         let next = |n: u64| (n < memory.sections.plane_count).then(|| n + 1);
         let Ok(plane) = claimed.fetch_update(SeqCst, SeqCst, next) else { return };
@@ -113,22 +112,22 @@ fn assign_plane(memory: &'static Memory, entry: &AtomicU64) {
         // Read after the count has moved.
         let backed = memory.back_pages(memory.sections.plane(plane), end()).is_some();
         if !backed || entry.compare_exchange(0, delta, Release, Relaxed).is_err() {
-            // No memory, or another thread of this CPU was first. If nobody claimed
-            // since, the plane goes back.
+            // No memory, or another thread of this CPU was first. If no thread has claimed one
+            // since, the plane is given back.
             let _ = claimed.compare_exchange(plane + 1, plane, SeqCst, Relaxed);
         }
         return;
     }
 }
 
-/// Whether a distance is that of a plane which a CPU may have, and which is backed.
+/// Whether a distance is that of a plane that a CPU may have and that is backed.
 fn is_in_use(memory: &Memory, delta: u64) -> bool {
     let claimed = memory.word_at(M_PLANES).load(SeqCst).min(memory.sections.plane_count);
     let len = memory.sections.striped.len;
     delta % len == 0 && (ATOMIC_PLANES * len..claimed * len).contains(&delta)
 }
 
-/// The CPUs that have a plane, as this process or the region says.
+/// The CPUs that have a plane, by the table of this process or of the region.
 fn owners(memory: &Memory, delta: u64) -> impl Iterator<Item = u64> {
     (0..CPUS).filter(move |&cpu| {
         let own = memory.cpu_table().get(cpu as usize);
@@ -138,20 +137,20 @@ fn owners(memory: &Memory, delta: u64) -> impl Iterator<Item = u64> {
 }
 
 impl Memory {
-    /// The region's own entry of a CPU: how far its plane lies behind plane 0, or 0. Anybody who
-    /// may write to the region can have changed it.
+    /// The region's own entry of a CPU: the distance of its plane from plane 0, or 0. Any process
+    /// that may write to the region can have changed it.
     fn cpu_entry(&self, cpu: u64) -> &'static AtomicU64 {
         self.word_at(CPU_TABLE + cpu * WORD)
     }
 
-    /// This process's copy of the CPU table, as far as it has anything.
+    /// This process's copy of the CPU table, up to the last CPU with an entry.
     pub(crate) fn own_entries(&self) -> &'static [AtomicU64] {
         let known = self.cpus_known.load(Relaxed).min(CPUS);
         &self.cpu_table()[..known as usize]
     }
 
-    /// Puts what this process knows of the CPU table back into the memory, so that those who read
-    /// it from outside find every plane again. It changes nothing unless somebody damaged the table.
+    /// Restores the region's CPU table from this process's copy, so that readers from outside find
+    /// every plane. It changes nothing unless the table is damaged.
     pub(crate) fn restore_cpu_table(&self) {
         let mut end = 0;
         for (cpu, own) in self.own_entries().iter().enumerate() {
@@ -186,7 +185,7 @@ pub(crate) fn back(memory: &Memory, end: u64) -> Option<u64> {
     let claimed = memory.word_at(M_PLANES).load(SeqCst).min(memory.sections.plane_count);
     let own =
         memory.own_entries().iter().map(|own| own.load(Relaxed) / memory.sections.striped.len);
-    // Those that this process adds to are backed whatever the count says.
+    // The planes that this process adds to are backed whatever the count is.
     let beyond = own.filter(|&plane| plane >= claimed);
     for plane in (0..claimed.max(ATOMIC_PLANES)).chain(beyond) {
         memory.back_pages(memory.sections.plane(plane), end)?;
@@ -194,8 +193,8 @@ pub(crate) fn back(memory: &Memory, end: u64) -> Option<u64> {
     Some(end)
 }
 
-/// Planes are backed in chunks, by those who make cells and by those who claim
-/// a plane alike: so what is backed in one is backed in all.
+/// Planes are backed in the same chunks when cells are made and when a plane is claimed, so a chunk
+/// that is backed in one plane is backed in all.
 fn chunk_up(memory: &Memory, end: u64) -> u64 {
     end.clamp(1, memory.sections.striped.len)
         .next_multiple_of(4 * PAGE)
@@ -214,8 +213,8 @@ fn atomic_copy(memory: &'static Memory, cell: &'static AtomicU64) -> &'static At
     unsafe { &*std::ptr::from_ref(cell).add(words) }
 }
 
-/// Every copy of a striped cell that somebody may have added to, in a fixed
-/// order: the atomic planes, then the CPUs' by CPU id.
+/// Every copy of a striped cell that may have been added to, in a fixed order: the atomic planes,
+/// then the CPUs' by CPU id.
 pub(crate) fn copies(
     memory: &'static Memory,
     cell: &'static AtomicU64,

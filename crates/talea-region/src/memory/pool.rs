@@ -1,15 +1,13 @@
-//! Pools: parts of the region that are handed out in runs of granules and come
-//! back.
+//! Pools: parts of the region that are handed out and taken back in runs of granules.
 //!
 //! A granule that is taken has its bit set. A run is taken by setting its bits, one word of bits
 //! after the other; a thread that finds one set already clears those that it set and searches on. So
 //! adjacent free runs are one run without being joined, and neither a stopped process nor a dead one
 //! blocks a pool: a process that is killed leaks at most the run that it was just taking.
 //!
-//! A search begins at the first word that is not full, where there are few, so
-//! that a pool stays dense; else where the last one ended, and gives up after
-//! some words. Then the pool's mark moves on, and the pages below it are backed
-//! before anybody may touch them.
+//! In a small pool, a search begins at the first word that is not full, so that the pool stays
+//! dense. In a large one it begins where the last search ended, and gives up after some words. Then
+//! the pool's mark moves on, and the pages below it are backed before any process may touch them.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
@@ -41,8 +39,7 @@ impl Memory {
         }
     }
 
-    /// Backs pages for so many granules beyond those that are used, as far as there are
-    /// any, so that who takes them need not.
+    /// Backs pages ahead for so many granules beyond those in use, up to the end of the pool.
     pub(crate) fn back_ahead(&self, pool: &Pool, count: u64) {
         let used = self.word_at(pool.marks + USED).load(SeqCst);
         let end = used.saturating_add(count * pool.granule).min(pool.len);
@@ -58,8 +55,8 @@ impl Memory {
         }
     }
 
-    /// Gives back what [`take`](Self::take) handed out. Its words must be zero
-    /// again, and nobody may look at them any more.
+    /// Gives back what [`take`](Self::take) handed out. Its words must be zero again, and no thread
+    /// may access them any more.
     pub(crate) fn give_back(&self, pool: &Pool, at: u64, count: u64) {
         // A damaged record could name anything.
         let end = count.checked_mul(pool.granule).and_then(|len| at.checked_add(len));
@@ -166,7 +163,7 @@ impl Memory {
             if self.claim(pool, first, count) {
                 return Some(first);
             }
-            // Somebody was faster: this word anew.
+            // Another thread was faster: search this word again.
             run = 0;
         }
         None
@@ -196,7 +193,7 @@ impl Memory {
         let backed = self.word_at(pool.marks + BACKED);
         if at + bytes > backed.load(Acquire) {
             let Some(reached) = self.back(pool, at, at + bytes) else {
-                // If nobody took more since, the mark goes back.
+                // If no thread has taken more since, the mark moves back.
                 let _ = used.compare_exchange(at + bytes, at, SeqCst, Relaxed);
                 return None;
             };
@@ -212,8 +209,8 @@ impl Memory {
             // A block is backed as a whole when its slot is taken.
             M_OWNED => Some(pool.len),
             _ => {
-                // A chunk at a time, so that a region that fills does not ask the
-                // kernel for each page; what remains is tried exactly.
+                // A chunk at a time, to save system calls while a region fills. If a chunk is
+                // refused, exactly the pages that are needed are tried.
                 const CHUNK: u64 = 16 * PAGE;
                 let whole = end.next_multiple_of(CHUNK).min(pool.len);
                 let from = self.word_at(pool.marks + BACKED).load(Acquire).min(at);

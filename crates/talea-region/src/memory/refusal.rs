@@ -32,7 +32,7 @@ impl Refusal {
         self.until.store(now() + PAUSE, Relaxed);
     }
 
-    /// Less than was refused says nothing of as much.
+    /// A success with less memory does not show that as much as was refused is available.
     pub(super) fn note_success(&self, len: u64) {
         if self.until.load(Relaxed) != 0 && len >= self.len.load(Relaxed) {
             self.until.store(0, Relaxed);
@@ -40,7 +40,7 @@ impl Refusal {
     }
 }
 
-/// Nanoseconds by a clock that nobody sets, exact to a tick of the kernel (1 to 10 ms).
+/// Nanoseconds by the monotonic clock, exact to a tick of the kernel (1 to 10 ms).
 #[cfg(target_os = "linux")]
 fn now() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -71,7 +71,7 @@ mod tests {
         let family = family.unwrap().family;
         let make = |n: u64| family.series(format!("n=\"{n:050}\"").as_bytes()).is_ok();
         refused_calls(|calls| {
-            // What is backed already is used up first.
+            // Memory that is backed already is used up first.
             let before = (0..1_000_000).take_while(|&n| make(n)).count() as u64;
             let began = now();
             assert!((0..10_000).all(|n| !make(before + n)));

@@ -13,9 +13,9 @@
 //!  5: rseq_cs ← 0                     disarm, on every way out
 //! ```
 //!
-//! - The kernel compares the interrupted address with `4..5`; inside, it goes
-//!   on at the abort label, which starts anew. The four bytes before that label
-//!   must be the signature that glibc registered.
+//! - The kernel compares the interrupted address with `4..5`. Inside, it continues at the abort
+//!   label, which starts again. The four bytes before that label must be the signature that glibc
+//!   registered.
 //! - The descriptor is written to the thread's area by address, so that it
 //!   must stay mapped; disarming on every way out means that a library could
 //!   even be unloaded. It lives in a writable section, since its addresses are
@@ -58,8 +58,7 @@ mod imp {
         }
     }
 
-    /// Turns restartable sequences off for this process, so that every add goes
-    /// the atomic way.
+    /// Turns restartable sequences off for this process, so that every add is atomic.
     pub(crate) fn disable() {
         OFFSET.store(0, Ordering::Relaxed);
     }
@@ -247,7 +246,7 @@ mod imp {
         )
     }
 
-    /// The same where the second holds a float.
+    /// As [`count`], if the second cell holds a float.
     #[inline]
     pub(crate) fn count_float(cells: [&AtomicU64; 2], table: &[AtomicU64], value: f64) -> Done {
         two_sequences!(
@@ -264,7 +263,7 @@ mod imp {
         sequence!("add qword ptr [{cell} + {t}], {value}", cell, table, value = in(reg) value,)
     }
 
-    /// The same for a cell that holds a float.
+    /// As [`add`], for a cell that holds a float.
     #[inline]
     pub(crate) fn add_float(cell: &AtomicU64, table: &[AtomicU64], value: f64) -> bool {
         sequence!(
@@ -312,8 +311,9 @@ mod imp {
     }
 }
 
-/// Which of two adds in a row are done, by how many are not: these found no plane.
-// A number as it comes, since telling more than two apart would cost those who are done.
+/// The number of two adds in a row that are not done, because they found no plane.
+// A plain number: to distinguish more than two cases would slow down the common one, in which both
+// are done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Done(u64);
 

@@ -8,8 +8,8 @@ use crate::primitive::AtomicU64;
 use crate::source;
 use crate::values::Storage;
 
-/// Where a series' cells lie: `offset:40 | storage:8 | count:16`. The offset is
-/// that of the first cell, of the first copy where there are several.
+/// A run of cells: `offset:40 | storage:8 | count:16`. The offset is that of the first cell in the
+/// first copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CellRun {
     pub(crate) at: u64,
@@ -79,9 +79,9 @@ impl Memory {
         }
     }
 
-    /// Whether a run lies where cells of its storage do. Nothing else may be added
-    /// to, whatever a damaged record says; and other copies are found from the
-    /// first one, so there it must lie.
+    /// Whether a run lies in the pool of its storage. Other memory must not be added to, whatever a
+    /// damaged record names. The other copies are found from the first one, so the first must lie
+    /// there.
     #[inline]
     pub(crate) fn is_in_its_pool(&self, run: CellRun) -> bool {
         let pool = self.pool_of(run.storage);
@@ -89,8 +89,7 @@ impl Memory {
         run.count > 0 && pool.at <= run.at && end <= pool.at + pool.len
     }
 
-    /// Calls `each` with every word of every copy of a series' cells, as far as
-    /// anybody ever had it.
+    /// Calls `each` with every word of every copy of a run that any process ever had.
     pub(crate) fn for_each_word(&self, run: CellRun, mut each: impl FnMut(&AtomicU64)) {
         let mut copy = |delta: u64| {
             let words = run.at.checked_add(delta).and_then(|at| self.map.words(at, run.count));
@@ -104,8 +103,8 @@ impl Memory {
         }
     }
 
-    /// The run of single cells whose offset stands in a word, made if there is none yet;
-    /// of many who make it at once, one does.
+    /// Gets the run of single cells whose offset stands in a word, or makes it. Of several threads
+    /// that make it at once, one succeeds and the others use its run.
     pub(crate) fn get_or_make_run(&self, word: &AtomicU64, cells: u64) -> Option<u64> {
         if word.load(Acquire) == 0 {
             let pool = self.sections.singles;

@@ -1,15 +1,15 @@
-//! Process slots: who has the region open, whether they live, and the block of
-//! cells that each of them owns.
+//! Process slots: the processes that have the region open, whether they live, and the block of
+//! cells that each owns.
 //!
-//! A process lives while the byte of its slot is locked. The lock belongs to an opening of the
-//! file that is the process's alone and is never mapped (`mapping.rs`), so it works across pid
-//! namespaces and goes at death, however that comes. An owned cell has the same place in every block; only the owner
-//! writes to a block, atomically (it may have several threads).
+//! A process lives while the byte of its slot is locked. The lock belongs to an open file
+//! description that only this process has and that is never mapped (`mapping.rs`). So it works
+//! across pid namespaces, and the kernel releases it when the process ends in any way. An owned
+//! cell has the same place in every block; only the owner writes to a block, atomically (it may
+//! have several threads).
 //!
-//! After `fork` the child leaves its parent's opening, opens the file anew, and takes a slot and a
-//! block of its own: its parent goes on with the old ones. That runs
-//! in the child before anything else does, and so calls only what is safe after
-//! a fork (`open/processes.rs`).
+//! After `fork` the child leaves its parent's description, opens the file again, and takes a slot
+//! and a block of its own; its parent keeps the old ones. This runs in the child before any other
+//! code, so it calls only functions that are safe after a fork (`open/processes.rs`).
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -29,7 +29,7 @@ impl Memory {
         self.own.block.store(slot * self.sections.owned.len, Relaxed);
     }
 
-    /// How far the blocks that anybody ever had lie behind block 0.
+    /// The distances from block 0 of all blocks that any process ever had.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = u64> {
         let slots = self.word_at(M_SLOTS).load(Acquire).min(SLOT_COUNT);
         (0..slots).chain([SLOT_COUNT]).map(|slot| slot * self.sections.owned.len)
@@ -55,7 +55,7 @@ impl Memory {
 
     /// Whether the process is dead that had a slot in some generation.
     pub(crate) fn has_ended(&self, slot: u64, generation: u64) -> bool {
-        // Of processes without a slot nobody can tell.
+        // Whether a process without a slot lives is not known.
         slot < SLOT_COUNT && (generation != self.generation(slot) || !self.lives(slot))
     }
 

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A block is made when one of its words is first needed, and stays as long as the table. So a
-//! series that may have many segments, and has few, takes little memory. Which segments come first is
-//! for the layers above to choose: finding the word of another one takes two more loads.
+//! series that may have many segments, and has few, takes little memory. The layers above choose
+//! which segments come first: to find the word of a later one takes two more loads.
 //!
 //! A process that is killed between taking a block and publishing it leaks that block.
 
@@ -43,7 +43,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// That of these words.
+    /// The table in these words.
     pub(crate) fn new(words: &'static [AtomicU64], segments: u64) -> Option<Self> {
         let (near, blocks) = shape(segments);
         let (near, rest) = words.split_at_checked(near as usize)?;
@@ -80,7 +80,7 @@ impl Memory {
         self.block_at(block.load(Acquire))?.get(n)
     }
 
-    /// The same, made if need be; `None` if there is no room for its block.
+    /// The word of a segment, made if it does not exist; `None` if there is no room for its block.
     pub(crate) fn table_word_or_new(&self, table: Table, n: usize) -> Option<&'static AtomicU64> {
         if let Some((block, _)) = table.beyond(n) {
             self.get_or_make_run(block, TABLE_BLOCK)?;
@@ -107,7 +107,7 @@ impl Memory {
         table.near.iter().enumerate().chain(beyond)
     }
 
-    /// Gives back the blocks of a table, whose words name nothing any more.
+    /// Gives back the blocks of a table whose words are all 0.
     pub(crate) fn drop_blocks(&self, table: Table) {
         for block in table.blocks {
             self.drop_singles(block.swap(0, AcqRel), TABLE_BLOCK);
@@ -134,7 +134,7 @@ pub(crate) fn entries(
     Some(())
 }
 
-/// The words that are not 0 of so many in a row, the first of which is that of segment `n`.
+/// Pushes the words that are not 0 of a row of words. The first is that of segment `n`.
 #[inline]
 fn push_entries(
     source: &impl Source,
@@ -143,7 +143,7 @@ fn push_entries(
     n: u64,
     into: &mut Vec<(u64, u64)>,
 ) -> Option<()> {
-    /// Those of a cache line.
+    /// The words of a cache line.
     const TOGETHER: u64 = 8;
     // Most are 0, so several are looked at together.
     let mut first = 0;

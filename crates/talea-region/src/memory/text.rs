@@ -1,5 +1,5 @@
-//! The label arena: bytes that are written before anybody can find them, and
-//! given back when nobody can any more.
+//! The label arena: texts are written before any process can find them, and given back when none
+//! can find them any more.
 
 use std::sync::atomic::Ordering::Relaxed;
 

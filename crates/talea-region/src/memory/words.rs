@@ -35,7 +35,7 @@ pub(crate) struct OwnSlot {
 /// adds, the number of lines to fetch again decides what an add costs.
 #[repr(align(64))]
 pub(crate) struct Adds {
-    /// This process's own copy of the CPU table, which nobody else can write to.
+    /// This process's own copy of the CPU table, which no other process can write to.
     table: &'static [AtomicU64],
     /// The pools that most segments lie in.
     pub(crate) striped: PoolWords,
@@ -70,8 +70,8 @@ impl Memory {
     pub(crate) fn word_at(&self, at: u64) -> &'static AtomicU64 {
         match self.map.word(at) {
             Some(word) => word,
-            // Sections lie inside the mapping; a word that nobody reads stands
-            // in, so that a mistake here cannot bring a service down.
+            // Sections lie inside the mapping. If this is wrong, a word that is never read stands
+            // in, so that a service does not stop.
             None => {
                 debug_assert!(false, "offset {at} is outside the region");
                 nowhere()
