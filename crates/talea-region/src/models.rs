@@ -29,7 +29,7 @@ fn check(model: impl Fn(&'static Region, Family) + Send + Sync + 'static) {
     check_by(loom::model::Builder::new(), model);
 }
 
-/// The same with one interruption at most, where more take many minutes.
+/// Runs a model with at most one interruption, if more take many minutes.
 fn check_briefly(model: impl Fn(&'static Region, Family) + Send + Sync + 'static) {
     let mut checker = loom::model::Builder::new();
     checker.preemption_bound = Some(1);
@@ -51,7 +51,7 @@ fn check_by(
         let spec = FamilySpec { idle_minutes: 1, ..FamilySpec::default() };
         model(region, region.family(spec).unwrap().family);
         let region = std::ptr::from_ref(region).cast_mut();
-        // SAFETY: the model has joined its threads and nobody else has the region.
+        // SAFETY: the model has joined its threads, and no other thread has the region.
         unsafe { free(Box::from_raw(region)) };
     });
     println!("{} orders of events", orders.load(Relaxed));
@@ -181,8 +181,8 @@ fn neighbours_that_are_removed_at_once_take_nobody_with_them() {
         let other = spawn(1, move || assert!(family.remove(&c)));
         assert!(family.remove(&b));
         other.join().unwrap();
-        // Their records become free: nothing may lead through them any more. (Both
-        // may have noted a stamp, which takes another round.)
+        // Their records become free: no chain may lead through them any more. (Both may have noted
+        // a stamp, which takes another round.)
         region.sweep();
         add(family, &a, 1);
         region.sweep();
@@ -212,7 +212,7 @@ fn an_add_beside_an_expiry_is_not_lost() {
         add(family, b"a", 1);
         let other = spawn(1, move || {
             region.sweep();
-            // Now it is idle, unless somebody is at it.
+            // Now it is idle, unless a thread looked it up.
             region.sweep();
         });
         let looked = family.series(b"a").unwrap();
@@ -252,7 +252,7 @@ fn what_is_looked_up_is_not_used_for_another_series() {
             region.sweep();
             add(family, b"b", 10);
         });
-        // Made anew, or found before it went; in either case not `b`'s.
+        // Made again, or found before it was removed; in either case not the cells of `b`.
         add(family, b"a", 1);
         other.join().unwrap();
         assert_eq!(value(region, b"b"), Some(10));
@@ -282,7 +282,7 @@ fn what_a_memo_learns_beside_a_removal_is_not_what_was_removed() {
         let cache = Remembering::of(family);
         add(family, b"a", 1);
         let other = spawn(1, move || assert!(family.remove(b"a")));
-        // It may find the series that goes, and must not note that.
+        // It may find the series that is being removed, and must not cache it.
         cache.add(2);
         other.join().unwrap();
         let before = value(region, b"a").unwrap_or(0);
@@ -356,7 +356,7 @@ fn what_a_memo_finds_is_its_own_series_while_another_takes_the_entry() {
         // From now on the entry may be taken.
         region.begin_sweep(1);
         let others = cache.clone();
-        // A thread that looks for what is there, and so remembers it.
+        // A thread that looks up an existing series, and so caches it.
         let other = spawn(2, move || {
             others.find_by(b, b"b").at(0).add(10);
             others.find_by(c, b"c").at(0).add(100);

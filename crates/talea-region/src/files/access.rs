@@ -1,4 +1,4 @@
-//! Who may read a region's file: its owner, and a group where one is named.
+//! Access to a region's file: its owner may read it, and a group if one is named.
 
 use std::fs::File;
 use std::io;
@@ -10,13 +10,14 @@ use crate::config::Config;
 
 /// The mode of a file that its owner alone may read and write.
 const OWNER: u32 = 0o600;
-/// The mode of one that a group may read too. It may not write: who writes can store nonsense.
+/// The mode of one that a group may read too. The group may not write: a writer can store any
+/// value.
 const GROUP: u32 = 0o640;
 
 /// Gives a file that has no name yet the group and the mode that it is to have.
 pub(crate) fn grant(file: &File, group: Option<u32>) -> io::Result<()> {
     let mode = match group {
-        // What the call below would take for no group at all.
+        // The call below would take this number for no group.
         Some(u32::MAX) => {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "no group has this number"));
         }
@@ -33,7 +34,7 @@ pub(crate) fn grant(file: &File, group: Option<u32>) -> io::Result<()> {
     file.set_permissions(std::fs::Permissions::from_mode(mode))
 }
 
-/// What to say of a file that was there already and is not the group's that was asked for.
+/// A notice if a file that existed already does not have the requested group and mode.
 pub(crate) fn difference(file: &File, path: &Path, config: Config) -> Option<String> {
     let group = config.group?;
     let found = file.metadata().ok()?;

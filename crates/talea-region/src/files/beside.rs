@@ -14,7 +14,7 @@ pub(crate) struct Beside {
     pub(crate) path: PathBuf,
     pub(crate) sibling: PathBuf,
     pub(crate) users: Vec<u32>,
-    /// Whether nobody used the file at the path when this process last looked.
+    /// Whether no process used the file at the path when this process last looked.
     pub(crate) was_unused: AtomicBool,
     /// Whether there is nothing left to do.
     pub(crate) is_over: AtomicBool,

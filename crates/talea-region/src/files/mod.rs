@@ -1,4 +1,4 @@
-//! Files that hold regions: which are trusted, who may read a new one, how one is made and replaced.
+//! Files that hold regions: trust in them, access to a new one, how one is made and replaced.
 
 pub(crate) mod access;
 pub(crate) mod beside;

@@ -25,8 +25,8 @@ pub(crate) fn is_tmpfs(directory: &Path) -> io::Result<bool> {
     Ok(found.f_type as i64 == libc::TMPFS_MAGIC)
 }
 
-/// An empty file in `directory` that has no name yet, so that nobody can open it
-/// half made or before it has its mode.
+/// An empty file in `directory` without a name, so that no process can open it before it is
+/// complete and has its mode.
 pub(crate) fn unnamed(directory: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
@@ -36,9 +36,9 @@ pub(crate) fn unnamed(directory: &Path) -> io::Result<File> {
         .open(directory)
 }
 
-/// Runs `work` while nobody else does so over the same file; `None` where the
-/// path names no file, or meanwhile names another. `ResourceBusy` if somebody has the file
-/// locked for as long as a start may take.
+/// Runs `work` under a lock of the file. `None` if the path names no file, or names another one
+/// meanwhile. `ResourceBusy` if another process has the file locked for as long as a start may
+/// take.
 pub(crate) fn alone_with<T>(path: &Path, work: impl FnOnce() -> T) -> io::Result<Option<T>> {
     let opened =
         OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
@@ -54,7 +54,7 @@ pub(crate) fn alone_with<T>(path: &Path, work: impl FnOnce() -> T) -> io::Result
         let error = io::Error::last_os_error();
         match error.kind() {
             io::ErrorKind::Interrupted => {}
-            // Anybody who may read the file can hold it, for as long as they like.
+            // Any process that may read the file can hold the lock, for any time.
             io::ErrorKind::WouldBlock if Instant::now() < end => {
                 std::thread::sleep(Duration::from_millis(5));
             }

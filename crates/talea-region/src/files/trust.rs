@@ -8,13 +8,13 @@ use std::path::Path;
 
 /// Why a file is not open.
 pub(crate) enum NotOpened {
-    /// It is not what may be opened.
+    /// It may not be opened.
     Untrusted(Distrust),
     /// Another file was put in its place meanwhile.
     Replaced,
-    /// It may be opened as far as it is trusted, but this process has no right to.
+    /// It is trusted, but this process has no right to open it.
     Denied {
-        /// Who owns it and its mode, in words.
+        /// Its owner and its mode, in words.
         found: String,
         /// What the system said.
         source: io::Error,
@@ -28,17 +28,17 @@ impl NotOpened {
         "another file was put in its place while it was opened; try again";
 }
 
-/// What keeps a file from being trusted.
+/// The reason why a file is not trusted.
 pub(crate) struct Distrust {
-    /// What was found and what was expected.
+    /// The state that was found and the one that was expected.
     pub(crate) reason: String,
-    /// Whether a user who is trusted put there what is no file at all.
+    /// Whether a trusted user put something other than a regular file there.
     pub(crate) is_mistake: bool,
 }
 
 /// Opens a file if it is a regular one of one of `owners` (user ids) that nobody else may write to.
-/// It is looked at before it is opened and once more when it is open; no symbolic link is followed,
-/// and no FIFO, device or socket is opened.
+/// It is checked before it is opened and again when it is open; no symbolic link is followed, and
+/// no FIFO, device or socket is opened.
 pub(crate) fn open(
     path: &Path,
     owners: &[u32],
@@ -66,7 +66,7 @@ pub(crate) fn names(path: &Path, file: &File) -> bool {
     named.is_some() && named == file.metadata().ok().as_ref().map(identity_of)
 }
 
-/// The users whose files this process maps: its own, root, and one that is named.
+/// The users whose files this process maps: its own user, root, and a named one.
 pub(crate) fn trusted_users(named: Option<u32>) -> Vec<u32> {
     // SAFETY: a call without arguments that only returns a number.
     let own = unsafe { libc::geteuid() };
@@ -75,7 +75,7 @@ pub(crate) fn trusted_users(named: Option<u32>) -> Vec<u32> {
     users
 }
 
-/// The device and the inode of what stands at a path; a link is not followed.
+/// The device and the inode of the file at a path; a symbolic link is not followed.
 pub(crate) fn identity_at(path: &Path) -> Option<(u64, u64)> {
     fs::symlink_metadata(path).ok().as_ref().map(identity_of)
 }
@@ -84,12 +84,12 @@ pub(crate) fn identity_of(file: &Metadata) -> (u64, u64) {
     (file.dev(), file.ino())
 }
 
-/// Who owns a file, and its mode.
+/// The owner of a file, and its mode, in words.
 fn whose(found: &Metadata) -> String {
     format!("it belongs to user {} and has mode {:04o}", found.uid(), found.mode() & 0o7777)
 }
 
-/// Whether a file is what may be opened, or what it is instead.
+/// Checks that a file may be opened; otherwise the reason.
 pub(crate) fn trusted(found: &Metadata, owners: &[u32]) -> Result<(), Distrust> {
     let is_mistake = !found.is_file() && owners.contains(&found.uid());
     reason_against(found, owners).map_or(Ok(()), |reason| Err(Distrust { reason, is_mistake }))

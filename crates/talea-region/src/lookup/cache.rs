@@ -63,11 +63,11 @@ use crate::series::cell::{Cells, Copies};
 use crate::series::family::Family;
 use crate::series::record::{self, Head, PUBLISHED};
 
-/// Odd while somebody writes; 0 where nobody ever did.
+/// Odd while a thread writes; 0 if none ever did.
 const VERSION: usize = 0;
 const KEY: usize = VERSION + 1;
 const WHEN: usize = KEY + Key::WORDS;
-/// The slot of an entry that has no row; of one that has, it says the tag.
+/// The slot of an entry that has no row. If the entry has a row, this holds the tag.
 const WITHIN: usize = WHEN + 1;
 /// When the series of the slot within was created.
 const CREATED: usize = WITHIN + SLOT;
@@ -82,8 +82,8 @@ const ID: usize = CELLS + 1;
 const SLOT: usize = ID + 1;
 type Slot = [AtomicU64; SLOT];
 
-/// The series is to be looked at before it is believed. No cells are stored in such a way,
-/// so what is marked is not found by who does not know of it.
+/// The record must be checked before the slot is used. No run of cells has this bit, so code that
+/// ignores the mark finds no cells.
 const MARKED: u64 = 1 << 23;
 
 /// A key is in one of so many entries, which lie in one block.
@@ -99,7 +99,7 @@ const LONGEST_ROW: u32 = 64;
 
 const SWEEP_BITS: u32 = 22;
 
-/// What a series is remembered by, in which each label text has to be another.
+/// The key of a series in the cache. Each label text must have another key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
     number: u16,
@@ -123,9 +123,9 @@ impl Key {
 /// A key as a table takes it apart.
 #[derive(Clone, Copy)]
 pub(crate) struct Parts {
-    /// Which slot of the row.
+    /// The number of the slot in the row.
     number: u32,
-    /// With the words, what the entry is about.
+    /// With the words, the key of the entry.
     tag: u32,
     words: [u64; Key::WORDS],
 }
@@ -148,7 +148,7 @@ impl Parts {
     }
 }
 
-/// What a slot says of its series.
+/// The contents of a slot, with the version and the time of its entry.
 #[derive(Clone, Copy)]
 struct CachedSlot {
     version: u64,
@@ -158,7 +158,7 @@ struct CachedSlot {
 }
 
 impl CachedSlot {
-    /// Whether it has to be looked at.
+    /// Whether the record must be checked.
     fn is_old(self, when: u64) -> bool {
         self.when != when || self.cells & MARKED != 0
     }
@@ -174,7 +174,7 @@ struct Place {
 }
 
 impl Place {
-    /// What the slot says, if the entry is about a key and nobody is writing to it.
+    /// Reads the slot, if the entry has this key and no thread is writing to it.
     #[inline]
     fn read_slot(&self, parts: &Parts) -> Option<CachedSlot> {
         let Self { entry, slot, .. } = self;
@@ -193,7 +193,7 @@ impl Place {
         self.is_still(found.version).then_some(created)
     }
 
-    /// Whether nobody has written anything since a version was read.
+    /// Whether no thread has written to the entry since a version was read.
     #[inline]
     fn is_still(&self, version: u64) -> bool {
         fence(Acquire);
@@ -212,7 +212,7 @@ pub(crate) struct Table {
     pub(crate) rows: &'static [Entry],
     /// When the series of eight slots of rows were created, in each.
     pub(crate) creations: &'static [Entry],
-    /// How many entries are in use, less 1; what is the size of all but grows.
+    /// The number of entries in use, less 1. It grows up to the number of all entries.
     last: AtomicU64,
     /// How many were ever written to.
     taken: AtomicU64,
@@ -281,8 +281,8 @@ impl Table {
         (0..self.row_len).filter_map(move |number| self.place(n, number))
     }
 
-    /// Takes more entries into use where the family has more keys. Those that lie
-    /// elsewhere then are found anew.
+    /// Takes more entries into use if the family has more keys. Keys that belong to another entry
+    /// then are misses once.
     fn grow(&self, series: u64) {
         let keys = match self.row_len {
             1 => series,
@@ -296,8 +296,8 @@ impl Table {
     }
 }
 
-/// Slots from one row to the next: an odd number, since caches have the same few places for
-/// what lies powers of two apart.
+/// Slots from one row to the next: an odd number, since addresses that differ by a power of two
+/// compete for the same few lines of a cache.
 fn stride(row_len: u32) -> u64 {
     u64::from(row_len) | 1
 }
@@ -311,10 +311,11 @@ fn entries_for(keys: u64, row_len: u32) -> u64 {
 
 /// The lookup cache of one family. It is never freed.
 ///
-/// Memory: for each series that the family has two to four entries of 64 bytes; or, if
-/// series differ by one of 2 to 64 fixed combinations, for all of them together eight to sixteen entries, each with 24 bytes for each of the combinations. At most 4 MiB of
-/// entries and 6 of the rest, of which pages are there once they are used; none for series
-/// that nobody looked up a second time.
+/// Memory: for each series that the family has two to four entries of 64 bytes; or, if series
+/// differ by one of 2 to 64 fixed combinations, for all of them together eight to sixteen entries,
+/// each with 24 bytes for each of the combinations. At most 4 MiB of entries and 6 MiB of the rest.
+/// Pages are allocated when they are first used. A series that is not looked up a second time takes
+/// none.
 pub struct LookupCache {
     family: Family,
     /// The family's count of removals.
@@ -330,13 +331,11 @@ impl LookupCache {
         Self { family, removals, table: OnceLock::new() }
     }
 
-    /// The cells of the series that a key stands for, if that is remembered; else
-    /// what finds them.
+    /// The cells of the series that a key stands for, or a [`Miss`], which finds them.
     ///
-    /// Cost: one or two cache lines of the cache, which are asked for at once, and this
-    /// thread's guard.
-    // In place: what it returns would be written by words and copied by two of them, for
-    // which the processor waits until they are in the cache.
+    /// Cost: one or two cache lines, which are prefetched together, and this thread's guard.
+    // Always inline: out of line, the result would be written a word at a time and read two words
+    // at a time, for which the processor waits (store-to-load forwarding fails).
     #[inline(always)]
     pub fn get(&self, key: Key) -> Result<SeriesGuard, Miss<'_>> {
         let region = self.family.region;
@@ -411,8 +410,8 @@ impl LookupCache {
         self.removals.load(Acquire) << SWEEP_BITS | sweep
     }
 
-    /// Whether a record is still that of the series that a slot is about; if so, it
-    /// is thereby looked up.
+    /// Whether a record is still that of the slot's series. If so, the record is marked as looked
+    /// up.
     fn is_still_there(&self, guard: &Guard, found: CachedSlot, created: u64) -> bool {
         let word = |at| self.family.region.series_word(found.id, at);
         let head = word(SERIES_HEAD).load(Acquire);
@@ -442,8 +441,8 @@ impl LookupCache {
         }
     }
 
-    /// Writes a slot about a series that is looked up, unless somebody is about to
-    /// remove it. The count in `when` was read before.
+    /// Writes the slot of a series that was looked up, unless a thread is removing it. The count in
+    /// `when` was read before.
     fn write(&self, table: &Table, place: Place, parts: &Parts, id: u32, when: u64) {
         let Place { n, entry, slot, created } = place;
         let word = |at| self.family.region.series_word(id, at).load(Relaxed);
@@ -493,7 +492,7 @@ impl fmt::Debug for LookupCache {
     }
 }
 
-/// What is not remembered: the guard under which to look for it.
+/// A key that is not in the cache, with the guard under which to look for its series.
 #[derive(Debug)]
 pub struct Miss<'a> {
     cache: &'a LookupCache,

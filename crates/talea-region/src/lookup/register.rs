@@ -1,4 +1,4 @@
-//! Families: a name, what it means to those above, and how its cells are kept.
+//! Registration of families: a name, a definition for the layers above, and how cells are stored.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
@@ -17,8 +17,8 @@ use crate::values::{Combine, Number, Storage};
 /// The hash domain of family names; series use their family's number.
 const NAMES: u64 = u64::MAX;
 
-/// What formats add to the name of a metric, for itself or for one of its samples. None of them is
-/// the end of another one.
+/// The endings that formats add to the name of a metric or of one of its samples. None of them ends
+/// with another one.
 const ENDINGS: [&[u8]; 6] = [b"_total", b"_info", b"_bucket", b"_count", b"_sum", b"_created"];
 
 /// A name without such endings. Two names may clash on a page only if their stems are equal, so
@@ -30,28 +30,28 @@ fn stem(mut name: &[u8]) -> &[u8] {
     name
 }
 
-/// What a family is registered with.
+/// The specification of a family.
 #[derive(Clone, Copy, Debug)]
 pub struct FamilySpec<'a> {
     /// The name that it is found by.
     pub name: &'a [u8],
-    /// What the layers above keep with it; the region compares it and no more.
+    /// A definition for the layers above. The region only compares it.
     pub definition: &'a [u8],
     /// A number for the layers above.
     pub kind: u8,
     /// How cells are stored.
     pub storage: Storage,
-    /// What cells count in.
+    /// The number type of its cells.
     pub number: Number,
-    /// What a value is, of what threads and processes wrote.
+    /// How the value of a series follows from the values that threads and processes wrote.
     pub combine: Combine,
     /// Cells of one series, 1 to 65,535.
     pub cells: u16,
     /// Segments that a series may have beside these cells: see
     /// [`Segments`](crate::Segments).
     pub segments: u16,
-    /// Series that it may have; further ones overflow. Those that are made at the
-    /// same instant may go beyond it.
+    /// Series that it may have; further ones overflow. Series that are made at the same instant may
+    /// exceed it.
     pub limit: u64,
     /// Minutes without a look-up after which a series expires, roughly: a sweep begins at most
     /// once a minute, by a thread that makes a series. 0 for never. A series with owned cells that
@@ -60,9 +60,10 @@ pub struct FamilySpec<'a> {
     /// Whether a series that is kept is left out of snapshots while its value has
     /// not changed for as long.
     pub hides: bool,
-    /// Whether readers add up the values of this definition and of another one of the same name,
-    /// kind and cells: given what the cells count in and the two definitions. Such a family is
-    /// not retired. Families whose series expire are never added up, since a sum would fall.
+    /// Whether readers add the values of this definition to those of another one with the same
+    /// name, kind and cells. It is called with the number type of the cells and the two
+    /// definitions. Such a family is not retired. Families whose series expire are never added up,
+    /// since a sum would fall.
     pub adds: fn(Number, &[u8], &[u8]) -> bool,
     /// The label text of the only series that may be made beyond its limit
     /// ([`Family::series_beyond_limit`]). A family that ended and is registered again finds that
@@ -91,7 +92,7 @@ impl Default for FamilySpec<'_> {
     }
 }
 
-/// A family, and what there is to say about others of its name.
+/// A registered family, and whether others of its name conflict with it.
 #[derive(Clone, Copy, Debug)]
 pub struct Registered {
     /// The family.
@@ -112,8 +113,8 @@ impl Region {
     ///
     /// # Errors
     ///
-    /// This very process registered the name with another definition; the region
-    /// is full; the sizes are out of range.
+    /// This process itself registered the name with another definition; the region is full; the
+    /// sizes are out of range.
     pub fn family(&'static self, spec: FamilySpec<'_>) -> Result<Registered, FamilyError> {
         let head = FamilyHead {
             kind: spec.kind,
@@ -126,7 +127,7 @@ impl Region {
         if spec.name.len().max(spec.definition.len()) as u64 > Span::MAX_LEN || spec.cells == 0 {
             return Err(FamilyError::TooLong);
         }
-        // Chains go through series too, which come and go.
+        // Chains also lead through series, which other threads remove.
         let guard = self.memory.enter();
         let hash = self.hash_of_name(spec.name);
         let conflict = self.settle_conflicts(&spec, head, hash)?;
@@ -147,12 +148,12 @@ impl Region {
                 }
             }
         }
-        // Of these, what the latest says counts.
+        // The values of the latest registration apply.
         let idling = Idling { sweeps: spec.idle_minutes, hides: spec.hides };
         self.family_word(id, FAMILY_LIMIT).store(spec.limit, Relaxed);
         self.family_word(id, FAMILY_IDLE).store(idling.pack(), Relaxed);
-        // Its maker may have died before it said so, or it was retired by a process that
-        // came between two of this definition.
+        // Its maker may have died before it published it, or a process with another definition
+        // retired it meanwhile.
         self.family_word(id, FAMILY_HEAD).store(head.pack(PUBLISHED), Release);
         Ok(Registered { family: Family { region: self, id, head }, conflict })
     }
@@ -202,15 +203,14 @@ impl Region {
             && (spec.adds)(head.number, spec.definition, &definition)
     }
 
-    /// Fetches into the cache what a search for a family of this name reads first. If there are many
-    /// families, that is far away.
+    /// Prefetches the bucket that a search for a family of this name reads first.
     pub fn prefetch_family(&self, name: &[u8]) {
         self.prefetch(self.hash_of_name(name));
     }
 
     /// Calls `each` with the families whose names differ from this one in their endings alone, or
     /// not at all: the endings that formats add, such as `_total` and `_count`. Families that no
-    /// living process registered are left out, and those that have ended. Given are the name, the
+    /// living process registered are left out, and those that have ended. `each` gets the name, the
     /// kind, and whether this process registered it.
     ///
     /// Cost: that of one look-up, and a look at each such family.
@@ -271,7 +271,7 @@ impl Region {
             self.family_word(id, FAMILY_HEAD).store(0, Relaxed);
             self.memory.drop_text(spans[1]);
             self.memory.drop_text(spans[0]);
-            // If nobody took a later one since.
+            // Unless another process has taken a later one since.
             let end = u64::from(id + 1) * FAMILY_LEN;
             let used = self.memory.word_at(M_FAMILIES);
             let _ = used.compare_exchange(end, end - FAMILY_LEN, SeqCst, Relaxed);
@@ -279,7 +279,7 @@ impl Region {
         Ok(winner)
     }
 
-    /// A record that nobody ever had: families are few and stay.
+    /// Takes a record that was never used: families are few and are never freed.
     fn take_family(&self) -> Option<u32> {
         let end = self.memory.sections.family_max * FAMILY_LEN;
         let used = self.memory.word_at(M_FAMILIES);

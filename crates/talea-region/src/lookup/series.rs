@@ -16,9 +16,9 @@ use crate::series::index::Kind;
 use crate::series::record::{self, BUILDING, HIDDEN, Head, PUBLISHED};
 use crate::values::Combine;
 
-/// A series that was just looked up. While this lives, its cells are its own;
-/// what is added to them afterwards might count for another series, so do not let
-/// them outlive it. To hold on to a series, [`keep`](Self::keep) it.
+/// A series that was just looked up. While the guard lives, the cells belong to the series. An
+/// addition after that might count for another series, so do not use the cells longer. To use a
+/// series for longer, [`keep`](Self::keep) it.
 #[derive(Debug)]
 pub struct SeriesGuard {
     pub(crate) cells: Cells,
@@ -46,8 +46,8 @@ impl SeriesGuard {
         self.cells.at(0).keep().map(|()| self.cells)
     }
 
-    /// The cells, and what must live as long as they are used; or until one of them
-    /// says that they are [kept](crate::Cell::keep).
+    /// The cells, and the guard that must live as long as they are used, or until they are
+    /// [kept](crate::Cell::keep).
     #[inline]
     pub fn into_parts(self) -> (Cells, Guard) {
         (self.cells, self.guard)
@@ -90,14 +90,14 @@ mod expectation {
 pub(crate) enum LookupFailure {
     /// It was removed since.
     Removed,
-    /// Its record says that they lie where none can.
+    /// Its record names cells at a place where none can lie.
     Damaged,
 }
 
 /// How a series came to be asked for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lifetime {
-    /// It goes when it is idle, and counts against the family's limit.
+    /// It is removed when it is idle, and counts against the family's limit.
     Temporary,
     /// It stays, but counts.
     Permanent,
@@ -134,8 +134,7 @@ impl Family {
         self.permanent(text, Lifetime::Permanent)
     }
 
-    /// A permanent series that the family's limit does not count: where what
-    /// overflows goes.
+    /// Looks up a permanent series that the family's limit does not count: the overflow series.
     ///
     /// # Errors
     ///
@@ -144,7 +143,7 @@ impl Family {
         self.permanent(text, Lifetime::BeyondLimit)
     }
 
-    /// Has a permanent series count from 0, if it is there. The caller is under a guard.
+    /// Resets a permanent series to 0, if it exists. The caller has a guard.
     pub(crate) fn reset(&self, text: &[u8]) {
         let found = self.region.find(Kind::Series, self.hash(text), |id| self.is(id, text));
         if let Ok(id) = found {
@@ -157,10 +156,9 @@ impl Family {
         self.word(FAMILY_DROPPED).load(Relaxed)
     }
 
-    /// Removes a series, with all that it counted; the next look-up makes it anew.
-    /// Where a living process keeps it, it is hidden until its value changes. What
-    /// other threads add that looked it up before goes with it. False where there
-    /// is none.
+    /// Removes a series with its values; the next look-up makes a new one. If a living process
+    /// keeps it, it is hidden until its value changes. Additions by threads that looked it up
+    /// before are removed with it. Returns false if there is none.
     pub fn remove(&self, text: &[u8]) -> bool {
         let region = self.region;
         let guard = region.memory.enter();
@@ -177,7 +175,7 @@ impl Family {
             let (id, cells) = self.find_or_insert(&guard, text, term)?;
             let permanent = Head { permanent: true, ..Head::unpack(0) }.pack(0);
             let before = self.region.series_word(id, SERIES_HEAD).fetch_or(permanent, AcqRel);
-            // Unless somebody removed it in between.
+            // Unless another thread removed it in between.
             if record::state(before) == PUBLISHED {
                 self.region.show(id);
                 return Ok(cells);
@@ -301,8 +299,8 @@ impl Family {
         }
     }
 
-    /// A record that nobody else can find yet. Where something is missing for it,
-    /// what was taken already goes back.
+    /// Builds a record that no other thread can find yet. If there is no room for a part of it, the
+    /// parts that were taken are given back.
     fn build(&self, text: &[u8], now: u64) -> Option<u32> {
         let region = self.region;
         let id = region.take_record(self.id)?;
@@ -314,7 +312,7 @@ impl Family {
             let run = region.memory.take_cells(self.head.storage, count);
             run.inspect(|run| word(SERIES_CELLS).store(run.pack(), Release)).is_some()
         });
-        // A directory is there from the start: who adds makes no memory.
+        // The directory exists from the start, so that an addition allocates nothing.
         let filled = filled && (self.head.segments == 0 || region.prepare_segments(id));
         if !filled {
             region.clear(id);
@@ -333,15 +331,14 @@ impl Family {
             let span = self.region.series_word(id, SERIES_TEXT).load(Relaxed);
             self.region.memory.text_is(Span::unpack(span), text)
         };
-        // Of one that is found while building, its maker has not said yet that it
-        // is public.
+        // The maker of a record that is found while building has published it and not noted that
+        // yet.
         matches!(record::state(head), PUBLISHED | BUILDING)
             && head >> 32 == u64::from(self.id)
             && text_is()
     }
 
-    /// The cells of a series that was found in the index, which is thereby looked
-    /// up.
+    /// The cells of a series that was found in the index. The record is marked as looked up.
     #[inline]
     pub(crate) fn look_up(&self, guard: &Guard, id: u32) -> Result<(u32, Cells), LookupFailure> {
         let word = self.region.series_word(id, SERIES_HEAD);
@@ -379,8 +376,7 @@ impl Region {
         Some(Cells::new(words, Copies::of(self, id, run, combine)))
     }
 
-    /// Keeps a series that was just looked up. One that is hidden is shown again, as if it had
-    /// been made anew.
+    /// Keeps a series that was just looked up. A hidden one is shown again, as if it were new.
     pub(crate) fn keep(&self, id: u32) -> Result<(), Overflow> {
         if !self.pin(id) {
             return Err(Overflow::Full);
@@ -396,7 +392,7 @@ impl Region {
             let is_hidden = record::state(seen) == PUBLISHED && seen & HIDDEN != 0;
             is_hidden.then_some(seen & !HIDDEN)
         };
-        // Where it fails, it is shown, or it is not public any more.
+        // If it fails, the series is shown already, or is no longer public.
         let _ = word.fetch_update(AcqRel, Acquire, shown);
     }
 }

@@ -30,7 +30,7 @@ impl Region {
         Self::initialise(map, s, limits)
     }
 
-    /// Fills in a fresh mapping; the version goes last.
+    /// Fills in the header of a new mapping. The version is written last.
     pub(crate) fn initialise(
         map: Mapping,
         s: Sections,

@@ -24,15 +24,15 @@ use crate::layout::{SLOT_COUNT, Sections};
 use crate::memory::mapping::Mapping;
 use crate::region::Region;
 
-/// A region that was opened by path, and what the caller should log about it.
+/// A region that was opened by path, and a notice for the caller to log.
 #[derive(Debug)]
 pub struct Opened {
     /// The region.
     pub region: &'static Region,
     /// The file that holds it: the path that was asked for, or a sibling.
     pub path: PathBuf,
-    /// Why the file that stood at the path was not used, and what was done; or that it
-    /// is not the group's that was asked for.
+    /// The reason why the file at the path was not used, and the action that was taken; or that its
+    /// group is not the requested one.
     pub notice: Option<String>,
 }
 
@@ -51,23 +51,24 @@ impl Region {
     /// its group and its limits.
     ///
     /// A file that is there is mapped only if it is a regular file of this process's effective
-    /// user, of root or of the user that `config` names, and neither its group nor others may
-    /// write to it: who can write to it could end this process, or have it count nonsense. No
-    /// symbolic link is followed at the end of the path; its directories are the caller's to trust.
+    /// user, of root or of the user that `config` names, and neither its group nor others may write
+    /// to it: such a user could end this process, or change its values. No symbolic link is
+    /// followed at the end of the path; its directories are the caller's to trust.
     ///
-    /// A file that cannot be used never keeps a service from starting. One of another boot or
-    /// layout, or damaged, is moved aside to `PATH.stale-N` where no process uses it; of regions
-    /// that were moved aside the last one stays, and the others that nobody uses are removed. One that
-    /// is in use, that is not trusted, or that this process has no right to open or to move is left
-    /// alone, and a sibling is opened, `PATH.N`, of which the same is asked. Once there is nothing at
-    /// the path, the first sibling that can be used gets it. [`Opened::notice`] says so.
+    /// A file that cannot be used never keeps a service from starting. If it is damaged or of
+    /// another boot or layout, and no process uses it, it is moved aside to `PATH.stale-N`. The
+    /// region that was moved aside last stays; earlier ones that no process uses are removed. A
+    /// file that is in use, that is not trusted, or that this process has no right to open or to
+    /// move stays, and a sibling, `PATH.N`, is opened by the same rules. Once there is no file at
+    /// the path, the first sibling that can be used gets it. [`Opened::notice`] reports all of
+    /// this.
     ///
     /// # Errors
     ///
-    /// The directory is missing, not writable or not on tmpfs; a user who is trusted put something
-    /// else than a regular file at the path; a hundred siblings cannot be used either; limits that
-    /// do not fit, or a length beyond `ulimit -f`; no memory; the process is not in the group that
-    /// a new file is to have.
+    /// The directory is missing, not writable or not on tmpfs; a trusted user put something other
+    /// than a regular file at the path; a hundred siblings cannot be used either; limits that do
+    /// not fit, or a length beyond `ulimit -f`; no memory; the process is not in the group that a
+    /// new file is to have.
     #[cfg(all(target_os = "linux", not(loom)))]
     pub fn open(path: impl AsRef<Path>, config: Config) -> Result<Opened, OpenError> {
         let path = path.as_ref();
@@ -166,11 +167,12 @@ impl Region {
         Err(no_candidate(path, &candidate, "is replaced all the while"))
     }
 
-    /// Gives the file of a region that was [opened](Self::open) beside its path, since another one
-    /// there could not be shared, that path: once nobody has used the one there at two calls in a
-    /// row. That one is moved aside as by `open`. Returns what the caller should log.
+    /// Gives a sibling the path for which it stands. A region [opens](Self::open) a sibling if the
+    /// file at the path cannot be shared. When no process used that file at two calls in a row, it
+    /// is moved aside as by `open`, and the sibling is renamed. Returns a notice for the caller to
+    /// log.
     ///
-    /// Cost: nothing for any other region; else some system calls.
+    /// Cost: some system calls; none for a region that is not in a sibling.
     pub fn claim_path(&self) -> Option<String> {
         #[cfg(all(target_os = "linux", not(loom)))]
         return self.claim_path_of(self.beside.get()?);
@@ -178,7 +180,7 @@ impl Region {
         None
     }
 
-    /// The same if this process last did so a minute ago or more.
+    /// Calls [`claim_path`](Self::claim_path) if the last call was a minute ago or more.
     pub fn claim_path_if_due(&self) -> Option<String> {
         #[cfg(all(target_os = "linux", not(loom)))]
         return self.beside.get()?.is_due().then(|| self.claim_path())?;
@@ -199,8 +201,8 @@ impl Region {
         Self::attach_owned_by(path, &trust::trusted_users(None))
     }
 
-    /// The same if the file belongs to one of `owners` (user ids). Each of them can end this
-    /// process, by cutting the file.
+    /// Attaches to the region in a file that belongs to one of `owners` (user ids). Each of them
+    /// can end this process by truncating the file.
     ///
     /// # Errors
     ///
@@ -221,12 +223,12 @@ impl Region {
         Self::attach_alone(path, candidate)
     }
 
-    /// The same with the region that a running process has in memory, the first that it made.
-    /// It lasts as long as either of them.
+    /// Attaches to the region that a running process has in memory, the first that it made. It
+    /// lasts as long as either process.
     ///
     /// # Errors
     ///
-    /// There is no such process, it may not be looked into, or it has no region in memory;
+    /// There is no such process, this process may not inspect it, or it has no region in memory;
     /// and as [`attach`](Self::attach).
     #[cfg(all(target_os = "linux", not(loom)))]
     pub fn attach_to_process(pid: u32) -> Result<&'static Self, OpenError> {
@@ -234,7 +236,8 @@ impl Region {
         Self::attach_alone(&path, memory_of_descriptor(&path).and_then(inspect_file))
     }
 
-    /// With a slot of its own: who dies in the block that is shared holds up others for good.
+    /// Attaches only with a slot of its own: a process that dies in the shared block blocks
+    /// reclamation for good.
     #[cfg(all(target_os = "linux", not(loom)))]
     fn attach_alone(
         path: &Path,
@@ -329,7 +332,7 @@ enum Found {
     Nothing,
 }
 
-/// Attaches to what stands at a candidate for a path, if it is a region.
+/// Attaches to the file at a candidate for a path, if it is a region.
 #[cfg(all(target_os = "linux", not(loom)))]
 fn attach(candidate: &Path, path: &Path, users: &[u32]) -> Result<Found, OpenError> {
     let failed = |source| OpenError::System {
@@ -341,7 +344,8 @@ fn attach(candidate: &Path, path: &Path, users: &[u32]) -> Result<Found, OpenErr
         Ok(Candidate::Region(file, sections)) => {
             let region = Region::leak(Mapping::existing(file).map_err(failed)?, *sections);
             let file = region.memory.map.backing().file();
-            // Only now that a slot is locked nobody takes it for unused. It may have got the path.
+            // From now on a slot is locked, so no process takes the file for unused. It may have
+            // been renamed to the path.
             match [candidate, path].into_iter().find(|place| trust::names(place, file)) {
                 Some(place) => Found::Region(region, place.to_owned()),
                 None => Found::Replaced,
@@ -370,13 +374,14 @@ fn attach(candidate: &Path, path: &Path, users: &[u32]) -> Result<Found, OpenErr
 const WHAT_TO_DO: &str = "remove it, or use a directory that only the user of the service can \
     write to";
 
-/// Whether what cannot be moved aside is left alone: somebody holds it locked, or it is root's.
+/// Whether a file that cannot be moved aside is left: another process holds it locked, or root owns
+/// it.
 #[cfg(all(target_os = "linux", not(loom)))]
 fn is_left(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ResourceBusy | ErrorKind::PermissionDenied)
 }
 
-/// What is said where neither a path nor any of its siblings can be used.
+/// The error if neither a path nor any of its siblings can be used.
 #[cfg(all(target_os = "linux", not(loom)))]
 fn no_candidate(path: &Path, last: &Path, reason: &str) -> OpenError {
     let reason = format!(

@@ -21,7 +21,7 @@ pub(crate) fn join(region: &'static Region) {
     list(region);
 }
 
-/// Sees to it that children made by `fork` take slots of their own.
+/// Adds a region to the list for which children made by `fork` take slots of their own.
 #[cfg(not(loom))]
 fn list(region: &'static Region) {
     let this = std::ptr::from_ref(region).cast_mut();
@@ -36,9 +36,8 @@ fn list(region: &'static Region) {
     #[cfg(all(target_os = "linux", not(loom)))]
     {
         static HANDLER: std::sync::Once = std::sync::Once::new();
-        // SAFETY: the handler calls only what is safe in the child of a process
-        // with threads; a library that holds it is never unloaded, since regions
-        // are never unmapped.
+        // SAFETY: the handler calls only functions that are safe in the child of a process with
+        // threads; a library that holds it is never unloaded, since regions are never unmapped.
         HANDLER.call_once(|| unsafe {
             libc::pthread_atfork(None, None, Some(after_fork));
         });
@@ -63,9 +62,8 @@ extern "C" fn after_fork() {
 }
 
 impl Region {
-    /// Takes the first free slot and clears what belongs to it. Where all are
-    /// taken, or no memory is left, the process shares the block behind the last
-    /// slot, which counts as living always.
+    /// Takes the first free slot and clears its parts. If all are taken, or no memory is left, the
+    /// process shares the block behind the last slot, which always counts as living.
     fn take_slot(&self, parent: Option<u64>) {
         let mut taken = (SLOT_COUNT, 0);
         let alone = if membarrier::register() { self.memory.guards_alone() } else { 0 };
@@ -91,8 +89,8 @@ impl Region {
             self.memory.word_at(at + SLOT_NAMESAKE).store(0, Relaxed);
             self.memory.word_at(at + SLOT_PID).store(u64::from(std::process::id()), Release);
             self.memory.word_at(M_SLOTS).fetch_max(slot + 1, SeqCst);
-            // Who searches for guards and does not see this slot yet: we see all that it
-            // put away.
+            // If a thread that searches for guards does not see this slot yet, this process sees
+            // all that it retired.
             fence(SeqCst);
             let has_namesake = self.has_namesake(slot);
             self.memory.word_at(at + SLOT_NAMESAKE).store(u64::from(has_namesake), Release);
@@ -104,8 +102,9 @@ impl Region {
 
     /// Whether another living process has the id of the one in `slot`, as two containers may have.
     ///
-    /// Asked once the slot says its id, and then a full fence: of two that ask at once, one finds
-    /// the other. It sets no value before, so no two are ever shown by the same name.
+    /// It is read after the slot has its id and a full fence: of two processes that read at once,
+    /// one finds the other. A process sets no value before, so no two are ever shown by the same
+    /// name.
     fn has_namesake(&self, slot: u64) -> bool {
         let pid = |slot: u64| self.memory.word_at(SLOTS + slot * SLOT_LEN + SLOT_PID).load(Acquire);
         let lives = |slot| self.memory.map.backing().others_hold(slot..slot + 1).unwrap_or(true);

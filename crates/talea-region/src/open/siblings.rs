@@ -1,9 +1,9 @@
-//! The files beside a path. Where the file at the path is used by others and cannot be shared, a
-//! sibling is used instead: `PATH.1`, `PATH.2`, and so on. Once nobody uses the file at the path any
-//! more, it is moved aside to `PATH.stale-N`, and the first sibling that can be used gets the path.
+//! The siblings of a path: `PATH.1`, `PATH.2`, and so on. A sibling is used if the file at the path
+//! is used by others and cannot be shared. When no process uses the file at the path any more, it
+//! is moved aside to `PATH.stale-N`, and the first sibling that can be used gets the path.
 //!
-//! A process that opens the path does that, and so does a living process that uses a sibling, when it
-//! sweeps. A file that gets another name is the same file: processes that have it open go on as before.
+//! A process that opens the path does that, and so does a living process that uses a sibling, when
+//! it sweeps. A renamed file stays the same file for processes that have it open.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -24,7 +24,7 @@ use crate::layout::{MAGIC, SLOT_COUNT};
 use crate::memory::mapping::others_hold;
 use crate::region::Region;
 
-/// How many siblings of a path are looked at: a stranger who took so many names would take any.
+/// The number of siblings of a path. A stranger who takes so many names could take any.
 pub(crate) const SIBLINGS: u32 = 100;
 
 /// The siblings of a path, in the order in which they are tried.
@@ -41,13 +41,12 @@ pub(crate) fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// Moves aside what cannot be used, and says so. Services that start at once come
-/// here one after the other, so it looks again: the first may have put another
-/// region in its place.
+/// Moves aside a file that cannot be used, and returns a notice. Services that start at once do
+/// this one after the other, so the file is inspected again: the first may have replaced it.
 ///
 /// # Errors
 ///
-/// `ResourceBusy` if somebody keeps the file locked; this process may not move it.
+/// `ResourceBusy` if another process keeps the file locked; this process may not move it.
 pub(crate) fn move_aside(path: &Path, users: &[u32]) -> io::Result<Option<String>> {
     alone_with(path, || {
         let Ok(Candidate::Unusable { reason, used: false }) = inspect(path, users) else {
@@ -76,7 +75,7 @@ pub(crate) fn move_aside(path: &Path, users: &[u32]) -> io::Result<Option<String
 }
 
 /// Removes the regions that were moved aside from a path before the last one, so that rollouts do
-/// not fill the memory. One that somebody uses stays, and so does what is no region.
+/// not fill the memory. A region that is in use stays, and so does a file that is no region.
 fn remove_older(path: &Path, last: &Path, users: &[u32]) -> Vec<PathBuf> {
     let prefix = [path.file_name().unwrap_or_default().as_bytes(), b".stale-"].concat();
     let is_stale = |name: &[u8]| {
@@ -101,9 +100,9 @@ fn is_unused_region(path: &Path, users: &[u32]) -> bool {
     })
 }
 
-/// What became of a path at which nothing is.
+/// The result of giving a sibling a path at which there is no file.
 pub(crate) enum Promotion {
-    /// A sibling has it now, or somebody else does.
+    /// A sibling has the path now, or another file.
     Taken(Option<String>),
     /// This sibling can be used, and this process may not rename it.
     Left(PathBuf),
@@ -215,7 +214,7 @@ mod tests {
         let directory = PathBuf::from(format!("/dev/shm/talea-test-due-{}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
         let path = directory.join("shop.talea");
-        // What others may write to is not used.
+        // A file that others may write to is not used.
         fs::write(&path, b"").unwrap();
         fs::set_permissions(&path, PermissionsExt::from_mode(0o666)).unwrap();
         let region = Region::open(&path, Config::with_len(1 << 20)).unwrap().region;

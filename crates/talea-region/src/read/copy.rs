@@ -1,8 +1,8 @@
 //! A region's words, copied out of a file that is not mapped.
 //!
-//! What all series need (the header, the families, the planes) is copied at once; the
-//! records of series a window at a time, with the text and the cells that they name. So a
-//! large region costs a reader no more than what it makes of it.
+//! The parts that all series need (the header, the families, the planes) are copied at once. The
+//! records of series are copied a window at a time, with the text and the cells that they name. So
+//! a reader needs little memory for a large region.
 
 use std::fs::File;
 use std::io;
@@ -23,13 +23,13 @@ use crate::values::Storage;
 pub(crate) struct Copy<'a> {
     locks: &'a Backing,
     s: &'a Sections,
-    /// What all series need, by where it begins.
+    /// The parts that all series need, by their offsets.
     fixed: Vec<Part>,
-    /// Which of it are cells, by where they begin and their length.
+    /// The parts of `fixed` that are cells, by offset and length.
     cells: Vec<(u64, u64)>,
     /// How often these may be read again.
     again_left: u32,
-    /// Of the series that are shown: their records, and what those name.
+    /// The records of the current window, and the texts and cells that they name.
     records: Window,
     texts: Window,
     singles: Window,
@@ -37,7 +37,7 @@ pub(crate) struct Copy<'a> {
     is_whole: bool,
     /// The region's epoch, when that was read.
     epoch: u64,
-    /// The same records, read again after what they name, where the epoch had moved on.
+    /// The same records, read again after their texts and cells, if the epoch had moved.
     again: Pages,
     /// Of each of them, whether it was the same then; nothing where all were.
     stands: Vec<bool>,
@@ -55,13 +55,13 @@ impl Part {
     }
 }
 
-/// How often the cells that all series share are read again, where what they had may have
-/// gone over to others. That is seldom, and they can be many: a region that has it all the
-/// time must not take forever.
+/// How often the shared cells are read again, if some of them may have been reused for another
+/// series. That is seldom, and there can be many: a region in which it happens all the time must
+/// not take forever.
 const MOST_AGAIN: u32 = 64;
 
 impl<'a> Copy<'a> {
-    /// Copies all but series; and what is named `beside`, by where it begins and its length.
+    /// Copies everything but series, and the parts that `beside` names by offset and length.
     pub(crate) fn begin(
         locks: &'a Backing,
         s: &'a Sections,
@@ -104,8 +104,8 @@ impl<'a> Copy<'a> {
                 .chain(beside(&copy))
                 .chain(cells.iter().copied())
                 .collect();
-        // All of it was backed before it was used. A file of holes that claims to
-        // be full would cost us the memory that it never had.
+        // All of it was backed before it was used. A sparse file that claims to be full would cost
+        // this process memory that the file never had.
         let of_series: u64 = series.iter().map(|(_, used)| used).sum();
         let claimed = all.iter().map(|(_, len)| len).sum::<u64>() + of_series;
         let has = copy.file().metadata()?.blocks() * 512;
@@ -140,7 +140,7 @@ impl<'a> Copy<'a> {
         self.word(marks + USED).min(self.word(marks + BACKED)).min(len)
     }
 
-    /// Reads a part of what all series need, also again.
+    /// Reads a part that all series need, or reads it again.
     fn read(&mut self, at: u64, len: u64) -> io::Result<()> {
         if len == 0 {
             return Ok(());
@@ -194,7 +194,7 @@ impl<'a> Copy<'a> {
         (span.len > 0 && text.end <= pool.end).then_some(text)
     }
 
-    /// Copies what the records that are shown name.
+    /// Copies the texts and cells that the records of the window name.
     fn follow(&mut self) -> io::Result<()> {
         let shown = self.records.shown.clone();
         let (mut texts, mut cells) = (Extent::default(), Extent::default());
@@ -227,16 +227,15 @@ impl<'a> Copy<'a> {
         self.singles.cover(file, &cells, leads_on)
     }
 
-    /// Whether what the records name was still theirs when it was read.
+    /// Whether the texts and cells still belonged to their records when they were read.
     ///
-    /// What a series had is not used again before the epoch has moved on from when it was
-    /// removed (see `memory/guard.rs`). So of those that were read as public, nothing was if the
-    /// epoch is the one that it was before they, and the cells that all series share, were
-    /// read.
+    /// The text and the cells of a series are not reused before the epoch has moved on from its
+    /// removal (see `memory/guard.rs`). So if the epoch is the same as before the records and the
+    /// shared cells were read, nothing of the records that were read as public was reused.
     fn is_all_theirs(&mut self) -> io::Result<bool> {
         fence(Acquire);
         let epoch = self.epoch_now()?;
-        // What comes next is read after it.
+        // The reads that follow come after it.
         fence(Acquire);
         Ok(std::mem::replace(&mut self.epoch, epoch) == epoch)
     }
@@ -247,8 +246,8 @@ impl<'a> Copy<'a> {
         Ok(self.again.words()[(M_EPOCH / WORD) as usize])
     }
 
-    /// Reads the records that are shown again and notes of each whether it is still the one
-    /// that was copied: what it names may have come to belong to another meanwhile.
+    /// Reads the records of the window again and notes for each whether it is unchanged: its text
+    /// and cells may have been reused for another series meanwhile.
     fn compare(&mut self) -> io::Result<()> {
         fence(Acquire);
         let Range { start, end } = self.records.shown;
@@ -359,7 +358,7 @@ fn is_same(before: &[u64], after: &[u64]) -> bool {
             .all(|&word| before[at(word)] == after[at(word)])
 }
 
-/// What some series name of a pool: from where to where, and how much in all.
+/// The part of a pool that some series name: its bounds, and the bytes in all.
 #[derive(Default)]
 struct Extent {
     range: Option<Range<u64>>,
@@ -381,9 +380,9 @@ impl Extent {
 /// A part of a pool, copied.
 #[derive(Default)]
 struct Window {
-    /// What is in use of the pool.
+    /// The part of the pool that is in use.
     pool: Range<u64>,
-    /// What is copied of it; and what lies in the same pages.
+    /// The part that is copied, with the rest of its pages.
     shown: Range<u64>,
     /// Where the copy begins.
     first: u64,
@@ -399,10 +398,11 @@ impl Window {
         file.read_exact_at(self.pages.bytes(end - first), first)
     }
 
-    /// Copies what series name. Where that lies all over the pool, or leads on to more, all
-    /// of the pool, once and for good.
+    /// Copies the part that series name. If it is scattered over the pool, or leads to further
+    /// cells, the whole pool is copied, once.
     fn cover(&mut self, file: &File, extent: &Extent, leads_on: bool) -> io::Result<()> {
-        /// So many times what is needed is read sooner than the whole.
+        /// A range is copied instead of the whole pool if it has at most so many times the bytes
+        /// that are needed.
         const SPARSE: u64 = 4;
         if self.is_whole {
             return Ok(());
@@ -436,8 +436,8 @@ fn cut(words: &[u64], first: u64, at: u64, count: u64) -> Option<&[u64]> {
 /// word is read in halves.
 #[derive(Default)]
 pub(crate) struct Pages {
-    /// What is there, and up to a page before it: of memory that is asked for with a
-    /// greater alignment, every page would be written first.
+    /// The words, with up to a page before them: memory that is allocated with a greater alignment
+    /// would be written first.
     memory: Vec<u64>,
     first: usize,
     len: usize,
@@ -452,7 +452,7 @@ impl Pages {
         &self.memory[self.first..][..self.len]
     }
 
-    /// Room for so many bytes, rounded up to pages, in place of what is there.
+    /// Replaces the contents by room for so many bytes, rounded up to pages.
     pub(crate) fn bytes(&mut self, len: u64) -> &mut [u8] {
         self.len = len.div_ceil(PAGE) as usize * PAGE_WORDS;
         if self.memory.len() < self.len + PAGE_WORDS {

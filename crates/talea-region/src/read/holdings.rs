@@ -1,5 +1,5 @@
-//! Which cells series hold: their values, and what only some have beside them. What is handed
-//! out beyond that belongs to nobody.
+//! The cells that series hold: their values and their extensions. Cells that are handed out beyond
+//! that were leaked.
 
 use crate::layout::*;
 use crate::memory::runs::CellRun;
@@ -11,8 +11,7 @@ use crate::series::record::{self, FREE, Head};
 use crate::series::segments::Segment;
 use crate::source::Source;
 
-/// Bytes of cells that series hold, of all pools; those among them that nobody can find any
-/// more.
+/// Bytes of cells that series hold, of all pools, including series that can no longer be found.
 pub(crate) fn cells_of_series(source: &impl Source, records: u64) -> u64 {
     let from = source.sections().records.at;
     let taken = source.records(from, records).into_iter().flatten();
@@ -41,7 +40,7 @@ fn words_of(source: &impl Source, record: &[u64]) -> u64 {
     ))
 }
 
-/// Words of what a series has beyond the usual.
+/// Words of the extension of a series.
 fn extension(source: &impl Source, at: u64, cells: u64, segments: u64) -> u64 {
     let len = extension_len(cells, segments);
     let Some(words) = singles(source, at, len) else { return 0 };
@@ -62,7 +61,7 @@ fn exemplars_of(source: &impl Source, table: u64, cells: u64) -> u64 {
     all.fold(entries.len() as u64, |all, (_, words)| all.saturating_add(words))
 }
 
-/// Words of the segments that a table names, and of what they held when they were wiped.
+/// Words of the segments that a table names, and of their bases.
 fn segments_of(source: &impl Source, table: u64, bases: u64, cells: u64, segments: u64) -> u64 {
     let len = bases_len(cells, segments);
     let has_bases = bases != 0 && source.sections().lies_in_singles(bases, len);

@@ -1,7 +1,8 @@
-//! What a region is, how full it is and who has it open, as a reader from outside finds it.
+//! The overview of a region by a reader from outside: its identity, how full it is, and the
+//! processes that have it open.
 //!
-//! As a snapshot does, it believes no word: counts are cut to the room that there is, and
-//! offsets are looked at before they are followed.
+//! As a snapshot, it trusts no word: counts are cut to the size of their part, and offsets are
+//! checked before they are followed.
 
 use std::time::Duration;
 
@@ -45,11 +46,11 @@ pub struct Overview {
     pub cpu_planes_max: u64,
     /// Processes that can have a slot of their own.
     pub processes_max: u64,
-    /// Bytes of text that are handed out and that no family and no series names: what is
-    /// being made at this very instant, and what killed processes left behind.
+    /// Bytes of text that are handed out and that no family and no series names: texts that are
+    /// being made at this instant, and texts that killed processes leaked.
     pub text_without_owner: u64,
-    /// The same of cells, of all pools; and what is beside those of a series: exemplars,
-    /// what was wiped, who keeps it.
+    /// Bytes of cells, of all pools, that are handed out and that no series holds. Exemplars, bases
+    /// and pins count as cells.
     pub cells_without_owner: u64,
     /// Families that a later definition of their name has replaced.
     pub families_retired: u64,
@@ -61,7 +62,7 @@ pub struct Overview {
     pub family_uses: Vec<FamilyUse>,
 }
 
-/// A process slot, and who took it last.
+/// A process slot, and the process that took it last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessSlot {
     /// Its number.
@@ -76,7 +77,7 @@ pub struct ProcessSlot {
     pub is_alive: bool,
 }
 
-/// What a snapshot does not say of a family.
+/// The facts about a family that a snapshot does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FamilyUse {
     /// Its number: [`FamilyCopy::number`](crate::FamilyCopy::number).
@@ -87,12 +88,11 @@ pub struct FamilyUse {
     pub series: u64,
     /// Series that it may have.
     pub limit: u64,
-    /// How many living processes registered it, as far as they have slots.
+    /// The number of living processes with slots that registered it.
     pub processes: u64,
 }
 
-/// Which words beside those of a snapshot an overview needs: where they begin, and how many
-/// bytes they are.
+/// The words that an overview needs beside those of a snapshot, by offset and number of bytes.
 pub(crate) fn bits(s: &Sections, used: impl Fn(&Pool) -> u64) -> impl Iterator<Item = (u64, u64)> {
     pools(s).map(move |pool| (pool.bits, words_of_bits(&pool, used(&pool)) * WORD))
 }
@@ -111,7 +111,7 @@ pub(crate) fn used(source: &impl Source, pool: &Pool) -> u64 {
     source.word(pool.marks + USED).min(source.word(pool.marks + BACKED)).min(pool.len)
 }
 
-/// Looks a source over whose marks were checked.
+/// Makes the overview of a source whose marks were checked.
 pub(crate) fn overview(source: &impl Source) -> Overview {
     let s = source.sections();
     let part = |pool: &Pool| {
@@ -161,7 +161,7 @@ pub(crate) fn overview(source: &impl Source) -> Overview {
 }
 
 impl Overview {
-    /// Fills in what there is of families; returns the bytes of text that they have.
+    /// Fills in the facts about families, and returns the bytes of their texts.
     fn look_at_families(&mut self, source: &impl Source) -> u64 {
         let alive = self.processes.iter().filter(|process| process.is_alive);
         let alive: Vec<u64> = alive.map(|process| process.slot).collect();
@@ -211,7 +211,7 @@ fn processes(source: &impl Source) -> Vec<ProcessSlot> {
     slots.filter(|slot| slot.pid != 0).collect()
 }
 
-/// Bytes of text that series have, those among them that nobody can find any more.
+/// Bytes of the texts of series, including series that can no longer be found.
 fn text_of_series(source: &impl Source) -> u64 {
     let records = &source.sections().records;
     let count = used(source, records) / RECORD_LEN;

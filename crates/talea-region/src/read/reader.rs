@@ -1,10 +1,9 @@
-//! Reading a region from outside, without mapping it: what an agent does.
+//! Reading a region from outside, without mapping it, as an agent does.
 //!
-//! A file that somebody else made may be damaged, hostile, or cut under our
-//! eyes. So it is read, never mapped (a page that is gone would raise SIGBUS, and
-//! touching a hole would allocate it): each part once, up to what its mark
-//! says is in use, into memory of our own, page by page at page-aligned
-//! addresses. What is then looked at cannot change any more.
+//! A file that another process made may be damaged, hostile, or truncated at any time. So it is
+//! read, never mapped (a page that is gone would raise SIGBUS, and touching a hole would allocate
+//! it): each part once, up to its mark of use, into memory of this process, page by page at
+//! page-aligned addresses. The copy cannot change any more.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -65,7 +64,7 @@ impl Reader {
         Self::of_file(path, file)
     }
 
-    /// Of a file that was opened for reading; `path` is what errors call it.
+    /// Makes a reader of a file that was opened for reading. `path` is its name in errors.
     pub(crate) fn of_file(path: &Path, file: File) -> Result<Self, OpenError> {
         let failed = |source| OpenError::System {
             doing: "read the region",
@@ -98,13 +97,13 @@ impl Reader {
         Ok(snapshot)
     }
 
-    /// The same of the families that are wanted, into a snapshot that was taken
-    /// before, whose memory is used again. Beside that it takes some hundred kilobytes, and
-    /// what is in use of cells where series have segments, exemplars or were wiped.
+    /// Copies the values of the families that `wants` selects into a snapshot, whose memory is
+    /// reused. Beside that it takes some hundred kilobytes, and the size of all cells in use if
+    /// series have segments or exemplars or were wiped.
     ///
     /// # Errors
     ///
-    /// As [`snapshot`](Self::snapshot); what is in `out` then is not all there is.
+    /// As [`snapshot`](Self::snapshot); then `out` is incomplete.
     pub fn snapshot_into(
         &self,
         out: &mut Snapshot,
@@ -114,13 +113,13 @@ impl Reader {
         snapshot::take(copy, wants, out)
     }
 
-    /// Copies all values out, and returns what the region is, how full it is and which processes
-    /// have it open, all of one copy. It costs the writers nothing, as [`snapshot`](Self::snapshot)
-    /// does not.
+    /// Copies all values out, and returns them with the region's overview: its identity, how full
+    /// it is, and the processes that have it open, all from one copy. Like
+    /// [`snapshot`](Self::snapshot), it costs the writers nothing.
     ///
     /// # Errors
     ///
-    /// As [`snapshot`](Self::snapshot); and its marks say what cannot be.
+    /// As [`snapshot`](Self::snapshot); and marks with impossible values.
     pub fn look(&self) -> io::Result<(Overview, Snapshot)> {
         let s = &self.s;
         let mut copy = Copy::begin(&self.locks, s, |copy| {
@@ -146,7 +145,7 @@ impl Reader {
     }
 }
 
-/// What the system says of a file that it does not open, where that is hard to guess.
+/// Rewords the system's error for a file that is not opened, if its text is hard to understand.
 fn in_words(error: io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(libc::ELOOP) => io::Error::new(

@@ -18,7 +18,7 @@ pub enum Standing {
     Gone,
     /// Another file is at its path.
     Replaced,
-    /// At its path, and not to be trusted any more: of another owner, or others may write to it.
+    /// At its path, and no longer trusted: it has another owner, or others may write to it.
     Untrusted,
     /// At its path, and of another length, so that no copy of it can be whole.
     Resized {
@@ -31,15 +31,15 @@ pub enum Standing {
 
 impl Reader {
     /// Opens the region in a file for reading, if it is a regular file of one of `owners` (user
-    /// ids) that nobody else may write to. It is looked at before it is opened, so that a FIFO, a
-    /// device or a socket never is, and once more when it is open, so that nobody can put another
-    /// file in its place between. No symbolic link is followed at the end of the path; its
-    /// directories are the caller's to trust.
+    /// ids) that nobody else may write to. It is checked before it is opened, so that a FIFO, a
+    /// device or a socket never is, and again when it is open, so that it cannot be replaced in
+    /// between. No symbolic link is followed at the end of the path; its directories are the
+    /// caller's to trust.
     ///
     /// # Errors
     ///
-    /// [`OpenError::Untrusted`], with what was found and what was expected; the file cannot be
-    /// read, or is not a region of this boot and layout.
+    /// [`OpenError::Untrusted`], with the state that was found and the one that was expected; the
+    /// file cannot be read, or is not a region of this boot and layout.
     pub fn open_owned_by(path: impl AsRef<Path>, owners: &[u32]) -> Result<Self, OpenError> {
         let path = path.as_ref();
         let untrusted = |reason| OpenError::Untrusted { path: path.to_owned(), reason };

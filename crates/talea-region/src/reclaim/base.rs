@@ -17,7 +17,7 @@ use crate::series::record::Head;
 use crate::values::{Combine, Number, Storage};
 
 impl Region {
-    /// Has a series count from 0, as far as it is one that counts.
+    /// Resets a series to 0, if its values are sums.
     pub(crate) fn reset(&self, id: u32) -> bool {
         let word = |at| self.series_word(id, at).load(Acquire);
         let family = Head::unpack(word(SERIES_HEAD)).family;
@@ -40,7 +40,7 @@ impl Region {
         let Some(Extension { exemplars, wiped, rest }) = self.extension_or_new(id) else {
             return false;
         };
-        // Places first: where one is missing, everything goes on.
+        // All places first: if there is no room for one, nothing is reset.
         let mut runs = Vec::new();
         match rest {
             Rest::Base(base) => runs.push((run, number, base)),
@@ -56,8 +56,8 @@ impl Region {
         }
         runs.into_iter().for_each(|(run, number, base)| self.raise(run, number, base));
         self.forget_exemplars(exemplars.load(Acquire), run.count);
-        // By a later time than before readers know that it counts anew; the wall clock may have been
-        // set back.
+        // A later time than before shows readers that the series was reset. The wall clock may have
+        // been set back.
         let created = self.series_word(id, SERIES_CREATED).load(Relaxed);
         let now = unix_nanos().max(created.wrapping_add(1));
         let later = |before: u64| Some(now.max(before.wrapping_add(1)));
@@ -65,10 +65,10 @@ impl Region {
         true
     }
 
-    /// Notes what the cells of a run hold.
+    /// Notes the values of a run of cells as their bases.
     ///
-    /// A float beside a large base would have lost its last digits, or all. So floats that are
-    /// added to by exchange are taken away instead: an add under way finds that and begins again.
+    /// A float beside a large base would lose its last digits, or all. So floats that are added to
+    /// by exchange are set to 0 instead: an add under way notices that and starts again.
     fn raise(&self, run: CellRun, number: Number, base: &[AtomicU64]) {
         let mut sums = vec![0_u64; run.count as usize];
         let of_cell = |n: usize| number.of_cell(n as u64, run.count);

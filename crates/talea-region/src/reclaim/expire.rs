@@ -1,7 +1,9 @@
-//! Expiring: idle series go when somebody asks, rather than at their family's time.
+//! Expiry on demand: idle series are removed when an operator asks, rather than at their family's
+//! time.
 //!
-//! How long a series was idle is known by sweeps, and by when the last one began, by the
-//! boot clock: see `sweep.rs`, which also says why nobody can add to a series that is taken out.
+//! The idle time of a series follows from the number of sweeps since its last look-up, and from the
+//! time at which the last sweep began, by the boot clock. `sweep.rs` has the reason why no thread
+//! can add to a series that is being removed.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -15,17 +17,17 @@ use crate::series::groups::FamilySet;
 use crate::series::record::Head;
 
 impl Region {
-    /// Removes those series that nobody looked up for `longer` or, where that is `None`, for
-    /// their family's time; and does the sweep that is due. Returns how many went. `wants` says
-    /// which families take part, each by its name and the minutes after which its idle series
-    /// go, 0 for never.
+    /// Removes the series that were not looked up for `longer` or, if that is `None`, for their
+    /// family's time. Then it sweeps. Returns the number of removed series. `wants` selects
+    /// families, each by its name and the minutes after which its idle series expire, 0 for never.
     ///
-    /// A series knows the sweep during which it was last looked up, and the region when the
-    /// last one began, by the boot clock; sweeps begin at least a minute apart. So what goes was
-    /// not looked up for so long, and what stays may have been idle for longer, most of all where
-    /// nobody swept: of what was looked up since the last sweep began nothing is known. (Each call of
-    /// [`sweep`](Self::sweep) counts as a minute.) Those stay that last as long as their
-    /// family, that somebody keeps, or that hold what is in flight.
+    /// The record of a series has the number of the sweep during which it was last looked up, and
+    /// the region has the time at which the last sweep began, by the boot clock. Sweeps begin at
+    /// least a minute apart. So a removed series was idle for at least `longer`. A series that
+    /// stays may have been idle for longer, most of all if no process swept: a look-up since the
+    /// last sweep began has no known time. (Each call of [`sweep`](Self::sweep) counts as a
+    /// minute.) Permanent series stay, and so do series that a process keeps or that count
+    /// something in flight.
     pub fn expire(
         &'static self,
         longer: Option<Duration>,
@@ -77,7 +79,7 @@ impl Region {
             && self.is_unreachable(stamp, may_search)
             && !self.is_pinned(id)
             && !self.is_held(id)
-            // Where it fails, somebody looked it up.
+            // It fails if a thread looked the series up.
             && self.retire(id, seen).is_ok()
     }
 }

@@ -1,4 +1,5 @@
-//! Reclamation: series that are idle or removed go, and their memory is used again; families are wiped.
+//! Reclamation: idle series are removed, memory of removed series is reused, and families are
+//! wiped.
 
 mod base;
 mod expire;

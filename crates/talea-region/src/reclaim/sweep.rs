@@ -5,9 +5,9 @@
 //!
 //! - removes series that were not looked up during as many sweeps as their family says, and hides
 //!   those that a process keeps and no process added to;
-//! - finishes what a process that died had begun;
-//! - clears records that are reclaimable (`memory/guard.rs`), so that they, their cells and their text can be
-//!   used again. For these a chunk is also done between sweeps, as long as any wait.
+//! - finishes the steps of a process that died;
+//! - clears records that are reclaimable (`memory/guard.rs`), so that they, their cells and their
+//!   text can be used again. As long as any such record waits, chunks are also done between sweeps.
 //!
 //! An idle series is removed by one compare-and-swap of its head. No thread can add to it afterwards,
 //! because a look-up writes the number of its sweep into the head if there is an older one. A thread
@@ -30,20 +30,20 @@ use crate::series::index::Kind;
 use crate::series::record::{self, BUILDING, CLEARING, FREE, Head, PUBLISHED, REMOVED, UNLINKED};
 use crate::values::{Combine, Storage};
 
-/// Records that are looked at in one go.
+/// Records of a chunk.
 const CHUNK: u64 = 16;
 /// Nanoseconds between two sweeps.
 pub(crate) const SWEEP_INTERVAL: u64 = 60_000_000_000;
 
 impl Region {
-    /// Sweeps all there is, now: idle series go, what was removed becomes free. It
+    /// Sweeps all series now: idle ones are removed, and memory of removed ones is reclaimed. It
     /// counts as a minute's sweep.
     pub fn sweep(&'static self) {
         self.begin_sweep(boot_nanos());
         self.sweep_all();
     }
 
-    /// The same if the last sweep began a minute ago or more, by the boot clock.
+    /// Sweeps all series if the last sweep began a minute ago or more, by the boot clock.
     pub fn sweep_if_due(&'static self) {
         if self.begin_sweep_if_due(boot_nanos()) {
             self.sweep_all();
@@ -51,7 +51,7 @@ impl Region {
     }
 
     pub(crate) fn sweep_all(&'static self) {
-        // What the first round puts away, the second frees.
+        // The second round reclaims the records that the first one retires.
         for _ in 0..2 {
             for chunk in 0..self.chunks() {
                 self.sweep_chunk(&self.memory.enter(), chunk);
@@ -59,8 +59,9 @@ impl Region {
         }
     }
 
-    /// Does the next chunk, if there is anything to do. `now` in nanoseconds since 1970, or 0 if
-    /// it is not known: once in each second of it, the boot clock says whether a sweep is due.
+    /// Does the next chunk, if there is anything to do. `now` is in nanoseconds since 1970, or 0 if
+    /// it is not known. Once in each of its seconds, the boot clock is read to find out whether a
+    /// sweep is due.
     pub(crate) fn sweep_a_little(&self, guard: &Guard, now: u64) {
         let second = now / 1_000_000_000;
         // Another second, not a later one: the wall clock can be set back.
@@ -76,7 +77,7 @@ impl Region {
         }
     }
 
-    /// Takes out a series that was found, or hides it where somebody keeps it.
+    /// Removes a series that was found, or hides it if a process keeps it.
     pub(crate) fn remove(&self, guard: &Guard, id: u32) -> bool {
         let word = self.series_word(id, SERIES_HEAD);
         let mut seen = word.load(Acquire);
@@ -100,7 +101,7 @@ impl Region {
     pub(crate) fn begin_sweep_if_due(&self, now: u64) -> bool {
         self.begin_sweep_where(now, |before| {
             let age = now.saturating_sub(before);
-            // A time that is still to come is that of another thread's sweep just now, or damage.
+            // A time in the future is that of another thread's sweep just now, or damage.
             age >= SWEEP_INTERVAL || before.saturating_sub(now) > SWEEP_INTERVAL
         })
     }
@@ -169,7 +170,8 @@ impl Region {
             (false, true, _) | (false, false, 0) => return,
             (false, false, sweeps) => u64::from(sweeps),
         };
-        // Who may still add to it is asked for before who keeps it.
+        // First the guards are searched, then the pins: a thread pins a series before it leaves its
+        // guard.
         let stamp = last_stamp_of_sweep(guard.sweep().saturating_sub(idle));
         // At the first sweep after a look-up no time may have passed at all.
         if idle <= idle_limit || !self.is_unreachable(stamp, may_search) {
@@ -196,8 +198,7 @@ impl Region {
         owned && self.digest(id) != 0
     }
 
-    /// Hides a series whose value is the same as some sweeps ago, or brings it
-    /// back.
+    /// Hides a series whose value did not change for some sweeps, or shows it again.
     fn hide_if_idle(&self, guard: &Guard, id: u32, seen: u64, idle_limit: u64) {
         let digest = self.digest(id);
         let Some(before) = self.seen(id).map(|seen| seen.load(Acquire)) else { return };
@@ -244,7 +245,7 @@ impl Region {
         if seen != removing {
             word.compare_exchange(seen, removing, AcqRel, Acquire)?;
         }
-        // In this order: `lookup/cache.rs` says why.
+        // In this order: see `lookup/cache.rs`.
         self.family_word(head.family, FAMILY_REMOVALS).fetch_add(1, AcqRel);
         word.compare_exchange(removing, removed, AcqRel, Acquire)?;
         self.memory.word_at(M_WAITING).fetch_add(1, Relaxed);
@@ -267,8 +268,8 @@ impl Region {
         }
     }
 
-    /// Notes the stamp of a record that was unlinked. The epoch must be read after the head says
-    /// so: then a thread that still helps to unlink it has announced an epoch that is not later.
+    /// Notes the stamp of an unlinked record. The epoch must be read after the head has the state:
+    /// then a thread that still helps to unlink it has announced an epoch that is not later.
     fn note_stamp(&self, id: u32) {
         let since = self.series_word(id, SERIES_SINCE);
         let _ = since.compare_exchange(0, self.memory.stamp(), AcqRel, Relaxed);
@@ -278,8 +279,7 @@ impl Region {
         match self.series_word(id, SERIES_SINCE).load(Acquire) {
             // The thread that unlinked it was killed or stopped right then.
             0 => self.note_stamp(id),
-            // One that is kept at the very instant of its removal waits until
-            // nobody does.
+            // A series that was kept at the instant of its removal waits until no process keeps it.
             stamp if !self.is_unreachable(stamp, may_search) || self.is_pinned(id) => {}
             _ if self.claim_record(id, seen) => {
                 self.clear(id);
@@ -289,8 +289,8 @@ impl Region {
         }
     }
 
-    /// Whether what has this stamp is out of everybody's sight; it searches for
-    /// guards only if `may_search`, and says when that is not worth another search.
+    /// Whether a record with this stamp is unreachable. It searches for guards only if
+    /// `may_search`, and clears that if another search would not help.
     pub(crate) fn is_unreachable(&self, stamp: u64, may_search: &mut bool) -> bool {
         let out = self.memory.is_known_reclaimable(stamp)
             || *may_search && self.memory.is_reclaimable(stamp);
@@ -298,21 +298,21 @@ impl Region {
         out
     }
 
-    /// Takes a record over that nobody else has.
+    /// Claims a record that no other process owns.
     fn claim_record(&self, id: u32, seen: u64) -> bool {
         let own = self.own_head(CLEARING, Head::unpack(seen).family);
         let word = self.series_word(id, SERIES_HEAD);
         word.compare_exchange(seen, own, AcqRel, Relaxed).is_ok()
     }
 
-    /// Finishes what a dead process had in hand.
+    /// Finishes a record that a dead process owned.
     fn take_over(&self, id: u32, seen: u64) {
         let family = Head::unpack(seen).family;
         let hash = self.hash_of(id, family);
         let linked = record::state(seen) == BUILDING
             && hash.is_some_and(|hash| self.is_linked(Kind::Series, hash, id));
         if linked {
-            // It was published and its maker could not say so any more.
+            // It is in the index, and its maker died before it noted that.
             let looked_up = self.memory.sweep_number() as u16;
             let head = Head { permanent: false, hidden: false, removing: false, looked_up, family };
             let word = self.series_word(id, SERIES_HEAD);
@@ -360,7 +360,7 @@ mod tests {
         snapshot.families().iter().map(|family| snapshot.series(family).count() as u64).sum()
     }
 
-    /// Lets minutes pass, with what `sweeps` in each.
+    /// Lets minutes pass, and calls `sweeps` in each.
     fn minutes(count: u32, mut sweeps: impl FnMut()) {
         for _ in 0..count {
             pass(60);

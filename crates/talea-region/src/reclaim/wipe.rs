@@ -10,12 +10,12 @@ use crate::series::groups::FamilySet;
 use crate::series::record::Head;
 
 impl Region {
-    /// Has the families with these names count from 0 again. Their series go, except
-    /// those that stay as long as their family or that a living process keeps: these
-    /// are 0. What is owned by processes (what is in flight, say) stays as it is.
+    /// Resets the families with these names. Their series are removed, except permanent ones and
+    /// those that a living process keeps: these are set to 0. Owned values (of what is in flight,
+    /// for example) stay as they are.
     ///
-    /// What other threads add at the same time counts before or after. Where there is
-    /// no room to note what a series counted, it goes on; then this is false.
+    /// Additions by other threads at the same time count before or after. If there is no room for
+    /// the base of a series, the series keeps its value, and this returns false.
     pub fn wipe(&'static self, mut wants: impl FnMut(&[u8]) -> bool) -> bool {
         let guard = self.memory.enter();
         let ids = (0..self.families_used()).filter(|&id| self.has_wanted_name(id, &mut wants));
@@ -23,10 +23,10 @@ impl Region {
         self.wipe_families(&guard, &chosen)
     }
 
-    /// Ends the families of a name: they are not shown any more, what is added to
-    /// their handles goes nowhere, and the name is free for another definition. One
-    /// that is registered again as it was counts from 0, by its old handles too. False
-    /// where there is no such family.
+    /// Ends the families of a name: they are no longer shown, additions through their handles are
+    /// discarded, and the name is free for another definition. A family that is registered again
+    /// with the same definition counts from 0, also through its old handles. Returns false if there
+    /// is no such family.
     pub fn end_families(&'static self, name: &[u8]) -> bool {
         let guard = self.memory.enter();
         let mut ids = Vec::new();
@@ -36,7 +36,7 @@ impl Region {
         any
     }
 
-    /// The same of all families whose names are wanted. Cost: a look at each family, and each of
+    /// Ends all families whose names `wants` selects. Cost: a read of each family, and of each of
     /// their series.
     pub fn end_families_where(&'static self, mut wants: impl FnMut(&[u8]) -> bool) {
         let guard = self.memory.enter();
@@ -80,7 +80,7 @@ impl Region {
 }
 
 impl Family {
-    /// Has the family count from 0 again, as [`Region::wipe`].
+    /// Resets the family, as [`Region::wipe`].
     pub fn wipe(&self) -> bool {
         let guard = self.region.memory.enter();
         self.region.wipe_families(
@@ -89,9 +89,9 @@ impl Family {
         )
     }
 
-    /// Removes the series whose label text is wanted, as [`remove`](Self::remove);
-    /// returns how many those were. Cost: a look at each series of the family, and a
-    /// word for each 64 others.
+    /// Removes the series whose label text `wants` selects, as [`remove`](Self::remove), and
+    /// returns their number. Cost: a read of each series of the family, and a word for each 64
+    /// others.
     pub fn remove_where(&self, mut wants: impl FnMut(&[u8]) -> bool) -> u64 {
         let region = self.region;
         let guard = region.memory.enter();

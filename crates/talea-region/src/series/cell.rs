@@ -11,10 +11,10 @@ use crate::region::Region;
 use crate::threads::thread_number;
 use crate::values::{Combine, Number, Storage, pack_present, unpack_present};
 
-/// Which copies of a cell there are beside the one that its handle points to.
+/// The copies of a cell, beside the one that its handle points to.
 ///
-/// Two whole words, since every look-up moves it: of an enum with a smaller tag the
-/// halves would be written apart and read at once, which the processor is slow at.
+/// Two whole words, since every look-up moves it. An enum with a smaller tag would be written in
+/// two parts and read as one word, for which the processor waits (store-to-load forwarding fails).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copies {
     region: &'static Region,
@@ -24,17 +24,17 @@ pub(crate) struct Copies {
 }
 
 /// One in each plane; the word is that in plane 0.
-// 0, so that what is hot is asked for first.
+// 0, so that the most frequent case is compared first.
 const PLANES: u32 = 0;
 /// None: the word is the cell.
 const ONE: u32 = 1;
 /// One in each process's block; the word is that in block 0.
 const BLOCKS: u32 = 2;
-/// The same where 0 says that the process wrote nothing.
+/// As `BLOCKS`, and 0 means that the process wrote nothing.
 const OPTIONAL_BLOCKS: u32 = 3;
 
 impl Copies {
-    /// Those of a series' cells.
+    /// The copies of a series' cells.
     #[inline]
     pub(crate) fn of(region: &'static Region, id: u32, run: CellRun, combine: Combine) -> Self {
         let how = match run.storage {
@@ -126,7 +126,7 @@ impl Cell {
         }
     }
 
-    /// The same of two words that are cells.
+    /// Adds 1 to another word and `n` to this one, both of which are single cells.
     #[inline(always)]
     pub(crate) fn count_in_singles(self, one: &'static AtomicU64, n: u64) {
         one.fetch_add(1, Relaxed);
@@ -166,7 +166,7 @@ impl Cell {
         Self::new(other, others).add(n);
     }
 
-    /// The same where the other cell holds a float.
+    /// As [`count`](Self::count), if the other cell holds a float.
     #[inline]
     pub fn count_float(self, other: Self, x: f64) {
         if let (PLANES, PLANES) = (self.copies.how(), other.copies.how()) {
@@ -280,8 +280,8 @@ impl Cell {
         }
     }
 
-    /// Changes a cell of which silence is known; returns the value after it. The
-    /// change of one that nothing was written to begins at 0.
+    /// Changes an owned cell that may have no value, and returns the new one. A cell without a
+    /// value is changed from 0.
     fn change_own(self, mut change: impl FnMut(u64) -> Option<u64>) -> u64 {
         let mut now = 0;
         let _ = self.own().fetch_update(Relaxed, Relaxed, |word| {
@@ -293,8 +293,8 @@ impl Cell {
         now
     }
 
-    /// The value of an integer cell: of a striped one, the sum over its copies since
-    /// it was last wiped; of an owned one, what this process holds.
+    /// The value of an integer cell. For a striped cell it is the sum over its copies since the
+    /// last wipe, for an owned cell the value of this process.
     pub fn get(self) -> u64 {
         let mut sum = 0_u64;
         self.each_copy(|copy| sum = sum.wrapping_add(copy));
@@ -306,7 +306,7 @@ impl Cell {
 
     /// The value of a float cell.
     pub fn get_float(self) -> f64 {
-        // As an empty sum of floats is, so that the value is that of a snapshot.
+        // The sum starts as that of a snapshot does, so that both are equal.
         let mut sum = 0.0;
         self.each_copy(|copy| sum += f64::from_bits(copy));
         match self.base() {
@@ -329,7 +329,7 @@ impl Cell {
         }
     }
 
-    /// What it held when its series was last wiped, if it was.
+    /// Its value when its series was last wiped, if it was.
     fn base(self) -> Option<u64> {
         self.copies.region.base_of(self.copies.series(), self.word)
     }

@@ -1,9 +1,8 @@
-//! Exemplars: for a cell, one thing that was counted there, with a text that says
-//! which, and when.
+//! Exemplars: one observation that was counted in a cell, with its labels and its time.
 //!
-//! A series that never had one has no memory for them. The first one makes a table with
-//! two words for each cell of the series: the offsets of a small and of a large place,
-//! each made when it is first needed. A place is written over and over:
+//! A series that never had an exemplar has no memory for them. The first one makes a table with two
+//! words for each cell of the series: the offsets of a small and of a large place, each made when
+//! it is first needed. A place is reused for every exemplar of its cell:
 //!
 //! ```text
 //!   claim   0, or `generation:15 | slot:9 | 1:1`, who is writing
@@ -14,11 +13,12 @@
 //!   text
 //! ```
 //!
-//! A writer that finds another one at work leaves its own exemplar out: the other's is as new. A place
-//! that a killed process was writing is written over. After writing one place, a writer sets the sum of
-//! the other to 0, which hides it; so the order does not depend on the wall clock, which can be set. A
-//! reader trusts a place that fits its sum. If both do, because a writer is between the two steps or was
-//! killed there, it shows the newer one by their times.
+//! A writer that finds another writer at work drops its own exemplar: the other's is as new. A
+//! place that a killed process was writing is overwritten. After a writer has written one place, it
+//! sets the sum of the other to 0, which hides it; so the order does not depend on the wall clock,
+//! which can be set. A reader uses a place whose contents match its sum. If both do, because a
+//! writer is between the two steps or was killed there, the reader shows the newer one by their
+//! times.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -39,14 +39,14 @@ const HEAD: u64 = 5;
 /// its quotes.
 const ROOMS: [u64; 2] = [200, 2048];
 
-/// What was counted.
+/// An observation that was counted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exemplar {
-    /// Which of the series' cells it was counted in.
+    /// The number of the series' cell in which it was counted.
     pub cell: usize,
     /// How much it was.
     pub value: f64,
-    /// Which it was, as text of labels.
+    /// Its labels, as text.
     pub text: Vec<u8>,
     /// Nanoseconds since 1970.
     pub unix_nanos: u64,
@@ -86,7 +86,7 @@ impl Region {
         if is_busy || claim.compare_exchange(before, mine, AcqRel, Relaxed).is_err() {
             return Ok(());
         }
-        // Until the sum is right again, nobody believes it.
+        // Until the sum is right again, readers ignore it.
         sum.store(0, Release);
         let now = unix_nanos();
         time.store(now, Release);
@@ -101,7 +101,8 @@ impl Region {
         Ok(())
     }
 
-    /// The place of a cell's exemplar, made if need be, and where its other one lies, or 0.
+    /// The place of a cell's exemplar, made if it does not exist, and the offset of its other
+    /// place, or 0.
     fn exemplar_place(
         &self,
         id: u32,
@@ -119,7 +120,7 @@ impl Region {
         Some((self.memory.map.words(at, words)?, other?.load(Acquire)))
     }
 
-    /// Has all exemplars of a series of so many cells shown no more.
+    /// Hides all exemplars of a series of so many cells.
     pub(crate) fn forget_exemplars(&self, table: u64, cells: u64) {
         if table != 0 && self.memory.sections.lies_in_singles(table, cells * 2) {
             let entries = self.memory.map.words(table, cells * 2).unwrap_or(&[]);
@@ -127,8 +128,8 @@ impl Region {
         }
     }
 
-    /// Has the exemplar at an offset, if there is one, shown no more. If another thread is writing
-    /// it, that one may be shown.
+    /// Hides the exemplar at an offset, if there is one. If another thread is writing one there,
+    /// that one may be shown.
     fn forget_exemplar(&self, at: u64) {
         if at != 0 && self.memory.sections.lies_in_singles(at, HEAD) {
             if let Some([_, sum, ..]) = self.memory.map.words(at, HEAD) {
@@ -154,9 +155,9 @@ pub(crate) fn entry_lens() -> [u64; 2] {
     ROOMS.map(|room| HEAD + room / WORD)
 }
 
-/// The exemplars of a series of so many cells whose table lies at an offset, each cell's
-/// newest; what does not fit its sum is left out. Reading stops where `room`, in bytes,
-/// is used up.
+/// The exemplars of a series of so many cells whose table lies at an offset: the newest of each
+/// cell. Places that do not match their sum are left out. Reading stops when `room`, in bytes, is
+/// used up.
 pub(crate) fn read(source: &impl Source, table: u64, cells: u64, room: &mut u64) -> Vec<Exemplar> {
     let s = source.sections();
     if table == 0 || !s.lies_in_singles(table, cells * 2) {
@@ -197,7 +198,7 @@ fn one(source: &impl Source, at: u64, room: u64) -> Option<Exemplar> {
 }
 
 fn sum_of(seed: u64, words: impl Iterator<Item = u64>) -> u64 {
-    // That of what is being written is 0.
+    // The sum of a place that is being written is 0.
     hash_of_words(seed, EXEMPLARS, 0, words) | 1
 }
 
@@ -239,7 +240,7 @@ mod tests {
     #[test]
     fn the_latest_exemplar_is_shown_though_the_wall_clock_was_set_back() {
         let (region, cell) = cell();
-        // Those of one length have a place of their own.
+        // Exemplars of one length have a place of their own.
         for (n, len) in [300, 10, 300, 10, 10, 300, 300].into_iter().enumerate() {
             cell.set_exemplar(n as f64, &vec![b'x'; len]).unwrap();
             assert_eq!(values(region), [n as f64]);

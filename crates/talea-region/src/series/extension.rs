@@ -1,10 +1,10 @@
-//! What only some series have: a run of single cells with the offset of the series'
-//! exemplars, when it was last wiped, and the directory of its segments. It is made when it is
-//! first needed; of a family with segments, with the series.
+//! The extension of a series, which only some series have: a run of single cells with the offset of
+//! the series' exemplars, the time of its last wipe, and the directory of its segments. It is made
+//! when it is first needed, or with the series if its family has segments.
 //!
-//! What each cell held when the series was last wiped is kept in the same run. If the series has
-//! segments, it is kept in a run of its own, which a wipe makes: such a series has many cells, and
-//! most are never wiped.
+//! The base of each cell, its value when the series was last wiped, is kept in the same run. If the
+//! series has segments, the bases have a run of their own, which a wipe makes: such a series has
+//! many cells, and most are never wiped.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
@@ -28,7 +28,7 @@ pub(crate) struct Extension {
 
 #[derive(Clone, Copy)]
 pub(crate) enum Rest {
-    /// What each of its cells held when it was last wiped.
+    /// The base of each of its cells.
     Base(&'static [AtomicU64]),
     /// The directory of its segments.
     Directory(Directory),
@@ -45,11 +45,11 @@ pub(crate) struct Directory {
     segments: u64,
 }
 
-/// What the cells of a series with segments held when it was last wiped.
+/// The bases of a series with segments.
 #[derive(Clone, Copy)]
 pub(crate) struct Bases {
     pub(crate) of_cells: &'static [AtomicU64],
-    /// The offset, or 0, of that of each segment.
+    /// The offset, or 0, of the bases of each segment.
     pub(crate) of_segments: Table,
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn bases_len(cells: u64, segments: u64) -> u64 {
 }
 
 impl Region {
-    /// What a series has beyond the usual, if anything.
+    /// The extension of a series, if it has one.
     #[inline]
     pub(crate) fn extension(&self, id: u32) -> Option<Extension> {
         let at = self.series_word(id, SERIES_EXTENSION).load(Acquire);
@@ -151,7 +151,7 @@ impl Region {
         self.drop_segments(directory.table);
     }
 
-    /// Gives back what a series has beyond the usual. Its record still has its cells.
+    /// Gives back the extension of a series. Its record still has its cells.
     pub(crate) fn drop_extension(&self, id: u32) {
         let Some((cells, segments)) = self.sizes_of(id) else { return };
         let at = self.series_word(id, SERIES_EXTENSION).swap(0, AcqRel);
@@ -164,7 +164,7 @@ impl Region {
         self.memory.drop_singles(at, extension_len(cells, segments));
     }
 
-    /// What a cell held when its series was last wiped; the cell by its first copy.
+    /// The value of a cell when its series was last wiped. The cell is given by its first copy.
     pub(crate) fn base_of(&self, id: u32, cell: &'static AtomicU64) -> Option<u64> {
         let Extension { wiped, rest, .. } = self.extension(id)?;
         if wiped.load(Acquire) == 0 {

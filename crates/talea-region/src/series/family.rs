@@ -1,4 +1,4 @@
-//! Family records: what they hold, and which processes use them.
+//! Family records: their contents, and the processes that use them.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
@@ -39,7 +39,7 @@ impl Family {
     /// another reason: its name can be defined otherwise then.
     pub fn give_up(&self) {
         let region = self.region;
-        // Who has no slot cannot tell its own use from that of others.
+        // A process without a slot cannot distinguish its own use from that of others.
         if let slot @ 0..SLOT_COUNT = region.memory.own_slot() {
             let word = region.family_word(self.id, FAMILY_USERS + slot / 64 * WORD);
             word.fetch_and(!(1 << (slot % 64)), AcqRel);
@@ -92,7 +92,7 @@ impl Region {
         matches!(head, Some((PUBLISHED, _)))
     }
 
-    /// Who uses a family, as far as that concerns a process that would not have it.
+    /// Whether this process or another one uses a family.
     pub(crate) fn user(&self, id: u32) -> User {
         let own = self.memory.own_slot();
         let uses = |slot: u64| {
@@ -125,8 +125,7 @@ impl Region {
         }
     }
 
-    /// Notes that a slot has a new owner: one that uses what its parent does, or
-    /// nothing yet.
+    /// Notes that a slot has a new owner, which uses the families of its parent, or none yet.
     pub(crate) fn inherit_families(&self, slot: u64, parent: Option<u64>) {
         for id in 0..self.families_used() {
             let users = |slot: u64| self.family_word(id, FAMILY_USERS + slot / 64 * WORD);
@@ -163,17 +162,17 @@ impl Region {
     }
 }
 
-/// Who uses a family.
+/// The user of a family.
 pub(crate) enum User {
     This,
     Another,
     None,
 }
 
-/// What a sweep needs to know of a family.
+/// The settings of a family for sweeps.
 #[derive(Clone, Copy)]
 pub(crate) struct Idling {
-    /// Sweeps after which an idle series goes; 0 for never.
+    /// Sweeps after which an idle series is removed; 0 for never.
     pub(crate) sweeps: u32,
     /// Whether one that is kept is hidden then.
     pub(crate) hides: bool,

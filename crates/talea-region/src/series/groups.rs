@@ -22,7 +22,7 @@ pub(crate) struct FamilySet {
 }
 
 impl FamilySet {
-    /// Those with these numbers.
+    /// The set of the families with these numbers.
     pub(crate) fn of(s: &Sections, ids: impl Iterator<Item = u32>) -> Self {
         let mut chosen = Self::default();
         chosen.choose(s, ids);
@@ -33,7 +33,7 @@ impl FamilySet {
     pub(crate) fn choose(&mut self, s: &Sections, ids: impl Iterator<Item = u32>) {
         let before = &mut self.before;
         before.clear();
-        // As long as the last of them asks for: there can be many more than there are.
+        // As long as the last of them needs: a region can have many more families than it has.
         for id in ids.filter(|&id| u64::from(id) < s.family_max) {
             let after = id as usize + 1;
             before.resize(before.len().max(after + 1), 0);
@@ -48,7 +48,7 @@ impl FamilySet {
         self.place(family).is_some()
     }
 
-    /// Which of the chosen a family is, counted from 0 in the order of their numbers.
+    /// The place of a family in the set, counted from 0 in the order of their numbers.
     #[inline]
     pub(crate) fn place(&self, family: u32) -> Option<u32> {
         let after = *self.before.get(family as usize + 1)?;
@@ -78,8 +78,8 @@ pub(crate) fn groups_of(
     groups.map(move |group| group * GROUP..records.min((group + 1) * GROUP))
 }
 
-/// Records that are read together at most: so many stay in a core's cache, with what they
-/// name.
+/// Records that are read together at most: so many stay in a core's cache, with their texts and
+/// cells.
 const WINDOW: u64 = 64 * GROUP;
 
 /// How much of a part is in use, in bytes. The mark moves before the pages behind it are backed.
@@ -88,7 +88,7 @@ pub(crate) fn in_use(source: &impl Source, pool: &Pool) -> u64 {
     source.word(pool.marks + USED).min(backed).min(pool.len)
 }
 
-/// The same groups, those together that lie together, in place of what `windows` had.
+/// Replaces `windows` by the same groups, adjacent ones joined.
 pub(crate) fn windows_of(source: &impl Source, chosen: &FamilySet, windows: &mut Vec<Range<u64>>) {
     let used = in_use(source, &source.sections().records);
     windows.clear();

@@ -1,8 +1,8 @@
 //! The hash index: from a name or a label text to its record.
 //!
-//! Implementation details. A bucket is the head of a chain that goes through the
-//! records' own links. A table of open addressing would have to be rebuilt to
-//! drop what removed keys leave behind; a chain forgets them.
+//! Implementation details. A bucket is the head of a chain that goes through the records' own
+//! links. A table of open addressing would have to be rebuilt to drop the tombstones of removed
+//! keys; a chain has none.
 //!
 //! - A record is *published* by one compare-and-swap of its bucket, from the head
 //!   that the search for its key began at. Of two threads that publish the same key
@@ -27,7 +27,7 @@ use crate::layout::{FAMILY_LINK, SERIES_LINK, WORD};
 use crate::primitive::{AtomicU64, prefetch};
 use crate::region::Region;
 
-/// What a pointer leads to.
+/// The kind of record that a pointer leads to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Family,
@@ -43,7 +43,7 @@ const LAST: u64 = 1 << 61;
 const FAMILY: u64 = 1 << 60;
 const TAG: u64 = 0x0FFF_FFFF << 32;
 
-/// What a pointer to such a record has, beside its id.
+/// The bits of a pointer to such a record, beside its id.
 fn kind_and_tag(kind: Kind, hash: u64) -> u64 {
     // The bucket comes from the low bits, the tag from the high ones.
     let family = if kind == Kind::Family { FAMILY } else { 0 };
@@ -53,7 +53,7 @@ fn kind_and_tag(kind: Kind, hash: u64) -> u64 {
 /// Where a search ended without the key.
 #[derive(Clone, Copy)]
 pub(crate) struct Vacancy {
-    /// What the bucket held when the search began.
+    /// The value of the bucket when the search began.
     head: u64,
 }
 
@@ -81,7 +81,7 @@ impl Region {
         Err(Vacancy { head })
     }
 
-    /// Has the bucket brought near, to be written to.
+    /// Prefetches the bucket, to be written to.
     #[inline]
     pub(crate) fn prefetch(&self, hash: u64) {
         prefetch(self.bucket(hash));
@@ -93,8 +93,8 @@ impl Region {
         self.memory.sections.series_max() + self.memory.sections.family_max
     }
 
-    /// Publishes a finished record at the end of a search, unless somebody else
-    /// published the same key meanwhile. Returns whose record it is now.
+    /// Publishes a finished record at the end of a search, unless another thread published the same
+    /// key meanwhile. Returns the record that has the key now.
     pub(crate) fn publish(
         &self,
         mut vacancy: Vacancy,
@@ -119,8 +119,8 @@ impl Region {
         }
     }
 
-    /// Takes a series out of its chain. When this returns, nobody who enters from
-    /// then on can find it.
+    /// Unlinks a series from its chain. When this returns, a thread that enters later cannot find
+    /// it.
     pub(crate) fn unlink(&self, hash: u64, id: u32) {
         self.link(IS | u64::from(id)).fetch_or(MARKED, AcqRel);
         'anew: loop {

@@ -3,9 +3,9 @@
 //!
 //! - `record`, `family`: the records; `index`: from a text to its record; `groups`: from families to
 //!   their series
-//! - `cell`: the cells of a series; `extension`: what only some series have: `segments`, `exemplars`,
-//!   the values when it was last wiped
-//! - `pins`: which processes keep a series
+//! - `cell`: the cells of a series; `extension`: the part that only some series have: `segments`,
+//!   `exemplars`, the values at the last wipe
+//! - `pins`: the processes that keep a series
 
 pub(crate) mod cell;
 pub(crate) mod exemplars;

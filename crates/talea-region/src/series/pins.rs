@@ -1,9 +1,8 @@
-//! Pins: which processes keep a series.
+//! Pins: the processes that keep a series.
 //!
-//! A kept series is not used for anything else while a process lives that keeps
-//! it. The set has a bit for each process slot and one word for those that have
-//! none; it lies among the single cells, made when the series is first kept, behind
-//! what the series' cells summed up to when a sweep last looked.
+//! A kept series is not reclaimed while a process that keeps it lives. The set has a bit for each
+//! process slot and one word for processes without a slot. It lies among the single cells, behind
+//! the sum of the series' cells at the last sweep, and is made when the series is first kept.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
@@ -12,7 +11,7 @@ use crate::primitive::AtomicU64;
 use crate::region::Region;
 use crate::source::Source;
 
-/// Words of a set, and of what stands before it.
+/// Words of a set, and of the sum before it.
 const PINS: u64 = PINS_LEN / WORD;
 
 impl Region {
@@ -62,7 +61,7 @@ impl Region {
         }
     }
 
-    /// What a kept series' cells summed up to when a sweep last looked.
+    /// The sum of a kept series' cells at the last sweep.
     pub(crate) fn seen(&self, id: u32) -> Option<&'static AtomicU64> {
         self.pins(id)?.get((PINS_SEEN / WORD) as usize)
     }
@@ -76,8 +75,7 @@ impl Region {
         }
     }
 
-    /// Notes that a slot has a new owner: one that keeps what its parent does, or
-    /// nothing yet.
+    /// Notes that a slot has a new owner, which keeps the series of its parent, or none yet.
     pub(crate) fn inherit_pins(&self, slot: u64, parent: Option<u64>) {
         if self.memory.word_at(M_PINNED).load(Acquire) == 0 {
             return;

@@ -1,11 +1,10 @@
-//! Series records: what their words say, and their way from being taken to being
-//! free again.
+//! Series records: their words and their states, from taken to free again.
 //!
 //! ```text
 //!   free ──take──▶ building ──publish──▶ public ──remove──▶ removed
 //!    ▲                │                                        │ unlink
 //!    │                ▼ discard                                ▼
-//!    └────────────  clearing  ◀──── out of sight ──────── unlinked
+//!    └────────────  clearing  ◀──── unreachable ───────── unlinked
 //! ```
 //!
 //! A process that builds or clears a record owns it and is named in it, by slot and the slot's
@@ -25,7 +24,7 @@ use crate::memory::slots::GENERATION;
 use crate::primitive::AtomicU64;
 use crate::region::Region;
 
-/// What a record is, in the low eight bits of its head; that of a free one is 0.
+/// The states of a record, in the low eight bits of its head. The whole head of a free record is 0.
 pub(crate) const FREE: u64 = 0;
 pub(crate) const BUILDING: u64 = 1;
 pub(crate) const PUBLISHED: u64 = 2;
@@ -53,7 +52,7 @@ pub(crate) struct Head {
     pub(crate) family: u32,
 }
 
-/// The bit of a head that says `hidden`.
+/// The bit `hidden` of a head.
 pub(crate) const HIDDEN: u64 = 1 << 9;
 
 impl Head {
@@ -77,8 +76,7 @@ impl Head {
     }
 }
 
-/// The head of a record that somebody has alone:
-/// `state:8 | slot:9 | generation:15 | family:32`.
+/// The head of a record that one process owns: `state:8 | slot:9 | generation:15 | family:32`.
 fn owned_head(state: u64, slot: u64, generation: u64, family: u32) -> u64 {
     state | slot << 8 | generation << 17 | u64::from(family) << 32
 }
@@ -95,7 +93,7 @@ impl Region {
         let building = self.own_head(BUILDING, family);
         loop {
             let id = (self.memory.take(&self.memory.sections.records, 1)? / RECORD_LEN) as u32;
-            // The bit says where to look; whose the record is, its head decides.
+            // The bit of the pool is a hint; the head decides which process owns the record.
             let head = self.series_word(id, SERIES_HEAD);
             if head.compare_exchange(FREE, building, AcqRel, Relaxed).is_ok() {
                 return Some(id);
@@ -117,7 +115,7 @@ impl Region {
     /// Frees a record that this process has alone, and all that it names.
     pub(crate) fn clear(&self, id: u32) {
         let word = |at| self.series_word(id, at);
-        // What is swapped for 0 is this call's to give back.
+        // The call that swaps a word for 0 gives back the memory that it named.
         self.drop_extension(id);
         let run = CellRun::unpack(word(SERIES_CELLS).load(Relaxed));
         if let Some(run) = run.filter(|&run| self.memory.is_in_its_pool(run)) {
@@ -134,8 +132,8 @@ impl Region {
         for at in [SERIES_LINK, SERIES_EXTENSION, SERIES_SINCE] {
             word(at).store(0, Relaxed);
         }
-        // Who takes the bit in between finds a head that is not free, and leaves both
-        // to the next sweep.
+        // A process that takes the bit in between finds a head that is not free, and leaves both to
+        // the next sweep.
         self.memory.give_back(&self.memory.sections.records, u64::from(id) * RECORD_LEN, 1);
         word(SERIES_HEAD).store(FREE, Release);
     }

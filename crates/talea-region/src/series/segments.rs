@@ -1,21 +1,21 @@
-//! Segments: cells that a series gets when it first needs them, a few at a time.
+//! Segments: cells that a series gets a few at a time, when it first needs them.
 //!
-//! A series of a family with segments has a directory among the single cells, made with
-//! the series: a word for those above, and a table (`memory/table.rs`) of an entry for each segment it may
-//! have. An entry is 0, or says where that segment's cells lie:
+//! A series of a family with segments has a directory among the single cells, made with the series:
+//! a word for the layers above, and a table (`memory/table.rs`) with an entry for each segment that
+//! it may have. An entry is 0, or names the segment's cells:
 //!
 //! ```text
 //!   place:37 | storage:3 | cells:12 | what:12
 //! ```
 //!
-//! The place is an offset in words, of the first copy; `what` is for those above. An
-//! entry is published once, by compare-and-swap, and stays as long as the series: who
-//! loses the race gives its cells back and uses the winner's. A process that is killed
-//! between taking cells and publishing them leaks that one run.
+//! The place is the offset of the first copy in words; `what` is for the layers above. An entry is
+//! published once, by compare-and-swap, and stays as long as the series. A thread that loses the
+//! race gives its cells back and uses the winner's. A process that is killed between taking cells
+//! and publishing them leaks that one run.
 //!
-//! Threading: anybody may ask for a segment and make one, at any time, without waiting
-//! for anybody. Memory for some segments is backed ahead, when a series is made and when a
-//! snapshot is taken, so that who makes a segment seldom asks the kernel for pages.
+//! Threading: any thread may get or make a segment at any time, and never waits for another. Memory
+//! for some segments is backed ahead, when a series is made and when a snapshot is taken, so that
+//! making a segment seldom takes a system call.
 
 use std::num::NonZeroU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
@@ -40,7 +40,7 @@ const AHEAD: u64 = 2048;
 
 /// The segments of a series. A plain pointer, as a [`Cell`]; no operation blocks or
 /// panics, and only [`make`](Self::make) takes memory of the region.
-// What an observation asks comes first.
+// The fields that an observation reads come first.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Segments {
@@ -48,8 +48,8 @@ pub struct Segments {
     last: Cell,
     /// The entries that are in place.
     entries: &'static [AtomicU64],
-    /// What entries say of segments that are usual: stored as that cell is, and made with what
-    /// most are. Nothing that one says where the cell is in stripes.
+    /// The low bits of the entry of a usual segment: stored as that cell is, and made with the
+    /// `what` of most segments. No entry has this value if the cell is in stripes.
     usual: u64,
     /// Where the other entries are.
     blocks: &'static [AtomicU64],
@@ -62,11 +62,11 @@ impl PartialEq for Segments {
     }
 }
 
-/// One of them: its entry, as it was found.
+/// A segment: its entry, as it was read.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment(NonZeroU64);
 
-/// The entry of one whose cells are stored as the last cell of its series is.
+/// The entry of a segment whose cells are stored as the last cell of its series is.
 #[derive(Clone, Copy, Debug)]
 pub struct UsualSegment(u64);
 
@@ -91,18 +91,19 @@ impl Segments {
         Table { near: self.entries, blocks: self.blocks }
     }
 
-    /// Those that were made, each with its number. Cost: a look at each entry that has a place.
+    /// The segments that were made, each with its number. Cost: a load of each entry that has a
+    /// place.
     pub fn made(&self) -> impl Iterator<Item = (usize, Segment)> {
         let words = self.last.region().memory.table_words(self.table());
         words.filter_map(|(n, word)| Some((n, Segment::of_entry(word.load(Acquire))?)))
     }
 
-    /// Segment `n`, made with so many cells, at most 4,095, if it is not there; what
-    /// another made it with may be something else. `what`, at most 4,095, is kept with it.
-    /// `None` where there is no room, or one of the numbers is too large.
+    /// Gets segment `n`, or makes it with so many cells, at most 4,095, and `what`, a number for
+    /// the layers above of at most 4,095. Another thread may have made it with other numbers.
+    /// `None` if there is no room, or one of the numbers is too large.
     ///
-    /// Cost: some atomic operations; a system call where the pages that were backed ahead
-    /// are used up.
+    /// Cost: some atomic operations, and a system call if the pages that were backed ahead are used
+    /// up.
     #[cold]
     pub fn make(&self, n: usize, cells: usize, what: u16) -> Option<Segment> {
         if let Some(segment) = self.get(n) {
@@ -140,17 +141,17 @@ impl Segments {
         Some(Cell::new(word, Copies::of(region, self.last.series(), run, Combine::Sum)))
     }
 
-    /// These segments, most of which are made with `what`: those are found at less cost. It is
-    /// 0 if nothing else is said; where it is more than 4,095, none is found so.
+    /// These segments, of which most are made with `what`: [`usual`](Self::usual) finds those.
+    /// Default: 0. With more than 4,095, it finds none.
     #[inline]
     #[must_use]
     pub fn mostly(self, what: u16) -> Self {
         Self { usual: self.usual & !u64::from(MOST_WHAT) | u64::from(what), ..self }
     }
 
-    /// Segment `n`, if it is there as nearly all are: made with what [most](Self::mostly) are,
-    /// its cells stored as the last cell of the series is. If the family has more than 64
-    /// segments, only the first 16 are found so.
+    /// Segment `n`, if it is usual: made with the `what` of [most](Self::mostly), its cells stored
+    /// as the last cell of the series is. If the family has more than 64 segments, only the first
+    /// 16 are found.
     ///
     /// Cost: a load, and one comparison for all of it.
     #[inline(always)]
@@ -160,8 +161,8 @@ impl Segments {
     }
 
     /// Adds 1 to a cell of a segment of this series, and `sum` to the last cell of the series
-    /// itself. False where nothing is added, as the segment is not there, or the region is
-    /// damaged. The segment must have more cells than `n`: beyond, it is another's that is
+    /// itself. False if nothing is added, because the segment does not exist or the region is
+    /// damaged. The segment must have more than `n` cells; otherwise a cell of another segment is
     /// added to.
     ///
     /// Cost: that of [`Cell::count`].
@@ -185,7 +186,7 @@ impl Segments {
         self.level_word().map_or(0, |word| word.load(Acquire))
     }
 
-    /// Puts another number in its place, unless it is not `from` any more.
+    /// Changes the level from `from` to `to`, unless it is no longer `from`.
     pub fn set_level(&self, from: u64, to: u64) {
         if let Some(word) = self.level_word() {
             let _ = word.compare_exchange(from, to, AcqRel, Relaxed);
@@ -208,10 +209,10 @@ impl Segments {
     }
 }
 
-/// Where an entry says the place, and the storage.
+/// The shifts of the place and the storage in an entry.
 const PLACE: u64 = 27;
 const STORAGE: u64 = 24;
-/// What it says of a segment that is usual: the storage, and what is said of it.
+/// The bits that are equal for all usual segments: the storage and `what`.
 const USUAL: u64 = 7 << STORAGE | MOST_WHAT as u64;
 const STRIPED: u64 = (Storage::Striped as u64) << STORAGE;
 const SINGLE: u64 = (Storage::Single as u64) << STORAGE;
@@ -222,7 +223,7 @@ impl Segment {
         NonZeroU64::new(entry).map(Self)
     }
 
-    /// What it was made with.
+    /// The `what` that it was made with.
     #[inline]
     pub fn what(&self) -> u16 {
         self.0.get() as u16 & MOST_WHAT
@@ -233,7 +234,7 @@ impl Segment {
         (at / WORD) << PLACE | (storage as u64) << STORAGE | count << 12 | u64::from(what)
     }
 
-    /// The cells of an entry and what is said of them; `None` where no segment is.
+    /// The cells of an entry and their `what`; `None` if the entry names no segment.
     pub(crate) fn unpack(entry: u64) -> Option<(CellRun, u16)> {
         let segment = Self::of_entry(entry)?;
         let storage = match Storage::from_u8((entry >> STORAGE & 7) as u8)? {
@@ -246,7 +247,7 @@ impl Segment {
 }
 
 impl Cells {
-    /// What its series has in segments, if its family has any.
+    /// The segments of its series, if its family has any.
     #[inline]
     pub fn segments(&self) -> Option<Segments> {
         let last = self.last();
@@ -275,7 +276,7 @@ impl Region {
         self.extension_or_new(id).is_some()
     }
 
-    /// Backs pages for segments to come, as far as there are any.
+    /// Backs pages ahead for segments, up to the ends of their pools.
     pub(crate) fn back_segments_ahead(&self) {
         self.memory.back_ahead(&self.memory.sections.striped, AHEAD);
         self.memory.back_ahead(&self.memory.sections.singles, AHEAD);
@@ -292,7 +293,7 @@ impl Region {
         self.memory.is_in_its_pool(run).then_some(run)
     }
 
-    /// Where what a segment held is noted when its series is wiped; made if need be.
+    /// The bases of a segment, made if they do not exist.
     pub(crate) fn base_of_segment(
         &self,
         bases: Table,

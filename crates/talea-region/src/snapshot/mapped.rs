@@ -22,7 +22,7 @@ impl Region {
         snapshot
     }
 
-    /// The same into a snapshot that was taken before, whose memory is used again.
+    /// Copies the families that `wants` selects into a snapshot, whose memory is reused.
     pub fn snapshot_into(&'static self, out: &mut Snapshot, wants: &dyn Fn(&FamilyCopy) -> bool) {
         // Nothing that is being copied is used for something else meanwhile.
         let _guard = self.memory.enter();
@@ -30,7 +30,7 @@ impl Region {
             self.back_segments_ahead();
         }
         self.memory.restore_cpu_table();
-        // What is mapped is there.
+        // A mapped region can always be read.
         let _ = take(&self.memory, wants, out);
     }
 }

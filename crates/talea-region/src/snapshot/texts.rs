@@ -10,21 +10,20 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    /// All bytes.
+    /// The bytes of all texts.
     pub(crate) fn bytes(&self) -> &[u8] {
         // SAFETY: words in a row are eight times as many bytes in a row.
         unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.words.len() * 8) }
     }
 
-    /// Those at a packed span.
+    /// The bytes at a packed span.
     #[inline]
     pub(crate) fn at(&self, packed: u64) -> &[u8] {
         let Span { at, len } = Span::unpack(packed);
         &self.bytes()[at as usize..(at + len) as usize]
     }
 
-    /// Appends text by its words, of which the last is filled up; where it lies now,
-    /// packed.
+    /// Appends a text by its words, the last one padded with zeros. Returns its span, packed.
     #[inline]
     pub(crate) fn push_words(&mut self, words: impl Iterator<Item = u64>, len: u64) -> u64 {
         let at = self.len();
@@ -37,8 +36,8 @@ impl Texts {
         self.words.extend_from_slice(words);
     }
 
-    /// Appends text; where it lies now, packed. What is longer than a span can name is
-    /// cut: no label text of ours is.
+    /// Appends a text. Returns its span, packed. A text that is too long for a span is cut; no
+    /// label text of Talea is.
     pub(crate) fn push(&mut self, text: &[u8]) -> u64 {
         let text = &text[..text.len().min(Span::MAX_LEN as usize)];
         let words = text.chunks(8).map(|bytes| {
