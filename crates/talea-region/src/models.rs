@@ -300,8 +300,8 @@ fn a_series_that_a_killed_remover_left_marked_goes_from_a_memo_with_the_next_rem
         let other = spawn(1, move || {
             // So far the one that is killed got.
             let marked = Head { removing: true, ..Head::unpack(0) }.pack(0);
-            region.series_word(0, SERIES_HEAD).fetch_or(marked, Relaxed);
-            assert!(region.remove(&region.memory.enter(), 0));
+            region.series(0).word(SERIES_HEAD).fetch_or(marked, Relaxed);
+            assert!(region.series(0).remove(&region.memory.enter()));
         });
         cache.add(2);
         other.join().unwrap();
@@ -422,13 +422,13 @@ fn two_that_wipe_at_once_take_nothing_away_twice() {
         cell.add(5);
         let other = spawn(1, move || {
             let _guard = region.memory.enter();
-            assert!(region.reset(0));
+            assert!(region.series(0).reset());
             cell.add(3);
             assert!(cell.get() <= 3, "what came after its own wiping is what is left");
         });
         {
             let _guard = region.memory.enter();
-            assert!(region.reset(0));
+            assert!(region.series(0).reset());
             assert!(cell.get() <= 3);
         }
         other.join().unwrap();

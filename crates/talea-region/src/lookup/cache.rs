@@ -400,7 +400,7 @@ impl LookupCache {
         let Family { region, head, .. } = self.family;
         let run = CellRun::unpack(found.cells)?;
         let words = region.memory.map.words(run.at, run.count)?;
-        Some(Cells::new(words, Copies::of(region, found.id, run, head.combine)))
+        Some(Cells::new(words, Copies::of(region.series(found.id), run, head.combine)))
     }
 
     /// How many series went, and which sweep it is: read under a guard.
@@ -413,7 +413,7 @@ impl LookupCache {
     /// Whether a record is still that of the slot's series. If so, the record is marked as looked
     /// up.
     fn is_still_there(&self, guard: &Guard, found: CachedSlot, created: u64) -> bool {
-        let word = |at| self.family.region.series_word(found.id, at);
+        let word = |at| self.family.region.series(found.id).word(at);
         let head = word(SERIES_HEAD).load(Acquire);
         record::state(head) == PUBLISHED
             && Head::unpack(head).family == self.family.id
@@ -445,8 +445,8 @@ impl LookupCache {
     /// `when` was read before.
     fn write(&self, table: &Table, place: Place, parts: &Parts, id: u32, when: u64) {
         let Place { n, entry, slot, created } = place;
-        let word = |at| self.family.region.series_word(id, at).load(Relaxed);
-        let head = self.family.region.series_word(id, SERIES_HEAD).load(Acquire);
+        let word = |at| self.family.region.series(id).word(at).load(Relaxed);
+        let head = self.family.region.series(id).word(SERIES_HEAD).load(Acquire);
         if record::state(head) != PUBLISHED || Head::unpack(head).removing {
             return;
         }

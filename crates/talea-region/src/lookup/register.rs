@@ -205,7 +205,7 @@ impl Region {
 
     /// Prefetches the bucket that a search for a family of this name reads first.
     pub fn prefetch_family(&self, name: &[u8]) {
-        self.prefetch(self.hash_of_name(name));
+        self.index().prefetch(self.hash_of_name(name));
     }
 
     /// Calls `each` with the families whose names differ from this one in their endings alone, or
@@ -218,7 +218,7 @@ impl Region {
         let _guard = self.memory.enter();
         let stem_of_all = stem(name);
         let mut theirs = Vec::new();
-        let _ = self.find(Kind::Family, self.hash_of_name(name), |id| {
+        let _ = self.index().find(Kind::Family, self.hash_of_name(name), |id| {
             let head = FamilyHead::unpack(self.family_word(id, FAMILY_HEAD).load(Acquire));
             let Some((PUBLISHED, head)) = head else { return false };
             let is_own = match self.user(id) {
@@ -245,7 +245,7 @@ impl Region {
     }
 
     fn each_hashed(&self, name: &[u8], hash: u64, mut each: impl FnMut(u32)) {
-        let _ = self.find(Kind::Family, hash, |id| {
+        let _ = self.index().find(Kind::Family, hash, |id| {
             if self.memory.text_is(self.family_span(id, FAMILY_NAME), name) {
                 each(id);
             }
@@ -261,12 +261,12 @@ impl Region {
     ) -> Result<u32, FamilyError> {
         // Two definitions of one name are two families of one chain.
         let is = |id| self.is_defined(id, head, spec);
-        let vacancy = match self.find(Kind::Family, hash, is) {
+        let vacancy = match self.index().find(Kind::Family, hash, is) {
             Ok(id) => return Ok(id),
             Err(vacancy) => vacancy,
         };
         let (id, spans) = self.build_family(head, spec).ok_or(FamilyError::Full)?;
-        let winner = self.publish(vacancy, Kind::Family, hash, id, is);
+        let winner = self.index().publish(vacancy, Kind::Family, hash, id, is);
         if winner != id {
             self.family_word(id, FAMILY_HEAD).store(0, Relaxed);
             self.memory.drop_text(spans[1]);

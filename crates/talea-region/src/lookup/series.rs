@@ -9,12 +9,10 @@ use crate::hash::hash;
 use crate::layout::*;
 use crate::memory::guard::Guard;
 use crate::memory::runs::CellRun;
-use crate::region::Region;
-use crate::series::cell::{Cells, Copies};
+use crate::series::cell::Cells;
 use crate::series::family::Family;
 use crate::series::index::Kind;
-use crate::series::record::{self, BUILDING, HIDDEN, Head, PUBLISHED};
-use crate::values::Combine;
+use crate::series::record::{self, BUILDING, Head, PUBLISHED};
 
 /// A series that was just looked up. While the guard lives, the cells belong to the series. An
 /// addition after that might count for another series, so do not use the cells longer. To use a
@@ -145,9 +143,9 @@ impl Family {
 
     /// Resets a permanent series to 0, if it exists. The caller has a guard.
     pub(crate) fn reset(&self, text: &[u8]) {
-        let found = self.region.find(Kind::Series, self.hash(text), |id| self.is(id, text));
+        let found = self.region.index().find(Kind::Series, self.hash(text), |id| self.is(id, text));
         if let Ok(id) = found {
-            self.region.reset(id);
+            self.region.series(id).reset();
         }
     }
 
@@ -162,9 +160,9 @@ impl Family {
     pub fn remove(&self, text: &[u8]) -> bool {
         let region = self.region;
         let guard = region.memory.enter();
-        let found = region.find(Kind::Series, self.hash(text), |id| self.is(id, text));
+        let found = region.index().find(Kind::Series, self.hash(text), |id| self.is(id, text));
         let Ok(id) = found else { return false };
-        let removed = region.remove(&guard, id);
+        let removed = region.series(id).remove(&guard);
         region.sweep_a_little(&guard, 0);
         removed
     }
@@ -174,10 +172,10 @@ impl Family {
         loop {
             let (id, cells) = self.find_or_insert(&guard, text, term)?;
             let permanent = Head { permanent: true, ..Head::unpack(0) }.pack(0);
-            let before = self.region.series_word(id, SERIES_HEAD).fetch_or(permanent, AcqRel);
+            let before = self.region.series(id).word(SERIES_HEAD).fetch_or(permanent, AcqRel);
             // Unless another thread removed it in between.
             if record::state(before) == PUBLISHED {
-                self.region.show(id);
+                self.region.series(id).show();
                 return Ok(cells);
             }
         }
@@ -217,7 +215,7 @@ impl Family {
         if expectation::is_new() {
             return None;
         }
-        let id = self.region.find(Kind::Series, hash, |id| self.is(id, text)).ok()?;
+        let id = self.region.index().find(Kind::Series, hash, |id| self.is(id, text)).ok()?;
         let found = self.look_up(guard, id).ok()?;
         expectation::was_new(false);
         Some(found)
@@ -256,7 +254,7 @@ impl Family {
         let region = self.region;
         let counted = term != Lifetime::BeyondLimit;
         if prepare {
-            region.prefetch(hash);
+            region.index().prefetch(hash);
         }
         let now = unix_nanos_about();
         region.sweep_a_little(guard, now);
@@ -265,14 +263,15 @@ impl Family {
                 && self.word(FAMILY_SERIES).load(Acquire) >= self.word(FAMILY_LIMIT).load(Relaxed)
         };
         let mut draft = if prepare && !is_full() { self.build(text, now) } else { None };
-        let discard = |draft: Option<u32>| draft.into_iter().for_each(|id| region.clear(id));
+        let discard =
+            |draft: Option<u32>| draft.into_iter().for_each(|id| region.series(id).clear());
         loop {
             // Series are counted after they are published. A thread that sees the limit
             // reached and searches then finds the series that were made before: of many
             // threads with the last label text, none is refused. Many threads with different
             // texts may exceed the limit, by one each.
             let full = draft.is_none() && is_full();
-            let vacancy = match region.find(Kind::Series, hash, |id| self.is(id, text)) {
+            let vacancy = match region.index().find(Kind::Series, hash, |id| self.is(id, text)) {
                 Ok(id) => match self.look_up(guard, id) {
                     Err(LookupFailure::Removed) => continue,
                     found => {
@@ -286,10 +285,11 @@ impl Family {
                 Err(vacancy) => vacancy,
             };
             let id = draft.take().or_else(|| self.build(text, now)).ok_or(Overflow::Full)?;
-            let winner = region.publish(vacancy, Kind::Series, hash, id, |id| self.is(id, text));
+            let winner =
+                region.index().publish(vacancy, Kind::Series, hash, id, |id| self.is(id, text));
             expectation::was_new(winner == id);
             if winner != id {
-                region.clear(id);
+                region.series(id).clear();
             } else if counted {
                 self.word(FAMILY_SERIES).fetch_add(1, Release);
             }
@@ -305,7 +305,7 @@ impl Family {
         let region = self.region;
         let id = region.take_record(self.id)?;
         region.note_in_group(id, self.id);
-        let word = |at| region.series_word(id, at);
+        let word = |at| region.series(id).word(at);
         let filled = region.memory.store_text(text).is_some_and(|span| {
             word(SERIES_TEXT).store(span.pack(), Release);
             let count = u64::from(self.head.cells);
@@ -313,9 +313,9 @@ impl Family {
             run.inspect(|run| word(SERIES_CELLS).store(run.pack(), Release)).is_some()
         });
         // The directory exists from the start, so that an addition allocates nothing.
-        let filled = filled && (self.head.segments == 0 || region.prepare_segments(id));
+        let filled = filled && (self.head.segments == 0 || region.series(id).prepare_segments());
         if !filled {
-            region.clear(id);
+            region.series(id).clear();
             return None;
         }
         let before = word(SERIES_CREATED).load(Relaxed);
@@ -326,9 +326,9 @@ impl Family {
     /// Whether a record has this label text; one that was removed has none.
     #[inline]
     fn is(&self, id: u32, text: &[u8]) -> bool {
-        let head = self.region.series_word(id, SERIES_HEAD).load(Acquire);
+        let head = self.region.series(id).word(SERIES_HEAD).load(Acquire);
         let text_is = || {
-            let span = self.region.series_word(id, SERIES_TEXT).load(Relaxed);
+            let span = self.region.series(id).word(SERIES_TEXT).load(Relaxed);
             self.region.memory.text_is(Span::unpack(span), text)
         };
         // The maker of a record that is found while building has published it and not noted that
@@ -341,7 +341,7 @@ impl Family {
     /// The cells of a series that was found in the index. The record is marked as looked up.
     #[inline]
     pub(crate) fn look_up(&self, guard: &Guard, id: u32) -> Result<(u32, Cells), LookupFailure> {
-        let word = self.region.series_word(id, SERIES_HEAD);
+        let word = self.region.series(id).word(SERIES_HEAD);
         let mut seen = word.load(Acquire);
         let sweep = guard.sweep() as u16;
         while record::state(seen) != PUBLISHED || Head::unpack(seen).looked_up != sweep {
@@ -357,42 +357,12 @@ impl Family {
                 Err(now) => seen = now,
             }
         }
-        let run = CellRun::unpack(self.region.series_word(id, SERIES_CELLS).load(Relaxed));
-        let cells = run.and_then(|run| self.region.cells(id, run, self.head.combine));
+        let run = CellRun::unpack(self.region.series(id).word(SERIES_CELLS).load(Relaxed));
+        let cells = run.and_then(|run| self.region.series(id).cells(run, self.head.combine));
         cells.map(|cells| (id, cells)).ok_or(LookupFailure::Damaged)
     }
 
     fn word(&self, at: u64) -> &'static crate::primitive::AtomicU64 {
         self.region.family_word(self.id, at)
-    }
-}
-
-impl Region {
-    /// Cells as handles have them; `None` where they cannot lie there.
-    #[inline]
-    pub(crate) fn cells(&'static self, id: u32, run: CellRun, combine: Combine) -> Option<Cells> {
-        let words =
-            self.memory.map.words(run.at, run.count).filter(|_| self.memory.is_in_its_pool(run))?;
-        Some(Cells::new(words, Copies::of(self, id, run, combine)))
-    }
-
-    /// Keeps a series that was just looked up. A hidden one is shown again, as if it were new.
-    pub(crate) fn keep(&self, id: u32) -> Result<(), Overflow> {
-        if !self.pin(id) {
-            return Err(Overflow::Full);
-        }
-        self.show(id);
-        Ok(())
-    }
-
-    /// Ends the hiding of a series.
-    fn show(&self, id: u32) {
-        let word = self.series_word(id, SERIES_HEAD);
-        let shown = |seen| {
-            let is_hidden = record::state(seen) == PUBLISHED && seen & HIDDEN != 0;
-            is_hidden.then_some(seen & !HIDDEN)
-        };
-        // If it fails, the series is shown already, or is no longer public.
-        let _ = word.fetch_update(AcqRel, Acquire, shown);
     }
 }

@@ -191,6 +191,14 @@ impl Memory {
         stamp < oldest
     }
 
+    /// Whether a record with this stamp is unreachable. It searches for guards only if `may_search`,
+    /// and clears that if another search would not help.
+    pub(crate) fn is_unreachable(&self, stamp: u64, may_search: &mut bool) -> bool {
+        let out = self.is_known_reclaimable(stamp) || *may_search && self.is_reclaimable(stamp);
+        *may_search &= out;
+        out
+    }
+
     /// The oldest epoch that a living process announces.
     fn oldest_guard(&self) -> Option<u64> {
         let slots = self.word_at(M_SLOTS).load(Acquire).min(SLOT_COUNT);

@@ -8,7 +8,7 @@ use crate::series::exemplars::entry_lens;
 use crate::series::extension::{bases_len, extension_len};
 use crate::series::family::FamilyHead;
 use crate::series::record::{self, FREE, Head};
-use crate::series::segments::Segment;
+use crate::series::segment::Segment;
 use crate::source::Source;
 
 /// Bytes of cells that series hold, of all pools, including series that can no longer be found.

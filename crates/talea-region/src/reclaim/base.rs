@@ -10,34 +10,34 @@ use crate::clock::unix_nanos;
 use crate::layout::*;
 use crate::memory::runs::CellRun;
 use crate::primitive::AtomicU64;
-use crate::region::Region;
 use crate::series::extension::{Extension, Rest};
 use crate::series::family::FamilyHead;
-use crate::series::record::Head;
+use crate::series::record::{Head, Series};
+use crate::series::segment::runs_in;
 use crate::values::{Combine, Number, Storage};
 
-impl Region {
+impl Series<'_> {
     /// Resets a series to 0, if its values are sums.
-    pub(crate) fn reset(&self, id: u32) -> bool {
-        let word = |at| self.series_word(id, at).load(Acquire);
+    pub(crate) fn reset(self) -> bool {
+        let word = |at| self.word(at).load(Acquire);
         let family = Head::unpack(word(SERIES_HEAD)).family;
-        let head = FamilyHead::unpack(self.family_word(family, FAMILY_HEAD).load(Acquire));
-        let run =
-            CellRun::unpack(word(SERIES_CELLS)).filter(|&run| self.memory.is_in_its_pool(run));
+        let head = FamilyHead::unpack(self.region.family_word(family, FAMILY_HEAD).load(Acquire));
+        let run = CellRun::unpack(word(SERIES_CELLS))
+            .filter(|&run| self.region.memory.is_in_its_pool(run));
         let (Some((_, head)), Some(run)) = (head, run) else { return true };
         match (head.storage, head.combine) {
             // Also where there was no room for it among the owned cells.
             (Storage::Owned, _) => true,
-            (_, Combine::Sum) => self.raise_base(id, run, head.number),
+            (_, Combine::Sum) => self.raise_base(run, head.number),
             (_, _) => {
-                self.memory.for_each_word(run, |cell| cell.store(0, Relaxed));
+                self.region.memory.for_each_word(run, |cell| cell.store(0, Relaxed));
                 true
             }
         }
     }
 
-    fn raise_base(&self, id: u32, run: CellRun, number: Number) -> bool {
-        let Some(Extension { exemplars, wiped, rest }) = self.extension_or_new(id) else {
+    fn raise_base(self, run: CellRun, number: Number) -> bool {
+        let Some(Extension { exemplars, wiped, rest }) = self.extension_or_new() else {
             return false;
         };
         // All places first: if there is no room for one, nothing is reset.
@@ -47,7 +47,7 @@ impl Region {
             Rest::Directory(directory) => {
                 let Some(bases) = self.bases_or_new(&directory, run.count) else { return false };
                 runs.push((run, number, bases.of_cells));
-                for (segment, n) in self.segments_in(directory.table) {
+                for (segment, n) in runs_in(&self.region.memory, directory.table) {
                     let base = self.base_of_segment(bases.of_segments, n, segment);
                     let Some(base) = base else { return false };
                     runs.push((segment, Number::Integer, base));
@@ -58,7 +58,7 @@ impl Region {
         self.forget_exemplars(exemplars.load(Acquire), run.count);
         // A later time than before shows readers that the series was reset. The wall clock may have
         // been set back.
-        let created = self.series_word(id, SERIES_CREATED).load(Relaxed);
+        let created = self.word(SERIES_CREATED).load(Relaxed);
         let now = unix_nanos().max(created.wrapping_add(1));
         let later = |before: u64| Some(now.max(before.wrapping_add(1)));
         let _ = wiped.fetch_update(AcqRel, Acquire, later);
@@ -69,12 +69,12 @@ impl Region {
     ///
     /// A float beside a large base would lose its last digits, or all. So floats that are added to
     /// by exchange are set to 0 instead: an add under way notices that and starts again.
-    fn raise(&self, run: CellRun, number: Number, base: &[AtomicU64]) {
+    fn raise(self, run: CellRun, number: Number, base: &[AtomicU64]) {
         let mut sums = vec![0_u64; run.count as usize];
         let of_cell = |n: usize| number.of_cell(n as u64, run.count);
         let goes = |n: usize| of_cell(n) != Number::Integer && run.storage != Storage::Striped;
         let mut n = 0;
-        self.memory.for_each_word(run, |cell| {
+        self.region.memory.for_each_word(run, |cell| {
             let place = n % run.count as usize;
             n += 1;
             if goes(place) {

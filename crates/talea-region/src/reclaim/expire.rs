@@ -14,7 +14,36 @@ use crate::memory::guard::{Guard, last_stamp_of_sweep};
 use crate::reclaim::sweep::{SWEEP_INTERVAL, sweeps_since};
 use crate::region::Region;
 use crate::series::groups::FamilySet;
-use crate::series::record::Head;
+use crate::series::record::{Head, Series};
+
+impl Series<'_> {
+    fn expire_one(
+        self,
+        guard: &Guard,
+        seen: u64,
+        longer: Option<Duration>,
+        now: u64,
+        may_search: &mut bool,
+    ) -> bool {
+        let head = Head::unpack(seen);
+        let Some(sweeps) = sweeps_since(guard, head) else { return false };
+        let wanted = match (longer, self.region.idling(head.family).sweeps) {
+            (Some(longer), _) => longer.as_nanos(),
+            (None, 0) => return false,
+            (None, minutes) => u128::from(minutes) * u128::from(SWEEP_INTERVAL),
+        };
+        let since_last = now.saturating_sub(self.region.memory.word_at(M_SWEPT_AT).load(Relaxed));
+        let idle = u128::from(sweeps - 1) * u128::from(SWEEP_INTERVAL) + u128::from(since_last);
+        let stamp = last_stamp_of_sweep(guard.sweep().saturating_sub(sweeps));
+        idle >= wanted
+            && !head.permanent
+            && self.region.memory.is_unreachable(stamp, may_search)
+            && !self.is_pinned()
+            && !self.is_held()
+            // It fails if a thread looked the series up.
+            && self.retire(seen).is_ok()
+    }
+}
 
 impl Region {
     /// Removes the series that were not looked up for `longer` or, if that is `None`, for their
@@ -47,39 +76,13 @@ impl Region {
         let mut may_search = true;
         let gone = self
             .series_of(&chosen)
-            .filter(|&(id, seen)| self.expire_one(&guard, id, seen, longer, now, &mut may_search))
+            .filter(|&(id, seen)| {
+                self.series(id).expire_one(&guard, seen, longer, now, &mut may_search)
+            })
             .count();
         drop(guard);
         self.begin_sweep_if_due(now);
         self.sweep_all();
         gone as u64
-    }
-
-    fn expire_one(
-        &'static self,
-        guard: &Guard,
-        id: u32,
-        seen: u64,
-        longer: Option<Duration>,
-        now: u64,
-        may_search: &mut bool,
-    ) -> bool {
-        let head = Head::unpack(seen);
-        let Some(sweeps) = sweeps_since(guard, head) else { return false };
-        let wanted = match (longer, self.idling(head.family).sweeps) {
-            (Some(longer), _) => longer.as_nanos(),
-            (None, 0) => return false,
-            (None, minutes) => u128::from(minutes) * u128::from(SWEEP_INTERVAL),
-        };
-        let since_last = now.saturating_sub(self.memory.word_at(M_SWEPT_AT).load(Relaxed));
-        let idle = u128::from(sweeps - 1) * u128::from(SWEEP_INTERVAL) + u128::from(since_last);
-        let stamp = last_stamp_of_sweep(guard.sweep().saturating_sub(sweeps));
-        idle >= wanted
-            && !head.permanent
-            && self.is_unreachable(stamp, may_search)
-            && !self.is_pinned(id)
-            && !self.is_held(id)
-            // It fails if a thread looked the series up.
-            && self.retire(id, seen).is_ok()
     }
 }

@@ -3,5 +3,6 @@
 
 mod base;
 mod expire;
+mod retire;
 pub(crate) mod sweep;
 mod wipe;

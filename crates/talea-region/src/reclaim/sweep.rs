@@ -17,18 +17,16 @@
 //! 2. or announced an epoch of that sweep or before, and reclamation waits for it;
 //! 3. or no longer holds it. A process that keeps a series notes that before it leaves its guard.
 
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use crate::clock::boot_nanos;
-use crate::hash::hash_of_words;
 use crate::layout::*;
 use crate::memory::guard::{Guard, SWEEP, last_stamp_of_sweep};
-use crate::memory::runs::CellRun;
 use crate::region::Region;
-use crate::series::family::{ENDED, FamilyHead, RETIRED};
-use crate::series::index::Kind;
-use crate::series::record::{self, BUILDING, CLEARING, FREE, Head, PUBLISHED, REMOVED, UNLINKED};
-use crate::values::{Combine, Storage};
+use crate::series::family::{ENDED, RETIRED};
+use crate::series::record::{
+    self, BUILDING, CLEARING, FREE, Head, PUBLISHED, REMOVED, Series, UNLINKED,
+};
 
 /// Records of a chunk.
 const CHUNK: u64 = 16;
@@ -77,26 +75,6 @@ impl Region {
         }
     }
 
-    /// Removes a series that was found, or hides it if a process keeps it.
-    pub(crate) fn remove(&self, guard: &Guard, id: u32) -> bool {
-        let word = self.series_word(id, SERIES_HEAD);
-        let mut seen = word.load(Acquire);
-        while record::state(seen) == PUBLISHED && !Head::unpack(seen).permanent {
-            let done = if self.is_pinned(id) {
-                self.reset(id);
-                self.note_value(guard, id, self.digest(id));
-                self.set_hidden(id, seen, true)
-            } else {
-                self.retire(id, seen)
-            };
-            match done {
-                Ok(()) => return true,
-                Err(now) => seen = now,
-            }
-        }
-        false
-    }
-
     /// Begins a sweep if one is due; `now` by the boot clock.
     pub(crate) fn begin_sweep_if_due(&self, now: u64) -> bool {
         self.begin_sweep_where(now, |before| {
@@ -135,37 +113,42 @@ impl Region {
         // One search for guards serves the whole chunk.
         let mut may_search = true;
         for id in chunk * CHUNK..end {
-            self.visit(guard, id as u32, &mut may_search);
+            self.series(id as u32).visit(guard, &mut may_search);
         }
     }
+}
 
-    fn visit(&self, guard: &Guard, id: u32, may_search: &mut bool) {
-        let head = self.series_word(id, SERIES_HEAD).load(Acquire);
+impl Series<'_> {
+    fn visit(self, guard: &Guard, may_search: &mut bool) {
+        let head = self.word(SERIES_HEAD).load(Acquire);
         match record::state(head) {
-            PUBLISHED => self.look_for_idleness(guard, id, head, may_search),
-            REMOVED => self.finish_removal(id, head),
-            UNLINKED => self.clear_unlinked(id, head, may_search),
-            BUILDING | CLEARING if self.is_abandoned(head) => self.take_over(id, head),
+            PUBLISHED => self.look_for_idleness(guard, head, may_search),
+            REMOVED => self.finish_removal(head),
+            UNLINKED => self.clear_unlinked(head, may_search),
+            BUILDING | CLEARING if self.region.is_abandoned(head) => self.take_over(head),
             // Taken, and its taker was killed before it could say so; or, seldom, it
             // is just about to, and then it takes another.
-            FREE if self.memory.is_taken(&self.memory.sections.records, u64::from(id))
-                && self.claim_record(id, head) =>
+            FREE if self
+                .region
+                .memory
+                .is_taken(&self.region.memory.sections.records, u64::from(self.id))
+                && self.claim_record(head) =>
             {
-                self.clear(id);
+                self.clear();
             }
             _ => {}
         }
     }
 
-    fn look_for_idleness(&self, guard: &Guard, id: u32, seen: u64, may_search: &mut bool) {
+    fn look_for_idleness(self, guard: &Guard, seen: u64, may_search: &mut bool) {
         let head = Head::unpack(seen);
         let Some(idle) = sweeps_since(guard, head) else { return };
-        let family = |at| self.family_word(head.family, at).load(Acquire);
+        let family = |at| self.region.family_word(head.family, at).load(Acquire);
         let retired = matches!(record::state(family(FAMILY_HEAD)), RETIRED | ENDED);
-        let idling = self.idling(head.family);
+        let idling = self.region.idling(head.family);
         let idle_limit = match (retired, head.permanent, idling.sweeps) {
             // A process that registered it may still have its permanent series.
-            (true, true, _) if self.is_in_use(head.family) => return,
+            (true, true, _) if self.region.is_in_use(head.family) => return,
             (true, ..) => 1,
             (false, true, _) | (false, false, 0) => return,
             (false, false, sweeps) => u64::from(sweeps),
@@ -174,160 +157,17 @@ impl Region {
         // guard.
         let stamp = last_stamp_of_sweep(guard.sweep().saturating_sub(idle));
         // At the first sweep after a look-up no time may have passed at all.
-        if idle <= idle_limit || !self.is_unreachable(stamp, may_search) {
+        if idle <= idle_limit || !self.region.memory.is_unreachable(stamp, may_search) {
             return;
         }
-        if self.is_pinned(id) {
+        if self.is_pinned() {
             if idling.hides {
-                self.hide_if_idle(guard, id, seen, idle_limit);
+                self.hide_if_idle(guard, seen, idle_limit);
             }
-        } else if !self.is_held(id) {
+        } else if !self.is_held() {
             // Where it fails, somebody looked it up.
-            let _ = self.retire(id, seen);
+            let _ = self.retire(seen);
         }
-    }
-
-    /// Whether a series has owned cells that are not 0: something is in flight. Also
-    /// where there was no room for it among the owned cells.
-    pub(crate) fn is_held(&self, id: u32) -> bool {
-        let family = Head::unpack(self.series_word(id, SERIES_HEAD).load(Acquire)).family;
-        let head = FamilyHead::unpack(self.family_word(family, FAMILY_HEAD).load(Acquire));
-        let owned = head.is_some_and(|(_, head)| {
-            head.combine == Combine::Sum && head.storage == Storage::Owned
-        });
-        owned && self.digest(id) != 0
-    }
-
-    /// Hides a series whose value did not change for some sweeps, or shows it again.
-    fn hide_if_idle(&self, guard: &Guard, id: u32, seen: u64, idle_limit: u64) {
-        let digest = self.digest(id);
-        let Some(before) = self.seen(id).map(|seen| seen.load(Acquire)) else { return };
-        let since = self.series_word(id, SERIES_SINCE).load(Relaxed);
-        let hidden = Head::unpack(seen).hidden;
-        if digest != before || since == 0 {
-            self.note_value(guard, id, digest);
-            if hidden {
-                let _ = self.set_hidden(id, seen, false);
-            }
-        } else if !hidden && guard.sweep().saturating_sub(since) > idle_limit {
-            let _ = self.set_hidden(id, seen, true);
-        }
-    }
-
-    fn note_value(&self, guard: &Guard, id: u32, digest: u64) {
-        self.series_word(id, SERIES_SINCE).store(guard.sweep(), Relaxed);
-        if let Some(seen) = self.seen(id) {
-            seen.store(digest, Release);
-        }
-    }
-
-    fn set_hidden(&self, id: u32, seen: u64, hidden: bool) -> Result<(), u64> {
-        let head = Head { hidden, ..Head::unpack(seen) }.pack(PUBLISHED);
-        let word = self.series_word(id, SERIES_HEAD);
-        word.compare_exchange(seen, head, AcqRel, Acquire).map(|_| ())
-    }
-
-    /// A number that changes when a value of the series does.
-    fn digest(&self, id: u32) -> u64 {
-        let mut sum = 0_u64;
-        let run = CellRun::unpack(self.series_word(id, SERIES_CELLS).load(Relaxed));
-        if let Some(run) = run.filter(|&run| self.memory.is_in_its_pool(run)) {
-            self.memory.for_each_word(run, |cell| sum = sum.wrapping_add(cell.load(Relaxed)));
-        }
-        sum
-    }
-
-    /// Makes a series a removed one; the head as it is where it is another.
-    pub(crate) fn retire(&self, id: u32, seen: u64) -> Result<(), u64> {
-        let head = Head { removing: true, ..Head::unpack(seen) };
-        let (removing, removed) = (head.pack(PUBLISHED), head.pack(REMOVED));
-        let word = self.series_word(id, SERIES_HEAD);
-        if seen != removing {
-            word.compare_exchange(seen, removing, AcqRel, Acquire)?;
-        }
-        // In this order: see `lookup/cache.rs`.
-        self.family_word(head.family, FAMILY_REMOVALS).fetch_add(1, AcqRel);
-        word.compare_exchange(removing, removed, AcqRel, Acquire)?;
-        self.memory.word_at(M_WAITING).fetch_add(1, Relaxed);
-        let count = self.family_word(head.family, FAMILY_SERIES);
-        // A process that is killed right here leaves the count one too high.
-        let _ = count.fetch_update(AcqRel, Relaxed, |n| n.checked_sub(1));
-        self.finish_removal(id, removed);
-        Ok(())
-    }
-
-    /// Takes a removed series out of its chain. Any number may do so at once.
-    fn finish_removal(&self, id: u32, seen: u64) {
-        let Some(hash) = self.hash_of(id, Head::unpack(seen).family) else { return };
-        self.unlink(hash, id);
-        self.series_word(id, SERIES_SINCE).store(0, Relaxed);
-        let unlinked = Head::unpack(seen).pack(UNLINKED);
-        let word = self.series_word(id, SERIES_HEAD);
-        if word.compare_exchange(seen, unlinked, AcqRel, Relaxed).is_ok() {
-            self.note_stamp(id);
-        }
-    }
-
-    /// Notes the stamp of an unlinked record. The epoch must be read after the head has the state:
-    /// then a thread that still helps to unlink it has announced an epoch that is not later.
-    fn note_stamp(&self, id: u32) {
-        let since = self.series_word(id, SERIES_SINCE);
-        let _ = since.compare_exchange(0, self.memory.stamp(), AcqRel, Relaxed);
-    }
-
-    fn clear_unlinked(&self, id: u32, seen: u64, may_search: &mut bool) {
-        match self.series_word(id, SERIES_SINCE).load(Acquire) {
-            // The thread that unlinked it was killed or stopped right then.
-            0 => self.note_stamp(id),
-            // A series that was kept at the instant of its removal waits until no process keeps it.
-            stamp if !self.is_unreachable(stamp, may_search) || self.is_pinned(id) => {}
-            _ if self.claim_record(id, seen) => {
-                self.clear(id);
-                self.memory.word_at(M_WAITING).fetch_sub(1, Relaxed);
-            }
-            _ => {}
-        }
-    }
-
-    /// Whether a record with this stamp is unreachable. It searches for guards only if
-    /// `may_search`, and clears that if another search would not help.
-    pub(crate) fn is_unreachable(&self, stamp: u64, may_search: &mut bool) -> bool {
-        let out = self.memory.is_known_reclaimable(stamp)
-            || *may_search && self.memory.is_reclaimable(stamp);
-        *may_search &= out;
-        out
-    }
-
-    /// Claims a record that no other process owns.
-    fn claim_record(&self, id: u32, seen: u64) -> bool {
-        let own = self.own_head(CLEARING, Head::unpack(seen).family);
-        let word = self.series_word(id, SERIES_HEAD);
-        word.compare_exchange(seen, own, AcqRel, Relaxed).is_ok()
-    }
-
-    /// Finishes a record that a dead process owned.
-    fn take_over(&self, id: u32, seen: u64) {
-        let family = Head::unpack(seen).family;
-        let hash = self.hash_of(id, family);
-        let linked = record::state(seen) == BUILDING
-            && hash.is_some_and(|hash| self.is_linked(Kind::Series, hash, id));
-        if linked {
-            // It is in the index, and its maker died before it noted that.
-            let looked_up = self.memory.sweep_number() as u16;
-            let head = Head { permanent: false, hidden: false, removing: false, looked_up, family };
-            let word = self.series_word(id, SERIES_HEAD);
-            let _ = word.compare_exchange(seen, head.pack(PUBLISHED), AcqRel, Relaxed);
-        } else if self.claim_record(id, seen) {
-            self.clear(id);
-        }
-    }
-
-    /// The hash of a record's text; `None` where it has none.
-    fn hash_of(&self, id: u32, family: u32) -> Option<u64> {
-        let span = Span::unpack(self.series_word(id, SERIES_TEXT).load(Acquire));
-        let words = self.memory.text_words(span)?;
-        let words = words.iter().map(|word| word.load(Relaxed));
-        Some(hash_of_words(self.seed, u64::from(family), span.len, words))
     }
 }
 

@@ -7,7 +7,17 @@ use crate::memory::guard::Guard;
 use crate::region::Region;
 use crate::series::family::{ENDED, Family};
 use crate::series::groups::FamilySet;
-use crate::series::record::Head;
+use crate::series::record::{Head, Series};
+
+impl Series<'_> {
+    fn wipe_one(self, guard: &Guard, seen: u64) -> bool {
+        let stays = Head::unpack(seen).permanent || self.is_held() || self.is_pinned();
+        if !stays && self.remove(guard) {
+            return true;
+        }
+        self.reset()
+    }
+}
 
 impl Region {
     /// Resets the families with these names. Their series are removed, except permanent ones and
@@ -64,18 +74,10 @@ impl Region {
     pub(crate) fn wipe_families(&'static self, guard: &Guard, chosen: &FamilySet) -> bool {
         let mut all = true;
         for (id, seen) in self.series_of(chosen) {
-            all &= self.wipe_one(guard, id, seen);
+            all &= self.series(id).wipe_one(guard, seen);
         }
         self.sweep_a_little(guard, 0);
         all
-    }
-
-    fn wipe_one(&'static self, guard: &Guard, id: u32, seen: u64) -> bool {
-        let stays = Head::unpack(seen).permanent || self.is_held(id) || self.is_pinned(id);
-        if !stays && self.remove(guard, id) {
-            return true;
-        }
-        self.reset(id)
     }
 }
 
@@ -100,9 +102,9 @@ impl Family {
         let mut removed = 0;
         for (id, _) in region.series_of(&chosen) {
             text.clear();
-            let span = Span::unpack(region.series_word(id, SERIES_TEXT).load(Acquire));
+            let span = Span::unpack(region.series(id).word(SERIES_TEXT).load(Acquire));
             region.memory.read_text(span, &mut text);
-            if wants(&text) && region.remove(&guard, id) {
+            if wants(&text) && region.series(id).remove(&guard) {
                 removed += 1;
             }
         }

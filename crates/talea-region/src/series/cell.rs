@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use super::record::Series;
 use crate::error::Overflow;
 use crate::memory::planes;
 use crate::memory::restartable::{self, Done};
@@ -36,7 +37,7 @@ const OPTIONAL_BLOCKS: u32 = 3;
 impl Copies {
     /// The copies of a series' cells.
     #[inline]
-    pub(crate) fn of(region: &'static Region, id: u32, run: CellRun, combine: Combine) -> Self {
+    pub(crate) fn of(series: Series<'static>, run: CellRun, combine: Combine) -> Self {
         let how = match run.storage {
             Storage::Stripes => stripe_len(run.count) as u32,
             Storage::Striped => PLANES,
@@ -44,7 +45,7 @@ impl Copies {
             Storage::Owned if combine.may_be_absent() => OPTIONAL_BLOCKS,
             Storage::Owned => BLOCKS,
         };
-        Self { region, how: u64::from(id) << 32 | u64::from(how) }
+        Self { region: series.region, how: u64::from(series.id) << 32 | u64::from(how) }
     }
 
     #[inline]
@@ -52,8 +53,9 @@ impl Copies {
         self.how as u32
     }
 
-    fn series(self) -> u32 {
-        (self.how >> 32) as u32
+    #[inline]
+    fn series(self) -> Series<'static> {
+        self.region.series((self.how >> 32) as u32)
     }
 }
 
@@ -149,7 +151,7 @@ impl Cell {
     }
 
     /// The series that it belongs to.
-    pub(crate) fn series(self) -> u32 {
+    pub(crate) fn series(self) -> Series<'static> {
         self.copies.series()
     }
 
@@ -331,7 +333,7 @@ impl Cell {
 
     /// Its value when its series was last wiped, if it was.
     fn base(self) -> Option<u64> {
-        self.copies.region.base_of(self.copies.series(), self.word)
+        self.copies.series().base_of(self.word)
     }
 
     /// The word that this thread adds to atomically.
@@ -348,9 +350,9 @@ impl Cell {
         }
     }
 
-    /// The region, the series and the first copy.
-    pub(crate) fn place(self) -> (&'static Region, u32, &'static AtomicU64) {
-        (self.copies.region, self.copies.series(), self.word)
+    /// The first copy.
+    pub(crate) fn word(self) -> &'static AtomicU64 {
+        self.word
     }
 
     /// Keeps the series of a cell that was just looked up, as [`SeriesGuard::keep`].
@@ -361,7 +363,7 @@ impl Cell {
     ///
     /// [`SeriesGuard::keep`]: crate::SeriesGuard::keep
     pub fn keep(self) -> Result<(), Overflow> {
-        self.copies.region.keep(self.copies.series())
+        self.copies.series().keep()
     }
 }
 
@@ -401,5 +403,19 @@ impl Cells {
     #[inline]
     pub fn last(&self) -> Cell {
         self.at(usize::MAX)
+    }
+}
+
+impl Series<'static> {
+    /// Cells as handles have them; `None` where they cannot lie there.
+    #[inline]
+    pub(crate) fn cells(self, run: CellRun, combine: Combine) -> Option<Cells> {
+        let words = self
+            .region
+            .memory
+            .map
+            .words(run.at, run.count)
+            .filter(|_| self.region.memory.is_in_its_pool(run))?;
+        Some(Cells::new(words, Copies::of(self, run, combine)))
     }
 }

@@ -28,8 +28,8 @@ use crate::hash::{hash_of_words, last_word, word};
 use crate::layout::*;
 use crate::memory::runs::CellRun;
 use crate::primitive::AtomicU64;
-use crate::region::Region;
 use crate::series::cell::Cell;
+use crate::series::record::Series;
 use crate::source::Source;
 
 /// Words before the text.
@@ -62,27 +62,26 @@ impl Cell {
     ///
     /// [`Overflow`] where there is no room for it, or the text is longer than 2,048 bytes.
     pub fn set_exemplar(self, value: f64, text: &[u8]) -> Result<(), Overflow> {
-        let (region, series, word) = self.place();
-        region.set_exemplar(series, word, value, text)
+        self.series().set_exemplar(self.word(), value, text)
     }
 }
 
-impl Region {
+impl Series<'_> {
     fn set_exemplar(
-        &self,
-        id: u32,
+        self,
         cell: &'static AtomicU64,
         value: f64,
         text: &[u8],
     ) -> Result<(), Overflow> {
         let len = text.len() as u64;
         let kind = ROOMS.iter().position(|&room| len <= room).ok_or(Overflow::TooLong)?;
-        let (place, other) = self.exemplar_place(id, cell, kind).ok_or(Overflow::Full)?;
+        let (place, other) = self.exemplar_place(cell, kind).ok_or(Overflow::Full)?;
         let [claim, sum, time, number, length, room @ ..] = place else { return Ok(()) };
-        let own = self.memory.own_slot();
-        let mine = self.memory.generation(own) << 10 | own << 1 | 1;
+        let own = self.region.memory.own_slot();
+        let mine = self.region.memory.generation(own) << 10 | own << 1 | 1;
         let before = claim.load(Acquire);
-        let is_busy = before != 0 && !self.memory.has_ended(before >> 1 & 0x1FF, before >> 10);
+        let is_busy =
+            before != 0 && !self.region.memory.has_ended(before >> 1 & 0x1FF, before >> 10);
         if is_busy || claim.compare_exchange(before, mine, AcqRel, Relaxed).is_err() {
             return Ok(());
         }
@@ -95,7 +94,7 @@ impl Region {
         let words = words_of(text);
         room.iter().zip(words.clone()).for_each(|(word, text)| word.store(text, Release));
         let head = [now, value.to_bits(), len];
-        sum.store(sum_of(self.seed, head.into_iter().chain(words)), Release);
+        sum.store(sum_of(self.region.seed, head.into_iter().chain(words)), Release);
         self.forget_exemplar(other);
         claim.store(0, Release);
         Ok(())
@@ -104,49 +103,50 @@ impl Region {
     /// The place of a cell's exemplar, made if it does not exist, and the offset of its other
     /// place, or 0.
     fn exemplar_place(
-        &self,
-        id: u32,
+        self,
         cell: &'static AtomicU64,
         kind: usize,
     ) -> Option<(&'static [AtomicU64], u64)> {
-        let run = CellRun::unpack(self.series_word(id, SERIES_CELLS).load(Acquire))?;
-        let n = self.memory.map.offset_of(cell)?.checked_sub(run.at)? / WORD;
-        let more = self.extension_or_new(id)?;
-        let table = self.memory.get_or_make_run(more.exemplars, run.count * 2)?;
-        let entries = self.memory.map.words(table, run.count * 2)?;
+        let run = CellRun::unpack(self.word(SERIES_CELLS).load(Acquire))?;
+        let n = self.region.memory.map.offset_of(cell)?.checked_sub(run.at)? / WORD;
+        let more = self.extension_or_new()?;
+        let table = self.region.memory.get_or_make_run(more.exemplars, run.count * 2)?;
+        let entries = self.region.memory.map.words(table, run.count * 2)?;
         let [entry, other] = [kind, 1 - kind].map(|kind| entries.get(n as usize * 2 + kind));
         let words = entry_lens()[kind];
-        let at = self.memory.get_or_make_run(entry?, words)?;
-        Some((self.memory.map.words(at, words)?, other?.load(Acquire)))
+        let at = self.region.memory.get_or_make_run(entry?, words)?;
+        Some((self.region.memory.map.words(at, words)?, other?.load(Acquire)))
     }
 
     /// Hides all exemplars of a series of so many cells.
-    pub(crate) fn forget_exemplars(&self, table: u64, cells: u64) {
-        if table != 0 && self.memory.sections.lies_in_singles(table, cells * 2) {
-            let entries = self.memory.map.words(table, cells * 2).unwrap_or(&[]);
+    pub(crate) fn forget_exemplars(self, table: u64, cells: u64) {
+        if table != 0 && self.region.memory.sections.lies_in_singles(table, cells * 2) {
+            let entries = self.region.memory.map.words(table, cells * 2).unwrap_or(&[]);
             entries.iter().for_each(|entry| self.forget_exemplar(entry.load(Acquire)));
         }
     }
 
     /// Hides the exemplar at an offset, if there is one. If another thread is writing one there,
     /// that one may be shown.
-    fn forget_exemplar(&self, at: u64) {
-        if at != 0 && self.memory.sections.lies_in_singles(at, HEAD) {
-            if let Some([_, sum, ..]) = self.memory.map.words(at, HEAD) {
+    fn forget_exemplar(self, at: u64) {
+        if at != 0 && self.region.memory.sections.lies_in_singles(at, HEAD) {
+            if let Some([_, sum, ..]) = self.region.memory.map.words(at, HEAD) {
                 sum.store(0, Release);
             }
         }
     }
 
     /// Gives back all exemplars of a series of so many cells.
-    pub(crate) fn drop_exemplars(&self, table: u64, cells: u64) {
-        if table == 0 || !self.memory.sections.lies_in_singles(table, cells * 2) {
+    pub(crate) fn drop_exemplars(self, table: u64, cells: u64) {
+        if table == 0 || !self.region.memory.sections.lies_in_singles(table, cells * 2) {
             return;
         }
-        for (entry, n) in self.memory.map.words(table, cells * 2).unwrap_or(&[]).iter().zip(0..) {
-            self.memory.drop_singles(entry.swap(0, AcqRel), entry_lens()[n % 2]);
+        for (entry, n) in
+            self.region.memory.map.words(table, cells * 2).unwrap_or(&[]).iter().zip(0..)
+        {
+            self.region.memory.drop_singles(entry.swap(0, AcqRel), entry_lens()[n % 2]);
         }
-        self.memory.drop_singles(table, cells * 2);
+        self.region.memory.drop_singles(table, cells * 2);
     }
 }
 
@@ -216,8 +216,8 @@ fn words_of(text: &[u8]) -> impl Iterator<Item = u64> + Clone + '_ {
 mod tests {
     use super::*;
     use crate::clock::set::{pass, step_wall};
-    use crate::config::Config;
     use crate::lookup::register::FamilySpec;
+    use crate::{Config, Region};
 
     const HOUR: i64 = 3_600;
 

@@ -8,13 +8,13 @@
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
+use super::segment;
 use crate::layout::*;
 use crate::memory::runs::CellRun;
 use crate::memory::table::{Table, table_len};
 use crate::primitive::AtomicU64;
-use crate::region::Region;
 use crate::series::family::FamilyHead;
-use crate::series::record::Head;
+use crate::series::record::{Head, Series};
 
 /// The parts of it.
 #[derive(Clone, Copy)]
@@ -63,43 +63,45 @@ pub(crate) fn bases_len(cells: u64, segments: u64) -> u64 {
     cells + table_len(segments)
 }
 
-impl Region {
+impl Series<'_> {
     /// The extension of a series, if it has one.
     #[inline]
-    pub(crate) fn extension(&self, id: u32) -> Option<Extension> {
-        let at = self.series_word(id, SERIES_EXTENSION).load(Acquire);
-        let (cells, segments) = self.sizes_of(id)?;
+    pub(crate) fn extension(self) -> Option<Extension> {
+        let at = self.word(SERIES_EXTENSION).load(Acquire);
+        let (cells, segments) = self.sizes_of()?;
         self.extension_at(at, cells, segments)
     }
 
     /// The same, made if need be; `None` where there is no room.
-    pub(crate) fn extension_or_new(&self, id: u32) -> Option<Extension> {
-        let (cells, segments) = self.sizes_of(id)?;
-        let at = self.memory.get_or_make_run(
-            self.series_word(id, SERIES_EXTENSION),
-            extension_len(cells, segments),
-        )?;
+    pub(crate) fn extension_or_new(self) -> Option<Extension> {
+        let (cells, segments) = self.sizes_of()?;
+        let at = self
+            .region
+            .memory
+            .get_or_make_run(self.word(SERIES_EXTENSION), extension_len(cells, segments))?;
         self.extension_at(at, cells, segments)
     }
 
     /// How many cells and segments a series has, of a record that has its cells.
     #[inline]
-    fn sizes_of(&self, id: u32) -> Option<(u64, u64)> {
-        let run = CellRun::unpack(self.series_word(id, SERIES_CELLS).load(Acquire))?;
+    fn sizes_of(self) -> Option<(u64, u64)> {
+        let run = CellRun::unpack(self.word(SERIES_CELLS).load(Acquire))?;
         // In every state the family stands in the same place.
-        let family = Head::unpack(self.series_word(id, SERIES_HEAD).load(Acquire)).family;
-        let head = self.family_word(family, FAMILY_HEAD).load(Acquire);
+        let family = Head::unpack(self.word(SERIES_HEAD).load(Acquire)).family;
+        let head = self.region.family_word(family, FAMILY_HEAD).load(Acquire);
         let (_, head) = FamilyHead::unpack(head)?;
         Some((run.count, u64::from(head.segments)))
     }
 
     #[inline]
-    fn extension_at(&self, at: u64, cells: u64, segments: u64) -> Option<Extension> {
+    fn extension_at(self, at: u64, cells: u64, segments: u64) -> Option<Extension> {
         let len = extension_len(cells, segments);
-        if at == 0 || !self.memory.sections.lies_in_singles(at, len) {
+        if at == 0 || !self.region.memory.sections.lies_in_singles(at, len) {
             return None;
         }
-        let [exemplars, wiped, rest @ ..] = self.memory.map.words(at, len)? else { return None };
+        let [exemplars, wiped, rest @ ..] = self.region.memory.map.words(at, len)? else {
+            return None;
+        };
         let rest = match (segments, rest) {
             (0, base) => Rest::Base(base),
             (_, [level, bases, table @ ..]) => {
@@ -112,70 +114,98 @@ impl Region {
     }
 
     /// The bases of a series of so many cells, if it was ever wiped.
-    pub(crate) fn bases(&self, directory: &Directory, cells: u64) -> Option<Bases> {
+    pub(crate) fn bases(self, directory: &Directory, cells: u64) -> Option<Bases> {
         self.bases_at(directory.bases.load(Acquire), directory, cells)
     }
 
     /// The same, made if need be; `None` where there is no room.
-    pub(crate) fn bases_or_new(&self, directory: &Directory, cells: u64) -> Option<Bases> {
-        let at =
-            self.memory.get_or_make_run(directory.bases, bases_len(cells, directory.segments))?;
+    pub(crate) fn bases_or_new(self, directory: &Directory, cells: u64) -> Option<Bases> {
+        let at = self
+            .region
+            .memory
+            .get_or_make_run(directory.bases, bases_len(cells, directory.segments))?;
         self.bases_at(at, directory, cells)
     }
 
-    fn bases_at(&self, at: u64, directory: &Directory, cells: u64) -> Option<Bases> {
+    /// The bases of a segment with these cells, made if they do not exist.
+    pub(crate) fn base_of_segment(
+        self,
+        bases: Table,
+        n: usize,
+        run: CellRun,
+    ) -> Option<&'static [AtomicU64]> {
+        let memory = &self.region.memory;
+        let base = memory.get_or_make_run(memory.table_word_or_new(bases, n)?, run.count)?;
+        memory.map.words(base, run.count)
+    }
+
+    fn bases_at(self, at: u64, directory: &Directory, cells: u64) -> Option<Bases> {
         let len = bases_len(cells, directory.segments);
-        if at == 0 || !self.memory.sections.lies_in_singles(at, len) {
+        if at == 0 || !self.region.memory.sections.lies_in_singles(at, len) {
             return None;
         }
-        let (of_cells, table) = self.memory.map.words(at, len)?.split_at_checked(cells as usize)?;
+        let (of_cells, table) =
+            self.region.memory.map.words(at, len)?.split_at_checked(cells as usize)?;
         Some(Bases { of_cells, of_segments: Table::new(table, directory.segments)? })
     }
 
     /// Gives back the bases of a directory, and all of its segments.
-    fn drop_directory(&self, directory: &Directory, cells: u64) {
+    fn drop_directory(self, directory: &Directory, cells: u64) {
+        let memory = &self.region.memory;
         let at = directory.bases.swap(0, AcqRel);
         if let Some(Bases { of_segments, .. }) = self.bases_at(at, directory, cells) {
-            for (n, base) in self.memory.table_words(of_segments) {
-                let run = self
-                    .memory
+            for (n, base) in self.region.memory.table_words(of_segments) {
+                let run = memory
                     .table_word(directory.table, n)
-                    .and_then(|entry| self.segment_of(entry));
+                    .and_then(|entry| segment::run_of(memory, entry));
                 if let (base @ 1.., Some(run)) = (base.swap(0, AcqRel), run) {
-                    self.memory.drop_singles(base, run.count);
+                    self.region.memory.drop_singles(base, run.count);
                 }
             }
-            self.memory.drop_blocks(of_segments);
+            self.region.memory.drop_blocks(of_segments);
         }
-        self.memory.drop_singles(at, bases_len(cells, directory.segments));
-        self.drop_segments(directory.table);
+        self.region.memory.drop_singles(at, bases_len(cells, directory.segments));
+        segment::drop_all(memory, directory.table);
     }
 
     /// Gives back the extension of a series. Its record still has its cells.
-    pub(crate) fn drop_extension(&self, id: u32) {
-        let Some((cells, segments)) = self.sizes_of(id) else { return };
-        let at = self.series_word(id, SERIES_EXTENSION).swap(0, AcqRel);
+    pub(crate) fn drop_extension(self) {
+        let Some((cells, segments)) = self.sizes_of() else { return };
+        let at = self.word(SERIES_EXTENSION).swap(0, AcqRel);
         if let Some(more) = self.extension_at(at, cells, segments) {
             self.drop_exemplars(more.exemplars.swap(0, AcqRel), cells);
             if let Rest::Directory(directory) = more.rest {
                 self.drop_directory(&directory, cells);
             }
         }
-        self.memory.drop_singles(at, extension_len(cells, segments));
+        self.region.memory.drop_singles(at, extension_len(cells, segments));
     }
 
     /// The value of a cell when its series was last wiped. The cell is given by its first copy.
-    pub(crate) fn base_of(&self, id: u32, cell: &'static AtomicU64) -> Option<u64> {
-        let Extension { wiped, rest, .. } = self.extension(id)?;
+    pub(crate) fn base_of(self, cell: &'static AtomicU64) -> Option<u64> {
+        let Extension { wiped, rest, .. } = self.extension()?;
         if wiped.load(Acquire) == 0 {
             return None;
         }
-        let run = CellRun::unpack(self.series_word(id, SERIES_CELLS).load(Acquire))?;
+        let run = CellRun::unpack(self.word(SERIES_CELLS).load(Acquire))?;
         let base = match rest {
             Rest::Base(base) => base,
             Rest::Directory(directory) => self.bases(&directory, run.count)?.of_cells,
         };
-        let n = self.memory.map.offset_of(cell)?.checked_sub(run.at)? / WORD;
+        let n = self.region.memory.map.offset_of(cell)?.checked_sub(run.at)? / WORD;
         base.get(n as usize).map(|word| word.load(Acquire))
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_takes_what_is_said_of_it() {
+        assert_eq!(extension_len(5, 0), 2 + 5);
+        assert_eq!(extension_len(5, 64), 2 + 2 + 64);
+        assert_eq!(extension_len(5, 65), 2 + 2 + 16 + 4);
+        assert_eq!(extension_len(5, 128), 2 + 2 + 16 + 7);
     }
 }

@@ -122,7 +122,7 @@ impl Region {
         let used = self.memory.used(&self.memory.sections.records);
         groups_of(&self.memory, chosen, used).flatten().filter_map(|record| {
             let id = record as u32;
-            let head = self.series_word(id, SERIES_HEAD).load(Acquire);
+            let head = self.series(id).word(SERIES_HEAD).load(Acquire);
             let is = record::state(head) == PUBLISHED && chosen.has(Head::unpack(head).family);
             is.then_some((id, head))
         })

@@ -57,11 +57,22 @@ pub(crate) struct Vacancy {
     head: u64,
 }
 
+/// The index of a region.
+#[derive(Clone, Copy)]
+pub(crate) struct Index<'a>(&'a Region);
+
 impl Region {
+    #[inline]
+    pub(crate) fn index(&self) -> Index<'_> {
+        Index(self)
+    }
+}
+
+impl Index<'_> {
     /// Finds the record whose tag fits and for which `is` holds.
     #[inline]
     pub(crate) fn find(
-        &self,
+        self,
         kind: Kind,
         hash: u64,
         mut is: impl FnMut(u32) -> bool,
@@ -83,20 +94,20 @@ impl Region {
 
     /// Prefetches the bucket, to be written to.
     #[inline]
-    pub(crate) fn prefetch(&self, hash: u64) {
+    pub(crate) fn prefetch(self, hash: u64) {
         prefetch(self.bucket(hash));
     }
 
     /// No chain is longer, unless the region is damaged and it is a ring.
     #[inline]
-    fn longest_chain(&self) -> u64 {
-        self.memory.sections.series_max() + self.memory.sections.family_max
+    fn longest_chain(self) -> u64 {
+        self.0.memory.sections.series_max() + self.0.memory.sections.family_max
     }
 
     /// Publishes a finished record at the end of a search, unless another thread published the same
     /// key meanwhile. Returns the record that has the key now.
     pub(crate) fn publish(
-        &self,
+        self,
         mut vacancy: Vacancy,
         kind: Kind,
         hash: u64,
@@ -121,7 +132,7 @@ impl Region {
 
     /// Unlinks a series from its chain. When this returns, a thread that enters later cannot find
     /// it.
-    pub(crate) fn unlink(&self, hash: u64, id: u32) {
+    pub(crate) fn unlink(self, hash: u64, id: u32) {
         self.link(IS | u64::from(id)).fetch_or(MARKED, AcqRel);
         'anew: loop {
             let mut before = self.bucket(hash);
@@ -147,23 +158,23 @@ impl Region {
     }
 
     /// Whether a record is in its chain.
-    pub(crate) fn is_linked(&self, kind: Kind, hash: u64, id: u32) -> bool {
+    pub(crate) fn is_linked(self, kind: Kind, hash: u64, id: u32) -> bool {
         self.find(kind, hash, |found| found == id).is_ok()
     }
 
     /// Where a record keeps the rest of its chain.
-    fn link(&self, pointer: u64) -> &'static AtomicU64 {
+    fn link(self, pointer: u64) -> &'static AtomicU64 {
         if pointer & FAMILY != 0 {
-            self.family_word(pointer as u32, FAMILY_LINK)
+            self.0.family_word(pointer as u32, FAMILY_LINK)
         } else {
-            self.series_word(pointer as u32, SERIES_LINK)
+            self.0.series(pointer as u32).word(SERIES_LINK)
         }
     }
 
     #[inline]
-    fn bucket(&self, hash: u64) -> &'static AtomicU64 {
-        self.memory.word_at(
-            self.memory.sections.index + (hash & (self.memory.sections.index_len - 1)) * WORD,
+    fn bucket(self, hash: u64) -> &'static AtomicU64 {
+        self.0.memory.word_at(
+            self.0.memory.sections.index + (hash & (self.0.memory.sections.index_len - 1)) * WORD,
         )
     }
 }

@@ -15,4 +15,5 @@ pub(crate) mod groups;
 pub(crate) mod index;
 mod pins;
 pub(crate) mod record;
+pub(crate) mod segment;
 pub(crate) mod segments;

@@ -16,10 +16,9 @@
 //! ever freed twice. The record itself is not
 //! lost: one that is free and yet taken is freed by a sweep.
 
-use std::sync::atomic::Ordering::{AcqRel, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Relaxed};
 
 use crate::layout::*;
-use crate::memory::runs::CellRun;
 use crate::memory::slots::GENERATION;
 use crate::primitive::AtomicU64;
 use crate::region::Region;
@@ -81,11 +80,28 @@ fn owned_head(state: u64, slot: u64, generation: u64, family: u32) -> u64 {
     state | slot << 8 | generation << 17 | u64::from(family) << 32
 }
 
-impl Region {
+/// A series of a region, by the number of its record.
+#[derive(Clone, Copy)]
+pub(crate) struct Series<'a> {
+    pub(crate) region: &'a Region,
+    pub(crate) id: u32,
+}
+
+impl Series<'_> {
+    /// A word of its record.
     #[inline]
-    pub(crate) fn series_word(&self, id: u32, at: u64) -> &'static AtomicU64 {
-        let id = u64::from(id).min(self.memory.sections.series_max() - 1);
-        self.memory.word_at(self.memory.sections.records.at + id * RECORD_LEN + at)
+    pub(crate) fn word(self, at: u64) -> &'static AtomicU64 {
+        let Sections { records, .. } = self.region.memory.sections;
+        let id = u64::from(self.id).min(records.len / RECORD_LEN - 1);
+        self.region.memory.word_at(records.at + id * RECORD_LEN + at)
+    }
+}
+
+impl Region {
+    /// The series whose record has a number.
+    #[inline]
+    pub(crate) fn series(&self, id: u32) -> Series<'_> {
+        Series { region: self, id }
     }
 
     /// A free record for a series of a family, in the hands of this process.
@@ -94,7 +110,7 @@ impl Region {
         loop {
             let id = (self.memory.take(&self.memory.sections.records, 1)? / RECORD_LEN) as u32;
             // The bit of the pool is a hint; the head decides which process owns the record.
-            let head = self.series_word(id, SERIES_HEAD);
+            let head = self.series(id).word(SERIES_HEAD);
             if head.compare_exchange(FREE, building, AcqRel, Relaxed).is_ok() {
                 return Some(id);
             }
@@ -110,32 +126,6 @@ impl Region {
     /// Whether the process that owns a record is dead.
     pub(crate) fn is_abandoned(&self, head: u64) -> bool {
         self.memory.has_ended(head >> 8 & 0x1FF, head >> 17 & GENERATION)
-    }
-
-    /// Frees a record that this process has alone, and all that it names.
-    pub(crate) fn clear(&self, id: u32) {
-        let word = |at| self.series_word(id, at);
-        // The call that swaps a word for 0 gives back the memory that it named.
-        self.drop_extension(id);
-        let run = CellRun::unpack(word(SERIES_CELLS).load(Relaxed));
-        if let Some(run) = run.filter(|&run| self.memory.is_in_its_pool(run)) {
-            self.memory.for_each_word(run, |cell| cell.store(0, Relaxed));
-            word(SERIES_CELLS).store(0, Release);
-            self.memory.drop_cells(run);
-        }
-        let text = Span::unpack(word(SERIES_TEXT).swap(0, AcqRel));
-        self.memory.drop_text(text);
-        let pins = word(SERIES_PINS).swap(0, AcqRel);
-        self.drop_pins(pins);
-        // The time of creation stays: the next one is later, so that a reader can
-        // distinguish the two.
-        for at in [SERIES_LINK, SERIES_EXTENSION, SERIES_SINCE] {
-            word(at).store(0, Relaxed);
-        }
-        // A process that takes the bit in between finds a head that is not free, and leaves both to
-        // the next sweep.
-        self.memory.give_back(&self.memory.sections.records, u64::from(id) * RECORD_LEN, 1);
-        word(SERIES_HEAD).store(FREE, Release);
     }
 }
 

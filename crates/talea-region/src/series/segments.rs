@@ -17,24 +17,19 @@
 //! for some segments is backed ahead, when a series is made and when a snapshot is taken, so that
 //! making a segment seldom takes a system call.
 
-use std::num::NonZeroU64;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
+use super::segment::{MOST_CELLS, MOST_WHAT, PLACE, STORAGE, Segment};
 use crate::layout::*;
-use crate::memory::runs::CellRun;
 use crate::memory::table::Table;
 use crate::primitive::AtomicU64;
 use crate::region::Region;
 use crate::series::cell::{Cell, Cells, Copies};
 use crate::series::extension::Rest;
 use crate::series::family::FamilyHead;
-use crate::series::record::Head;
+use crate::series::record::{Head, Series};
 use crate::values::{Combine, Storage};
 
-/// The most cells of a segment.
-const MOST_CELLS: u64 = (1 << 12) - 1;
-/// The largest number that the layer above can store with a segment.
-const MOST_WHAT: u16 = (1 << 12) - 1;
 /// Cells that are backed ahead of those that are used: some tens of segments.
 const AHEAD: u64 = 2048;
 
@@ -61,10 +56,6 @@ impl PartialEq for Segments {
         std::ptr::eq(self.entries, other.entries)
     }
 }
-
-/// A segment: its entry, as it was read.
-#[derive(Clone, Copy, Debug)]
-pub struct Segment(NonZeroU64);
 
 /// The entry of a segment whose cells are stored as the last cell of its series is.
 #[derive(Clone, Copy, Debug)]
@@ -138,7 +129,7 @@ impl Segments {
             _ if region.memory.is_in_its_pool(run) => region.memory.map.word(run.at + n * WORD)?,
             _ => return None,
         };
-        Some(Cell::new(word, Copies::of(region, self.last.series(), run, Combine::Sum)))
+        Some(Cell::new(word, Copies::of(self.last.series(), run, Combine::Sum)))
     }
 
     /// These segments, of which most are made with `what`: [`usual`](Self::usual) finds those.
@@ -194,7 +185,7 @@ impl Segments {
     }
 
     fn level_word(&self) -> Option<&'static AtomicU64> {
-        match self.last.region().extension(self.last.series())?.rest {
+        match self.last.series().extension()?.rest {
             Rest::Directory(directory) => Some(directory.level),
             Rest::Base(_) => None,
         }
@@ -202,64 +193,39 @@ impl Segments {
 
     /// How the family wants its cells stored.
     fn storage(&self) -> Option<Storage> {
-        let (region, series) = (self.last.region(), self.last.series());
-        let head = region.series_word(series, SERIES_HEAD).load(Relaxed);
-        let family = region.family_word(Head::unpack(head).family, FAMILY_HEAD);
+        let series = self.last.series();
+        let head = series.word(SERIES_HEAD).load(Relaxed);
+        let family = series.region.family_word(Head::unpack(head).family, FAMILY_HEAD);
         FamilyHead::unpack(family.load(Relaxed)).map(|(_, head)| head.storage)
     }
 }
 
-/// The shifts of the place and the storage in an entry.
-const PLACE: u64 = 27;
-const STORAGE: u64 = 24;
 /// The bits that are equal for all usual segments: the storage and `what`.
 const USUAL: u64 = 7 << STORAGE | MOST_WHAT as u64;
 const STRIPED: u64 = (Storage::Striped as u64) << STORAGE;
 const SINGLE: u64 = (Storage::Single as u64) << STORAGE;
-
-impl Segment {
-    #[inline]
-    fn of_entry(entry: u64) -> Option<Self> {
-        NonZeroU64::new(entry).map(Self)
-    }
-
-    /// The `what` that it was made with.
-    #[inline]
-    pub fn what(&self) -> u16 {
-        self.0.get() as u16 & MOST_WHAT
-    }
-
-    fn pack(run: CellRun, what: u16) -> u64 {
-        let CellRun { at, storage, count } = run;
-        (at / WORD) << PLACE | (storage as u64) << STORAGE | count << 12 | u64::from(what)
-    }
-
-    /// The cells of an entry and their `what`; `None` if the entry names no segment.
-    pub(crate) fn unpack(entry: u64) -> Option<(CellRun, u16)> {
-        let segment = Self::of_entry(entry)?;
-        let storage = match Storage::from_u8((entry >> STORAGE & 7) as u8)? {
-            Storage::Owned => return None,
-            storage => storage,
-        };
-        let run = CellRun { at: (entry >> PLACE) * WORD, storage, count: entry >> 12 & MOST_CELLS };
-        Some((run, segment.what()))
-    }
-}
 
 impl Cells {
     /// The segments of its series, if its family has any.
     #[inline]
     pub fn segments(&self) -> Option<Segments> {
         let last = self.last();
-        last.region().segments(last)
+        last.series().segments(last)
     }
 }
 
-impl Region {
-    /// The segments of the series that a cell is the last of, if its family has any.
+impl Series<'_> {
+    /// Makes the directory of a series that is being built, and has pages ready for its
+    /// segments; false where there is no room.
+    pub(crate) fn prepare_segments(self) -> bool {
+        self.region.back_segments_ahead();
+        self.extension_or_new().is_some()
+    }
+
+    /// Its segments, if its family has any. `last` is the last of its cells.
     #[inline]
-    pub(crate) fn segments(&'static self, last: Cell) -> Option<Segments> {
-        let Rest::Directory(directory) = self.extension(last.series())?.rest else { return None };
+    fn segments(self, last: Cell) -> Option<Segments> {
+        let Rest::Directory(directory) = self.extension()?.rest else { return None };
         let Table { near: entries, blocks } = directory.table;
         let stored = match last.storage() {
             Some(Storage::Striped) => STRIPED,
@@ -268,78 +234,12 @@ impl Region {
         };
         Some(Segments { last, entries, usual: stored, blocks })
     }
+}
 
-    /// Makes the directory of a series that is being built, and has pages ready for its
-    /// segments; false where there is no room.
-    pub(crate) fn prepare_segments(&self, id: u32) -> bool {
-        self.back_segments_ahead();
-        self.extension_or_new(id).is_some()
-    }
-
+impl Region {
     /// Backs pages ahead for segments, up to the ends of their pools.
     pub(crate) fn back_segments_ahead(&self) {
         self.memory.back_ahead(&self.memory.sections.striped, AHEAD);
         self.memory.back_ahead(&self.memory.sections.singles, AHEAD);
-    }
-
-    /// The segments that a table names, each with its number.
-    pub(crate) fn segments_in(&self, table: Table) -> impl Iterator<Item = (CellRun, usize)> {
-        self.memory.table_words(table).filter_map(|(n, entry)| Some((self.segment_of(entry)?, n)))
-    }
-
-    /// The cells of the segment that an entry names.
-    pub(crate) fn segment_of(&self, entry: &AtomicU64) -> Option<CellRun> {
-        let (run, _) = Segment::unpack(entry.load(Acquire))?;
-        self.memory.is_in_its_pool(run).then_some(run)
-    }
-
-    /// The bases of a segment, made if they do not exist.
-    pub(crate) fn base_of_segment(
-        &self,
-        bases: Table,
-        n: usize,
-        run: CellRun,
-    ) -> Option<&'static [AtomicU64]> {
-        let base =
-            self.memory.get_or_make_run(self.memory.table_word_or_new(bases, n)?, run.count)?;
-        self.memory.map.words(base, run.count)
-    }
-
-    /// Gives back all segments of a table, and its blocks.
-    pub(crate) fn drop_segments(&self, table: Table) {
-        for (_, entry) in self.memory.table_words(table) {
-            let run = self.segment_of(entry);
-            entry.store(0, Relaxed);
-            if let Some(run) = run {
-                self.memory.for_each_word(run, |cell| cell.store(0, Relaxed));
-                self.memory.drop_cells(run);
-            }
-        }
-        self.memory.drop_blocks(table);
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use crate::series::extension::extension_len;
-
-    #[test]
-    fn a_segment_survives_packing() {
-        for storage in [Storage::Single, Storage::Striped, Storage::Stripes] {
-            let run = CellRun { at: MAX_LEN - 8, storage, count: MOST_CELLS };
-            let packed = Segment::pack(run, MOST_WHAT);
-            assert_eq!(Segment::unpack(packed).unwrap(), (run, MOST_WHAT));
-        }
-        assert!(Segment::unpack(0).is_none());
-        assert!(Segment::unpack((Storage::Owned as u64) << 24 | 1 << 12).is_none());
-    }
-
-    #[test]
-    fn a_directory_takes_what_is_said_of_it() {
-        assert_eq!(extension_len(5, 0), 2 + 5);
-        assert_eq!(extension_len(5, 64), 2 + 2 + 64);
-        assert_eq!(extension_len(5, 65), 2 + 2 + 16 + 4);
-        assert_eq!(extension_len(5, 128), 2 + 2 + 16 + 7);
     }
 }

@@ -20,7 +20,7 @@ use crate::series::extension::{bases_len, extension_len};
 use crate::series::family::{self, FamilyHead, Idling};
 use crate::series::groups;
 use crate::series::record::{self, Head, PUBLISHED};
-use crate::series::segments::Segment;
+use crate::series::segment::Segment;
 use crate::source::{Block, CELLS, CREATED, HEAD, MORE, PINS, Record, Source, TEXT, Windows};
 use crate::values::{Combine, Number, Storage, unpack_present};
 

@@ -1,0 +1,93 @@
+//! One segment: an entry of a table, which names the segment's cells. `segments.rs` draws it.
+
+use std::num::NonZeroU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+
+use crate::layout::*;
+use crate::memory::Memory;
+use crate::memory::runs::CellRun;
+use crate::memory::table::Table;
+use crate::primitive::AtomicU64;
+use crate::values::Storage;
+
+/// The most cells of a segment.
+pub(super) const MOST_CELLS: u64 = (1 << 12) - 1;
+/// The largest number that the layer above can store with a segment.
+pub(super) const MOST_WHAT: u16 = (1 << 12) - 1;
+
+/// The shifts of the place and the storage in an entry.
+pub(super) const PLACE: u64 = 27;
+pub(super) const STORAGE: u64 = 24;
+
+/// A segment: its entry, as it was read.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment(pub(super) NonZeroU64);
+
+impl Segment {
+    #[inline]
+    pub(super) fn of_entry(entry: u64) -> Option<Self> {
+        NonZeroU64::new(entry).map(Self)
+    }
+
+    /// The `what` that it was made with.
+    #[inline]
+    pub fn what(&self) -> u16 {
+        self.0.get() as u16 & MOST_WHAT
+    }
+
+    pub(super) fn pack(run: CellRun, what: u16) -> u64 {
+        let CellRun { at, storage, count } = run;
+        (at / WORD) << PLACE | (storage as u64) << STORAGE | count << 12 | u64::from(what)
+    }
+
+    /// The cells of an entry and their `what`; `None` if the entry names no segment.
+    pub(crate) fn unpack(entry: u64) -> Option<(CellRun, u16)> {
+        let segment = Self::of_entry(entry)?;
+        let storage = match Storage::from_u8((entry >> STORAGE & 7) as u8)? {
+            Storage::Owned => return None,
+            storage => storage,
+        };
+        let run = CellRun { at: (entry >> PLACE) * WORD, storage, count: entry >> 12 & MOST_CELLS };
+        Some((run, segment.what()))
+    }
+}
+
+/// The cells of the segment that an entry names.
+pub(super) fn run_of(memory: &Memory, entry: &AtomicU64) -> Option<CellRun> {
+    let (run, _) = Segment::unpack(entry.load(Acquire))?;
+    memory.is_in_its_pool(run).then_some(run)
+}
+
+/// The cells of all segments that a table names, each with the number of the segment.
+pub(crate) fn runs_in(memory: &Memory, table: Table) -> impl Iterator<Item = (CellRun, usize)> {
+    memory.table_words(table).filter_map(|(n, entry)| Some((run_of(memory, entry)?, n)))
+}
+
+/// Gives back all segments of a table, and its blocks.
+pub(super) fn drop_all(memory: &Memory, table: Table) {
+    for (_, entry) in memory.table_words(table) {
+        let run = run_of(memory, entry);
+        entry.store(0, Relaxed);
+        if let Some(run) = run {
+            memory.for_each_word(run, |cell| cell.store(0, Relaxed));
+            memory.drop_cells(run);
+        }
+    }
+    memory.drop_blocks(table);
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_survives_packing() {
+        for storage in [Storage::Single, Storage::Striped, Storage::Stripes] {
+            let run = CellRun { at: MAX_LEN - 8, storage, count: MOST_CELLS };
+            let packed = Segment::pack(run, MOST_WHAT);
+            assert_eq!(Segment::unpack(packed).unwrap(), (run, MOST_WHAT));
+        }
+        assert!(Segment::unpack(0).is_none());
+        assert!(Segment::unpack((Storage::Owned as u64) << 24 | 1 << 12).is_none());
+    }
+}
