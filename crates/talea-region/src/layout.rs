@@ -235,8 +235,8 @@ pub(crate) use size::{TABLE_BLOCK, TABLE_NEAR};
 /// The sum of its cells at the last sweep.
 pub(crate) const PINS_SEEN: u64 = 0;
 /// A bit for each process slot, and a word for processes without one.
-pub(crate) const PINS_WHO: u64 = PINS_SEEN + WORD;
-pub(crate) const PINS_LEN: u64 = PINS_WHO + (SLOT_WORDS + 1) * WORD;
+pub(crate) const PINS_BITS: u64 = PINS_SEEN + WORD;
+pub(crate) const PINS_LEN: u64 = PINS_BITS + (SLOT_WORDS + 1) * WORD;
 
 /// Records of a group.
 pub(crate) const GROUP: u64 = 64;

@@ -171,7 +171,7 @@ fn two_that_bring_labels_of_one_bucket_both_stay() {
 }
 
 #[test]
-fn neighbours_that_are_removed_at_once_take_nobody_with_them() {
+fn neighbours_that_are_removed_at_once_take_no_other_series_with_them() {
     check(|region, family| {
         let [a, b, c] = neighbours(region, family);
         for text in [&a, &b, &c] {
@@ -244,7 +244,7 @@ fn an_add_is_not_lost_where_one_begins_the_sweep_and_another_does_it() {
 }
 
 #[test]
-fn what_is_looked_up_is_not_used_for_another_series() {
+fn a_series_that_was_looked_up_is_not_reused() {
     check(|region, family| {
         add(family, b"a", 1);
         let other = spawn(1, move || {
@@ -260,7 +260,7 @@ fn what_is_looked_up_is_not_used_for_another_series() {
 }
 
 #[test]
-fn what_a_memo_finds_is_not_used_for_another_series() {
+fn a_series_from_the_cache_is_not_reused() {
     check_briefly(|region, family| {
         let cache = Remembering::of(family);
         cache.add(1);
@@ -277,7 +277,7 @@ fn what_a_memo_finds_is_not_used_for_another_series() {
 }
 
 #[test]
-fn what_a_memo_learns_beside_a_removal_is_not_what_was_removed() {
+fn a_cache_filled_during_a_removal_does_not_find_the_removed_series() {
     check_briefly(|region, family| {
         let cache = Remembering::of(family);
         add(family, b"a", 1);
@@ -345,7 +345,7 @@ fn two_that_note_at_once_read_whole_notes() {
 }
 
 #[test]
-fn what_a_memo_finds_is_its_own_series_while_another_takes_the_entry() {
+fn a_cache_finds_the_right_series_while_another_takes_the_entry() {
     check_briefly(|region, family| {
         let cache = Arc::new(Remembering::of(family));
         let [b, c] = cache.rivals();

@@ -72,7 +72,7 @@ fn add_while_moved(region: &'static Region, threads: u64, each: u64) {
     });
 }
 
-/// What was counted, and what each count added.
+/// The number of counts, and the amount of each.
 fn totals(region: &'static Region) -> [f64; 5] {
     let [integer, float, both] =
         [Number::Integer, Number::Float, Number::FloatLast].map(|number| cells(region, number));
@@ -85,7 +85,7 @@ fn totals(region: &'static Region) -> [f64; 5] {
     ]
 }
 
-/// What they are after so many rounds.
+/// Their values after so many rounds.
 fn expected(rounds: u64) -> [f64; 5] {
     [2.0, 3.0, 0.5, 1.0, 0.25].map(|each| each * rounds as f64)
 }
@@ -100,7 +100,7 @@ fn threads_that_are_moved_between_cpus_lose_nothing() {
     }
 }
 
-/// Not a claim of its own: what the other test starts as a process.
+/// The body of a process that a test starts, not a claim of its own.
 #[test]
 fn adds_while_moved_when_asked() {
     let Ok(path) = std::env::var("TALEA_TEST_MOVED") else { return };
@@ -127,7 +127,7 @@ fn processes_with_and_without_restartable_sequences_share_a_series() {
     assert_eq!(totals(region), expected(4 * (adds() / 2 * 2)));
 }
 
-/// What the handler adds to, and how often it did.
+/// The cell that the handler adds to, and the number of its calls.
 static TARGET: OnceLock<Cell> = OnceLock::new();
 static HANDLED: AtomicU64 = AtomicU64::new(0);
 

@@ -17,7 +17,7 @@ use std::time::Duration;
 use crate::support::tmpfs::Shm;
 use talea_region::{Cell, Config, FamilySpec, Region, Storage};
 
-/// What each thread adds at a time.
+/// The number of adds of each thread at a time.
 const EACH: u64 = 200_000;
 
 fn cell(path: &Path) -> Cell {
@@ -33,7 +33,7 @@ fn cell(path: &Path) -> Cell {
     family.family.series(b"").unwrap().at(0)
 }
 
-/// Builds the library beside what cargo builds for the tests.
+/// Builds the library beside the tests.
 fn library() -> PathBuf {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("late");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -82,7 +82,7 @@ impl Late {
         unsafe { (self.open)(path.as_ptr()) }
     }
 
-    /// What a host does that has no more use for a plugin.
+    /// Unloads the library, as a host does with a plugin that it no longer needs.
     fn close(&self) {
         // SAFETY: the handle is open, and closed once.
         assert_eq!(unsafe { libc::dlclose(self.handle) }, 0);
@@ -129,7 +129,7 @@ fn armed() -> u64 {
 
 /// Forks, and waits for the child.
 fn add_in_a_child(add: impl Fn()) {
-    // SAFETY: the child calls what is safe after a fork, and no destructors.
+    // SAFETY: the child calls only functions that are safe after a fork, and no destructors.
     unsafe {
         let child = libc::fork();
         if child == 0 {
@@ -142,7 +142,7 @@ fn add_in_a_child(add: impl Fn()) {
     }
 }
 
-/// Not a claim of its own: what the test starts as a process.
+/// The body of a process that a test starts, not a claim of its own.
 #[test]
 fn is_a_host_when_asked() {
     let Some(library) = std::env::var_os("TALEA_TEST_LATE").map(PathBuf::from) else { return };
@@ -169,8 +169,7 @@ fn is_a_host_when_asked() {
             })
         });
         assert!(!is_mapped(&library));
-        // In a thread that ends: what the library keeps for a thread keeps the
-        // library too.
+        // In a thread that ends: thread-local data of the library would keep the library loaded.
         let loading = scope.spawn(|| {
             let late = Late::load(&library);
             assert_eq!(late.open(&region), restartable, "both go the same way");
@@ -185,7 +184,7 @@ fn is_a_host_when_asked() {
         while running() > 0 {
             std::thread::sleep(Duration::from_millis(1));
         }
-        // Loaded again, it is the same one and goes on where it was.
+        // Loaded again, it finds the same region and its values.
         for _ in 0..10 {
             let late = Late::load(&library);
             (late.add)(EACH);

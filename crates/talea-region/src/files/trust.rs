@@ -48,7 +48,9 @@ pub(crate) fn open(
     trusted(&named, owners).map_err(NotOpened::Untrusted)?;
     let opened = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
     let file = opened.map_err(|source| match source.kind() {
-        io::ErrorKind::PermissionDenied => NotOpened::Denied { found: whose(&named), source },
+        io::ErrorKind::PermissionDenied => {
+            NotOpened::Denied { found: owner_and_mode(&named), source }
+        }
         _ => NotOpened::System(source),
     })?;
     let opened = file.metadata().map_err(NotOpened::System)?;
@@ -85,7 +87,7 @@ pub(crate) fn identity_of(file: &Metadata) -> (u64, u64) {
 }
 
 /// The owner of a file, and its mode, in words.
-fn whose(found: &Metadata) -> String {
+fn owner_and_mode(found: &Metadata) -> String {
     format!("it belongs to user {} and has mode {:04o}", found.uid(), found.mode() & 0o7777)
 }
 
@@ -112,7 +114,7 @@ fn reason_against(found: &Metadata, owners: &[u32]) -> Option<String> {
             true => "no owner is allowed".to_owned(),
             false => format!("expected user {}", expected.join(" or ")),
         };
-        return Some(format!("{}; {expected}", whose(found)));
+        return Some(format!("{}; {expected}", owner_and_mode(found)));
     }
     let mode = found.mode() & 0o7777;
     match mode & 0o022 {
@@ -120,7 +122,7 @@ fn reason_against(found: &Metadata, owners: &[u32]) -> Option<String> {
         others => Some(format!(
             "its mode is {mode:04o}, so that {} could write nonsense to it; expected 0600 or 0640, \
              as chmod go-w makes it",
-            if others & 0o002 != 0 { "anybody" } else { "anybody of its group" }
+            if others & 0o002 != 0 { "any user" } else { "any user of its group" }
         )),
     }
 }

@@ -41,7 +41,7 @@ impl Series<'_> {
     /// up and is still under its guard. False where there is no room for the note.
     pub(crate) fn pin(self) -> bool {
         let Some(pins) = self.pins_or_new() else { return false };
-        let pins = who(pins);
+        let pins = bits_of(pins);
         self.region.memory.word_at(M_PINNED).store(1, Release);
         match self.region.memory.own_slot() {
             SLOT_COUNT => pins[SLOT_WORDS as usize].store(1, SeqCst),
@@ -54,7 +54,7 @@ impl Series<'_> {
 
     /// Whether a living process keeps a series.
     pub(crate) fn is_pinned(self) -> bool {
-        let Some(pins) = self.pins().map(who) else { return false };
+        let Some(pins) = self.pins().map(bits_of) else { return false };
         if pins[SLOT_WORDS as usize].load(Acquire) != 0 {
             return true;
         }
@@ -125,7 +125,7 @@ impl Region {
             return;
         }
         for id in 0..(self.memory.used(&self.memory.sections.records) / RECORD_LEN) as u32 {
-            let Some(pins) = self.series(id).pins().map(who) else { continue };
+            let Some(pins) = self.series(id).pins().map(bits_of) else { continue };
             let has = |slot: u64| {
                 let n = if slot < SLOT_COUNT { slot / 64 } else { SLOT_WORDS };
                 (&pins[n as usize], 1 << (slot % 64))
@@ -145,6 +145,6 @@ impl Region {
 }
 
 /// The bits of a set.
-fn who(pins: &'static [AtomicU64]) -> &'static [AtomicU64] {
-    &pins[(PINS_WHO / WORD) as usize..]
+fn bits_of(pins: &'static [AtomicU64]) -> &'static [AtomicU64] {
+    &pins[(PINS_BITS / WORD) as usize..]
 }

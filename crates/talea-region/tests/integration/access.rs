@@ -1,5 +1,5 @@
-//! Claims about who may read a region's file and who can be made to read it, and about taking
-//! part in one that is there.
+//! Claims about access to a region's file: the users that may read it, the files that are refused,
+//! and attaching to an existing one.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{BufRead, BufReader};
@@ -18,13 +18,13 @@ fn config() -> Config {
     Config::with_len(1 << 20)
 }
 
-/// The user and the group that the tests run as: those of what they make.
+/// The user and the group of the tests, taken from a file that they make.
 fn own(shm: &Shm) -> (u32, u32) {
     let made = shm.path().metadata().unwrap();
     (made.uid(), made.gid())
 }
 
-/// Whether this is root, and may give files away; says so where it is not.
+/// Whether this is root, which may give files away; prints a notice if it is not.
 fn is_root(shm: &Shm, claim: &str) -> bool {
     let is_root = own(shm).0 == 0;
     if !is_root {
@@ -46,8 +46,8 @@ fn add(region: &'static Region, n: u64) -> u64 {
     cell.get()
 }
 
-/// Not a claim of its own: what the other tests start as a process. Opens a file, says how that
-/// went and waits for the end of its input.
+/// The body of a process that a test starts, not a claim of its own. It opens a file, prints the
+/// outcome and waits for the end of its input.
 #[test]
 fn opens_when_asked() {
     let Ok(path) = std::env::var("TALEA_TEST_OPEN") else { return };
@@ -93,7 +93,7 @@ fn by_shell(script: &str, command: &Command) -> Command {
     shell
 }
 
-/// What it says, which then ends.
+/// The output of a command that ends.
 fn outcome(command: &mut Command) -> String {
     let output = command.stdin(Stdio::null()).output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
@@ -117,7 +117,7 @@ fn a_new_file_is_read_by_whom_it_says_whatever_the_umask() {
 }
 
 #[test]
-fn a_group_that_somebody_is_not_in_by_default_gets_a_new_file() {
+fn a_supplementary_group_gets_a_new_file() {
     let shm = Shm::new("group");
     if is_root(&shm, "a file of another group") {
         let config = config().read_by_group(NOBODY);
@@ -138,7 +138,7 @@ fn a_file_that_is_there_keeps_its_group_and_its_mode_and_that_is_said() {
         assert!(notice.contains(part), "{part}: {notice}");
     }
     assert_eq!(mode_and_group(&shm.file()), (0o600, group));
-    // Where nothing is asked for, nothing is said; and where it is what was asked for.
+    // No notice without a request, and none if the file has what was requested.
     assert!(Region::open(shm.file(), config()).unwrap().notice.is_none());
     fs::set_permissions(shm.file(), fs::Permissions::from_mode(0o640)).unwrap();
     assert!(with_group().is_none());
@@ -156,7 +156,7 @@ fn a_process_outside_of_the_group_gets_advice_and_leaves_no_file() {
     if !is_root(&shm, "a user who is not in the group") {
         return;
     }
-    // What another user may start: this program, outside folders that are root's.
+    // Another user may start this copy of the program, since it is outside root's folders.
     let folder = std::env::temp_dir().join(format!("talea-test-access-{}", std::process::id()));
     fs::create_dir(&folder).unwrap();
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
@@ -239,7 +239,7 @@ fn is_asleep(process: u32) -> bool {
 }
 
 #[test]
-fn what_is_no_regular_file_is_never_opened() {
+fn only_regular_files_are_opened() {
     let shm = Shm::new("kinds-of-files");
     let (me, _) = own(&shm);
     let at = |name: &str| shm.path().join(name);
@@ -271,11 +271,11 @@ fn what_is_no_regular_file_is_never_opened() {
 }
 
 #[test]
-fn what_became_of_a_file_is_known_before_it_is_read_again() {
+fn a_changed_file_is_noticed_before_it_is_read_again() {
     let shm = Shm::new("standing");
     let (me, _) = own(&shm);
     Region::open(shm.file(), config()).unwrap();
-    // Cutting what this process has mapped would end it.
+    // To truncate a file that this process has mapped would end it.
     let (path, moved) = (shm.path().join("copy"), shm.path().join("moved"));
     fs::copy(shm.file(), &path).unwrap();
     let reader = Reader::open_owned_by(&path, &[me]).unwrap();
@@ -323,7 +323,7 @@ fn a_file_that_others_may_write_to_meanwhile_is_not_trusted_any_more() {
 }
 
 #[test]
-fn who_attaches_takes_part_and_leaves_no_trace_of_its_coming() {
+fn a_process_that_attaches_takes_part_and_leaves_no_trace() {
     let shm = Shm::new("attach");
     let mut service =
         opener(&shm.file(), None).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -368,7 +368,7 @@ fn memory_of_a_process_is_attached_to_and_one_without_is_an_error() {
 }
 
 #[test]
-fn what_cannot_be_attached_to_is_an_error_and_stays_as_it_is() {
+fn a_file_that_cannot_be_attached_to_is_an_error_and_stays_as_it_is() {
     let shm = Shm::new("attach-refused");
     Region::open(shm.file(), config()).unwrap();
     let at = |name: &str| shm.path().join(name);

@@ -1,4 +1,4 @@
-//! The fuzz target `attach`, over what it found so far.
+//! The fuzz target `attach`, on its corpus.
 
 #[path = "../../../../fuzz/src/attach.rs"]
 mod attach;
@@ -6,6 +6,6 @@ mod attach;
 mod replay;
 
 #[test]
-fn a_file_may_hold_anything_and_who_attaches_or_reads_goes_on() {
+fn a_process_that_attaches_or_reads_survives_any_file() {
     replay::corpus("attach", attach::run);
 }

@@ -10,7 +10,7 @@ const PROCESSES: u64 = 64;
 const FAMILIES: u64 = 100;
 const SERIES: u64 = 20;
 
-/// Not a claim of its own: what the other test starts as a process.
+/// The body of a process that a test starts, not a claim of its own.
 #[test]
 fn registers_everything_when_asked() {
     let Ok(path) = std::env::var("TALEA_TEST_CROWD") else { return };
@@ -77,8 +77,8 @@ fn sixty_four_processes_that_register_the_same_at_once_make_one_of_each() {
         assert!(snapshot.series(family).all(|series| series.values == [0, PROCESSES]));
         assert_eq!(family.dropped, 0);
     }
-    // Who loses a race gives back what it took; a record whose place was taken anew
-    // before it said that it is free, a sweep frees.
+    // A process that loses a race gives back its memory. A sweep frees a record whose place was
+    // taken again before its head was free.
     region.sweep();
     let usage = region.usage();
     assert_eq!(usage.records.taken / usage.record_len, FAMILIES * SERIES);

@@ -1,5 +1,5 @@
-//! Claims about files that somebody damaged, or made to do damage: who attaches
-//! to one or reads it stays alive and pays no more than the file is worth.
+//! Claims about files that were damaged, or made to do damage: a process that attaches to one or
+//! reads it stays alive and takes no more memory and time than the file warrants.
 #![allow(unsafe_code)]
 
 use std::fs::File;
@@ -28,7 +28,7 @@ fn spec(name: &str, cells: u16) -> FamilySpec<'_> {
     }
 }
 
-/// A region that was used, and is not any more, as far as its file shows.
+/// A region that was used, and that no process uses any more, as its file shows.
 fn used(shm: &Shm, len: u64, cells: u16) -> std::fs::File {
     let original = shm.path().join("original.talea");
     let region =
@@ -42,13 +42,13 @@ fn put(file: &std::fs::File, at: u64, word: u64) {
     file.write_all_at(&word.to_le_bytes(), at).unwrap();
 }
 
-/// Not a claim of its own: what the other tests start as a process.
+/// The body of a process that a test starts, not a claim of its own.
 #[test]
 fn attaches_and_adds_when_asked() {
     if let Some(path) = std::env::var_os("TALEA_TEST_DAMAGED") {
         let region = Region::open(path, Config::with_len(1 << 20)).unwrap().region;
         let family = region.family(spec("used", 1)).unwrap().family;
-        // What is there is found; whether there is room for more, the marks say.
+        // Existing series are found; the marks decide whether there is room for more.
         let there = family.series(b"").unwrap().at(0);
         let new = family.series(b"new").map(|cells| cells.at(0)).ok();
         let before = there.get();
@@ -92,8 +92,8 @@ fn on_each_cpu(work: impl Fn() + Sync) {
     }
 }
 
-/// Not a claim of its own: what another test starts as a process. Adds on each CPU, has the CPU
-/// table damaged by somebody who may write to the file, and goes on.
+/// The body of a process that a test starts, not a claim of its own. It adds on each CPU; the test
+/// damages the CPU table meanwhile.
 #[test]
 fn adds_while_its_cpu_table_is_damaged_when_asked() {
     let Ok(path) = std::env::var("TALEA_TEST_LIVING") else { return };
@@ -197,7 +197,7 @@ fn wrong_planes() -> Vec<u64> {
 }
 
 #[test]
-fn a_word_of_the_cpu_table_that_changes_under_a_service_kills_nobody_and_loses_no_add() {
+fn a_word_of_the_cpu_table_that_changes_under_a_service_kills_no_process_and_loses_no_add() {
     for wrong in wrong_planes() {
         for late in [false, true] {
             let shm = Shm::new(&format!("table-living-{wrong}-{late}"));
@@ -242,7 +242,7 @@ fn a_cpu_table_that_leads_beside_the_planes_loses_no_add() {
 }
 
 #[test]
-fn a_mark_that_is_too_large_kills_nobody_who_gets_a_plane() {
+fn a_mark_that_is_too_large_kills_no_process_that_gets_a_plane() {
     for mark in 0..8 {
         let shm = Shm::new(&format!("mark-{mark}"));
         let file = used(&shm, 1 << 20, 1);
@@ -253,7 +253,7 @@ fn a_mark_that_is_too_large_kills_nobody_who_gets_a_plane() {
     }
 }
 
-/// What a service has that goes on while its region is damaged.
+/// The handles of a service whose region is damaged while it runs.
 struct Service {
     region: &'static Region,
     kept: Vec<(Cells, Number)>,
@@ -298,7 +298,7 @@ impl Service {
         Some(region.family(spec).ok()?.family)
     }
 
-    /// What writers do with handles that they have.
+    /// The operations of writers on their handles.
     fn add(&self) {
         for (cells, number) in &self.kept {
             let (first, last) = (cells.at(0), cells.last());
@@ -322,7 +322,7 @@ impl Service {
         }
     }
 
-    /// What they do with one family that they look up, of the kind `n`.
+    /// The operations of writers on one family of the kind `n`, by look-up.
     fn look_up(&self, n: u64) -> Option<Family> {
         let family = Self::family(self.region, KINDS[n as usize % KINDS.len()])?;
         let text = format!("n=\"{}\"", n % 7);
@@ -334,7 +334,7 @@ impl Service {
         Some(family)
     }
 
-    /// The same, and what is done more seldom.
+    /// All operations, also the rarer ones.
     fn look_up_and_tidy(&self, n: u64) {
         let Some(family) = self.look_up(n) else { return };
         let text = format!("n=\"{}\"", n % 7);
@@ -372,8 +372,8 @@ fn harm(kind: u64, old: u64, random: &mut u64) -> u64 {
     }
 }
 
-/// Not a claim of its own: what another test starts as a process. Counts and looks up in three
-/// threads while every word of a part of the file is damaged, one after the other.
+/// The body of a process that a test starts, not a claim of its own. It counts and looks up in
+/// three threads while every word of a part of the file is damaged, one after the other.
 #[test]
 fn counts_while_words_are_damaged_when_asked() {
     let Ok(path) = std::env::var("TALEA_TEST_WORDS") else { return };
@@ -421,9 +421,9 @@ fn counts_while_words_are_damaged_when_asked() {
 }
 
 #[test]
-fn whatever_word_of_the_file_is_damaged_under_a_service_it_goes_on() {
-    // As many processes, each of which damages every so many words of the file: it begins with a
-    // region that is whole.
+fn a_service_survives_damage_to_any_word_of_its_file() {
+    // So many processes, each of which begins with a whole region and damages every so many words
+    // of the file.
     const PARTS: u64 = 16;
     for first in 0..PARTS {
         let shm = Shm::new(&format!("words-{first}"));
@@ -438,8 +438,7 @@ fn whatever_word_of_the_file_is_damaged_under_a_service_it_goes_on() {
     }
 }
 
-/// The words of a record that was found by one of them, repeated over what
-/// follows, as often as asked.
+/// Repeats the words of a record over the memory behind it.
 fn repeat(file: &std::fs::File, at: u64, len: u64, times: u64) {
     let mut record = vec![0; len as usize];
     file.read_exact_at(&mut record, at).unwrap();

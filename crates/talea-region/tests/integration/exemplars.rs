@@ -1,4 +1,4 @@
-//! Claims about exemplars: one thing that was counted, with what it was.
+//! Claims about exemplars: one observation that was counted, with its labels.
 
 use std::thread;
 
@@ -73,7 +73,7 @@ fn a_wiped_series_has_none_and_a_series_that_went_leaves_no_memory() {
 }
 
 #[test]
-fn what_is_shown_was_written_whole_while_many_write() {
+fn a_shown_exemplar_was_written_whole_while_many_write() {
     const EACH: u64 = if cfg!(miri) { 20 } else { 20_000 };
     let region = region();
     let cell = family(region).permanent_series(b"").unwrap().at(0);
@@ -120,7 +120,7 @@ mod killed {
     use super::*;
     use crate::support::tmpfs::Shm;
 
-    /// Not a claim of its own: a process that writes until it is killed.
+    /// The body of a process that a test starts, not a claim of its own: it writes until it is killed.
     #[test]
     fn writes_when_asked() {
         let Ok(path) = std::env::var("TALEA_TEST_EXEMPLARS") else { return };
@@ -134,7 +134,7 @@ mod killed {
     }
 
     #[test]
-    fn what_a_killed_process_was_writing_is_never_shown_and_blocks_nobody() {
+    fn an_exemplar_that_a_killed_process_was_writing_is_never_shown_and_blocks_no_other() {
         let shm = Shm::new("exemplars");
         let region = Region::open(shm.file(), Config::with_len(2 << 20)).unwrap().region;
         let reader = talea_region::Reader::open(shm.file()).unwrap();

@@ -1,4 +1,4 @@
-//! Claims about series that are removed because they were idle for as long as somebody asks.
+//! Claims about series that are removed on demand because they were idle for long enough.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ fn texts(region: &'static Region, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_was_idle_for_so_long_goes_and_what_was_looked_up_since_stays() {
+fn idle_series_expire_and_series_looked_up_since_stay() {
     let region = region();
     let f = family(region, "f", 60);
     f.series(b"old").unwrap().at(0).add(1);
@@ -70,7 +70,7 @@ fn without_a_time_each_family_has_its_own_and_one_without_keeps_all() {
 }
 
 #[test]
-fn what_lasts_is_kept_or_is_in_flight_stays_however_idle() {
+fn permanent_kept_and_in_flight_series_do_not_expire() {
     let region = region();
     let f = family(region, "f", 60);
     f.permanent_series(b"lasting").unwrap().at(0).add(1);
@@ -93,7 +93,7 @@ fn what_lasts_is_kept_or_is_in_flight_stays_however_idle() {
 }
 
 #[test]
-fn what_went_comes_back_from_zero_and_its_room_is_used_again() {
+fn an_expired_series_comes_back_from_zero_and_its_memory_is_reused() {
     let region = region();
     let f = family(region, "f", 60);
     for round in 0..20 {

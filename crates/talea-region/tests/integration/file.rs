@@ -62,7 +62,7 @@ fn held(region: &'static Region) -> talea_region::Cell {
     family.family.series(b"").unwrap().at(0)
 }
 
-/// Not a claim of its own: what the other tests start as a process.
+/// The body of a process that a test starts, not a claim of its own.
 #[test]
 fn holds_until_killed_when_asked() {
     if let Ok(path) = std::env::var("TALEA_TEST_HOLD") {
@@ -73,7 +73,7 @@ fn holds_until_killed_when_asked() {
 }
 
 #[test]
-fn what_a_killed_process_held_leaves_with_it() {
+fn values_in_flight_of_a_killed_process_end_with_it() {
     let shm = Shm::new("held");
     let region = Region::open(shm.file(), config()).unwrap().region;
     held(region).add(2);
@@ -92,8 +92,8 @@ fn what_a_killed_process_held_leaves_with_it() {
     }
 }
 
-/// Counts once in a family that is defined as `definition` says; true where
-/// another living process defines it otherwise.
+/// Counts once in a family with this definition; true if another living process defines it
+/// otherwise.
 fn count_as(region: &'static Region, definition: &str) -> bool {
     let registered = region
         .family(FamilySpec {
@@ -108,7 +108,7 @@ fn count_as(region: &'static Region, definition: &str) -> bool {
     registered.conflict
 }
 
-/// The definitions of the family that are shown, and what was counted in each.
+/// The definitions of the family that are shown, each with its count.
 fn versions(region: &'static Region) -> Vec<(String, u64)> {
     let snapshot = region.snapshot();
     let shown = snapshot.families().iter().map(|family| {
@@ -118,7 +118,7 @@ fn versions(region: &'static Region) -> Vec<(String, u64)> {
     shown.collect()
 }
 
-/// Not a claim of its own: what the other tests start as a process.
+/// The body of a process that a test starts, not a claim of its own.
 #[test]
 fn counts_as_asked_and_ends_with_its_input() {
     let Ok(path) = std::env::var("TALEA_TEST_VERSION") else { return };
@@ -128,7 +128,7 @@ fn counts_as_asked_and_ends_with_its_input() {
     let _ = std::io::stdin().lines().next();
 }
 
-/// A process that has counted in the family as `definition` says.
+/// A process that has counted in the family with this definition.
 fn version(path: &std::path::Path, definition: &str) -> (std::process::Child, bool) {
     let mut child = again!("counts_as_asked_and_ends_with_its_input")
         .env("TALEA_TEST_VERSION", format!("{}:{definition}", path.display()))
@@ -176,7 +176,7 @@ fn while_old_and_new_live_each_counts_in_its_own_family_and_is_told() {
     }
 }
 
-/// Not a claim of its own: what the other tests start as a process.
+/// The body of a process that a test starts, not a claim of its own.
 #[test]
 fn writes_when_asked() {
     if let Ok(path) = std::env::var("TALEA_TEST_FILE") {
@@ -244,7 +244,7 @@ fn processes_that_start_at_once_over_a_damaged_file_end_in_one_region() {
 }
 
 #[test]
-fn a_damaged_file_that_somebody_uses_is_left_alone() {
+fn a_damaged_file_that_is_in_use_is_left_alone() {
     let shm = Shm::new("used");
     let region = count(&shm.file(), 7);
     {
@@ -270,7 +270,7 @@ fn a_fresh_region_takes_little_more_than_its_index() {
     let shm = Shm::new("fresh");
     Region::open(shm.file(), Config::with_len(64 << 20)).unwrap();
     let taken = std::fs::metadata(shm.file()).unwrap().blocks() * 512;
-    // 2 MiB of index, and a bit for each eight bytes of what it indexes.
+    // 2 MiB of index, and a bit for each eight bytes of cells and text.
     assert!((2 << 20..=2_900_000).contains(&taken), "{taken} bytes");
 }
 
@@ -284,7 +284,7 @@ fn a_directory_or_a_link_in_its_place_is_refused() {
     assert!(matches!(Region::open(shm.file(), config()), Err(OpenError::Untrusted { .. })));
 }
 
-/// Not a claim of its own: what another test starts as a process.
+/// The body of a process that a test starts, not a claim of its own.
 #[test]
 fn opens_within_a_limit_when_asked() {
     let Ok(path) = std::env::var("TALEA_TEST_LIMITED") else { return };
@@ -297,13 +297,13 @@ fn opens_within_a_limit_when_asked() {
         }
     }
     assert!(!std::path::Path::new(&path).exists(), "nothing half made is left");
-    // What is not asked for is less.
+    // The default is less.
     assert!(Config::default().len < 64 << 20);
     let less = [Region::open(&path, Config::default()).unwrap().region];
     for region in less.into_iter().chain([Region::anonymous(Config::default()).unwrap()]) {
         fill(region);
     }
-    // What is there may be longer: nobody makes it longer still.
+    // An existing file may be longer, since it is not extended.
     let longer = std::env::var("TALEA_TEST_LONGER").unwrap();
     fill(Region::open(longer, Config::default()).unwrap().region);
     println!("\nwithin the limit");
@@ -338,7 +338,7 @@ fn a_region_beyond_the_limit_of_files_is_an_error_and_no_signal() {
 }
 
 #[test]
-fn an_unusable_file_that_somebody_holds_locked_does_not_hold_up_the_start() {
+fn an_unusable_file_that_is_locked_does_not_delay_the_start() {
     let shm = Shm::new("held-up");
     crate::support::tmpfs::write(shm.file(), b"");
     let mut holder = Command::new("flock")
@@ -428,7 +428,7 @@ fn after_a_change_of_layout_the_next_start_gives_the_sibling_its_path() {
         assert!(notice.contains(part), "{part}: {notice}");
     }
     assert_eq!(names(&shm), ["shop.talea", "shop.talea.stale-1"]);
-    // Those who were in the sibling and those who come later count in one region.
+    // The processes that were in the sibling and those that come later count in one region.
     count_in(later.region, 5);
     assert_eq!((total(new.region), total(later.region)), (12, 12));
 }
@@ -540,7 +540,7 @@ fn of_regions_that_were_moved_aside_the_last_one_stays() {
         let region = Region::open(shm.file(), config()).unwrap();
         region.notice.unwrap()
     };
-    // What is no region is nobody's but the operator's.
+    // A file that is no region is left to the operator.
     crate::support::tmpfs::write(shm.file(), vec![7; 1 << 20]);
     moved();
     let unused = || {
@@ -565,7 +565,7 @@ fn of_regions_that_were_moved_aside_the_last_one_stays() {
     unused();
     moved();
     assert_eq!(names(&shm), ["shop.talea", "shop.talea.stale-1", "shop.talea.stale-2"]);
-    // Memory that was looked at is not kept: a file goes when it is removed.
+    // An inspected file is not kept mapped: its memory is freed when it is removed.
     let maps = fs::read_to_string("/proc/self/maps").unwrap();
     assert!(!maps.contains(&format!("{}.stale", shm.file().display())), "{maps}");
 }

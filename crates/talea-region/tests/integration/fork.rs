@@ -93,7 +93,7 @@ fn children_add_to_their_parents_cells_and_hold_what_is_their_own() {
 }
 
 #[test]
-fn what_a_parent_held_leaves_while_its_child_lives_on() {
+fn values_in_flight_of_a_parent_end_with_it_while_its_child_lives_on() {
     let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
     let held = cell(region, "held", Storage::Owned);
     let pid = std::sync::atomic::AtomicU64::new(0);
@@ -138,7 +138,7 @@ fn a_child_uses_the_families_of_its_parent() {
     assert_eq!(answer.get(), 2, "the child may not define it otherwise");
 }
 
-/// Not a claim of its own: a process that opens a region, holds something in flight, is in the
+/// The body of a process that a test starts, not a claim of its own: it opens a region, holds something in flight, is in the
 /// middle of a look-up, and makes a worker in the way that its argument says. Both then wait.
 #[test]
 fn plays_a_master() {
@@ -151,8 +151,7 @@ fn plays_a_master() {
     let _guard = family.family.series(b"").unwrap();
     let mut foreign = Vec::new();
     match way.as_str() {
-        // SAFETY: calls with integers only; the process is alone with its threads, which do not
-        // look at who they are.
+        // SAFETY: calls with integers only; the threads of this process do not depend on its ids.
         "drops privileges" => unsafe {
             assert_eq!(libc::syscall(libc::SYS_setgid, 65534), 0);
             assert_eq!(libc::syscall(libc::SYS_setuid, 65534), 0);
@@ -171,7 +170,7 @@ fn plays_a_master() {
             unsafe { libc::setsid() };
         }
         held.add(70);
-        // New cells, whose pages are asked for.
+        // New cells, which need new pages.
         for n in 0..200_u32 {
             if let Ok(series) = family.family.series(&n.to_le_bytes()) {
                 series.at(0).add(1);
@@ -188,7 +187,7 @@ fn plays_a_master() {
     }
 }
 
-/// A master that goes in its way once its worker is there, which lives on: an orphan.
+/// A master that ends in the given way once its worker runs; the worker lives on as an orphan.
 struct Orphan {
     master: Child,
     worker: libc::pid_t,

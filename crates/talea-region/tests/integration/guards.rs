@@ -1,5 +1,5 @@
-//! Claims about guards: what somebody looks at is not used again, whatever fences the
-//! system makes for them.
+//! Claims about guards: a series that a thread looks at is not reclaimed, whatever fences the
+//! system offers.
 #![allow(unsafe_code)]
 
 use std::process::Stdio;
@@ -18,7 +18,7 @@ fn records(region: &'static Region) -> u64 {
     usage.records.taken / usage.record_len
 }
 
-/// Sweeps often enough for all that nobody looks at.
+/// Sweeps often enough to reclaim every series without a guard.
 fn sweep(region: &'static Region) {
     (0..3).for_each(|_| region.sweep());
 }
@@ -73,7 +73,7 @@ fn refuse_fences() {
     }
 }
 
-/// Not a claim of its own: what another test starts as a process.
+/// The body of a process that a test starts, not a claim of its own.
 #[test]
 fn removes_one_of_two_when_asked() {
     let Ok(path) = std::env::var("TALEA_TEST_GUARDS") else { return };
@@ -88,7 +88,7 @@ fn removes_one_of_two_when_asked() {
     println!("\nthere are {}", records(region));
 }
 
-/// What is left of two records after another process removed one.
+/// The records that are left of two after another process removed one.
 fn left(path: &std::path::Path, fences: &str) -> u64 {
     let mut other = again!("removes_one_of_two_when_asked");
     other.env("TALEA_TEST_GUARDS", path).env("TALEA_TEST_FENCES", fences);
@@ -99,7 +99,7 @@ fn left(path: &std::path::Path, fences: &str) -> u64 {
 }
 
 #[test]
-fn who_cannot_have_fences_made_reuses_nothing_that_others_may_look_at_without_one() {
+fn a_process_without_fences_reuses_nothing_that_others_may_look_at() {
     if std::env::var("TALEA_TEST_RUNNER").is_ok() {
         // An emulator has calls of its own.
         return;

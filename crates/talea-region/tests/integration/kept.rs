@@ -1,5 +1,5 @@
-//! Claims about series that processes keep: their children have them too, and
-//! what a dead process kept is free.
+//! Claims about series that processes keep: their children keep them too, and a series that only
+//! dead processes kept is free.
 #![allow(unsafe_code)]
 
 use std::io::{BufRead, BufReader, Write};
@@ -22,7 +22,7 @@ fn value(region: &'static Region) -> Option<u64> {
     series.find(|series| series.text == b"kept").map(|series| series.values[0])
 }
 
-/// Not a claim of its own: what the other tests start as a process. It keeps a
+/// The body of a process that a test starts, not a claim of its own. It keeps a
 /// series, forks if asked to, and adds to it whenever a line comes; the child goes
 /// on when the parent is dead.
 #[test]
@@ -34,8 +34,8 @@ fn keeps_when_asked() {
     if std::env::var_os("TALEA_TEST_LASTS").is_some() {
         family.permanent_series(b"lasting").unwrap().at(0).add(1);
     }
-    // SAFETY: the child goes on alone, with what this thread has; no other thread
-    // of this test holds a lock that it needs.
+    // SAFETY: the child goes on with this thread alone; no other thread of this test holds a lock
+    // that it needs.
     if std::env::var_os("TALEA_TEST_FORKS").is_some() && unsafe { libc::fork() } > 0 {
         loop {
             std::thread::park();
@@ -103,7 +103,7 @@ fn sweep(region: &'static Region) {
 }
 
 #[test]
-fn what_a_process_keeps_stays_until_it_dies() {
+fn a_kept_series_stays_until_the_process_dies() {
     let shm = Shm::new("keeps");
     let (region, _) = open(&shm.file());
     let mut keeper = Keeper::start(&shm.file());

@@ -17,7 +17,7 @@ const EVERY: u64 = 256;
 const BORN: u64 = 16;
 /// Rounds between two wipings.
 const WIPES: u64 = 32;
-/// Bytes of a series' exemplar: what only few series have, the table, a place.
+/// Bytes of a series' exemplar: the extension, the table, a place.
 const EXEMPLAR: u64 = 8 * (2 + 2 + 4 + 5 + 25);
 /// Series of its own that a writer has at a time, and then removes.
 const PASSING: u64 = 20;
@@ -37,7 +37,7 @@ fn family(region: &'static Region, name: &str, storage: Storage, cells: u16) -> 
     region.family(spec).unwrap().family
 }
 
-/// Not a claim of its own: what the other tests start as a process. Each round
+/// The body of a process that a test starts, not a claim of its own. Each round
 /// adds once to each kind of cell, makes a series with an exemplar and removes an
 /// earlier one, wipes now and then, and acknowledges with one byte.
 #[test]
@@ -62,7 +62,7 @@ fn writes_until_killed_when_asked() {
         let text = name(n);
         let passed = passing.series(text.as_bytes()).unwrap();
         passed.at(1).add(n + 1);
-        // What the dead leave of these stays.
+        // Series of killed processes stay in these families.
         if n % 8 == 0 {
             passed.at(1).set_exemplar(n as f64, text.as_bytes()).unwrap();
         }
@@ -104,7 +104,7 @@ impl Writer {
         Self { child, output, said: Vec::new() }
     }
 
-    /// How many bytes of what it said stand before its acknowledgements.
+    /// The number of bytes of its output before its acknowledgements.
     fn begun(&self) -> Option<usize> {
         Some(self.said.windows(2).position(|w| w == b"\n!")? + 2)
     }
@@ -187,8 +187,7 @@ fn a_killed_writer_loses_nothing_and_leaves_nothing_torn() {
                 assert!(series.values[2] <= 1 && series.values[..2] == [0, 0], "{series:?}");
             }
             if name == "passing" {
-                // Its cells are its own: they hold what its text says, or nothing
-                // yet.
+                // Its cells are its own: they hold the value in its text, or nothing yet.
                 let text = String::from_utf8(series.text.to_vec()).unwrap();
                 let n: u64 = text.split('"').nth(3).unwrap().parse().unwrap();
                 assert!([[0, 0], [0, n + 1]].contains(&[series.values[0], series.values[1]]));
@@ -208,7 +207,7 @@ fn a_killed_writer_loses_nothing_and_leaves_nothing_torn() {
                 let most = died * (PASSING + 1);
                 assert!(texts.len() as u64 <= most, "{} series pass", texts.len());
             }
-            // What came since somebody wiped it, at most.
+            // At most the additions since the last wipe.
             "wiped" => assert!(sum <= all + died, "{sum} of {all}"),
             other => panic!("a family {other:?}"),
         }
@@ -216,8 +215,8 @@ fn a_killed_writer_loses_nothing_and_leaves_nothing_torn() {
     }
     assert_eq!(names.len(), 6);
 
-    // What the dead had in hand comes back; only a text or a run of cells that one
-    // of them was just taking or giving back, between two instructions, is lost.
+    // Records that killed processes owned are reclaimed. Only a text or a run of cells that a
+    // process was taking or giving back at the instant of its death is lost.
     for _ in 0..3 {
         region.sweep();
     }
@@ -238,7 +237,7 @@ fn a_killed_writer_loses_nothing_and_leaves_nothing_torn() {
     );
     assert!(lost == 0 && lost_text <= 64 * died, "{usage:?}");
     let exemplars = living.iter().filter(|series| series.text.starts_with(b"pid")).count() as u64;
-    // What was wiped has its base.
+    // A series that was wiped has its base.
     let beside = exemplars * EXEMPLAR + 24;
     let most = cells + beside + (24 + EXEMPLAR) * died;
     assert!(usage.single_cells.taken + usage.striped_cells.taken <= most, "{usage:?}");

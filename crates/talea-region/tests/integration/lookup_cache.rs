@@ -1,5 +1,4 @@
-//! Claims about lookup caches: what a process remembers of its look-ups is never another series
-//! than a look-up by text would find.
+//! Claims about lookup caches: a cached look-up never finds another series than a look-up by text.
 
 #![allow(unsafe_code)]
 
@@ -219,7 +218,7 @@ fn keys_that_differ_in_their_number_alone_keep_their_own_series() {
 }
 
 #[test]
-fn what_was_removed_is_not_found_once_its_neighbours_were_looked_at_again() {
+fn removed_series_are_not_found_once_their_neighbours_were_checked() {
     let family = family(region(), "f");
     let cache = LookupCache::of(family);
     let all: Vec<_> = rows(1, 3).collect();
@@ -261,10 +260,10 @@ fn value_of(cache: &LookupCache, n: u64) -> u64 {
     look_up(cache, n).at(0).get()
 }
 
-/// Each thread has a label set that nobody else adds to or removes, and uses the memory
-/// that others have just let go.
+/// Each thread has a label set that no other thread adds to or removes, and reuses memory that
+/// others have just freed.
 #[test]
-fn what_is_told_after_a_removal_is_all_in_the_new_series_whatever_others_remove() {
+fn additions_after_a_removal_are_all_in_the_new_series_whatever_others_remove() {
     // Room for all that are ever made: a thread that is not let run may hold up their reuse.
     let config = Config { series: 16_384, ..Config::with_len(16 << 20) };
     let region = Region::anonymous(config).unwrap();
@@ -281,7 +280,7 @@ fn what_is_told_after_a_removal_is_all_in_the_new_series_whatever_others_remove(
                 std::thread::yield_now();
             }
         });
-        // One that nobody removes, and everybody adds to.
+        // A series that no thread removes and all add to.
         family.series(&text(0)).unwrap().keep().unwrap();
         let own: Vec<_> = (1..=4)
             .map(|n| {

@@ -35,7 +35,7 @@ fn total(region: &'static Region) -> u64 {
     snapshot.families().iter().flat_map(|f| snapshot.series(f)).map(|s| s.values[0]).sum()
 }
 
-/// Not a claim of its own: what another test starts as a process.
+/// The body of a process that a test starts, not a claim of its own.
 #[test]
 fn holds_in_its_namespace_when_asked() {
     let Ok(path) = std::env::var("TALEA_TEST_PID") else { return };
@@ -85,7 +85,7 @@ fn wait_for(region: &'static Region, held: u64) {
     }
 }
 
-/// Not a claim of its own: what another test starts as a process.
+/// The body of a process that a test starts, not a claim of its own.
 #[test]
 fn fills_a_small_tmpfs_when_asked() {
     let Ok(path) = std::env::var("TALEA_TEST_SMALL") else { return };
@@ -140,7 +140,7 @@ fn a_tmpfs_that_is_full_gives_an_overflow_and_no_signal() {
     }
 }
 
-/// Not a claim of its own: what another test starts as a process.
+/// The body of a process that a test starts, not a claim of its own.
 #[test]
 fn counts_without_a_boot_id_when_asked() {
     let Ok(path) = std::env::var("TALEA_TEST_BOOT") else { return };
@@ -182,7 +182,7 @@ fn a_boot_id_that_cannot_be_read_speaks_against_no_file() {
 #[test]
 fn a_region_that_its_tmpfs_cannot_begin_is_an_error() {
     let shm = Shm::new("none");
-    // The index alone is larger than what the file system may hold.
+    // The index alone is larger than the file system.
     let config = Config { series: 1 << 31, ..Config::with_len(1 << 40) };
     let error = Region::open(shm.file(), config).unwrap_err().to_string();
     assert!(error.contains("cannot"), "{error}");

@@ -1,4 +1,4 @@
-//! Claims about values that processes own, and what is made of them.
+//! Claims about values that processes own, and how they are combined.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
@@ -20,7 +20,7 @@ fn cell(region: &'static Region, combine: Combine, number: Number) -> Cell {
     family.permanent_series(b"l=\"1\"").unwrap().at(0)
 }
 
-/// What is shown of it: texts and values.
+/// The texts and values that are shown of it.
 fn shown(region: &'static Region, combine: Combine, number: Number) -> Vec<(String, u64)> {
     let name = format!("{combine:?}{number:?}");
     let mut snapshot = region.snapshot();
@@ -34,7 +34,7 @@ fn integers(region: &'static Region, combine: Combine) -> Vec<i64> {
     shown(region, combine, Number::Integer).iter().map(|(_, value)| *value as i64).collect()
 }
 
-/// Not a claim of its own: a process that sets its values and waits.
+/// The body of a process that a test starts, not a claim of its own: it sets its values and waits.
 #[test]
 fn sets_when_asked() {
     let Ok(setting) = std::env::var("TALEA_TEST_SETS") else { return };

@@ -113,7 +113,7 @@ fn single() -> FamilySpec<'static> {
 }
 
 #[test]
-fn marks_that_cannot_be_are_an_error_of_who_looks() {
+fn impossible_marks_are_an_error_for_a_reader() {
     let shm = Shm::new("marks");
     let path = shm.file();
     fill(Region::open(&path, Config::with_len(1 << 20)).unwrap().region, 3);
@@ -144,7 +144,7 @@ fn marks_that_cannot_be_are_an_error_of_who_looks() {
     assert!(overview.processes.iter().all(|process| !process.is_alive), "{overview:?}");
 }
 
-/// Not a claim of its own: what another test starts as a process.
+/// The body of a process that a test starts, not a claim of its own.
 #[test]
 fn fills_memory_and_waits_when_asked() {
     if std::env::var_os("TALEA_TEST_FILL").is_some() {
@@ -177,7 +177,7 @@ fn the_memory_of_a_process_is_read_also_after_its_death() {
 }
 
 #[test]
-fn what_is_no_region_is_told_and_not_read() {
+fn a_file_that_is_no_region_is_reported_and_not_read() {
     let shm = Shm::new("not");
     let refused = |part: &str| {
         let error = Reader::open(shm.file()).unwrap_err().to_string();
@@ -207,7 +207,7 @@ fn a_region_that_is_cut_is_an_error() {
     let shm = Shm::new("cut");
     let path = shm.file();
     fill(Region::open(&path, Config::with_len(1 << 20)).unwrap().region, 10);
-    // A copy: cutting the file under a living writer is what nothing survives.
+    // A copy: no writer survives the truncation of its file.
     let copy = shm.path().join("copy.talea");
     std::fs::copy(&path, &copy).unwrap();
     let reader = Reader::open(&copy).unwrap();

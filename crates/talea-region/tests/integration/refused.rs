@@ -1,5 +1,5 @@
-//! Claims about files whose header, length or index lies: each is an error or
-//! goes without what it claims to have, at once.
+//! Claims about files with a false header, length or index: each is an error, or is used without
+//! the parts that it falsely claims, within seconds.
 
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
@@ -56,7 +56,7 @@ fn at_once<T>(what: &str, work: impl FnOnce() -> T) -> T {
 type Change = (&'static str, fn(&mut Vec<u8>));
 
 #[test]
-fn whatever_is_no_whole_region_is_an_error_to_read_and_moved_aside_to_start() {
+fn a_file_that_is_no_whole_region_is_an_error_to_read_and_moved_aside_to_start() {
     let changes: [Change; 12] = [
         ("zero length", |bytes| bytes.clear()),
         ("one byte", |bytes| bytes.truncate(1)),
@@ -126,7 +126,7 @@ fn a_file_that_is_cut_between_two_looks_is_an_error() {
     let reader = Reader::open(shm.file()).unwrap();
     reader.snapshot().unwrap();
     let file = std::fs::OpenOptions::new().write(true).open(shm.file()).unwrap();
-    // The mark of series says more than there is left.
+    // The mark of series exceeds the file.
     file.write_all_at(&u64::MAX.to_le_bytes(), 1024 + 64).unwrap();
     file.set_len(8192).unwrap();
     at_once("reading", || reader.snapshot()).unwrap_err();

@@ -1,6 +1,5 @@
-//! Claims about series that go, and what becomes of their memory.
-//! `TALEA_TURNOVER` sets how many label sets the longest of them brings;
-//! 300,000 by default.
+//! Claims about series that are removed, and the reuse of their memory. `TALEA_TURNOVER` sets how
+//! many label sets the longest of them brings; 300,000 by default.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -95,7 +94,7 @@ fn series_of_every_storage_come_back_as_zero() {
         }
         region.sweep();
     }
-    // Four overflow nowhere: what was used is a few rounds' worth.
+    // Four overflow nowhere: the memory in use is that of a few rounds.
     assert_eq!(records(region.usage()), 0);
     assert!(region.usage().striped_cells.reached < 100 * 3 * 8);
 }
@@ -159,7 +158,7 @@ fn a_look_up_that_is_under_way_holds_its_series() {
 }
 
 #[test]
-fn what_is_removed_under_a_look_up_is_not_used_for_another_series() {
+fn a_series_removed_during_a_look_up_is_not_reused() {
     let region = small();
     let family = region.family(spec("f")).unwrap().family;
     let held = family.series(b"held").unwrap();
@@ -220,7 +219,7 @@ fn a_kept_gauge_is_shown_however_long_it_stands_still() {
 }
 
 #[test]
-fn what_is_in_flight_does_not_expire() {
+fn values_in_flight_do_not_expire() {
     let region = small();
     let spec = FamilySpec { storage: Storage::Owned, ..spec("f") };
     let family = region.family(spec).unwrap().family;
@@ -367,8 +366,8 @@ fn label_sets_without_end_leave_everything_flat() {
     assert!((all - LIVE..all).all(|n| seen[text(n).as_bytes()] == n));
 }
 
-/// What a reader outside sees of a series is that series' own, whatever comes and
-/// goes while it reads.
+/// The values that a reader from outside sees of a series are its own, whatever is made and removed
+/// while it reads.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_reader_outside_never_takes_one_series_for_another() {
@@ -407,10 +406,10 @@ fn a_reader_outside_never_takes_one_series_for_another() {
 
 #[test]
 fn nothing_is_lost_or_misplaced_while_series_come_and_go_under_many_threads() {
-    // Room for what cannot be used again while one of the threads is not let run.
+    // Room for memory that cannot be reused while one of the threads is not scheduled.
     let config = Config { series: 32_768, ..Config::with_len(32 << 20) };
     let region = Region::anonymous(config).unwrap();
-    // Texts that never go, and texts that go when they are idle.
+    // Texts that are never removed, and texts that are removed when they are idle.
     let lasting = region.family(FamilySpec { idle_minutes: 0, ..spec("lasting") }).unwrap().family;
     let passing = region.family(spec("passing")).unwrap().family;
     let done = AtomicBool::new(false);

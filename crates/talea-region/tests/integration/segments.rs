@@ -25,14 +25,14 @@ fn family(region: &'static Region, storage: Storage) -> Family {
     region.family(spec).unwrap().family
 }
 
-/// Counts in a cell of a segment that is made if need be.
+/// Counts in a cell of a segment, which is made if it does not exist.
 fn count(cells: &Cells, n: usize, cell: usize) {
     let segments = cells.segments().unwrap();
     let segment = segments.make(n, 5, n as u16 + 100).unwrap();
     segments.cell(segment, cell).unwrap().count(cells.last(), 10);
 }
 
-/// A segment: its number, what was said of it, its cells.
+/// A segment: its number, its `what`, its cells.
 type Shown = (u16, u16, Vec<u64>);
 
 /// Of the only series of each family: its last cell, and its segments.
@@ -130,7 +130,7 @@ fn of_many_segments_each_counts_from_zero_when_it_is_wiped() {
 }
 
 #[test]
-fn what_was_made_stays_as_it_was_made_and_sizes_that_do_not_fit_are_refused() {
+fn a_segment_stays_as_it_was_made_and_sizes_that_do_not_fit_are_refused() {
     let cells = family(region(), Storage::Striped).permanent_series(b"").unwrap();
     let segments = cells.segments().unwrap();
     assert_eq!(segments.make(1, 5, 7).unwrap().what(), 7);
@@ -142,7 +142,7 @@ fn what_was_made_stays_as_it_was_made_and_sizes_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn what_is_counted_in_a_usual_segment_is_what_its_cells_count() {
+fn a_usual_segment_counts_in_its_cells() {
     let region = region();
     for storage in STORAGES {
         let cells = family(region, storage).permanent_series(b"").unwrap();
@@ -155,7 +155,7 @@ fn what_is_counted_in_a_usual_segment_is_what_its_cells_count() {
             assert!(!counts(3, what, 1), "{storage:?}: it is not there");
         }
         count(&cells, 3, 1);
-        // Those in stripes are looked for one by one.
+        // Segments in stripes are found one by one.
         let is_usual = storage != Storage::Stripes;
         assert_eq!((counts(3, 103, 1), counts(3, 103, 4)), (is_usual, is_usual), "{storage:?}");
         for (n, what) in [(3, 102), (3, 103 | 1 << 12), (3, u16::MAX), (4, 103), (8, 103)] {
@@ -177,7 +177,7 @@ fn a_family_without_segments_has_none() {
 }
 
 #[test]
-fn of_many_who_make_the_same_segment_all_count_in_it() {
+fn many_threads_that_make_the_same_segment_all_count_in_it() {
     const THREADS: usize = 4;
     const ROUNDS: usize = if cfg!(miri) { 3 } else { 200 };
     let region = Region::anonymous(Config::with_len(16 << 20)).unwrap();

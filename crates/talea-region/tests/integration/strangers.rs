@@ -1,5 +1,5 @@
-//! Claims about files that somebody else put where a service expects its region: the service starts,
-//! and never maps a file that others could write to or cut.
+//! Claims about files that another user put where a service expects its region: the service starts,
+//! and never maps a file that others could write to or truncate.
 #![allow(unsafe_code)]
 
 use std::fs::{self, File, Permissions};
@@ -19,7 +19,7 @@ fn config() -> Config {
     Config::with_len(1 << 20)
 }
 
-/// Whether this is root, and may give files away; says so if it is not.
+/// Whether this is root, which may give files away; prints a notice if it is not.
 fn is_root(claim: &str) -> bool {
     // SAFETY: a call without arguments that only returns a number.
     let is_root = unsafe { libc::geteuid() } == 0;
@@ -29,7 +29,7 @@ fn is_root(claim: &str) -> bool {
     is_root
 }
 
-/// Adds to a striped cell, which goes through the planes.
+/// Adds to a striped cell, through the planes.
 fn add(region: &'static Region, n: u64) -> u64 {
     let storage = Storage::Striped;
     let spec = FamilySpec { name: b"f", storage, ..FamilySpec::default() };
@@ -58,7 +58,7 @@ fn sibling(shm: &Shm, n: u32) -> PathBuf {
     shm.path().join(format!("shop.talea.{n}"))
 }
 
-/// That the service counts in a sibling, and says why.
+/// Asserts that the service counts in a sibling, and gives the reason.
 #[track_caller]
 fn assert_in_sibling(opened: Opened, n: u32, parts: &[&str]) {
     assert!(opened.path.to_str().unwrap().ends_with(&format!("shop.talea.{n}")), "{opened:?}");
@@ -84,7 +84,7 @@ fn a_file_of_a_stranger_is_left_alone_and_the_service_counts_in_a_sibling() {
         assert!(fs::read(shm.file()).unwrap() == before, "the file was written to");
         // All processes of the service meet there.
         assert_eq!(add(open(&shm.file()).region, 2), 7);
-        // What is there belongs to the service, for its user alone.
+        // The file belongs to the service's user, who alone has access.
         let made = sibling(&shm, 1).metadata().unwrap();
         assert_eq!((made.uid(), made.mode() & 0o7777), (0, 0o600));
     }
@@ -129,7 +129,7 @@ fn siblings_are_held_to_the_same_rule() {
 }
 
 #[test]
-fn whatever_a_stranger_puts_there_is_left_alone_and_what_the_service_put_there_is_an_error() {
+fn a_strangers_entry_is_left_alone_and_one_of_the_service_is_an_error() {
     type Make = fn(&Path);
     let make: [(&str, Make); 4] = [
         ("a symbolic link", |path| symlink("/dev/shm/elsewhere", path).unwrap()),
@@ -156,7 +156,7 @@ fn whatever_a_stranger_puts_there_is_left_alone_and_what_the_service_put_there_i
 }
 
 #[test]
-fn a_user_who_is_named_is_trusted_and_so_is_root() {
+fn a_named_user_is_trusted_and_so_is_root() {
     if !is_root("a file of another user") {
         return;
     }
@@ -169,15 +169,15 @@ fn a_user_who_is_named_is_trusted_and_so_is_root() {
     let opened = Region::open(shm.file(), config().owned_by(NOBODY)).unwrap();
     assert_eq!((opened.path, opened.notice), (shm.file(), None));
     assert_eq!(add(opened.region, 1), 5);
-    // What others may write to is not trusted for that.
+    // A file that others may write to is not trusted.
     fs::set_permissions(shm.file(), Permissions::from_mode(0o606)).unwrap();
     assert!(Region::attach_owned_by(shm.file(), &[NOBODY]).is_err());
     let opened = Region::open(shm.file(), config().owned_by(NOBODY)).unwrap();
     assert_in_sibling(opened, 1, &["0606"]);
 }
 
-/// Not a claim of its own: what the other tests start as a process. Opens a file, counts there and
-/// says where that is.
+/// The body of a process that a test starts, not a claim of its own. It opens a file, counts there
+/// and prints its path.
 #[test]
 fn counts_in_a_file_when_asked() {
     let Ok(path) = std::env::var("TALEA_TEST_COUNT") else { return };
@@ -186,9 +186,9 @@ fn counts_in_a_file_when_asked() {
     println!("\noutcome {counted} {} {}", opened.path.display(), opened.notice.unwrap_or_default());
 }
 
-/// What a process of another user says, which opens a file.
+/// The output of a process of another user that opens a file.
 fn outcome_as_nobody(shm: &Shm) -> String {
-    // What another user may start: this program, outside folders that are root's.
+    // Another user may start this copy of the program, since it is outside root's folders.
     let folder = std::env::temp_dir().join(shm.path().file_name().unwrap());
     fs::create_dir(&folder).unwrap();
     fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
@@ -237,7 +237,7 @@ fn a_file_that_a_service_has_no_right_to_does_not_keep_it_from_starting() {
 }
 
 #[test]
-fn a_stranger_who_waits_with_a_region_changes_nothing_in_the_service() {
+fn a_stranger_with_a_region_changes_nothing_in_the_service() {
     if !is_root("a region that another user made") {
         return;
     }
@@ -257,8 +257,8 @@ fn a_stranger_who_waits_with_a_region_changes_nothing_in_the_service() {
     assert_eq!(add(region, 5), 10);
 }
 
-/// Not a claim of its own: what another test starts as a process. Has memory that looks like a
-/// region's by its name, and that it can cut.
+/// The body of a process that a test starts, not a claim of its own. It has memory that has the
+/// name of a region's, and that it can truncate.
 #[test]
 fn has_memory_that_can_be_cut_when_asked() {
     if std::env::var("TALEA_TEST_MEMORY").is_err() {
@@ -289,7 +289,7 @@ fn memory_of_a_process_that_can_be_cut_is_not_mapped() {
     process.wait().unwrap();
 }
 
-/// Not a claim of its own: what another test starts as a process.
+/// The body of a process that a test starts, not a claim of its own.
 #[test]
 fn opens_in_a_directory_that_it_may_not_change_when_asked() {
     let Ok(directory) = std::env::var("TALEA_TEST_FIXED") else { return };

@@ -25,7 +25,7 @@ fn values(region: &'static Region, name: &str) -> Vec<u64> {
 }
 
 #[test]
-fn what_was_wiped_counts_from_zero_however_it_is_stored() {
+fn a_wiped_series_counts_from_zero_in_every_storage() {
     let region = region();
     let storages = [Storage::Single, Storage::Striped, Storage::Stripes];
     for (n, storage) in storages.into_iter().enumerate() {
@@ -63,7 +63,7 @@ fn what_was_wiped_counts_from_zero_however_it_is_stored() {
 }
 
 #[test]
-fn what_a_float_held_before_takes_no_digits_of_what_it_counts_afterwards() {
+fn a_wiped_float_keeps_the_digits_of_later_additions() {
     let region = region();
     for storage in [Storage::Single, Storage::Stripes] {
         let name = format!("{storage:?}");
@@ -97,7 +97,7 @@ fn a_wiped_series_was_created_when_it_was_wiped() {
 }
 
 #[test]
-fn what_is_set_is_zero_then_and_what_is_in_flight_stays() {
+fn set_values_are_wiped_to_zero_and_values_in_flight_stay() {
     let region = region();
     let latest = FamilySpec { combine: Combine::Latest, ..FamilySpec::default() };
     let set = family(region, "set", latest).permanent_series(b"").unwrap().at(0);
@@ -137,7 +137,7 @@ fn series_go_and_a_kept_one_stays_at_zero() {
 }
 
 #[test]
-fn a_series_that_was_removed_is_shown_again_once_somebody_keeps_it_anew() {
+fn a_removed_series_is_shown_again_once_it_is_kept_again() {
     let region = region();
     for (name, lasts) in [("kept", false), ("lasting", true)] {
         let f = family(region, name, FamilySpec::default());
@@ -242,9 +242,9 @@ fn an_ended_family_is_shown_no_more_and_its_name_is_free() {
 }
 
 #[test]
-fn what_handles_of_an_ended_family_add_is_gone_once_it_is_registered_again() {
+fn additions_through_handles_of_an_ended_family_are_gone_once_it_is_registered_again() {
     let region = region();
-    // Also where it is said which series its limit does not count.
+    // Also if the specification names the series that its limit does not count.
     for beyond_limit in [None, Some(b"over".as_slice())] {
         let name = format!("{beyond_limit:?}");
         let spec = FamilySpec { beyond_limit, ..FamilySpec::default() };
@@ -265,7 +265,7 @@ fn what_handles_of_an_ended_family_add_is_gone_once_it_is_registered_again() {
 }
 
 #[test]
-fn the_lasting_series_of_an_ended_family_are_nobody_elses_while_a_handle_may_live() {
+fn permanent_series_of_an_ended_family_are_not_reused_while_a_handle_may_live() {
     let region = region();
     let kept = family(region, "f", FamilySpec::default()).permanent_series(b"").unwrap().at(0);
     region.end_families(b"f");

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A directory on tmpfs that goes with the test.
+/// A directory on tmpfs that is removed when the test ends.
 pub(crate) struct Shm(PathBuf);
 
 impl Shm {
