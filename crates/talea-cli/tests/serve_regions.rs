@@ -290,7 +290,7 @@ fn faults() -> Vec<Fault> {
                 with_words(path, place, &[]);
                 fs::set_permissions(path, Permissions::from_mode(0o620)).unwrap();
             },
-            "anybody of its group",
+            "any user of its group",
         ),
         (
             "for all",
@@ -298,7 +298,7 @@ fn faults() -> Vec<Fault> {
                 with_words(path, place, &[]);
                 fs::set_permissions(path, Permissions::from_mode(0o602)).unwrap();
             },
-            "anybody could",
+            "any user could",
         ),
     ];
     if is_root() {

@@ -225,7 +225,7 @@ fn a_file_that_others_may_write_to_is_not_read() {
         assert!(Reader::open_owned_by(with(mode), &[me]).is_ok(), "{mode:o}");
     }
     for (mode, who) in
-        [(0o660, "anybody of its group"), (0o602, "anybody could"), (0o666, "anybody could")]
+        [(0o660, "any user of its group"), (0o602, "any user could"), (0o666, "any user could")]
     {
         let shown = format!("mode is {mode:04o}");
         refused(&with(mode), &[me], &[&shown, who, "expected 0600 or 0640", "chmod go-w"]);
