@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
-use talea_region::Region;
+use talea_region::{AddPath, Region};
 
 use crate::work::{Subject, Work};
 
@@ -106,7 +106,7 @@ struct Spent {
 
 fn spend(subject: &Subject, work: &dyn Work, threads: usize, n: u64) -> Vec<Spent> {
     if !subject.restartable {
-        Region::disable_restartable_sequences();
+        Region::choose_add_path(AddPath::Atomic);
     }
     let cpus = cpus();
     let start = Barrier::new(threads);
@@ -125,7 +125,7 @@ fn spend(subject: &Subject, work: &dyn Work, threads: usize, n: u64) -> Vec<Spen
             .collect();
         workers.into_iter().filter_map(|worker| worker.join().ok()).collect::<Vec<_>>()
     });
-    Region::enable_restartable_sequences();
+    Region::choose_add_path(AddPath::Restartable);
     assert_eq!(spent.len(), threads, "a thread of {} panicked", subject.name);
     spent
 }

@@ -23,7 +23,7 @@ use talea::{
     Seconds,
 };
 use talea_http::axum as metered;
-use talea_region::Region;
+use talea_region::{AddPath, Region};
 use tower_layer::{Stack, layer_fn};
 
 use call::{Called, HELLO, Passing, ROUTE, ask, path};
@@ -34,7 +34,7 @@ fn main() -> Result<()> {
     let calls = Calls { count: count.parse()?, of: of.parse()? };
     let registry = Registry::new()?;
     // In valgrind there are none anyway.
-    Region::disable_restartable_sequences();
+    Region::choose_add_path(AddPath::Atomic);
     match name.as_str() {
         "counter-kept" => {
             let family: Family<Kept, Counter> = registry.register(Opts::new("kept", "Adds."))?;

@@ -14,7 +14,7 @@ mod straight_path;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use talea_region::Region;
+use talea_region::{AddPath, Region};
 
 use crate::http_layer;
 use crate::report::Row;
@@ -152,8 +152,11 @@ fn row(name: &str, subject: &str, instructions: f64) -> Row {
 }
 
 fn in_disassembly(program: &Path, straight: Straight) -> Result<f64> {
-    Region::enable_restartable_sequences();
-    ensure!(Region::has_restartable_sequences(), "there are no restartable sequences here");
+    Region::choose_add_path(AddPath::Restartable);
+    ensure!(
+        (Region::add_path() == AddPath::Restartable),
+        "there are no restartable sequences here"
+    );
     let function = disassembly::function(program, straight.function)?;
     let count = straight_path::length(&function, straight.adds, straight.rounds);
     count.map(|count| count as f64).context("no way through the function fits")

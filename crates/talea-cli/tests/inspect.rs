@@ -191,7 +191,7 @@ fn a_person_reads_tables() {
     let all = text(&inspect([&region]));
     let path = region.display().to_string();
     for part in
-        [path.as_str(), "layout 7", "single cells", "alive", "storage", "striped", "seconds"]
+        [path.as_str(), "layout 8", "single cells", "alive", "storage", "striped", "seconds"]
     {
         assert!(all.contains(part), "{part}: {all}");
     }

@@ -43,7 +43,7 @@ impl Config {
 
     fn with_cpus(len: u64, cpus: u64) -> Self {
         // They have a quarter of the region, in whole pages.
-        let room = (len / 4 / PAGE).saturating_sub(ATOMIC_PLANES).max(1);
+        let room = (len / 4 / PAGE).saturating_sub(SHARED_PLANES).max(1);
         Self { len, series: len / 512, planes: cpus.min(room), group: None, owner: None }
     }
 
@@ -63,7 +63,7 @@ impl Config {
         Limits {
             len: self.len,
             series: self.series,
-            planes: self.planes.saturating_add(ATOMIC_PLANES),
+            planes: self.planes.saturating_add(SHARED_PLANES),
         }
     }
 }

@@ -44,6 +44,8 @@ pub enum OpenError {
         /// The state that was found.
         reason: String,
     },
+    /// The environment variable `TALEA_PLANES` has an unknown value.
+    AddPath(String),
     /// Files can be shared on Linux only.
     Unsupported,
 }
@@ -51,6 +53,11 @@ pub enum OpenError {
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::AddPath(found) => write!(
+                f,
+                "TALEA_PLANES is {found:?}, where restartable, atomic or single was expected; unset \
+                 it for the default"
+            ),
             Self::Limits(fault) => write!(f, "a region cannot be laid out with {fault}"),
             Self::System { doing, path: Some(path), source } => {
                 write!(f, "cannot {doing} {}: {source}", path.display())

@@ -42,11 +42,11 @@ pub(crate) fn check_marks(word: impl Fn(u64) -> u64, s: &Sections) -> Result<(),
         return Err(format!("{families} bytes are used of a table of {}", s.family_max));
     }
     let planes = word(M_PLANES);
-    if !(ATOMIC_PLANES..=s.plane_count).contains(&planes) {
+    if !(SHARED_PLANES..=s.plane_count).contains(&planes) {
         return Err(format!("{planes} planes are in use of {}", s.plane_count));
     }
-    let own = ATOMIC_PLANES * s.striped.len..s.plane_count * s.striped.len;
-    let entries = (0..CPUS).map(|cpu| word(CPU_TABLE + cpu * WORD));
+    let own = SHARED_PLANES * s.striped.len..s.plane_count * s.striped.len;
+    let entries = (0..CPU_ENTRIES).map(|n| word(CPU_TABLE + n * WORD));
     match entries
         .into_iter()
         .find(|entry| *entry != 0 && (!own.contains(entry) || entry % s.striped.len != 0))

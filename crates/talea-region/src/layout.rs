@@ -4,7 +4,7 @@
 //!   0            ┌──────────────────────────────────────────────┐
 //!                │ header: identity and limits, then the marks  │  4 KiB
 //!   CPU_TABLE    ├──────────────────────────────────────────────┤
-//!                │ CPU table: CPU id → its plane                │  1,024 words
+//!                │ CPU table: CPU id → its planes               │  2,048 words
 //!   SLOTS        ├──────────────────────────────────────────────┤
 //!                │ process slots                                │  256 × 128 B
 //!   families     ├──────────────────────────────────────────────┤
@@ -27,7 +27,7 @@
 //!   singles      ├──────────────────────────────────────────────┤
 //!                │ single cells                                 │
 //!   planes       ├──────────────────────────────────────────────┤
-//!                │ plane 0 (atomic)                             │
+//!                │ plane 0 (shared)                             │
 //!                │ …                                            │  a quarter of
 //!                │ plane n−1 (each of one CPU)                  │  the region
 //!   len          └──────────────────────────────────────────────┘
@@ -46,7 +46,7 @@
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"TALEAREG");
 
 /// The version of the layout. It increases when the meaning of any word changes.
-pub const LAYOUT_VERSION: u64 = 7;
+pub const LAYOUT_VERSION: u64 = 8;
 
 pub(crate) const WORD: u64 = 8;
 
@@ -70,7 +70,7 @@ mod size {
 mod size {
     pub(crate) const PAGE: u64 = 512;
     pub(crate) const LINE: u64 = 32;
-    pub(crate) const CPUS: u64 = 1;
+    pub(crate) const CPUS: u64 = 2;
     pub(crate) const SLOT_COUNT: u64 = 2;
     pub(super) const MIN_LEN: u64 = 16 * PAGE;
     pub(super) const MIN_GUARDS: u64 = 4 * LINE;
@@ -80,7 +80,7 @@ mod size {
     pub(crate) const TABLE_NEAR: u64 = 1;
     pub(crate) const TABLE_BLOCK: u64 = 2;
 }
-/// CPU ids at or above this share the atomic planes.
+/// CPUs with ids at or above this share plane 0.
 pub(crate) use size::CPUS;
 pub(crate) use size::{LINE, PAGE, SLOT_COUNT};
 
@@ -137,11 +137,13 @@ pub(crate) const CURSOR: u64 = BACKED + WORD;
 pub(crate) const SPARE: u64 = CURSOR + WORD;
 const _: () = assert!(SPARE + WORD <= LINE);
 
-// The CPU table.
+// The CPU table: the distance of a plane from plane 0, or 0, for each CPU: first of the planes for
+// plain adds, then of those for atomic adds.
 pub(crate) const CPU_TABLE: u64 = PAGE;
+pub(crate) const CPU_ENTRIES: u64 = 2 * CPUS;
 
 // Process slots.
-pub(crate) const SLOTS: u64 = CPU_TABLE + CPUS * WORD;
+pub(crate) const SLOTS: u64 = CPU_TABLE + CPU_ENTRIES * WORD;
 pub(crate) const SLOT_LEN: u64 = 2 * LINE;
 /// The process's id, as it sees it itself.
 pub(crate) const SLOT_PID: u64 = 0;
@@ -153,7 +155,9 @@ pub(crate) const SLOT_GENERATION: u64 = SLOT_STARTED + WORD;
 pub(crate) const SLOT_ALONE: u64 = SLOT_GENERATION + WORD;
 /// Not 0 if another living process had the same id when this one took the slot: see `memory/slots.rs`.
 pub(crate) const SLOT_NAMESAKE: u64 = SLOT_ALONE + WORD;
-const _: () = assert!(SLOT_NAMESAKE + WORD <= SLOT_LEN);
+/// The path of its striped adds, as [`AddPath`](crate::AddPath) numbers them.
+pub(crate) const SLOT_ADDS: u64 = SLOT_NAMESAKE + WORD;
+const _: () = assert!(SLOT_ADDS + WORD <= SLOT_LEN);
 
 // A family record.
 #[cfg(not(loom))]
@@ -241,11 +245,11 @@ pub(crate) const PINS_LEN: u64 = PINS_BITS + (SLOT_WORDS + 1) * WORD;
 /// Records of a group.
 pub(crate) const GROUP: u64 = 64;
 
-/// Planes that any thread may add to, with atomic adds. They come first.
-pub(crate) const ATOMIC_PLANES: u64 = 2;
+/// Planes that any thread may add to, with atomic adds: plane 0.
+pub(crate) const SHARED_PLANES: u64 = 1;
 
 /// The most planes of a region.
-pub(crate) const MOST_PLANES: u64 = CPUS + ATOMIC_PLANES;
+pub(crate) const MOST_PLANES: u64 = CPU_ENTRIES + SHARED_PLANES;
 
 /// The smallest region.
 pub const MIN_LEN: u64 = size::MIN_LEN;
@@ -312,10 +316,10 @@ impl Sections {
                 "a length of {len} bytes, where a multiple of {PAGE} from {MIN_LEN} to {MAX_LEN} was expected"
             ));
         }
-        if !(ATOMIC_PLANES + 1..=MOST_PLANES).contains(&planes) {
+        if !(SHARED_PLANES + 1..=MOST_PLANES).contains(&planes) {
             return Err(format!(
                 "{planes} planes, where {} to {} were expected",
-                ATOMIC_PLANES + 1,
+                SHARED_PLANES + 1,
                 MOST_PLANES
             ));
         }
@@ -480,7 +484,7 @@ mod tests {
             (Limits { len: (1 << 20) + 1, ..fit }, "length"),
             (Limits { series: 0, ..fit }, "series"),
             (Limits { series: u64::MAX, ..fit }, "series"),
-            (Limits { planes: 2, ..fit }, "planes"),
+            (Limits { planes: 1, ..fit }, "planes"),
             (Limits { planes: u64::MAX, ..fit }, "planes"),
             (Limits { series: 12_000, ..fit }, "more bytes"),
         ] {

@@ -73,6 +73,7 @@ pub use lookup::cache::{Key, LookupCache, Miss};
 pub use lookup::register::{FamilySpec, Registered};
 pub use lookup::series::SeriesGuard;
 pub use memory::guard::Guard;
+pub use memory::path::AddPath;
 pub use open::file::Opened;
 #[cfg(all(target_os = "linux", not(loom)))]
 pub use read::overview::{FamilyUse, Overview, ProcessSlot};

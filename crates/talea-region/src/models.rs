@@ -17,10 +17,13 @@ use crate::lookup::cache::{Key, LookupCache};
 use crate::lookup::register::FamilySpec;
 use crate::lookup::series::SeriesGuard;
 use crate::memory::mapping::Mapping;
+use crate::memory::restartable::MODEL_CPU;
 use crate::region::Region;
+use crate::series::cell::Cell;
 use crate::series::family::Family;
 use crate::series::record::Head;
 use crate::threads::MODEL_THREAD;
+use crate::values::Storage;
 
 const LEN: u64 = 16 * PAGE;
 
@@ -462,5 +465,60 @@ fn two_that_make_a_segment_at_once_count_in_one() {
         // The second segment's entry is in a block.
         let made = (2 + TABLE_BLOCK) * WORD;
         assert_eq!(region.usage().single_cells.taken - before, made, "the loser's came back");
+    });
+}
+
+/// Says that this thread adds in restartable sequences on a CPU.
+fn run_sequences_on(cpu: u64) {
+    MODEL_CPU.with(|own| own.set(Some(cpu)));
+}
+
+/// Runs a model with a striped cell of a region with so many planes beside the shared one.
+fn with_striped(planes: u64, preemptions: usize, model: impl Fn(Cell) + Send + Sync + 'static) {
+    let mut checker = loom::model::Builder::new();
+    checker.preemption_bound = Some(preemptions);
+    checker.max_branches = 20_000;
+    checker.check(move || {
+        let config = Config { series: 4, planes, ..Config::with_len(LEN) };
+        let region = Region::anonymous(config).unwrap();
+        let spec = FamilySpec { storage: Storage::Striped, ..FamilySpec::default() };
+        model(region.family(spec).unwrap().family.permanent_series(b"a").unwrap().at(0));
+        let region = std::ptr::from_ref(region).cast_mut();
+        // SAFETY: the model has joined its threads, and no other thread has the region.
+        unsafe { free(Box::from_raw(region)) };
+    });
+}
+
+#[test]
+fn plain_and_atomic_adds_on_one_cpu_never_meet_in_a_cell() {
+    // Planes for both kinds, for one of them, and for none.
+    for planes in [2, 1] {
+        with_striped(planes, 2, |cell| {
+            let plain = spawn(2, move || {
+                run_sequences_on(0);
+                cell.add(1);
+                cell.add(1);
+            });
+            cell.add(4);
+            cell.add(4);
+            plain.join().unwrap();
+            assert_eq!(cell.get(), 10);
+        });
+    }
+}
+
+#[test]
+fn threads_that_claim_a_plane_of_one_cpu_at_once_lose_no_add() {
+    // With three threads, more interruptions take many minutes.
+    with_striped(2, 1, |cell| {
+        let others = [2, 4].map(|number| {
+            spawn(number, move || {
+                run_sequences_on(0);
+                cell.add(number);
+            })
+        });
+        cell.add(1);
+        others.into_iter().for_each(|other| other.join().unwrap());
+        assert_eq!(cell.get(), 7);
     });
 }

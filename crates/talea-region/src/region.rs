@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64 as OwnWord, Ordering::Relaxed};
 #[cfg(all(target_os = "linux", not(loom)))]
 use crate::files::beside::Beside;
 use crate::layout::*;
-use crate::memory::{Memory, restartable};
+use crate::memory::Memory;
+use crate::memory::path::{self, AddPath};
 use crate::usage::{Part, Usage};
 
 /// A mapped region. It is never unmapped, so handles into it are `'static`.
@@ -81,19 +82,14 @@ impl Region {
         }
     }
 
-    /// Sends every add of this process through the atomic planes, as where the
-    /// kernel offers no restartable sequences. For tests and benchmarks.
-    pub fn disable_restartable_sequences() {
-        restartable::disable();
+    /// The path of this process's striped adds.
+    pub fn add_path() -> AddPath {
+        path::current()
     }
 
-    /// Undoes [`disable_restartable_sequences`](Self::disable_restartable_sequences).
-    pub fn enable_restartable_sequences() {
-        restartable::detect();
-    }
-
-    /// Whether striped adds of this process go through restartable sequences.
-    pub fn has_restartable_sequences() -> bool {
-        restartable::enabled()
+    /// Chooses the path of this process's striped adds, for tests and benchmarks. Where restartable
+    /// sequences are not available, `Restartable` is as `Atomic`.
+    pub fn choose_add_path(to: AddPath) {
+        path::choose(to);
     }
 }

@@ -99,17 +99,18 @@ pub(crate) const MORE: usize = (SERIES_EXTENSION / WORD) as usize;
 /// How far each plane in use lies behind plane 0, in a fixed order, each once.
 pub(crate) fn planes(source: &impl Source) -> impl Iterator<Item = u64> {
     let Sections { striped: Pool { len, .. }, plane_count, .. } = *source.sections();
-    let atomic = (0..ATOMIC_PLANES).map(move |plane| plane * len);
-    let table = source.words(CPU_TABLE, CPUS).into_iter().flatten().chain(source.own_planes());
+    let shared = (0..SHARED_PLANES).map(move |plane| plane * len);
+    let table =
+        source.words(CPU_TABLE, CPU_ENTRIES).into_iter().flatten().chain(source.own_planes());
     // Each entry names a plane of its CPU's own, or it is not an entry.
-    let own = ATOMIC_PLANES * len..plane_count * len;
+    let own = SHARED_PLANES * len..plane_count * len;
     let mut seen = [0_u64; MOST_PLANES.div_ceil(64) as usize];
     let mut is_new = move |plane: u64| {
         let word = &mut seen[(plane / 64) as usize];
         let before = std::mem::replace(word, *word | 1 << (plane % 64));
         before >> (plane % 64) & 1 == 0
     };
-    atomic.chain(
+    shared.chain(
         table.filter(move |delta| own.contains(delta) && delta % len == 0 && is_new(delta / len)),
     )
 }

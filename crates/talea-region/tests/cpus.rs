@@ -7,12 +7,15 @@
 #[macro_use]
 mod support;
 
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 
 use crate::support::tmpfs::Shm;
-use talea_region::{Cell, Cells, Config, FamilySpec, Number, Region, Storage};
+use talea_region::{Cell, Cells, Config, FamilySpec, Number, Reader, Region, Storage};
 
 fn adds() -> u64 {
     std::env::var("TALEA_ADDS").map_or(2_000_000, |n| n.parse().unwrap())
@@ -100,31 +103,77 @@ fn threads_that_are_moved_between_cpus_lose_nothing() {
     }
 }
 
-/// The body of a process that a test starts, not a claim of its own.
+/// The body of a process that a test starts, not a claim of its own. It prints its path, adds, and waits
+/// for the end of its input.
 #[test]
 fn adds_while_moved_when_asked() {
     let Ok(path) = std::env::var("TALEA_TEST_MOVED") else { return };
-    let region = Region::open(path, Config::with_len(1 << 20)).unwrap().region;
-    let without = std::env::var("GLIBC_TUNABLES").is_ok();
-    assert!(!(without && Region::has_restartable_sequences()), "glibc registered them");
+    let region = match Region::open(path, Config::with_len(1 << 20)) {
+        Ok(opened) => opened.region,
+        Err(error) => return println!("\nerror: {error}"),
+    };
     add_while_moved(region, 2, adds() / 2);
+    println!("\nadded by {}", Region::add_path().name());
+    let _ = std::io::stdin().lines().next();
+}
+
+/// Starts such a process with some variables.
+fn start(file: &Path, variables: &[(&str, &str)]) -> Child {
+    let mut command = again!("adds_while_moved_when_asked");
+    command.env("TALEA_TEST_MOVED", file).envs(variables.iter().copied());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
+}
+
+/// The line of its output that begins in this way, without the beginning.
+fn line_of(child: &mut Child, beginning: &str) -> String {
+    let lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
+    let mut found = lines.map_while(Result::ok);
+    found.find_map(|line| line.strip_prefix(beginning).map(str::to_owned)).unwrap()
 }
 
 #[test]
-fn processes_with_and_without_restartable_sequences_share_a_series() {
-    let shm = Shm::new("moved");
-    let region = Region::open(shm.file(), Config::with_len(1 << 20)).unwrap().region;
-    let start = |without: bool| {
-        let mut command = again!("adds_while_moved_when_asked");
-        command.env("TALEA_TEST_MOVED", shm.file());
-        if without {
-            command.env("GLIBC_TUNABLES", "glibc.pthread.rseq=0");
+fn processes_of_all_paths_share_a_series_and_readers_see_the_path_of_each() {
+    const NO_SEQUENCES: (&str, &str) = ("GLIBC_TUNABLES", "glibc.pthread.rseq=0");
+    // Planes for every CPU in both ways, for some, and for one.
+    for planes in [8, 2, 1] {
+        let shm = Shm::new("paths");
+        let config = Config { planes, ..Config::with_len(1 << 20) };
+        let region = Region::open(shm.file(), config).unwrap().region;
+        let asked: [&[(&str, &str)]; 6] = [
+            &[],
+            &[NO_SEQUENCES],
+            &[("TALEA_PLANES", "restartable")],
+            &[NO_SEQUENCES, ("TALEA_PLANES", "restartable")],
+            &[("TALEA_PLANES", "atomic")],
+            &[("TALEA_PLANES", "single")],
+        ];
+        let mut writers = asked.map(|variables| start(&shm.file(), variables));
+        let found = writers.each_mut().map(|writer| line_of(writer, "added by "));
+        let usual = Region::add_path().name();
+        assert_eq!(found, [usual, "atomic", usual, "atomic", "atomic", "single"]);
+        let (overview, _) = Reader::open(shm.file()).unwrap().look().unwrap();
+        for (writer, path) in writers.iter().zip(&found) {
+            let mut slots = overview.processes.iter();
+            let slot = slots.find(|slot| slot.pid == u64::from(writer.id())).unwrap();
+            assert_eq!(slot.adds.name(), path);
         }
-        command.stdout(std::process::Stdio::null()).spawn().unwrap()
-    };
-    let mut writers = [start(false), start(true), start(false), start(true)];
-    assert!(writers.iter_mut().all(|writer| writer.wait().unwrap().success()));
-    assert_eq!(totals(region), expected(4 * (adds() / 2 * 2)));
+        assert_eq!(totals(region), expected(6 * (adds() / 2 * 2)), "{planes} planes");
+        for mut writer in writers {
+            drop(writer.stdin.take());
+            assert!(writer.wait().unwrap().success());
+        }
+        assert_eq!(totals(region), expected(6 * (adds() / 2 * 2)), "after their end");
+    }
+}
+
+#[test]
+fn an_unknown_path_is_an_error_that_names_those_that_are_known() {
+    let shm = Shm::new("unknown-path");
+    let mut writer = start(&shm.file(), &[("TALEA_PLANES", "fast")]);
+    let error = line_of(&mut writer, "error: ");
+    let expected = "TALEA_PLANES is \"fast\", where restartable, atomic or single was expected";
+    assert!(error.starts_with(expected), "{error}");
+    assert!(writer.wait().unwrap().success());
 }
 
 /// The cell that the handler adds to, and the number of its calls.

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
 use crate::support::tmpfs::Shm;
-use talea_region::{Cell, Config, FamilySpec, Region, Storage};
+use talea_region::{AddPath, Cell, Config, FamilySpec, Region, Storage};
 
 /// The number of adds of each thread at a time.
 const EACH: u64 = 200_000;
@@ -148,7 +148,7 @@ fn is_a_host_when_asked() {
     let Some(library) = std::env::var_os("TALEA_TEST_LATE").map(PathBuf::from) else { return };
     let region = PathBuf::from(std::env::var_os("TALEA_TEST_FILE").unwrap());
     let cell = cell(&region);
-    let restartable = Region::has_restartable_sequences();
+    let restartable = Region::add_path() == AddPath::Restartable;
     let loaded: OnceLock<extern "C" fn(u64)> = OnceLock::new();
     let closed = AtomicBool::new(false);
     let added: u64 = std::thread::scope(|scope| {

@@ -98,6 +98,8 @@ pub struct Process {
     pub started_unix_nanos: u64,
     /// How many processes had that slot, this one among them.
     pub taken: u64,
+    /// The path of its striped adds: `restartable`, `atomic` or `single`.
+    pub adds: &'static str,
 }
 
 /// A family.
@@ -248,8 +250,8 @@ impl From<Part> for Use {
 
 impl Process {
     fn of(process: &ProcessSlot) -> Self {
-        let &ProcessSlot { slot, pid, started_unix_nanos, taken, is_alive: alive } = process;
-        Self { slot, pid, alive, started_unix_nanos, taken }
+        let &ProcessSlot { slot, pid, started_unix_nanos, taken, adds, is_alive: alive } = process;
+        Self { slot, pid, alive, started_unix_nanos, taken, adds: adds.name() }
     }
 }
 

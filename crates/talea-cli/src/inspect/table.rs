@@ -67,13 +67,14 @@ fn usage(usage: &Usage) -> Option<Table> {
 }
 
 fn processes(processes: &[Process]) -> Option<Table> {
-    let mut table = table(&["slot", "pid", "state", "since"]);
-    for Process { slot, pid, alive, started_unix_nanos, .. } in processes {
+    let mut table = table(&["slot", "pid", "state", "adds", "since"]);
+    for Process { slot, pid, alive, started_unix_nanos, adds, .. } in processes {
         let state = if *alive { "alive" } else { "dead" };
         table.add_row([
             slot.to_string(),
             pid.to_string(),
             state.to_owned(),
+            (*adds).to_owned(),
             time(*started_unix_nanos),
         ]);
     }

@@ -6,12 +6,15 @@
 //!   the system refused
 //! - `slots`: the process slots; `planes`: the copies of striped cells, one for each CPU
 //! - `guard`: epoch-based reclamation; `membarrier`, a fence that one thread makes for all
-//! - `restartable`: adds to the running CPU's plane
+//! - `path`: how this process adds to striped cells; `restartable`: plain adds to the running CPU's plane;
+//!   `current_cpu`: the CPU of an atomic add
 //! - `pool`: runs of granules; in them `text`, `runs` of cells, and `table`s of segments
 
+mod current_cpu;
 pub(crate) mod guard;
 pub(crate) mod mapping;
 pub(crate) mod membarrier;
+pub(crate) mod path;
 pub(crate) mod planes;
 mod pool;
 mod refusal;

@@ -1,41 +1,59 @@
-//! Planes: the copies of the striped cells. Each CPU has one; all other adds share the atomic ones.
+//! Planes: the copies of the striped cells.
 //!
-//! Trust. An add turns the distance of its CPU's plane into an address. So it reads that distance
-//! from a table of this process ([`Memory::cpu_table`]), which no other process can write to. An
-//! entry is copied there from the region's table when this process first adds on that CPU, if it is
-//! the distance of a plane that is in use and that no other CPU has. A CPU whose entry in the
-//! region is anything else uses the atomic planes.
+//! ```text
+//!   plane 0    shared: any thread may add to it atomically
+//!   others     of one CPU and one kind: plain adds in restartable sequences on that CPU, or atomic adds
+//!              by any thread
+//! ```
 //!
-//! Threading. A plane beyond the atomic ones belongs to one CPU for the life of
-//! the region: the table entry, once set, never changes, so all copies of it agree. Its pages are
-//! backed before the entry is published. A thread that makes new striped cells first moves
-//! the mark of used bytes, then reads how many planes are claimed; a thread that
-//! claims a plane first moves that count, then reads the mark. Both are
-//! sequentially consistent, so at least one of the two sees the other and backs
-//! the new cells' pages in the new plane. A thread that backs pages ahead of use first moves
-//! a mark of its own, in the same way.
+//! A CPU gets a plane of a kind when a process first adds there in this way. So a host on which all
+//! processes use the same path has one plane for each CPU, and one on which they use both has two. If
+//! no plane is left, or no memory for one, adds go to plane 0.
+//!
+//! Invariants:
+//!
+//! 1. *A plane with plain adds gets no atomic ones.* A plain add is a load and a store, which an atomic
+//!    add in between would be lost to. So a plane belongs to one entry of the CPU table for the life
+//!    of the region, and an entry is of one kind.
+//! 2. *Plain adds to one plane exclude each other.* A sequence commits only on the CPU whose entry it
+//!    read, and starts over if the thread is moved, preempted or signalled before that.
+//! 3. *An add never leaves the region.* An add turns a plane's distance into an address. It reads the
+//!    distance from a table of this process ([`Memory::cpu_table`]), which no other process can write
+//!    to. An entry is copied there from the region's table when this process first adds on that CPU,
+//!    if it is the distance of a plane that is in use and that no other entry has. If it is anything
+//!    else, the CPU uses plane 0.
+//! 4. *New cells are backed in every plane that is in use.* A thread that makes striped cells first
+//!    moves the mark of used bytes, then reads how many planes are claimed. A thread that claims a
+//!    plane first moves that count, then reads the mark, and publishes the entry when the pages are
+//!    backed. Both are sequentially consistent, so at least one of the two sees the other and backs
+//!    the new cells' pages in the new plane. A thread that backs pages ahead of use first moves a mark
+//!    of its own, in the same way.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
+use super::current_cpu::current_cpu;
+use super::path;
 use super::restartable::{self, Done};
 use super::words::Memory;
 use crate::layout::*;
 use crate::primitive::{AtomicU64, add_float_atomically};
 use crate::source;
-use crate::threads::thread_number;
 
-/// An integer add that found no plane: claims one for this CPU, or adds to an
-/// atomic plane.
+/// The bit of an entry of this process's table for atomic adds that says that it is known. The rest is
+/// the distance of the plane, 0 for plane 0.
+const KNOWN: u64 = 1;
+
+/// Completes an integer add that found no plane for plain adds: claims one for this CPU, or adds
+/// atomically.
 #[inline(never)]
 pub(crate) fn add_slowly(memory: &'static Memory, cell: &'static AtomicU64, n: u64) {
-    if claim_plane(memory) && restartable::add(cell, memory.cpu_table(), n) {
+    if claim_plain(memory) && restartable::add(cell, memory.cpu_table(), n) {
         return;
     }
-    atomic_copy(memory, cell).fetch_add(n, Relaxed);
+    copy_at(cell, atomic_plane(memory)).fetch_add(n, Relaxed);
 }
 
 /// Completes an operation that adds 1 to one cell and `n` to another.
-#[cold]
 #[inline(never)]
 pub(crate) fn count_rest(
     memory: &'static Memory,
@@ -44,6 +62,12 @@ pub(crate) fn count_rest(
     n: u64,
     done: Done,
 ) {
+    if done == Done::NEITHER && !restartable::enabled() {
+        let plane = atomic_plane(memory);
+        copy_at(one, plane).fetch_add(1, Relaxed);
+        copy_at(other, plane).fetch_add(n, Relaxed);
+        return;
+    }
     if done == Done::NEITHER {
         add_slowly(memory, one, 1);
     }
@@ -55,58 +79,83 @@ pub(crate) fn count_rest(
 /// As [`add_slowly`] for a float cell.
 #[inline(never)]
 pub(crate) fn add_float_slowly(memory: &'static Memory, cell: &'static AtomicU64, x: f64) {
-    if claim_plane(memory) && restartable::add_float(cell, memory.cpu_table(), x) {
+    if claim_plain(memory) && restartable::add_float(cell, memory.cpu_table(), x) {
         return;
     }
-    add_float_atomically(atomic_copy(memory, cell), x);
+    add_float_atomically(copy_at(cell, atomic_plane(memory)), x);
 }
 
-/// Gives the running CPU a plane if there is one left; true where it has one
-/// now.
+/// Gives the running CPU a plane for plain adds if there is one left; true if it has one now.
 #[inline]
-fn claim_plane(memory: &'static Memory) -> bool {
+fn claim_plain(memory: &'static Memory) -> bool {
     match restartable::cpu() {
-        Some(cpu) => claim_plane_for(memory, cpu),
+        Some(cpu) => claim(memory, cpu).is_some_and(|delta| delta != 0),
         None => false,
     }
 }
 
-#[cold]
-fn claim_plane_for(memory: &'static Memory, cpu: u64) -> bool {
-    let Some(own) = memory.cpu_table().get(cpu as usize) else { return false };
-    if own.load(Relaxed) != 0 {
-        return true;
+/// The distance of the plane that this thread may add to atomically.
+#[inline]
+fn atomic_plane(memory: &'static Memory) -> u64 {
+    let cpu = current_cpu();
+    match memory.atomic_entries().get(cpu as usize).map(|entry| entry.load(Relaxed)) {
+        Some(known) if known & KNOWN != 0 => known & !KNOWN,
+        Some(_) => claim_atomic(memory, cpu),
+        None => 0,
     }
-    let entry = memory.cpu_entry(cpu);
-    if entry.load(Acquire) == 0 {
-        assign_plane(memory, entry);
-    }
-    let delta = entry.load(Acquire);
-    let is_usable = is_in_use(memory, delta) && owners(memory, delta).all(|owner| owner == cpu);
-    if is_usable {
-        memory.cpus_known.fetch_max(cpu + 1, Relaxed);
-        own.store(delta, Release);
-    }
-    is_usable
 }
 
-/// Publishes a plane that no CPU has, if there is one left and it can be backed.
-fn assign_plane(memory: &'static Memory, entry: &AtomicU64) {
+#[cold]
+fn claim_atomic(memory: &'static Memory, cpu: u64) -> u64 {
+    if path::is_single() {
+        return 0;
+    }
+    let delta = claim(memory, CPUS + cpu);
+    // If memory is refused, it is tried again.
+    if let Some(delta) = delta {
+        memory.atomic_entries()[cpu as usize].store(delta | KNOWN, Release);
+        memory.cpus_known[1].fetch_max(cpu + 1, Relaxed);
+    }
+    delta.unwrap_or(0)
+}
+
+/// The distance of the plane of an entry of the CPU table, which gets one if there is one left: 0 if
+/// there is none for it, `None` if there is no memory for one just now.
+#[cold]
+fn claim(memory: &'static Memory, n: u64) -> Option<u64> {
+    let entry = memory.cpu_entry(n);
+    let is_refused = entry.load(Acquire) == 0 && !assign_plane(memory, entry);
+    let delta = entry.load(Acquire);
+    if delta == 0 && is_refused {
+        return None;
+    }
+    let is_usable = is_in_use(memory, delta) && owners(memory, delta).all(|owner| owner == n);
+    if is_usable && n < CPUS {
+        memory.cpus_known[0].fetch_max(n + 1, Relaxed);
+        memory.cpu_table()[n as usize].store(delta, Release);
+    }
+    Some(if is_usable { delta } else { 0 })
+}
+
+/// Publishes a plane that no entry has, if there is one left; false if there is no memory for it.
+fn assign_plane(memory: &'static Memory, entry: &AtomicU64) -> bool {
     let claimed = memory.word_at(M_PLANES);
     let end = || {
         let ahead = memory.word_at(M_AHEAD).load(SeqCst);
         chunk_up(memory, memory.word_at(M_STRIPED).load(SeqCst).max(ahead))
     };
-    // Mostly a CPU has no plane because all are taken.
-    if claimed.load(Relaxed) >= memory.sections.plane_count || memory.is_refused(end()) {
-        return;
+    if claimed.load(Relaxed) >= memory.sections.plane_count {
+        return true;
+    }
+    if memory.is_refused(end()) {
+        return false;
     }
     // More than one is tried only if the count is damaged.
     for _ in 0..memory.sections.plane_count {
         let next = |n: u64| (n < memory.sections.plane_count).then(|| n + 1);
-        let Ok(plane) = claimed.fetch_update(SeqCst, SeqCst, next) else { return };
+        let Ok(plane) = claimed.fetch_update(SeqCst, SeqCst, next) else { return true };
         let delta = plane * memory.sections.striped.len;
-        if plane < ATOMIC_PLANES || owners(memory, delta).next().is_some() {
+        if plane < SHARED_PLANES || owners(memory, delta).next().is_some() {
             continue;
         }
         // Read after the count has moved.
@@ -116,50 +165,57 @@ fn assign_plane(memory: &'static Memory, entry: &AtomicU64) {
             // since, the plane is given back.
             let _ = claimed.compare_exchange(plane + 1, plane, SeqCst, Relaxed);
         }
-        return;
+        return backed;
     }
+    true
 }
 
-/// Whether a distance is that of a plane that a CPU may have and that is backed.
+/// Whether a distance is that of a plane that an entry may have and that is backed.
 fn is_in_use(memory: &Memory, delta: u64) -> bool {
     let claimed = memory.word_at(M_PLANES).load(SeqCst).min(memory.sections.plane_count);
     let len = memory.sections.striped.len;
-    delta % len == 0 && (ATOMIC_PLANES * len..claimed * len).contains(&delta)
+    delta % len == 0 && (SHARED_PLANES * len..claimed * len).contains(&delta)
 }
 
-/// The CPUs that have a plane, by the table of this process or of the region.
+/// The entries that have a plane, by the tables of this process or of the region.
 fn owners(memory: &Memory, delta: u64) -> impl Iterator<Item = u64> {
-    (0..CPUS).filter(move |&cpu| {
-        let own = memory.cpu_table().get(cpu as usize);
-        own.is_some_and(|own| own.load(Relaxed) == delta)
-            || memory.cpu_entry(cpu).load(Relaxed) == delta
+    (0..CPU_ENTRIES).filter(move |&n| {
+        memory.own_entry(n) == delta || memory.cpu_entry(n).load(Relaxed) == delta
     })
 }
 
 impl Memory {
-    /// The region's own entry of a CPU: the distance of its plane from plane 0, or 0. Any process
-    /// that may write to the region can have changed it.
-    fn cpu_entry(&self, cpu: u64) -> &'static AtomicU64 {
-        self.word_at(CPU_TABLE + cpu * WORD)
+    /// The region's own entry of a CPU and a kind: the distance of its plane from plane 0, or 0. Any
+    /// process that may write to the region can have changed it.
+    fn cpu_entry(&self, n: u64) -> &'static AtomicU64 {
+        self.word_at(CPU_TABLE + n * WORD)
     }
 
-    /// This process's copy of the CPU table, up to the last CPU with an entry.
-    pub(crate) fn own_entries(&self) -> &'static [AtomicU64] {
-        let known = self.cpus_known.load(Relaxed).min(CPUS);
-        &self.cpu_table()[..known as usize]
+    /// This process's copy of an entry; 0 if it has none.
+    fn own_entry(&self, n: u64) -> u64 {
+        let (plain, atomic) = (self.cpu_table(), self.atomic_entries());
+        let entry = plain.iter().chain(atomic).nth(n as usize);
+        entry.map_or(0, |entry| entry.load(Relaxed) & !KNOWN)
+    }
+
+    /// This process's copies of the entries that are not 0, with their numbers.
+    pub(super) fn own_planes_by_entry(&self) -> impl Iterator<Item = (u64, u64)> {
+        let tables = [self.cpu_table(), self.atomic_entries()];
+        let known = self.cpus_known.iter().map(|known| known.load(Relaxed).min(CPUS) as usize);
+        let entries =
+            tables.into_iter().zip(known).zip([0, CPUS]).flat_map(|((table, known), first)| {
+                table[..known].iter().zip(first..).map(|(own, n)| (n, own.load(Acquire) & !KNOWN))
+            });
+        entries.filter(|&(_, delta)| delta != 0)
     }
 
     /// Restores the region's CPU table from this process's copy, so that readers from outside find
     /// every plane. It changes nothing unless the table is damaged.
     pub(crate) fn restore_cpu_table(&self) {
         let mut end = 0;
-        for (cpu, own) in self.own_entries().iter().enumerate() {
-            let delta = own.load(Relaxed);
-            if delta == 0 {
-                continue;
-            }
+        for (n, delta) in self.own_planes_by_entry() {
             end = end.max(delta / self.sections.striped.len + 1);
-            let entry = self.cpu_entry(cpu as u64);
+            let entry = self.cpu_entry(n);
             let found = entry.load(Relaxed);
             // A plane that the CPU got from another process since is its own too.
             let is_own = |found| is_in_use(self, found) && owners(self, found).nth(1).is_none();
@@ -183,11 +239,10 @@ pub(crate) fn announce(memory: &Memory, end: u64) {
 pub(crate) fn back(memory: &Memory, end: u64) -> Option<u64> {
     let end = chunk_up(memory, end);
     let claimed = memory.word_at(M_PLANES).load(SeqCst).min(memory.sections.plane_count);
-    let own =
-        memory.own_entries().iter().map(|own| own.load(Relaxed) / memory.sections.striped.len);
+    let own = memory.own_planes_by_entry().map(|(_, delta)| delta / memory.sections.striped.len);
     // The planes that this process adds to are backed whatever the count is.
     let beyond = own.filter(|&plane| plane >= claimed);
-    for plane in (0..claimed.max(ATOMIC_PLANES)).chain(beyond) {
+    for plane in (0..claimed.max(SHARED_PLANES)).chain(beyond) {
         memory.back_pages(memory.sections.plane(plane), end)?;
     }
     Some(end)
@@ -201,20 +256,18 @@ fn chunk_up(memory: &Memory, end: u64) -> u64 {
         .min(memory.sections.striped.len)
 }
 
-/// The copy of a striped cell that this thread may add to atomically.
+/// The copy of a striped cell in the plane at a distance from plane 0, which is one that
+/// [`atomic_plane`] gave for the cell's region.
 #[inline]
-fn atomic_copy(memory: &'static Memory, cell: &'static AtomicU64) -> &'static AtomicU64 {
-    let plane = thread_number() % ATOMIC_PLANES;
-    let words = (plane * memory.sections.striped.len / WORD) as usize;
-    // SAFETY: only striped cells come here, each as its copy in plane 0, which
-    // was checked to lie inside that plane. The atomic planes follow each other,
-    // so the same distance into this thread's is inside the mapping, which is
-    // never unmapped.
-    unsafe { &*std::ptr::from_ref(cell).add(words) }
+fn copy_at(cell: &'static AtomicU64, delta: u64) -> &'static AtomicU64 {
+    // SAFETY: only striped cells come here, each as its copy in plane 0, which was checked to lie
+    // inside that plane. The distance is 0, or was checked to be that of another plane of the same
+    // length, so the same place there is inside the mapping, which is never unmapped.
+    unsafe { &*std::ptr::from_ref(cell).add((delta / WORD) as usize) }
 }
 
-/// Every copy of a striped cell that may have been added to, in a fixed order: the atomic planes,
-/// then the CPUs' by CPU id.
+/// Every copy of a striped cell that may have been added to, in a fixed order: the shared plane, then
+/// the CPUs' by kind and CPU id.
 pub(crate) fn copies(
     memory: &'static Memory,
     cell: &'static AtomicU64,

@@ -16,8 +16,10 @@ pub(crate) struct Memory {
     pub(crate) adds: Adds,
     pub(crate) own: OwnSlot,
     pub(super) refusal: Refusal,
-    /// The CPU ids below which this process's copy of the CPU table has entries.
-    pub(super) cpus_known: OwnWord,
+    /// This process's own copy of the CPU table for atomic adds.
+    atomic_table: &'static [AtomicU64],
+    /// For each kind, the CPU ids below which this process's copies have entries.
+    pub(super) cpus_known: [OwnWord; 2],
 }
 
 /// The slot of this process. It stands in memory of the process, so a child changes its own copy.
@@ -35,7 +37,7 @@ pub(crate) struct OwnSlot {
 /// adds, the number of lines to fetch again decides what an add costs.
 #[repr(align(64))]
 pub(crate) struct Adds {
-    /// This process's own copy of the CPU table, which no other process can write to.
+    /// This process's own copy of the CPU table for plain adds, which no other process can write to.
     table: &'static [AtomicU64],
     /// The pools that most segments lie in.
     pub(crate) striped: PoolWords,
@@ -45,7 +47,8 @@ pub(crate) struct Adds {
 impl Memory {
     /// Mapped words that are laid out in this way.
     pub(crate) fn new(map: Mapping, sections: Sections) -> Self {
-        let table = Vec::leak((0..CPUS).map(|_| AtomicU64::new(0)).collect());
+        let entries = || Vec::leak((0..CPUS).map(|_| AtomicU64::new(0)).collect());
+        let (table, atomic_table) = (entries(), entries());
         let [striped, singles] =
             [&sections.striped, &sections.singles].map(|pool| PoolWords::of(&map, pool));
         Self {
@@ -54,7 +57,8 @@ impl Memory {
             adds: Adds { table, striped, singles },
             own: OwnSlot::default(),
             refusal: Refusal::default(),
-            cpus_known: OwnWord::default(),
+            atomic_table,
+            cpus_known: Default::default(),
         }
     }
 
@@ -63,6 +67,12 @@ impl Memory {
     #[inline]
     pub(crate) fn cpu_table(&self) -> &'static [AtomicU64] {
         self.adds.table
+    }
+
+    /// CPU id to the plane for atomic adds, in memory of this process: see `planes.rs`.
+    #[inline]
+    pub(super) fn atomic_entries(&self) -> &'static [AtomicU64] {
+        self.atomic_table
     }
 
     /// A word of the header or of a table whose place follows from the sections.
@@ -136,7 +146,7 @@ impl Source for Memory {
     }
 
     fn own_planes(&self) -> impl Iterator<Item = u64> {
-        self.own_entries().iter().map(|own| own.load(Acquire))
+        self.own_planes_by_entry().map(|(_, delta)| delta)
     }
 
     fn stands(&self, _: u64) -> bool {

@@ -9,7 +9,7 @@ use crate::error::OpenError;
 use crate::layout::*;
 use crate::memory::Memory;
 use crate::memory::mapping::Mapping;
-use crate::memory::restartable;
+use crate::memory::path;
 use crate::region::Region;
 
 impl Region {
@@ -18,8 +18,10 @@ impl Region {
     ///
     /// # Errors
     ///
-    /// Limits that do not fit each other; no memory for the index.
+    /// Limits that do not fit each other; no memory for the index; an unknown value of `TALEA_PLANES`
+    /// ([`AddPath`](crate::AddPath)).
     pub fn anonymous(config: Config) -> Result<&'static Self, OpenError> {
+        path::choose_by_environment()?;
         let limits = config.limits();
         let s = Sections::new(limits).map_err(OpenError::Limits)?;
         let map = Mapping::anonymous(limits.len).map_err(|source| OpenError::System {
@@ -60,7 +62,7 @@ impl Region {
         put(H_BOOT_ID + WORD, boot[1]);
         put(H_CREATED, unix_nanos());
         put(H_HASH_SEED, random_seed());
-        put(M_PLANES, ATOMIC_PLANES);
+        put(M_PLANES, SHARED_PLANES);
         put(M_SWEPT_AT, boot_nanos());
         // So that no stamp is 0.
         put(M_EPOCH, 1);
@@ -72,7 +74,6 @@ impl Region {
 
     /// Takes part in a region whose header is filled in.
     pub(crate) fn leak(map: Mapping, sections: Sections) -> &'static Self {
-        restartable::detect();
         let region: &'static Self = Box::leak(Box::new(Self::new(Memory::new(map, sections))));
         processes::join(region);
         region

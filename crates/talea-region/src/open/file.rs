@@ -22,6 +22,8 @@ use crate::files::trust::{self, Distrust, NotOpened};
 use crate::layout::{SLOT_COUNT, Sections};
 #[cfg(all(target_os = "linux", not(loom)))]
 use crate::memory::mapping::Mapping;
+#[cfg(all(target_os = "linux", not(loom)))]
+use crate::memory::path;
 use crate::region::Region;
 
 /// A region that was opened by path, and a notice for the caller to log.
@@ -71,6 +73,7 @@ impl Region {
     /// new file is to have.
     #[cfg(all(target_os = "linux", not(loom)))]
     pub fn open(path: impl AsRef<Path>, config: Config) -> Result<Opened, OpenError> {
+        path::choose_by_environment()?;
         let path = path.as_ref();
         let directory = directory_of(path);
         let failed = |doing, path: &Path| {
@@ -243,6 +246,7 @@ impl Region {
         path: &Path,
         candidate: std::io::Result<Candidate>,
     ) -> Result<&'static Self, OpenError> {
+        path::choose_by_environment()?;
         let failed = |source| OpenError::System {
             doing: "take part in the region",
             path: Some(path.to_owned()),

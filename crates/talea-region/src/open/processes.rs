@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use crate::clock::boot_nanos;
 use crate::layout::*;
-use crate::memory::membarrier;
+use crate::memory::{membarrier, path};
 use crate::primitive::fence;
 use crate::region::Region;
 
@@ -87,6 +87,7 @@ impl Region {
             self.memory.word_at(at + SLOT_STARTED).store(boot_nanos(), Relaxed);
             self.memory.word_at(at + SLOT_ALONE).store(alone, SeqCst);
             self.memory.word_at(at + SLOT_NAMESAKE).store(0, Relaxed);
+            self.memory.word_at(at + SLOT_ADDS).store(path::current() as u64, Relaxed);
             self.memory.word_at(at + SLOT_PID).store(u64::from(std::process::id()), Release);
             self.memory.word_at(M_SLOTS).fetch_max(slot + 1, SeqCst);
             // If a thread that searches for guards does not see this slot yet, this process sees

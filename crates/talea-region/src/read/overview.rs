@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::holdings;
 use crate::clock::{boot_nanos, unix_nanos_of};
 use crate::layout::*;
+use crate::memory::path::AddPath;
 use crate::series::family::{self, FamilyHead};
 use crate::series::record::{self, FREE};
 use crate::source::Source;
@@ -71,6 +72,8 @@ pub struct ProcessSlot {
     pub pid: u64,
     /// When it took the slot, in nanoseconds since 1970, as the wall clock has that time now.
     pub started_unix_nanos: u64,
+    /// The path of its striped adds, when it opened the region.
+    pub adds: AddPath,
     /// How often the slot was taken.
     pub taken: u64,
     /// Whether the process lives.
@@ -141,8 +144,8 @@ pub(crate) fn overview(source: &impl Source) -> Overview {
         series_max: s.series_max(),
         families: families.min(s.family_max),
         families_max: s.family_max,
-        cpu_planes: source.word(M_PLANES).saturating_sub(ATOMIC_PLANES),
-        cpu_planes_max: s.plane_count - ATOMIC_PLANES,
+        cpu_planes: source.word(M_PLANES).saturating_sub(SHARED_PLANES),
+        cpu_planes_max: s.plane_count - SHARED_PLANES,
         processes_max: SLOT_COUNT,
         text_without_owner: 0,
         cells_without_owner: 0,
@@ -204,6 +207,7 @@ fn processes(source: &impl Source) -> Vec<ProcessSlot> {
             slot,
             pid,
             started_unix_nanos: unix_nanos_of(word(SLOT_STARTED)),
+            adds: AddPath::from_u64(word(SLOT_ADDS)),
             taken: word(SLOT_GENERATION),
             is_alive: pid != 0 && source.lives(slot),
         }

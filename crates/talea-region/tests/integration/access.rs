@@ -4,10 +4,10 @@
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown, symlink};
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::support::process::AsUser;
 use crate::support::tmpfs::Shm;
 use talea_region::{Config, FamilySpec, OpenError, Reader, Region, Standing};
 
@@ -156,32 +156,19 @@ fn a_process_outside_of_the_group_gets_advice_and_leaves_no_file() {
     if !is_root(&shm, "a user who is not in the group") {
         return;
     }
-    // Another user may start this copy of the program, since it is outside root's folders.
-    let folder = std::env::temp_dir().join(format!("talea-test-access-{}", std::process::id()));
-    fs::create_dir(&folder).unwrap();
-    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
-    let this = std::env::current_exe().unwrap();
-    let copy = folder.join("tests");
-    // A copy could not be started while a child of another test has it open for writing.
-    fs::hard_link(&this, &copy).or_else(|_| fs::copy(&this, &copy).map(drop)).unwrap();
-    let command = opener(&shm.file(), Some(0));
-    let words = std::iter::once(command.get_program()).chain(command.get_args());
-    let words: Vec<_> =
-        words.map(|word| if word == this { copy.as_os_str() } else { word }).collect();
-    let mut as_nobody = Command::new(words[0]);
-    as_nobody.args(&words[1..]).uid(NOBODY).gid(NOBODY).current_dir("/");
+    let mut other = AsUser::new(&opener(&shm.file(), Some(0)), NOBODY);
+    let as_nobody = &mut other.command;
     as_nobody.env("TALEA_TEST_OPEN", shm.file()).env("TALEA_TEST_GROUP", "0");
     chown(shm.path(), Some(NOBODY), None).unwrap();
-    let said = outcome(&mut as_nobody);
+    let said = outcome(as_nobody);
     for part in ["to group 0", "not permitted", "add its user to it", "another group"] {
         assert!(said.contains(part), "{part}: {said}");
     }
     assert_eq!(files(), 0);
     // The same user may, without it.
     as_nobody.env_remove("TALEA_TEST_GROUP");
-    assert_eq!(outcome(&mut as_nobody), "opened ");
+    assert_eq!(outcome(as_nobody), "opened ");
     assert_eq!(shm.file().metadata().unwrap().uid(), NOBODY);
-    fs::remove_dir_all(folder).unwrap();
 }
 
 /// Why a file is not read.

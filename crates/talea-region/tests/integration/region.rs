@@ -5,7 +5,8 @@ use std::sync::Barrier;
 use std::thread;
 
 use talea_region::{
-    Cells, Config, Family, FamilyError, FamilySpec, Number, Overflow, Region, Snapshot, Storage,
+    AddPath, Cells, Config, Family, FamilyError, FamilySpec, Number, Overflow, Region, Snapshot,
+    Storage,
 };
 
 /// Sizes of tests: Miri runs code a thousand times slower.
@@ -76,9 +77,9 @@ fn restartable_and_atomic_adds_meet_on_one_series_and_none_is_lost() {
         scope.spawn(|| {
             for n in 0..sized(50, 5) {
                 if n % 2 == 0 {
-                    Region::disable_restartable_sequences();
+                    Region::choose_add_path(AddPath::Atomic);
                 } else {
-                    Region::enable_restartable_sequences();
+                    Region::choose_add_path(AddPath::Restartable);
                 }
                 thread::sleep(std::time::Duration::from_millis(1));
             }

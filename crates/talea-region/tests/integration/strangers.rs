@@ -5,10 +5,10 @@
 use std::fs::{self, File, Permissions};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown, lchown, symlink};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::support::process::AsUser;
 use crate::support::tmpfs::Shm;
 use talea_region::{Config, FamilySpec, OpenError, Opened, Region, Storage};
 
@@ -188,22 +188,9 @@ fn counts_in_a_file_when_asked() {
 
 /// The output of a process of another user that opens a file.
 fn outcome_as_nobody(shm: &Shm) -> String {
-    // Another user may start this copy of the program, since it is outside root's folders.
-    let folder = std::env::temp_dir().join(shm.path().file_name().unwrap());
-    fs::create_dir(&folder).unwrap();
-    fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
-    let this = std::env::current_exe().unwrap();
-    let copy = folder.join("tests");
-    // A copy could not be started while a child of another test has it open for writing.
-    fs::hard_link(&this, &copy).or_else(|_| fs::copy(&this, &copy).map(drop)).unwrap();
-    let command = again!("counts_in_a_file_when_asked");
-    let words = std::iter::once(command.get_program()).chain(command.get_args());
-    let words: Vec<_> =
-        words.map(|word| if word == this { copy.as_os_str() } else { word }).collect();
-    let mut service = Command::new(words[0]);
-    service.args(&words[1..]).uid(NOBODY).gid(NOBODY).current_dir("/").stdin(Stdio::null());
+    let mut other = AsUser::new(&again!("counts_in_a_file_when_asked"), NOBODY);
+    let service = other.command.stdin(Stdio::null());
     let output = service.env("TALEA_TEST_COUNT", shm.file()).output().unwrap();
-    fs::remove_dir_all(folder).unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     let outcome = said.lines().find_map(|line| line.strip_prefix("outcome "));
     outcome
@@ -312,22 +299,16 @@ fn a_sibling_that_may_not_be_renamed_is_used_as_it_is() {
     let mut command = again!("opens_in_a_directory_that_it_may_not_change_when_asked");
     // SAFETY: a call without arguments that only returns a number.
     let is_root = unsafe { libc::geteuid() } == 0;
-    // Root may change any directory, and another user may not start what lies in root's folders.
-    let folder = std::env::temp_dir().join(format!("talea-test-fixed-{}", std::process::id()));
-    if is_root {
-        fs::create_dir(&folder).unwrap();
-        fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
-        let (this, copy) = (std::env::current_exe().unwrap(), folder.join("tests"));
-        fs::copy(&this, &copy).unwrap();
-        let words = std::iter::once(command.get_program()).chain(command.get_args());
-        let words = words.map(|word| if word == this { copy.as_os_str() } else { word });
-        let words: Vec<_> = words.map(|word| word.to_owned()).collect();
-        command = Command::new(&words[0]);
-        command.args(&words[1..]).uid(NOBODY).gid(NOBODY).current_dir("/");
-        chown(shm.path(), Some(NOBODY), None).unwrap();
-    }
+    // Root may change any directory.
+    let mut other = is_root.then(|| AsUser::new(&command, NOBODY));
+    let command = match &mut other {
+        Some(other) => {
+            chown(shm.path(), Some(NOBODY), None).unwrap();
+            &mut other.command
+        }
+        None => &mut command,
+    };
     let done = command.env("TALEA_TEST_FIXED", shm.path()).output().unwrap();
     let said = String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned();
-    let _ = fs::remove_dir_all(folder);
     assert!(done.status.success() && said.contains("checked"), "{said}");
 }

@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use talea_region::{Cell, Config, FamilySpec, Region, Storage};
+use talea_region::{AddPath, Cell, Config, FamilySpec, Region, Storage};
 
 static CELL: OnceLock<Cell> = OnceLock::new();
 static RUNNING: AtomicU64 = AtomicU64::new(0);
@@ -32,7 +32,7 @@ pub unsafe extern "C" fn late_open(path: *const c_char) -> bool {
         })
         .unwrap();
     CELL.set(family.family.series(b"").unwrap().at(0)).unwrap();
-    Region::has_restartable_sequences()
+    (Region::add_path() == AddPath::Restartable)
 }
 
 /// Adds one, so many times.
