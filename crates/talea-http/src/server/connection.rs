@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 
 use super::counts::{Counts, Reason};
-use super::gate::{Accepted, Gate};
+use super::gate::{AcceptedConnection, Gate};
 use super::phase::Phase;
 use super::requests::Requests;
 use super::transport::WatchedTransport;
@@ -21,13 +21,13 @@ const HEAD: u32 = 16 << 10;
 /// Requests at once over one connection of HTTP/2.
 #[cfg(feature = "http2")]
 const STREAMS: u32 = 16;
-/// Bytes that a client may send of a request's body, which nobody reads.
+/// Bytes that a client may send of a request's body, which is not read.
 #[cfg(feature = "http2")]
 const STREAM_WINDOW: u32 = 16 << 10;
-/// The same for all streams of a connection: the least that HTTP/2 allows.
+/// Bytes that a client may send of all bodies of a connection: the least that HTTP/2 allows.
 #[cfg(feature = "http2")]
 const CONNECTION_WINDOW: u32 = 65_535;
-/// The least that HTTP/2 allows.
+/// The largest frame: the least that HTTP/2 allows.
 #[cfg(feature = "http2")]
 const FRAME: u32 = 16 << 10;
 /// Bytes that are buffered of a response over HTTP/2, beside one piece of it.
@@ -79,7 +79,7 @@ impl Protocols {
         // The handshake has sent its own alert to the client.
         let Ok(accepted) = accepted else { return self.counts.close(Reason::Handshake) };
         phase.handshake_done();
-        let Accepted { transport, http2 } = accepted;
+        let AcceptedConnection { transport, http2 } = accepted;
         let transport = WatchedTransport::new(transport, phase.clone());
         let requests = self.requests.clone();
         let service =

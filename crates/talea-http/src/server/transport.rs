@@ -1,4 +1,4 @@
-//! The bytes of a connection, encrypted or not, noted as they pass.
+//! The bytes of a connection, encrypted or not, observed as they pass.
 
 use std::fmt;
 use std::io::{self, IoSlice};
@@ -11,20 +11,20 @@ use tokio::net::TcpStream;
 
 use super::phase::Phase;
 
-/// A stream that requests come over.
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {
+/// The bytes of a connection in both directions.
+trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {
     /// The TCP connection below.
     fn tcp(&self) -> &TcpStream;
 }
 
-impl Stream for TcpStream {
+impl ByteStream for TcpStream {
     fn tcp(&self) -> &TcpStream {
         self
     }
 }
 
 /// The stream of a connection: TCP, or a layer above it such as TLS.
-pub struct Transport(Box<dyn Stream>);
+pub struct Transport(Box<dyn ByteStream>);
 
 impl Transport {
     /// TCP without a layer above it.
@@ -52,7 +52,7 @@ struct Layered<S> {
     tcp: fn(&S) -> &TcpStream,
 }
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for Layered<S> {
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for Layered<S> {
     fn tcp(&self) -> &TcpStream {
         (self.tcp)(&self.stream)
     }
@@ -98,9 +98,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Layered<S> {
     }
 }
 
-/// A transport that notes in its connection's phase what passes.
+/// A transport that notes reads and writes in its connection's phase.
 pub(super) struct WatchedTransport {
-    stream: Box<dyn Stream>,
+    stream: Box<dyn ByteStream>,
     phase: Arc<Phase>,
 }
 
@@ -109,7 +109,7 @@ impl WatchedTransport {
         Self { stream: transport.0, phase }
     }
 
-    /// Notes that bytes which could not be written wait for the client.
+    /// Notes if bytes that could not be written wait for the client.
     fn note_pending<T>(&self, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_pending() {
             self.phase.note_sent(false);

@@ -1,10 +1,9 @@
-//! Layers whose services are shared, so that fewer of them are cloned.
+//! Layers whose services are shared, so that a request clones fewer of them.
 //!
-//! axum boxes a route again for every layer, and for each request clones the outermost box
-//! with all that is inside of it. Each layer then clones what is inside of itself once more
-//! to call it, so what is cloned grows with the square of the layers. A service that is
-//! shared is cloned when it is called, and not before: with some of them among the layers,
-//! it grows with the layers.
+//! axum boxes a route again for every layer, and clones the outermost box for each request, with
+//! everything inside. Each layer then clones its inner service once more to call it, so the number
+//! of clones grows with the square of the number of layers. A shared service is cloned only when it
+//! is called: with some of them among the layers, the clones grow linearly.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -12,9 +11,9 @@ use std::task::{Context, Poll};
 use tower_layer::Layer;
 use tower_service::Service;
 
-/// A layer that comes when there are so many around a route is shared, if it is one in four.
-/// Among fewer there is little to save, and who shares counts where all threads do.
-pub(super) fn is_due(layers: usize) -> bool {
+/// Whether the layer with this number around a route is shared: one in four is. Sharing more saves
+/// little, and the reference count of a shared service is contended by all threads.
+pub(super) fn is_shared(layers: usize) -> bool {
     layers % 4 == 0
 }
 
@@ -30,11 +29,11 @@ impl<L: Layer<S>, S> Layer<S> for SharedLayer<L> {
     }
 }
 
-/// A service that is shared, and cloned to be called.
+/// A service that is shared, and cloned for each call.
 #[derive(Debug)]
 pub(super) struct Shared<S> {
     service: Arc<S>,
-    /// The clone that said that it is ready has to be the one that is called.
+    /// The clone that was polled ready, which has to be the one that is called.
     ready: Option<S>,
 }
 
@@ -74,10 +73,10 @@ mod tests {
 
     use super::*;
 
-    /// Ready when it was asked twice, and only for one call.
+    /// Ready when it was polled twice, and only for one call.
     #[derive(Default)]
     struct Slow {
-        asked: u32,
+        polls: u32,
     }
 
     impl Clone for Slow {
@@ -92,13 +91,13 @@ mod tests {
         type Future = Ready<Result<(), Infallible>>;
 
         fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
-            self.asked += 1;
-            if self.asked < 2 { Poll::Pending } else { Poll::Ready(Ok(())) }
+            self.polls += 1;
+            if self.polls < 2 { Poll::Pending } else { Poll::Ready(Ok(())) }
         }
 
         fn call(&mut self, (): ()) -> Self::Future {
-            assert!(self.asked >= 2, "called before it was ready");
-            self.asked = 0;
+            assert!(self.polls >= 2, "called before it was ready");
+            self.polls = 0;
             ready(Ok(()))
         }
     }
@@ -111,7 +110,7 @@ mod tests {
             assert!(shared.poll_ready(&mut cx).is_pending());
             let mut other = shared.clone();
             assert!(shared.poll_ready(&mut cx).is_ready());
-            assert!(other.poll_ready(&mut cx).is_pending(), "it is as new as any clone");
+            assert!(other.poll_ready(&mut cx).is_pending(), "a clone begins anew");
             drop(shared.call(()));
         }
     }

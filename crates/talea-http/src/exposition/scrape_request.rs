@@ -1,4 +1,4 @@
-//! What a request asks for.
+//! The options of a scrape, read from its request.
 
 use std::time::Duration;
 
@@ -6,20 +6,19 @@ use ::http::header::{ACCEPT, ACCEPT_ENCODING, AsHeaderName};
 use ::http::{HeaderMap, Method, Uri};
 use talea::{Escaping, Format};
 
-/// A scrape as it was asked for.
+/// The options of a scrape.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct ScrapeRequest {
     pub(super) format: Format,
     pub(super) escaping: Escaping,
     pub(super) coding: Coding,
-    /// The families that are wanted, by their names or those of their samples; all where none is
-    /// named.
+    /// The families to show, by their names or those of their samples; all if the list is empty.
     pub(super) names: Vec<String>,
-    /// How long the scraper waits, if it says so.
-    pub(super) within: Option<Duration>,
+    /// The time that the scraper waits, if it states one.
+    pub(super) timeout: Option<Duration>,
 }
 
-/// How a response is compressed.
+/// The compression of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coding {
     /// Not at all.
@@ -31,7 +30,7 @@ pub(super) enum Coding {
 }
 
 impl Coding {
-    /// All of them; of several that a scraper names with the same weight, the last is chosen.
+    /// All codings; of several that a scraper names with the same weight, the last is chosen.
     const ALL: &[Self] = &[
         Self::Identity,
         #[cfg(feature = "gzip")]
@@ -56,19 +55,19 @@ impl Coding {
         is(self.as_str()) || self.as_str() == "gzip" && is("x-gzip")
     }
 
-    /// The one that an Accept-Encoding header asks for: that of the greatest weight. `None` if it
-    /// takes none of them. Source: RFC 9110, 12.5.3.
+    /// The coding with the greatest weight in an Accept-Encoding header. `None` if the header
+    /// refuses all. Source: RFC 9110, 12.5.3.
     ///
-    /// What is not compressed is always taken, unless it or all else is refused, but not rather
-    /// than what the header names. Of codings with the same weight, one that is named goes before
-    /// one that `*` covers, zstd before gzip where both are named, and gzip where neither is,
-    /// since more clients read it.
+    /// Identity is accepted unless the header refuses it or everything else, but with less weight
+    /// than codings that the header names. Of codings with the same weight, a named one is preferred
+    /// to one that `*` covers, zstd to gzip if both are named, and gzip if neither is, since more
+    /// clients read it.
     fn negotiate(accept: &str) -> Option<Self> {
         let mut others = None;
         let mut named = [None; Self::ALL.len()];
         for entry in accept.split(',') {
             let (name, parameters) = entry.split_once(';').unwrap_or((entry, ""));
-            let (name, q) = (name.trim(), q(parameters));
+            let (name, q) = (name.trim(), weight(parameters));
             if name == "*" {
                 others = Some(q);
             }
@@ -76,12 +75,11 @@ impl Coding {
                 *weight = Some(q);
             }
         }
-        let weighed = Self::ALL.iter().zip(named).filter_map(|(&coding, named)| {
-            // Not refused, and after all that is asked for.
-            let unsaid =
-                (coding == Self::Identity && others != Some(0.0)).then_some(f64::MIN_POSITIVE);
+        let candidates = Self::ALL.iter().zip(named).filter_map(|(&coding, named)| {
             let is_identity = coding == Self::Identity;
-            let weight = named.or(if is_identity { unsaid } else { others });
+            // The least weight that is no refusal.
+            let implied = (others != Some(0.0)).then_some(f64::MIN_POSITIVE);
+            let weight = named.or(if is_identity { implied } else { others });
             let rank = match named {
                 None if coding.as_str() == "gzip" => 2,
                 None => 1,
@@ -90,45 +88,46 @@ impl Coding {
             };
             Some((weight.filter(|&weight| weight > 0.0)?, rank, coding))
         });
-        let best = weighed.max_by(|(one, rank, _), (other, other_rank, _)| {
+        let best = candidates.max_by(|(one, rank, _), (other, other_rank, _)| {
             one.total_cmp(other).then(rank.cmp(other_rank))
         });
         best.map(|(.., coding)| coding)
     }
 }
 
-/// Why a request gets no scrape.
+/// The reason for which a request gets no scrape.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Refused {
+pub(super) enum Refusal {
     Method,
     Encoding,
 }
 
-impl Asked {
-    pub(super) fn of(method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<Self, Refused> {
+impl ScrapeRequest {
+    pub(super) fn parse(method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<Self, Refusal> {
         if !matches!(*method, Method::GET | Method::HEAD) {
-            return Err(Refused::Method);
+            return Err(Refusal::Method);
         }
-        let (format, escaping) = Format::negotiate(&all(headers, ACCEPT));
-        let coding = Coding::negotiate(&all(headers, ACCEPT_ENCODING)).ok_or(Refused::Encoding)?;
+        let (format, escaping) = Format::negotiate(&joined(headers, ACCEPT));
+        let coding = Coding::negotiate(&joined(headers, ACCEPT_ENCODING));
+        let coding = coding.ok_or(Refusal::Encoding)?;
         let query = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
         let names = query.filter(|(key, _)| key == "name[]").map(|(_, name)| name.into_owned());
-        let within = headers.get("x-prometheus-scrape-timeout-seconds");
-        let within = within.and_then(|value| value.to_str().ok()?.trim().parse::<f64>().ok());
-        let within = within.filter(|&seconds| seconds > 0.0);
-        let within = within.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-        Ok(Self { format, escaping, coding, names: names.collect(), within })
+        let timeout = headers.get("x-prometheus-scrape-timeout-seconds");
+        let timeout = timeout.and_then(|value| value.to_str().ok()?.trim().parse::<f64>().ok());
+        let timeout = timeout.filter(|&seconds| seconds > 0.0);
+        let timeout = timeout.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        Ok(Self { format, escaping, coding, names: names.collect(), timeout })
     }
 }
 
-/// A header's lines as one.
-fn all(headers: &HeaderMap, name: impl AsHeaderName) -> String {
+/// The lines of a header as one.
+fn joined(headers: &HeaderMap, name: impl AsHeaderName) -> String {
     let lines = headers.get_all(name).into_iter().filter_map(|line| line.to_str().ok());
     lines.collect::<Vec<_>>().join(",")
 }
 
-/// The weight among an entry's parameters. One that is no weight refuses.
-fn q(parameters: &str) -> f64 {
+/// The weight among the parameters of an entry. An invalid weight is a refusal.
+fn weight(parameters: &str) -> f64 {
     let mut weights = parameters.split(';').filter_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
         let weight = || value.trim().parse().ok().filter(|q: &f64| q.is_finite());
@@ -144,7 +143,7 @@ mod tests {
     #[cfg(feature = "gzip")]
     use Coding::{Gzip, Identity};
 
-    /// The coding for a scraper that names both: zstd if it is built in.
+    /// The coding if a scraper names both: zstd if it is built in.
     #[cfg(all(feature = "gzip", not(feature = "zstd")))]
     const ZSTD: Coding = Gzip;
     #[cfg(all(feature = "gzip", feature = "zstd"))]
@@ -182,7 +181,7 @@ mod tests {
             ("identity;q=0, br", None),
             ("gzip;q=0, identity;q=0", None),
             ("*;q=0, br", None),
-            // A header of many entries is read once.
+            // The time is linear in the number of entries.
             (&"br;q=0.1,".repeat(100_000), Some(Identity)),
         ] {
             assert_eq!(Coding::negotiate(accept), expected, "{accept:.80}");
@@ -212,8 +211,8 @@ mod tests {
     }
 
     #[test]
-    fn a_scrapers_patience_is_a_number_of_seconds() {
-        for (said, expected) in [
+    fn the_timeout_is_a_positive_number_of_seconds() {
+        for (text, expected) in [
             ("10", Some(10_000)),
             ("0.25", Some(250)),
             ("0", None),
@@ -223,10 +222,11 @@ mod tests {
             ("soon", None),
         ] {
             let mut headers = HeaderMap::new();
-            let value = ::http::HeaderValue::from_static(said);
+            let value = ::http::HeaderValue::from_static(text);
             headers.insert("X-Prometheus-Scrape-Timeout-Seconds", value);
-            let asked = Asked::of(&Method::GET, &Uri::from_static("/"), &headers).unwrap();
-            assert_eq!(asked.within.map(|within| within.as_millis()), expected, "{said}");
+            let uri = Uri::from_static("/");
+            let scrape = ScrapeRequest::parse(&Method::GET, &uri, &headers).unwrap();
+            assert_eq!(scrape.timeout.map(|timeout| timeout.as_millis()), expected, "{text}");
         }
     }
 }

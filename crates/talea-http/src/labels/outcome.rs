@@ -3,11 +3,11 @@
 /// How a request ended; each ends in exactly one way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// The response was handed over whole.
+    /// The whole response was handed over.
     Complete,
-    /// It broke off: the client went away, or the service or the body failed.
+    /// The client went away, or the service or a body failed.
     Aborted,
-    /// Somebody panicked.
+    /// The handler or the body panicked.
     Panicked,
     /// It took too long.
     TimedOut,
@@ -26,8 +26,7 @@ impl Outcome {
         }
     }
 
-    /// That of a response that was handed over whole: some say by their status that the
-    /// time was over.
+    /// The outcome of a response that was handed over whole.
     #[inline]
     pub(crate) fn of_status(status: u16) -> Self {
         match status {

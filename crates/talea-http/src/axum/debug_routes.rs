@@ -1,8 +1,8 @@
 //! The routes of an `axum::Router`, read from its `Debug` text.
 //!
 //! axum has no method that lists routes, but its router's `Debug` shows all of them, with the
-//! methods that each declares. That text is no stable interface. So it is read strictly: a router
-//! whose text has any part that is not known here has no route table, and the caller does without.
+//! methods that each declares. That text is not a stable interface. So it is read strictly: if any
+//! part of the text is not known here, the result is `None`.
 //!
 //! ```text
 //! Router { path_router: PathRouter {
@@ -14,17 +14,17 @@
 use ::axum::Router;
 use talea::HttpMethod;
 
-use crate::routes::ReadRoute;
+use super::routes::RouteSpec;
 
 /// The end of the path at which axum nests a service.
 const NESTED: &str = "/{*__private__axum_nest_tail_param}";
 
-/// The routes of a router, in no order. None if its text is not the one that is known.
-pub(super) fn routes_of<S>(router: &Router<S>) -> Option<Vec<ReadRoute>> {
+/// The routes of a router, in no order. `None` if any part of its text is not known.
+pub(super) fn routes_of<S>(router: &Router<S>) -> Option<Vec<RouteSpec>> {
     routes_in(&format!("{router:?}"))
 }
 
-fn routes_in(text: &str) -> Option<Vec<ReadRoute>> {
+fn routes_in(text: &str) -> Option<Vec<RouteSpec>> {
     let mut reader = Reader { rest: text };
     let router = reader.value()?;
     if !reader.rest.is_empty() {
@@ -40,17 +40,17 @@ fn routes_in(text: &str) -> Option<Vec<ReadRoute>> {
         let (_, endpoint) = endpoints.iter().find(|(other, _)| other == id)?;
         let Value::Text(path) = path else { return None };
         let (methods, answers_each) = methods_of(endpoint)?;
-        Some(ReadRoute { path: path.clone(), template: path.clone(), methods, answers_each })
+        Some(RouteSpec { path: path.clone(), template: path.clone(), methods, answers_each })
     };
     let mut routes = paths.iter().map(route).collect::<Option<Vec<_>>>()?;
     name_nested(&mut routes);
     Some(routes)
 }
 
-/// Gives the paths of a nested service one template, that of Talea's own router. axum has it at
-/// its prefix too, with and without a slash.
-fn name_nested(routes: &mut [ReadRoute]) {
-    let prefix = |route: &ReadRoute| route.path.strip_suffix(NESTED).map(str::to_owned);
+/// Gives all paths of a nested service one template, as Talea's own router does. axum adds the
+/// prefix itself too, with and without a slash.
+fn name_nested(routes: &mut [RouteSpec]) {
+    let prefix = |route: &RouteSpec| route.path.strip_suffix(NESTED).map(str::to_owned);
     let prefixes: Vec<String> = routes.iter().filter_map(prefix).collect();
     for route in routes.iter_mut().filter(|route| route.answers_each) {
         let path = route.path.strip_suffix(NESTED).unwrap_or(&route.path);
@@ -81,7 +81,7 @@ fn methods_of(endpoint: &Value<'_>) -> Option<(Vec<HttpMethod>, bool)> {
         ("Route", [Value::Name("Route")]) => Some((Vec::new(), true)),
         ("MethodRouter", [router]) => {
             let router = router.structure("MethodRouter")?;
-            // A method that is not known here would be told as one that is not declared.
+            // A method that is not known here would be counted as one that is not declared.
             if router.0.len() != METHODS.len() + 2 {
                 return None;
             }
@@ -94,7 +94,7 @@ fn methods_of(endpoint: &Value<'_>) -> Option<(Vec<HttpMethod>, bool)> {
                     _ => return None,
                 }
             }
-            // `any` skips the header that lists what is allowed, as everything is.
+            // `any` skips the header that lists allowed methods, as all are.
             let answers_each = match router.field("allow_header")? {
                 Value::Name("Skip") => true,
                 Value::Name("None") => false,
@@ -161,7 +161,7 @@ impl<'a> Reader<'a> {
         if self.takes("\"") {
             return self.text().map(Value::Text);
         }
-        // Bytes are told from text no further: nothing of theirs is asked for.
+        // Bytes are read as text, since their value is not used.
         if self.takes("b\"") {
             return self.text().map(Value::Text);
         }
@@ -218,7 +218,7 @@ impl<'a> Reader<'a> {
                 }
                 '\\' => match chars.next()?.1 {
                     c @ ('\\' | '"' | '\'') => text.push(c),
-                    // A path with others has not been seen, and its text would be told wrong.
+                    // Other escapes have not been seen in a path.
                     _ => return None,
                 },
                 c => text.push(c),
@@ -243,25 +243,25 @@ mod tests {
 
     async fn nothing() {}
 
-    fn route(path: &str, methods: &[HttpMethod], answers_each: bool) -> ReadRoute {
+    fn route(path: &str, methods: &[HttpMethod], answers_each: bool) -> RouteSpec {
         let (path, template) = (path.to_owned(), path.to_owned());
-        ReadRoute { path, template, methods: methods.to_vec(), answers_each }
+        RouteSpec { path, template, methods: methods.to_vec(), answers_each }
     }
 
-    fn nested(path: &str) -> ReadRoute {
-        ReadRoute { template: "/nested/{*rest}".to_owned(), ..route(path, &[], true) }
+    fn nested(path: &str) -> RouteSpec {
+        RouteSpec { template: "/nested/{*rest}".to_owned(), ..route(path, &[], true) }
     }
 
-    fn read(router: &Router) -> Vec<ReadRoute> {
-        let mut routes = routes_of(router).expect("this version's text is known");
+    fn read(router: &Router) -> Vec<RouteSpec> {
+        let mut routes = routes_of(router).expect("the text of this version");
         routes.sort_by(|a, b| a.path.cmp(&b.path));
         routes
     }
 
-    /// If this fails after an update of axum, its `Debug` has changed: routers of this version
-    /// are metered by a layer from within, which costs more. Teach this module the new text.
+    /// If this fails after an update of axum, its `Debug` has changed: routers of the new version
+    /// are metered by a layer, which costs more. Extend this module to read the new text.
     #[test]
-    fn this_version_of_axum_shows_its_routes() {
+    fn the_routes_of_this_version_of_axum_are_read() {
         let service = nothing.into_service();
         let inner = Router::new()
             .route("/", get(nothing))
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_not_known_in_full_is_not_read_at_all() {
+    fn a_text_with_any_unknown_part_is_refused() {
         let text = format!("{:?}", Router::<()>::new().route("/a", get(nothing)));
         assert!(routes_in(&text).is_some());
         for (part, other) in [

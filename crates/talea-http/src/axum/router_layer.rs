@@ -1,4 +1,4 @@
-//! A layer for a router that exists already, and the service that it makes.
+//! A layer that meters an existing router, and the service that it makes.
 
 use std::any::TypeId;
 use std::task::{Context, Poll};
@@ -9,16 +9,16 @@ use ::axum::response::{IntoResponse, Response};
 use talea::{Error, Registry};
 use tower_service::Service;
 
-use super::future::OfService;
-use super::route_table::routes_of;
-use super::site::start;
+use super::debug_routes::routes_of;
+use super::declared_endpoint::open;
+use super::future::ServiceFuture;
+use super::routes::{RouteError, RouteSpec, Routes};
 use crate::endpoints::Endpoints;
-use crate::exchange::Exchange;
-use crate::routes::{ReadRoute, RouteError, Routes};
+use crate::exchange::request::Exchange;
 
-/// Meters a service around an `axum::Router`. For a router alone [`meter`](super::meter) is
-/// shorter, and enough. The layer is for a router with other layers around it from outside that
-/// are to be metered too:
+/// A layer that meters a service around an `axum::Router`. For a router alone
+/// [`meter`](super::meter) is shorter. Use the layer if the router is inside of other layers, to meter
+/// those too:
 ///
 /// ```no_run
 /// use axum::{Router, ServiceExt, extract::Request, routing::get};
@@ -38,39 +38,39 @@ use crate::routes::{ReadRoute, RouteError, Routes};
 /// # }
 /// ```
 ///
-/// From outside, a request's route is found by its path among those that
-/// [`routes_of`](Self::routes_of) and [`routes`](Self::routes) have listed; any other is
+/// Outside of the router, a request's route is found by its path among the routes that
+/// [`routes_of`](Self::routes_of) and [`routes`](Self::routes) listed; any other is
 /// `_unmatched`.
 ///
 /// # On the router
 ///
-/// `Router::layer` takes it too, put on last. A route is known there by axum's `MatchedPath`, so
-/// none needs to be listed. The series of one that is not exist from its first request on: those
-/// of every known method and of `_OTHER`, since axum does not say there which it answers. And
-/// axum boxes each route again, which takes two or three allocations and about 120 ns a request,
-/// whatever the layer does.
+/// `Router::layer` accepts it too; add it last. There, axum's `MatchedPath` gives the route, so you
+/// need not list any. The series of a route that is not listed exist from its first request on, for
+/// every known method and `_OTHER`, since axum does not show there which methods it answers. And
+/// axum boxes each route again for any layer, which takes two or three allocations and about 120 ns
+/// a request.
 #[derive(Clone, Copy, Debug)]
 pub struct Layer {
     routes: Routes,
 }
 
-/// A metered service, by a [`Layer`].
+/// A service that is metered by a [`Layer`].
 #[derive(Clone, Copy, Debug)]
 pub struct Metered<S> {
     inner: S,
-    /// None if a layer inside meters.
+    /// `None` if a layer inside meters.
     routes: Option<Routes>,
 }
 
 impl<S> Metered<S> {
-    /// One that tells nothing, since a layer inside does.
+    /// A service that a layer inside meters.
     pub(super) fn unmetered(inner: S) -> Self {
         Self { inner, routes: None }
     }
 }
 
 impl Layer {
-    /// One under the default names.
+    /// A layer with default options.
     ///
     /// # Errors
     ///
@@ -79,37 +79,37 @@ impl Layer {
         Ok(Self::by(&Endpoints::new(registry)?))
     }
 
-    /// One under names of one's choice.
+    /// A layer with options from [`Opts::register`](crate::Opts::register).
     pub fn by(endpoints: &Endpoints) -> Self {
         Self { routes: Routes::new(*endpoints) }
     }
 
-    /// Lists all routes of a router, with the methods that it declares; their series are made at
-    /// once. The router is not called for that.
+    /// Lists all routes of a router, with the methods that it declares; their series are created at
+    /// once. The router is not called.
     ///
     /// # Errors
     ///
-    /// The routes cannot be read: axum shows them by `Debug` alone, and in a version of axum that
-    /// this crate does not know that may be another text. List them by [`routes`](Self::routes).
+    /// The routes cannot be read: axum shows them in its `Debug` text only, which may differ in a
+    /// version of axum that this crate does not know. List them by [`routes`](Self::routes).
     pub fn routes_of<S>(self, router: &Router<S>) -> Result<Self, RouteError> {
         let routes = routes_of(router);
-        routes.and_then(|routes| self.read(&routes)).ok_or_else(RouteError::unreadable)
+        routes.and_then(|routes| self.list(&routes)).ok_or_else(RouteError::unreadable)
     }
 
-    /// Lists routes that were read. None if one cannot be found by its path.
-    pub(super) fn read(mut self, routes: &[ReadRoute]) -> Option<Self> {
-        self.routes.read(routes).then_some(self)
+    /// Lists routes that were read from a router. `None` if one cannot be found by its path.
+    pub(super) fn list(mut self, routes: &[RouteSpec]) -> Option<Self> {
+        self.routes.list_specs(routes).then_some(self)
     }
 
-    /// Lists routes by hand, as methods and templates; their series are made at once. `ANY`
+    /// Lists routes by hand, as methods and templates; their series are created at once. `ANY`
     /// stands for every method. Other methods of a listed route are `_OTHER`, and a `HEAD` that
-    /// is not listed is a `GET`. Where there is a router, [`routes_of`](Self::routes_of) reads
-    /// them, and a mistake cannot be made.
+    /// is not listed is a `GET`. If you have a router, prefer [`routes_of`](Self::routes_of), which
+    /// reads the routes without mistakes.
     ///
-    /// Inside of `Router::layer` axum says which route it matched, and what it matched by none is
-    /// `_unmatched`. Around the router from outside, routes are found by the path, as axum finds
-    /// them, and others are `_unmatched`; there a listed route that the router does not have is
-    /// counted for what its fallback answers.
+    /// In `Router::layer` axum reports the matched route, and requests without one are
+    /// `_unmatched`. Outside of the router, routes are found by the path, as axum finds them, and
+    /// others are `_unmatched`; if a listed route is not in the router, the responses of the
+    /// router's fallback are counted under it.
     ///
     /// # Errors
     ///
@@ -125,9 +125,9 @@ impl<S: 'static> tower_layer::Layer<S> for Layer {
     type Service = Metered<S>;
 
     fn layer(&self, inner: S) -> Metered<S> {
-        // `Router::layer` puts it around each route, and around the fallback.
+        // `Router::layer` applies it to each route, and to the fallback.
         let is_inside = TypeId::of::<S>() == TypeId::of::<::axum::routing::Route>();
-        let routes = if is_inside { self.routes.by_match() } else { self.routes };
+        let routes = if is_inside { self.routes.by_matched_path() } else { self.routes };
         Metered { inner, routes: Some(routes) }
     }
 }
@@ -139,22 +139,22 @@ where
 {
     type Response = Response;
     type Error = S::Error;
-    type Future = OfService<S::Future>;
+    type Future = ServiceFuture<S::Future>;
 
     #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         self.inner.poll_ready(cx)
     }
 
-    // Out of line, as `OfService::of` says.
+    // Out of line, see `ServiceFuture::call`.
     #[inline(never)]
     fn call(&mut self, request: Request) -> Self::Future {
         let open = |exchange: &mut Exchange, request: &mut Request| {
             let Some(routes) = &self.routes else { return };
             let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
             let meters = routes.meters(matched, request.method(), request.uri().path());
-            start(meters, exchange, request);
+            open(meters, exchange, request);
         };
-        OfService::of(&mut self.inner, request, open)
+        ServiceFuture::call(&mut self.inner, request, open)
     }
 }

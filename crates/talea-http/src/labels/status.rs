@@ -1,25 +1,23 @@
-//! What a response's status is told as.
+//! How a response's status becomes a label value.
 
 use std::borrow::Cow;
 
-/// What the label `status` holds, by the [`Prometheus`](crate::Convention::Prometheus)
-/// convention. Others have a way of their own.
+/// The values of the label `status` in [`Convention::Prometheus`](crate::Convention::Prometheus).
+/// Other conventions define their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StatusLabel {
-    /// The class, `1xx` to `5xx`. All series are there from the start.
+    /// The class, `1xx` to `5xx`. All series exist from the start.
     #[default]
     Class,
-    /// The code, `100` to `599`. A series is there from the first answer of its
-    /// code on, so an endpoint has as many as it has answered with.
+    /// The code, `100` to `599`. A series exists from the first response with its code on.
     Code,
 }
 
-/// How a convention tells statuses. Each has a place from 0: those that it tells apart,
-/// then one for what is none from 100 to 599 (`odd`), then one for requests that ended
-/// without (`none`).
+/// The label values of statuses in a convention. Each value has an index: first those of 100 to
+/// 599, then `odd` for statuses outside of that, then `none` for requests without a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Statuses {
-    /// `1xx` to `5xx`; one name for all else.
+    /// `1xx` to `5xx`, and one value for all else.
     Classes,
     /// The code.
     Codes { odd: &'static str, none: &'static str },
@@ -27,7 +25,7 @@ pub(crate) enum Statuses {
     Servant,
 }
 
-/// The name of what has no status, or one outside 100 to 599.
+/// The value for no status, or one outside 100 to 599.
 pub(crate) const OTHER: &str = "_OTHER";
 
 const CLASSES: [&str; 6] = ["1xx", "2xx", "3xx", "4xx", "5xx", OTHER];
@@ -35,7 +33,7 @@ const SERVANT: [&str; 4] = ["2XX", "4XX", "5XX", "XXX"];
 const CODES: usize = 500;
 
 impl Statuses {
-    /// How many places there are.
+    /// The number of values.
     pub(crate) fn count(self) -> usize {
         match self {
             Self::Classes => CLASSES.len(),
@@ -44,14 +42,14 @@ impl Statuses {
         }
     }
 
-    /// Whether each has a series from the start.
+    /// Whether each value has a series from the start.
     pub(crate) fn are_few(self) -> bool {
         !matches!(self, Self::Codes { .. })
     }
 
-    /// The place of a status.
+    /// The index of a status's value.
     #[inline]
-    pub(crate) fn place(self, status: Option<u16>) -> usize {
+    pub(crate) fn index(self, status: Option<u16>) -> usize {
         match (self, status) {
             (Self::Classes, Some(status @ 100..=599)) => usize::from(status / 100 - 1),
             (Self::Classes, _) => CLASSES.len() - 1,
@@ -65,13 +63,13 @@ impl Statuses {
         }
     }
 
-    /// What the status of a place is told as.
-    pub(crate) fn text(self, place: usize) -> Cow<'static, str> {
+    /// The value with this index.
+    pub(crate) fn text(self, index: usize) -> Cow<'static, str> {
         match self {
-            Self::Classes => CLASSES.get(place).copied().unwrap_or(OTHER).into(),
-            Self::Servant => SERVANT.get(place).copied().unwrap_or("XXX").into(),
-            Self::Codes { .. } if place < CODES => (place + 100).to_string().into(),
-            Self::Codes { odd, .. } if place == CODES => odd.into(),
+            Self::Classes => CLASSES.get(index).copied().unwrap_or(OTHER).into(),
+            Self::Servant => SERVANT.get(index).copied().unwrap_or("XXX").into(),
+            Self::Codes { .. } if index < CODES => (index + 100).to_string().into(),
+            Self::Codes { odd, .. } if index == CODES => odd.into(),
             Self::Codes { none, .. } => none.into(),
         }
     }
@@ -82,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn odd_statuses_have_one_name() {
+    fn odd_statuses_have_one_value() {
         let codes = Statuses::Codes { odd: "odd", none: "none" };
         for (status, class, code, servant) in [
             (Some(100), "1xx", "100", "XXX"),
@@ -98,21 +96,21 @@ mod tests {
             for (statuses, text) in
                 [(Statuses::Classes, class), (codes, code), (Statuses::Servant, servant)]
             {
-                assert_eq!(statuses.text(statuses.place(status)), text, "{status:?}");
+                assert_eq!(statuses.text(statuses.index(status)), text, "{status:?}");
             }
         }
     }
 
     #[test]
-    fn every_place_is_some_statuss() {
+    fn every_index_is_that_of_a_status() {
         for statuses in
             [Statuses::Classes, Statuses::Codes { odd: "", none: "" }, Statuses::Servant]
         {
             let all = (0..=u16::MAX).map(Some).chain([None]);
-            let mut places: Vec<_> = all.map(|status| statuses.place(status)).collect();
-            places.sort_unstable();
-            places.dedup();
-            assert!(places.into_iter().eq(0..statuses.count()));
+            let mut indices: Vec<_> = all.map(|status| statuses.index(status)).collect();
+            indices.sort_unstable();
+            indices.dedup();
+            assert!(indices.into_iter().eq(0..statuses.count()));
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Finds whether the bytes that a client has sent end within the head of a request or within a
-//! frame of HTTP/2: the client then owes the rest.
+//! frame of HTTP/2, so that the client has to send the rest.
 
 /// The first bytes of every connection of HTTP/2 (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -7,20 +7,21 @@ const HEADERS: u8 = 1;
 const CONTINUATION: u8 = 9;
 const END_HEADERS: u8 = 4;
 
-/// What a client owes after some bytes.
+/// The state of a client's heads and frames after some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Owed {
-    Nothing,
-    /// The rest of what it owed before.
-    Rest,
-    /// The rest of something that began within these bytes; what it owed before is complete.
-    Another,
+pub(super) enum HeadProgress {
+    /// All are complete.
+    Complete,
+    /// The one that was incomplete before still is.
+    Continued,
+    /// One that began within these bytes is incomplete; earlier ones are complete.
+    Started,
 }
 
-/// The protocol that was found, and its state.
+/// Follows the heads and frames of a connection.
 #[derive(Debug)]
-pub(super) enum Heads {
-    /// A number of bytes of the preface, and nothing else.
+pub(super) enum HeadTracker {
+    /// So many bytes of the preface, and nothing else.
     Unknown(usize),
     /// HTTP/1: bytes that come while nothing is answered belong to a head.
     Http1,
@@ -40,37 +41,37 @@ pub(super) struct Frames {
     block: bool,
 }
 
-impl Heads {
+impl HeadTracker {
     pub(super) fn new() -> Self {
         Self::Unknown(0)
     }
 
     /// Takes bytes that were read.
-    pub(super) fn read(&mut self, bytes: &[u8]) -> Owed {
+    pub(super) fn read(&mut self, bytes: &[u8]) -> HeadProgress {
         match self {
             Self::Unknown(matched) => {
                 let wanted = &PREFACE[*matched..];
                 let common = wanted.len().min(bytes.len());
                 if bytes[..common] != wanted[..common] {
                     *self = Self::Http1;
-                    return Owed::Rest;
+                    return HeadProgress::Continued;
                 }
                 *matched += common;
                 if common < wanted.len() {
-                    return Owed::Rest;
+                    return HeadProgress::Continued;
                 }
                 *self = Self::Http2(Frames::default());
                 self.read(&bytes[common..])
             }
-            Self::Http1 => Owed::Rest,
+            Self::Http1 => HeadProgress::Continued,
             Self::Http2(frames) => frames.read(bytes),
         }
     }
 }
 
 impl Frames {
-    fn read(&mut self, mut bytes: &[u8]) -> Owed {
-        let mut came = self.owes_nothing();
+    fn read(&mut self, mut bytes: &[u8]) -> HeadProgress {
+        let mut was_complete = self.is_complete();
         while !bytes.is_empty() {
             if self.payload > 0 {
                 let taken = bytes.len().min(self.payload as usize);
@@ -87,16 +88,16 @@ impl Frames {
                     self.begin();
                 }
             }
-            came |= self.owes_nothing();
+            was_complete |= self.is_complete();
         }
-        match (self.owes_nothing(), came) {
-            (true, _) => Owed::Nothing,
-            (false, true) => Owed::Another,
-            (false, false) => Owed::Rest,
+        match (self.is_complete(), was_complete) {
+            (true, _) => HeadProgress::Complete,
+            (false, true) => HeadProgress::Started,
+            (false, false) => HeadProgress::Continued,
         }
     }
 
-    fn owes_nothing(&self) -> bool {
+    fn is_complete(&self) -> bool {
         self.started == 0 && self.payload == 0 && !self.block
     }
 
@@ -116,50 +117,53 @@ mod tests {
     const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
 
     #[test]
-    fn a_connection_of_http_2_owes_nothing_between_its_frames() {
-        let mut heads = Heads::new();
-        assert_eq!(heads.read(&[PREFACE, SETTINGS].concat()), Owed::Nothing);
-        assert_eq!(heads.read(SETTINGS), Owed::Nothing);
+    fn http_2_is_complete_between_frames() {
+        let mut heads = HeadTracker::new();
+        assert_eq!(heads.read(&[PREFACE, SETTINGS].concat()), HeadProgress::Complete);
+        assert_eq!(heads.read(SETTINGS), HeadProgress::Complete);
     }
 
     #[test]
-    fn it_owes_the_rest_of_the_preface() {
+    fn http_2_is_incomplete_within_the_preface() {
         for at in 1..PREFACE.len() {
-            let mut heads = Heads::new();
-            assert_eq!(heads.read(&PREFACE[..at]), Owed::Rest, "{at}");
-            assert_eq!(heads.read(&PREFACE[at..]), Owed::Nothing, "{at}");
+            let mut heads = HeadTracker::new();
+            assert_eq!(heads.read(&PREFACE[..at]), HeadProgress::Continued, "{at}");
+            assert_eq!(heads.read(&PREFACE[at..]), HeadProgress::Complete, "{at}");
         }
     }
 
     #[test]
-    fn it_owes_the_rest_of_a_frame() {
-        let mut heads = Heads::new();
+    fn http_2_is_incomplete_within_a_frame() {
+        let mut heads = HeadTracker::new();
         heads.read(PREFACE);
-        assert_eq!(heads.read(&SETTINGS[..4]), Owed::Another);
-        assert_eq!(heads.read(&SETTINGS[4..5]), Owed::Rest);
+        assert_eq!(heads.read(&SETTINGS[..4]), HeadProgress::Started);
+        assert_eq!(heads.read(&SETTINGS[4..5]), HeadProgress::Continued);
         let end_and_begin = [&SETTINGS[5..], &SETTINGS[..1]].concat();
-        assert_eq!(heads.read(&end_and_begin), Owed::Another);
-        assert_eq!(heads.read(&SETTINGS[1..]), Owed::Nothing);
+        assert_eq!(heads.read(&end_and_begin), HeadProgress::Started);
+        assert_eq!(heads.read(&SETTINGS[1..]), HeadProgress::Complete);
     }
 
     #[test]
-    fn it_owes_the_rest_of_a_header_block_whatever_frames_that_has() {
-        let mut heads = Heads::new();
+    fn http_2_is_incomplete_within_a_header_block_of_several_frames() {
+        let mut heads = HeadTracker::new();
         heads.read(PREFACE);
-        assert_eq!(heads.read(&[0, 0, 2, HEADERS, 0, 0, 0, 0, 1, 7]), Owed::Another);
-        assert_eq!(heads.read(&[7]), Owed::Rest);
-        assert_eq!(heads.read(&[0, 0, 1, CONTINUATION, 0, 0, 0, 0, 1, 7]), Owed::Rest);
-        assert_eq!(heads.read(&[0, 0, 1, CONTINUATION, END_HEADERS, 0, 0, 0, 1]), Owed::Rest);
-        assert_eq!(heads.read(&[7]), Owed::Nothing);
+        assert_eq!(heads.read(&[0, 0, 2, HEADERS, 0, 0, 0, 0, 1, 7]), HeadProgress::Started);
+        assert_eq!(heads.read(&[7]), HeadProgress::Continued);
+        assert_eq!(heads.read(&[0, 0, 1, CONTINUATION, 0, 0, 0, 0, 1, 7]), HeadProgress::Continued);
+        assert_eq!(
+            heads.read(&[0, 0, 1, CONTINUATION, END_HEADERS, 0, 0, 0, 1]),
+            HeadProgress::Continued
+        );
+        assert_eq!(heads.read(&[7]), HeadProgress::Complete);
     }
 
     #[test]
-    fn anything_else_is_a_head_of_http_1() {
+    fn other_bytes_are_a_head_of_http_1() {
         for begin in ["G", "PRI ", "PRI * HTTP/1"] {
-            let mut heads = Heads::new();
+            let mut heads = HeadTracker::new();
             heads.read(begin.as_bytes());
-            assert_eq!(heads.read(b"/ HTTP/1.1\r\n"), Owed::Rest);
-            assert!(matches!(heads, Heads::Http1), "{begin}");
+            assert_eq!(heads.read(b"/ HTTP/1.1\r\n"), HeadProgress::Continued);
+            assert!(matches!(heads, HeadTracker::Http1), "{begin}");
         }
     }
 }

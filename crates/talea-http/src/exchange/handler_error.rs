@@ -1,11 +1,11 @@
-//! The mark by which a response says that its handler returned an error.
+//! The mark of a response whose handler returned an error.
 
-/// Put among the extensions of a response, it says that the handler returned an error.
+/// An extension that marks a response as an error that its handler returned.
 ///
 /// Only [`Convention::Caddy`](crate::Convention::Caddy) counts it, in
-/// `caddy_http_request_errors_total`, whatever the status. axum makes a response of an `Ok`
-/// and of an `Err` before a meter sees it, so an `Err` with a status below 500 is not counted
-/// without this mark. Put it where your error becomes a response:
+/// `caddy_http_request_errors_total`, whatever the status. axum turns `Ok` and `Err` into a response
+/// before a meter sees it, so an `Err` with a status below 500 is not counted without this mark.
+/// Add it where your error becomes a response:
 ///
 /// ```
 /// use axum::Extension;
@@ -29,6 +29,6 @@
 /// }
 /// ```
 ///
-/// Without axum it is `response.extensions_mut().insert(HandlerError)`.
+/// Without axum, use `response.extensions_mut().insert(HandlerError)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HandlerError;

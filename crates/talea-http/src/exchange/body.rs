@@ -7,23 +7,24 @@ use bytes::Buf;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
-use crate::broken;
-use crate::exchange::{Passing, RequestTally};
+use super::aborted_body;
+use super::request_size::RequestBytes;
+use super::response::ResponseTransfer;
 
 pin_project! {
-    /// A request's body whose bytes are counted as they are read, whoever reads it.
+    /// A request's body whose bytes are counted as they are read.
     #[derive(Debug)]
     pub struct RequestBody<B> {
         #[pin]
         inner: B,
-        tally: Option<RequestTally>,
+        count: Option<RequestBytes>,
     }
 }
 
 impl<B> RequestBody<B> {
     #[inline]
-    pub(crate) fn new(inner: B, tally: Option<RequestTally>) -> Self {
-        Self { inner, tally }
+    pub(crate) fn new(inner: B, count: Option<RequestBytes>) -> Self {
+        Self { inner, count }
     }
 }
 
@@ -38,9 +39,9 @@ impl<B: Body> Body for RequestBody<B> {
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         let this = self.project();
         let polled = ready!(this.inner.poll_frame(cx));
-        match (this.tally, &polled) {
-            (Some(tally), Some(Ok(frame))) => tally.add(data_len(frame)),
-            (_, Some(Err(_))) => broken::tell(),
+        match (this.count, &polled) {
+            (Some(count), Some(Ok(frame))) => count.add(data_len(frame)),
+            (_, Some(Err(_))) => aborted_body::note(),
             _ => {}
         }
         Poll::Ready(polled)
@@ -58,21 +59,21 @@ impl<B: Body> Body for RequestBody<B> {
 }
 
 pin_project! {
-    /// A response's body that ends its request when it has passed. Where it is dropped
-    /// before, the request was aborted.
+    /// A response's body that ends its request when it has passed. If it is dropped earlier, the
+    /// request counts as aborted.
     #[derive(Debug)]
     pub struct ResponseBody<B> {
-        // Dropped first: what it holds goes while the request is in flight.
+        // Dropped first, so that its state is freed while the request is in flight.
         #[pin]
         inner: B,
-        passing: Option<Passing>,
+        transfer: Option<ResponseTransfer>,
     }
 }
 
 impl<B> ResponseBody<B> {
     #[inline]
-    pub(crate) fn new(inner: B, passing: Option<Passing>) -> Self {
-        Self { inner, passing }
+    pub(crate) fn new(inner: B, transfer: Option<ResponseTransfer>) -> Self {
+        Self { inner, transfer }
     }
 }
 
@@ -86,19 +87,19 @@ impl<B: Body> Body for ResponseBody<B> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         let mut this = self.project();
-        let Some(passing) = this.passing else { return this.inner.poll_frame(cx) };
-        let running = passing.run();
+        let Some(transfer) = this.transfer else { return this.inner.poll_frame(cx) };
+        let call = transfer.call();
         let polled = this.inner.as_mut().poll_frame(cx);
-        running.returned();
+        call.returned();
         let polled = ready!(polled);
         if let Some(Ok(frame)) = &polled {
-            passing.pass(frame.data_ref());
+            transfer.add(frame.data_ref());
         }
         match polled {
             Some(Ok(_)) if !this.inner.is_end_stream() => {}
-            // Dropped, it broke off.
-            Some(Err(_)) => *this.passing = None,
-            _ => passing.end(),
+            // A transfer that is dropped is aborted.
+            Some(Err(_)) => *this.transfer = None,
+            _ => transfer.end(),
         }
         Poll::Ready(polled)
     }

@@ -1,4 +1,4 @@
-//! From a matched route, or a path, to the meters of its endpoint.
+//! Finds the meters of a request by its matched route, or by its path.
 
 use std::collections::hash_map::RandomState;
 use std::error::Error;
@@ -10,33 +10,34 @@ use std::sync::{LazyLock, OnceLock};
 use http::Method;
 use talea::HttpMethod;
 
-use crate::endpoints::{Endpoint, Endpoints};
-use crate::meters::Meters;
-use crate::status::OTHER;
+use crate::endpoints::Endpoints;
+use crate::labels::status::OTHER;
+use crate::meters::endpoint::{Endpoint, EndpointMeters};
 
-/// The endpoints of the routes that were listed or met. It is two pointers, since services are
-/// cloned for each request; what they point to lives as long as the program, as endpoints do.
+/// The endpoints of the routes that were listed or matched. Two pointers, since services are cloned
+/// for each request; they point to data that lives as long as the program, as endpoints do.
 #[derive(Clone, Copy)]
 pub(crate) struct Routes {
-    table: &'static Table,
-    /// The listed ones, by the paths that they match.
-    paths: &'static Paths,
+    table: &'static TemplateTable,
+    /// The listed routes, by the paths that they match.
+    paths: &'static PathRouter,
 }
 
-type Paths = matchit::Router<&'static Route>;
+type PathRouter = matchit::Router<&'static Route>;
 
-/// Routes by their template, in an open table that only fills up.
-struct Table {
+/// Routes by their template: a hash table with open addressing and linear probing, which only
+/// grows fuller.
+struct TemplateTable {
     endpoints: Endpoints,
-    places: Box<[OnceLock<Route>]>,
+    slots: Box<[OnceLock<Route>]>,
     used: AtomicUsize,
-    /// By the address of a template: the place where it was found the last time. The text
-    /// there is compared, so an address that is used again costs a search, no more.
-    at: Box<[AtomicU16]>,
+    /// By the address of a template: the slot where it was found last. The text in the slot is
+    /// compared, so reuse of an address costs a search and is no error.
+    last_slots: Box<[AtomicU16]>,
     hashes: RandomState,
     unmatched: Endpoint,
-    /// What more routes than there is room for are told as.
-    beyond: OnceLock<Route>,
+    /// The endpoints of all routes for which there is no room.
+    overflow: OnceLock<Route>,
 }
 
 struct Route {
@@ -45,19 +46,19 @@ struct Route {
     by_method: [Endpoint; HttpMethod::ALL.len()],
 }
 
-/// A route that was read from a router.
+/// A route to list, as read from a router.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct ReadRoute {
-    /// The template that a request's path matches, and the one that it is told as.
+pub(crate) struct RouteSpec {
+    /// The template that a request's path matches, and the one in its label.
     pub(crate) path: String,
     pub(crate) template: String,
     /// The methods that it declares.
     pub(crate) methods: Vec<HttpMethod>,
-    /// Whether it answers all others too.
+    /// Whether it answers all other methods too.
     pub(crate) answers_each: bool,
 }
 
-/// Routes that cannot be listed, and why.
+/// Routes cannot be listed; the text names the route and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteError {
     message: String,
@@ -68,7 +69,7 @@ impl RouteError {
         Self { message: format!("cannot list the route {method} {template}: {reason}") }
     }
 
-    /// That of a router which does not show its routes.
+    /// The error for a router that does not show its routes.
     pub(crate) fn unreadable() -> Self {
         let message = "cannot read the routes of the router: this version of axum does not show \
                        them in a way that is known; list them by `routes`";
@@ -84,25 +85,25 @@ impl fmt::Display for RouteError {
 
 impl Error for RouteError {}
 
-/// Room for routes, of which half is used at most, so that searches stay short.
-const PLACES: usize = 4096;
+/// At most half of them are used, so that searches stay short.
+const SLOTS: usize = 4096;
 const ADDRESSES: usize = 1024;
 
 impl Routes {
     pub(crate) fn new(endpoints: Endpoints) -> Self {
-        let table = Table {
+        let table = TemplateTable {
             endpoints,
-            places: (0..PLACES).map(|_| OnceLock::new()).collect(),
+            slots: (0..SLOTS).map(|_| OnceLock::new()).collect(),
             used: AtomicUsize::new(0),
-            at: (0..ADDRESSES).map(|_| AtomicU16::new(0)).collect(),
+            last_slots: (0..ADDRESSES).map(|_| AtomicU16::new(0)).collect(),
             hashes: RandomState::new(),
             unmatched: endpoints.unmatched(),
-            beyond: OnceLock::new(),
+            overflow: OnceLock::new(),
         };
         Self { table: Box::leak(Box::new(table)), paths: Box::leak(Box::default()) }
     }
 
-    /// Lists routes, before any is met.
+    /// Lists routes by methods and templates.
     pub(crate) fn list(&mut self, routes: &[(&str, &str)]) -> Result<(), RouteError> {
         let mut templates: Vec<&str> = Vec::new();
         for &(method, template) in routes {
@@ -132,17 +133,17 @@ impl Routes {
         Ok(())
     }
 
-    /// The same routes, by nothing but the template that was matched.
-    pub(crate) fn by_match(self) -> Self {
-        static NONE: LazyLock<Paths> = LazyLock::new(Paths::default);
+    /// Finds the same routes by the matched template only, and not by the path.
+    pub(crate) fn by_matched_path(self) -> Self {
+        static NONE: LazyLock<PathRouter> = LazyLock::new(PathRouter::default);
         Self { paths: &NONE, ..self }
     }
 
-    /// The same of routes that were read from a router. False if one cannot be found by its
-    /// path; then nothing has changed but that some series are there.
-    pub(crate) fn read(&mut self, routes: &[ReadRoute]) -> bool {
+    /// Lists routes that were read from a router. False if one cannot be found by its path; then
+    /// nothing is listed, but some series have been created.
+    pub(crate) fn list_specs(&mut self, routes: &[RouteSpec]) -> bool {
         let mut paths = self.paths.clone();
-        for ReadRoute { path, template, methods, answers_each } in routes {
+        for RouteSpec { path, template, methods, answers_each } in routes {
             let endpoints = &self.table.endpoints;
             let make = || Route::new(endpoints, template, methods.iter().copied(), *answers_each);
             if paths.insert(path, self.table.listed(template, make)).is_err() {
@@ -153,14 +154,14 @@ impl Routes {
         true
     }
 
-    /// The meters of a request: by the template that was matched, or else by its path.
+    /// The meters of a request, by the matched template or else by its path.
     #[inline]
     pub(crate) fn meters(
         &self,
         matched: Option<&str>,
         method: &Method,
         path: &str,
-    ) -> &'static Meters {
+    ) -> &'static EndpointMeters {
         let route = match matched {
             Some(template) => Some(self.table.matched(template)),
             None => self.paths.at(path).ok().map(|found| *found.value),
@@ -169,7 +170,7 @@ impl Routes {
     }
 }
 
-/// What axum has against a template, beyond what `matchit` has.
+/// The reason for which axum refuses a template that `matchit` takes.
 fn fault_in_template(template: &str) -> Option<&'static str> {
     let begins = |sign: char| template.split('/').any(|segment| segment.starts_with(sign));
     if !template.starts_with('/') {
@@ -183,11 +184,11 @@ fn fault_in_template(template: &str) -> Option<&'static str> {
     }
 }
 
-/// Every method, in a list of routes.
+/// The name of every method, in a list of routes.
 const ANY: &str = "ANY";
 
 impl Route {
-    fn met(endpoints: &Endpoints, template: &str) -> Self {
+    fn matched(endpoints: &Endpoints, template: &str) -> Self {
         Self::new(endpoints, template, [], true)
     }
 
@@ -197,8 +198,8 @@ impl Route {
         Self::new(endpoints, template, named, methods.contains(&ANY))
     }
 
-    /// One that declares some methods, and answers all others too or not. A `GET` answers `HEAD`
-    /// where that is not declared.
+    /// A route that declares some methods, and answers all others too or not. A `GET` answers `HEAD`
+    /// if that is not declared.
     fn new(
         endpoints: &Endpoints,
         template: &str,
@@ -225,85 +226,86 @@ impl Route {
     }
 }
 
-impl Table {
-    /// The route of a template, which lives somewhere for long.
+impl TemplateTable {
+    /// The route of a template. Found faster if the template is at the same address each time.
     #[inline]
     fn matched(&self, template: &str) -> &Route {
         // Allocations are 16 bytes apart.
-        let at = &self.at[(template.as_ptr() as usize >> 4) % ADDRESSES];
-        let known = self.places.get(usize::from(at.load(Relaxed))).and_then(OnceLock::get);
-        match known {
+        let last = &self.last_slots[(template.as_ptr() as usize >> 4) % ADDRESSES];
+        let found = self.slots.get(usize::from(last.load(Relaxed))).and_then(OnceLock::get);
+        match found {
             Some(route) if *route.template == *template => route,
-            _ => self.search(template, at),
+            _ => self.search(template, last),
         }
     }
 
     #[cold]
-    fn search(&self, template: &str, at: &AtomicU16) -> &Route {
-        let (place, route) = self.find_or(template, || Route::met(&self.endpoints, template));
-        if let Some(place) = place {
-            at.store(place, Relaxed);
+    fn search(&self, template: &str, last: &AtomicU16) -> &Route {
+        let make = || Route::matched(&self.endpoints, template);
+        let (slot, route) = self.get_or_insert(template, make);
+        if let Some(slot) = slot {
+            last.store(slot, Relaxed);
         }
         route
     }
 
-    /// The route of a template that is listed, made if it is new. Where there is no room for more
-    /// it is known by its path alone.
+    /// The route of a template that is listed, inserted if it is new. If there is no room, it is
+    /// found by its path only.
     fn listed(&'static self, template: &str, make: impl Fn() -> Route) -> &'static Route {
-        match self.find_or(template, &make) {
+        match self.get_or_insert(template, &make) {
             (Some(_), route) => route,
             (None, _) => Box::leak(Box::new(make())),
         }
     }
 
-    /// The route of a template, made if it is new, and its place.
-    fn find_or(&self, template: &str, make: impl FnOnce() -> Route) -> (Option<u16>, &Route) {
+    /// The route of a template, inserted if it is new, and its slot.
+    fn get_or_insert(&self, template: &str, make: impl FnOnce() -> Route) -> (Option<u16>, &Route) {
         let first = self.hashes.hash_one(template) as usize;
         let mut make = Some(make);
-        for n in 0..PLACES {
-            let place = (first + n) % PLACES;
-            let is_full = || self.used.load(Relaxed) >= PLACES / 2;
-            if self.places[place].get().is_none() && is_full() {
+        for n in 0..SLOTS {
+            let slot = (first + n) % SLOTS;
+            let is_full = || self.used.load(Relaxed) >= SLOTS / 2;
+            if self.slots[slot].get().is_none() && is_full() {
                 break;
             }
-            // Two threads that meet a route at once agree here; so may two routes on a place.
-            let route = self.places[place].get_or_init(|| {
+            // A thread that loses a race gets the winner's route, which may be another one.
+            let route = self.slots[slot].get_or_init(|| {
                 self.used.fetch_add(1, Relaxed);
                 match make.take() {
                     Some(make) => make(),
-                    None => Route::met(&self.endpoints, template),
+                    None => Route::matched(&self.endpoints, template),
                 }
             });
             if *route.template == *template {
-                return (Some(place as u16), route);
+                return (Some(slot as u16), route);
             }
         }
-        (None, self.beyond.get_or_init(|| Route::met(&self.endpoints, OTHER)))
+        (None, self.overflow.get_or_init(|| Route::matched(&self.endpoints, OTHER)))
     }
 }
 
 impl fmt::Debug for Routes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let met = self.table.places.iter().filter_map(OnceLock::get);
-        f.debug_list().entries(met.map(|route| &route.template)).finish()
+        let routes = self.table.slots.iter().filter_map(OnceLock::get);
+        f.debug_list().entries(routes.map(|route| &route.template)).finish()
     }
 }
 
-/// The known method that this is, if it is one.
+/// The label of a method.
 #[inline]
 pub(crate) fn known_method(method: &Method) -> HttpMethod {
     // Most requests are GET.
     match *method == Method::GET {
         true => HttpMethod::Get,
-        false => of_rarer(method),
+        false => other_method(method),
     }
 }
 
-/// Out of line: together with the test for GET, the compiler makes a jump table of it, which has
+/// Out of line: together with the test for GET, the compiler turns it into a jump table, which has
 /// to be loaded.
 #[cold]
 #[inline(never)]
-fn of_rarer(method: &Method) -> HttpMethod {
+fn other_method(method: &Method) -> HttpMethod {
     HttpMethod::of(method.as_str())
 }
 
@@ -317,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_route_is_one_wherever_its_text_lies() {
+    fn a_template_at_two_addresses_is_one_route() {
         let routes = routes();
         let method = Method::GET;
         let (one, other) = ("/items/{id}".to_owned(), "/items/{id}".to_owned());
@@ -330,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_used_again_finds_the_new_text() {
+    fn a_reused_address_finds_the_new_template() {
         let routes = routes();
         let mut text = "/a".to_owned();
         let a = routes.meters(Some(&text), &Method::GET, "");
@@ -346,20 +348,20 @@ mod tests {
         let mut routes = routes();
         let list = [("GET", "/items/{id}"), ("DELETE", "/items/{id}"), ("ANY", "/files/{*path}")];
         routes.list(&list).unwrap();
-        let at = |method, path| routes.meters(None, &method, path) as *const Meters;
+        let at = |method, path| routes.meters(None, &method, path) as *const EndpointMeters;
         let get = at(Method::GET, "/items/7");
         assert_eq!(at(Method::HEAD, "/items/8"), get);
         assert_ne!(at(Method::DELETE, "/items/8"), get);
-        assert_eq!(at(Method::PUT, "/items/7"), at(Method::POST, "/items/9"), "the rest is one");
+        assert_eq!(at(Method::PUT, "/items/7"), at(Method::POST, "/items/9"), "undeclared");
         assert_eq!(at(Method::GET, "/files/a/b"), at(Method::PUT, "/files/c"));
         assert_eq!(at(Method::GET, "/nowhere"), at(Method::PUT, "/elsewhere"), "unmatched");
         let matched = routes.meters(Some("/items/{id}"), &Method::GET, "/items/7");
-        assert_eq!(matched as *const Meters, get, "listed and matched are the same");
+        assert_eq!(matched as *const EndpointMeters, get, "listed and matched are the same");
     }
 
     #[test]
-    fn a_route_that_cannot_be_listed_says_why() {
-        for (route, said) in [
+    fn the_error_of_a_route_that_cannot_be_listed_names_the_reason() {
+        for (route, message) in [
             (("get", "/x"), "cannot list the route get /x: \"get\" is no known method"),
             (("GET", "/{"), "cannot list the route GET /{: "),
             (("GET", ""), "cannot list the route GET : it must begin with \"/\""),
@@ -368,23 +370,24 @@ mod tests {
             (("GET", "/*rest"), "cannot list the route GET /*rest: a segment begins with \"*\""),
         ] {
             let error = routes().list(&[route]).unwrap_err().to_string();
-            assert!(error.starts_with(said), "{error}");
+            assert!(error.starts_with(message), "{error}");
         }
         let error = routes().list(&[("GET", "/{a}"), ("GET", "/{b}")]).unwrap_err().to_string();
         assert!(error.contains("/{b}"), "{error}");
     }
 
     #[test]
-    fn more_routes_than_there_is_room_for_have_one_name() {
+    fn routes_beyond_the_table_share_their_meters() {
         let config = talea::Config::with_len(256 << 20);
         let registry = talea::Registry::with_config(config).unwrap();
         let mut opts = crate::Opts::new().convention(crate::Convention::Servant);
         opts = opts.bucketing(talea::Bucketing::Classic);
         let routes = Routes::new(opts.register(&registry).unwrap());
-        let at =
-            |n: usize| routes.meters(Some(&format!("/{n}")), &Method::GET, "") as *const Meters;
-        let first: Vec<_> = (0..PLACES / 2).map(at).collect();
-        assert_eq!(at(PLACES), at(PLACES + 1), "what comes then is one");
+        let at = |n: usize| {
+            routes.meters(Some(&format!("/{n}")), &Method::GET, "") as *const EndpointMeters
+        };
+        let first: Vec<_> = (0..SLOTS / 2).map(at).collect();
+        assert_eq!(at(SLOTS), at(SLOTS + 1), "beyond the table");
         assert!(first.iter().enumerate().all(|(n, &found)| at(n) == found));
     }
 }
