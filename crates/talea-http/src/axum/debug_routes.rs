@@ -40,7 +40,7 @@ fn routes_in(text: &str) -> Option<Vec<RouteSpec>> {
         let (_, endpoint) = endpoints.iter().find(|(other, _)| other == id)?;
         let Value::Text(path) = path else { return None };
         let (methods, answers_each) = methods_of(endpoint)?;
-        Some(RouteSpec { path: path.clone(), template: path.clone(), methods, answers_each })
+        Some(RouteSpec { methods, answers_each, ..RouteSpec::new(path) })
     };
     let mut routes = paths.iter().map(route).collect::<Option<Vec<_>>>()?;
     name_nested(&mut routes);
@@ -244,8 +244,7 @@ mod tests {
     async fn nothing() {}
 
     fn route(path: &str, methods: &[HttpMethod], answers_each: bool) -> RouteSpec {
-        let (path, template) = (path.to_owned(), path.to_owned());
-        RouteSpec { path, template, methods: methods.to_vec(), answers_each }
+        RouteSpec { methods: methods.to_vec(), answers_each, ..RouteSpec::new(path) }
     }
 
     fn nested(path: &str) -> RouteSpec {

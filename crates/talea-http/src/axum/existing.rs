@@ -108,12 +108,7 @@ mod tests {
         let registry = Registry::for_test().unwrap();
         let endpoints = Endpoints::new(&registry).unwrap();
         let router = || Router::new().route("/items/{id}", get(async || "an item"));
-        let unknown = RouteSpec {
-            path: "/{".to_owned(),
-            template: "/{".to_owned(),
-            methods: Vec::new(),
-            answers_each: false,
-        };
+        let unknown = RouteSpec::new("/{");
         for (n, routes) in [None, Some(&[unknown][..])].into_iter().enumerate() {
             let mut app = meter_routes(router(), &endpoints, routes);
             let request = |uri| Request::builder().uri(uri).body(Body::empty()).unwrap();

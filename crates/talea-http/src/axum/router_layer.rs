@@ -98,7 +98,7 @@ impl Layer {
 
     /// Lists routes that were read from a router. `None` if one cannot be found by its path.
     pub(super) fn list(mut self, routes: &[RouteSpec]) -> Option<Self> {
-        self.routes.list_specs(routes).then_some(self)
+        self.routes.list_specs(routes).ok().map(|()| self)
     }
 
     /// Lists routes by hand, as methods and templates; their series are created at once. `ANY`

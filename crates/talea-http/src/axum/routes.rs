@@ -58,6 +58,14 @@ pub(crate) struct RouteSpec {
     pub(crate) answers_each: bool,
 }
 
+impl RouteSpec {
+    /// A route without methods.
+    pub(crate) fn new(template: &str) -> Self {
+        let (path, template) = (template.to_owned(), template.to_owned());
+        Self { path, template, methods: Vec::new(), answers_each: false }
+    }
+}
+
 /// Routes cannot be listed; the text names the route and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteError {
@@ -105,28 +113,36 @@ impl Routes {
 
     /// Lists routes by methods and templates.
     pub(crate) fn list(&mut self, routes: &[(&str, &str)]) -> Result<(), RouteError> {
-        let mut templates: Vec<&str> = Vec::new();
-        for &(method, template) in routes {
-            let fail = |reason: String| RouteError::new(method, template, &reason);
-            if method != ANY && HttpMethod::of(method) == HttpMethod::Other {
-                return Err(fail(format!(
-                    "{method:?} is no known method; write one such as GET, in capitals, or {ANY}"
+        let mut specs: Vec<RouteSpec> = Vec::new();
+        for &(name, template) in routes {
+            let (method, is_any) = (HttpMethod::of(name), name == ANY);
+            let fail = |reason: &str| RouteError::new(name, template, reason);
+            if !is_any && method == HttpMethod::Other {
+                return Err(fail(&format!(
+                    "{name:?} is no known method; write one such as GET, in capitals, or {ANY}"
                 )));
             }
-            fault_in_template(template).map_or(Ok(()), |fault| Err(fail(fault.to_owned())))?;
-            if !templates.contains(&template) {
-                templates.push(template);
-            }
+            fault_in_template(template).map_or(Ok(()), |fault| Err(fail(fault)))?;
+            let known = specs.iter().position(|spec| spec.template == template);
+            let known = known.unwrap_or_else(|| {
+                specs.push(RouteSpec::new(template));
+                specs.len() - 1
+            });
+            specs[known].methods.extend((!is_any).then_some(method));
+            specs[known].answers_each |= is_any;
         }
+        self.list_specs(&specs)
+    }
+
+    /// Lists routes. After an error no route is listed, but some series have been created.
+    pub(crate) fn list_specs(&mut self, routes: &[RouteSpec]) -> Result<(), RouteError> {
         let mut paths = self.paths.clone();
-        for template in templates {
-            let methods = routes.iter().filter(|(_, other)| *other == template);
-            let methods: Vec<&str> = methods.map(|(method, _)| *method).collect();
-            let make = || Route::listed(&self.table.endpoints, template, &methods);
-            let inserted = paths.insert(template, self.table.listed(template, make));
-            inserted.map_err(|error| {
-                let reason = format!("{error}; write it as in the router");
-                RouteError::new(methods[0], template, &reason)
+        for RouteSpec { path, template, methods, answers_each } in routes {
+            let endpoints = &self.table.endpoints;
+            let make = || Route::new(endpoints, template, methods.iter().copied(), *answers_each);
+            paths.insert(path, self.table.listed(template, make)).map_err(|error| {
+                let method = methods.first().map_or(ANY, |method| method.as_str());
+                RouteError::new(method, template, &format!("{error}; write it as in the router"))
             })?;
         }
         self.paths = Box::leak(Box::new(paths));
@@ -137,21 +153,6 @@ impl Routes {
     pub(crate) fn by_matched_path(self) -> Self {
         static NONE: LazyLock<PathRouter> = LazyLock::new(PathRouter::default);
         Self { paths: &NONE, ..self }
-    }
-
-    /// Lists routes that were read from a router. False if one cannot be found by its path; then
-    /// nothing is listed, but some series have been created.
-    pub(crate) fn list_specs(&mut self, routes: &[RouteSpec]) -> bool {
-        let mut paths = self.paths.clone();
-        for RouteSpec { path, template, methods, answers_each } in routes {
-            let endpoints = &self.table.endpoints;
-            let make = || Route::new(endpoints, template, methods.iter().copied(), *answers_each);
-            if paths.insert(path, self.table.listed(template, make)).is_err() {
-                return false;
-            }
-        }
-        self.paths = Box::leak(Box::new(paths));
-        true
     }
 
     /// The meters of a request, by the matched template or else by its path.
@@ -190,12 +191,6 @@ const ANY: &str = "ANY";
 impl Route {
     fn matched(endpoints: &Endpoints, template: &str) -> Self {
         Self::new(endpoints, template, [], true)
-    }
-
-    fn listed(endpoints: &Endpoints, template: &str, methods: &[&str]) -> Self {
-        let named = methods.iter().map(|name| HttpMethod::of(name));
-        let named = named.filter(|method| *method != HttpMethod::Other);
-        Self::new(endpoints, template, named, methods.contains(&ANY))
     }
 
     /// A route that declares some methods, and answers all others too or not. A `GET` answers `HEAD`

@@ -173,11 +173,11 @@ impl<S: Scrapable> Exposition<S> {
             Ok::<_, io::Error>((pieces.next()?, pieces))
         });
         let body = match timeout_at(until, first).await {
-            Ok(Ok(Ok((first, pieces)))) if pieces.has_more() => {
+            Ok(Ok(Ok(((first, true), pieces)))) => {
                 let stream = self.scrapers.streams().begin(pieces, client);
                 ExpositionBody::streamed(first, stream, self.patience, until)
             }
-            Ok(Ok(Ok((whole, _)))) => ExpositionBody::whole(whole),
+            Ok(Ok(Ok(((whole, false), _)))) => ExpositionBody::whole(whole),
             // A function given to `on_snapshot` panicked.
             Ok(Ok(Err(_)) | Err(_)) => {
                 let reason = "The snapshot could not be taken.\n";

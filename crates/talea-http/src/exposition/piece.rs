@@ -3,7 +3,7 @@
 use std::io;
 
 use bytes::Bytes;
-use talea::{Scrapable, Scraper};
+use talea::Scrapable;
 
 use super::encoder::{Encoder, encoder};
 use super::scrape_request::ScrapeRequest;
@@ -19,7 +19,6 @@ const BEYOND: usize = 1 << 10;
 pub(super) struct SnapshotPieces<S: Scrapable> {
     lease: ScraperLease<S>,
     compressor: Option<Compressor>,
-    more: bool,
 }
 
 /// Compresses a scrape as it is written.
@@ -41,42 +40,27 @@ impl<S: Scrapable> SnapshotPieces<S> {
         lease.scraper.begin_named(&request.names);
         let compressor =
             encoder.map(|encoder| Compressor { text: Vec::with_capacity(PIECE + BEYOND), encoder });
-        Ok(Self { lease, compressor, more: true })
+        Ok(Self { lease, compressor })
     }
 }
 
 impl<S: Scrapable> Pieces for SnapshotPieces<S> {
-    fn next(&mut self) -> io::Result<Bytes> {
-        let piece = match &mut self.compressor {
-            None => {
-                let mut piece = Vec::with_capacity(PIECE + BEYOND);
-                self.more = self.lease.scraper.write_some(&mut piece, PIECE);
-                piece
-            }
-            Some(compressor) => compressor.next(&mut self.lease.scraper, &mut self.more)?,
+    fn next(&mut self) -> io::Result<(Bytes, bool)> {
+        let scraper = &mut self.lease.scraper;
+        let Some(Compressor { text, encoder }) = &mut self.compressor else {
+            let mut piece = Vec::with_capacity(PIECE + BEYOND);
+            let more = scraper.write_some(&mut piece, PIECE);
+            return Ok((piece.into(), more));
         };
-        Ok(piece.into())
-    }
-
-    fn has_more(&self) -> bool {
-        self.more
-    }
-}
-
-impl Compressor {
-    fn next<S: Scrapable>(
-        &mut self,
-        scraper: &mut Scraper<S>,
-        more: &mut bool,
-    ) -> io::Result<Vec<u8>> {
-        while *more && self.encoder.written().len() < PIECE {
-            self.text.clear();
-            *more = scraper.write_some(&mut self.text, PIECE);
-            self.encoder.write(&self.text)?;
+        let mut more = true;
+        while more && encoder.written().len() < PIECE {
+            text.clear();
+            more = scraper.write_some(text, PIECE);
+            encoder.write(text)?;
         }
-        if !*more {
-            self.encoder.finish()?;
+        if !more {
+            encoder.finish()?;
         }
-        Ok(std::mem::take(self.encoder.written()))
+        Ok((std::mem::take(encoder.written()).into(), more))
     }
 }

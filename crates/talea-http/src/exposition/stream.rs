@@ -22,11 +22,8 @@ const TURN: Duration = Duration::from_secs(10);
 
 /// The pieces of a scrape.
 pub(super) trait Pieces: Send {
-    /// Encodes the next piece.
-    fn next(&mut self) -> io::Result<Bytes>;
-
-    /// Whether there is another.
-    fn has_more(&self) -> bool;
+    /// Encodes the next piece; also returns whether there is another after it.
+    fn next(&mut self) -> io::Result<(Bytes, bool)>;
 }
 
 /// A scrape whose body is being sent: shared by the body, by the thread that encodes a piece and by
@@ -134,8 +131,7 @@ impl ScrapeStream {
             let reason = "the scrape was given up because its client was too slow";
             return Err(io::Error::new(io::ErrorKind::TimedOut, reason));
         };
-        let piece = pieces.next()?;
-        let more = pieces.has_more();
+        let (piece, more) = pieces.next()?;
         if !more || self.given_up.load(Relaxed) {
             // The next scrape can have the memory while the last piece is sent.
             *source = None;

@@ -14,7 +14,6 @@ use super::counts::{Counts, Reason};
 use super::gate::{AcceptedConnection, Gate};
 use super::phase::Phase;
 use super::requests::Requests;
-use super::transport::WatchedTransport;
 
 /// The head of a request: its line and its headers. hyper allows 100 headers over HTTP/1.
 const HEAD: u32 = 16 << 10;
@@ -80,7 +79,7 @@ impl Protocols {
         let Ok(accepted) = accepted else { return self.counts.close(Reason::Handshake) };
         phase.handshake_done();
         let AcceptedConnection { transport, http2 } = accepted;
-        let transport = WatchedTransport::new(transport, phase.clone());
+        let transport = transport.watched(phase.clone());
         let requests = self.requests.clone();
         let service =
             service_fn(move |request| requests.clone().answer(request, client, phase.clone()));

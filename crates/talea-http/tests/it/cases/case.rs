@@ -1,0 +1,171 @@
+//! A case: the behavior of a client, and the expected record.
+
+use crate::cases::metering::{METERINGS, Metering};
+use crate::cases::server::Setup;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    Http1,
+    Http2,
+}
+
+use Protocol::{Http1, Http2};
+
+/// The behavior of a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Client {
+    /// Sends a body, and reads the whole response.
+    Asks(Sends),
+    /// Resets once some of its body was read.
+    ResetsInRequest,
+    /// Resets once the handler runs.
+    ResetsWhileItWaits,
+    /// Resets once it has some of the response.
+    ResetsInResponse,
+    /// Resets a connection of HTTP/2 once it has some of the response.
+    ResetsConnection,
+    /// Closes its side of the connection once the handler runs.
+    Closes,
+    /// Sends so many requests on one connection, one after the other or pipelined.
+    Keeps(usize),
+    Pipelines(usize),
+    /// Sends so many requests at once, each in a stream of HTTP/2.
+    Multiplexes(usize),
+    /// Sends a body after `100 Continue`.
+    Expects(u64),
+    /// Uses HTTP/1.0.
+    IsOld,
+    /// Upgrades to a WebSocket.
+    Upgrades,
+}
+
+/// The body that a client sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sends {
+    Nothing,
+    Whole(u64),
+    Streamed(u64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Complete,
+    Aborted,
+    Panicked,
+    TimedOut,
+}
+
+/// The expected record of a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expected {
+    pub(crate) method: &'static str,
+    /// The method under which its endpoint is declared.
+    pub(crate) declared: &'static str,
+    pub(crate) route: &'static str,
+    pub(crate) status: Option<u16>,
+    pub(crate) outcome: Outcome,
+    /// The bytes of both bodies, if they are certain.
+    pub(crate) request: Option<u64>,
+    pub(crate) response: Option<u64>,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Case {
+    pub(crate) client: Client,
+    pub(crate) path: &'static str,
+    pub(crate) protocols: &'static [Protocol],
+    /// The ways of metering in which it is possible.
+    meterings: &'static [Metering],
+    pub(crate) setup: Setup,
+    expected: Expected,
+}
+
+/// A request with a complete response.
+pub(crate) const fn ask(method: &'static str, path: &'static str) -> Case {
+    Case {
+        client: Client::Asks(Sends::Nothing),
+        path,
+        protocols: &[Http1, Http2],
+        meterings: &METERINGS,
+        setup: Setup { limited: false, hosts: &[] },
+        expected: Expected {
+            method,
+            declared: method,
+            route: path,
+            status: None,
+            outcome: Outcome::Complete,
+            request: Some(0),
+            response: Some(0),
+        },
+    }
+}
+
+pub(crate) const fn get(path: &'static str) -> Case {
+    ask("GET", path)
+}
+
+pub(crate) const fn post(path: &'static str) -> Case {
+    ask("POST", path)
+}
+
+impl Case {
+    pub(crate) const fn by(self, client: Client) -> Self {
+        Self { client, ..self }
+    }
+
+    pub(crate) const fn sending(self, sends: Sends) -> Self {
+        let (Sends::Whole(bytes) | Sends::Streamed(bytes)) = sends else { return self };
+        self.by(Client::Asks(sends)).reads(Some(bytes))
+    }
+
+    pub(crate) const fn http1(self) -> Self {
+        Self { protocols: &[Http1], ..self }
+    }
+
+    pub(crate) const fn http2(self) -> Self {
+        Self { protocols: &[Http2], ..self }
+    }
+
+    pub(crate) const fn only(self, meterings: &'static [Metering]) -> Self {
+        Self { meterings, ..self }
+    }
+
+    /// With a time limit outside of the meter.
+    pub(crate) const fn limited(self) -> Self {
+        Self { setup: Setup { limited: true, ..self.setup }, ..self }
+    }
+
+    pub(crate) const fn at(self, route: &'static str) -> Self {
+        Self { expected: Expected { route, ..self.expected }, ..self }
+    }
+
+    pub(crate) const fn under(self, declared: &'static str) -> Self {
+        Self { expected: Expected { declared, ..self.expected }, ..self }
+    }
+
+    pub(crate) const fn is(self, status: u16) -> Self {
+        Self { expected: Expected { status: Some(status), ..self.expected }, ..self }
+    }
+
+    pub(crate) const fn ends(self, outcome: Outcome) -> Self {
+        Self { expected: Expected { outcome, ..self.expected }, ..self }
+    }
+
+    /// The bytes that the server reads, if they are certain.
+    pub(crate) const fn reads(self, request: Option<u64>) -> Self {
+        Self { expected: Expected { request, ..self.expected }, ..self }
+    }
+
+    /// The bytes that the server sends, if they are certain.
+    pub(crate) const fn sends(self, response: Option<u64>) -> Self {
+        Self { expected: Expected { response, ..self.expected }, ..self }
+    }
+
+    pub(crate) fn is_of(&self, metering: Metering) -> bool {
+        self.meterings.contains(&metering)
+    }
+
+    pub(crate) fn expected(&self) -> Expected {
+        self.expected
+    }
+}
