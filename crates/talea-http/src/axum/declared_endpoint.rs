@@ -68,6 +68,12 @@ pub(super) struct RouteEndpoints {
     /// Endpoints for methods that are not declared. If routers were merged there may be several, and
     /// one of them answers.
     pub(super) rest: Vec<&'static DeclaredEndpoint>,
+    /// Whether methods that are not declared have a fallback; 405 otherwise.
+    pub(super) has_fallback: bool,
+    /// Whether a layer is around the answer to those methods.
+    pub(super) layers_rest: bool,
+    /// The largest number of layers around an endpoint.
+    pub(super) layers: usize,
 }
 
 impl RouteEndpoints {
@@ -77,8 +83,21 @@ impl RouteEndpoints {
 
     /// Adds the endpoints of another route.
     pub(super) fn merge(&mut self, other: Self) {
+        // axum takes the fallback that is given, or else the default of the other.
+        if !self.has_fallback || other.has_fallback {
+            self.layers_rest = other.layers_rest;
+        }
+        self.has_fallback |= other.has_fallback;
+        self.layers = self.layers.max(other.layers);
         self.declared.extend(other.declared);
         self.rest.extend(other.rest);
+    }
+
+    /// Replaces the answer to methods that are not declared, outside of the layers so far.
+    pub(super) fn set_fallback(&mut self, endpoint: &'static DeclaredEndpoint) {
+        self.rest = vec![endpoint];
+        self.has_fallback = true;
+        self.layers_rest = false;
     }
 
     /// The endpoint that answers each method.

@@ -23,12 +23,6 @@ use crate::labels::endpoint::Methods;
 #[must_use = "a method router does nothing until it is given a route"]
 pub struct MethodRouter<S = ()> {
     pub(super) endpoints: RouteEndpoints,
-    /// Whether methods that are not declared have a fallback; 405 otherwise.
-    pub(super) answers_rest: bool,
-    /// Whether a layer is around the answer to those methods.
-    pub(super) layers_rest: bool,
-    /// The largest number of layers around a handler.
-    pub(super) layers: usize,
     pub(super) build: Build<S>,
 }
 
@@ -72,20 +66,14 @@ where
 {
     /// A method router without handlers.
     pub fn new() -> Self {
-        Self {
-            endpoints: RouteEndpoints::default(),
-            answers_rest: false,
-            layers_rest: false,
-            layers: 0,
-            build: Box::new(|_| routing::MethodRouter::new()),
-        }
+        let build: Build<S> = Box::new(|_| routing::MethodRouter::new());
+        Self { endpoints: RouteEndpoints::default(), build }
     }
 
     /// Gives the handlers their state.
     pub fn with_state<S2: 'static>(self, state: S) -> MethodRouter<S2> {
-        let Self { endpoints, answers_rest, layers_rest, layers, build } = self;
-        let build: Build<S2> = Box::new(move |parts| build(parts).with_state(state));
-        MethodRouter { endpoints, answers_rest, layers_rest, layers, build }
+        let Self { endpoints, build } = self;
+        MethodRouter { endpoints, build: Box::new(move |parts| build(parts).with_state(state)) }
     }
 
     /// Adds the handlers of another.
@@ -99,17 +87,10 @@ where
             self.assert_free(*method);
         }
         assert!(
-            !(self.answers_rest && other.answers_rest),
+            !(self.endpoints.has_fallback && other.endpoints.has_fallback),
             "both method routers have a fallback; give one of them"
         );
         self.endpoints.merge(other.endpoints);
-        self.answers_rest |= other.answers_rest;
-        // axum takes the fallback that is given, or else the default of the other.
-        self.layers_rest = match (self.answers_rest, other.answers_rest) {
-            (true, false) => self.layers_rest,
-            _ => other.layers_rest,
-        };
-        self.layers = self.layers.max(other.layers);
         let theirs = other.build;
         self.and_then(move |inner, parts| inner.merge(theirs(parts)))
     }
@@ -199,14 +180,14 @@ where
             // axum's own answer, inside of the layer.
             self.endpoints.rest.push(DeclaredEndpoint::declare::<()>(Methods::Rest));
         }
-        self.layers_rest = true;
-        let Self { endpoints, build, .. } = self;
+        let Self { mut endpoints, build } = self;
+        endpoints.layers_rest = true;
+        endpoints.layers += 1;
         let around = endpoints.clone();
-        let layers = self.layers + 1;
         let build: Build<S> = Box::new(move |parts| {
             let inner = build(MeteredParts::NONE);
             match parts {
-                MeteredParts { declared: false, rest: false } if is_shared(layers) => {
+                MeteredParts { declared: false, rest: false } if is_shared(around.layers) => {
                     inner.layer(SharedLayer(layer))
                 }
                 MeteredParts { declared: false, rest: false } => inner.layer(layer),
@@ -215,11 +196,12 @@ where
                     &RouteEndpoints {
                         declared: if declared { around.declared } else { Vec::new() },
                         rest: if rest { around.rest } else { Vec::new() },
+                        ..RouteEndpoints::default()
                     },
                 )),
             }
         });
-        Self { endpoints, layers, build, ..self }
+        Self { endpoints, build }
     }
 
     /// Puts a layer around all handlers so far, and not around the fallback.
@@ -239,21 +221,21 @@ where
             !self.endpoints.declared.is_empty(),
             "there is no handler that a route layer could be put around; add it after the handlers"
         );
-        let Self { endpoints, build, .. } = self;
-        let around = RouteEndpoints { declared: endpoints.declared.clone(), rest: Vec::new() };
-        let layers = self.layers + 1;
+        let Self { mut endpoints, build } = self;
+        endpoints.layers += 1;
+        let around = RouteEndpoints { rest: Vec::new(), ..endpoints.clone() };
         let build: Build<S> = Box::new(move |MeteredParts { declared, rest }| {
             let inner = build(MeteredParts { declared: false, rest });
             match declared {
-                false if is_shared(layers) => inner.route_layer(SharedLayer(layer)),
+                false if is_shared(around.layers) => inner.route_layer(SharedLayer(layer)),
                 false => inner.route_layer(layer),
                 true => inner.route_layer(MeteredLayer::new(layer, &around)),
             }
         });
-        Self { endpoints, layers, build, ..self }
+        Self { endpoints, build }
     }
 
-    /// Replaces the answer to undeclared methods. `answer` gets the endpoint if it parts itself.
+    /// Replaces the answer to undeclared methods. `answer` gets the endpoint if it is to meter itself.
     fn with_rest<H>(
         mut self,
         methods: Methods,
@@ -266,9 +248,7 @@ where
         + 'static,
     ) -> Self {
         let endpoint = DeclaredEndpoint::declare::<H>(methods);
-        self.endpoints.rest = vec![endpoint];
-        self.answers_rest = true;
-        self.layers_rest = false;
+        self.endpoints.set_fallback(endpoint);
         self.and_then(move |inner, parts| answer(inner, parts.rest.then_some(endpoint)))
     }
 

@@ -53,11 +53,6 @@ pub struct Router<S = ()> {
 struct DeclaredRoute<S> {
     route: String,
     endpoints: RouteEndpoints,
-    answers_rest: bool,
-    /// Whether a layer is around the answer to methods that are not declared.
-    layers_rest: bool,
-    /// The number of layers around it.
-    layers: usize,
     build: Build<S>,
 }
 
@@ -98,8 +93,7 @@ where
     /// axum does not take the template, or a method of it is declared already.
     #[track_caller]
     pub fn route(mut self, path: &str, methods: MethodRouter<S>) -> Self {
-        let MethodRouter { mut endpoints, answers_rest, layers_rest, layers, build: methods } =
-            methods;
+        let MethodRouter { mut endpoints, build: methods } = methods;
         if endpoints.rest.is_empty() {
             endpoints.rest.push(DeclaredEndpoint::declare::<()>(Methods::Rest));
         }
@@ -110,14 +104,7 @@ where
             ::axum::Router::new().route(&route, methods(MeteredParts::all(metered)))
         });
         let route = path.to_owned();
-        self.routes.push(DeclaredRoute {
-            route,
-            endpoints,
-            answers_rest,
-            layers_rest,
-            layers,
-            build,
-        });
+        self.routes.push(DeclaredRoute { route, endpoints, build });
         self
     }
 
@@ -341,7 +328,7 @@ where
         for n in self.without_answer() {
             let declared = &mut self.routes[n];
             // A layer around axum's answer meters it.
-            if !declared.layers_rest {
+            if !declared.endpoints.layers_rest {
                 declared.answer_rest(async || StatusCode::METHOD_NOT_ALLOWED);
             }
         }
@@ -373,7 +360,7 @@ where
             let route = &self.routes[*n].route;
             let mut same = self.routes.iter().filter(|other| other.route == *route);
             let is_last = !self.routes[n + 1..].iter().any(|other| other.route == *route);
-            is_last && same.all(|other| !other.answers_rest)
+            is_last && same.all(|other| !other.endpoints.has_fallback)
         };
         (0..self.routes.len()).filter(answers).collect()
     }
@@ -394,16 +381,11 @@ where
     /// A route with one endpoint, which answers every request.
     fn single<H>(route: String, methods: Methods, answer: impl AddAnswer<S>) -> Self {
         let endpoint = DeclaredEndpoint::declare::<H>(methods);
-        Self {
-            route,
-            endpoints: RouteEndpoints { declared: Vec::new(), rest: vec![endpoint] },
-            answers_rest: true,
-            layers_rest: false,
-            layers: 0,
-            build: Box::new(move |metered| {
-                answer(::axum::Router::new(), metered.then_some(endpoint))
-            }),
-        }
+        let mut endpoints = RouteEndpoints::default();
+        endpoints.set_fallback(endpoint);
+        let build: Build<S> =
+            Box::new(move |metered| answer(::axum::Router::new(), metered.then_some(endpoint)));
+        Self { route, endpoints, build }
     }
 
     fn not_found() -> Self {
@@ -431,9 +413,7 @@ where
                 }
             }
         });
-        self.endpoints.rest = vec![endpoint];
-        self.answers_rest = true;
-        self.layers_rest = false;
+        self.endpoints.set_fallback(endpoint);
     }
 
     fn layer<L>(self, layer: L) -> Self
@@ -444,21 +424,22 @@ where
         <L::Service as Service<Request>>::Error: Into<Infallible> + 'static,
         <L::Service as Service<Request>>::Future: Send + 'static,
     {
-        let Self { build, endpoints, .. } = self;
+        let Self { route, mut endpoints, build } = self;
+        endpoints.layers_rest = true;
+        endpoints.layers += 1;
         let around = endpoints.clone();
-        let layers = self.layers + 1;
         let build: Build<S> = Box::new(move |metered| match metered {
-            false if is_shared(layers) => build(false).layer(SharedLayer(layer)),
+            false if is_shared(around.layers) => build(false).layer(SharedLayer(layer)),
             false => build(false).layer(layer),
             true => build(false).layer(MeteredLayer::new(layer, &around)),
         });
-        Self { build, endpoints, layers, layers_rest: true, ..self }
+        Self { route, endpoints, build }
     }
 
     fn with_state<S2: 'static>(self, state: S) -> DeclaredRoute<S2> {
-        let Self { route, endpoints, answers_rest, layers_rest, layers, build } = self;
+        let Self { route, endpoints, build } = self;
         let build: Build<S2> = Box::new(move |metered| build(metered).with_state(state));
-        DeclaredRoute { route, endpoints, answers_rest, layers_rest, layers, build }
+        DeclaredRoute { route, endpoints, build }
     }
 }
 

@@ -25,8 +25,7 @@ pub(crate) struct Routes {
 
 type PathRouter = matchit::Router<&'static Route>;
 
-/// Routes by their template: a hash table with open addressing and linear probing, which only
-/// grows fuller.
+/// Routes by their template: a hash table with open addressing and linear probing.
 struct TemplateTable {
     endpoints: Endpoints,
     slots: Box<[OnceLock<Route>]>,

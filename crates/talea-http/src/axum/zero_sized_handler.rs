@@ -55,7 +55,7 @@ where
     }
 }
 
-/// Endpoints by types, in an open table that only fills up.
+/// Endpoints by types: a hash table with open addressing and linear probing.
 struct EndpointsByType {
     slots: [OnceLock<(TypeId, &'static DeclaredEndpoint)>; SLOTS],
     used: AtomicUsize,

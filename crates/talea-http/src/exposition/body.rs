@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use tokio::runtime::Handle;
-use tokio::task::{AbortHandle, JoinHandle};
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 
 use super::stream::{ScrapeStream, watch};
@@ -29,7 +29,8 @@ struct RemainingPieces {
     /// The task that encodes the next piece while the one before is sent.
     encoding: JoinHandle<io::Result<(Bytes, bool)>>,
     runtime: Handle,
-    watch: AbortHandle,
+    /// Aborted when this is dropped.
+    _watching: JoinSet<()>,
 }
 
 impl ExpositionBody {
@@ -51,9 +52,10 @@ impl ExpositionBody {
         until: Instant,
     ) -> Self {
         let runtime = Handle::current();
-        let watch = runtime.spawn(watch(Arc::downgrade(&stream), patience, until));
+        let mut watching = JoinSet::new();
+        watching.spawn_on(watch(Arc::downgrade(&stream), patience, until), &runtime);
         let encoding = encode(&runtime, &stream);
-        let rest = RemainingPieces { stream, encoding, watch: watch.abort_handle(), runtime };
+        let rest = RemainingPieces { stream, encoding, runtime, _watching: watching };
         Self { next: Some(first), rest: Some(rest) }
     }
 }
@@ -76,12 +78,6 @@ impl RemainingPieces {
 fn encode(runtime: &Handle, stream: &Arc<ScrapeStream>) -> JoinHandle<io::Result<(Bytes, bool)>> {
     let stream = Arc::clone(stream);
     runtime.spawn_blocking(move || stream.next())
-}
-
-impl Drop for RemainingPieces {
-    fn drop(&mut self) {
-        self.watch.abort();
-    }
 }
 
 impl Body for ExpositionBody {

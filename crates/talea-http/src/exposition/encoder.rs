@@ -4,7 +4,7 @@ use std::io;
 
 use super::scrape_request::Coding;
 
-/// Compresses what is written to it into memory.
+/// Compresses bytes into memory.
 pub(super) trait Encoder: Send {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
 

@@ -12,9 +12,9 @@ const END_HEADERS: u8 = 4;
 pub(super) enum HeadProgress {
     /// All are complete.
     Complete,
-    /// The one that was incomplete before still is.
+    /// The head or frame that was incomplete before still is.
     Continued,
-    /// One that began within these bytes is incomplete; earlier ones are complete.
+    /// A head or frame that began within these bytes is incomplete; earlier ones are complete.
     Started,
 }
 

@@ -34,6 +34,7 @@ use std::time::Duration;
 use ::axum::Router;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use self::connection::Protocols;
 use self::connections::Connections;
@@ -89,7 +90,8 @@ impl Server {
         let Self { listener, gate, connections, counts, .. } = self;
         let (stop, stopping) = watch::channel(false);
         let protocols = Arc::new(Protocols::new(app, gate, counts.clone(), stopping));
-        let watch = AbortOnDrop(tokio::spawn(connections.clone().watch()));
+        let mut watch = JoinSet::new();
+        watch.spawn(connections.clone().watch());
         let _close_all = CloseAllOnDrop(connections.clone());
         let mut shutdown = std::pin::pin!(shutdown);
         loop {
@@ -143,13 +145,5 @@ struct CloseAllOnDrop(Arc<Connections>);
 impl Drop for CloseAllOnDrop {
     fn drop(&mut self) {
         self.0.close_all();
-    }
-}
-
-struct AbortOnDrop(tokio::task::JoinHandle<()>);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }

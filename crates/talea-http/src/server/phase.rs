@@ -1,4 +1,4 @@
-//! The phase of one connection: what it waits for, and since when.
+//! The phase of one connection: the step that it waits for, and since when.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
