@@ -10,6 +10,7 @@ use axum::http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use talea::{Config, Counter, Opts, Registry};
 use talea_http::{Exposition, ExpositionBody};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tower::ServiceExt;
 
@@ -81,24 +82,52 @@ async fn is_whole(body: ExpositionBody) -> bool {
     }
 }
 
-/// Takes a piece each half second; true if the body is whole.
-async fn is_whole_slowly(mut body: ExpositionBody) -> bool {
+/// The bodies of scrapes that hold all turns.
+async fn take_turns(exposition: &Exposition, hosts: [u8; AT_ONCE]) -> Vec<ExpositionBody> {
+    let mut bodies = Vec::new();
+    for host in hosts {
+        bodies.push(admitted(exposition, host).await.0);
+    }
+    bodies
+}
+
+/// Clients that hold all turns and pause after each piece. Each returns whether its body was whole.
+async fn slow_clients(
+    exposition: &Exposition,
+    hosts: [u8; AT_ONCE],
+    pause: Duration,
+) -> JoinSet<bool> {
+    let bodies = take_turns(exposition, hosts).await.into_iter();
+    bodies.map(|body| is_whole_slowly(body, pause)).collect()
+}
+
+async fn is_whole_slowly(mut body: ExpositionBody, pause: Duration) -> bool {
     while let Some(frame) = body.frame().await {
         if frame.is_err() {
             return false;
         }
-        sleep(Duration::from_millis(500)).await;
+        sleep(pause).await;
     }
     true
 }
 
+/// As many scrapes as can wait, over one connection.
+async fn fill_queue(exposition: &Exposition) -> JoinSet<StatusCode> {
+    let clones = std::iter::repeat_n(exposition.clone(), 16);
+    let waiting = clones.map(async |exposition| scrape(&exposition, 1).await.status()).collect();
+    tokio::task::yield_now().await;
+    waiting
+}
+
+const HALF_SECOND: Duration = Duration::from_millis(500);
+/// All turns for one host, and one for each of as many.
+const ONE: [u8; AT_ONCE] = [1; AT_ONCE];
+const EACH: [u8; AT_ONCE] = [1, 2, 3, 4];
+
 #[tokio::test(start_paused = true)]
 async fn clients_that_take_nothing_do_not_keep_others_out() {
     let exposition = exposition();
-    let mut stalled = Vec::new();
-    for _ in 0..AT_ONCE {
-        stalled.push(admitted(&exposition, 1).await.0);
-    }
+    let mut stalled = take_turns(&exposition, ONE).await;
     // More clients that take nothing arrive, all of the same address.
     for _ in 0..10 {
         let (body, waited) = admitted(&exposition, 1).await;
@@ -113,16 +142,10 @@ async fn clients_that_take_nothing_do_not_keep_others_out() {
 #[tokio::test(start_paused = true)]
 async fn a_source_with_all_turns_gives_one_to_another() {
     let exposition = exposition();
-    let mut slow = tokio::task::JoinSet::new();
-    for _ in 0..AT_ONCE {
-        let (body, _) = admitted(&exposition, 1).await;
-        slow.spawn(is_whole_slowly(body));
-    }
+    let slow = slow_clients(&exposition, ONE, HALF_SECOND).await;
     let (body, waited) = admitted(&exposition, 2).await;
-    assert!(
-        (1..=2).contains(&waited.as_secs()),
-        "those that make progress have a second: {waited:?}"
-    );
+    // Scrapes that make progress are left alone for a second.
+    assert!((1..=2).contains(&waited.as_secs()), "{waited:?}");
     assert!(is_whole(body).await);
     let ends = slow.join_all().await;
     assert_eq!(ends.iter().filter(|whole| !**whole).count(), 1, "{ends:?}");
@@ -131,18 +154,8 @@ async fn a_source_with_all_turns_gives_one_to_another() {
 #[tokio::test(start_paused = true)]
 async fn a_connection_with_all_turns_gives_one_to_another_of_its_address() {
     let exposition = exposition();
-    let mut slow = tokio::task::JoinSet::new();
-    let mut waiting = tokio::task::JoinSet::new();
-    for _ in 0..AT_ONCE {
-        let (body, _) = admitted(&exposition, 1).await;
-        slow.spawn(is_whole_slowly(body));
-    }
-    // As many as can wait, over the same connection.
-    for _ in 0..16 {
-        let exposition = exposition.clone();
-        waiting.spawn(async move { scrape(&exposition, 1).await.status() });
-    }
-    tokio::task::yield_now().await;
+    let _slow = slow_clients(&exposition, ONE, HALF_SECOND).await;
+    let _waiting = fill_queue(&exposition).await;
     let began = Instant::now();
     let response = scrape_over(&exposition, SocketAddr::from(([10, 0, 0, 1], 2000)), 120).await;
     assert_eq!(response.status(), StatusCode::OK);
@@ -153,11 +166,7 @@ async fn a_connection_with_all_turns_gives_one_to_another_of_its_address() {
 #[tokio::test(start_paused = true)]
 async fn slow_clients_with_a_turn_each_are_left_alone() {
     let exposition = exposition();
-    let mut slow = tokio::task::JoinSet::new();
-    for host in 1..=AT_ONCE {
-        let (body, _) = admitted(&exposition, host as u8).await;
-        slow.spawn(is_whole_slowly(body));
-    }
+    let slow = slow_clients(&exposition, EACH, HALF_SECOND).await;
     // It waits half of its own time, which is too short for the others to end.
     let began = Instant::now();
     assert_refused(&scrape_within(&exposition, 9, 4).await);
@@ -169,19 +178,7 @@ async fn slow_clients_with_a_turn_each_are_left_alone() {
 async fn a_turn_for_which_others_wait_is_bounded_in_time() {
     // Some 18 pieces, each taken within 0.9 s: no client is stalled, and no source has more turns.
     let exposition = exposition_of(3 * SERIES);
-    let mut slow = tokio::task::JoinSet::new();
-    for host in 1..=AT_ONCE {
-        let (mut body, _) = admitted(&exposition, host as u8).await;
-        slow.spawn(async move {
-            while let Some(frame) = body.frame().await {
-                if frame.is_err() {
-                    return false;
-                }
-                sleep(Duration::from_millis(900)).await;
-            }
-            true
-        });
-    }
+    let slow = slow_clients(&exposition, EACH, Duration::from_millis(900)).await;
     sleep(Duration::from_secs(4)).await;
     assert_refused(&scrape_within(&exposition, 9, 10).await);
     sleep(Duration::from_secs(1)).await;
@@ -195,10 +192,7 @@ async fn a_turn_for_which_others_wait_is_bounded_in_time() {
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_ends_goes_to_a_scrape_that_waits() {
     let exposition = exposition();
-    let mut held = Vec::new();
-    for host in 1..=AT_ONCE {
-        held.push(admitted(&exposition, host as u8).await.0);
-    }
+    let mut held = take_turns(&exposition, EACH).await;
     let waits = tokio::spawn({
         let exposition = exposition.clone();
         async move { admitted(&exposition, 9).await }
@@ -217,16 +211,8 @@ async fn a_turn_that_ends_goes_to_a_scrape_that_waits() {
 #[tokio::test(start_paused = true)]
 async fn the_seventeenth_waiting_scrape_of_a_source_is_refused_at_once() {
     let exposition = exposition();
-    let mut held = Vec::new();
-    for _ in 0..AT_ONCE {
-        held.push(admitted(&exposition, 1).await.0);
-    }
-    let mut waits = tokio::task::JoinSet::new();
-    for _ in 0..16 {
-        let exposition = exposition.clone();
-        waits.spawn(async move { scrape(&exposition, 1).await.status() });
-    }
-    tokio::task::yield_now().await;
+    let held = take_turns(&exposition, ONE).await;
+    let waits = fill_queue(&exposition).await;
     let began = Instant::now();
     assert_refused(&scrape(&exposition, 1).await);
     assert_eq!(began.elapsed(), Duration::ZERO);

@@ -131,12 +131,12 @@ fn assert_all_recorded(convention: Convention, snapshot: &Snapshot, by_host: &By
         _ => "host",
     };
     for (host, &made) in by_host {
-        for (name, ended) in ended(convention, snapshot, &[(label, host)]) {
+        for (name, ended) in ended(snapshot, &[(label, host)]) {
             assert_eq!(ended, made as f64, "{name} of {host}");
         }
     }
     let all: u64 = by_host.values().sum();
-    for (name, ended) in ended(convention, snapshot, &[]) {
+    for (name, ended) in ended(snapshot, &[]) {
         assert_eq!(ended, all as f64, "{name}");
     }
     assert_eq!(in_flight(snapshot), 0.0);

@@ -213,44 +213,19 @@ pub(crate) fn durations(convention: Convention, snapshot: &Snapshot) -> (f64, f6
 }
 
 /// The number of requests with these labels that ended, by every metric that counts all.
-pub(crate) fn ended(
-    convention: Convention,
-    snapshot: &Snapshot,
-    labels: &[(&str, &str)],
-) -> Vec<(&'static str, f64)> {
-    let (counters, histograms): (&[&str], &[&str]) = match convention {
-        Convention::Prometheus => (
-            &["http_requests_total", "http_request_outcomes_total"],
-            &[
-                "http_request_duration_seconds",
-                "http_exchange_duration_seconds",
-                "http_request_body_size_bytes",
-                "http_response_body_size_bytes",
-            ],
-        ),
-        Convention::OpenTelemetry => (
-            &[],
-            &[
-                "http_server_request_duration_seconds",
-                "http_server_request_body_size_bytes",
-                "http_server_response_body_size_bytes",
-            ],
-        ),
-        Convention::Servant => (&["http_responses_total"], &["http_request_duration_seconds"]),
-        Convention::Caddy => (
-            &["caddy_http_requests_total"],
-            &[
-                "caddy_http_request_duration_seconds",
-                "caddy_http_response_duration_seconds",
-                "caddy_http_request_size_bytes",
-                "caddy_http_response_size_bytes",
-            ],
-        ),
-        _ => unreachable!("there are four"),
+pub(crate) fn ended(snapshot: &Snapshot, labels: &[(&str, &str)]) -> Vec<(String, f64)> {
+    let counts_all = |name: &str| {
+        let others = ["_in_flight", "_active_requests", "_errors_total"];
+        is_of_http(name) && !others.iter().any(|end| name.ends_with(end))
     };
-    let totals = counters.iter().map(|&name| (name, snapshot.total(name, labels).unwrap_or(0.0)));
-    let counts = histograms.iter().map(|&name| {
-        (name, snapshot.histogram(name, labels).map_or(0.0, |histogram| histogram.count() as f64))
+    let families = snapshot.families().filter(|family| counts_all(family.name()));
+    let ended = families.map(|family| {
+        let series = snapshot.select(family.name(), labels);
+        let counts = series.map(|series| match series.value() {
+            Value::Histogram(all) => all.count() as f64,
+            _ => series.as_f64().unwrap(),
+        });
+        (family.name().to_owned(), counts.sum())
     });
-    totals.chain(counts).collect()
+    ended.collect()
 }
