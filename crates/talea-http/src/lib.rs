@@ -39,15 +39,17 @@
 //!
 //! That holds for requests without a body and responses whose body is buffered. With axum's types,
 //! each body that is watched as it passes adds one, see [`axum::Router`]. With
-//! [`Convention::OpenTelemetry`], whose sizes have the status as a label, a request's body adds one.
+//! [`Convention::OpenTelemetry`], whose sizes have the status as a label, a request's body adds
+//! one.
 //!
 //! # Scrapes
 //!
 //! [`MetricsServer`] answers `GET /metrics` on a port, a thread and a runtime of its own.
-//! [`Exposition`] is a service for a router that you have. Both use the format that the scraper asks
-//! for (text, OpenMetrics or protobuf), compressed by gzip, or by zstd with the feature `zstd`, if
-//! the scraper accepts that. They send large scrapes piece by piece, so that a slow client costs the
-//! memory of a snapshot and no more, and a client that stops reading not even that for long.
+//! [`Exposition`] is a service for a router that you have. Both use the format that the scraper
+//! asks for (text, OpenMetrics or protobuf), compressed by gzip, or by zstd with the feature
+//! `zstd`, if the scraper accepts that. They send large scrapes piece by piece, so that a slow
+//! client costs the memory of a snapshot and no more, and a client that stops reading not even that
+//! for long.
 //!
 //! # Features
 //!
@@ -59,8 +61,8 @@
 //! | `server` | yes | [`MetricsServer`] and [`server`], on axum and hyper |
 //! | `http2` | no | HTTP/2 for [`server::Server`] |
 //!
-//! A service on hyper or another tower stack needs none of them: [`Endpoints::layer`] meters it, and
-//! [`Exposition`] is a tower service.
+//! A service on hyper or another tower stack needs none of them: [`Endpoints::layer`] meters it,
+//! and [`Exposition`] is a tower service.
 
 #[cfg(feature = "axum")]
 pub mod axum;

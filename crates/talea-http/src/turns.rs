@@ -340,8 +340,8 @@ mod tests {
     }
 
     proptest! {
-        /// In any order of arrivals, departures and ends, there are at most as many turns and waiting
-        /// clients as allowed, and no client waits while a turn is free.
+        /// In any order of arrivals, departures and ends, there are at most as many turns and
+        /// waiting clients as allowed, and no client waits while a turn is free.
         #[test]
         fn turns_are_neither_lost_nor_made(
             at_once in 1..4_usize,

@@ -1,5 +1,5 @@
-//! The allocations of a metered request, compared with the same service without meters. In a process
-//! of its own, for its allocator.
+//! The allocations of a metered request, compared with the same service without meters. In a
+//! process of its own, for its allocator.
 
 use std::convert::Infallible;
 use std::pin::pin;

@@ -1,5 +1,5 @@
-//! Large scrapes: how much memory they take, and for how long. In a process of its own, one test at a
-//! time, since they measure the memory of the process.
+//! Large scrapes: how much memory they take, and for how long. In a process of its own, one test at
+//! a time, since they measure the memory of the process.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -96,8 +96,8 @@ impl Large {
         stream
     }
 
-    /// Begins so many scrapes that all turns are taken, and stops reading. If the machine is so slow
-    /// that the first are given up meanwhile, it begins again.
+    /// Begins so many scrapes that all turns are taken, and stops reading. If the machine is so
+    /// slow that the first are given up meanwhile, it begins again.
     async fn fill(&self, turns: usize) -> Vec<TcpStream> {
         loop {
             let stalled = (0..turns).map(|_| self.stall()).collect();

@@ -65,8 +65,8 @@ pub(super) fn open(
 #[derive(Clone, Debug, Default)]
 pub(super) struct RouteEndpoints {
     pub(super) declared: Vec<(HttpMethod, &'static DeclaredEndpoint)>,
-    /// Endpoints for methods that are not declared. If routers were merged there may be several, and
-    /// one of them answers.
+    /// Endpoints for methods that are not declared. If routers were merged there may be several,
+    /// and one of them answers.
     pub(super) rest: Vec<&'static DeclaredEndpoint>,
     /// Whether methods that are not declared have a fallback; 405 otherwise.
     pub(super) has_fallback: bool,

@@ -38,8 +38,8 @@ use crate::endpoints::Endpoints;
 ///
 /// # Cost
 ///
-/// The cost of [`Router`](super::Router), and a search for the route by the request's path, which axum
-/// repeats. It allocates nothing for a route with at most three captures.
+/// The cost of [`Router`](super::Router), and a search for the route by the request's path, which
+/// axum repeats. It allocates nothing for a route with at most three captures.
 ///
 /// # Other versions of axum
 ///

@@ -235,7 +235,8 @@ where
         Self { endpoints, build }
     }
 
-    /// Replaces the answer to undeclared methods. `answer` gets the endpoint if it is to meter itself.
+    /// Replaces the answer to undeclared methods. `answer` gets the endpoint if it is to meter
+    /// itself.
     fn with_rest<H>(
         mut self,
         methods: Methods,

@@ -17,8 +17,8 @@ use crate::endpoints::Endpoints;
 use crate::exchange::request::Exchange;
 
 /// A layer that meters a service around an `axum::Router`. For a router alone
-/// [`meter`](super::meter) is shorter. Use the layer if the router is inside of other layers, to meter
-/// those too:
+/// [`meter`](super::meter) is shorter. Use the layer if the router is inside of other layers, to
+/// meter those too:
 ///
 /// ```no_run
 /// use axum::{Router, ServiceExt, extract::Request, routing::get};

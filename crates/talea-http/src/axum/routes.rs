@@ -192,8 +192,8 @@ impl Route {
         Self::new(endpoints, template, [], true)
     }
 
-    /// A route that declares some methods, and answers all others too or not. A `GET` answers `HEAD`
-    /// if that is not declared.
+    /// A route that declares some methods, and answers all others too or not. A `GET` answers
+    /// `HEAD` if that is not declared.
     fn new(
         endpoints: &Endpoints,
         template: &str,

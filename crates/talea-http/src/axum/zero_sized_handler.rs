@@ -1,9 +1,9 @@
 //! Handlers without a size, whose endpoint is found by their type.
 //!
-//! axum clones a route for each request, into a new allocation, unless it has no size, as a function
-//! has none. A wrapper that holds the endpoint would have a size. So the first endpoint that a
-//! function is declared for is found by the function's type; only wrappers for further endpoints
-//! hold them.
+//! axum clones a route for each request, into a new allocation, unless it has no size, as a
+//! function has none. A wrapper that holds the endpoint would have a size. So the first endpoint
+//! that a function is declared for is found by the function's type; only wrappers for further
+//! endpoints hold them.
 
 use std::any::TypeId;
 use std::hash::{Hash, Hasher};

@@ -2,10 +2,10 @@
 
 /// An extension that marks a response as that of a panic, which a layer caught.
 ///
-/// A panic of a handler is counted as `panicked` if nothing catches it, if the handler is declared by
-/// [`axum::Router`](crate::axum::Router), or if `tower_http`'s `CatchPanicLayer::new()` catches it:
-/// its response is recognised by status and body. If you catch panics by a handler of your own, add
-/// this to its response:
+/// A panic of a handler is counted as `panicked` if nothing catches it, if the handler is declared
+/// by [`axum::Router`](crate::axum::Router), or if `tower_http`'s `CatchPanicLayer::new()` catches
+/// it: its response is recognised by status and body. If you catch panics by a handler of your own,
+/// add this to its response:
 ///
 /// ```
 /// use axum::http::StatusCode;

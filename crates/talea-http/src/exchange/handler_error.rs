@@ -3,9 +3,9 @@
 /// An extension that marks a response as an error that its handler returned.
 ///
 /// Only [`Convention::Caddy`](crate::Convention::Caddy) counts it, in
-/// `caddy_http_request_errors_total`, whatever the status. axum turns `Ok` and `Err` into a response
-/// before a meter sees it, so an `Err` with a status below 500 is not counted without this mark.
-/// Add it where your error becomes a response:
+/// `caddy_http_request_errors_total`, whatever the status. axum turns `Ok` and `Err` into a
+/// response before a meter sees it, so an `Err` with a status below 500 is not counted without this
+/// mark. Add it where your error becomes a response:
 ///
 /// ```
 /// use axum::Extension;

@@ -31,9 +31,10 @@ use super::response::ResponseTransfer;
 /// }
 /// ```
 ///
-/// The request ends when the last clone is dropped: `complete`, or `panicked` if the task that drops
-/// it panics. Its time to the end is then the time that the connection was open, and the bytes of
-/// its response are 0. A guard whose response is not metered, or has another status, does nothing.
+/// The request ends when the last clone is dropped: `complete`, or `panicked` if the task that
+/// drops it panics. Its time to the end is then the time that the connection was open, and the
+/// bytes of its response are 0. A guard whose response is not metered, or has another status, does
+/// nothing.
 ///
 /// Threading: clones may be anywhere. Cost: an allocation for each upgrade.
 #[derive(Clone, Debug, Default)]

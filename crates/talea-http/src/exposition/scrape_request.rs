@@ -59,9 +59,9 @@ impl Coding {
     /// refuses all. Source: RFC 9110, 12.5.3.
     ///
     /// Identity is accepted unless the header refuses it or everything else, but with less weight
-    /// than codings that the header names. Of codings with the same weight, a named one is preferred
-    /// to one that `*` covers, zstd to gzip if both are named, and gzip if neither is, since more
-    /// clients read it.
+    /// than codings that the header names. Of codings with the same weight, a named one is
+    /// preferred to one that `*` covers, zstd to gzip if both are named, and gzip if neither is,
+    /// since more clients read it.
     fn negotiate(accept: &str) -> Option<Self> {
         let mut others = None;
         let mut named = [None; Self::ALL.len()];

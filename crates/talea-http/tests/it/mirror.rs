@@ -1,5 +1,5 @@
-//! Talea's router compared with axum's: equal declarations give equal responses, metered or not, and
-//! each request is recorded once.
+//! Talea's router compared with axum's: equal declarations give equal responses, metered or not,
+//! and each request is recorded once.
 
 use std::convert::Infallible;
 use std::future::ready;

@@ -1,5 +1,5 @@
-//! The turns of scrapes: clients that stop reading do not keep others out for long, and clients that
-//! are merely slow are left alone. Time is simulated.
+//! The turns of scrapes: clients that stop reading do not keep others out for long, and clients
+//! that are merely slow are left alone. Time is simulated.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -120,7 +120,7 @@ async fn fill_queue(exposition: &Exposition) -> JoinSet<StatusCode> {
 }
 
 const HALF_SECOND: Duration = Duration::from_millis(500);
-/// All turns for one host, and one for each of as many.
+/// The hosts that hold the turns: one, or as many as there are turns.
 const ONE: [u8; AT_ONCE] = [1; AT_ONCE];
 const EACH: [u8; AT_ONCE] = [1, 2, 3, 4];
 

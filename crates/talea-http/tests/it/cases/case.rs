@@ -14,8 +14,8 @@ use Protocol::{Http1, Http2};
 /// The behavior of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Client {
-    /// Sends a body, and reads the whole response.
-    Asks(Sends),
+    /// Body a body, and reads the whole response.
+    Asks(Body),
     /// Resets once some of its body was read.
     ResetsInRequest,
     /// Resets once the handler runs.
@@ -26,12 +26,12 @@ pub(crate) enum Client {
     ResetsConnection,
     /// Closes its side of the connection once the handler runs.
     Closes,
-    /// Sends so many requests on one connection, one after the other or pipelined.
+    /// Body so many requests on one connection, one after the other or pipelined.
     Keeps(usize),
     Pipelines(usize),
-    /// Sends so many requests at once, each in a stream of HTTP/2.
+    /// Body so many requests at once, each in a stream of HTTP/2.
     Multiplexes(usize),
-    /// Sends a body after `100 Continue`.
+    /// Body a body after `100 Continue`.
     Expects(u64),
     /// Uses HTTP/1.0.
     IsOld,
@@ -41,7 +41,7 @@ pub(crate) enum Client {
 
 /// The body that a client sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sends {
+pub(crate) enum Body {
     Nothing,
     Whole(u64),
     Streamed(u64),
@@ -83,7 +83,7 @@ pub(crate) struct Case {
 /// A request with a complete response.
 pub(crate) const fn ask(method: &'static str, path: &'static str) -> Case {
     Case {
-        client: Client::Asks(Sends::Nothing),
+        client: Client::Asks(Body::Nothing),
         path,
         protocols: &[Http1, Http2],
         meterings: &METERINGS,
@@ -109,13 +109,13 @@ pub(crate) const fn post(path: &'static str) -> Case {
 }
 
 impl Case {
-    pub(crate) const fn by(self, client: Client) -> Self {
+    pub(crate) const fn client(self, client: Client) -> Self {
         Self { client, ..self }
     }
 
-    pub(crate) const fn sending(self, sends: Sends) -> Self {
-        let (Sends::Whole(bytes) | Sends::Streamed(bytes)) = sends else { return self };
-        self.by(Client::Asks(sends)).reads(Some(bytes))
+    pub(crate) const fn body(self, body: Body) -> Self {
+        let (Body::Whole(bytes) | Body::Streamed(bytes)) = body else { return self };
+        self.client(Client::Asks(body)).request(Some(bytes))
     }
 
     pub(crate) const fn http1(self) -> Self {
@@ -126,7 +126,7 @@ impl Case {
         Self { protocols: &[Http2], ..self }
     }
 
-    pub(crate) const fn only(self, meterings: &'static [Metering]) -> Self {
+    pub(crate) const fn meterings(self, meterings: &'static [Metering]) -> Self {
         Self { meterings, ..self }
     }
 
@@ -135,33 +135,33 @@ impl Case {
         Self { setup: Setup { limited: true, ..self.setup }, ..self }
     }
 
-    pub(crate) const fn at(self, route: &'static str) -> Self {
+    pub(crate) const fn route(self, route: &'static str) -> Self {
         Self { expected: Expected { route, ..self.expected }, ..self }
     }
 
-    pub(crate) const fn under(self, declared: &'static str) -> Self {
+    pub(crate) const fn method(self, declared: &'static str) -> Self {
         Self { expected: Expected { declared, ..self.expected }, ..self }
     }
 
-    pub(crate) const fn is(self, status: u16) -> Self {
+    pub(crate) const fn status(self, status: u16) -> Self {
         Self { expected: Expected { status: Some(status), ..self.expected }, ..self }
     }
 
-    pub(crate) const fn ends(self, outcome: Outcome) -> Self {
+    pub(crate) const fn outcome(self, outcome: Outcome) -> Self {
         Self { expected: Expected { outcome, ..self.expected }, ..self }
     }
 
     /// The bytes that the server reads, if they are certain.
-    pub(crate) const fn reads(self, request: Option<u64>) -> Self {
+    pub(crate) const fn request(self, request: Option<u64>) -> Self {
         Self { expected: Expected { request, ..self.expected }, ..self }
     }
 
     /// The bytes that the server sends, if they are certain.
-    pub(crate) const fn sends(self, response: Option<u64>) -> Self {
+    pub(crate) const fn response(self, response: Option<u64>) -> Self {
         Self { expected: Expected { response, ..self.expected }, ..self }
     }
 
-    pub(crate) fn is_of(&self, metering: Metering) -> bool {
+    pub(crate) fn is_possible(&self, metering: Metering) -> bool {
         self.meterings.contains(&metering)
     }
 

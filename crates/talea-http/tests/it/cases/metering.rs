@@ -1,3 +1,5 @@
+//! The ways of metering, each around equal routes.
+
 use std::io;
 use std::sync::Arc;
 

@@ -25,8 +25,8 @@ use crate::cases::series::{MadeRequest, Series, add_expected, durations, in_flig
 use crate::cases::witness::{NAME, Record, Witness};
 use crate::support::wait::until;
 
-/// The time limit outside of the meter. It counts from when the handler runs, and so from later than
-/// the meter.
+/// The time limit outside of the meter. It counts from when the handler runs, and so from later
+/// than the meter.
 const TIME_LIMIT: Duration = Duration::from_millis(10);
 
 /// The options of a server.
@@ -189,7 +189,7 @@ async fn accept(listener: TcpListener, protocol: Protocol, service: BoxService<I
     }
 }
 
-/// BoxService a connection. An error is the client's, or the case's own affair; so is a panic.
+/// Serves a connection. Errors and panics are part of some cases.
 fn connection(
     stream: TcpStream,
     protocol: Protocol,

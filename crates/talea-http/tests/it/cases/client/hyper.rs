@@ -9,29 +9,29 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::task::AbortHandle;
 
 use crate::cases::bodies::{BoxBody, End, PIECE, Pieces, empty, pieces, whole};
-use crate::cases::case::{Case, Outcome, Protocol, Sends};
+use crate::cases::case::{Body, Case, Outcome, Protocol};
 use crate::cases::server::Server;
 use crate::cases::witness::NAME;
 
-pub(super) async fn send(case: &Case, server: &Server, protocol: Protocol, sends: Sends) {
-    Connection::open(server, protocol).await.sender.ask(case, server, sends).await;
+pub(super) async fn send(case: &Case, server: &Server, protocol: Protocol, body: Body) {
+    Connection::open(server, protocol).await.sender.ask(case, server, body).await;
 }
 
-/// Sends so many requests on one connection, one after the other.
+/// Body so many requests on one connection, one after the other.
 pub(super) async fn send_in_turn(case: &Case, server: &Server, protocol: Protocol, times: usize) {
     let mut connection = Connection::open(server, protocol).await;
     for _ in 0..times {
-        connection.sender.ask(case, server, Sends::Nothing).await;
+        connection.sender.ask(case, server, Body::Nothing).await;
     }
 }
 
-/// Sends so many requests at once on one connection of HTTP/2.
+/// Body so many requests at once on one connection of HTTP/2.
 pub(super) async fn send_at_once(case: &Case, server: &Server, times: usize) {
     let connection = Connection::open(server, Protocol::Http2).await;
     let ask = async |_| match &connection.sender {
         Sender::Http1(_) => unreachable!("it is of HTTP/2"),
         Sender::Http2(sends) => {
-            Sender::Http2(sends.clone()).ask(case, server, Sends::Nothing).await;
+            Sender::Http2(sends.clone()).ask(case, server, Body::Nothing).await;
         }
     };
     join_all((0..times).map(ask)).await;
@@ -72,13 +72,13 @@ impl Drop for Connection {
 }
 
 impl Sender {
-    async fn ask(&mut self, case: &Case, server: &Server, sends: Sends) {
+    async fn ask(&mut self, case: &Case, server: &Server, body: Body) {
         let expected = case.expected();
         let name = server.name(case);
-        let mut request = Request::new(match sends {
-            Sends::Nothing => empty(),
-            Sends::Whole(bytes) => whole(bytes),
-            Sends::Streamed(bytes) => pieces(Pieces::new(bytes / PIECE, End::Complete)),
+        let mut request = Request::new(match body {
+            Body::Nothing => empty(),
+            Body::Whole(bytes) => whole(bytes),
+            Body::Streamed(bytes) => pieces(Pieces::new(bytes / PIECE, End::Complete)),
         });
         *request.method_mut() = expected.method.parse().unwrap();
         request.headers_mut().insert(NAME, name.into());

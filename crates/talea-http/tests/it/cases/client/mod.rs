@@ -10,7 +10,7 @@ use crate::cases::server::Server;
 /// Runs a case once.
 pub(crate) async fn run(case: &Case, server: &Server, protocol: Protocol) {
     match (case.client, protocol) {
-        (Client::Asks(sends), _) => hyper::send(case, server, protocol, sends).await,
+        (Client::Asks(body), _) => hyper::send(case, server, protocol, body).await,
         (Client::Keeps(times), _) => hyper::send_in_turn(case, server, protocol, times).await,
         (Client::Multiplexes(times), _) => hyper::send_at_once(case, server, times).await,
         (

@@ -101,7 +101,7 @@ fn head(case: &Case, version: &str, name: u64, extra: &str) -> String {
 }
 
 impl Socket {
-    /// Sends a request's head; returns its number.
+    /// Body a request's head; returns its number.
     async fn send_head(&mut self, case: &Case, server: &Server, extra: &str) -> u64 {
         let name = server.name(case);
         self.stream.write_all(head(case, "1.1", name, extra).as_bytes()).await.unwrap();
