@@ -4,7 +4,7 @@ use http::{Method, Request};
 use talea::{Error, HttpMethod, Registry};
 
 use crate::labels::endpoint::{EndpointLabels, Methods, UNMATCHED};
-use crate::layer::Layer;
+use crate::layer::EndpointLayer;
 use crate::meters::endpoint::{Endpoint, EndpointMeters};
 use crate::meters::families::Families;
 use crate::opts::Opts;
@@ -99,11 +99,11 @@ impl Endpoints {
     /// ));
     /// # Ok::<(), talea::Error>(())
     /// ```
-    pub fn layer<F, B>(&self, endpoint: F) -> Layer<F>
+    pub fn layer<F, B>(&self, endpoint: F) -> EndpointLayer<F>
     where
         F: Fn(&Request<B>) -> Endpoint + Clone,
     {
-        Layer::new(endpoint)
+        EndpointLayer::new(endpoint)
     }
 
     /// Declares an endpoint whose handler has no name of its own.

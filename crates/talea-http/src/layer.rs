@@ -21,32 +21,32 @@ use crate::meters::endpoint::Endpoint;
 /// Each request is recorded once, with everything inside of the layer. If the service returns an
 /// error, the request counts as aborted.
 #[derive(Clone, Copy, Debug)]
-pub struct Layer<F> {
+pub struct EndpointLayer<F> {
     endpoint: F,
 }
 
-/// A service that is metered by a [`Layer`].
+/// A service that is metered by an [`EndpointLayer`].
 #[derive(Clone, Copy, Debug)]
-pub struct Metered<S, F> {
+pub struct MeteredService<S, F> {
     inner: S,
     endpoint: F,
 }
 
-impl<F> Layer<F> {
+impl<F> EndpointLayer<F> {
     pub(crate) fn new(endpoint: F) -> Self {
         Self { endpoint }
     }
 }
 
-impl<S, F: Clone> tower_layer::Layer<S> for Layer<F> {
-    type Service = Metered<S, F>;
+impl<S, F: Clone> tower_layer::Layer<S> for EndpointLayer<F> {
+    type Service = MeteredService<S, F>;
 
-    fn layer(&self, inner: S) -> Metered<S, F> {
-        Metered { inner, endpoint: self.endpoint.clone() }
+    fn layer(&self, inner: S) -> MeteredService<S, F> {
+        MeteredService { inner, endpoint: self.endpoint.clone() }
     }
 }
 
-impl<S, F, B, R> Service<Request<B>> for Metered<S, F>
+impl<S, F, B, R> Service<Request<B>> for MeteredService<S, F>
 where
     F: Fn(&Request<B>) -> Endpoint,
     B: Body,
@@ -75,7 +75,7 @@ where
 }
 
 pin_project! {
-    /// The future of a [`Metered`] service.
+    /// The future of a [`MeteredService`].
     #[derive(Debug)]
     pub struct MeteredFuture<F> {
         // Dropped first, so that the service's state is freed while the request is in flight.

@@ -90,7 +90,7 @@ pub use exchange::handler_error::HandlerError;
 pub use exchange::upgrade::UpgradeGuard;
 pub use exposition::{Exposition, ExpositionBody};
 pub use labels::status::StatusLabel;
-pub use layer::{Layer, Metered, MeteredFuture};
+pub use layer::{EndpointLayer, MeteredFuture, MeteredService};
 pub use meters::endpoint::Endpoint;
 #[cfg(feature = "server")]
 pub use metrics_server::{MetricsServer, MetricsServerBuilder};

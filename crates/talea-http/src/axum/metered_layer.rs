@@ -30,20 +30,20 @@ impl<L> MeteredLayer<L> {
 }
 
 impl<L: Layer<S>, S> Layer<S> for MeteredLayer<L> {
-    type Service = MeteredService<L::Service>;
+    type Service = MeteredLayerService<L::Service>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        MeteredService { inner: self.layer.layer(inner), endpoints: self.endpoints }
+        MeteredLayerService { inner: self.layer.layer(inner), endpoints: self.endpoints }
     }
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct MeteredService<S> {
+pub(super) struct MeteredLayerService<S> {
     inner: S,
     endpoints: &'static EndpointsByMethod,
 }
 
-impl<S> Service<Request> for MeteredService<S>
+impl<S> Service<Request> for MeteredLayerService<S>
 where
     S: Service<Request>,
     S::Response: IntoResponse + 'static,
