@@ -1,4 +1,4 @@
-//! A service on axum that exists already: one call, where it is served.
+//! Meters an existing service on axum by one call.
 //!
 //! `cargo run --example axum_existing -- 3000 9464` serves on port 3000, and its metrics on
 //! 9464.
@@ -12,7 +12,7 @@ use talea::Registry;
 use talea_http::{MetricsServer, axum::meter};
 use tokio::net::TcpListener;
 
-/// What is there.
+/// The existing service.
 fn service() -> Router {
     let hello = async |Path(name): Path<String>| format!("Hello, {name}!\n");
     Router::new().route("/hello/{name}", get(hello))

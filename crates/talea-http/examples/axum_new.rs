@@ -1,4 +1,4 @@
-//! A new service on axum: its declaration makes the router and the meters.
+//! Meters a new service on axum: its declaration makes the router and the meters.
 //!
 //! `cargo run --example axum_new -- 3000 9464` serves on port 3000, and its metrics on 9464.
 

@@ -1,4 +1,4 @@
-//! A service on hyper: a function says which endpoint a request is for.
+//! Meters a service on hyper: a function finds the endpoint of a request.
 //!
 //! `cargo run --example hyper -- 3000 9464` serves on port 3000, and its metrics on 9464.
 

@@ -1,20 +1,15 @@
-//! Endpoints that are declared one by one, for services that are not axum's.
-
-use std::fmt;
+//! Endpoints that are declared one by one.
 
 use http::{Method, Request};
 use talea::{Error, HttpMethod, Registry};
 
-use crate::case::{Declared, Methods};
-use crate::families::Families;
-use crate::layer::Layer;
-use crate::meters::Meters;
+use crate::labels::endpoint::{EndpointLabels, Methods, UNMATCHED};
+use crate::layer::EndpointLayer;
+use crate::meters::endpoint::{Endpoint, EndpointMeters};
+use crate::meters::families::Families;
 use crate::opts::Opts;
 
-/// The route of what no declared route matched.
-pub(crate) const UNMATCHED: &str = "_unmatched";
-
-/// Registered metrics, under which endpoints are declared. A clone is the same.
+/// Registered metrics, under which endpoints are declared. Clones share them.
 ///
 /// Endpoints live as long as the program, as its routes do: declare each once.
 #[derive(Clone, Copy, Debug)]
@@ -22,14 +17,24 @@ pub struct Endpoints {
     families: &'static Families,
 }
 
-/// A declared endpoint: what a request is told by. It is a pointer.
-#[derive(Clone, Copy)]
-pub struct Endpoint {
-    pub(crate) meters: &'static Meters,
+impl Opts {
+    /// Registers the metrics. If they are registered already, with the same options, it returns
+    /// those.
+    ///
+    /// # Errors
+    ///
+    /// A metric's name is taken by another definition; the region is full; thresholds or
+    /// quantiles are not valid; a label's name is not valid or is there already, or its
+    /// type's values are not fixed; the labels of a request, or of a response, have more than
+    /// 16,384 combinations of values.
+    pub fn register(self, registry: &Registry) -> Result<Endpoints, Error> {
+        let families = Box::leak(Box::new(Families::register(self, registry)?));
+        Ok(Endpoints { families })
+    }
 }
 
 impl Endpoints {
-    /// Those under the default names: [`Opts::register`] for others.
+    /// Registers the metrics with default options; [`Opts::register`] takes others.
     ///
     /// # Errors
     ///
@@ -38,19 +43,15 @@ impl Endpoints {
         Opts::new().register(registry)
     }
 
-    pub(crate) fn of(families: Families) -> Self {
-        Self { families: Box::leak(Box::new(families)) }
-    }
-
     /// Declares an endpoint by its method and the template of its route, such as
-    /// `/items/{id}`; its series are made. A method that is not known is `_OTHER`.
+    /// `/items/{id}`; its series are created. A method that is not known is `_OTHER`.
     ///
-    /// Twice the same are told as one.
+    /// Two declarations with the same method and route share their series.
     pub fn declare(&self, method: &Method, route: &str) -> Endpoint {
         self.declare_known(HttpMethod::of(method.as_str()), route)
     }
 
-    /// The same by a method that is known, or `_OTHER`.
+    /// Declares an endpoint by a method that is known, or `_OTHER`.
     pub(crate) fn declare_known(&self, method: HttpMethod, route: &str) -> Endpoint {
         let methods = match method {
             HttpMethod::Other => Methods::Rest,
@@ -59,23 +60,24 @@ impl Endpoints {
         self.endpoint(methods, route, &format!("{} {route}", method.as_str()))
     }
 
-    /// Declares one that answers every method; each known one has its own series.
+    /// Declares an endpoint that answers every method; each known one has its own series.
     pub fn declare_any(&self, route: &str) -> Endpoint {
         self.unnamed(Methods::Each, route)
     }
 
-    /// Declares what answers the methods that a route does not have: they are `_OTHER`.
+    /// Declares the answer to the methods that a route does not have: they are `_OTHER`.
     pub fn declare_rest(&self, route: &str) -> Endpoint {
         self.unnamed(Methods::Rest, route)
     }
 
-    /// Declares what answers where no route matches: `_unmatched`.
+    /// Declares the answer to requests that no route matches: `_unmatched`.
     pub fn unmatched(&self) -> Endpoint {
         self.declare_rest(UNMATCHED)
     }
 
     /// A layer that finds each request's endpoint by a function, for hyper or any tower
-    /// service. It takes no part in routing: what the function says is told.
+    /// service. It takes no part in routing: a request is recorded at the endpoint that the
+    /// function returns.
     ///
     /// ```
     /// use http::{Method, Request, Response};
@@ -97,32 +99,26 @@ impl Endpoints {
     /// ));
     /// # Ok::<(), talea::Error>(())
     /// ```
-    pub fn layer<F, B>(&self, endpoint: F) -> Layer<F>
+    pub fn layer<F, B>(&self, endpoint: F) -> EndpointLayer<F>
     where
         F: Fn(&Request<B>) -> Endpoint + Clone,
     {
-        Layer::new(endpoint)
+        EndpointLayer::new(endpoint)
     }
 
-    /// An endpoint whose handler has no name of its own.
+    /// Declares an endpoint whose handler has no name of its own.
     pub(crate) fn unnamed(&self, methods: Methods, route: &str) -> Endpoint {
         match methods {
             Methods::One(method) => self.declare_known(method, route),
             Methods::Each => self.endpoint(methods, route, route),
-            // No declared handler answers these, of whatever route.
+            // No declared handler answers these, whatever the route.
             Methods::Rest => self.endpoint(methods, route, UNMATCHED),
         }
     }
 
     pub(crate) fn endpoint(&self, methods: Methods, route: &str, handler: &str) -> Endpoint {
         let (route, handler) = (route.to_owned().leak(), handler.to_owned().leak());
-        let meters = Meters::new(self.families, Declared { methods, route, handler });
-        Endpoint { meters: Box::leak(Box::new(meters)) }
-    }
-}
-
-impl fmt::Debug for Endpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Endpoint").field(self.meters.declared()).finish()
+        let labels = EndpointLabels { methods, route, handler };
+        Endpoint { meters: Box::leak(Box::new(EndpointMeters::new(self.families, labels))) }
     }
 }

@@ -1,4 +1,4 @@
-//! A tower layer that meters what is inside, with bodies of static types: it allocates
+//! A tower layer that meters the service inside. Its bodies have static types, so it allocates
 //! nothing.
 
 use std::future::Future;
@@ -10,43 +10,43 @@ use http_body::Body;
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
-use crate::arrival::Head;
-use crate::body::{RequestBody, ResponseBody};
-use crate::endpoints::Endpoint;
-use crate::exchange::{Exchange, Watch};
+use crate::exchange::body::{RequestBody, ResponseBody};
+use crate::exchange::head::BodyEnd;
+use crate::exchange::request::Exchange;
+use crate::meters::attributes::RequestHead;
+use crate::meters::endpoint::Endpoint;
 
-/// Meters the service that it is put around; see
-/// [`Endpoints::layer`](crate::Endpoints::layer).
+/// A layer that meters a service; see [`Endpoints::layer`](crate::Endpoints::layer).
 ///
-/// Each request is told once, with all that stands inside: a service that answers by an
-/// error has the status of a request that broke off.
+/// Each request is recorded once, with everything inside of the layer. If the service returns an
+/// error, the request counts as aborted.
 #[derive(Clone, Copy, Debug)]
-pub struct Layer<F> {
+pub struct EndpointLayer<F> {
     endpoint: F,
 }
 
-/// A metered service, by a [`Layer`].
+/// A service that is metered by an [`EndpointLayer`].
 #[derive(Clone, Copy, Debug)]
-pub struct Metered<S, F> {
+pub struct MeteredService<S, F> {
     inner: S,
     endpoint: F,
 }
 
-impl<F> Layer<F> {
+impl<F> EndpointLayer<F> {
     pub(crate) fn new(endpoint: F) -> Self {
         Self { endpoint }
     }
 }
 
-impl<S, F: Clone> tower_layer::Layer<S> for Layer<F> {
-    type Service = Metered<S, F>;
+impl<S, F: Clone> tower_layer::Layer<S> for EndpointLayer<F> {
+    type Service = MeteredService<S, F>;
 
-    fn layer(&self, inner: S) -> Metered<S, F> {
-        Metered { inner, endpoint: self.endpoint.clone() }
+    fn layer(&self, inner: S) -> MeteredService<S, F> {
+        MeteredService { inner, endpoint: self.endpoint.clone() }
     }
 }
 
-impl<S, F, B, R> Service<Request<B>> for Metered<S, F>
+impl<S, F, B, R> Service<Request<B>> for MeteredService<S, F>
 where
     F: Fn(&Request<B>) -> Endpoint,
     B: Body,
@@ -66,19 +66,19 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let Endpoint { meters } = (self.endpoint)(&request);
         let mut exchange = Exchange::closed();
-        let tally = exchange.open(meters, Head::from(&request), request.body());
-        let running = exchange.run();
-        let future = self.inner.call(request.map(|body| RequestBody::new(body, tally)));
-        running.returned();
+        let count = exchange.open(meters, RequestHead::from(&request), request.body());
+        let call = exchange.call();
+        let future = self.inner.call(request.map(|body| RequestBody::new(body, count)));
+        call.returned();
         MeteredFuture { future, exchange }
     }
 }
 
 pin_project! {
-    /// The future of a [`Metered`] service.
+    /// The future of a [`MeteredService`].
     #[derive(Debug)]
     pub struct MeteredFuture<F> {
-        // Dropped first: what the service holds goes while the request is in flight.
+        // Dropped first, so that the service's state is freed while the request is in flight.
         #[pin]
         future: F,
         exchange: Exchange,
@@ -95,24 +95,23 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let running = this.exchange.run();
-        let answer = this.future.poll(cx);
-        running.returned();
-        // Dropped without a response, it broke off.
-        Poll::Ready(ready!(answer).map(|response| watched(response, this.exchange)))
+        let call = this.exchange.call();
+        let result = this.future.poll(cx);
+        call.returned();
+        // An exchange that is dropped without a response is aborted.
+        Poll::Ready(ready!(result).map(|response| watched(response, this.exchange)))
     }
 }
 
 #[inline]
 fn watched<R: Body>(response: Response<R>, exchange: &mut Exchange) -> Response<ResponseBody<R>> {
     let body = response.body();
-    let watch = match body.size_hint().exact() {
-        Some(0) => Watch::Sent(0),
-        None if body.is_end_stream() => Watch::Sent(0),
-        _ => Watch::passing(body, response.headers()),
+    let end = match body.size_hint().exact() {
+        Some(0) => BodyEnd::WithHead(0),
+        None if body.is_end_stream() => BodyEnd::WithHead(0),
+        _ => BodyEnd::watched(body, response.headers()),
     };
     let (status, extensions) = (response.status(), response.extensions());
-    let ahead = exchange.head(status, extensions, watch);
-    let passing = ahead.map(|ahead| ahead.pass(exchange));
-    response.map(|body| ResponseBody::new(body, passing))
+    let transfer = exchange.head(status, extensions, end).map(|head| head.begin(exchange));
+    response.map(|body| ResponseBody::new(body, transfer))
 }

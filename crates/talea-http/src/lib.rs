@@ -1,6 +1,5 @@
-//! HTTP endpoints that are metered because they are declared: the declaration
-//! makes both the router and the meters, so an endpoint cannot be served without
-//! its meter, and all its series are there before the first request.
+//! Meters HTTP endpoints from their declaration: it makes both the router and the meters, so no
+//! endpoint is served without a meter, and all its series exist before the first request.
 //!
 //! ```no_run
 //! use talea::Registry;
@@ -19,37 +18,38 @@
 //! }
 //! ```
 //!
-//! # What is told
+//! # Metrics
 //!
-//! Once per request, at the route, whatever middleware stands inside: that it is in flight;
-//! its status; the time to its response's head and, apart, to the end of its body; the bytes
-//! of both bodies as they pass; and in exactly one way how it ended, *complete*, *aborted*,
-//! *panicked* or *timed out*. [`Convention`] has the names.
+//! Each request is recorded once, at its route and outside of all middleware: as in flight, by its
+//! status, with the time to the head of the response and to the end of its body, with the bytes
+//! of both bodies as they pass, and by its outcome, which is one of *complete*, *aborted*,
+//! *panicked* and *timed out*. [`Convention`] has the names.
 //!
-//! The number of series depends on the declaration alone, never on what clients send: routes
-//! are told as their templates, and routes, methods, status codes and hosts that nobody
-//! declared have one name each.
+//! The number of series depends on the declaration only, never on requests: a route is recorded as
+//! its template, and undeclared routes, methods, status codes and hosts have one label value each.
 //!
 //! # Where to put the meter
 //!
-//! | service | by | allocations added |
+//! | service | use | allocations added |
 //! |---|---|---|
 //! | a new one on axum | [`axum::Router`] in place of axum's own | none |
-//! | an `axum::Router` that exists | [`axum::meter`], which reads its routes | none |
-//! | the same with layers around it from outside | [`axum::Layer`] | none |
+//! | an existing `axum::Router` | [`axum::meter`], which reads its routes | none |
+//! | an existing `axum::Router` inside of other layers | [`axum::Layer`] | none |
 //! | hyper, or any tower service | [`Endpoints::layer`] | none |
 //!
-//! These are for requests without a body, and responses whose body is in memory. With axum's
-//! types each body that is watched as it passes is one more, see [`axum::Router`]; a request's
-//! body one by [`Convention::OpenTelemetry`], whose sizes are told by the status.
+//! That holds for requests without a body and responses whose body is buffered. With axum's types,
+//! each body that is watched as it passes adds one, see [`axum::Router`]. With
+//! [`Convention::OpenTelemetry`], whose sizes have the status as a label, a request's body adds
+//! one.
 //!
 //! # Scrapes
 //!
 //! [`MetricsServer`] answers `GET /metrics` on a port, a thread and a runtime of its own.
-//! [`Exposition`] does the same as a service for a router that is there already. Both
-//! speak the format that the scraper asks for (text, OpenMetrics or protobuf), compressed by gzip
-//! where it takes that, or by zstd with the feature `zstd`, and send large scrapes piece by piece, so that a slow client costs
-//! a snapshot's memory and no more, and one that stops reading not even that for long.
+//! [`Exposition`] is a service for a router that you have. Both use the format that the scraper
+//! asks for (text, OpenMetrics or protobuf), compressed by gzip, or by zstd with the feature
+//! `zstd`, if the scraper accepts that. They send large scrapes piece by piece, so that a slow
+//! client costs the memory of a snapshot and no more, and a client that stops reading not even that
+//! for long.
 //!
 //! # Features
 //!
@@ -61,52 +61,42 @@
 //! | `server` | yes | [`MetricsServer`] and [`server`], on axum and hyper |
 //! | `http2` | no | HTTP/2 for [`server::Server`] |
 //!
-//! A service on hyper or another tower stack needs none of them: [`Endpoints::layer`] meters it, and
-//! [`Exposition`] is a tower service.
+//! A service on hyper or another tower stack needs none of them: [`Endpoints::layer`] meters it,
+//! and [`Exposition`] is a tower service.
 
-mod arrival;
 #[cfg(feature = "axum")]
 pub mod axum;
-mod body;
-mod broken;
-mod case;
-mod caught_panic;
 mod convention;
 mod endpoints;
 mod exchange;
 mod exposition;
-mod families;
-mod handler_error;
+mod labels;
 mod layer;
 mod meters;
 #[cfg(feature = "server")]
 mod metrics_server;
 mod opts;
-mod outcome;
-#[cfg(feature = "axum")]
-mod routes;
 #[cfg(feature = "server")]
 pub mod server;
-mod status;
 pub mod turns;
-mod upgrade;
 
-pub use body::{RequestBody, ResponseBody};
-pub use caught_panic::CaughtPanic;
+#[cfg(feature = "axum")]
+pub use axum::RouteError;
 pub use convention::Convention;
-pub use endpoints::{Endpoint, Endpoints};
+pub use endpoints::Endpoints;
+pub use exchange::body::{RequestBody, ResponseBody};
+pub use exchange::caught_panic::CaughtPanic;
+pub use exchange::handler_error::HandlerError;
+pub use exchange::upgrade::UpgradeGuard;
 pub use exposition::{Exposition, ExpositionBody};
-pub use handler_error::HandlerError;
-pub use layer::{Layer, Metered, MeteredFuture};
+pub use labels::status::StatusLabel;
+pub use layer::{EndpointLayer, MeteredFuture, MeteredService};
+pub use meters::endpoint::Endpoint;
 #[cfg(feature = "server")]
 pub use metrics_server::{MetricsServer, MetricsServerBuilder};
 pub use opts::Opts;
-#[cfg(feature = "axum")]
-pub use routes::RouteError;
 #[cfg(feature = "server")]
 pub use server::Limits;
-pub use status::StatusLabel;
-pub use upgrade::UpgradeGuard;
 
 /// The example in the README compiles.
 #[cfg(doctest)]

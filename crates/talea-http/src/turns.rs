@@ -1,10 +1,10 @@
-//! Turns at something scarce, shared fairly among clients.
+//! Turns at a scarce resource, shared fairly among clients.
 //!
-//! A number of turns is held at once and a number of clients may wait; both bound the memory that
-//! is used. The order is round robin over sources (client addresses), and within a source over
-//! names: the next turn goes to the source that was served least recently, so a client that asks
-//! a hundred times waits for itself and not for others. If too many wait, the newest of the
-//! source that waits with the most is refused.
+//! The number of turns held at once and the number of waiting clients are limited, and so is the
+//! memory. The order is round robin over sources (client addresses), and within a source over
+//! names: the next turn goes to the source that was served least recently, so a client that asks a
+//! hundred times waits for itself and does not delay others. If too many wait, the newest client of
+//! the source with the most waiting clients is refused.
 
 use std::collections::HashMap;
 use std::collections::VecDeque;
@@ -32,14 +32,14 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     held: usize,
-    /// In the order in which they came.
-    waiting: Vec<Waiting>,
-    /// The clients that were served last, the most recent at the end; each is there once.
+    /// In order of arrival.
+    waiting: Vec<WaitingClient>,
+    /// The clients that were served last, each once, the most recent at the end.
     recent: VecDeque<Client>,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct WaitingClient {
     client: Client,
     turn: oneshot::Sender<Turn>,
 }
@@ -66,8 +66,8 @@ impl fmt::Display for Busy {
 
 impl std::error::Error for Busy {}
 
-/// The address by which clients are told apart: of IPv6 its first 64 bits, since one client has
-/// all addresses of such a network.
+/// The source of a client's address: for IPv6 its first 64 bits, since one client has all addresses
+/// of such a network.
 pub(crate) fn source_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
@@ -111,7 +111,7 @@ impl Turns {
             match place {
                 Ok(Place::Turn(turn)) => Ok(turn),
                 // The sender is dropped when the client is refused after all.
-                Ok(Place::Waits(turn)) => turn.await.map_err(|_| Busy),
+                Ok(Place::Queue(turn)) => turn.await.map_err(|_| Busy),
                 Err(busy) => Err(busy),
             }
         }
@@ -125,7 +125,7 @@ impl Turns {
 
 enum Place {
     Turn(Turn),
-    Waits(oneshot::Receiver<Turn>),
+    Queue(oneshot::Receiver<Turn>),
 }
 
 impl Shared {
@@ -139,12 +139,12 @@ impl Shared {
         }
         if state.waiting.len() >= self.waiting {
             let refused = state.refused_for(&client).ok_or(Busy)?;
-            // Dropping its sender tells it.
+            // Dropping its sender informs the client.
             state.waiting.remove(refused);
         }
         let (turn, waits) = oneshot::channel();
-        state.waiting.push(Waiting { client, turn });
-        Ok(Place::Waits(waits))
+        state.waiting.push(WaitingClient { client, turn });
+        Ok(Place::Queue(waits))
     }
 
     /// Hands a turn that ended to the next client.
@@ -178,15 +178,15 @@ impl Shared {
 
 impl State {
     /// The waiting client to serve next.
-    fn take_next(&mut self) -> Option<Waiting> {
-        let key = |waiting: &Waiting| {
+    fn take_next(&mut self) -> Option<WaitingClient> {
+        let key = |waiting: &WaitingClient| {
             let last = |is: &dyn Fn(&Client) -> bool| {
                 self.recent.iter().rposition(is).map_or(0, |position| position + 1)
             };
             let source = last(&|recent| recent.shares_source(&waiting.client));
             (source, last(&|recent| *recent == waiting.client))
         };
-        // The first of several minima, which came first.
+        // Of several minima, the first to arrive.
         let (next, _) = self.waiting.iter().enumerate().min_by_key(|(_, waiting)| key(waiting))?;
         let next = self.waiting.remove(next);
         self.note_served(next.client.clone());
@@ -201,8 +201,9 @@ impl State {
         self.recent.push_back(client);
     }
 
-    /// The waiting client whose place a new one gets: the newest of the source that waits with
-    /// two more than the new client's, or, within the new client's source, of such a name.
+    /// The waiting client that is refused for a new one: the newest of the source with the most
+    /// waiting clients, if these are at least two more than those of the new client's source; or,
+    /// within that source, of a name by the same rule.
     fn refused_for(&self, client: &Client) -> Option<usize> {
         let of_source = |source: Option<IpAddr>| {
             self.waiting.iter().filter(move |waiting| waiting.client.source == source)
@@ -339,8 +340,8 @@ mod tests {
     }
 
     proptest! {
-        /// Any order of arrivals, departures and ends: never more turns than allowed, never more
-        /// waiting than allowed, and nobody waits while a turn is free.
+        /// In any order of arrivals, departures and ends, there are at most as many turns and
+        /// waiting clients as allowed, and no client waits while a turn is free.
         #[test]
         fn turns_are_neither_lost_nor_made(
             at_once in 1..4_usize,

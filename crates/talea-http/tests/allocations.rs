@@ -1,14 +1,16 @@
-//! What metering takes from the heap, beside what the service takes without it.
+//! The allocations of a metered request, compared with the same service without meters. In a
+//! process of its own, for its allocator.
 
 use std::convert::Infallible;
-use std::pin::{Pin, pin};
-use std::task::{Context, Poll, Waker};
+use std::pin::pin;
+use std::task::{Context, Waker};
 
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use densa_alloc::{CountingAllocator, thread_stats};
+use futures_util::stream;
 use http_body::{Body as HttpBody, Frame};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, StreamBody};
 use hyper::{Method, Response};
 use talea::Registry;
 use talea_http::axum::{Layer, Router, get, meter_by, post};
@@ -28,14 +30,14 @@ fn endpoints(convention: Convention) -> Endpoints {
     Opts::new().convention(convention).register(&registry).unwrap()
 }
 
-/// A handler of a type of its own for each number: the first declaration of a type is
-/// another case than those after it.
+/// A handler with a type of its own for each number, since the first declaration of a type differs
+/// from later ones.
 async fn hello<const N: u8>() -> &'static str {
     "hello"
 }
 
 async fn streams<const N: u8>() -> Body {
-    Body::new(Pieces(3))
+    Body::new(pieces())
 }
 
 async fn reads<const N: u8>(body: Body) -> &'static str {
@@ -43,25 +45,12 @@ async fn reads<const N: u8>(body: Body) -> &'static str {
     "read"
 }
 
-/// A body that comes piece by piece, and takes nothing from the heap itself.
-struct Pieces(u32);
+type Pieces = StreamBody<stream::Iter<std::array::IntoIter<Result<Frame<Bytes>, Infallible>, 3>>>;
 
-impl HttpBody for Pieces {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(match self.0 {
-            0 => None,
-            _ => {
-                self.0 -= 1;
-                Some(Ok(Frame::data(Bytes::from_static(b"piece"))))
-            }
-        })
-    }
+/// A body in pieces that allocates nothing itself.
+fn pieces() -> Pieces {
+    let piece = || Ok(Frame::data(Bytes::from_static(b"piece")));
+    StreamBody::new(stream::iter([piece(), piece(), piece()]))
 }
 
 async fn drain<B: HttpBody>(body: B) -> usize {
@@ -73,7 +62,7 @@ async fn drain<B: HttpBody>(body: B) -> usize {
     frames
 }
 
-/// How often each request allocates on its way through a service, to the end of the response.
+/// The number of allocations of each request to a service, to the end of the response.
 fn allocations<S, B, R>(service: S, request: impl Fn() -> hyper::Request<B>) -> u64
 where
     S: Service<hyper::Request<B>, Response = Response<R>, Error = Infallible> + Clone,
@@ -81,7 +70,7 @@ where
 {
     assert!(densa_alloc::is_active());
     let mut cx = Context::from_waker(Waker::noop());
-    let mut spends = |request| {
+    let mut count = |request| {
         let before = thread_stats();
         // As hyper's services are called, a clone for each request.
         let answered = pin!(async {
@@ -94,10 +83,10 @@ where
         spent.allocs + spent.reallocs
     };
     for _ in 0..10 {
-        spends(request());
+        count(request());
     }
-    let spent: u64 = (0..TIMES).map(|_| spends(request())).sum();
-    assert_eq!(spent % TIMES, 0, "each takes as much");
+    let spent: u64 = (0..TIMES).map(|_| count(request())).sum();
+    assert_eq!(spent % TIMES, 0, "each takes as many");
     spent / TIMES
 }
 
@@ -106,7 +95,7 @@ fn asks(path: &'static str) -> impl Fn() -> Request {
 }
 
 fn sends(path: &'static str) -> impl Fn() -> Request {
-    move || Request::builder().method("POST").uri(path).body(Body::new(Pieces(3))).unwrap()
+    move || Request::builder().method("POST").uri(path).body(Body::new(pieces())).unwrap()
 }
 
 fn bare_get<H, T>(handler: H) -> u64
@@ -142,7 +131,7 @@ fn a_function_that_is_declared_again_allocates_once() {
     let bare = bare_get(hello::<10>);
     assert_eq!(declared_get(Convention::Prometheus, hello::<11>), bare);
     assert_eq!(declared_get(Convention::Prometheus, hello::<11>), bare + 1);
-    // As a closure with a size does, which axum clones into an allocation anyway.
+    // A closure with a size is cloned into an allocation by axum anyway.
     let text = "hello".to_owned();
     let closure = move || std::future::ready(text.len().to_string());
     let bare = bare_get(closure.clone());
@@ -159,7 +148,7 @@ fn a_streamed_response_of_a_declared_router_allocates_once() {
 }
 
 #[test]
-fn a_request_with_a_body_allocates_what_watches_it() {
+fn a_request_with_a_body_allocates_the_watched_body() {
     fn declared<const N: u8>(convention: Convention) -> u64 {
         let router = Router::new().route("/x", post(reads::<N>));
         allocations(router.metered_by(&endpoints(convention)).with_state(()), sends("/x"))
@@ -167,14 +156,14 @@ fn a_request_with_a_body_allocates_what_watches_it() {
     let bare = axum::Router::new().route("/x", axum::routing::post(reads::<0>)).with_state(());
     let bare = allocations(bare, sends("/x"));
     assert_eq!(declared::<1>(Convention::Prometheus), bare + 1);
-    // Its bytes are told with what is known only at the end, so both bodies share them.
+    // Its size has labels that are known only at the end, so both bodies share the count.
     assert_eq!(declared::<2>(Convention::OpenTelemetry), bare + 2);
     assert_eq!(declared::<3>(Convention::Servant), bare + 1);
     assert_eq!(declared::<4>(Convention::Caddy), bare + 1);
 }
 
 #[test]
-fn a_router_that_exists_allocates_nothing_however_many_layers_it_has() {
+fn an_existing_router_allocates_nothing_with_any_number_of_layers() {
     let nothing = || MapRequestLayer::new(|request: Request| request);
     for layers in [0, 1, 5, 20] {
         let plain = || {
@@ -189,7 +178,7 @@ fn a_router_that_exists_allocates_nothing_however_many_layers_it_has() {
             let found = allocations(metered, asks("/a/1/c/2/3"));
             assert_eq!(found, bare, "{convention:?}, {layers} layers");
         }
-        // What watches a request's body, as with every router.
+        // The watched body, as with every router.
         let bare = allocations(plain().with_state(()), sends("/items"));
         let metered = meter_by(plain(), &endpoints(Convention::Prometheus));
         assert_eq!(allocations(metered, sends("/items")), bare + 1, "{layers} layers");
@@ -208,7 +197,7 @@ fn a_layer_around_a_router_allocates_nothing() {
 }
 
 #[test]
-fn a_layer_by_the_routers_own_method_costs_what_axum_takes_for_any() {
+fn a_layer_in_the_router_allocates_as_any_layer_does() {
     fn costs<H, T>(handler: H, expected: u64)
     where
         H: axum::handler::Handler<T, ()>,
@@ -231,11 +220,11 @@ fn a_layer_by_the_routers_own_method_costs_what_axum_takes_for_any() {
 }
 
 #[test]
-fn a_request_allocates_no_more_than_axum_takes_however_many_layers_there_are() {
+fn a_request_allocates_no_more_than_by_axum_with_any_number_of_layers() {
     let nothing = || MapRequestLayer::new(|request: Request| request);
     let [mut by_axum, mut unmetered, mut metered] = [const { Vec::new() }; 3];
     for layers in 0..=24 {
-        // With a size, so that no declaration is the second of a type that has none.
+        // With a size, so that each declaration is the first of its type.
         let carried = "hello".to_owned();
         let handler = move || std::future::ready(carried.len().to_string());
         let plain = axum::Router::new().route("/x", axum::routing::get(handler.clone()));
@@ -249,28 +238,28 @@ fn a_request_allocates_no_more_than_axum_takes_however_many_layers_there_are() {
         let router = own().metered_by(&endpoints(Convention::Prometheus));
         metered.push(allocations(router.with_state(()), asks("/x")));
     }
-    assert_eq!(metered, unmetered, "metering takes nothing");
+    assert_eq!(metered, unmetered, "metering allocates nothing");
     assert!(metered.iter().zip(&by_axum).all(|(ours, theirs)| ours <= theirs));
     let grows = |of: &[u64]| [of[8] - of[4], of[24] - of[20]];
     let [first, last] = grows(&metered);
-    assert_eq!(first, last, "the last four layers take as much as the first that are shared");
+    assert_eq!(first, last, "the last four layers take as many as the first that are shared");
     let [first, last] = grows(&by_axum);
     assert!(last > 2 * first, "axum's clones: {first}, {last}");
 }
 
-/// A service with bodies of static types allocates nothing at all.
+/// A service with bodies of static types, which allocates nothing.
 async fn typed<B: HttpBody>(request: hyper::Request<B>) -> Result<Response<Pieces>, Infallible> {
     drain(request.into_body()).await;
-    Ok(Response::new(Pieces(3)))
+    Ok(Response::new(pieces()))
 }
 
 #[test]
 fn a_layer_around_a_service_allocates_nothing_even_for_streams() {
-    let asks = || hyper::Request::new(Pieces(3));
+    let asks = || hyper::Request::new(pieces());
     assert_eq!(allocations(service_fn(typed::<Pieces>), asks), 0);
     for (convention, expected) in [
         (Convention::Prometheus, 0),
-        // A request's bytes are told with what is known only at the end.
+        // The size of a request has labels that are known only at the end.
         (Convention::OpenTelemetry, 1),
         (Convention::Servant, 0),
         (Convention::Caddy, 0),

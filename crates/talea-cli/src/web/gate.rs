@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use talea_http::server::{Accepted, Gate, Transport};
+use talea_http::server::{AcceptedConnection, Gate, Transport};
 use tokio::net::TcpStream;
 
 use super::{Refusal, Web};
@@ -22,14 +22,14 @@ const RETRY: HeaderValue = HeaderValue::from_static("1");
 
 /// The rules are those in force when a connection is accepted, and again for each of its requests.
 impl Gate for Web {
-    fn accept(&self, tcp: TcpStream) -> Boxed<'_, io::Result<Accepted>> {
+    fn accept(&self, tcp: TcpStream) -> Boxed<'_, io::Result<AcceptedConnection>> {
         let rules = self.current();
         Box::pin(async move {
             let transport = match rules.tls() {
                 None => Transport::plain(tcp),
                 Some(tls) => Transport::layered(tls.accept(tcp).await?, |tls| tls.get_ref().0),
             };
-            Ok(Accepted { transport, http2: rules.http2() })
+            Ok(AcceptedConnection { transport, http2: rules.http2() })
         })
     }
 

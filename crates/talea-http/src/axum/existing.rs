@@ -1,4 +1,4 @@
-//! A router that exists already, metered from outside.
+//! Meters an existing router from outside.
 
 use std::convert::Infallible;
 use std::future::{Ready, ready};
@@ -9,13 +9,12 @@ use ::axum::serve::{IncomingStream, Listener};
 use talea::{Error, Registry};
 use tower_service::Service;
 
-use super::matched::{Layer, Metered};
-use super::route_table::routes_of;
+use super::debug_routes::routes_of;
+use super::router_layer::{Layer, Metered};
+use super::routes::RouteSpec;
 use crate::endpoints::Endpoints;
-use crate::routes::ReadRoute;
 
-/// Meters an `axum::Router` that exists already, under the default names. Serve what it returns
-/// in the router's place.
+/// Meters an existing `axum::Router` with default options. Serve the result in its place.
 ///
 /// ```no_run
 /// use axum::{Router, routing::get};
@@ -28,24 +27,24 @@ use crate::routes::ReadRoute;
 /// # }
 /// ```
 ///
-/// The routes and their methods are read from the router, which is not called for that. All
-/// series of all endpoints exist from then on, at 0, under the names that
-/// [`Router`](super::Router) would give them. A method that a route does not declare is `_OTHER`,
-/// a request that no route matches is `_unmatched`, and a service that is nested under a prefix
-/// is `PREFIX/{*rest}`. The meter stands outside of every layer on the router.
+/// The routes and their methods are read from the router, without calling it. All series of all
+/// endpoints exist from then on, at 0, with the same labels as by [`Router`](super::Router). A
+/// method that a route does not declare is `_OTHER`, a request that no route matches is
+/// `_unmatched`, and a service that is nested under a prefix is `PREFIX/{*rest}`. The meter is
+/// outside of every layer on the router.
 ///
-/// A handler that takes `ConnectInfo` needs a service that is made with it:
+/// A handler that takes `ConnectInfo` needs a service that provides it:
 /// `axum::ServiceExt::<Request>::into_make_service_with_connect_info::<SocketAddr>(metered)`.
 ///
 /// # Cost
 ///
-/// That of [`Router`](super::Router) with the cost of finding the route by the request's path, as
-/// axum does once more. That allocates nothing for a route with at most three captures.
+/// The cost of [`Router`](super::Router), and a search for the route by the request's path, which
+/// axum repeats. It allocates nothing for a route with at most three captures.
 ///
 /// # Other versions of axum
 ///
-/// The routes are read from the router's `Debug` text, which axum may change. A router whose text
-/// is not known in full is metered by a [`Layer`] on it instead. Requests are counted then too,
+/// The routes are read from the router's `Debug` text, which axum may change. If any part of that
+/// text is not known, a [`Layer`] on the router meters it instead. Requests are counted then too,
 /// but the series of a route exist from its first request on and for every method, a request
 /// costs axum's box for a layer, and a nested service is `_unmatched`.
 ///
@@ -56,7 +55,8 @@ pub fn meter(router: Router, registry: &Registry) -> Result<Metered<Router>, Err
     Ok(meter_by(router, &Endpoints::new(registry)?))
 }
 
-/// The same under names of one's choice, by [`Opts::register`](crate::Opts::register).
+/// Meters an existing `axum::Router`, as [`meter`] does, with options from
+/// [`Opts::register`](crate::Opts::register).
 pub fn meter_by(router: Router, endpoints: &Endpoints) -> Metered<Router> {
     let routes = routes_of(&router);
     meter_routes(router, endpoints, routes.as_deref())
@@ -65,19 +65,19 @@ pub fn meter_by(router: Router, endpoints: &Endpoints) -> Metered<Router> {
 fn meter_routes(
     router: Router,
     endpoints: &Endpoints,
-    routes: Option<&[ReadRoute]>,
+    routes: Option<&[RouteSpec]>,
 ) -> Metered<Router> {
     let layer = Layer::by(endpoints);
-    let read = routes.and_then(|routes| layer.read(routes));
-    // axum's own services are made so: the state is given once, not for each request.
+    let listed = routes.and_then(|routes| layer.list(routes));
+    // As axum's own services do: the state is given once, not for each request.
     let router = router.with_state(());
-    match read {
+    match listed {
         Some(layer) => tower_layer::Layer::layer(&layer, router),
         None => Metered::unmetered(router.layer(layer)),
     }
 }
 
-/// For `axum::serve`, as axum's router.
+/// `axum::serve` takes it, as it takes axum's router.
 impl<L: Listener> Service<IncomingStream<'_, L>> for Metered<Router> {
     type Response = Self;
     type Error = Infallible;
@@ -104,16 +104,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_router_whose_routes_cannot_be_read_is_metered_all_the_same() {
+    fn a_router_whose_routes_cannot_be_read_is_metered_by_a_layer() {
         let registry = Registry::for_test().unwrap();
         let endpoints = Endpoints::new(&registry).unwrap();
         let router = || Router::new().route("/items/{id}", get(async || "an item"));
-        let unknown = ReadRoute {
-            path: "/{".to_owned(),
-            template: "/{".to_owned(),
-            methods: Vec::new(),
-            answers_each: false,
-        };
+        let unknown = RouteSpec::new("/{");
         for (n, routes) in [None, Some(&[unknown][..])].into_iter().enumerate() {
             let mut app = meter_routes(router(), &endpoints, routes);
             let request = |uri| Request::builder().uri(uri).body(Body::empty()).unwrap();

@@ -1,4 +1,4 @@
-//! Futures that are metered to their response, with axum's bodies.
+//! Futures that meter a request up to its response, with axum's bodies.
 
 use std::any::Any;
 use std::future::Future;
@@ -13,114 +13,119 @@ use http_body::Body as _;
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
-use super::panics;
-use crate::body::{RequestBody, ResponseBody};
-use crate::exchange::{Ahead, Exchange, RequestTally, Watch, may_be_panic};
+use super::panic_note::{self, note_panic};
+use crate::exchange::body::{RequestBody, ResponseBody};
+use crate::exchange::head::{BodyEnd, may_be_panic};
+use crate::exchange::request::Exchange;
+use crate::exchange::request_size::RequestBytes;
+use crate::exchange::response::RecordedHead;
 
-/// A body that says its length and is no longer than this is taken as sent. Nearly all of
-/// them lie in memory as a whole, which axum hides; and to watch one costs an allocation,
-/// a part of what it costs to send this much.
+/// A body that states its length and is no longer than this is treated as sent. Nearly all such
+/// bodies are buffered, which axum hides, and watching one costs an allocation, a fraction of the
+/// cost to send this much.
 const SENT_AT_MOST: u64 = 16 << 10;
 
 /// Counts a request's body as it passes. In place, since a request is large to move.
 #[inline(never)]
-pub(super) fn count(body: &mut Body, tally: RequestTally) {
-    *body = Body::new(RequestBody::new(std::mem::take(body), Some(tally)));
+pub(super) fn watch_request(body: &mut Body, count: RequestBytes) {
+    *body = Body::new(RequestBody::new(std::mem::take(body), Some(count)));
 }
 
-/// A response is there: watches its body, where that is not as good as sent.
+/// Records a response, and watches its body unless that is treated as sent.
 #[inline]
-fn answer(response: &mut Response, exchange: &mut Exchange) {
+fn record(response: &mut Response, exchange: &mut Exchange) {
     if !exchange.is_open() {
         return;
     }
     let body = response.body();
-    let watch = match body.size_hint().exact() {
-        // What it says tells whether it stands for a panic.
-        length if may_be_panic(Some(response.status().as_u16()), length) => Watch::Passing(length),
-        Some(len) if len <= SENT_AT_MOST => Watch::Sent(len),
-        None if body.is_end_stream() => Watch::Sent(0),
-        _ => Watch::passing(body, response.headers()),
+    let end = match body.size_hint().exact() {
+        // The text of the body shows whether it is that of a panic.
+        length if may_be_panic(Some(response.status().as_u16()), length) => {
+            BodyEnd::Watched(length)
+        }
+        Some(len) if len <= SENT_AT_MOST => BodyEnd::WithHead(len),
+        None if body.is_end_stream() => BodyEnd::WithHead(0),
+        _ => BodyEnd::watched(body, response.headers()),
     };
-    if let Some(ahead) = exchange.head(response.status(), response.extensions(), watch) {
-        pass(response.body_mut(), ahead, exchange);
+    if let Some(head) = exchange.head(response.status(), response.extensions(), end) {
+        watch_response(response.body_mut(), head, exchange);
     }
 }
 
 /// Watches a response's body as it passes.
 #[inline(never)]
-fn pass(body: &mut Body, ahead: Ahead, exchange: &mut Exchange) {
-    let passing = Some(ahead.pass(exchange));
-    *body = Body::new(ResponseBody::new(std::mem::take(body), passing));
+fn watch_response(body: &mut Body, head: RecordedHead, exchange: &mut Exchange) {
+    let transfer = Some(head.begin(exchange));
+    *body = Body::new(ResponseBody::new(std::mem::take(body), transfer));
 }
 
 pin_project! {
-    /// A handler's future.
-    pub(super) struct OfHandler<F> {
-        // Dropped first: what the handler holds goes while the request is in flight.
+    /// The future of a metered handler.
+    pub(super) struct HandlerFuture<F> {
+        // Dropped first, so that the handler's state is freed while the request is in flight.
         #[pin]
         future: F,
         exchange: Exchange,
     }
 }
 
-impl<F> OfHandler<F> {
-    /// What a handler's call returned, during which the exchange [ran](Exchange::run).
+impl<F> HandlerFuture<F> {
     #[inline]
     pub(super) fn new(future: F, exchange: Exchange) -> Self {
         Self { future, exchange }
     }
 }
 
-impl<F: Future<Output = Response>> Future for OfHandler<F> {
+impl<F: Future<Output = Response>> Future for HandlerFuture<F> {
     type Output = Response;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Response> {
         let this = self.project();
-        let running = this.exchange.run();
+        let call = this.exchange.call();
         let mut polled = this.future.poll(cx);
-        running.returned();
+        call.returned();
         // In place, since a response is large to move.
         if let Poll::Ready(response) = &mut polled {
-            answer(response, this.exchange);
+            record(response, this.exchange);
         }
         polled
     }
 }
 
 pin_project! {
-    /// The future of a service, with what stands inside of it.
-    pub struct OfService<F> {
+    /// The future of a metered service.
+    pub struct ServiceFuture<F> {
         #[pin]
         future: F,
         exchange: Exchange,
     }
 }
 
-impl<F> OfService<F> {
-    /// A service's call, for which an exchange is opened before.
+impl<F> ServiceFuture<F> {
+    /// Opens an exchange and calls the service.
     ///
-    /// The service's future is large to move. It is written where it stays if it comes from a
-    /// function out of line, and nothing has to be dropped should that panic: so that function
-    /// sees to it. Who asks for this is out of line too, or the whole is moved once more.
+    /// The service's future is large to move. The compiler has it written in its final place if it
+    /// is returned by a function out of line and nothing here is dropped if that panics. So that
+    /// function handles the panic. Callers of this one are out of line too; otherwise the whole
+    /// future is moved once more.
     #[inline]
-    pub(super) fn of<S: Service<Request, Future = F>>(
+    pub(super) fn call<S: Service<Request, Future = F>>(
         inner: &mut S,
         request: Request,
         open: impl FnOnce(&mut Exchange, &mut Request),
     ) -> Self {
         let mut exchange = ManuallyDrop::new(Exchange::closed());
-        let future = inner.called(request, &mut exchange, open);
+        let future = inner.call_out_of_line(request, &mut exchange, open);
         Self { future, exchange: ManuallyDrop::into_inner(exchange) }
     }
 }
 
-/// What is called. This is a method of the service's so that it is compiled beside the
-/// service's own, which can then become a part of it: else the request is moved once more.
-trait Called: Service<Request> {
-    /// Calls it. If that panics the exchange ends here, since nobody drops it.
-    fn called(
+/// The call of a service. It is a method of the service so that it is compiled together with the
+/// service's own `call`, which can then be inlined; otherwise the request is moved once more.
+trait CallOutOfLine: Service<Request> {
+    /// Calls the service. If it panics the exchange ends here, since the caller does not drop it.
+    fn call_out_of_line(
         &mut self,
         request: Request,
         exchange: &mut Exchange,
@@ -128,87 +133,87 @@ trait Called: Service<Request> {
     ) -> Self::Future;
 }
 
-impl<S: Service<Request>> Called for S {
+impl<S: Service<Request>> CallOutOfLine for S {
     #[inline(never)]
-    fn called(
+    fn call_out_of_line(
         &mut self,
         mut request: Request,
         exchange: &mut Exchange,
         open: impl FnOnce(&mut Exchange, &mut Request),
     ) -> S::Future {
-        let mut inside = Inside::of(exchange);
-        open(inside.exchange, &mut request);
-        inside.exchange.begin();
+        let mut guard = ServiceCallGuard::new(exchange);
+        open(guard.exchange, &mut request);
+        guard.exchange.begin_call();
         let future = self.call(request);
-        inside.has_returned = true;
+        guard.has_returned = true;
         future
     }
 }
 
-/// A service that runs inside of an exchange, which learns of panics that are caught there,
-/// and ends with one that is not.
-struct Inside<'a> {
+/// A call of a service for an exchange: notes panics that are caught inside, and ends the exchange
+/// at a panic that is not.
+struct ServiceCallGuard<'a> {
     exchange: &'a mut Exchange,
-    /// Who stands further out is not to learn of what is told here.
-    outside: panics::Outside,
+    /// Hides panics inside from enclosing meters.
+    outer: panic_note::OuterNote,
     has_returned: bool,
 }
 
-impl<'a> Inside<'a> {
+impl<'a> ServiceCallGuard<'a> {
     #[inline]
-    fn of(exchange: &'a mut Exchange) -> Self {
-        Self { exchange, outside: panics::watch(), has_returned: false }
+    fn new(exchange: &'a mut Exchange) -> Self {
+        Self { exchange, outer: panic_note::watch(), has_returned: false }
     }
 
     #[cold]
     #[inline(never)]
     fn panicked(exchange: &mut Exchange) {
-        exchange.unwind();
+        exchange.note_unwind();
         *exchange = Exchange::closed();
     }
 }
 
-impl Drop for Inside<'_> {
-    // Always, as a part of what is done for each request.
+impl Drop for ServiceCallGuard<'_> {
+    // Always, since it runs for each request.
     #[inline(always)]
     fn drop(&mut self) {
         if self.has_returned {
-            self.outside.end(self.exchange);
-            self.exchange.returned();
+            self.outer.end(self.exchange);
+            self.exchange.end_call();
         } else {
             Self::panicked(self.exchange);
         }
     }
 }
 
-impl<F, R, E> Future for OfService<F>
+impl<F, R, E> Future for ServiceFuture<F>
 where
     F: Future<Output = Result<R, E>>,
     R: IntoResponse + 'static,
 {
     type Output = Result<Response, E>;
 
-    // Always: of calls that lie so deep, processors forget where the outermost return to.
+    // Always: in calls this deep, the processor's predictor of return addresses overflows.
     #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let mut inside = Inside::of(this.exchange);
-        inside.exchange.begin();
+        let mut guard = ServiceCallGuard::new(this.exchange);
+        guard.exchange.begin_call();
         let mut polled = this.future.poll(cx);
-        inside.has_returned = true;
-        drop(inside);
-        // Dropped without a response, it broke off.
-        let Poll::Ready(Ok(found)) = &mut polled else {
-            return polled.map(|found| found.map(IntoResponse::into_response));
+        guard.has_returned = true;
+        drop(guard);
+        // An exchange that is dropped without a response is aborted.
+        let Poll::Ready(Ok(output)) = &mut polled else {
+            return polled.map(|output| output.map(IntoResponse::into_response));
         };
-        // Mostly it is one already. It is looked at in place, and moved then: to copy it
-        // right after it was written would have to wait until that has reached the cache.
-        let in_place = (found as &mut dyn Any).downcast_mut::<Response>();
-        let is_told = in_place.map(|response| answer(response, this.exchange)).is_some();
-        polled.map(|found| {
-            let mut response = found.map(IntoResponse::into_response);
-            if let (Ok(response), false) = (&mut response, is_told) {
-                answer(response, this.exchange);
+        // Mostly the output is a response already. It is recorded in place and moved afterwards: a
+        // copy of bytes that were just written waits until the writes have reached the cache.
+        let in_place = (output as &mut dyn Any).downcast_mut::<Response>();
+        let is_recorded = in_place.map(|response| record(response, this.exchange)).is_some();
+        polled.map(|output| {
+            let mut response = output.map(IntoResponse::into_response);
+            if let (Ok(response), false) = (&mut response, is_recorded) {
+                record(response, this.exchange);
             }
             response
         })
@@ -216,26 +221,26 @@ where
 }
 
 pin_project! {
-    /// A future whose meter stands further out, and is told when it panics.
-    pub(super) struct Watched<F> {
+    /// A future that notes its panic for a meter further out.
+    pub(super) struct PanicWatchFuture<F> {
         #[pin]
         future: F,
     }
 }
 
-impl<F> Watched<F> {
+impl<F> PanicWatchFuture<F> {
     #[inline]
     pub(super) fn new(future: F) -> Self {
         Self { future }
     }
 }
 
-impl<F: Future> Future for Watched<F> {
+impl<F: Future> Future for PanicWatchFuture<F> {
     type Output = F::Output;
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        panics::tell(|| this.future.poll(cx))
+        note_panic(|| this.future.poll(cx))
     }
 }

@@ -1,5 +1,5 @@
-//! Handlers and services, wrapped before axum boxes them: with a meter, or with nothing but an
-//! eye on panics where the meter stands further out.
+//! Handlers and services, wrapped before axum boxes them: with a meter, or, if the meter is further
+//! out, with a watch for panics only.
 
 use std::convert::Infallible;
 use std::task::{Context, Poll};
@@ -9,86 +9,86 @@ use ::axum::handler::Handler;
 use ::axum::response::{IntoResponse, Response};
 use tower_service::Service;
 
-use super::future::{OfHandler, OfService, Watched};
-use super::panics;
-use super::site::Site;
-use crate::exchange::Exchange;
+use super::declared_endpoint::DeclaredEndpoint;
+use super::future::{HandlerFuture, PanicWatchFuture, ServiceFuture};
+use super::panic_note::note_panic;
+use crate::exchange::request::Exchange;
 
-/// A handler or a service, and the endpoint that it answers.
+/// A handler or a service with a meter.
 #[derive(Clone, Debug)]
-pub(super) struct At<H> {
+pub(super) struct MeteredHandler<H> {
     pub(super) inner: H,
-    pub(super) site: &'static Site,
+    pub(super) endpoint: &'static DeclaredEndpoint,
 }
 
-/// One whose meter stands further out.
+/// A handler or a service whose meter is further out: notes panics.
 #[derive(Clone, Debug)]
-pub(super) struct Inside<H>(pub(super) H);
+pub(super) struct PanicWatch<H>(pub(super) H);
 
-impl<H, T, S> Handler<T, S> for At<H>
+impl<H, T, S> Handler<T, S> for MeteredHandler<H>
 where
     H: Handler<T, S>,
     T: 'static,
     S: Send + 'static,
 {
-    type Future = OfHandler<H::Future>;
+    type Future = HandlerFuture<H::Future>;
 
     #[inline]
     fn call(self, mut request: Request, state: S) -> Self::Future {
         let mut exchange = Exchange::closed();
-        self.site.start(&mut exchange, &mut request);
-        let running = exchange.run();
+        self.endpoint.open(&mut exchange, &mut request);
+        let call = exchange.call();
         let future = self.inner.call(request, state);
-        running.returned();
-        OfHandler::new(future, exchange)
+        call.returned();
+        HandlerFuture::new(future, exchange)
     }
 }
 
-impl<S> Service<Request> for At<S>
+impl<S> Service<Request> for MeteredHandler<S>
 where
     S: Service<Request, Error = Infallible>,
     S::Response: IntoResponse + 'static,
 {
     type Response = Response;
     type Error = Infallible;
-    type Future = OfService<S::Future>;
+    type Future = ServiceFuture<S::Future>;
 
     #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
         self.inner.poll_ready(cx)
     }
 
-    // Out of line, as `OfService::of` says.
+    // Out of line, see `ServiceFuture::call`.
     #[inline(never)]
     fn call(&mut self, request: Request) -> Self::Future {
         let open = |exchange: &mut Exchange, request: &mut Request| {
-            self.site.start(exchange, request);
+            self.endpoint.open(exchange, request);
         };
-        OfService::of(&mut self.inner, request, open)
+        ServiceFuture::call(&mut self.inner, request, open)
     }
 }
 
-impl<H, T, S> Handler<T, S> for Inside<H>
+impl<H, T, S> Handler<T, S> for PanicWatch<H>
 where
     H: Handler<T, S>,
     T: 'static,
     S: Send + 'static,
 {
-    type Future = Watched<H::Future>;
+    type Future = PanicWatchFuture<H::Future>;
 
     #[inline]
     fn call(self, request: Request, state: S) -> Self::Future {
-        Watched::new(panics::tell(|| self.0.call(request, state)))
+        PanicWatchFuture::new(note_panic(|| self.0.call(request, state)))
     }
 }
 
-impl<S> Service<Request> for Inside<S>
+impl<S> Service<Request> for PanicWatch<S>
 where
     S: Service<Request, Error = Infallible>,
 {
     type Response = S::Response;
     type Error = Infallible;
-    type Future = Watched<S::Future>;
+    type Future = PanicWatchFuture<S::Future>;
 
     #[inline]
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
@@ -97,6 +97,6 @@ where
 
     #[inline]
     fn call(&mut self, request: Request) -> Self::Future {
-        Watched::new(panics::tell(|| self.0.call(request)))
+        PanicWatchFuture::new(note_panic(|| self.0.call(request)))
     }
 }

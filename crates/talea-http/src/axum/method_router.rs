@@ -11,39 +11,33 @@ use talea::HttpMethod;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::handler::{At, Inside};
-use super::layer::MeteredLayer;
-use super::shared::{self, SharedLayer};
-use super::site::{Site, Sites};
-use super::sole::Sole;
-use crate::case::Methods;
+use super::declared_endpoint::{DeclaredEndpoint, RouteEndpoints};
+use super::handler::{MeteredHandler, PanicWatch};
+use super::metered_layer::MeteredLayer;
+use super::shared_layer::{SharedLayer, is_shared};
+use super::zero_sized_handler::ZeroSizedHandler;
+use crate::labels::endpoint::Methods;
 
-/// A handler or a service for each of some methods: as axum's, made by [`get`], [`post`] and
-/// so on and chained. It can be used for one route.
+/// A handler or a service for each of some methods. As axum's, it is created by [`get`], [`post`]
+/// and so on, and methods can be chained. Use each for one route.
 #[must_use = "a method router does nothing until it is given a route"]
 pub struct MethodRouter<S = ()> {
-    pub(super) sites: Sites,
-    /// Whether what is not declared has an answer of its own; 405 otherwise.
-    pub(super) answers_rest: bool,
-    /// Whether a layer is around what answers it, whatever that is.
-    pub(super) layers_rest: bool,
-    /// The most layers that are around any of them.
-    pub(super) layers: usize,
+    pub(super) endpoints: RouteEndpoints,
     pub(super) build: Build<S>,
 }
 
-/// Makes axum's router. What is outermost shows when nothing comes any more, and that alone
-/// is metered.
-type Build<S> = Box<dyn FnOnce(Meters) -> routing::MethodRouter<S> + Send + Sync>;
+/// Builds axum's router once the declaration is complete, since only the outermost parts are
+/// metered.
+type Build<S> = Box<dyn FnOnce(MeteredParts) -> routing::MethodRouter<S> + Send + Sync>;
 
-/// Which parts of a method router are to meter themselves, because nothing outside does.
+/// The parts of a method router that meter themselves, because nothing outside does.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Meters {
+pub(super) struct MeteredParts {
     pub(super) declared: bool,
     pub(super) rest: bool,
 }
 
-impl Meters {
+impl MeteredParts {
     const NONE: Self = Self { declared: false, rest: false };
 
     pub(super) fn all(metered: bool) -> Self {
@@ -53,7 +47,7 @@ impl Meters {
 
 impl<S> fmt::Debug for MethodRouter<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.sites.declared.iter().map(|(method, _)| method)).finish()
+        f.debug_list().entries(self.endpoints.declared.iter().map(|(method, _)| method)).finish()
     }
 }
 
@@ -70,55 +64,42 @@ impl<S> MethodRouter<S>
 where
     S: Clone + Send + Sync + 'static,
 {
-    /// One without handlers.
+    /// A method router without handlers.
     pub fn new() -> Self {
-        Self {
-            sites: Sites::default(),
-            answers_rest: false,
-            layers_rest: false,
-            layers: 0,
-            build: Box::new(|_| routing::MethodRouter::new()),
-        }
+        let build: Build<S> = Box::new(|_| routing::MethodRouter::new());
+        Self { endpoints: RouteEndpoints::default(), build }
     }
 
     /// Gives the handlers their state.
     pub fn with_state<S2: 'static>(self, state: S) -> MethodRouter<S2> {
-        let Self { sites, answers_rest, layers_rest, layers, build } = self;
-        let build: Build<S2> = Box::new(move |meters| build(meters).with_state(state));
-        MethodRouter { sites, answers_rest, layers_rest, layers, build }
+        let Self { endpoints, build } = self;
+        MethodRouter { endpoints, build: Box::new(move |parts| build(parts).with_state(state)) }
     }
 
-    /// Adds another's handlers.
+    /// Adds the handlers of another.
     ///
     /// # Panics
     ///
     /// Both have a handler for a method, or both have a fallback.
     #[track_caller]
     pub fn merge(mut self, other: Self) -> Self {
-        for (method, _) in &other.sites.declared {
+        for (method, _) in &other.endpoints.declared {
             self.assert_free(*method);
         }
         assert!(
-            !(self.answers_rest && other.answers_rest),
+            !(self.endpoints.has_fallback && other.endpoints.has_fallback),
             "both method routers have a fallback; give one of them"
         );
-        self.sites.merge(other.sites);
-        self.answers_rest |= other.answers_rest;
-        // axum takes the one that is given, or else the other's default.
-        self.layers_rest = match (self.answers_rest, other.answers_rest) {
-            (true, false) => self.layers_rest,
-            _ => other.layers_rest,
-        };
-        self.layers = self.layers.max(other.layers);
+        self.endpoints.merge(other.endpoints);
         let theirs = other.build;
-        self.built(move |inner, meters| inner.merge(theirs(meters)))
+        self.and_then(move |inner, parts| inner.merge(theirs(parts)))
     }
 
     /// Answers the methods of a filter with the handler.
     ///
     /// # Panics
     ///
-    /// One of them has a handler already, as in axum.
+    /// A method of the filter has a handler already, as in axum.
     #[track_caller]
     pub fn on<H, T>(mut self, filter: MethodFilter, handler: H) -> Self
     where
@@ -126,12 +107,12 @@ where
         T: 'static,
     {
         for (method, one) in methods_of(filter) {
-            let (site, handler) = (self.declare::<H>(method), handler.clone());
-            self = self.built(move |inner, meters| match meters.declared {
-                false => inner.on(one, Inside(handler)),
-                true => match Sole::of(handler, site) {
-                    Ok(sole) => inner.on(one, sole),
-                    Err(handler) => inner.on(one, At { inner: handler, site }),
+            let (endpoint, handler) = (self.declare::<H>(method), handler.clone());
+            self = self.and_then(move |inner, parts| match parts.declared {
+                false => inner.on(one, PanicWatch(handler)),
+                true => match ZeroSizedHandler::new(handler, endpoint) {
+                    Ok(handler) => inner.on(one, handler),
+                    Err(handler) => inner.on(one, MeteredHandler { inner: handler, endpoint }),
                 },
             });
         }
@@ -142,7 +123,7 @@ where
     ///
     /// # Panics
     ///
-    /// One of them has a handler already, as in axum.
+    /// A method of the filter has a handler already, as in axum.
     #[track_caller]
     pub fn on_service<T>(mut self, filter: MethodFilter, service: T) -> Self
     where
@@ -151,10 +132,10 @@ where
         T::Future: Send + 'static,
     {
         for (method, one) in methods_of(filter) {
-            let (site, service) = (self.declare::<T>(method), service.clone());
-            self = self.built(move |inner, meters| match meters.declared {
-                false => inner.on_service(one, Inside(service)),
-                true => inner.on_service(one, At { inner: service, site }),
+            let (endpoint, service) = (self.declare::<T>(method), service.clone());
+            self = self.and_then(move |inner, parts| match parts.declared {
+                false => inner.on_service(one, PanicWatch(service)),
+                true => inner.on_service(one, MeteredHandler { inner: service, endpoint }),
             });
         }
         self
@@ -167,22 +148,22 @@ where
         H: Handler<T, S>,
         T: 'static,
     {
-        self.answered::<H>(Methods::Rest, move |inner, site| match site {
-            None => inner.fallback(Inside(handler)),
-            Some(site) => inner.fallback(At { inner: handler, site }),
+        self.with_rest::<H>(Methods::Rest, move |inner, endpoint| match endpoint {
+            None => inner.fallback(PanicWatch(handler)),
+            Some(endpoint) => inner.fallback(MeteredHandler { inner: handler, endpoint }),
         })
     }
 
-    /// The same with a service.
+    /// Answers the methods that have no handler with a service.
     pub fn fallback_service<T>(self, service: T) -> Self
     where
         T: Service<Request, Error = Infallible> + Clone + Send + Sync + 'static,
         T::Response: IntoResponse + 'static,
         T::Future: Send + 'static,
     {
-        self.answered::<T>(Methods::Rest, move |inner, site| match site {
-            None => inner.fallback_service(Inside(service)),
-            Some(site) => inner.fallback_service(At { inner: service, site }),
+        self.with_rest::<T>(Methods::Rest, move |inner, endpoint| match endpoint {
+            None => inner.fallback_service(PanicWatch(service)),
+            Some(endpoint) => inner.fallback_service(MeteredHandler { inner: service, endpoint }),
         })
     }
 
@@ -195,31 +176,32 @@ where
         <L::Service as Service<Request>>::Error: Into<Infallible> + 'static,
         <L::Service as Service<Request>>::Future: Send + 'static,
     {
-        if self.sites.rest.is_empty() {
-            // axum's own answer to what is not declared, inside of the layer.
-            self.sites.rest.push(Site::declare::<()>(Methods::Rest));
+        if self.endpoints.rest.is_empty() {
+            // axum's own answer, inside of the layer.
+            self.endpoints.rest.push(DeclaredEndpoint::declare::<()>(Methods::Rest));
         }
-        self.layers_rest = true;
-        let Self { sites, build, .. } = self;
-        let around = sites.clone();
-        let layers = self.layers + 1;
-        let build: Build<S> = Box::new(move |meters| {
-            let inner = build(Meters::NONE);
-            match meters {
-                Meters { declared: false, rest: false } if shared::is_due(layers) => {
+        let Self { mut endpoints, build } = self;
+        endpoints.layers_rest = true;
+        endpoints.layers += 1;
+        let around = endpoints.clone();
+        let build: Build<S> = Box::new(move |parts| {
+            let inner = build(MeteredParts::NONE);
+            match parts {
+                MeteredParts { declared: false, rest: false } if is_shared(around.layers) => {
                     inner.layer(SharedLayer(layer))
                 }
-                Meters { declared: false, rest: false } => inner.layer(layer),
-                Meters { declared, rest } => inner.layer(MeteredLayer::new(
+                MeteredParts { declared: false, rest: false } => inner.layer(layer),
+                MeteredParts { declared, rest } => inner.layer(MeteredLayer::new(
                     layer,
-                    &Sites {
+                    &RouteEndpoints {
                         declared: if declared { around.declared } else { Vec::new() },
                         rest: if rest { around.rest } else { Vec::new() },
+                        ..RouteEndpoints::default()
                     },
                 )),
             }
         });
-        Self { sites, layers, build, ..self }
+        Self { endpoints, build }
     }
 
     /// Puts a layer around all handlers so far, and not around the fallback.
@@ -236,62 +218,65 @@ where
         <L::Service as Service<Request>>::Future: Send + 'static,
     {
         assert!(
-            !self.sites.declared.is_empty(),
+            !self.endpoints.declared.is_empty(),
             "there is no handler that a route layer could be put around; add it after the handlers"
         );
-        let Self { sites, build, .. } = self;
-        let around = Sites { declared: sites.declared.clone(), rest: Vec::new() };
-        let layers = self.layers + 1;
-        let build: Build<S> = Box::new(move |Meters { declared, rest }| {
-            let inner = build(Meters { declared: false, rest });
+        let Self { mut endpoints, build } = self;
+        endpoints.layers += 1;
+        let around = RouteEndpoints { rest: Vec::new(), ..endpoints.clone() };
+        let build: Build<S> = Box::new(move |MeteredParts { declared, rest }| {
+            let inner = build(MeteredParts { declared: false, rest });
             match declared {
-                false if shared::is_due(layers) => inner.route_layer(SharedLayer(layer)),
+                false if is_shared(around.layers) => inner.route_layer(SharedLayer(layer)),
                 false => inner.route_layer(layer),
                 true => inner.route_layer(MeteredLayer::new(layer, &around)),
             }
         });
-        Self { sites, layers, build, ..self }
+        Self { endpoints, build }
     }
 
-    /// With what answers the rest from now on, given its endpoint if it is to meter itself.
-    fn answered<H>(
+    /// Replaces the answer to undeclared methods. `answer` gets the endpoint if it is to meter
+    /// itself.
+    fn with_rest<H>(
         mut self,
         methods: Methods,
-        answer: impl FnOnce(routing::MethodRouter<S>, Option<&'static Site>) -> routing::MethodRouter<S>
+        answer: impl FnOnce(
+            routing::MethodRouter<S>,
+            Option<&'static DeclaredEndpoint>,
+        ) -> routing::MethodRouter<S>
         + Send
         + Sync
         + 'static,
     ) -> Self {
-        let site = Site::declare::<H>(methods);
-        self.sites.rest = vec![site];
-        self.answers_rest = true;
-        self.layers_rest = false;
-        self.built(move |inner, meters| answer(inner, meters.rest.then_some(site)))
+        let endpoint = DeclaredEndpoint::declare::<H>(methods);
+        self.endpoints.set_fallback(endpoint);
+        self.and_then(move |inner, parts| answer(inner, parts.rest.then_some(endpoint)))
     }
 
-    fn built(
+    /// Adds a step to the build.
+    fn and_then(
         self,
-        more: impl FnOnce(routing::MethodRouter<S>, Meters) -> routing::MethodRouter<S>
+        step: impl FnOnce(routing::MethodRouter<S>, MeteredParts) -> routing::MethodRouter<S>
         + Send
         + Sync
         + 'static,
     ) -> Self {
         let build = self.build;
-        Self { build: Box::new(move |meters| more(build(meters), meters)), ..self }
+        Self { build: Box::new(move |parts| step(build(parts), parts)), ..self }
     }
 
     #[track_caller]
-    fn declare<H>(&mut self, method: HttpMethod) -> &'static Site {
+    fn declare<H>(&mut self, method: HttpMethod) -> &'static DeclaredEndpoint {
         self.assert_free(method);
-        let site = Site::declare::<H>(Methods::One(method));
-        self.sites.declared.push((method, site));
-        site
+        let endpoint = DeclaredEndpoint::declare::<H>(Methods::One(method));
+        self.endpoints.declared.push((method, endpoint));
+        endpoint
     }
 
     #[track_caller]
     fn assert_free(&self, method: HttpMethod) {
         assert!(
-            self.sites.declared.iter().all(|(declared, _)| *declared != method),
+            self.endpoints.declared.iter().all(|(declared, _)| *declared != method),
             "there are two handlers for {}; give one of them",
             method.as_str()
         );
@@ -305,11 +290,11 @@ where
     T: 'static,
     S: Clone + Send + Sync + 'static,
 {
-    MethodRouter::new().answered::<H>(Methods::Each, move |_, site| match site {
-        None => routing::any(Inside(handler)),
-        Some(site) => match Sole::of(handler, site) {
-            Ok(sole) => routing::any(sole),
-            Err(handler) => routing::any(At { inner: handler, site }),
+    MethodRouter::new().with_rest::<H>(Methods::Each, move |_, endpoint| match endpoint {
+        None => routing::any(PanicWatch(handler)),
+        Some(endpoint) => match ZeroSizedHandler::new(handler, endpoint) {
+            Ok(handler) => routing::any(handler),
+            Err(handler) => routing::any(MeteredHandler { inner: handler, endpoint }),
         },
     })
 }
@@ -322,9 +307,9 @@ where
     T::Future: Send + 'static,
     S: Clone + Send + Sync + 'static,
 {
-    MethodRouter::new().answered::<T>(Methods::Each, move |_, site| match site {
-        None => routing::any_service(Inside(service)),
-        Some(site) => routing::any_service(At { inner: service, site }),
+    MethodRouter::new().with_rest::<T>(Methods::Each, move |_, endpoint| match endpoint {
+        None => routing::any_service(PanicWatch(service)),
+        Some(endpoint) => routing::any_service(MeteredHandler { inner: service, endpoint }),
     })
 }
 
@@ -351,7 +336,7 @@ where
 
 macro_rules! methods {
     ($($name:ident $service:ident $filter:ident $method:ident $text:literal)*) => {
-        /// The methods of a filter, which does not list them.
+        /// The methods of a filter, which has no method that lists them.
         fn methods_of(filter: MethodFilter) -> impl Iterator<Item = (HttpMethod, MethodFilter)> {
             let all = [$((HttpMethod::$method, MethodFilter::$filter)),*];
             all.into_iter().filter(move |&(_, one)| filter.or(one) == filter)
@@ -417,7 +402,7 @@ macro_rules! methods {
         }
     };
 }
-// In the order in which axum tells what is allowed.
+// In the order of axum's header `Allow`.
 methods! {
     get get_service GET Get "GET"
     head head_service HEAD Head "HEAD"

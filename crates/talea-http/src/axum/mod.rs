@@ -1,24 +1,25 @@
-//! Routers that mirror axum's and meter what they declare, and a layer for those that exist
-//! already.
+//! Routers that mirror axum's and meter their endpoints; a meter for existing routers.
 
+mod debug_routes;
+mod declared_endpoint;
 mod existing;
 mod future;
 mod handler;
-mod layer;
-mod matched;
+mod metered_layer;
 mod method_router;
-mod panics;
-mod route_table;
+mod panic_note;
 mod router;
-mod shared;
-mod site;
-mod sole;
+mod router_layer;
+mod routes;
+mod shared_layer;
+mod zero_sized_handler;
 
 pub use existing::{meter, meter_by};
-pub use matched::{Layer, Metered};
 pub use method_router::{
     MethodRouter, any, any_service, connect, connect_service, delete, delete_service, get,
     get_service, head, head_service, on, on_service, options, options_service, patch,
     patch_service, post, post_service, put, put_service, trace, trace_service,
 };
 pub use router::Router;
+pub use router_layer::{Layer, Metered};
+pub use routes::RouteError;

@@ -1,4 +1,4 @@
-//! The router: axum's, with a list of what was declared.
+//! The router: axum's, with a list of its declarations.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -12,59 +12,52 @@ use talea::{Error, Registry};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::handler::{At, Inside};
-use super::layer::MeteredLayer;
-use super::method_router::{Meters, MethodRouter};
-use super::shared::{self, SharedLayer};
-use super::site::{Site, Sites};
-use crate::case::Methods;
-use crate::endpoints::{Endpoints, UNMATCHED};
+use super::declared_endpoint::{DeclaredEndpoint, RouteEndpoints};
+use super::handler::{MeteredHandler, PanicWatch};
+use super::metered_layer::MeteredLayer;
+use super::method_router::{MeteredParts, MethodRouter};
+use super::shared_layer::{SharedLayer, is_shared};
+use crate::endpoints::Endpoints;
+use crate::labels::endpoint::{Methods, UNMATCHED};
 
-/// Declares routes as `axum::Router` does; [`metered`](Self::metered) turns it
-/// into one in which every endpoint is metered.
+/// A router that mirrors `axum::Router`; [`metered`](Self::metered) turns it into an `axum::Router`
+/// in which every endpoint is metered.
 ///
-/// It mirrors axum's. A request is told outside of every layer that is put on this router,
-/// so one that a layer answers (an authentication that refuses, a time-out) counts too, and
-/// at its route, whatever stands inside. What a layer puts into the request's extensions
-/// comes too late for [`Opts::request_label`](crate::Opts::request_label): such a layer
-/// stands around the router that comes out.
+/// The meter is outside of every layer on this router, so a request that a layer answers (an
+/// authentication that refuses, a time-out) is counted too, at its route. Extensions that such a
+/// layer adds to the request are therefore too late for
+/// [`Opts::request_label`](crate::Opts::request_label): put that layer around the `axum::Router`.
 ///
 /// # Cost
 ///
-/// That of a request whose response is in memory: two readings of the time-stamp counter,
-/// about ten adds, and nothing allocated. A request's body that is not empty, and a
-/// response's that is streamed, or known to be longer than 16 KiB, is watched as it passes:
-/// an allocation each, since axum's bodies hide what they are, and a few nanoseconds a frame.
-/// A response's body that is known to be shorter is taken as sent.
+/// A request whose response is buffered takes two readings of the time-stamp counter, about ten
+/// adds, and no allocation. A request's body that is not empty, and a response's that is streamed
+/// or states a length above 16 KiB, is watched as it passes: an allocation each, since axum's
+/// bodies hide their type, and a few nanoseconds a frame. A response's body that states a smaller
+/// length is treated as sent.
 ///
-/// It is least in a program that is built with `codegen-units = 1`.
+/// The cost is lowest in a program that is built with `codegen-units = 1`.
 ///
 /// axum clones all layers for each layer of a route; here one in four is shared by all requests
-/// until it is called. So what is allocated for a request grows with the layers and not with
-/// their square: with 20 of them that is 100 allocations, 244 by axum alone.
+/// until it is called. So the number of allocations grows linearly with the layers and not with
+/// their square: with 20 layers a request takes 100 allocations, by axum alone 244.
 #[must_use = "a router does nothing until it is metered and served"]
 pub struct Router<S = ()> {
-    declared: Vec<Declared<S>>,
-    /// Answers what no route matches. Never merged while `own_fallback` is false.
-    unmatched: Declared<S>,
+    routes: Vec<DeclaredRoute<S>>,
+    /// Answers requests that no route matches. Never merged while `own_fallback` is false.
+    unmatched: DeclaredRoute<S>,
     own_fallback: bool,
 }
 
-/// A route, alone in a router of axum's, so that it can be layered, nested and
-/// given its state as axum does it.
-struct Declared<S> {
+/// A route, alone in a router of axum's, so that axum itself adds layers, prefixes and state.
+struct DeclaredRoute<S> {
     route: String,
-    sites: Sites,
-    answers_rest: bool,
-    /// Whether a layer is around what answers methods that are not declared.
-    layers_rest: bool,
-    /// How many layers are around it.
-    layers: usize,
+    endpoints: RouteEndpoints,
     build: Build<S>,
 }
 
-/// Makes the router, which is to meter itself or not. What is outermost shows when nothing
-/// comes any more, and that alone is metered.
+/// Builds the router, which meters itself or not, once the declaration is complete: only the
+/// outermost part of a route is metered.
 type Build<S> = Box<dyn FnOnce(bool) -> ::axum::Router<S> + Send + Sync>;
 
 impl<S> Default for Router<S>
@@ -78,7 +71,7 @@ where
 
 impl<S> fmt::Debug for Router<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.declared.iter().map(|declared| &declared.route)).finish()
+        f.debug_list().entries(self.routes.iter().map(|declared| &declared.route)).finish()
     }
 }
 
@@ -88,31 +81,30 @@ where
 {
     /// A router without routes; it answers 404.
     pub fn new() -> Self {
-        let unmatched = Declared::not_found();
-        Self { declared: Vec::new(), unmatched, own_fallback: false }
+        let unmatched = DeclaredRoute::not_found();
+        Self { routes: Vec::new(), unmatched, own_fallback: false }
     }
 
-    /// Adds a route. Its template, such as `/api/items/{id}`, is told as it stands here. A
-    /// method that it does not declare is answered with 405 and the methods that there are.
+    /// Adds a route. Its template, such as `/api/items/{id}`, becomes the label as it is. A
+    /// method that it does not declare is answered with 405 and the declared methods.
     ///
     /// # Panics
     ///
-    /// The template is not one that axum takes, or a method of it is declared
-    /// already.
+    /// axum does not take the template, or a method of it is declared already.
     #[track_caller]
     pub fn route(mut self, path: &str, methods: MethodRouter<S>) -> Self {
-        let MethodRouter { mut sites, answers_rest, layers_rest, layers, build: methods } = methods;
-        if sites.rest.is_empty() {
-            sites.rest.push(Site::declare::<()>(Methods::Rest));
+        let MethodRouter { mut endpoints, build: methods } = methods;
+        if endpoints.rest.is_empty() {
+            endpoints.rest.push(DeclaredEndpoint::declare::<()>(Methods::Rest));
         }
-        // A template that axum does not take is told here.
+        // Panics here if axum does not take the template.
         let _ = ::axum::Router::<S>::new().route(path, ::axum::routing::MethodRouter::new());
         let route = path.to_owned();
         let build: Build<S> = Box::new(move |metered| {
-            ::axum::Router::new().route(&route, methods(Meters::all(metered)))
+            ::axum::Router::new().route(&route, methods(MeteredParts::all(metered)))
         });
         let route = path.to_owned();
-        self.declared.push(Declared { route, sites, answers_rest, layers_rest, layers, build });
+        self.routes.push(DeclaredRoute { route, endpoints, build });
         self
     }
 
@@ -129,29 +121,30 @@ where
         T::Future: Send + 'static,
     {
         let route = path.to_owned();
-        self.declared.push(Declared::service::<T>(
-            path.to_owned(),
-            move |router, site| match site {
-                None => router.route_service(&route, Inside(service)),
-                Some(site) => router.route_service(&route, At { inner: service, site }),
-            },
-        ));
+        self.routes.push(DeclaredRoute::service::<T>(path.to_owned(), move |router, endpoint| {
+            match endpoint {
+                None => router.route_service(&route, PanicWatch(service)),
+                Some(endpoint) => {
+                    router.route_service(&route, MeteredHandler { inner: service, endpoint })
+                }
+            }
+        }));
         self
     }
 
-    /// Puts another router's routes under a prefix, which handlers in it do not
-    /// see in the request's URI.
+    /// Puts another router's routes under a prefix, which its handlers do not see in the request's
+    /// URI.
     ///
     /// # Panics
     ///
     /// As axum's: the prefix is empty or `/`, or contains a wildcard.
     #[track_caller]
     pub fn nest(mut self, prefix: &str, other: Self) -> Self {
-        // A prefix that axum does not take is told here.
+        // Panics here if axum does not take the prefix.
         let _ = ::axum::Router::<S>::new().nest(prefix, ::axum::Router::new());
         let own_fallback = other.own_fallback.then_some(other.unmatched);
-        for declared in other.declared.into_iter().chain(own_fallback) {
-            self.declared.push(Declared {
+        for declared in other.routes.into_iter().chain(own_fallback) {
+            self.routes.push(DeclaredRoute {
                 route: match declared.route.as_str() {
                     UNMATCHED => declared.route,
                     "/" => prefix.to_owned(),
@@ -179,10 +172,15 @@ where
     {
         let route = format!("{}/{{*rest}}", prefix.trim_end_matches('/'));
         let prefix = prefix.to_owned();
-        self.declared.push(Declared::service::<T>(route, move |router, site| match site {
-            None => router.nest_service(&prefix, Inside(service)),
-            Some(site) => router.nest_service(&prefix, At { inner: service, site }),
-        }));
+        self.routes.push(DeclaredRoute::service::<T>(
+            route,
+            move |router, endpoint| match endpoint {
+                None => router.nest_service(&prefix, PanicWatch(service)),
+                Some(endpoint) => {
+                    router.nest_service(&prefix, MeteredHandler { inner: service, endpoint })
+                }
+            },
+        ));
         self
     }
 
@@ -193,9 +191,9 @@ where
     /// Both declare a path, or both have a fallback.
     #[track_caller]
     pub fn merge(mut self, other: Self) -> Self {
-        for theirs in &other.declared {
+        for theirs in &other.routes {
             assert!(
-                self.declared.iter().all(|mine| mine.route != theirs.route)
+                self.routes.iter().all(|mine| mine.route != theirs.route)
                     || theirs.route == UNMATCHED,
                 "both routers declare {}; declare all methods of a path in one of them",
                 theirs.route
@@ -205,7 +203,7 @@ where
             !(self.own_fallback && other.own_fallback),
             "both routers have a fallback; give one of them"
         );
-        self.declared.extend(other.declared);
+        self.routes.extend(other.routes);
         if other.own_fallback {
             self.unmatched = other.unmatched;
             self.own_fallback = true;
@@ -213,60 +211,60 @@ where
         self
     }
 
-    /// Answers what no route matches, in a nested router what none of its own does; its
-    /// route is `_unmatched`.
+    /// Answers requests that no route matches; in a nested router, those that none of its own
+    /// matches. Their route is `_unmatched`.
     pub fn fallback<H, T>(mut self, handler: H) -> Self
     where
         H: Handler<T, S>,
         T: 'static,
     {
-        self.unmatched = Declared::unmatched::<H>(move |router, site| match site {
-            None => router.fallback(Inside(handler)),
-            Some(site) => router.fallback(At { inner: handler, site }),
+        self.unmatched = DeclaredRoute::unmatched::<H>(move |router, endpoint| match endpoint {
+            None => router.fallback(PanicWatch(handler)),
+            Some(endpoint) => router.fallback(MeteredHandler { inner: handler, endpoint }),
         });
         self.own_fallback = true;
         self
     }
 
-    /// The same with a service.
+    /// Answers requests that no route matches with a service, as [`fallback`](Self::fallback).
     pub fn fallback_service<T>(mut self, service: T) -> Self
     where
         T: Service<Request, Error = Infallible> + Clone + Send + Sync + 'static,
         T::Response: IntoResponse + 'static,
         T::Future: Send + 'static,
     {
-        self.unmatched = Declared::unmatched::<T>(move |router, site| match site {
-            None => router.fallback_service(Inside(service)),
-            Some(site) => router.fallback_service(At { inner: service, site }),
+        self.unmatched = DeclaredRoute::unmatched::<T>(move |router, endpoint| match endpoint {
+            None => router.fallback_service(PanicWatch(service)),
+            Some(endpoint) => router.fallback_service(MeteredHandler { inner: service, endpoint }),
         });
         self.own_fallback = true;
         self
     }
 
-    /// Answers the methods that routes do not declare, of all routes so far that have no
-    /// answer of their own; axum adds the header `Allow`. Layers that are on them already
-    /// are not around it.
+    /// Answers the methods that are not declared, for all routes so far without a fallback of
+    /// their own; axum adds the header `Allow`. Layers that these routes have already are not
+    /// around it.
     pub fn method_not_allowed_fallback<H, T>(mut self, handler: H) -> Self
     where
         H: Handler<T, S>,
         T: 'static,
     {
         for n in self.without_answer() {
-            self.declared[n].answer_rest(handler.clone());
+            self.routes[n].answer_rest(handler.clone());
         }
         self
     }
 
-    /// Answers again with 404 what no route matches.
+    /// Removes the fallback: requests that no route matches get 404 again.
     pub fn reset_fallback(mut self) -> Self {
-        self.unmatched = Declared::not_found();
+        self.unmatched = DeclaredRoute::not_found();
         self.own_fallback = false;
         self
     }
 
     /// Whether there is a route.
     pub fn has_routes(&self) -> bool {
-        self.declared.iter().any(|declared| declared.route != UNMATCHED)
+        self.routes.iter().any(|declared| declared.route != UNMATCHED)
     }
 
     /// Puts a layer around all routes so far, and around the fallback.
@@ -282,8 +280,7 @@ where
         self.route_layer(layer)
     }
 
-    /// Puts a layer around all routes so far, and not around what answers where
-    /// no route matched.
+    /// Puts a layer around all routes so far, and not around the fallback.
     pub fn route_layer<L>(mut self, layer: L) -> Self
     where
         L: Layer<Route> + Clone + Send + Sync + 'static,
@@ -292,22 +289,22 @@ where
         <L::Service as Service<Request>>::Error: Into<Infallible> + 'static,
         <L::Service as Service<Request>>::Future: Send + 'static,
     {
-        self.declared =
-            self.declared.into_iter().map(|declared| declared.layer(layer.clone())).collect();
+        self.routes =
+            self.routes.into_iter().map(|declared| declared.layer(layer.clone())).collect();
         self
     }
 
     /// Gives the handlers their state.
     pub fn with_state<S2: 'static>(self, state: S) -> Router<S2> {
         Router {
-            declared: self.declared.into_iter().map(|d| d.with_state(state.clone())).collect(),
+            routes: self.routes.into_iter().map(|d| d.with_state(state.clone())).collect(),
             unmatched: self.unmatched.with_state(state),
             own_fallback: self.own_fallback,
         }
     }
 
-    /// The router that serves what was declared, told under the default names. All series of
-    /// all endpoints exist from now on, at 0.
+    /// The `axum::Router` with a meter for every endpoint, with default options. All series of all
+    /// endpoints exist from then on, at 0.
     ///
     /// # Errors
     ///
@@ -320,7 +317,8 @@ where
         Ok(self.metered_by(&Endpoints::new(registry)?))
     }
 
-    /// The same under names of one's choice, by [`Opts::register`](crate::Opts::register).
+    /// The `axum::Router` with a meter for every endpoint, with options from
+    /// [`Opts::register`](crate::Opts::register).
     ///
     /// # Panics
     ///
@@ -328,97 +326,94 @@ where
     #[track_caller]
     pub fn metered_by(mut self, endpoints: &Endpoints) -> ::axum::Router<S> {
         for n in self.without_answer() {
-            let declared = &mut self.declared[n];
-            // Where a layer stands around axum's answer, its meter tells of it.
-            if !declared.layers_rest {
+            let declared = &mut self.routes[n];
+            // A layer around axum's answer meters it.
+            if !declared.endpoints.layers_rest {
                 declared.answer_rest(async || StatusCode::METHOD_NOT_ALLOWED);
             }
         }
-        for Declared { route, sites, .. } in self.declared.iter().chain([&self.unmatched]) {
-            sites.all().for_each(|site| site.meter(endpoints, route));
+        for declared in self.routes.iter().chain([&self.unmatched]) {
+            declared.endpoints.all().for_each(|one| one.meter(endpoints, &declared.route));
         }
-        self.built(true)
+        self.build(true)
     }
 
-    /// The router that serves what was declared, and tells nothing of it.
+    /// The `axum::Router` without meters.
     ///
     /// # Panics
     ///
     /// As [`metered`](Self::metered).
     pub fn unmetered(self) -> ::axum::Router<S> {
-        self.built(false)
+        self.build(false)
     }
 
-    fn built(self, metered: bool) -> ::axum::Router<S> {
-        let routers = self.declared.into_iter().map(|declared| (declared.build)(metered));
+    fn build(self, metered: bool) -> ::axum::Router<S> {
+        let routers = self.routes.into_iter().map(|declared| (declared.build)(metered));
         let unmatched = (self.unmatched.build)(metered);
         routers.fold(unmatched, ::axum::Router::merge)
     }
 
-    /// The routes whose undeclared methods axum answers. Of several that have one path it
-    /// takes the last one's answer, unless one of them has its own.
+    /// The routes whose undeclared methods axum answers. If several have one path, axum takes the
+    /// answer of the last, unless one of them has a fallback.
     fn without_answer(&self) -> Vec<usize> {
         let answers = |n: &usize| {
-            let route = &self.declared[*n].route;
-            let mut same = self.declared.iter().filter(|other| other.route == *route);
-            let is_last = !self.declared[n + 1..].iter().any(|other| other.route == *route);
-            is_last && same.all(|other| !other.answers_rest)
+            let route = &self.routes[*n].route;
+            let mut same = self.routes.iter().filter(|other| other.route == *route);
+            let is_last = !self.routes[n + 1..].iter().any(|other| other.route == *route);
+            is_last && same.all(|other| !other.endpoints.has_fallback)
         };
-        (0..self.declared.len()).filter(answers).collect()
+        (0..self.routes.len()).filter(answers).collect()
     }
 }
 
-impl<S> Declared<S>
+impl<S> DeclaredRoute<S>
 where
     S: Clone + Send + Sync + 'static,
 {
-    fn unmatched<H>(answer: impl Answer<S>) -> Self {
-        Self::alone::<H>(UNMATCHED.to_owned(), Methods::Rest, answer)
+    fn unmatched<H>(answer: impl AddAnswer<S>) -> Self {
+        Self::single::<H>(UNMATCHED.to_owned(), Methods::Rest, answer)
     }
 
-    fn service<T>(route: String, answer: impl Answer<S>) -> Self {
-        Self::alone::<T>(route, Methods::Each, answer)
+    fn service<T>(route: String, answer: impl AddAnswer<S>) -> Self {
+        Self::single::<T>(route, Methods::Each, answer)
     }
 
-    /// One endpoint that answers whatever comes.
-    fn alone<H>(route: String, methods: Methods, answer: impl Answer<S>) -> Self {
-        let site = Site::declare::<H>(methods);
-        Self {
-            route,
-            sites: Sites { declared: Vec::new(), rest: vec![site] },
-            answers_rest: true,
-            layers_rest: false,
-            layers: 0,
-            build: Box::new(move |metered| answer(::axum::Router::new(), metered.then_some(site))),
-        }
+    /// A route with one endpoint, which answers every request.
+    fn single<H>(route: String, methods: Methods, answer: impl AddAnswer<S>) -> Self {
+        let endpoint = DeclaredEndpoint::declare::<H>(methods);
+        let mut endpoints = RouteEndpoints::default();
+        endpoints.set_fallback(endpoint);
+        let build: Build<S> =
+            Box::new(move |metered| answer(::axum::Router::new(), metered.then_some(endpoint)));
+        Self { route, endpoints, build }
     }
 
     fn not_found() -> Self {
         let inner = async || StatusCode::NOT_FOUND;
-        Self::unmatched::<()>(move |router, site| match site {
-            None => router.fallback(Inside(inner)),
-            Some(site) => router.fallback(At { inner, site }),
+        Self::unmatched::<()>(move |router, endpoint| match endpoint {
+            None => router.fallback(PanicWatch(inner)),
+            Some(endpoint) => router.fallback(MeteredHandler { inner, endpoint }),
         })
     }
 
-    /// Answers what is not declared, outside of the layers so far.
+    /// Answers methods that are not declared, outside of the layers so far.
     fn answer_rest<H, T>(&mut self, handler: H)
     where
         H: Handler<T, S>,
         T: 'static,
     {
-        let site = Site::declare::<H>(Methods::Rest);
+        let endpoint = DeclaredEndpoint::declare::<H>(Methods::Rest);
         let build = std::mem::replace(&mut self.build, Box::new(|_| ::axum::Router::new()));
         self.build = Box::new(move |metered| {
             let router = build(metered);
             match metered {
-                false => router.method_not_allowed_fallback(Inside(handler)),
-                true => router.method_not_allowed_fallback(At { inner: handler, site }),
+                false => router.method_not_allowed_fallback(PanicWatch(handler)),
+                true => {
+                    router.method_not_allowed_fallback(MeteredHandler { inner: handler, endpoint })
+                }
             }
         });
-        self.sites.rest = vec![site];
-        self.answers_rest = true;
-        self.layers_rest = false;
+        self.endpoints.set_fallback(endpoint);
     }
 
     fn layer<L>(self, layer: L) -> Self
@@ -429,21 +424,22 @@ where
         <L::Service as Service<Request>>::Error: Into<Infallible> + 'static,
         <L::Service as Service<Request>>::Future: Send + 'static,
     {
-        let Self { build, sites, .. } = self;
-        let around = sites.clone();
-        let layers = self.layers + 1;
+        let Self { route, mut endpoints, build } = self;
+        endpoints.layers_rest = true;
+        endpoints.layers += 1;
+        let around = endpoints.clone();
         let build: Build<S> = Box::new(move |metered| match metered {
-            false if shared::is_due(layers) => build(false).layer(SharedLayer(layer)),
+            false if is_shared(around.layers) => build(false).layer(SharedLayer(layer)),
             false => build(false).layer(layer),
             true => build(false).layer(MeteredLayer::new(layer, &around)),
         });
-        Self { build, sites, layers, layers_rest: true, ..self }
+        Self { route, endpoints, build }
     }
 
-    fn with_state<S2: 'static>(self, state: S) -> Declared<S2> {
-        let Self { route, sites, answers_rest, layers_rest, layers, build } = self;
+    fn with_state<S2: 'static>(self, state: S) -> DeclaredRoute<S2> {
+        let Self { route, endpoints, build } = self;
         let build: Build<S2> = Box::new(move |metered| build(metered).with_state(state));
-        Declared { route, sites, answers_rest, layers_rest, layers, build }
+        DeclaredRoute { route, endpoints, build }
     }
 }
 
@@ -454,14 +450,17 @@ where
     Box::new(move |metered| ::axum::Router::new().nest(&prefix, build(metered)))
 }
 
-/// Gives a router the one answer that it has, with its endpoint if it is to meter itself.
-trait Answer<S>:
-    FnOnce(::axum::Router<S>, Option<&'static Site>) -> ::axum::Router<S> + Send + Sync + 'static
+/// Adds the answer of a route to axum's router, with the endpoint if it meters itself.
+trait AddAnswer<S>:
+    FnOnce(::axum::Router<S>, Option<&'static DeclaredEndpoint>) -> ::axum::Router<S>
+    + Send
+    + Sync
+    + 'static
 {
 }
 
-impl<S, F> Answer<S> for F where
-    F: FnOnce(::axum::Router<S>, Option<&'static Site>) -> ::axum::Router<S>
+impl<S, F> AddAnswer<S> for F where
+    F: FnOnce(::axum::Router<S>, Option<&'static DeclaredEndpoint>) -> ::axum::Router<S>
         + Send
         + Sync
         + 'static

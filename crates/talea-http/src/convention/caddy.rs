@@ -1,60 +1,63 @@
-//! The metrics of Caddy, which meters each route once.
+//! The metrics of Caddy.
 
-use super::{GO_DURATIONS, MethodNames, Paths, Set, Source, Told};
-use crate::endpoints::UNMATCHED;
-use crate::status::{OTHER, Statuses};
+use super::metric_set::{
+    GO_DURATIONS, LabelSource, MethodNames, MetricSet, MetricSpec, RouteNames,
+};
+use crate::labels::endpoint::UNMATCHED;
+use crate::labels::status::{OTHER, Statuses};
 
-const BASIC: &[(&str, Source)] = &[("server", Source::Server), ("handler", Source::Handler)];
+const BASIC: &[(&str, LabelSource)] =
+    &[("server", LabelSource::Server), ("handler", LabelSource::Handler)];
 
-const ANSWERED: &[(&str, Source)] = &[
-    ("server", Source::Server),
-    ("handler", Source::Handler),
-    ("code", Source::Status),
-    ("method", Source::Method),
+const ANSWERED: &[(&str, LabelSource)] = &[
+    ("server", LabelSource::Server),
+    ("handler", LabelSource::Handler),
+    ("code", LabelSource::Status),
+    ("method", LabelSource::Method),
 ];
 
-pub(super) const SET: Set = Set {
-    in_flight: Told {
+pub(super) const METRIC_SET: MetricSet = MetricSet {
+    in_flight: MetricSpec {
         name: "caddy_http_requests_in_flight",
         help: "Number of requests currently handled by this server.",
         labels: BASIC,
     },
-    requests: Some(Told {
+    requests: Some(MetricSpec {
         name: "caddy_http_requests_total",
         help: "Counter of HTTP(S) requests made.",
         labels: BASIC,
     }),
-    errors: Some(Told {
+    errors: Some(MetricSpec {
         name: "caddy_http_request_errors_total",
         help: "Number of requests resulting in middleware errors.",
         labels: BASIC,
     }),
     outcomes: None,
-    to_head: Some(Told {
+    to_head: Some(MetricSpec {
         name: "caddy_http_response_duration_seconds",
         help: "Histogram of times to first byte in response bodies.",
         labels: ANSWERED,
     }),
-    to_end: Some(Told {
+    to_end: Some(MetricSpec {
         name: "caddy_http_request_duration_seconds",
         help: "Histogram of round-trip request durations.",
         labels: ANSWERED,
     }),
-    request_size: Some(Told {
+    request_size: Some(MetricSpec {
         name: "caddy_http_request_size_bytes",
         help: "Total size of the request. Includes body",
         labels: ANSWERED,
     }),
-    response_size: Some(Told {
+    response_size: Some(MetricSpec {
         name: "caddy_http_response_size_bytes",
         help: "Size of the returned response.",
         labels: ANSWERED,
     }),
     declared_request_size: true,
-    // What a proxy says of a client that went away.
+    // The status that proxies log if the client closed the connection.
     statuses: Statuses::Codes { odd: OTHER, none: "499" },
-    methods: MethodNames::Sent { other: "OTHER", query: false },
-    paths: Paths::Templates { unmatched: UNMATCHED },
+    method_names: MethodNames::Sent { other: "OTHER", query: false },
+    route_names: RouteNames::Templates { unmatched: UNMATCHED },
     host: "host",
     durations: GO_DURATIONS,
 };

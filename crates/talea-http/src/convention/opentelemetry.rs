@@ -2,55 +2,60 @@
 
 use std::borrow::Cow;
 
-use super::{MethodNames, OTEL_DURATIONS, Paths, Set, Source, Told};
-use crate::outcome::Outcome;
-use crate::status::{OTHER, Statuses};
+use super::metric_set::{
+    LabelSource, MethodNames, MetricSet, MetricSpec, OTEL_DURATIONS, RouteNames,
+};
+use crate::labels::outcome::Outcome;
+use crate::labels::status::{OTHER, Statuses};
 
-const ATTRIBUTES: &[(&str, Source)] = &[
-    ("http_request_method", Source::Method),
-    ("url_scheme", Source::Scheme),
-    ("http_route", Source::Route),
-    ("http_response_status_code", Source::Status),
-    ("error_type", Source::ErrorType),
-    ("network_protocol_version", Source::Version),
+const ATTRIBUTES: &[(&str, LabelSource)] = &[
+    ("http_request_method", LabelSource::Method),
+    ("url_scheme", LabelSource::Scheme),
+    ("http_route", LabelSource::Route),
+    ("http_response_status_code", LabelSource::Status),
+    ("error_type", LabelSource::ErrorType),
+    ("network_protocol_version", LabelSource::Version),
 ];
 
-pub(super) const SET: Set = Set {
-    in_flight: Told {
+pub(super) const METRIC_SET: MetricSet = MetricSet {
+    in_flight: MetricSpec {
         name: "http_server_active_requests",
         help: "Number of active HTTP server requests.",
-        labels: &[("http_request_method", Source::Method), ("url_scheme", Source::Scheme)],
+        labels: &[
+            ("http_request_method", LabelSource::Method),
+            ("url_scheme", LabelSource::Scheme),
+        ],
     },
     requests: None,
     errors: None,
     outcomes: None,
     to_head: None,
-    to_end: Some(Told {
+    to_end: Some(MetricSpec {
         name: "http_server_request_duration_seconds",
         help: "Duration of HTTP server requests.",
         labels: ATTRIBUTES,
     }),
-    request_size: Some(Told {
+    request_size: Some(MetricSpec {
         name: "http_server_request_body_size_bytes",
         help: "Size of HTTP server request bodies.",
         labels: ATTRIBUTES,
     }),
-    response_size: Some(Told {
+    response_size: Some(MetricSpec {
         name: "http_server_response_body_size_bytes",
         help: "Size of HTTP server response bodies.",
         labels: ATTRIBUTES,
     }),
     declared_request_size: false,
     statuses: Statuses::Codes { odd: OTHER, none: "" },
-    methods: MethodNames::Sent { other: OTHER, query: true },
-    // The attribute is there if a route is available, and only then. An empty label is none.
-    paths: Paths::Templates { unmatched: "" },
+    method_names: MethodNames::Sent { other: OTHER, query: true },
+    // The attribute exists only if a route is available. An empty label is an absent one.
+    route_names: RouteNames::Templates { unmatched: "" },
     host: "server_address",
     durations: OTEL_DURATIONS,
 };
 
-/// The attribute `error.type`: why a request failed, empty where it did not. For a
-/// response that is its code, if it is a server's error.
+/// The attribute `error.type`: the reason for a failure, or empty. For a complete response it is
+/// the status code, if that is a 5xx.
 pub(crate) fn error_type(outcome: Outcome, status: Cow<'static, str>) -> Cow<'static, str> {
     match outcome {
         Outcome::Panicked => "panic".into(),

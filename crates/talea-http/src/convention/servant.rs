@@ -1,25 +1,30 @@
 //! The metrics of servant-prometheus 0.2.0.0, with its names, help and thresholds.
 
-use super::{MethodNames, Paths, Set, Source, Told};
-use crate::status::Statuses;
+use super::metric_set::{LabelSource, MethodNames, MetricSet, MetricSpec, RouteNames};
+use crate::labels::status::Statuses;
 
-const ENDPOINT: &[(&str, Source)] = &[("path", Source::Route), ("method", Source::Method)];
+const ENDPOINT: &[(&str, LabelSource)] =
+    &[("path", LabelSource::Route), ("method", LabelSource::Method)];
 
-pub(super) const SET: Set = Set {
-    in_flight: Told {
+pub(super) const METRIC_SET: MetricSet = MetricSet {
+    in_flight: MetricSpec {
         name: "http_requests_in_flight",
         help: "Total http requests in flight.",
         labels: ENDPOINT,
     },
-    requests: Some(Told {
+    requests: Some(MetricSpec {
         name: "http_responses_total",
         help: "Total number of http responses by their statuses.",
-        labels: &[("path", Source::Route), ("method", Source::Method), ("status", Source::Status)],
+        labels: &[
+            ("path", LabelSource::Route),
+            ("method", LabelSource::Method),
+            ("status", LabelSource::Status),
+        ],
     }),
     errors: None,
     outcomes: None,
     to_head: None,
-    to_end: Some(Told {
+    to_end: Some(MetricSpec {
         name: "http_request_duration_seconds",
         help: "Request latency in seconds",
         labels: ENDPOINT,
@@ -28,8 +33,8 @@ pub(super) const SET: Set = Set {
     response_size: None,
     declared_request_size: false,
     statuses: Statuses::Servant,
-    methods: MethodNames::Declared { rest: "" },
-    paths: Paths::Servant,
+    method_names: MethodNames::Declared { rest: "" },
+    route_names: RouteNames::Servant,
     host: "host",
     durations: DURATIONS,
 };

@@ -11,25 +11,26 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use tokio::runtime::Handle;
-use tokio::task::{AbortHandle, JoinHandle};
+use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::Instant;
 
-use super::stream::{Stream, watch};
+use super::stream::{ScrapeStream, watch};
 
 /// The body of an [`Exposition`](crate::Exposition)'s response. Dropping it frees its
 /// snapshot at once.
 pub struct ExpositionBody {
     next: Option<Bytes>,
-    rest: Option<Rest>,
+    rest: Option<RemainingPieces>,
 }
 
-/// The pieces that are not made yet.
-struct Rest {
-    stream: Arc<Stream>,
-    /// The next piece, which is made while the one before is sent.
-    making: JoinHandle<io::Result<(Bytes, bool)>>,
+/// The pieces that are not encoded yet.
+struct RemainingPieces {
+    stream: Arc<ScrapeStream>,
+    /// The task that encodes the next piece while the one before is sent.
+    encoding: JoinHandle<io::Result<(Bytes, bool)>>,
     runtime: Handle,
-    watch: AbortHandle,
+    /// Aborted when this is dropped.
+    _watching: JoinSet<()>,
 }
 
 impl ExpositionBody {
@@ -46,42 +47,37 @@ impl ExpositionBody {
     /// `patience` for a piece and has until `until` for all of them. Needs a tokio runtime.
     pub(super) fn streamed(
         first: Bytes,
-        stream: Arc<Stream>,
+        stream: Arc<ScrapeStream>,
         patience: Duration,
         until: Instant,
     ) -> Self {
         let runtime = Handle::current();
-        let watch = runtime.spawn(watch(Arc::downgrade(&stream), patience, until));
-        let making = make(&runtime, &stream);
-        let rest = Rest { stream, making, watch: watch.abort_handle(), runtime };
+        let mut watching = JoinSet::new();
+        watching.spawn_on(watch(Arc::downgrade(&stream), patience, until), &runtime);
+        let encoding = encode(&runtime, &stream);
+        let rest = RemainingPieces { stream, encoding, runtime, _watching: watching };
         Self { next: Some(first), rest: Some(rest) }
     }
 }
 
-impl Rest {
-    /// The next piece, and whether there is another behind it.
+impl RemainingPieces {
+    /// The next piece, and whether there is another after it.
     fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<(Bytes, bool)>> {
-        let made = ready!(Pin::new(&mut self.making).poll(cx));
-        let made = made.unwrap_or_else(|error| Err(io::Error::other(error)));
-        if let Ok((piece, more)) = &made {
+        let next = ready!(Pin::new(&mut self.encoding).poll(cx));
+        let next = next.unwrap_or_else(|error| Err(io::Error::other(error)));
+        if let Ok((piece, more)) = &next {
             self.stream.note_taken(piece.len());
             if *more {
-                self.making = make(&self.runtime, &self.stream);
+                self.encoding = encode(&self.runtime, &self.stream);
             }
         }
-        Poll::Ready(made)
+        Poll::Ready(next)
     }
 }
 
-fn make(runtime: &Handle, stream: &Arc<Stream>) -> JoinHandle<io::Result<(Bytes, bool)>> {
+fn encode(runtime: &Handle, stream: &Arc<ScrapeStream>) -> JoinHandle<io::Result<(Bytes, bool)>> {
     let stream = Arc::clone(stream);
     runtime.spawn_blocking(move || stream.next())
-}
-
-impl Drop for Rest {
-    fn drop(&mut self) {
-        self.watch.abort();
-    }
 }
 
 impl Body for ExpositionBody {
@@ -96,11 +92,11 @@ impl Body for ExpositionBody {
             return Poll::Ready(Some(Ok(Frame::data(next))));
         }
         let Some(rest) = &mut self.rest else { return Poll::Ready(None) };
-        let made = ready!(rest.poll_piece(cx));
-        if !matches!(made, Ok((_, true))) {
+        let next = ready!(rest.poll_piece(cx));
+        if !matches!(next, Ok((_, true))) {
             self.rest = None;
         }
-        Poll::Ready(Some(made.map(|(piece, _)| Frame::data(piece))))
+        Poll::Ready(Some(next.map(|(piece, _)| Frame::data(piece))))
     }
 
     fn is_end_stream(&self) -> bool {

@@ -2,16 +2,16 @@
 
 use std::io;
 
-use super::asked::Coding;
+use super::scrape_request::Coding;
 
-/// Compresses what is written to it into memory.
+/// Compresses bytes into memory.
 pub(super) trait Encoder: Send {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
 
     /// Writes what is still buffered, and the end.
     fn finish(&mut self) -> io::Result<()>;
 
-    /// The compressed bytes that nobody has taken yet.
+    /// The compressed bytes that have not been taken yet.
     fn written(&mut self) -> &mut Vec<u8>;
 }
 

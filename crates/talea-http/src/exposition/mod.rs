@@ -1,9 +1,9 @@
 //! A service that answers scrapes.
 
-mod asked;
 mod body;
 mod encoder;
 mod piece;
+mod scrape_request;
 mod scrapers;
 mod stream;
 
@@ -30,9 +30,10 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
 use tower_service::Service;
 
-use asked::{Asked, Coding, Refused};
-use piece::{Pieces, Source};
+use piece::SnapshotPieces;
+use scrape_request::{Coding, Refusal, ScrapeRequest};
 use scrapers::Scrapers;
+use stream::Pieces;
 
 use crate::turns::Client;
 
@@ -40,11 +41,11 @@ use crate::turns::Client;
 const AT_ONCE: usize = 4;
 /// The time that a client may take for a piece of a scrape.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The time that a client may take for all of it, unless it asks for less.
+/// The time that a client may take for a whole scrape, unless it asks for less.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// A service that answers scrapes of a registry, or of [several](Scrapable), for a router of your own, and a handler of
-/// axum's; `MetricsServer` serves it on a port of its own.
+/// A service that answers scrapes of a registry, or of [several](Scrapable), for a router of your
+/// own, and a handler of axum's; `MetricsServer` serves it on a port of its own.
 ///
 #[cfg_attr(feature = "axum", doc = "```")]
 #[cfg_attr(not(feature = "axum"), doc = "```ignore")]
@@ -59,73 +60,72 @@ const LONGEST: Duration = Duration::from_secs(300);
 /// # }
 /// ```
 ///
-/// - **What it answers.** `GET` and `HEAD`, in the format that the request's Accept header
+/// - **Requests.** It answers `GET` and `HEAD`, in the format that the request's Accept header
 ///   asks for ([`Format::negotiate`](talea::Format::negotiate)), compressed as its
 ///   Accept-Encoding header prefers: by gzip, with the feature `zstd` also by zstd, or not. With
 ///   `?name[]=`, once or more often, it shows only the families that have such a name or samples
 ///   of it: `calls`, `calls_total` and `calls_created` are the same counter, `wait_seconds_bucket`
-///   is the whole histogram `wait_seconds`. A name that nothing has is no error: the response
+///   is the whole histogram `wait_seconds`. An unknown name is no error: the response
 ///   to it alone has no families, as with Prometheus' clients for Java and Python.
-/// - **Large scrapes** leave in pieces of 256 KiB, each made while the one before is sent,
-///   so that a scrape has its snapshot and two pieces in memory. A small one has a
+/// - **Large scrapes** are sent in pieces of 256 KiB, each encoded while the one before is sent,
+///   so that a scrape has its snapshot and two pieces in memory. A small scrape has a
 ///   Content-Length. The memory of one snapshot is kept for the next scrape.
 /// - **Turns.** [`at_once`](Self::at_once) scrapes have a snapshot in memory at once; 16 more
 ///   wait for a turn, five seconds at most and no longer than half of their time. Turns go round
 ///   among client addresses, and among the connections of an address. Both are known if requests
 ///   have axum's `ConnectInfo<SocketAddr>`, or a `SocketAddr`, among their extensions; IPv6
-///   addresses count by their first 64 bits. A scrape that waits breaks off one whose client
-///   took nothing for a second. After a second of waiting it breaks off the slowest scrape of an
-///   address, or of a connection of its own address, that has two turns more; else the slowest
-///   that has had its turn for ten seconds.
+///   addresses count by their first 64 bits. A waiting scrape aborts one whose client took nothing
+///   for a second. After a second of waiting it aborts the slowest scrape of an address, or of a
+///   connection of its own address, that has two turns more; else the slowest that has had its turn
+///   for ten seconds.
 /// - **Refusals.** Other methods get 405; a scrape that gets no turn 503 with Retry-After; an
-///   Accept-Encoding that allows no coding of ours, not even identity, 406.
-/// - **Time.** A scrape takes no longer than `X-Prometheus-Scrape-Timeout-Seconds` says, or
-///   five minutes: a snapshot that is not there by then is a 503, a body that is not sent
-///   by then breaks off. The body of a client that stops reading breaks off too, see
+///   Accept-Encoding that refuses all codings here, identity included, 406.
+/// - **Time.** A scrape takes at most the time in `X-Prometheus-Scrape-Timeout-Seconds`, or five
+///   minutes: if the snapshot takes longer the response is a 503, if the body takes longer it is
+///   aborted. The body of a client that stops reading is aborted too, see
 ///   [`patience`](Self::patience).
 ///
 /// # Cost
 ///
-/// A worker of the runtime only hands pieces over. Snapshots are taken (some 20 ms for a
-/// million series, and what [`Registry::on_snapshot`] calls) and pieces are made (about
-/// 0.1 ms; several where they are compressed) in the runtime's pool for blocking work, at the cost of a
-/// hand-over for each.
+/// A worker of the runtime only hands pieces over. Snapshots (some 20 ms for a million series, and
+/// the functions of [`Registry::on_snapshot`]) and pieces (about 0.1 ms; several if they are
+/// compressed) are made in the runtime's pool for blocking work, at the cost of a hand-over for
+/// each.
 ///
 /// It needs a tokio runtime with time enabled, as `#[tokio::main]` has.
 #[derive(Clone, Debug)]
 pub struct Exposition<S = Registry> {
-    of: S,
+    registry: S,
     scrapers: Scrapers<S>,
     patience: Duration,
 }
 
 impl Exposition {
-    /// One with the default limits. Clones share what they serve at once and the memory
-    /// that they keep.
+    /// An exposition with the default limits. Clones share the turns and the memory that is kept.
     pub fn new(registry: &Registry) -> Self {
         Self::of(registry)
     }
 }
 
 impl<S: Scrapable> Exposition<S> {
-    /// The same of anything that can be scraped.
-    pub fn of(of: &S) -> Self {
-        let scrapers = Scrapers::new(of, AT_ONCE);
-        Self { of: of.clone(), scrapers, patience: PATIENCE }
+    /// An exposition of anything that can be scraped, with the default limits.
+    pub fn of(registry: &S) -> Self {
+        let scrapers = Scrapers::new(registry, AT_ONCE);
+        Self { registry: registry.clone(), scrapers, patience: PATIENCE }
     }
 
     /// The number of scrapes that are served at once, at least one; each has a snapshot in
     /// memory. Default: 4.
     #[must_use]
     pub fn at_once(mut self, scrapes: usize) -> Self {
-        self.scrapers = Scrapers::new(&self.of, scrapes.max(1));
+        self.scrapers = Scrapers::new(&self.registry, scrapes.max(1));
         self
     }
 
-    /// How long a client may take for a piece of a large scrape before the scrape is given
-    /// up and its memory is free. Default: 30 s.
+    /// The time that a client may take for a piece of a large scrape before the scrape is given up
+    /// and its memory is freed. Default: 30 s.
     ///
-    /// The connection's own buffers stay until it ends, which is up to the server.
+    /// The buffers of the connection stay until the server ends it;
     /// [`MetricsServer`](crate::MetricsServer) ends it after the same time.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
@@ -140,16 +140,16 @@ impl<S: Scrapable> Exposition<S> {
 
     async fn answer(
         self,
-        asked: Result<Asked, Refused>,
+        request: Result<ScrapeRequest, Refusal>,
         client: Client,
     ) -> Response<ExpositionBody> {
-        let asked = match asked {
-            Ok(asked) => asked,
-            Err(Refused::Method) => {
+        let request = match request {
+            Ok(request) => request,
+            Err(Refusal::Method) => {
                 let allowed = [(ALLOW, HeaderValue::from_static("GET, HEAD"))];
                 return refuse(StatusCode::METHOD_NOT_ALLOWED, allowed, "Ask by GET or HEAD.\n");
             }
-            Err(Refused::Encoding) => {
+            Err(Refusal::Encoding) => {
                 let reason = match (cfg!(feature = "gzip"), cfg!(feature = "zstd")) {
                     (true, true) => "There are gzip, zstd and identity (not compressed).\n",
                     (true, false) => "There are gzip and identity (not compressed).\n",
@@ -159,25 +159,25 @@ impl<S: Scrapable> Exposition<S> {
                 return refuse(StatusCode::NOT_ACCEPTABLE, [vary()], reason);
             }
         };
-        let Ok(headers) = headers(&asked) else {
+        let Ok(headers) = headers(&request) else {
             return refuse(StatusCode::INTERNAL_SERVER_ERROR, [], "");
         };
-        let until = Instant::now() + asked.within.unwrap_or(LONGEST).min(LONGEST);
+        let until = Instant::now() + request.timeout.unwrap_or(LONGEST).min(LONGEST);
         let Some(scraper) = self.scrapers.lend(&client, until).await else {
             let soon = [(RETRY_AFTER, HeaderValue::from_static("1"))];
             let reason = "As many scrapes are being served as are allowed at once.\n";
             return refuse(StatusCode::SERVICE_UNAVAILABLE, soon, reason);
         };
         let first = spawn_blocking(move || {
-            let mut source: Box<dyn Pieces> = Box::new(Source::new(scraper, &asked)?);
-            Ok::<_, io::Error>((source.next()?, source))
+            let mut pieces: Box<dyn Pieces> = Box::new(SnapshotPieces::new(scraper, &request)?);
+            Ok::<_, io::Error>((pieces.next()?, pieces))
         });
         let body = match timeout_at(until, first).await {
-            Ok(Ok(Ok((first, source)))) if source.has_more() => {
-                let stream = self.scrapers.streams().begin(source, client);
+            Ok(Ok(Ok(((first, true), pieces)))) => {
+                let stream = self.scrapers.streams().begin(pieces, client);
                 ExpositionBody::streamed(first, stream, self.patience, until)
             }
-            Ok(Ok(Ok((whole, _)))) => ExpositionBody::whole(whole),
+            Ok(Ok(Ok(((whole, false), _)))) => ExpositionBody::whole(whole),
             // A function given to `on_snapshot` panicked.
             Ok(Ok(Err(_)) | Err(_)) => {
                 let reason = "The snapshot could not be taken.\n";
@@ -203,23 +203,22 @@ impl<S: Scrapable, B> Service<Request<B>> for Exposition<S> {
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let asked = Asked::of(request.method(), request.uri(), request.headers());
+        let scrape = ScrapeRequest::parse(request.method(), request.uri(), request.headers());
         let client = client_of(request.extensions());
         let exposition = self.clone();
-        Box::pin(async move { Ok(exposition.answer(asked, client).await) })
+        Box::pin(async move { Ok(exposition.answer(scrape, client).await) })
     }
 }
 
-/// Lets it stand in a method router, as in `get(exposition)`; other methods are answered by that
-/// router.
+/// For a method router, as in `get(exposition)`, which answers other methods itself.
 #[cfg(feature = "axum")]
 impl<S: Scrapable, T> Handler<ExpositionBody, T> for Exposition<S> {
     type Future = Pin<Box<dyn Future<Output = ::axum::response::Response> + Send>>;
 
     fn call(self, request: ::axum::extract::Request, _: T) -> Self::Future {
-        let asked = Asked::of(request.method(), request.uri(), request.headers());
+        let scrape = ScrapeRequest::parse(request.method(), request.uri(), request.headers());
         let client = client_of(request.extensions());
-        Box::pin(async move { self.answer(asked, client).await.map(::axum::body::Body::new) })
+        Box::pin(async move { self.answer(scrape, client).await.map(::axum::body::Body::new) })
     }
 }
 
@@ -228,7 +227,7 @@ fn client_of(extensions: &Extensions) -> Client {
     #[cfg(feature = "axum")]
     let address = address.or_else(|| Some(&extensions.get::<ConnectInfo<SocketAddr>>()?.0));
     match address {
-        // The port stands for the connection.
+        // The port identifies the connection.
         Some(client) => Client::new(Some(client.ip()), client.port().to_ne_bytes()),
         None => Client::new(None, ""),
     }
@@ -240,11 +239,11 @@ fn vary() -> Header {
     (VARY, HeaderValue::from_static("Accept, Accept-Encoding"))
 }
 
-fn headers(asked: &Asked) -> Result<Vec<Header>, InvalidHeaderValue> {
-    let kind = HeaderValue::try_from(asked.format.content_type(asked.escaping))?;
+fn headers(request: &ScrapeRequest) -> Result<Vec<Header>, InvalidHeaderValue> {
+    let kind = HeaderValue::try_from(request.format.content_type(request.escaping))?;
     let mut headers = vec![(CONTENT_TYPE, kind), vary()];
-    if asked.coding != Coding::Identity {
-        headers.push((CONTENT_ENCODING, HeaderValue::from_static(asked.coding.as_str())));
+    if request.coding != Coding::Identity {
+        headers.push((CONTENT_ENCODING, HeaderValue::from_static(request.coding.as_str())));
     }
     Ok(headers)
 }

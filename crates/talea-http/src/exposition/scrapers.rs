@@ -1,4 +1,4 @@
-//! The turns of scrapes, and the memory that one leaves to the next.
+//! The turns of scrapes, and the memory that a scrape leaves to the next.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -6,22 +6,22 @@ use std::time::Duration;
 use talea::{Scrapable, Scraper};
 use tokio::time::{Instant, sleep_until};
 
-use super::stream::Streams;
+use super::stream::ScrapeStreams;
 use crate::turns::{Client, Turn, Turns};
 
 /// The number of scrapes that may wait for a turn. Each takes a connection and no snapshot.
 const WAITING: usize = 16;
-/// The time that a scrape waits for a turn, if its scraper waits twice as long.
+/// The time that a scrape waits for a turn, if its scraper waits at least twice as long.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// How often a scrape that waits looks for another to displace.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Lends scrapers, as many as may scrape at once. Clones share them.
+/// Lends a limited number of scrapers. Clones share them.
 #[derive(Clone, Debug)]
 pub(super) struct Scrapers<S> {
     of: S,
     turns: Turns,
-    streams: Streams,
+    streams: ScrapeStreams,
     /// At most one: a scraper keeps the memory of a snapshot, and most registries are scraped by
     /// one client.
     kept: Arc<Mutex<Option<Scraper<S>>>>,
@@ -29,7 +29,7 @@ pub(super) struct Scrapers<S> {
 
 /// A scraper on loan, with its turn.
 #[derive(Debug)]
-pub(super) struct Lent<S: Scrapable> {
+pub(super) struct ScraperLease<S: Scrapable> {
     pub(super) scraper: Scraper<S>,
     of: Scrapers<S>,
     _turn: Turn,
@@ -38,17 +38,18 @@ pub(super) struct Lent<S: Scrapable> {
 impl<S: Scrapable> Scrapers<S> {
     pub(super) fn new(of: &S, at_once: usize) -> Self {
         let turns = Turns::new(at_once, WAITING);
-        Self { of: of.clone(), turns, streams: Streams::default(), kept: Arc::default() }
+        Self { of: of.clone(), turns, streams: ScrapeStreams::default(), kept: Arc::default() }
     }
 
     /// The scrapes whose bodies are being sent.
-    pub(super) fn streams(&self) -> &Streams {
+    pub(super) fn streams(&self) -> &ScrapeStreams {
         &self.streams
     }
 
-    /// Waits for a turn, displacing a scrape that moves least, see [`Streams::displace`]. `None`
-    /// if too many wait or none comes in time, at the latest half way to `until`.
-    pub(super) async fn lend(&self, client: &Client, until: Instant) -> Option<Lent<S>> {
+    /// Waits for a turn, and displaces other scrapes by the rules of
+    /// [`ScrapeStreams::displace`]. `None` if too many wait, or if half of the time to `until` has
+    /// passed.
+    pub(super) async fn lend(&self, client: &Client, until: Instant) -> Option<ScraperLease<S>> {
         let mut turn = std::pin::pin!(self.turns.turn(client.clone()));
         let began = Instant::now();
         let latest = began + (until.saturating_duration_since(began) / 2).min(LONGEST_WAIT);
@@ -68,15 +69,15 @@ impl<S: Scrapable> Scrapers<S> {
         }
     }
 
-    fn with_turn(&self, turn: Turn) -> Lent<S> {
+    fn with_turn(&self, turn: Turn) -> ScraperLease<S> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         let scraper = kept.unwrap_or_else(|| Scraper::new(&self.of));
-        Lent { scraper, of: self.clone(), _turn: turn }
+        ScraperLease { scraper, of: self.clone(), _turn: turn }
     }
 }
 
 /// The memory is returned before the turn is passed on, so that the next scrape finds it.
-impl<S: Scrapable> Drop for Lent<S> {
+impl<S: Scrapable> Drop for ScraperLease<S> {
     fn drop(&mut self) {
         let empty = Scraper::new(&self.of.of);
         let used = std::mem::replace(&mut self.scraper, empty);

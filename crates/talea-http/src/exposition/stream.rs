@@ -1,4 +1,4 @@
-//! Scrapes that are sent piece by piece, and the end of those whose clients are too slow.
+//! Scrapes that are sent piece by piece, and given up if their clients are too slow.
 
 use std::fmt;
 use std::io;
@@ -9,25 +9,30 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::{Instant, sleep_until};
 
-use super::piece::Pieces;
 use crate::turns::Client;
 
-/// The pause until it is tried again to give up a scrape while a piece of it is made.
+/// The pause until the next attempt to give up a scrape, if a piece of it is being encoded.
 const AGAIN: Duration = Duration::from_millis(100);
 /// The time after which a client that took no piece is stalled.
 const STALLED: Duration = Duration::from_secs(1);
 /// The time that a scrape waits before it displaces one that makes progress.
 const GRACE: Duration = Duration::from_secs(1);
-/// The time that a scrape which makes progress has its turn for itself.
+/// The time for which a scrape that makes progress keeps its turn.
 const TURN: Duration = Duration::from_secs(10);
 
-/// A scrape whose body is being sent: shared by the body, by the thread that makes a piece and by
+/// The pieces of a scrape.
+pub(super) trait Pieces: Send {
+    /// Encodes the next piece; also returns whether there is another after it.
+    fn next(&mut self) -> io::Result<(Bytes, bool)>;
+}
+
+/// A scrape whose body is being sent: shared by the body, by the thread that encodes a piece and by
 /// the watch.
-pub(super) struct Stream {
+pub(super) struct ScrapeStream {
     client: Client,
     began: Instant,
-    /// Locked while a piece is made; `None` when none is left or the scrape was given up.
-    source: Mutex<Option<Box<dyn Pieces>>>,
+    /// Locked while a piece is encoded; `None` if none is left or the scrape was given up.
+    pieces: Mutex<Option<Box<dyn Pieces>>>,
     progress: Mutex<Progress>,
     given_up: AtomicBool,
 }
@@ -42,16 +47,16 @@ struct Progress {
 
 /// The scrapes whose bodies are being sent. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Streams(Arc<Mutex<Vec<Weak<Stream>>>>);
+pub(super) struct ScrapeStreams(Arc<Mutex<Vec<Weak<ScrapeStream>>>>);
 
-impl Streams {
-    /// Begins to send what a source has.
-    pub(super) fn begin(&self, source: Box<dyn Pieces>, client: Client) -> Arc<Stream> {
+impl ScrapeStreams {
+    /// Begins to send pieces to a client.
+    pub(super) fn begin(&self, pieces: Box<dyn Pieces>, client: Client) -> Arc<ScrapeStream> {
         let now = Instant::now();
-        let stream = Arc::new(Stream {
+        let stream = Arc::new(ScrapeStream {
             client,
             began: now,
-            source: Mutex::new(Some(source)),
+            pieces: Mutex::new(Some(pieces)),
             progress: Mutex::new(Progress { at: now, bytes: 0 }),
             given_up: AtomicBool::new(false),
         });
@@ -61,8 +66,8 @@ impl Streams {
         stream
     }
 
-    /// Gives up one scrape in favour of a client that has waited so long, unless as many are
-    /// already on their way out as clients wait. In this order:
+    /// Gives up one scrape for a client that has waited for `waited`, unless as many scrapes are
+    /// being given up already as clients wait. In this order:
     ///
     /// 1. the scrape that has been stalled the longest, if one is;
     /// 2. after [`GRACE`], the slowest scrape of a source with two turns more than the client's;
@@ -73,7 +78,7 @@ impl Streams {
         let running = self.running();
         let (leaving, running): (Vec<_>, Vec<_>) =
             running.into_iter().partition(|stream| stream.given_up.load(Relaxed));
-        // A piece of it was being made.
+        // A piece was being encoded when they were given up.
         leaving.iter().for_each(|stream| _ = stream.give_up());
         if leaving.len() >= waiting {
             return;
@@ -94,7 +99,7 @@ impl Streams {
         let of_connection =
             |client: &Client| running.iter().filter(|stream| stream.client == *client).count();
         let (own_of_source, own_of_connection) = (of_source(client), of_connection(client));
-        let slowest = |among: &dyn Fn(&Stream) -> bool| {
+        let slowest = |among: &dyn Fn(&ScrapeStream) -> bool| {
             let among = running.iter().filter(|stream| among(stream));
             among.min_by(|one, other| one.rate(now).total_cmp(&other.rate(now)))
         };
@@ -111,25 +116,24 @@ impl Streams {
         }
     }
 
-    /// Those that have a snapshot in memory.
-    fn running(&self) -> Vec<Arc<Stream>> {
+    /// The scrapes that have a snapshot in memory.
+    fn running(&self) -> Vec<Arc<ScrapeStream>> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter().filter_map(Weak::upgrade).filter(|stream| stream.has_source()).collect()
+        all.iter().filter_map(Weak::upgrade).filter(|stream| stream.has_pieces()).collect()
     }
 }
 
-impl Stream {
-    /// The next piece, and whether there is another behind it.
+impl ScrapeStream {
+    /// The next piece, and whether there is another after it.
     pub(super) fn next(&self) -> io::Result<(Bytes, bool)> {
-        let mut source = self.source.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut source = self.pieces.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(pieces) = source.as_mut() else {
             let reason = "the scrape was given up because its client was too slow";
             return Err(io::Error::new(io::ErrorKind::TimedOut, reason));
         };
-        let piece = pieces.next()?;
-        let more = pieces.has_more();
+        let (piece, more) = pieces.next()?;
         if !more || self.given_up.load(Relaxed) {
-            // Its memory is for the next scrape, however long the last piece takes.
+            // The next scrape can have the memory while the last piece is sent.
             *source = None;
         }
         self.progress().at = Instant::now();
@@ -143,10 +147,10 @@ impl Stream {
         progress.bytes += bytes as u64;
     }
 
-    /// Frees what is left of the scrape; false while a piece of it is made.
+    /// Frees the rest of the scrape; false while a piece of it is being encoded.
     fn give_up(&self) -> bool {
         self.given_up.store(true, Relaxed);
-        match self.source.try_lock() {
+        match self.pieces.try_lock() {
             Ok(mut source) => *source = None,
             Err(TryLockError::Poisoned(source)) => *source.into_inner() = None,
             Err(TryLockError::WouldBlock) => return false,
@@ -154,15 +158,15 @@ impl Stream {
         true
     }
 
-    fn has_source(&self) -> bool {
-        match self.source.try_lock() {
+    fn has_pieces(&self) -> bool {
+        match self.pieces.try_lock() {
             Ok(source) => source.is_some(),
             Err(TryLockError::Poisoned(source)) => source.into_inner().is_some(),
             Err(TryLockError::WouldBlock) => true,
         }
     }
 
-    /// Bytes a second that the client has taken so far.
+    /// The bytes that the client has taken a second.
     fn rate(&self, now: Instant) -> f64 {
         let seconds = now.saturating_duration_since(self.began).as_secs_f64();
         self.progress().bytes as f64 / seconds.max(1e-3)
@@ -173,17 +177,17 @@ impl Stream {
     }
 }
 
-impl fmt::Debug for Stream {
+impl fmt::Debug for ScrapeStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stream").field("client", &self.client).finish_non_exhaustive()
+        f.debug_struct("ScrapeStream").field("client", &self.client).finish_non_exhaustive()
     }
 }
 
 /// Gives a scrape up when its client takes too long, for a piece or for all of it. A body cannot
 /// do that itself: it is not polled while the client takes nothing.
-pub(super) async fn watch(stream: Weak<Stream>, patience: Duration, until: Instant) {
+pub(super) async fn watch(stream: Weak<ScrapeStream>, patience: Duration, until: Instant) {
     loop {
-        // Only while it looks, so that a body that is dropped is freed.
+        // Not across the pause, so that a body that is dropped is freed.
         let Some(watched) = stream.upgrade() else { return };
         let now = Instant::now();
         let mut due = (watched.progress().at + patience).min(until);

@@ -1,4 +1,4 @@
-//! The body of a response, which notes when the client has taken a piece of it.
+//! The body of a response, which notes when the client takes a piece.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use ::axum::body::{Body, Bytes};
 use bytes::Buf;
 use http_body::{Frame, SizeHint};
 
-use super::phase::Answering;
+use super::phase::ResponseGuard;
 
-/// A body that notes what the client takes of it.
+/// A body that notes when hyper polls it and when pieces are taken.
 #[derive(Debug)]
 pub(super) struct WatchedBody {
     body: Body,
-    answering: Arc<Answering>,
+    guard: Arc<ResponseGuard>,
 }
 
 /// A piece, dropped as soon as it is written. The request counts as being answered until the last
@@ -22,13 +22,13 @@ pub(super) struct WatchedBody {
 #[derive(Debug)]
 pub(super) struct Piece {
     bytes: Bytes,
-    answering: Arc<Answering>,
+    guard: Arc<ResponseGuard>,
 }
 
 impl WatchedBody {
-    pub(super) fn new(body: Body, answering: Answering) -> Self {
-        answering.answered();
-        Self { body, answering: Arc::new(answering) }
+    pub(super) fn new(body: Body, guard: ResponseGuard) -> Self {
+        guard.head_given();
+        Self { body, guard: Arc::new(guard) }
     }
 }
 
@@ -40,12 +40,10 @@ impl http_body::Body for WatchedBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Piece>, ::axum::Error>>> {
-        self.answering.asked();
+        self.guard.polled();
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
         Poll::Ready(
-            frame.map(|frame| {
-                Ok(frame?.map_data(|bytes| Piece::new(bytes, self.answering.clone())))
-            }),
+            frame.map(|frame| Ok(frame?.map_data(|bytes| Piece::new(bytes, self.guard.clone())))),
         )
     }
 
@@ -59,15 +57,15 @@ impl http_body::Body for WatchedBody {
 }
 
 impl Piece {
-    fn new(bytes: Bytes, answering: Arc<Answering>) -> Self {
-        answering.gave();
-        Self { bytes, answering }
+    fn new(bytes: Bytes, guard: Arc<ResponseGuard>) -> Self {
+        guard.piece_given();
+        Self { bytes, guard }
     }
 }
 
 impl Drop for Piece {
     fn drop(&mut self) {
-        self.answering.taken();
+        self.guard.piece_taken();
     }
 }
 

@@ -11,36 +11,32 @@ use tokio::net::TcpStream;
 use tokio::sync::watch;
 
 use super::counts::{Counts, Reason};
-use super::gate::{Accepted, Gate};
+use super::gate::{AcceptedConnection, Gate};
 use super::phase::Phase;
 use super::requests::Requests;
-use super::transport::WatchedTransport;
 
 /// The head of a request: its line and its headers. hyper allows 100 headers over HTTP/1.
 const HEAD: u32 = 16 << 10;
-/// Requests at once over one connection of HTTP/2.
+/// Limits of a connection of HTTP/2.
 #[cfg(feature = "http2")]
-const STREAMS: u32 = 16;
-/// Bytes that a client may send of a request's body, which nobody reads.
-#[cfg(feature = "http2")]
-const STREAM_WINDOW: u32 = 16 << 10;
-/// The same for all streams of a connection: the least that HTTP/2 allows.
-#[cfg(feature = "http2")]
-const CONNECTION_WINDOW: u32 = 65_535;
-/// The least that HTTP/2 allows.
-#[cfg(feature = "http2")]
-const FRAME: u32 = 16 << 10;
-/// Bytes that are buffered of a response over HTTP/2, beside one piece of it.
-#[cfg(feature = "http2")]
-const SEND_BUFFER: usize = 16 << 10;
-/// Streams that the client has reset before they were looked at. One more ends the connection.
-#[cfg(feature = "http2")]
-const PENDING_RESETS: usize = 20;
-/// Streams that were reset for an error of the client. One more ends the connection.
-#[cfg(feature = "http2")]
-const ERROR_RESETS: usize = 20;
+mod http2 {
+    /// Requests at once over one connection of HTTP/2.
+    pub(super) const STREAMS: u32 = 16;
+    /// Bytes that a client may send of a request's body, which is not read.
+    pub(super) const STREAM_WINDOW: u32 = 16 << 10;
+    /// Bytes that a client may send of all bodies of a connection: the least that HTTP/2 allows.
+    pub(super) const CONNECTION_WINDOW: u32 = 65_535;
+    /// The largest frame: the least that HTTP/2 allows.
+    pub(super) const FRAME: u32 = 16 << 10;
+    /// Bytes that are buffered of a response over HTTP/2, beside one piece of it.
+    pub(super) const SEND_BUFFER: usize = 16 << 10;
+    /// Streams that the client has reset before they were looked at. One more ends the connection.
+    pub(super) const PENDING_RESETS: usize = 20;
+    /// Streams that were reset for an error of the client. One more ends the connection.
+    pub(super) const ERROR_RESETS: usize = 20;
+}
 
-/// Serves connections by HTTP/1, and by HTTP/2 if the gate says so.
+/// Serves connections by HTTP/1, and by HTTP/2 if the gate allows it.
 pub(super) struct Protocols {
     gate: Arc<dyn Gate>,
     requests: Arc<Requests>,
@@ -79,8 +75,8 @@ impl Protocols {
         // The handshake has sent its own alert to the client.
         let Ok(accepted) = accepted else { return self.counts.close(Reason::Handshake) };
         phase.handshake_done();
-        let Accepted { transport, http2 } = accepted;
-        let transport = WatchedTransport::new(transport, phase.clone());
+        let AcceptedConnection { transport, http2 } = accepted;
+        let transport = transport.watched(phase.clone());
         let requests = self.requests.clone();
         let service =
             service_fn(move |request| requests.clone().answer(request, client, phase.clone()));
@@ -112,12 +108,12 @@ fn builder() -> Builder<TokioExecutor> {
     builder
         .http2()
         .max_header_list_size(HEAD)
-        .max_concurrent_streams(STREAMS)
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_frame_size(FRAME)
-        .max_send_buf_size(SEND_BUFFER)
-        .max_pending_accept_reset_streams(PENDING_RESETS)
-        .max_local_error_reset_streams(ERROR_RESETS);
+        .max_concurrent_streams(http2::STREAMS)
+        .initial_stream_window_size(http2::STREAM_WINDOW)
+        .initial_connection_window_size(http2::CONNECTION_WINDOW)
+        .max_frame_size(http2::FRAME)
+        .max_send_buf_size(http2::SEND_BUFFER)
+        .max_pending_accept_reset_streams(http2::PENDING_RESETS)
+        .max_local_error_reset_streams(http2::ERROR_RESETS);
     builder
 }

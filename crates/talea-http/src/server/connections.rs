@@ -1,4 +1,4 @@
-//! The table of open connections: which may come, and which has to go.
+//! The table of open connections: admits new ones and closes others for them.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use super::limits::Limits;
 use super::phase::Phase;
 use crate::turns::source_of;
 
-/// The connections that are open.
+/// The open connections.
 #[derive(Debug)]
 pub(super) struct Connections {
     limits: Limits,
@@ -26,12 +26,12 @@ pub(super) struct Connections {
 
 #[derive(Debug, Default)]
 struct Table {
-    open: HashMap<u64, Open>,
+    open: HashMap<u64, OpenConnection>,
     next: u64,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenConnection {
     /// The client's address, see [`source_of`].
     source: IpAddr,
     phase: Arc<Phase>,
@@ -63,7 +63,7 @@ impl Connections {
         let id = table.next;
         table.next += 1;
         let source = source_of(client);
-        table.open.insert(id, Open { source, phase: phase.clone(), task: None });
+        table.open.insert(id, OpenConnection { source, phase: phase.clone(), task: None });
         self.counts.set_open(table.open.len());
         Some(Entry { connections: self.clone(), id })
     }
@@ -72,7 +72,7 @@ impl Connections {
     pub(super) fn set_task(&self, id: u64, task: AbortHandle) {
         match self.table().open.get_mut(&id) {
             Some(open) => open.task = Some(task),
-            // Its entry was given to another connection before it began.
+            // It was closed for another connection before it began.
             None => task.abort(),
         }
     }
@@ -90,8 +90,9 @@ impl Connections {
             ticks.tick().await;
             let now = Instant::now();
             let mut table = self.table();
-            let exceeded =
-                |(id, open): (&u64, &Open)| Some((*id, open.phase.exceeded(&self.limits, now)?));
+            let exceeded = |(id, open): (&u64, &OpenConnection)| {
+                Some((*id, open.phase.exceeded(&self.limits, now)?))
+            };
             let exceeded: Vec<_> = table.open.iter().filter_map(exceeded).collect();
             for (id, reason) in exceeded {
                 self.close(&mut table, id, reason);

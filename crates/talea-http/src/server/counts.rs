@@ -28,7 +28,7 @@ impl Counts {
     }
 
     /// Times that the system could not give a connection to a client that was waiting, for
-    /// example for want of descriptors.
+    /// example for lack of descriptors.
     pub fn accept_errors(&self) -> u64 {
         self.accept_errors.load(Relaxed)
     }

@@ -23,7 +23,7 @@ pub trait Gate: fmt::Debug + Send + Sync + 'static {
     ///
     /// The handshake failed: the connection is closed and counted as
     /// [`Reason::Handshake`](super::Reason::Handshake).
-    fn accept(&self, tcp: TcpStream) -> Boxed<'_, io::Result<Accepted>>;
+    fn accept(&self, tcp: TcpStream) -> Boxed<'_, io::Result<AcceptedConnection>>;
 
     /// Lets a request through, by its headers and its client's address.
     ///
@@ -42,7 +42,7 @@ pub trait Gate: fmt::Debug + Send + Sync + 'static {
 
 /// A connection that is ready for requests.
 #[derive(Debug)]
-pub struct Accepted {
+pub struct AcceptedConnection {
     /// The bytes of requests and responses.
     pub transport: Transport,
     /// Whether HTTP/2 is spoken beside HTTP/1, which needs the feature `http2`.
@@ -54,8 +54,8 @@ pub struct Accepted {
 pub struct OpenGate;
 
 impl Gate for OpenGate {
-    fn accept(&self, tcp: TcpStream) -> Boxed<'_, io::Result<Accepted>> {
-        let accepted = Accepted { transport: Transport::plain(tcp), http2: false };
+    fn accept(&self, tcp: TcpStream) -> Boxed<'_, io::Result<AcceptedConnection>> {
+        let accepted = AcceptedConnection { transport: Transport::plain(tcp), http2: false };
         Box::pin(std::future::ready(Ok(accepted)))
     }
 

@@ -30,7 +30,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// How often connections are looked at, so that none exceeds a limit by much.
+    /// The time between two checks of the connections, so that none exceeds a limit by much.
     pub(super) fn tick(&self) -> Duration {
         let shortest = self.header_time.min(self.idle_time).min(self.patience);
         (shortest / 8).clamp(Duration::from_millis(10), Duration::from_secs(1))

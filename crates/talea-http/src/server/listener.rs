@@ -49,13 +49,13 @@ pub(super) fn has_pending_connection(listener: &TcpListener) -> bool {
     poll(&mut polled, Some(&at_once)).is_ok_and(|ready| ready > 0)
 }
 
-/// Whether a connection waits to be accepted: assumed where the system cannot say.
+/// Whether a connection waits to be accepted: assumed, as the system does not report it.
 #[cfg(not(unix))]
 pub(super) fn has_pending_connection(_listener: &TcpListener) -> bool {
     true
 }
 
-/// Whether accepting failed because of one connection and not for want of resources.
+/// Whether accepting failed because of one connection and not for lack of resources.
 pub(super) fn is_of_the_client(error: &io::Error) -> bool {
     matches!(
         error.kind(),

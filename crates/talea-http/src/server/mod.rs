@@ -4,16 +4,16 @@
 //! it. Each connection has an entry in the table of `connections`; the number of entries is
 //! limited. The task in `connection` serves it: after the [`Gate`] has accepted it (TLS, for
 //! example), hyper reads requests from its `transport` and gets responses from `requests`. Both
-//! note in the connection's `phase` what the connection is doing. A watch looks at all phases and
-//! closes connections that exceed one of the [`Limits`]. [`Counts`] says how many there are and
-//! why connections were closed.
+//! note the connection's state in its `phase`. A watch reads all phases and closes connections that
+//! exceed one of the [`Limits`]. [`Counts`] has the numbers of connections, also by the reason for
+//! which they were closed.
 
 mod body;
 mod connection;
 mod connections;
 mod counts;
 mod gate;
-mod heads;
+mod head_progress;
 mod limits;
 mod listener;
 mod phase;
@@ -21,7 +21,7 @@ mod requests;
 mod transport;
 
 pub use self::counts::{Counts, Reason};
-pub use self::gate::{Accepted, Gate, OpenGate};
+pub use self::gate::{AcceptedConnection, Gate, OpenGate};
 pub use self::limits::Limits;
 pub use self::transport::Transport;
 
@@ -34,6 +34,7 @@ use std::time::Duration;
 use ::axum::Router;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use self::connection::Protocols;
 use self::connections::Connections;
@@ -41,7 +42,7 @@ use self::phase::Phase;
 
 /// The pause before the system is asked again for a connection that it could not give.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// How long responses may take to their end once the server is to stop.
+/// The time that responses may take to their end once the server stops.
 const SHUTDOWN_TIME: Duration = Duration::from_secs(5);
 
 /// Listens on an address and serves within [`Limits`].
@@ -89,7 +90,8 @@ impl Server {
         let Self { listener, gate, connections, counts, .. } = self;
         let (stop, stopping) = watch::channel(false);
         let protocols = Arc::new(Protocols::new(app, gate, counts.clone(), stopping));
-        let watch = AbortOnDrop(tokio::spawn(connections.clone().watch()));
+        let mut watch = JoinSet::new();
+        watch.spawn(connections.clone().watch());
         let _close_all = CloseAllOnDrop(connections.clone());
         let mut shutdown = std::pin::pin!(shutdown);
         loop {
@@ -143,13 +145,5 @@ struct CloseAllOnDrop(Arc<Connections>);
 impl Drop for CloseAllOnDrop {
     fn drop(&mut self) {
         self.0.close_all();
-    }
-}
-
-struct AbortOnDrop(tokio::task::JoinHandle<()>);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
     }
 }

@@ -1,4 +1,4 @@
-//! The phase of one connection: what it waits for, and since when.
+//! The phase of one connection: the step that it waits for, and since when.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::counts::Reason;
-use super::heads::{Heads, Owed};
+use super::head_progress::{HeadProgress, HeadTracker};
 use super::limits::Limits;
 
 /// The time for which a client that takes nothing of its response keeps its place while new
@@ -19,29 +19,29 @@ pub(super) struct Phase(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
-    heads: Heads,
+    heads: HeadTracker,
     /// Whether the handshake goes on.
     handshake: bool,
     /// The time since which no request is being answered, if none is.
     idle: Instant,
-    /// The time since which the client owes the rest of a head.
+    /// The time since which a head is incomplete.
     head: Option<Instant>,
     /// The time since which bytes wait for the client to take them.
     unsent: Option<Instant>,
-    answers: Vec<Answer>,
+    responses: Vec<ResponseState>,
     next: u64,
     /// Whether unsent bytes are dropped when the connection ends.
     reset: bool,
 }
 
-/// A response that has begun.
+/// The state of one response.
 #[derive(Debug)]
-struct Answer {
+struct ResponseState {
     id: u64,
     /// Whether the gate let its request through.
     admitted: bool,
     /// Whether the next step is the application's, not the client's.
-    asked: bool,
+    polled: bool,
     /// Pieces that were handed to hyper and are not written yet.
     pieces: usize,
     /// The time since which the client has taken none of the pieces.
@@ -51,12 +51,12 @@ struct Answer {
 impl Phase {
     pub(super) fn new() -> Self {
         Self(Mutex::new(State {
-            heads: Heads::new(),
+            heads: HeadTracker::new(),
             handshake: true,
             idle: Instant::now(),
             head: None,
             unsent: None,
-            answers: Vec::new(),
+            responses: Vec::new(),
             next: 0,
             reset: false,
         }))
@@ -72,14 +72,14 @@ impl Phase {
     /// Notes bytes that were read.
     pub(super) fn note_read(&self, bytes: &[u8]) {
         let mut state = self.state();
-        let owed = state.heads.read(bytes);
+        let progress = state.heads.read(bytes);
         // Bytes that come during a response of HTTP/1 are parsed after it.
-        let early = matches!(state.heads, Heads::Http1) && !state.answers.is_empty();
-        match owed {
+        let early = matches!(state.heads, HeadTracker::Http1) && !state.responses.is_empty();
+        match progress {
             _ if early => state.head = None,
-            Owed::Nothing => state.head = None,
-            Owed::Another => state.head = Some(Instant::now()),
-            Owed::Rest => {
+            HeadProgress::Complete => state.head = None,
+            HeadProgress::Started => state.head = Some(Instant::now()),
+            HeadProgress::Continued => {
                 state.head.get_or_insert_with(Instant::now);
             }
         }
@@ -118,7 +118,7 @@ impl Phase {
         if state.head.is_some_and(|since| past(since, limits.header_time)) {
             return Some(Reason::Head);
         }
-        let idle = state.answers.is_empty() && past(state.idle, limits.idle_time);
+        let idle = state.responses.is_empty() && past(state.idle, limits.idle_time);
         idle.then_some(Reason::Idle)
     }
 
@@ -130,7 +130,7 @@ impl Phase {
     pub(super) fn eviction_order(&self, now: Instant) -> Option<(bool, Instant)> {
         let state = self.state();
         match state.untaken() {
-            None if !state.is_answering() => Some((false, state.idle)),
+            None if !state.has_admitted() => Some((false, state.idle)),
             Some(since) if now.saturating_duration_since(since) > STALLED => Some((true, since)),
             _ => None,
         }
@@ -144,87 +144,93 @@ impl Phase {
 impl State {
     /// The time since which the client takes nothing.
     fn untaken(&self) -> Option<Instant> {
-        self.answers.iter().filter_map(|answer| answer.untaken).chain(self.unsent).min()
+        self.responses.iter().filter_map(|response| response.untaken).chain(self.unsent).min()
     }
 
-    fn is_answering(&self) -> bool {
-        self.answers.iter().any(|answer| answer.admitted)
+    fn has_admitted(&self) -> bool {
+        self.responses.iter().any(|response| response.admitted)
     }
 }
 
-/// A request that is being answered, until this is dropped.
+/// Tracks the response to one request until it is dropped.
 #[derive(Debug)]
-pub(super) struct Answering {
+pub(super) struct ResponseGuard {
     phase: Arc<Phase>,
     id: u64,
 }
 
-impl Answering {
+impl ResponseGuard {
     pub(super) fn begin(phase: &Arc<Phase>) -> Self {
         let mut state = phase.state();
         let id = state.next;
         state.next += 1;
-        if matches!(state.heads, Heads::Http1) {
+        if matches!(state.heads, HeadTracker::Http1) {
             state.head = None;
         }
-        state.answers.push(Answer { id, admitted: false, asked: true, pieces: 0, untaken: None });
+        state.responses.push(ResponseState {
+            id,
+            admitted: false,
+            polled: true,
+            pieces: 0,
+            untaken: None,
+        });
         Self { phase: phase.clone(), id }
     }
 
     /// Notes that the gate let the request through.
     pub(super) fn admitted(&self) {
-        self.note(|answer| answer.admitted = true);
+        self.note(|response| response.admitted = true);
     }
 
     /// Notes that the head was handed to hyper, which asks for no piece before it is taken.
-    pub(super) fn answered(&self) {
-        self.note(|answer| {
-            answer.asked = false;
-            answer.untaken = Some(Instant::now());
+    pub(super) fn head_given(&self) {
+        self.note(|response| {
+            response.polled = false;
+            response.untaken = Some(Instant::now());
         });
     }
 
     /// Notes that hyper asks for a piece.
-    pub(super) fn asked(&self) {
-        self.note(|answer| {
-            answer.asked = true;
-            if answer.pieces == 0 {
-                answer.untaken = None;
+    pub(super) fn polled(&self) {
+        self.note(|response| {
+            response.polled = true;
+            if response.pieces == 0 {
+                response.untaken = None;
             }
         });
     }
 
     /// Notes that a piece was handed to hyper.
-    pub(super) fn gave(&self) {
-        self.note(|answer| {
-            answer.asked = false;
-            answer.pieces += 1;
-            answer.untaken.get_or_insert_with(Instant::now);
+    pub(super) fn piece_given(&self) {
+        self.note(|response| {
+            response.polled = false;
+            response.pieces += 1;
+            response.untaken.get_or_insert_with(Instant::now);
         });
     }
 
     /// Notes that a piece was written.
-    pub(super) fn taken(&self) {
-        self.note(|answer| {
-            answer.pieces -= 1;
-            let waits = answer.pieces > 0 || !answer.asked;
-            answer.untaken = waits.then(Instant::now);
+    pub(super) fn piece_taken(&self) {
+        self.note(|response| {
+            response.pieces -= 1;
+            let waits = response.pieces > 0 || !response.polled;
+            response.untaken = waits.then(Instant::now);
         });
     }
 
-    fn note(&self, what: impl FnOnce(&mut Answer)) {
+    fn note(&self, change: impl FnOnce(&mut ResponseState)) {
         let mut state = self.phase.state();
-        if let Some(answer) = state.answers.iter_mut().find(|answer| answer.id == self.id) {
-            what(answer);
+        if let Some(response) = state.responses.iter_mut().find(|response| response.id == self.id) {
+            change(response);
         }
     }
 }
 
-impl Drop for Answering {
+impl Drop for ResponseGuard {
     fn drop(&mut self) {
         let mut state = self.phase.state();
-        state.answers.retain(|answer| answer.id != self.id);
-        if state.answers.is_empty() {
+        state.responses.retain(|response| response.id != self.id);
+        if state.responses.is_empty() {
             state.idle = Instant::now();
         }
     }
@@ -258,11 +264,11 @@ mod tests {
     #[test]
     fn a_client_that_waits_for_its_password_makes_room() {
         let phase = connected();
-        let answering = Answering::begin(&phase);
+        let guard = ResponseGuard::begin(&phase);
         assert!(phase.eviction_order(Instant::now()).is_some());
-        answering.admitted();
+        guard.admitted();
         assert!(phase.eviction_order(Instant::now()).is_none());
-        drop(answering);
+        drop(guard);
         assert!(phase.eviction_order(Instant::now()).is_some());
     }
 
@@ -270,13 +276,13 @@ mod tests {
     fn a_slow_application_is_not_the_clients_fault() {
         let limits = Limits::default();
         let phase = connected();
-        let answering = Answering::begin(&phase);
+        let guard = ResponseGuard::begin(&phase);
         assert_eq!(phase.exceeded(&limits, later(limits.idle_time * 2)), None);
-        answering.answered();
-        answering.asked();
-        answering.gave();
-        answering.asked();
-        answering.taken();
+        guard.head_given();
+        guard.polled();
+        guard.piece_given();
+        guard.polled();
+        guard.piece_taken();
         assert_eq!(phase.exceeded(&limits, later(limits.idle_time * 2)), None);
     }
 
@@ -284,27 +290,27 @@ mod tests {
     fn a_piece_that_is_not_taken_is_the_clients_fault() {
         let limits = Limits::default();
         let phase = connected();
-        let answering = Answering::begin(&phase);
+        let guard = ResponseGuard::begin(&phase);
         let over = later(limits.patience * 2);
-        answering.answered();
+        guard.head_given();
         assert_eq!(phase.exceeded(&limits, over), Some(Reason::Unread), "the head alone was given");
-        answering.asked();
-        answering.gave();
-        answering.asked();
+        guard.polled();
+        guard.piece_given();
+        guard.polled();
         assert_eq!(phase.exceeded(&limits, over), Some(Reason::Unread), "another was asked for");
-        answering.gave();
-        answering.taken();
+        guard.piece_given();
+        guard.piece_taken();
         assert_eq!(phase.exceeded(&limits, over), Some(Reason::Unread), "one of two was taken");
     }
 
     #[test]
-    fn a_body_that_comes_during_an_answer_is_no_head() {
+    fn a_body_that_comes_during_a_response_is_no_head() {
         let limits = Limits::default();
         let phase = connected();
         phase.note_read(b"POST / HTTP/1.1\r\n\r\n");
-        let answering = Answering::begin(&phase);
+        let guard = ResponseGuard::begin(&phase);
         phase.note_read(b"body");
-        drop(answering);
+        drop(guard);
         assert_eq!(phase.exceeded(&limits, later(limits.header_time * 2)), None);
     }
 }

@@ -13,7 +13,7 @@ use tower_service::Service;
 
 use super::body::WatchedBody;
 use super::gate::Gate;
-use super::phase::{Answering, Phase};
+use super::phase::{Phase, ResponseGuard};
 
 /// The application behind its gate.
 #[derive(Debug)]
@@ -34,11 +34,11 @@ impl Requests {
         client: SocketAddr,
         phase: Arc<Phase>,
     ) -> Result<Response<WatchedBody>, Infallible> {
-        let answering = Answering::begin(&phase);
+        let guard = ResponseGuard::begin(&phase);
         let mut request = request.map(|_| Body::empty());
         let mut response = match self.gate.admit(request.headers(), client).await {
             Ok(()) => {
-                answering.admitted();
+                guard.admitted();
                 request.extensions_mut().insert(ConnectInfo(client));
                 let Ok(response) = self.app.clone().call(request).await;
                 response
@@ -46,6 +46,6 @@ impl Requests {
             Err(refusal) => refusal,
         };
         self.gate.add_headers(response.headers_mut());
-        Ok(response.map(|body| WatchedBody::new(body, answering)))
+        Ok(response.map(|body| WatchedBody::new(body, guard)))
     }
 }

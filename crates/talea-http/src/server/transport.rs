@@ -1,4 +1,4 @@
-//! The bytes of a connection, encrypted or not, noted as they pass.
+//! The bytes of a connection, encrypted or not, observed as they pass.
 
 use std::fmt;
 use std::io::{self, IoSlice};
@@ -11,25 +11,18 @@ use tokio::net::TcpStream;
 
 use super::phase::Phase;
 
-/// A stream that requests come over.
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {
-    /// The TCP connection below.
-    fn tcp(&self) -> &TcpStream;
-}
+/// The bytes of a connection in both directions.
+pub(super) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl Stream for TcpStream {
-    fn tcp(&self) -> &TcpStream {
-        self
-    }
-}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
 
 /// The stream of a connection: TCP, or a layer above it such as TLS.
-pub struct Transport(Box<dyn Stream>);
+pub struct Transport(Box<dyn FnOnce(Arc<Phase>) -> Box<dyn ByteStream> + Send>);
 
 impl Transport {
     /// TCP without a layer above it.
     pub fn plain(tcp: TcpStream) -> Self {
-        Self(Box::new(tcp))
+        Self::layered(tcp, |tcp| tcp)
     }
 
     /// A layer above TCP; `tcp` returns the connection below.
@@ -37,79 +30,30 @@ impl Transport {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        Self(Box::new(Layered { stream, tcp }))
+        Self(Box::new(move |phase| Box::new(WatchedTransport { stream, tcp, phase })))
+    }
+
+    /// The stream, which notes reads and writes in the connection's phase.
+    pub(super) fn watched(self, phase: Arc<Phase>) -> Box<dyn ByteStream> {
+        (self.0)(phase)
     }
 }
 
 impl fmt::Debug for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Transport").field(self.0.tcp()).finish()
+        f.debug_struct("Transport").finish_non_exhaustive()
     }
 }
 
-struct Layered<S> {
+/// A stream that notes reads and writes in its connection's phase.
+struct WatchedTransport<S> {
     stream: S,
     tcp: fn(&S) -> &TcpStream,
-}
-
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for Layered<S> {
-    fn tcp(&self) -> &TcpStream {
-        (self.tcp)(&self.stream)
-    }
-}
-
-impl<S: AsyncRead + Unpin> AsyncRead for Layered<S> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, into)
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Layered<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, bytes)
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        parts: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, parts)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(cx)
-    }
-}
-
-/// A transport that notes in its connection's phase what passes.
-pub(super) struct WatchedTransport {
-    stream: Box<dyn Stream>,
     phase: Arc<Phase>,
 }
 
-impl WatchedTransport {
-    pub(super) fn new(transport: Transport, phase: Arc<Phase>) -> Self {
-        Self { stream: transport.0, phase }
-    }
-
-    /// Notes that bytes which could not be written wait for the client.
+impl<S> WatchedTransport<S> {
+    /// Notes if bytes that could not be written wait for the client.
     fn note_pending<T>(&self, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_pending() {
             self.phase.note_sent(false);
@@ -119,16 +63,16 @@ impl WatchedTransport {
 }
 
 /// Bytes that a slow client did not take are not kept in the system's buffers either.
-impl Drop for WatchedTransport {
+impl<S> Drop for WatchedTransport<S> {
     fn drop(&mut self) {
         if self.phase.is_reset() {
             // If this fails, the connection is gone already.
-            let _ = self.stream.tcp().set_zero_linger();
+            let _ = (self.tcp)(&self.stream).set_zero_linger();
         }
     }
 }
 
-impl AsyncRead for WatchedTransport {
+impl<S: AsyncRead + Unpin> AsyncRead for WatchedTransport<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -143,7 +87,7 @@ impl AsyncRead for WatchedTransport {
     }
 }
 
-impl AsyncWrite for WatchedTransport {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WatchedTransport<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

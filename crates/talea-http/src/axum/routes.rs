@@ -1,0 +1,387 @@
+//! Finds the meters of a request by its matched route, or by its path.
+
+use std::collections::hash_map::RandomState;
+use std::error::Error;
+use std::fmt;
+use std::hash::BuildHasher;
+use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering::Relaxed};
+use std::sync::{LazyLock, OnceLock};
+
+use http::Method;
+use talea::HttpMethod;
+
+use crate::endpoints::Endpoints;
+use crate::labels::status::OTHER;
+use crate::meters::endpoint::{Endpoint, EndpointMeters};
+
+/// The endpoints of the routes that were listed or matched. Two pointers, since services are cloned
+/// for each request; they point to data that lives as long as the program, as endpoints do.
+#[derive(Clone, Copy)]
+pub(crate) struct Routes {
+    table: &'static TemplateTable,
+    /// The listed routes, by the paths that they match.
+    paths: &'static PathRouter,
+}
+
+type PathRouter = matchit::Router<&'static Route>;
+
+/// Routes by their template: a hash table with open addressing and linear probing.
+struct TemplateTable {
+    endpoints: Endpoints,
+    slots: Box<[OnceLock<Route>]>,
+    used: AtomicUsize,
+    /// By the address of a template: the slot where it was found last. The text in the slot is
+    /// compared, so reuse of an address costs a search and is no error.
+    last_slots: Box<[AtomicU16]>,
+    hashes: RandomState,
+    unmatched: Endpoint,
+    /// The endpoints of all routes for which there is no room.
+    overflow: OnceLock<Route>,
+}
+
+struct Route {
+    template: Box<str>,
+    /// In the order of [`HttpMethod::ALL`].
+    by_method: [Endpoint; HttpMethod::ALL.len()],
+}
+
+/// A route to list, as read from a router.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct RouteSpec {
+    /// The template that a request's path matches, and the one in its label.
+    pub(crate) path: String,
+    pub(crate) template: String,
+    /// The methods that it declares.
+    pub(crate) methods: Vec<HttpMethod>,
+    /// Whether it answers all other methods too.
+    pub(crate) answers_each: bool,
+}
+
+impl RouteSpec {
+    /// A route without methods.
+    pub(crate) fn new(template: &str) -> Self {
+        let (path, template) = (template.to_owned(), template.to_owned());
+        Self { path, template, methods: Vec::new(), answers_each: false }
+    }
+}
+
+/// Routes cannot be listed; the text names the route and the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RouteError {
+    message: String,
+}
+
+impl RouteError {
+    fn new(method: &str, template: &str, reason: &str) -> Self {
+        Self { message: format!("cannot list the route {method} {template}: {reason}") }
+    }
+
+    /// The error for a router that does not show its routes.
+    pub(crate) fn unreadable() -> Self {
+        let message = "cannot read the routes of the router: this version of axum does not show \
+                       them in a way that is known; list them by `routes`";
+        Self { message: message.to_owned() }
+    }
+}
+
+impl fmt::Display for RouteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for RouteError {}
+
+/// At most half of them are used, so that searches stay short.
+const SLOTS: usize = 4096;
+const ADDRESSES: usize = 1024;
+
+impl Routes {
+    pub(crate) fn new(endpoints: Endpoints) -> Self {
+        let table = TemplateTable {
+            endpoints,
+            slots: (0..SLOTS).map(|_| OnceLock::new()).collect(),
+            used: AtomicUsize::new(0),
+            last_slots: (0..ADDRESSES).map(|_| AtomicU16::new(0)).collect(),
+            hashes: RandomState::new(),
+            unmatched: endpoints.unmatched(),
+            overflow: OnceLock::new(),
+        };
+        Self { table: Box::leak(Box::new(table)), paths: Box::leak(Box::default()) }
+    }
+
+    /// Lists routes by methods and templates.
+    pub(crate) fn list(&mut self, routes: &[(&str, &str)]) -> Result<(), RouteError> {
+        let mut specs: Vec<RouteSpec> = Vec::new();
+        for &(name, template) in routes {
+            let (method, is_any) = (HttpMethod::of(name), name == ANY);
+            let fail = |reason: &str| RouteError::new(name, template, reason);
+            if !is_any && method == HttpMethod::Other {
+                return Err(fail(&format!(
+                    "{name:?} is no known method; write one such as GET, in capitals, or {ANY}"
+                )));
+            }
+            fault_in_template(template).map_or(Ok(()), |fault| Err(fail(fault)))?;
+            let known = specs.iter().position(|spec| spec.template == template);
+            let known = known.unwrap_or_else(|| {
+                specs.push(RouteSpec::new(template));
+                specs.len() - 1
+            });
+            specs[known].methods.extend((!is_any).then_some(method));
+            specs[known].answers_each |= is_any;
+        }
+        self.list_specs(&specs)
+    }
+
+    /// Lists routes. After an error no route is listed, but some series have been created.
+    pub(crate) fn list_specs(&mut self, routes: &[RouteSpec]) -> Result<(), RouteError> {
+        let mut paths = self.paths.clone();
+        for RouteSpec { path, template, methods, answers_each } in routes {
+            let endpoints = &self.table.endpoints;
+            let make = || Route::new(endpoints, template, methods.iter().copied(), *answers_each);
+            paths.insert(path, self.table.listed(template, make)).map_err(|error| {
+                let method = methods.first().map_or(ANY, |method| method.as_str());
+                RouteError::new(method, template, &format!("{error}; write it as in the router"))
+            })?;
+        }
+        self.paths = Box::leak(Box::new(paths));
+        Ok(())
+    }
+
+    /// Finds the same routes by the matched template only, and not by the path.
+    pub(crate) fn by_matched_path(self) -> Self {
+        static NONE: LazyLock<PathRouter> = LazyLock::new(PathRouter::default);
+        Self { paths: &NONE, ..self }
+    }
+
+    /// The meters of a request, by the matched template or else by its path.
+    #[inline]
+    pub(crate) fn meters(
+        &self,
+        matched: Option<&str>,
+        method: &Method,
+        path: &str,
+    ) -> &'static EndpointMeters {
+        let route = match matched {
+            Some(template) => Some(self.table.matched(template)),
+            None => self.paths.at(path).ok().map(|found| *found.value),
+        };
+        route.map_or(self.table.unmatched, |route| route.endpoint(method)).meters
+    }
+}
+
+/// The reason for which axum refuses a template that `matchit` takes.
+fn fault_in_template(template: &str) -> Option<&'static str> {
+    let begins = |sign: char| template.split('/').any(|segment| segment.starts_with(sign));
+    if !template.starts_with('/') {
+        Some("it must begin with \"/\"")
+    } else if begins(':') {
+        Some("a segment begins with \":\"; axum writes a parameter as {name}")
+    } else if begins('*') {
+        Some("a segment begins with \"*\"; axum writes a wildcard as {*name}")
+    } else {
+        None
+    }
+}
+
+/// The name of every method, in a list of routes.
+const ANY: &str = "ANY";
+
+impl Route {
+    fn matched(endpoints: &Endpoints, template: &str) -> Self {
+        Self::new(endpoints, template, [], true)
+    }
+
+    /// A route that declares some methods, and answers all others too or not. A `GET` answers
+    /// `HEAD` if that is not declared.
+    fn new(
+        endpoints: &Endpoints,
+        template: &str,
+        methods: impl IntoIterator<Item = HttpMethod>,
+        answers_each: bool,
+    ) -> Self {
+        let rest = match answers_each {
+            true => endpoints.declare_any(template),
+            false => endpoints.declare_rest(template),
+        };
+        let mut declared = [None; HttpMethod::ALL.len()];
+        for method in methods {
+            declared[method as usize] = Some(endpoints.declare_known(method, template));
+        }
+        let [get, head] = [HttpMethod::Get, HttpMethod::Head].map(|method| method as usize);
+        declared[head] = declared[head].or(declared[get]);
+        let by_method = declared.map(|endpoint| endpoint.unwrap_or(rest));
+        Self { template: template.into(), by_method }
+    }
+
+    #[inline]
+    fn endpoint(&self, method: &Method) -> Endpoint {
+        self.by_method[known_method(method) as usize]
+    }
+}
+
+impl TemplateTable {
+    /// The route of a template. Found faster if the template is at the same address each time.
+    #[inline]
+    fn matched(&self, template: &str) -> &Route {
+        // Allocations are 16 bytes apart.
+        let last = &self.last_slots[(template.as_ptr() as usize >> 4) % ADDRESSES];
+        let found = self.slots.get(usize::from(last.load(Relaxed))).and_then(OnceLock::get);
+        match found {
+            Some(route) if *route.template == *template => route,
+            _ => self.search(template, last),
+        }
+    }
+
+    #[cold]
+    fn search(&self, template: &str, last: &AtomicU16) -> &Route {
+        let make = || Route::matched(&self.endpoints, template);
+        let (slot, route) = self.get_or_insert(template, make);
+        if let Some(slot) = slot {
+            last.store(slot, Relaxed);
+        }
+        route
+    }
+
+    /// The route of a template that is listed, inserted if it is new. If there is no room, it is
+    /// found by its path only.
+    fn listed(&'static self, template: &str, make: impl Fn() -> Route) -> &'static Route {
+        match self.get_or_insert(template, &make) {
+            (Some(_), route) => route,
+            (None, _) => Box::leak(Box::new(make())),
+        }
+    }
+
+    /// The route of a template, inserted if it is new, and its slot.
+    fn get_or_insert(&self, template: &str, make: impl FnOnce() -> Route) -> (Option<u16>, &Route) {
+        let first = self.hashes.hash_one(template) as usize;
+        let mut make = Some(make);
+        for n in 0..SLOTS {
+            let slot = (first + n) % SLOTS;
+            let is_full = || self.used.load(Relaxed) >= SLOTS / 2;
+            if self.slots[slot].get().is_none() && is_full() {
+                break;
+            }
+            // A thread that loses a race gets the winner's route, which may be another one.
+            let route = self.slots[slot].get_or_init(|| {
+                self.used.fetch_add(1, Relaxed);
+                match make.take() {
+                    Some(make) => make(),
+                    None => Route::matched(&self.endpoints, template),
+                }
+            });
+            if *route.template == *template {
+                return (Some(slot as u16), route);
+            }
+        }
+        (None, self.overflow.get_or_init(|| Route::matched(&self.endpoints, OTHER)))
+    }
+}
+
+impl fmt::Debug for Routes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let routes = self.table.slots.iter().filter_map(OnceLock::get);
+        f.debug_list().entries(routes.map(|route| &route.template)).finish()
+    }
+}
+
+/// The label of a method.
+#[inline]
+pub(crate) fn known_method(method: &Method) -> HttpMethod {
+    // Most requests are GET.
+    match *method == Method::GET {
+        true => HttpMethod::Get,
+        false => other_method(method),
+    }
+}
+
+/// Out of line: together with the test for GET, the compiler turns it into a jump table, which has
+/// to be loaded.
+#[cold]
+#[inline(never)]
+fn other_method(method: &Method) -> HttpMethod {
+    HttpMethod::of(method.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn routes() -> Routes {
+        let registry = talea::Registry::for_test().unwrap();
+        Routes::new(Endpoints::new(&registry).unwrap())
+    }
+
+    #[test]
+    fn a_template_at_two_addresses_is_one_route() {
+        let routes = routes();
+        let method = Method::GET;
+        let (one, other) = ("/items/{id}".to_owned(), "/items/{id}".to_owned());
+        let found = routes.meters(Some(&one), &method, "");
+        for template in [&other, &one, &other] {
+            assert!(std::ptr::eq(routes.meters(Some(template), &method, ""), found));
+        }
+        let another = routes.meters(Some("/items"), &method, "");
+        assert!(!std::ptr::eq(another, found));
+    }
+
+    #[test]
+    fn a_reused_address_finds_the_new_template() {
+        let routes = routes();
+        let mut text = "/a".to_owned();
+        let a = routes.meters(Some(&text), &Method::GET, "");
+        text.replace_range(1.., "b");
+        let b = routes.meters(Some(&text), &Method::GET, "");
+        assert!(!std::ptr::eq(a, b));
+        text.replace_range(1.., "a");
+        assert!(std::ptr::eq(routes.meters(Some(&text), &Method::GET, ""), a));
+    }
+
+    #[test]
+    fn listed_routes_are_found_by_path() {
+        let mut routes = routes();
+        let list = [("GET", "/items/{id}"), ("DELETE", "/items/{id}"), ("ANY", "/files/{*path}")];
+        routes.list(&list).unwrap();
+        let at = |method, path| routes.meters(None, &method, path) as *const EndpointMeters;
+        let get = at(Method::GET, "/items/7");
+        assert_eq!(at(Method::HEAD, "/items/8"), get);
+        assert_ne!(at(Method::DELETE, "/items/8"), get);
+        assert_eq!(at(Method::PUT, "/items/7"), at(Method::POST, "/items/9"), "undeclared");
+        assert_eq!(at(Method::GET, "/files/a/b"), at(Method::PUT, "/files/c"));
+        assert_eq!(at(Method::GET, "/nowhere"), at(Method::PUT, "/elsewhere"), "unmatched");
+        let matched = routes.meters(Some("/items/{id}"), &Method::GET, "/items/7");
+        assert_eq!(matched as *const EndpointMeters, get, "listed and matched are the same");
+    }
+
+    #[test]
+    fn the_error_of_a_route_that_cannot_be_listed_names_the_reason() {
+        for (route, message) in [
+            (("get", "/x"), "cannot list the route get /x: \"get\" is no known method"),
+            (("GET", "/{"), "cannot list the route GET /{: "),
+            (("GET", ""), "cannot list the route GET : it must begin with \"/\""),
+            (("GET", "x"), "cannot list the route GET x: it must begin with \"/\""),
+            (("GET", "/x/:id"), "cannot list the route GET /x/:id: a segment begins with \":\""),
+            (("GET", "/*rest"), "cannot list the route GET /*rest: a segment begins with \"*\""),
+        ] {
+            let error = routes().list(&[route]).unwrap_err().to_string();
+            assert!(error.starts_with(message), "{error}");
+        }
+        let error = routes().list(&[("GET", "/{a}"), ("GET", "/{b}")]).unwrap_err().to_string();
+        assert!(error.contains("/{b}"), "{error}");
+    }
+
+    #[test]
+    fn routes_beyond_the_table_share_their_meters() {
+        let config = talea::Config::with_len(256 << 20);
+        let registry = talea::Registry::with_config(config).unwrap();
+        let mut opts = crate::Opts::new().convention(crate::Convention::Servant);
+        opts = opts.bucketing(talea::Bucketing::Classic);
+        let routes = Routes::new(opts.register(&registry).unwrap());
+        let at = |n: usize| {
+            routes.meters(Some(&format!("/{n}")), &Method::GET, "") as *const EndpointMeters
+        };
+        let first: Vec<_> = (0..SLOTS / 2).map(at).collect();
+        assert_eq!(at(SLOTS), at(SLOTS + 1), "beyond the table");
+        assert!(first.iter().enumerate().all(|(n, &found)| at(n) == found));
+    }
+}

@@ -1,0 +1,200 @@
+//! A convention as data: its metrics, their labels, and how label values are named.
+
+use std::borrow::Cow;
+
+use talea::HttpMethod;
+
+use crate::labels::endpoint::{EndpointLabels, Methods, UNMATCHED};
+use crate::labels::status::Statuses;
+
+/// The metrics of a convention.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MetricSet {
+    pub(crate) in_flight: MetricSpec,
+    /// Counts requests once their status is known.
+    pub(crate) requests: Option<MetricSpec>,
+    /// Counts requests that failed, see [`HandlerError`](crate::HandlerError).
+    pub(crate) errors: Option<MetricSpec>,
+    /// Counts requests when they have ended.
+    pub(crate) outcomes: Option<MetricSpec>,
+    /// Time to the response's head.
+    pub(crate) to_head: Option<MetricSpec>,
+    /// Time to the end of the response's body.
+    pub(crate) to_end: Option<MetricSpec>,
+    pub(crate) request_size: Option<MetricSpec>,
+    pub(crate) response_size: Option<MetricSpec>,
+    /// Whether a request's size is that of its line, headers and declared body, known
+    /// when it arrives. Otherwise it is the number of bytes of its body that pass.
+    pub(crate) declared_request_size: bool,
+    pub(crate) statuses: Statuses,
+    pub(crate) method_names: MethodNames,
+    pub(crate) route_names: RouteNames,
+    /// The label of a listed host.
+    pub(crate) host: &'static str,
+    pub(crate) durations: &'static [f64],
+}
+
+/// A metric of a convention.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MetricSpec {
+    pub(crate) name: &'static str,
+    pub(crate) help: &'static str,
+    pub(crate) labels: &'static [(&'static str, LabelSource)],
+}
+
+/// The source of a label's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LabelSource {
+    // Of the endpoint's declaration, and of the service.
+    Route,
+    Handler,
+    Server,
+    /// The n-th constant label of the user.
+    Constant(usize),
+    // Of the request, when it arrives.
+    Method,
+    Scheme,
+    Version,
+    Host,
+    /// The user's n-th label from a request's extensions.
+    Request(usize),
+    // Of its response.
+    Status,
+    /// The user's n-th label from a response's extensions.
+    Response(usize),
+    // Of its end.
+    ErrorType,
+    Outcome,
+}
+
+/// The stage of a request at which a label's value is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stage {
+    Declaration,
+    Arrival,
+    Response,
+    End,
+}
+
+impl LabelSource {
+    pub(crate) fn stage(self) -> Stage {
+        match self {
+            Self::Route | Self::Handler | Self::Server | Self::Constant(_) => Stage::Declaration,
+            Self::Method | Self::Scheme | Self::Version | Self::Host | Self::Request(_) => {
+                Stage::Arrival
+            }
+            Self::Status | Self::Response(_) => Stage::Response,
+            Self::ErrorType | Self::Outcome => Stage::End,
+        }
+    }
+}
+
+/// How methods are named.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum MethodNames {
+    /// As they are declared: a `HEAD` that a `GET` endpoint answers is a `GET`.
+    Declared {
+        /// The name of the methods that a route does not declare.
+        rest: &'static str,
+    },
+    /// As they are sent; unknown ones have one name.
+    Sent {
+        /// The name of unknown methods.
+        other: &'static str,
+        /// Whether `QUERY` is known.
+        query: bool,
+    },
+}
+
+impl MethodNames {
+    /// Whether an endpoint has meters for each method that is sent.
+    pub(crate) fn are_separate(self, methods: Methods) -> bool {
+        matches!((self, methods), (Self::Sent { .. }, _) | (_, Methods::Each))
+    }
+
+    /// The name for an endpoint's methods and the method that was sent.
+    pub(crate) fn name(self, methods: Methods, sent: HttpMethod) -> &'static str {
+        match (self, methods) {
+            (Self::Declared { .. }, Methods::One(method)) => method.as_str(),
+            (Self::Declared { .. }, Methods::Each) => sent.as_str(),
+            (Self::Declared { rest }, Methods::Rest) => rest,
+            (Self::Sent { other, query }, _) => match sent {
+                HttpMethod::Other => other,
+                HttpMethod::Query if !query => other,
+                method => method.as_str(),
+            },
+        }
+    }
+}
+
+/// How routes are named.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RouteNames {
+    /// `/items/{id}`
+    Templates {
+        /// The name if no route matched.
+        unmatched: &'static str,
+    },
+    /// As servant-prometheus names them: `items/:id`, without `CaptureAll`, and empty for
+    /// requests that no endpoint answers.
+    Servant,
+}
+
+impl RouteNames {
+    pub(crate) fn name(self, endpoint: &EndpointLabels) -> Cow<'static, str> {
+        let EndpointLabels { route, methods, .. } = *endpoint;
+        match self {
+            Self::Templates { unmatched } if route == UNMATCHED => unmatched.into(),
+            Self::Templates { .. } => route.into(),
+            Self::Servant if methods == Methods::Rest => "".into(),
+            Self::Servant => {
+                let segments = route.strip_prefix('/').unwrap_or(route).split('/');
+                segments.filter_map(servant_segment).collect::<Vec<_>>().join("/").into()
+            }
+        }
+    }
+}
+
+/// A template's segment as servant-prometheus names it, if it does.
+fn servant_segment(segment: &str) -> Option<Cow<'_, str>> {
+    let capture = segment.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    match capture {
+        // Doubled braces stand for one.
+        Some(name) if name.starts_with('{') => {}
+        Some(name) if name.starts_with('*') => return None,
+        Some(name) => return Some(format!(":{name}").into()),
+        None => {}
+    }
+    Some(segment.replace("{{", "{").replace("}}", "}").into())
+}
+
+/// The thresholds of Prometheus' client for Go, and of Caddy.
+pub(super) const GO_DURATIONS: &[f64] =
+    &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
+
+/// The thresholds of OpenTelemetry's semantic conventions.
+pub(super) const OTEL_DURATIONS: &[f64] =
+    &[0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servants_route_names_are_those_of_servant_prometheus() {
+        let one = Methods::One(HttpMethod::Get);
+        for (methods, route, path) in [
+            (one, "/profile/{username}", "profile/:username"),
+            (one, "/items/{id}/x/{*rest}", "items/:id/x"),
+            (Methods::Each, "/items/{{id}}", "items/{id}"),
+            (one, "/", ""),
+            (Methods::Rest, "/items", ""),
+            (Methods::Rest, UNMATCHED, ""),
+        ] {
+            let endpoint = EndpointLabels { methods, route, handler: "" };
+            assert_eq!(RouteNames::Servant.name(&endpoint), path);
+            let unmatched = if route == UNMATCHED { "none" } else { route };
+            assert_eq!(RouteNames::Templates { unmatched: "none" }.name(&endpoint), unmatched);
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! The labels of an endpoint, known from its declaration.
+
+use talea::HttpMethod;
+
+/// The label `route` of requests that no declared route matched.
+pub(crate) const UNMATCHED: &str = "_unmatched";
+
+/// The label values that an endpoint's declaration gives.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EndpointLabels {
+    pub(crate) methods: Methods,
+    pub(crate) route: &'static str,
+    pub(crate) handler: &'static str,
+}
+
+/// The methods that an endpoint answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Methods {
+    /// One; a `GET` may answer `HEAD` too.
+    One(HttpMethod),
+    /// Every method.
+    Each,
+    /// The methods that the route does not declare.
+    Rest,
+}
+
+impl Methods {
+    /// Whether a request of this method is likely.
+    pub(crate) fn is_likely(self, method: HttpMethod) -> bool {
+        match self {
+            Self::One(one) => one == method,
+            Self::Each => true,
+            Self::Rest => method == HttpMethod::Other,
+        }
+    }
+}

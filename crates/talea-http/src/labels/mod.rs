@@ -1,0 +1,6 @@
+//! The sources of label values: the endpoint, the status, the outcome, extensions.
+
+pub(crate) mod endpoint;
+pub(crate) mod extension;
+pub(crate) mod outcome;
+pub(crate) mod status;

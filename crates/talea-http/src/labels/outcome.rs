@@ -1,0 +1,38 @@
+//! How a request ended.
+
+/// How a request ended; each ends in exactly one way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// The whole response was handed over.
+    Complete,
+    /// The client went away, or the service or a body failed.
+    Aborted,
+    /// The handler or the body panicked.
+    Panicked,
+    /// It took too long.
+    TimedOut,
+}
+
+impl Outcome {
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Complete, Self::Aborted, Self::Panicked, Self::TimedOut];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Aborted => "aborted",
+            Self::Panicked => "panicked",
+            Self::TimedOut => "timed_out",
+        }
+    }
+
+    /// The outcome of a response that was handed over whole.
+    #[inline]
+    pub(crate) fn of_status(status: u16) -> Self {
+        match status {
+            // Request Timeout, Gateway Timeout (RFC 9110, 15.5.9 and 15.6.5).
+            408 | 504 => Self::TimedOut,
+            _ => Self::Complete,
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! How a response's status becomes a label value.
+
+use std::borrow::Cow;
+
+/// The values of the label `status` in [`Convention::Prometheus`](crate::Convention::Prometheus).
+/// Other conventions define their own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StatusLabel {
+    /// The class, `1xx` to `5xx`. All series exist from the start.
+    #[default]
+    Class,
+    /// The code, `100` to `599`. A series exists from the first response with its code on.
+    Code,
+}
+
+/// The label values of statuses in a convention. Each value has an index: first those of 100 to
+/// 599, then `odd` for statuses outside of that, then `none` for requests without a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Statuses {
+    /// `1xx` to `5xx`, and one value for all else.
+    Classes,
+    /// The code.
+    Codes { odd: &'static str, none: &'static str },
+    /// `2XX`, `4XX`, `5XX`, and `XXX` for all else.
+    Servant,
+}
+
+/// The value for no status, or one outside 100 to 599.
+pub(crate) const OTHER: &str = "_OTHER";
+
+const CLASSES: [&str; 6] = ["1xx", "2xx", "3xx", "4xx", "5xx", OTHER];
+const SERVANT: [&str; 4] = ["2XX", "4XX", "5XX", "XXX"];
+const CODES: usize = 500;
+
+impl Statuses {
+    /// The number of values.
+    pub(crate) fn count(self) -> usize {
+        match self {
+            Self::Classes => CLASSES.len(),
+            Self::Codes { .. } => CODES + 2,
+            Self::Servant => SERVANT.len(),
+        }
+    }
+
+    /// Whether each value has a series from the start.
+    pub(crate) fn are_few(self) -> bool {
+        !matches!(self, Self::Codes { .. })
+    }
+
+    /// The index of a status's value.
+    #[inline]
+    pub(crate) fn index(self, status: Option<u16>) -> usize {
+        match (self, status) {
+            (Self::Classes, Some(status @ 100..=599)) => usize::from(status / 100 - 1),
+            (Self::Classes, _) => CLASSES.len() - 1,
+            (Self::Codes { .. }, Some(status @ 100..=599)) => usize::from(status - 100),
+            (Self::Codes { .. }, Some(_)) => CODES,
+            (Self::Codes { .. }, None) => CODES + 1,
+            (Self::Servant, Some(200..=299)) => 0,
+            (Self::Servant, Some(400..=499)) => 1,
+            (Self::Servant, Some(500..=599)) => 2,
+            (Self::Servant, _) => 3,
+        }
+    }
+
+    /// The value with this index.
+    pub(crate) fn text(self, index: usize) -> Cow<'static, str> {
+        match self {
+            Self::Classes => CLASSES.get(index).copied().unwrap_or(OTHER).into(),
+            Self::Servant => SERVANT.get(index).copied().unwrap_or("XXX").into(),
+            Self::Codes { .. } if index < CODES => (index + 100).to_string().into(),
+            Self::Codes { odd, .. } if index == CODES => odd.into(),
+            Self::Codes { none, .. } => none.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_statuses_have_one_value() {
+        let codes = Statuses::Codes { odd: "odd", none: "none" };
+        for (status, class, code, servant) in [
+            (Some(100), "1xx", "100", "XXX"),
+            (Some(204), "2xx", "204", "2XX"),
+            (Some(304), "3xx", "304", "XXX"),
+            (Some(499), "4xx", "499", "4XX"),
+            (Some(599), "5xx", "599", "5XX"),
+            (Some(600), "_OTHER", "odd", "XXX"),
+            (Some(999), "_OTHER", "odd", "XXX"),
+            (Some(99), "_OTHER", "odd", "XXX"),
+            (None, "_OTHER", "none", "XXX"),
+        ] {
+            for (statuses, text) in
+                [(Statuses::Classes, class), (codes, code), (Statuses::Servant, servant)]
+            {
+                assert_eq!(statuses.text(statuses.index(status)), text, "{status:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_index_is_that_of_a_status() {
+        for statuses in
+            [Statuses::Classes, Statuses::Codes { odd: "", none: "" }, Statuses::Servant]
+        {
+            let all = (0..=u16::MAX).map(Some).chain([None]);
+            let mut indices: Vec<_> = all.map(|status| statuses.index(status)).collect();
+            indices.sort_unstable();
+            indices.dedup();
+            assert!(indices.into_iter().eq(0..statuses.count()));
+        }
+    }
+}

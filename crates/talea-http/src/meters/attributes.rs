@@ -1,0 +1,275 @@
+//! The attributes of a request that are known when it arrives, as a number.
+
+use http::header::HOST;
+use http::uri::{Authority, Scheme};
+use http::{Extensions, HeaderMap, Method, Request, Uri, Version};
+use talea::{Error, HttpMethod};
+
+use crate::convention::metric_set::{LabelSource, MethodNames, MetricSet};
+use crate::labels::extension::{ExtensionLabel, combinations, nth_value};
+use crate::opts::Opts;
+
+/// Numbers the combinations of attributes from 0: a mixed-radix number with a digit for each
+/// attribute that is a label.
+#[derive(Debug)]
+pub(crate) struct AttributeIndex {
+    scheme: bool,
+    version: bool,
+    https: bool,
+    lower_case: bool,
+    hosts: Vec<String>,
+    labels: Vec<ExtensionLabel>,
+}
+
+/// The attributes of a request. Those that are no label have an arbitrary value.
+#[derive(Clone, Debug)]
+pub(super) struct RequestAttributes {
+    pub(super) method: HttpMethod,
+    pub(super) scheme: &'static str,
+    pub(super) version: &'static str,
+    /// The index of the host in the list of hosts; the length of the list for any other.
+    pub(super) host: usize,
+    /// The values of the user's labels.
+    pub(super) labels: Vec<usize>,
+}
+
+/// A request without its body.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RequestHead<'a> {
+    pub(crate) method: &'a Method,
+    pub(crate) uri: &'a Uri,
+    pub(crate) version: Version,
+    pub(crate) headers: &'a HeaderMap,
+    pub(crate) extensions: &'a Extensions,
+}
+
+impl<'a, B> From<&'a Request<B>> for RequestHead<'a> {
+    #[inline]
+    fn from(request: &'a Request<B>) -> Self {
+        Self {
+            method: request.method(),
+            uri: request.uri(),
+            version: request.version(),
+            headers: request.headers(),
+            extensions: request.extensions(),
+        }
+    }
+}
+
+const SCHEMES: [&str; 2] = ["http", "https"];
+const VERSIONS: [&str; 4] = ["1.1", "2", "1.0", "3"];
+
+/// The most combinations: each has an entry in the tables of each endpoint.
+const AT_MOST: usize = 1 << 14;
+
+impl AttributeIndex {
+    pub(super) fn new(opts: &Opts, set: &MetricSet) -> Result<Self, Error> {
+        let metrics = [set.to_head, set.to_end, set.requests].into_iter().flatten();
+        let is_label = |source| {
+            let mut labels = metrics.clone().flat_map(|metric| metric.labels);
+            labels.any(|&(_, label)| label == source)
+        };
+        let index = Self {
+            scheme: is_label(LabelSource::Scheme),
+            version: is_label(LabelSource::Version),
+            https: opts.https,
+            lower_case: matches!(set.method_names, MethodNames::Sent { query: false, .. }),
+            hosts: opts.hosts.clone(),
+            labels: opts.request_labels.clone(),
+        };
+        let responses = combinations(&opts.response_labels);
+        for (whose, count) in [("a request", index.count(true)), ("a response", responses)] {
+            if count > AT_MOST {
+                let reason = format!(
+                    "the labels of {whose} have {count} combinations, and {AT_MOST} is the most; \
+                     leave out labels or hosts"
+                );
+                return Err(Error::Register { name: set.in_flight.name.to_owned(), reason });
+            }
+        }
+        Ok(index)
+    }
+
+    /// The number of combinations, with the method as an attribute or without.
+    pub(super) fn count(&self, by_method: bool) -> usize {
+        let schemes = if self.scheme { SCHEMES.len() } else { 1 };
+        let versions = if self.version { VERSIONS.len() } else { 1 };
+        let methods = if by_method { HttpMethod::ALL.len() } else { 1 };
+        methods * schemes * versions * (self.hosts.len() + 1) * combinations(&self.labels)
+    }
+
+    /// The index of a request's combination.
+    pub(super) fn index(&self, by_method: bool, request: RequestHead<'_>) -> usize {
+        let mut index = if by_method { self.method(request.method) as usize } else { 0 };
+        if self.scheme {
+            index = index * SCHEMES.len() + self.scheme(request.uri);
+        }
+        if self.version {
+            index = index * VERSIONS.len() + version(request.version);
+        }
+        if !self.hosts.is_empty() {
+            index = index * (self.hosts.len() + 1) + self.host(request);
+        }
+        for label in &self.labels {
+            index = index * label.count() + label.value(request.extensions);
+        }
+        index
+    }
+
+    /// The attributes of the combination with this index.
+    pub(super) fn nth(&self, by_method: bool, index: usize) -> RequestAttributes {
+        let labels = combinations(&self.labels);
+        let label = |n| nth_value(&self.labels, n, index % labels);
+        let (rest, hosts) = (index / labels, self.hosts.len() + 1);
+        let (mut rest, host) = (rest / hosts, rest % hosts);
+        let mut take = |is_attribute: bool, values: usize, default: usize| {
+            let digit = if is_attribute { rest % values } else { default };
+            rest = if is_attribute { rest / values } else { rest };
+            digit
+        };
+        let version = take(self.version, VERSIONS.len(), 0);
+        let scheme = take(self.scheme, SCHEMES.len(), usize::from(self.https));
+        let method = take(by_method, HttpMethod::ALL.len(), 0);
+        RequestAttributes {
+            method: HttpMethod::ALL[method],
+            scheme: SCHEMES[scheme],
+            version: VERSIONS[version],
+            host,
+            labels: (0..self.labels.len()).map(label).collect(),
+        }
+    }
+
+    /// Whether a service is likely to receive requests with these attributes.
+    pub(super) fn is_likely(&self, attributes: &RequestAttributes) -> bool {
+        attributes.scheme == SCHEMES[usize::from(self.https)] && attributes.version == VERSIONS[0]
+    }
+
+    #[inline]
+    fn method(&self, method: &Method) -> HttpMethod {
+        match HttpMethod::of(method.as_str()) {
+            HttpMethod::Other if self.lower_case => lower_case_method(method.as_str()),
+            method => method,
+        }
+    }
+
+    fn scheme(&self, uri: &Uri) -> usize {
+        match uri.scheme() {
+            Some(scheme) if *scheme == Scheme::HTTP => 0,
+            Some(scheme) if *scheme == Scheme::HTTPS => 1,
+            _ => usize::from(self.https),
+        }
+    }
+
+    fn host(&self, request: RequestHead<'_>) -> usize {
+        let header = || Some(without_port(request.headers.get(HOST)?.to_str().ok()?));
+        let host = request.uri.authority().map(Authority::host).or_else(header).unwrap_or_default();
+        let listed = self.hosts.iter().position(|listed| listed.eq_ignore_ascii_case(host));
+        listed.unwrap_or(self.hosts.len())
+    }
+}
+
+fn lower_case_method(method: &str) -> HttpMethod {
+    let known = HttpMethod::ALL.iter().find(|known| known.as_str().eq_ignore_ascii_case(method));
+    let is_lower = method.bytes().all(|byte| byte.is_ascii_lowercase());
+    known.copied().filter(|_| is_lower).unwrap_or(HttpMethod::Other)
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        // The colons of an IPv6 address are in brackets.
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    }
+}
+
+#[inline]
+fn version(version: Version) -> usize {
+    match version {
+        Version::HTTP_2 => 1,
+        Version::HTTP_09 | Version::HTTP_10 => 2,
+        Version::HTTP_3 => 3,
+        _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Convention;
+
+    fn index(convention: Convention, hosts: &[&str]) -> AttributeIndex {
+        let opts = Opts::new().convention(convention).hosts(hosts).request_label::<bool>("b");
+        AttributeIndex::new(&opts, &convention.metric_set()).unwrap()
+    }
+
+    #[test]
+    fn the_index_of_a_request_gives_back_its_attributes() {
+        let versions = [Version::HTTP_11, Version::HTTP_2, Version::HTTP_10, Version::HTTP_3];
+        for by_method in [false, true] {
+            let index = index(Convention::OpenTelemetry, &["a.example", "b.example"]);
+            let mut found = vec![false; index.count(by_method)];
+            for all in 0..HttpMethod::ALL.len() * 2 * 4 * 3 * 3 {
+                let mut rest = all;
+                let mut take = |values: usize| {
+                    let digit = rest % values;
+                    rest /= values;
+                    digit
+                };
+                let (label, host, version, scheme) = (take(3), take(3), take(4), SCHEMES[take(2)]);
+                let method = HttpMethod::ALL[rest];
+                let sent = if method == HttpMethod::Other { "ODD" } else { method.as_str() };
+                let name = ["A.example:80", "b.example", "c"][host];
+                let mut request = Request::builder()
+                    .method(sent)
+                    .uri(format!("{scheme}://{name}/x"))
+                    .version(versions[version])
+                    .body(())
+                    .unwrap();
+                if label > 0 {
+                    request.extensions_mut().insert(label > 1);
+                }
+                let n = index.index(by_method, RequestHead::from(&request));
+                found[n] = true;
+                let attributes = index.nth(by_method, n);
+                if by_method {
+                    assert_eq!(attributes.method, method);
+                }
+                assert_eq!(attributes.scheme, scheme);
+                assert_eq!(attributes.version, VERSIONS[version]);
+                assert_eq!((attributes.host, &attributes.labels[..]), (host, &[label][..]));
+            }
+            assert!(found.iter().all(|&found| found), "every index is that of a request");
+        }
+    }
+
+    #[test]
+    fn a_host_is_matched_by_its_name_alone() {
+        let index = index(Convention::Prometheus, &["Shop.example", "[::1]"]);
+        for (header, expected) in [
+            ("shop.example", 0),
+            ("SHOP.EXAMPLE:8080", 0),
+            ("[::1]:80", 1),
+            ("[::1]", 1),
+            ("shop.example.", 2),
+            ("evil.example", 2),
+            ("", 2),
+        ] {
+            let request = Request::builder().uri("/").header(HOST, header).body(()).unwrap();
+            assert_eq!(index.host(RequestHead::from(&request)), expected, "{header}");
+        }
+        let bare = Request::builder().uri("/").body(()).unwrap();
+        assert_eq!(index.host(RequestHead::from(&bare)), 2);
+    }
+
+    #[test]
+    fn caddy_accepts_methods_in_lower_case() {
+        for (convention, expected) in
+            [(Convention::Caddy, HttpMethod::Get), (Convention::OpenTelemetry, HttpMethod::Other)]
+        {
+            let index = index(convention, &[]);
+            let method = |name: &str| index.method(&Method::from_bytes(name.as_bytes()).unwrap());
+            assert_eq!(method("get"), expected);
+            assert_eq!(method("Get"), HttpMethod::Other);
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! From an endpoint, a request, its response and its outcome to the texts of labels.
+
+use std::borrow::Cow;
+
+use http::Extensions;
+use talea::Error;
+
+use super::attributes::RequestAttributes;
+use crate::convention::metric_set::{LabelSource, MethodNames, MetricSet, RouteNames};
+use crate::convention::opentelemetry::error_type;
+use crate::labels::endpoint::EndpointLabels;
+use crate::labels::extension::{ExtensionLabel, combinations, nth_value};
+use crate::labels::outcome::Outcome;
+use crate::labels::status::{OTHER, StatusLabel, Statuses};
+use crate::opts::Opts;
+
+/// Everything that the labels of a request depend on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LabelContext<'a> {
+    pub(super) endpoint: &'a EndpointLabels,
+    pub(super) attributes: &'a RequestAttributes,
+    /// The index of the status's value.
+    pub(super) status: usize,
+    /// The combination of the response's labels.
+    pub(super) response: usize,
+    pub(super) outcome: Outcome,
+}
+
+impl<'a> LabelContext<'a> {
+    /// The context of labels that do not depend on the response.
+    pub(super) fn at_arrival(
+        endpoint: &'a EndpointLabels,
+        attributes: &'a RequestAttributes,
+    ) -> Self {
+        Self { endpoint, attributes, status: 0, response: 0, outcome: Outcome::Complete }
+    }
+}
+
+/// Makes the texts of labels.
+#[derive(Debug)]
+pub(crate) struct LabelTexts {
+    pub(super) statuses: Statuses,
+    pub(super) method_names: MethodNames,
+    route_names: RouteNames,
+    constants: Vec<String>,
+    server: String,
+    hosts: Vec<String>,
+    request_labels: Vec<ExtensionLabel>,
+    response_labels: Vec<ExtensionLabel>,
+}
+
+impl LabelTexts {
+    pub(super) fn new(opts: &Opts, set: &MetricSet) -> Result<Self, Error> {
+        for label in opts.request_labels.iter().chain(&opts.response_labels) {
+            if let Some(fault) = label.fault() {
+                let reason = format!("its label {:?} cannot be used: {fault}", label.name);
+                return Err(Error::Register { name: set.in_flight.name.to_owned(), reason });
+            }
+        }
+        Ok(Self {
+            statuses: match (set.statuses, opts.status) {
+                (Statuses::Classes, StatusLabel::Code) => {
+                    Statuses::Codes { odd: OTHER, none: OTHER }
+                }
+                (statuses, _) => statuses,
+            },
+            method_names: set.method_names,
+            route_names: set.route_names,
+            constants: opts.constants.iter().map(|(_, value)| value.clone()).collect(),
+            server: opts.server.clone().unwrap_or_else(|| "srv0".to_owned()),
+            hosts: opts.hosts.clone(),
+            request_labels: opts.request_labels.clone(),
+            response_labels: opts.response_labels.clone(),
+        })
+    }
+
+    pub(super) fn text<'a>(&'a self, label: LabelSource, from: &LabelContext<'a>) -> Cow<'a, str> {
+        let LabelContext { endpoint, attributes, .. } = *from;
+        match label {
+            LabelSource::Route => self.route_names.name(endpoint),
+            LabelSource::Handler => endpoint.handler.into(),
+            LabelSource::Server => self.server.as_str().into(),
+            LabelSource::Constant(n) => self.constants[n].as_str().into(),
+            LabelSource::Method => {
+                self.method_names.name(endpoint.methods, attributes.method).into()
+            }
+            LabelSource::Scheme => attributes.scheme.into(),
+            LabelSource::Version => attributes.version.into(),
+            LabelSource::Host => {
+                self.hosts.get(attributes.host).map_or("_other", |host| host).into()
+            }
+            LabelSource::Request(n) => self.request_labels[n].text(attributes.labels[n]).into(),
+            LabelSource::Status => self.statuses.text(from.status),
+            LabelSource::Response(n) => {
+                let value = nth_value(&self.response_labels, n, from.response);
+                self.response_labels[n].text(value).into()
+            }
+            LabelSource::ErrorType => error_type(from.outcome, self.statuses.text(from.status)),
+            LabelSource::Outcome => from.outcome.as_str().into(),
+        }
+    }
+
+    /// The number of combinations of the response's labels.
+    pub(super) fn response_combinations(&self) -> usize {
+        combinations(&self.response_labels)
+    }
+
+    /// The combination that a response has.
+    #[inline]
+    pub(super) fn response_combination(&self, extensions: &Extensions) -> usize {
+        let add = |all, label: &ExtensionLabel| all * label.count() + label.value(extensions);
+        self.response_labels.iter().fold(0, add)
+    }
+}

@@ -1,0 +1,79 @@
+//! The meters of an endpoint.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use super::attributes::RequestHead;
+use super::families::Families;
+use super::request::RequestMeters;
+use crate::labels::endpoint::EndpointLabels;
+
+/// A declared endpoint: a pointer to its meters.
+#[derive(Clone, Copy)]
+pub struct Endpoint {
+    pub(crate) meters: &'static EndpointMeters,
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Endpoint").field(&self.meters.labels).finish()
+    }
+}
+
+/// The meters of one endpoint. They live as long as the program, as a route does.
+#[derive(Debug)]
+pub(crate) struct EndpointMeters {
+    families: &'static Families,
+    labels: EndpointLabels,
+    /// Whether each method that is sent has meters of its own.
+    by_method: bool,
+    /// By the index of the request's attributes.
+    requests: Box<[OnceLock<RequestMeters>]>,
+}
+
+/// If more combinations of attributes are likely, no series are created for them beforehand.
+const LIKELY_AT_MOST: usize = 256;
+
+impl EndpointMeters {
+    /// Creates the meters, and all series that do not depend on what requests contain.
+    pub(crate) fn new(families: &'static Families, labels: EndpointLabels) -> Self {
+        let by_method = families.texts.method_names.are_separate(labels.methods);
+        let count = families.attributes.count(by_method);
+        let requests = (0..count).map(|_| OnceLock::new()).collect();
+        let meters = Self { families, labels, by_method, requests };
+        meters.create_likely();
+        meters
+    }
+
+    fn create_likely(&self) {
+        let Self { families, labels, .. } = self;
+        let is_likely = |&index: &usize| {
+            let attributes = families.attributes.nth(self.by_method, index);
+            let method = !self.by_method || labels.methods.is_likely(attributes.method);
+            method && families.attributes.is_likely(&attributes)
+        };
+        let likely: Vec<usize> = (0..self.requests.len()).filter(is_likely).collect();
+        if likely.len() <= LIKELY_AT_MOST {
+            likely.into_iter().for_each(|index| self.nth_request(index).create_likely());
+        }
+    }
+
+    /// The meters of a request that arrives.
+    #[inline]
+    pub(crate) fn request(&'static self, request: RequestHead<'_>) -> &'static RequestMeters {
+        // Mostly there is one, and no attribute to look at.
+        let index = match self.requests.len() {
+            1 => 0,
+            _ => self.families.attributes.index(self.by_method, request),
+        };
+        self.nth_request(index)
+    }
+
+    #[inline]
+    fn nth_request(&self, index: usize) -> &RequestMeters {
+        self.requests[index].get_or_init(|| {
+            let attributes = self.families.attributes.nth(self.by_method, index);
+            RequestMeters::new(self.families, self.labels, attributes)
+        })
+    }
+}

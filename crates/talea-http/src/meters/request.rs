@@ -1,0 +1,186 @@
+//! The meters of requests with the same attributes, of their responses and their ends.
+
+use std::sync::OnceLock;
+
+use http::Extensions;
+use talea::{Bytes, Counter, Histogram, Seconds, UpDownCounter};
+
+use super::attributes::RequestAttributes;
+use super::context::LabelContext;
+use super::families::{Families, MetricFamily};
+use crate::convention::metric_set::Stage;
+use crate::labels::endpoint::EndpointLabels;
+use crate::labels::outcome::Outcome;
+use crate::labels::status::Statuses;
+
+/// The meters of requests to an endpoint that have the same attributes.
+// The fields that each request and its response read come first and begin a line of the cache:
+// if a request goes through many layers, each line has to be fetched anew.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct RequestMeters {
+    /// In place, since it is recorded first.
+    pub(crate) in_flight: UpDownCounter,
+    /// By the index of the status and of the response's labels.
+    responses: Box<[OnceLock<ResponseMeters>]>,
+    /// The histogram that a request's body records in as soon as it has passed, if its labels do
+    /// not depend on the response.
+    pub(crate) request_size: Option<&'static Histogram<Bytes>>,
+    pub(crate) declared_request_size: bool,
+    /// Whether requests that failed are counted.
+    pub(crate) counts_errors: bool,
+    /// The number of combinations of the response's labels.
+    response_labels: usize,
+    statuses: Statuses,
+    families: &'static Families,
+    endpoint: EndpointLabels,
+    attributes: RequestAttributes,
+}
+
+/// The meters of responses with the same status and labels.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct ResponseMeters {
+    pub(crate) requests: Option<&'static Counter>,
+    pub(crate) to_head: Option<&'static Histogram<Seconds>>,
+    outcomes: [OnceLock<OutcomeMeters>; Outcome::ALL.len()],
+    index: usize,
+}
+
+/// The meters of requests that end with the same outcome.
+#[derive(Debug)]
+pub(crate) struct OutcomeMeters {
+    pub(crate) outcomes: Option<&'static Counter>,
+    pub(crate) errors: Option<&'static Counter>,
+    /// Whether a request with this outcome failed, even if its response is no error.
+    pub(crate) is_failure: bool,
+    pub(crate) to_end: Option<&'static Histogram<Seconds>>,
+    pub(crate) response_size: Option<&'static Histogram<Bytes>>,
+    /// `None` if [`RequestMeters::request_size`] is there.
+    pub(crate) request_size: Option<&'static Histogram<Bytes>>,
+}
+
+impl RequestMeters {
+    pub(super) fn new(
+        families: &'static Families,
+        endpoint: EndpointLabels,
+        attributes: RequestAttributes,
+    ) -> Self {
+        let context = LabelContext::at_arrival(&endpoint, &attributes);
+        let in_flight = families.in_flight.series(&families.texts, &context).clone();
+        let declared_request_size = families.declared_request_size;
+        let request_size = families.request_size.as_ref();
+        let request_size = request_size
+            .filter(|metric| !declared_request_size && metric.stage <= Stage::Arrival)
+            .map(|metric| metric.series(&families.texts, &context));
+        let response_labels = families.texts.response_combinations();
+        let responses = families.texts.statuses.count() * response_labels;
+        Self {
+            families,
+            endpoint,
+            attributes,
+            in_flight,
+            declared_request_size,
+            counts_errors: families.errors.is_some(),
+            request_size,
+            responses: (0..responses).map(|_| OnceLock::new()).collect(),
+            statuses: families.texts.statuses,
+            response_labels,
+        }
+    }
+
+    pub(crate) fn families(&self) -> &'static Families {
+        self.families
+    }
+
+    /// Creates the series of all responses and outcomes if they are few, or else those which do
+    /// not depend on them.
+    pub(super) fn create_likely(&self) {
+        let Families { requests, errors, texts, .. } = self.families;
+        if self.statuses.are_few() && self.response_labels == 1 {
+            for index in 0..self.responses.len() {
+                let response = self.nth_response(index);
+                for outcome in Outcome::ALL {
+                    self.outcome(response, outcome);
+                }
+            }
+        } else {
+            let context = LabelContext::at_arrival(&self.endpoint, &self.attributes);
+            let counters = [requests, errors].into_iter().flatten();
+            for metric in counters.filter(|metric| metric.stage <= Stage::Arrival) {
+                metric.series(texts, &context);
+            }
+        }
+    }
+
+    /// The meters of a response, or of none.
+    #[inline]
+    pub(crate) fn response(
+        &self,
+        status: Option<u16>,
+        extensions: Option<&Extensions>,
+    ) -> &ResponseMeters {
+        let status = self.statuses.index(status);
+        let labels = match extensions {
+            Some(extensions) if self.response_labels > 1 => {
+                self.families.texts.response_combination(extensions)
+            }
+            _ => 0,
+        };
+        self.nth_response(labels * self.statuses.count() + status)
+    }
+
+    #[inline]
+    fn nth_response(&self, index: usize) -> &ResponseMeters {
+        self.responses[index].get_or_init(|| {
+            let context = self.context(index, Outcome::Complete);
+            let Families { requests, to_head, .. } = self.families;
+            ResponseMeters {
+                index,
+                requests: self.series(requests, &context),
+                to_head: self.series(to_head, &context),
+                outcomes: Default::default(),
+            }
+        })
+    }
+
+    /// The meters of an outcome.
+    #[inline]
+    pub(crate) fn outcome<'a>(
+        &self,
+        response: &'a ResponseMeters,
+        outcome: Outcome,
+    ) -> &'a OutcomeMeters {
+        response.outcomes[outcome as usize].get_or_init(|| {
+            let context = self.context(response.index, outcome);
+            let Families { outcomes, errors, to_end, request_size, response_size, .. } =
+                self.families;
+            OutcomeMeters {
+                outcomes: self.series(outcomes, &context),
+                errors: self.series(errors, &context),
+                is_failure: outcome != Outcome::Complete,
+                to_end: self.series(to_end, &context),
+                response_size: self.series(response_size, &context),
+                request_size: match self.request_size {
+                    Some(_) => None,
+                    None => self.series(request_size, &context),
+                },
+            }
+        })
+    }
+
+    fn context(&self, index: usize, outcome: Outcome) -> LabelContext<'_> {
+        let statuses = self.statuses.count();
+        let (status, response) = (index % statuses, index / statuses);
+        let Self { endpoint, attributes, .. } = self;
+        LabelContext { endpoint, attributes, status, response, outcome }
+    }
+
+    fn series<M: talea::Metric + Clone>(
+        &self,
+        metric: &Option<MetricFamily<M>>,
+        context: &LabelContext<'_>,
+    ) -> Option<&'static M> {
+        metric.as_ref().map(|metric| metric.series(&self.families.texts, context))
+    }
+}

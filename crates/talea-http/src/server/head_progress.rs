@@ -1,0 +1,169 @@
+//! Finds whether the bytes that a client has sent end within the head of a request or within a
+//! frame of HTTP/2, so that the client has to send the rest.
+
+/// The first bytes of every connection of HTTP/2 (RFC 9113, section 3.4).
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+const HEADERS: u8 = 1;
+const CONTINUATION: u8 = 9;
+const END_HEADERS: u8 = 4;
+
+/// The state of a client's heads and frames after some bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HeadProgress {
+    /// All are complete.
+    Complete,
+    /// The head or frame that was incomplete before still is.
+    Continued,
+    /// A head or frame that began within these bytes is incomplete; earlier ones are complete.
+    Started,
+}
+
+/// Follows the heads and frames of a connection.
+#[derive(Debug)]
+pub(super) enum HeadTracker {
+    /// So many bytes of the preface, and nothing else.
+    Unknown(usize),
+    /// HTTP/1: bytes that come while nothing is answered belong to a head.
+    Http1,
+    /// HTTP/2.
+    Http2(Frames),
+}
+
+/// The client's position within its frames.
+#[derive(Debug, Default)]
+pub(super) struct Frames {
+    /// The nine bytes that begin a frame, and how many of them are there.
+    start: [u8; 9],
+    started: usize,
+    /// Bytes that are missing of the frame's payload.
+    payload: u32,
+    /// Whether a header block is open, which CONTINUATION frames continue.
+    block: bool,
+}
+
+impl HeadTracker {
+    pub(super) fn new() -> Self {
+        Self::Unknown(0)
+    }
+
+    /// Takes bytes that were read.
+    pub(super) fn read(&mut self, bytes: &[u8]) -> HeadProgress {
+        match self {
+            Self::Unknown(matched) => {
+                let wanted = &PREFACE[*matched..];
+                let common = wanted.len().min(bytes.len());
+                if bytes[..common] != wanted[..common] {
+                    *self = Self::Http1;
+                    return HeadProgress::Continued;
+                }
+                *matched += common;
+                if common < wanted.len() {
+                    return HeadProgress::Continued;
+                }
+                *self = Self::Http2(Frames::default());
+                self.read(&bytes[common..])
+            }
+            Self::Http1 => HeadProgress::Continued,
+            Self::Http2(frames) => frames.read(bytes),
+        }
+    }
+}
+
+impl Frames {
+    fn read(&mut self, mut bytes: &[u8]) -> HeadProgress {
+        let mut was_complete = self.is_complete();
+        while !bytes.is_empty() {
+            if self.payload > 0 {
+                let taken = bytes.len().min(self.payload as usize);
+                // At most the payload, which is a u32.
+                self.payload -= taken as u32;
+                bytes = &bytes[taken..];
+            } else {
+                let taken = bytes.len().min(self.start.len() - self.started);
+                self.start[self.started..self.started + taken].copy_from_slice(&bytes[..taken]);
+                self.started += taken;
+                bytes = &bytes[taken..];
+                if self.started == self.start.len() {
+                    self.started = 0;
+                    self.begin();
+                }
+            }
+            was_complete |= self.is_complete();
+        }
+        match (self.is_complete(), was_complete) {
+            (true, _) => HeadProgress::Complete,
+            (false, true) => HeadProgress::Started,
+            (false, false) => HeadProgress::Continued,
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.started == 0 && self.payload == 0 && !self.block
+    }
+
+    fn begin(&mut self) {
+        let [a, b, c, kind, flags, ..] = self.start;
+        self.payload = u32::from_be_bytes([0, a, b, c]);
+        if matches!(kind, HEADERS | CONTINUATION) {
+            self.block = flags & END_HEADERS == 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
+
+    #[test]
+    fn http_2_is_complete_between_frames() {
+        let mut heads = HeadTracker::new();
+        assert_eq!(heads.read(&[PREFACE, SETTINGS].concat()), HeadProgress::Complete);
+        assert_eq!(heads.read(SETTINGS), HeadProgress::Complete);
+    }
+
+    #[test]
+    fn http_2_is_incomplete_within_the_preface() {
+        for at in 1..PREFACE.len() {
+            let mut heads = HeadTracker::new();
+            assert_eq!(heads.read(&PREFACE[..at]), HeadProgress::Continued, "{at}");
+            assert_eq!(heads.read(&PREFACE[at..]), HeadProgress::Complete, "{at}");
+        }
+    }
+
+    #[test]
+    fn http_2_is_incomplete_within_a_frame() {
+        let mut heads = HeadTracker::new();
+        heads.read(PREFACE);
+        assert_eq!(heads.read(&SETTINGS[..4]), HeadProgress::Started);
+        assert_eq!(heads.read(&SETTINGS[4..5]), HeadProgress::Continued);
+        let end_and_begin = [&SETTINGS[5..], &SETTINGS[..1]].concat();
+        assert_eq!(heads.read(&end_and_begin), HeadProgress::Started);
+        assert_eq!(heads.read(&SETTINGS[1..]), HeadProgress::Complete);
+    }
+
+    #[test]
+    fn http_2_is_incomplete_within_a_header_block_of_several_frames() {
+        let mut heads = HeadTracker::new();
+        heads.read(PREFACE);
+        assert_eq!(heads.read(&[0, 0, 2, HEADERS, 0, 0, 0, 0, 1, 7]), HeadProgress::Started);
+        assert_eq!(heads.read(&[7]), HeadProgress::Continued);
+        assert_eq!(heads.read(&[0, 0, 1, CONTINUATION, 0, 0, 0, 0, 1, 7]), HeadProgress::Continued);
+        assert_eq!(
+            heads.read(&[0, 0, 1, CONTINUATION, END_HEADERS, 0, 0, 0, 1]),
+            HeadProgress::Continued
+        );
+        assert_eq!(heads.read(&[7]), HeadProgress::Complete);
+    }
+
+    #[test]
+    fn other_bytes_are_a_head_of_http_1() {
+        for begin in ["G", "PRI ", "PRI * HTTP/1"] {
+            let mut heads = HeadTracker::new();
+            heads.read(begin.as_bytes());
+            assert_eq!(heads.read(b"/ HTTP/1.1\r\n"), HeadProgress::Continued);
+            assert!(matches!(heads, HeadTracker::Http1), "{begin}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! hyper's client, which reads whole responses.
+
+use axum::http::{Request, Response, Uri};
+use futures_util::future::join_all;
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::task::AbortHandle;
+
+use crate::cases::bodies::{BoxBody, End, PIECE, Pieces, empty, pieces, whole};
+use crate::cases::case::{Body, Case, Outcome, Protocol};
+use crate::cases::server::Server;
+use crate::cases::witness::NAME;
+
+pub(super) async fn send(case: &Case, server: &Server, protocol: Protocol, body: Body) {
+    Connection::open(server, protocol).await.sender.ask(case, server, body).await;
+}
+
+/// Body so many requests on one connection, one after the other.
+pub(super) async fn send_in_turn(case: &Case, server: &Server, protocol: Protocol, times: usize) {
+    let mut connection = Connection::open(server, protocol).await;
+    for _ in 0..times {
+        connection.sender.ask(case, server, Body::Nothing).await;
+    }
+}
+
+/// Body so many requests at once on one connection of HTTP/2.
+pub(super) async fn send_at_once(case: &Case, server: &Server, times: usize) {
+    let connection = Connection::open(server, Protocol::Http2).await;
+    let ask = async |_| match &connection.sender {
+        Sender::Http1(_) => unreachable!("it is of HTTP/2"),
+        Sender::Http2(sends) => {
+            Sender::Http2(sends.clone()).ask(case, server, Body::Nothing).await;
+        }
+    };
+    join_all((0..times).map(ask)).await;
+}
+
+struct Connection {
+    sender: Sender,
+    drives: AbortHandle,
+}
+
+enum Sender {
+    Http1(http1::SendRequest<BoxBody>),
+    Http2(http2::SendRequest<BoxBody>),
+}
+
+impl Connection {
+    async fn open(server: &Server, protocol: Protocol) -> Self {
+        let io = TokioIo::new(server.connect(protocol).await);
+        match protocol {
+            Protocol::Http1 => {
+                let (sends, drives) = http1::handshake(io).await.unwrap();
+                let drives = tokio::spawn(drives).abort_handle();
+                Self { sender: Sender::Http1(sends), drives }
+            }
+            Protocol::Http2 => {
+                let (sends, drives) = http2::handshake(TokioExecutor::new(), io).await.unwrap();
+                let drives = tokio::spawn(drives).abort_handle();
+                Self { sender: Sender::Http2(sends), drives }
+            }
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.drives.abort();
+    }
+}
+
+impl Sender {
+    async fn ask(&mut self, case: &Case, server: &Server, body: Body) {
+        let expected = case.expected();
+        let name = server.name(case);
+        let mut request = Request::new(match body {
+            Body::Nothing => empty(),
+            Body::Whole(bytes) => whole(bytes),
+            Body::Streamed(bytes) => pieces(Pieces::new(bytes / PIECE, End::Complete)),
+        });
+        *request.method_mut() = expected.method.parse().unwrap();
+        request.headers_mut().insert(NAME, name.into());
+        request.headers_mut().insert("origin", "http://example.org".parse().unwrap());
+        request.headers_mut().insert("access-control-request-method", "PUT".parse().unwrap());
+        let answer = match self {
+            Self::Http1(sends) => {
+                *request.uri_mut() = case.path.parse().unwrap();
+                request.headers_mut().insert("host", "shop.example".parse().unwrap());
+                sends.ready().await.unwrap();
+                sends.send_request(request).await
+            }
+            Self::Http2(sends) => {
+                let uri: Uri = format!("http://shop.example{}", case.path).parse().unwrap();
+                *request.uri_mut() = uri;
+                sends.ready().await.unwrap();
+                sends.send_request(request).await
+            }
+        };
+        let read = match answer {
+            Ok(answer) => read(answer).await,
+            Err(error) => Err(error),
+        };
+        match expected.outcome {
+            Outcome::Complete => {
+                let (status, bytes) = read.unwrap();
+                assert_eq!(Some(status), expected.status, "{expected:?}");
+                assert_eq!(bytes, expected.response.unwrap_or(bytes), "{expected:?}");
+            }
+            // The response may be an error, or its body incomplete.
+            _ => {
+                if let (Ok((status, _)), Some(expected)) = (read, expected.status) {
+                    assert_eq!(status, expected);
+                }
+                server.wait_for(name, |record| record.is_over()).await;
+            }
+        }
+    }
+}
+
+async fn read(mut answer: Response<Incoming>) -> Result<(u16, u64), hyper::Error> {
+    let mut bytes = 0;
+    while let Some(frame) = answer.frame().await {
+        bytes += frame?.data_ref().map_or(0, |data| data.len() as u64);
+    }
+    Ok((answer.status().as_u16(), bytes))
+}

@@ -1,0 +1,117 @@
+//! The routes of the service under test.
+
+/// A route, its handler's behavior, and the layer around the handler.
+#[derive(Clone, Copy)]
+pub(crate) struct Route {
+    pub(crate) method: &'static str,
+    pub(crate) template: &'static str,
+    pub(crate) behavior: Behavior,
+    pub(crate) layer: RouteLayer,
+}
+
+/// The behavior of a handler.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Behavior {
+    /// Responds with a buffered body, or none.
+    Memory,
+    Empty,
+    Long,
+    /// Responds with the status in the path, and a body, which HTTP forbids for some.
+    Status,
+    /// Responds with the status in the path and no body.
+    StatusAlone,
+    /// Responds with a streamed body.
+    Streams,
+    StreamsKnown,
+    StreamsForEver,
+    StreamsForLong,
+    /// Streams a body whose length only the head declares: the right length, one that is shorter,
+    /// one that is longer.
+    StreamsDeclared,
+    StreamsTooMuch,
+    StreamsTooLittle,
+    /// Reads the request's body, and responds with 400 if that fails.
+    Reads,
+    /// Reads the request's body, and never responds if that fails.
+    ReadsOn,
+    /// Streams the request's body back.
+    Echoes,
+    /// Does not read the request's body.
+    Ignores,
+    Never,
+    PanicsAtOnce,
+    Panics,
+    BodyPanics,
+    BodyFails,
+    /// Returns the service's error, if services have one.
+    Errs,
+    Upgrades,
+}
+
+/// The layer around a handler, inside of the meter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RouteLayer {
+    Nothing,
+    TimeLimit,
+    CatchesPanics,
+    Cors,
+}
+
+const fn get(template: &'static str, behavior: Behavior) -> Route {
+    Route { method: "GET", template, behavior, layer: RouteLayer::Nothing }
+}
+
+const fn post(template: &'static str, behavior: Behavior) -> Route {
+    Route { method: "POST", ..get(template, behavior) }
+}
+
+impl Route {
+    const fn layer(self, layer: RouteLayer) -> Self {
+        Self { layer, ..self }
+    }
+
+    /// Whether it answers a method.
+    pub(crate) fn answers(&self, method: &str) -> bool {
+        method == self.method || (method == "HEAD" && self.method == "GET")
+    }
+}
+
+/// The route of a path, by a search that is enough for these templates.
+pub(crate) fn of_path(path: &str) -> Option<&'static Route> {
+    let matches = |route: &&Route| match route.template.split_once('{') {
+        Some((prefix, _)) => path.len() > prefix.len() && path.starts_with(prefix),
+        None => route.template == path,
+    };
+    ROUTES.iter().find(matches)
+}
+
+pub(crate) const ROUTES: &[Route] = &[
+    get("/memory", Behavior::Memory),
+    get("/files/{*path}", Behavior::Memory),
+    get("/empty", Behavior::Empty),
+    get("/long", Behavior::Long),
+    get("/status/{code}", Behavior::Status),
+    get("/alone/{code}", Behavior::StatusAlone),
+    get("/streams", Behavior::Streams),
+    get("/streams-known", Behavior::StreamsKnown),
+    get("/streams-for-ever", Behavior::StreamsForEver),
+    get("/streams-for-long", Behavior::StreamsForLong),
+    get("/streams-declared", Behavior::StreamsDeclared),
+    get("/streams-too-much", Behavior::StreamsTooMuch),
+    get("/streams-too-little", Behavior::StreamsTooLittle),
+    post("/reads", Behavior::Reads),
+    post("/reads-on", Behavior::ReadsOn),
+    post("/echoes", Behavior::Echoes),
+    post("/ignores", Behavior::Ignores),
+    get("/never", Behavior::Never),
+    get("/panics-at-once", Behavior::PanicsAtOnce),
+    get("/panics", Behavior::Panics),
+    get("/body-panics", Behavior::BodyPanics),
+    get("/body-fails", Behavior::BodyFails),
+    get("/errs", Behavior::Errs),
+    get("/upgrades", Behavior::Upgrades),
+    get("/limited", Behavior::Never).layer(RouteLayer::TimeLimit),
+    get("/caught", Behavior::Panics).layer(RouteLayer::CatchesPanics),
+    get("/layered", Behavior::Never).layer(RouteLayer::Cors),
+    get("/cors", Behavior::Memory).layer(RouteLayer::Cors),
+];

@@ -1,0 +1,231 @@
+//! From expected requests to expected series, by convention.
+
+use std::collections::BTreeMap;
+
+use axum::http::Version;
+use talea::{Snapshot, Value};
+use talea_http::Convention;
+
+use crate::cases::case::{Expected, Outcome};
+use crate::cases::metering::Metering;
+use crate::cases::witness::Record;
+
+pub(crate) const CONVENTIONS: [Convention; 4] =
+    [Convention::Prometheus, Convention::OpenTelemetry, Convention::Servant, Convention::Caddy];
+
+/// Series that are not 0, by name and labels: a value or a count, and the sum for sizes.
+pub(crate) type Series = BTreeMap<String, (f64, Option<f64>)>;
+
+/// A request that was made, with the witness's record of it.
+pub(crate) struct MadeRequest<'a> {
+    pub(crate) metering: Metering,
+    pub(crate) expected: Expected,
+    pub(crate) record: &'a Record,
+}
+
+/// Adds a request to the series that should record it.
+pub(crate) fn add_expected(series: &mut Series, convention: Convention, made: &MadeRequest<'_>) {
+    let MadeRequest { expected, record, .. } = made;
+    let (request, response) = (record.request(), record.response());
+    let labels = |names: &[&str]| labels(convention, made, names);
+    let mut add = |name: &str, names: &[&str], bytes: Option<u64>| {
+        let (count, sum) = series.entry(format!("{name}{}", labels(names))).or_default();
+        *count += 1.0;
+        *sum = bytes.map(|bytes| sum.unwrap_or(0.0) + bytes as f64);
+    };
+    match convention {
+        Convention::Prometheus => {
+            let endpoint = ["method", "route"];
+            add("http_requests_total", &["method", "route", "status"], None);
+            add("http_request_outcomes_total", &["method", "outcome", "route"], None);
+            add("http_request_duration_seconds", &endpoint, None);
+            add("http_exchange_duration_seconds", &endpoint, None);
+            add("http_request_body_size_bytes", &endpoint, Some(request));
+            add("http_response_body_size_bytes", &endpoint, Some(response));
+        }
+        Convention::OpenTelemetry => {
+            let all = [
+                "error_type",
+                "http_request_method",
+                "http_response_status_code",
+                "http_route",
+                "network_protocol_version",
+                "url_scheme",
+            ];
+            add("http_server_request_duration_seconds", &all, None);
+            add("http_server_request_body_size_bytes", &all, Some(request));
+            add("http_server_response_body_size_bytes", &all, Some(response));
+        }
+        Convention::Servant => {
+            add("http_responses_total", &["method", "path", "status"], None);
+            add("http_request_duration_seconds", &["method", "path"], None);
+        }
+        Convention::Caddy => {
+            let basic = ["handler", "server"];
+            let answered = ["code", "handler", "method", "server"];
+            add("caddy_http_requests_total", &basic, None);
+            if expected.outcome != Outcome::Complete || matches!(expected.status, Some(500..=599)) {
+                add("caddy_http_request_errors_total", &basic, None);
+            }
+            add("caddy_http_request_duration_seconds", &answered, None);
+            add("caddy_http_response_duration_seconds", &answered, None);
+            add("caddy_http_request_size_bytes", &answered, Some(record.declared_size));
+            add("caddy_http_response_size_bytes", &answered, Some(response));
+        }
+        _ => unreachable!("there are four"),
+    }
+}
+
+/// The text of a request's labels of these names.
+fn labels(convention: Convention, made: &MadeRequest<'_>, names: &[&str]) -> String {
+    let MadeRequest { metering, expected, record } = made;
+    let value = |name: &str| match (convention, name) {
+        (Convention::Caddy, "method") => sent(expected.method, "OTHER").to_owned(),
+        (_, "http_request_method") => sent(expected.method, "_OTHER").to_owned(),
+        (_, "method") if *metering == Metering::RouterLayer && expected.route != "_unmatched" => {
+            sent(expected.method, "_OTHER").to_owned()
+        }
+        (Convention::Servant, "path" | "method") if is_undeclared(*metering, expected) => {
+            String::new()
+        }
+        (_, "method") => expected.declared.to_owned(),
+        (_, "http_route") if expected.route == "_unmatched" => String::new(),
+        (_, "route" | "http_route") => expected.route.to_owned(),
+        (_, "path") => {
+            let path = expected.route.trim_start_matches('/').replace("/{*path}", "");
+            path.replace('{', ":").replace('}', "")
+        }
+        (_, "handler") => handler(*metering, expected),
+        (_, "server") => "srv0".to_owned(),
+        (_, "outcome") => match expected.outcome {
+            Outcome::Complete => "complete".to_owned(),
+            Outcome::Aborted => "aborted".to_owned(),
+            Outcome::Panicked => "panicked".to_owned(),
+            Outcome::TimedOut => "timed_out".to_owned(),
+        },
+        (_, "error_type") => match (expected.outcome, expected.status) {
+            (Outcome::Complete, Some(status @ 500..=599)) => status.to_string(),
+            (Outcome::Complete, _) => String::new(),
+            (Outcome::Aborted, _) => "aborted".to_owned(),
+            (Outcome::Panicked, _) => "panic".to_owned(),
+            (Outcome::TimedOut, _) => "timeout".to_owned(),
+        },
+        (_, "url_scheme") => "http".to_owned(),
+        (_, "network_protocol_version") => match record.version {
+            Version::HTTP_10 => "1.0".to_owned(),
+            Version::HTTP_2 => "2".to_owned(),
+            _ => "1.1".to_owned(),
+        },
+        (_, "status" | "code" | "http_response_status_code") => status(convention, expected.status),
+        _ => unreachable!("{name}"),
+    };
+    let texts: Vec<_> = names.iter().map(|name| format!("{name}={:?}", value(name))).collect();
+    format!("{{{}}}", texts.join(","))
+}
+
+fn sent(method: &'static str, other: &'static str) -> &'static str {
+    match method {
+        "GET" | "HEAD" | "POST" | "PUT" | "OPTIONS" => method,
+        _ => other,
+    }
+}
+
+/// Whether no declared endpoint answers. The layer on the router does not know declared methods.
+fn is_undeclared(metering: Metering, expected: &Expected) -> bool {
+    expected.declared == "_OTHER"
+        && (metering != Metering::RouterLayer || expected.route == "_unmatched")
+}
+
+fn handler(metering: Metering, expected: &Expected) -> String {
+    match (metering, expected.route, expected.declared) {
+        // Functions are named by their paths.
+        (Metering::Declared, "/memory", "GET") => "it::cases::metering::memory".to_owned(),
+        (Metering::Declared, "/upgrades", "GET") => "it::cases::metering::upgrades".to_owned(),
+        (Metering::Declared, "/panics-at-once", "GET") => {
+            "it::cases::metering::panics_at_once".to_owned()
+        }
+        _ if is_undeclared(metering, expected) => "_unmatched".to_owned(),
+        (Metering::RouterLayer, route, _) => route.to_owned(),
+        (_, route, method) => format!("{method} {route}"),
+    }
+}
+
+fn status(convention: Convention, status: Option<u16>) -> String {
+    match (convention, status) {
+        (Convention::Prometheus, Some(status)) => format!("{}xx", status / 100),
+        (Convention::Prometheus, None) => "_OTHER".to_owned(),
+        (Convention::Servant, Some(status)) if matches!(status / 100, 2 | 4 | 5) => {
+            format!("{}XX", status / 100)
+        }
+        (Convention::Servant, _) => "XXX".to_owned(),
+        (Convention::Caddy, None) => "499".to_owned(),
+        (_, status) => status.map_or_else(String::new, |status| status.to_string()),
+    }
+}
+
+/// The series of a snapshot that are not 0.
+pub(crate) fn recorded(snapshot: &Snapshot) -> Series {
+    let mut recorded = Series::new();
+    for family in snapshot.families().filter(|family| is_of_http(family.name())) {
+        for series in family.series() {
+            let mut labels = series.labels();
+            labels.sort_unstable();
+            let labels: Vec<_> =
+                labels.iter().map(|(name, value)| format!("{name}={value:?}")).collect();
+            let key = format!("{}{{{}}}", family.name(), labels.join(","));
+            let is_of_sizes = family.name().ends_with("_size_bytes");
+            let value = match series.value() {
+                Value::Histogram(all) => (all.count() as f64, is_of_sizes.then(|| all.sum())),
+                _ => (series.as_f64().unwrap(), None),
+            };
+            if value.0 != 0.0 {
+                recorded.insert(key, value);
+            }
+        }
+    }
+    recorded
+}
+
+pub(crate) fn is_of_http(name: &str) -> bool {
+    name.starts_with("http_") || name.starts_with("caddy_http_")
+}
+
+/// The number of requests in flight.
+pub(crate) fn in_flight(snapshot: &Snapshot) -> f64 {
+    let names =
+        ["http_requests_in_flight", "http_server_active_requests", "caddy_http_requests_in_flight"];
+    names.iter().filter_map(|name| snapshot.total(name, &[])).sum()
+}
+
+/// The sums of the times to heads and to ends; 0 if the convention has no time to heads.
+pub(crate) fn durations(convention: Convention, snapshot: &Snapshot) -> (f64, f64) {
+    let sum = |name| snapshot.histogram(name, &[]).map_or(0.0, |histogram| histogram.sum());
+    match convention {
+        Convention::Prometheus => {
+            (sum("http_request_duration_seconds"), sum("http_exchange_duration_seconds"))
+        }
+        Convention::Caddy => (
+            sum("caddy_http_response_duration_seconds"),
+            sum("caddy_http_request_duration_seconds"),
+        ),
+        _ => (0.0, 0.0),
+    }
+}
+
+/// The number of requests with these labels that ended, by every metric that counts all.
+pub(crate) fn ended(snapshot: &Snapshot, labels: &[(&str, &str)]) -> Vec<(String, f64)> {
+    let counts_all = |name: &str| {
+        let others = ["_in_flight", "_active_requests", "_errors_total"];
+        is_of_http(name) && !others.iter().any(|end| name.ends_with(end))
+    };
+    let families = snapshot.families().filter(|family| counts_all(family.name()));
+    let ended = families.map(|family| {
+        let series = snapshot.select(family.name(), labels);
+        let counts = series.map(|series| match series.value() {
+            Value::Histogram(all) => all.count() as f64,
+            _ => series.as_f64().unwrap(),
+        });
+        (family.name().to_owned(), counts.sum())
+    });
+    ended.collect()
+}

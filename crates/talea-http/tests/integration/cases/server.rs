@@ -1,0 +1,217 @@
+//! A server on loopback, the requests to it, and whether all of them were recorded.
+
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::http::{Request, StatusCode};
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::service::TowerToHyperService;
+use talea::Registry;
+use talea_http::{Convention, Opts};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::sleep;
+use tower::{ServiceExt, service_fn};
+
+use crate::cases::case::{Case, Expected, Protocol};
+use crate::cases::handlers::status;
+use crate::cases::metering::{BoxService, Metering};
+use crate::cases::series::{MadeRequest, Series, add_expected, durations, in_flight, recorded};
+use crate::cases::witness::{NAME, Record, Witness};
+use crate::support::wait::until;
+
+/// The time limit outside of the meter. It counts from when the handler runs, and so from later
+/// than the meter.
+const TIME_LIMIT: Duration = Duration::from_millis(10);
+
+/// The options of a server.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Setup {
+    /// Whether a service outside of the meter limits the time of requests.
+    pub(crate) limited: bool,
+    /// The hosts that are listed.
+    pub(crate) hosts: &'static [&'static str],
+}
+
+impl Setup {
+    pub(crate) fn opts(self, convention: Convention) -> Opts {
+        let opts = Opts::new().convention(convention).hosts(self.hosts);
+        if self.limited { opts.timed_out_after(TIME_LIMIT) } else { opts }
+    }
+}
+
+pub(crate) struct Server {
+    pub(crate) metering: Metering,
+    pub(crate) convention: Convention,
+    pub(crate) registry: Registry,
+    pub(crate) witness: Arc<Witness>,
+    http1: SocketAddr,
+    http2: SocketAddr,
+    names: AtomicU64,
+    requests: Mutex<Vec<(u64, Expected)>>,
+    accepting: [AbortHandle; 2],
+}
+
+impl Server {
+    pub(crate) async fn start(metering: Metering, convention: Convention, setup: Setup) -> Self {
+        let registry = Registry::for_test().unwrap();
+        let endpoints = setup.opts(convention).register(&registry).unwrap();
+        let witness = Arc::default();
+        let mut service: BoxService<Incoming> = metering.service(&endpoints, Arc::clone(&witness));
+        if setup.limited {
+            service = limited(service, Arc::clone(&witness));
+        }
+        let (listener1, listener2) = (listen().await, listen().await);
+        Self {
+            metering,
+            convention,
+            registry,
+            witness,
+            http1: listener1.local_addr().unwrap(),
+            http2: listener2.local_addr().unwrap(),
+            names: AtomicU64::new(0),
+            requests: Mutex::default(),
+            accepting: [
+                tokio::spawn(accept(listener1, Protocol::Http1, service.clone())).abort_handle(),
+                tokio::spawn(accept(listener2, Protocol::Http2, service)).abort_handle(),
+            ],
+        }
+    }
+
+    pub(crate) async fn connect(&self, protocol: Protocol) -> TcpStream {
+        let address = match protocol {
+            Protocol::Http1 => self.http1,
+            Protocol::Http2 => self.http2,
+        };
+        let stream = TcpStream::connect(address).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream
+    }
+
+    /// A number for a request that is made now.
+    pub(crate) fn name(&self, case: &Case) -> u64 {
+        let name = self.names.fetch_add(1, SeqCst);
+        self.requests.lock().unwrap().push((name, case.expected()));
+        name
+    }
+
+    /// Waits until a request's record meets a condition.
+    pub(crate) async fn wait_for(&self, name: u64, is: impl Fn(&Record) -> bool) {
+        let met = || self.witness.record(name).is_some_and(|record| is(&record));
+        until(&format!("a request by {:?} {:?}", self.metering, self.convention), met).await;
+    }
+
+    /// Asserts that a request is in flight.
+    pub(crate) fn assert_in_flight(&self) {
+        let in_flight = in_flight(&self.registry.snapshot());
+        assert!(in_flight >= 1.0, "{in_flight}, {:?} {:?}", self.metering, self.convention);
+    }
+
+    /// Waits until no request is processed, and asserts that each is recorded as expected.
+    pub(crate) async fn assert_recorded(&self, what: &str) {
+        let (metering, convention) = (self.metering, self.convention);
+        let at_rest = || self.witness.is_at_rest() && in_flight(&self.registry.snapshot()) == 0.0;
+        until(&format!("nothing is in flight: {what}, {metering:?}, {convention:?}"), at_rest)
+            .await;
+        let snapshot = self.registry.snapshot();
+        let requests = self.requests.lock().unwrap();
+        assert_eq!(
+            self.witness.calls(),
+            requests.len() as u64,
+            "{what}, {metering:?}, {convention:?}"
+        );
+        let (to_head, to_end) = durations(convention, &snapshot);
+        // Sums of floats depend on their order.
+        assert!(to_head <= to_end + 1e-6, "{to_head} to the head, {to_end} to the end: {what}");
+        let mut series = Series::new();
+        for &(name, expected) in requests.iter() {
+            let record = self.witness.record(name).unwrap();
+            for (certain, bytes) in
+                [(expected.request, record.request()), (expected.response, record.response())]
+            {
+                assert_eq!(certain.unwrap_or(bytes), bytes, "{expected:?}: {what}, {metering:?}");
+            }
+            let made = MadeRequest { metering, expected, record: &record };
+            add_expected(&mut series, convention, &made);
+        }
+        let differs = differences(&series, &recorded(&snapshot));
+        assert!(
+            differs.is_empty(),
+            "{what}, {metering:?}, {convention:?}:\n{}",
+            differs.join("\n")
+        );
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.accepting.iter().for_each(AbortHandle::abort);
+    }
+}
+
+/// Gives up requests after a time limit, as a proxy outside of the meter would.
+fn limited(service: BoxService<Incoming>, witness: Arc<Witness>) -> BoxService<Incoming> {
+    service_fn(move |request: Request<Incoming>| {
+        let (service, witness) = (service.clone(), Arc::clone(&witness));
+        let name = request.headers()[NAME].to_str().unwrap().parse().unwrap();
+        async move {
+            let is_running = || witness.record(name).is_some_and(|record| record.is_running());
+            let limit = async {
+                while !is_running() {
+                    sleep(Duration::from_millis(1)).await;
+                }
+                sleep(TIME_LIMIT).await;
+            };
+            tokio::select! {
+                answer = service.oneshot(request) => answer,
+                () = limit => Ok(status(StatusCode::GATEWAY_TIMEOUT)),
+            }
+        }
+    })
+    .boxed_clone()
+}
+
+async fn listen() -> TcpListener {
+    TcpListener::bind(("127.0.0.1", 0)).await.unwrap()
+}
+
+async fn accept(listener: TcpListener, protocol: Protocol, service: BoxService<Incoming>) {
+    let mut connections = JoinSet::new();
+    loop {
+        let (stream, _) = listener.accept().await.unwrap();
+        connections.spawn(connection(stream, protocol, service.clone()));
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+/// Serves a connection. Errors and panics are part of some cases.
+fn connection(
+    stream: TcpStream,
+    protocol: Protocol,
+    service: BoxService<Incoming>,
+) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    stream.set_nodelay(true).unwrap();
+    let (io, service) = (TokioIo::new(stream), TowerToHyperService::new(service));
+    match protocol {
+        Protocol::Http1 => {
+            let serving = http1::Builder::new().serve_connection(io, service).with_upgrades();
+            Box::pin(async move { drop(serving.await) })
+        }
+        Protocol::Http2 => {
+            let serving = http2::Builder::new(TokioExecutor::new()).serve_connection(io, service);
+            Box::pin(async move { drop(serving.await) })
+        }
+    }
+}
+
+fn differences(expected: &Series, found: &Series) -> Vec<String> {
+    let keys = expected.keys().chain(found.keys().filter(|key| !expected.contains_key(*key)));
+    let differing = keys.filter(|key| expected.get(*key) != found.get(*key));
+    let line = |key: &String| format!("{key}: {:?}, not {:?}", found.get(key), expected.get(key));
+    differing.map(line).collect()
+}

@@ -1,0 +1,183 @@
+//! An existing router, metered from outside.
+
+use std::convert::Infallible;
+use std::future::ready;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{ConnectInfo, Request};
+use axum::http::StatusCode;
+use axum::response::Response;
+use http_body_util::BodyExt;
+use talea_http::axum::{Layer, meter, meter_by};
+use talea_http::{Convention, Opts};
+use tokio::net::TcpListener;
+use tower::util::MapRequestLayer;
+use tower::{Layer as _, ServiceExt, service_fn};
+use tower_http::timeout::TimeoutLayer;
+
+use crate::support::client::{get, loopback};
+use crate::support::counts::{lines, registry, requests};
+use crate::support::requests::request;
+
+async fn list() -> &'static str {
+    "items"
+}
+
+async fn answer(_: Request) -> Result<Response, Infallible> {
+    Ok(Response::new(Body::from("answered")))
+}
+
+/// A time limit that is never reached.
+fn limit() -> TimeoutLayer {
+    TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, Duration::from_secs(3600))
+}
+
+/// Routes for axum's router and for Talea's.
+macro_rules! app {
+    ($router:path, $routing:path) => {{
+        use $router as Router;
+        use $routing::{any, get, post};
+        let items = Router::new()
+            .route("/", get(list).post(list))
+            .route("/{id}", get(list).delete(list))
+            .layer(limit());
+        Router::new()
+            .route("/", get(list))
+            .route("/any", any(list))
+            .route("/head", get(list).head(list))
+            .route("/own-rest", post(list).fallback(list))
+            .route("/files/{*path}", get(list))
+            .route("/a/{b}/c/{d}", get(list))
+            .route_service("/service", service_fn(answer))
+            .nest_service("/nested", service_fn(answer))
+            .nest("/items", items)
+            .merge(Router::new().route("/merged", post(list)))
+            .fallback(async || StatusCode::NOT_FOUND)
+    }};
+}
+
+fn existing() -> axum::Router {
+    app!(axum::Router, axum::routing)
+}
+
+fn declared() -> talea_http::axum::Router {
+    app!(talea_http::axum::Router, talea_http::axum)
+}
+
+const PATHS: [&str; 16] = [
+    "/",
+    "/any",
+    "/head",
+    "/own-rest",
+    "/files/a/b",
+    "/a/1/c/2",
+    "/service",
+    "/nested",
+    "/nested/",
+    "/nested/a/b",
+    "/items",
+    "/items/7",
+    "/items/7/8",
+    "/merged",
+    "/nowhere",
+    "/files/",
+];
+
+#[tokio::test]
+async fn an_existing_router_has_the_series_of_a_declared_one() {
+    for convention in [Convention::Prometheus, Convention::OpenTelemetry, Convention::Servant] {
+        let opts = || Opts::new().convention(convention);
+        let [by_layer, by_router] = [(); 2].map(|()| registry());
+        let existing = meter_by(existing(), &opts().register(&by_layer).unwrap());
+        let declared = declared().metered_by(&opts().register(&by_router).unwrap());
+        let same = || {
+            let (found, expected) = (lines(&by_layer.snapshot()), lines(&by_router.snapshot()));
+            let missing: Vec<_> = expected.difference(&found).collect();
+            let more: Vec<_> = found.difference(&expected).collect();
+            assert!(missing.is_empty() && more.is_empty(), "{missing:#?} {more:#?}");
+            found
+        };
+        // All series exist before the first request.
+        let before = same();
+        assert!(before.iter().all(|line| line.ends_with(" 0")));
+        for path in PATHS {
+            for method in ["GET", "HEAD", "POST", "DELETE", "PUT", "OPTIONS", "ODD"] {
+                let answer = declared.clone().oneshot(request(method, path)).await.unwrap();
+                let expected = (answer.status(), answer.into_body().collect().await.unwrap());
+                let answer = existing.clone().oneshot(request(method, path)).await.unwrap();
+                assert_eq!(answer.status(), expected.0, "{method} {path}");
+                let body = answer.into_body().collect().await.unwrap();
+                assert_eq!(body.to_bytes(), expected.1.to_bytes(), "{method} {path}");
+            }
+        }
+        assert_ne!(same(), before);
+    }
+}
+
+#[tokio::test]
+async fn a_layer_around_other_layers_reads_the_routes() {
+    let registry = registry();
+    let app = existing();
+    let layer = Layer::new(&registry).unwrap().routes_of(&app).unwrap();
+    let refuses = service_fn(async |_: Request| {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::UNAUTHORIZED;
+        Ok::<_, Infallible>(response)
+    });
+    assert_eq!(requests(&registry, "GET", "/items/{id}", "4xx"), Some(0.0));
+    // A service around the router answers in its place.
+    layer.layer(refuses).oneshot(request("GET", "/items/7")).await.unwrap();
+    assert_eq!(requests(&registry, "GET", "/items/{id}", "4xx"), Some(1.0));
+}
+
+#[tokio::test]
+async fn reading_the_routes_does_not_call_the_service() {
+    let runs = Arc::new(AtomicU32::new(0));
+    let runs_of = || {
+        let runs = Arc::clone(&runs);
+        move || runs.fetch_add(1, Relaxed)
+    };
+    let (handler, fallback, layer) = (runs_of(), runs_of(), runs_of());
+    let app = axum::Router::new()
+        .route("/", axum::routing::any(move || ready(handler().to_string())))
+        .fallback(move || ready(fallback().to_string()))
+        .layer(MapRequestLayer::new(move |request: Request| {
+            layer();
+            request
+        }));
+    let registry = registry();
+    let app = meter(app, &registry).unwrap();
+    assert_eq!(runs.load(Relaxed), 0);
+    app.oneshot(request("GET", "/")).await.unwrap();
+    assert_eq!(runs.load(Relaxed), 2);
+}
+
+#[tokio::test]
+async fn axum_serves_it_with_and_without_the_clients_address() {
+    async fn client(ConnectInfo(address): ConnectInfo<SocketAddr>) -> String {
+        address.ip().to_string()
+    }
+    let registry = registry();
+    let app = existing().route("/client", axum::routing::get(client));
+    let app = meter(app, &registry).unwrap();
+    let listen = async || TcpListener::bind(loopback()).await.unwrap();
+    let [plain, with_address, layered] = [listen().await, listen().await, listen().await];
+    let [plain_at, with_address_at, layered_at] =
+        [&plain, &with_address, &layered].map(|listener| listener.local_addr().unwrap());
+    tokio::spawn(axum::serve(plain, app.clone()).into_future());
+    let service =
+        axum::ServiceExt::<Request>::into_make_service_with_connect_info::<SocketAddr>(app.clone());
+    tokio::spawn(axum::serve(with_address, service).into_future());
+    let service = axum::ServiceExt::<Request>::into_make_service(limit().layer(app));
+    tokio::spawn(axum::serve(layered, service).into_future());
+    assert_eq!(get(plain_at, "/items/7", &[]).await.text(), "items");
+    assert_eq!(get(with_address_at, "/client", &[]).await.text(), "127.0.0.1");
+    assert_eq!(get(layered_at, "/items/8", &[]).await.text(), "items");
+    for (route, count) in [("/items/{id}", 2.0), ("/client", 1.0)] {
+        assert_eq!(requests(&registry, "GET", route, "2xx"), Some(count), "{route}");
+    }
+}

@@ -1,0 +1,14 @@
+//! The tests of this crate that can share a process. Tests in files beside this folder need a
+//! process of their own, because they measure its memory.
+
+mod cases;
+mod conventions;
+mod examples;
+mod existing;
+mod exposition;
+mod metrics_server;
+mod mirror;
+mod options;
+mod outcomes;
+mod support;
+mod turns;

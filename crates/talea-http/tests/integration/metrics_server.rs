@@ -1,0 +1,111 @@
+//! The metrics server, over real connections.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::io::{ErrorKind, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+use axum::http::Method;
+use futures_util::stream::repeat_with;
+use talea::{Counter, Opts};
+use talea_http::server::Reason;
+use talea_http::{Exposition, Limits, MetricsServer};
+
+use crate::support::client::{ask, get, loopback};
+use crate::support::counts::registry;
+use crate::support::wait::until;
+
+#[tokio::test]
+async fn a_scrape_has_the_right_type_and_the_newest_values() {
+    let registry = registry();
+    let counter: Counter = registry.register(Opts::new("x", "Things.")).unwrap();
+    let server = MetricsServer::bind(loopback(), &registry).unwrap();
+    for n in 0..3 {
+        let answer = get(server.local_addr(), "/metrics", &[]).await;
+        assert_eq!(answer.status, 200);
+        let content_type = answer.header("content-type");
+        assert!(content_type.starts_with("text/plain; version=0.0.4; charset=utf-8"));
+        let end = format!("# TYPE x_total counter\nx_total {n}\n");
+        assert!(answer.text().ends_with(&end), "{answer:?}");
+        counter.inc();
+    }
+    assert_eq!(ask(server.local_addr(), Method::POST, "/metrics", &[]).await.status, 405);
+    assert_eq!(get(server.local_addr(), "/else", &[]).await.status, 404);
+}
+
+#[tokio::test]
+async fn it_serves_further_routes() {
+    let routes = axum::Router::new().route("/hello", axum::routing::get(async || "hello"));
+    let builder = MetricsServer::builder(Exposition::new(&registry()));
+    let server = builder.routes(routes).bind(loopback()).unwrap();
+    assert_eq!(get(server.local_addr(), "/hello", &[]).await.text(), "hello");
+}
+
+/// Within a runtime too, where a runtime must not be dropped.
+#[tokio::test]
+async fn a_taken_port_is_an_error_and_a_dropped_server_frees_its_port() {
+    let registry = registry();
+    let server = MetricsServer::bind(loopback(), &registry).unwrap();
+    let address = server.local_addr();
+    let error = MetricsServer::bind(address, &registry).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AddrInUse);
+    assert!(error.to_string().contains(&address.to_string()), "{error}");
+    drop(server);
+    TcpListener::bind(address).unwrap();
+}
+
+#[tokio::test]
+async fn many_idle_connections_do_not_keep_a_scrape_out() {
+    let server = MetricsServer::bind(loopback(), &registry()).unwrap();
+    let limit = Limits::default().connections as u64;
+    // The clients close their own ends, so that this process has descriptors for both.
+    let mut idle = VecDeque::new();
+    for n in 1..=800 {
+        idle.push_back(TcpStream::connect(server.local_addr()).unwrap());
+        if idle.len() > 200 {
+            idle.pop_front();
+        }
+        assert!(server.counts().open() <= limit);
+        if n % 100 == 0 {
+            assert_eq!(get(server.local_addr(), "/metrics", &[]).await.status, 200);
+        }
+    }
+    until("all are accepted", || server.counts().accepted() == 808).await;
+    assert!(server.counts().open() <= limit);
+    assert!(server.counts().closed(Reason::Room) > 0);
+}
+
+#[tokio::test]
+async fn connections_that_exceed_a_limit_are_closed() {
+    let short = Duration::from_millis(50);
+    let wide = Limits::default();
+    for (text, limits, reason) in [
+        ("", Limits { idle_time: short, ..wide }, Reason::Idle),
+        (
+            "GET /metrics HTTP/1.1\r\nhost: x\r\n",
+            Limits { header_time: short, ..wide },
+            Reason::Head,
+        ),
+        (
+            "GET /endless HTTP/1.1\r\nhost: x\r\n\r\n",
+            Limits { patience: short, ..wide },
+            Reason::Unread,
+        ),
+    ] {
+        let endless = axum::routing::get(async || {
+            let pieces = repeat_with(|| Ok::<_, Infallible>("x".repeat(1 << 14)));
+            axum::body::Body::from_stream(pieces)
+        });
+        let server = MetricsServer::builder(Exposition::new(&registry()))
+            .routes(axum::Router::new().route("/endless", endless))
+            .limits(limits)
+            .bind(loopback())
+            .unwrap();
+        let mut client = TcpStream::connect(server.local_addr()).unwrap();
+        client.write_all(text.as_bytes()).unwrap();
+        until(reason.name(), || server.counts().closed(reason) == 1).await;
+        assert_eq!(server.counts().open(), 0);
+        drop(client);
+    }
+}

@@ -1,0 +1,136 @@
+//! The declaration and the options of a router: series before the first request, exact codes,
+//! quantiles, errors.
+
+use std::sync::Arc;
+
+use axum::Extension;
+use axum::extract::Path;
+use axum::http::StatusCode;
+use talea::{Counter, Opts as MetricOpts};
+use talea_http::axum::{Layer, Router, get, post};
+use talea_http::{Opts, StatusLabel};
+
+use crate::support::counts::{recorded, registry, requests};
+use crate::support::requests::ask;
+
+#[test]
+fn every_series_exists_before_the_first_request() {
+    let registry = registry();
+    let _app: axum::Router = Router::new()
+        .route("/api/items", get(async || "").post(async || ""))
+        .route("/api/items/{id}", get(async || "").delete(async || ""))
+        .metered(&registry)
+        .unwrap();
+    for (method, route) in [
+        ("GET", "/api/items"),
+        ("POST", "/api/items"),
+        ("_OTHER", "/api/items"),
+        ("GET", "/api/items/{id}"),
+        ("DELETE", "/api/items/{id}"),
+        ("_OTHER", "/api/items/{id}"),
+        ("_OTHER", "_unmatched"),
+    ] {
+        for status in ["1xx", "2xx", "3xx", "4xx", "5xx", "_OTHER"] {
+            assert_eq!(requests(&registry, method, route, status), Some(0.0), "{method} {route}");
+        }
+        let labels = [("method", method), ("route", route)];
+        let snapshot = registry.snapshot();
+        assert_eq!(snapshot.value("http_requests_in_flight", &labels), Some(0.0));
+        let durations = snapshot.histogram("http_request_duration_seconds", &labels);
+        assert_eq!(durations.unwrap().count(), 0);
+    }
+    assert_eq!(recorded(&registry), 0);
+}
+
+#[tokio::test]
+async fn exact_codes_are_bounded_too() {
+    let registry = registry();
+    let status = async |Path(status): Path<u16>| StatusCode::from_u16(status).unwrap();
+    let app = Router::new()
+        .route("/status/{status}", get(status))
+        .metered_by(&Opts::new().status_label(StatusLabel::Code).register(&registry).unwrap());
+    for _ in 0..2 {
+        for status in 200..=999 {
+            ask(&app, "GET", &format!("/status/{status}")).await;
+        }
+    }
+    let route = "/status/{status}";
+    for (status, expected) in [("200", 2.0), ("418", 2.0), ("599", 2.0), ("_OTHER", 800.0)] {
+        assert_eq!(requests(&registry, "GET", route, status), Some(expected), "{status}");
+    }
+    for status in ["2xx", "600", "999"] {
+        assert_eq!(requests(&registry, "GET", route, status), None, "{status}");
+    }
+    assert_eq!(recorded(&registry), 1600);
+}
+
+#[test]
+#[should_panic(expected = "both routers declare /x")]
+fn two_routers_that_declare_one_path_cannot_be_merged() {
+    let _ = Router::<()>::new()
+        .route("/x", get(async || ""))
+        .merge(Router::new().route("/x", post(async || "")));
+}
+
+#[tokio::test]
+async fn the_state_of_layers_is_freed_with_their_router() {
+    let state = Arc::new(());
+    let mut router = Router::new().route("/x", get(async || "").layer(Extension(state.clone())));
+    for _ in 0..9 {
+        router = router.layer(Extension(state.clone()));
+    }
+    let app = router.metered(&registry()).unwrap();
+    assert_eq!(ask(&app, "GET", "/x").await.status(), StatusCode::OK);
+    assert!(Arc::strong_count(&state) > 10);
+    drop(app);
+    assert_eq!(Arc::strong_count(&state), 1);
+}
+
+#[test]
+fn two_routers_share_the_metrics_of_one_registry() {
+    let registry = registry();
+    let _a: axum::Router = Router::new().route("/a", get(async || "")).metered(&registry).unwrap();
+    let _b: axum::Router = Router::new().route("/b", get(async || "")).metered(&registry).unwrap();
+    assert_eq!(requests(&registry, "GET", "/a", "2xx"), Some(0.0));
+    assert_eq!(requests(&registry, "GET", "/b", "2xx"), Some(0.0));
+}
+
+#[test]
+fn a_metric_of_the_same_name_is_an_error() {
+    let registry = registry();
+    registry.register::<Counter>(MetricOpts::new("http_requests", "Mine.")).unwrap();
+    let error = Router::<()>::new().metered(&registry).unwrap_err().to_string();
+    assert!(error.contains("http_requests_total"), "{error}");
+}
+
+#[tokio::test]
+async fn quantiles_of_the_last_minutes_are_shown_on_request() {
+    let registry = registry();
+    let endpoints = Opts::new().quantiles(&[0.5, 0.99]).register(&registry).unwrap();
+    let app = Router::new().route("/x", get(async || "")).metered_by(&endpoints);
+    let median = || {
+        let labels = [("method", "GET"), ("route", "/x"), ("quantile", "0.5")];
+        registry.snapshot().value("http_request_duration_recent_seconds", &labels).unwrap()
+    };
+    assert!(median().is_nan());
+    ask(&app, "GET", "/x").await;
+    assert!(median() > 0.0, "{}", median());
+    let error = Opts::new().quantiles(&[2.0]).register(&registry).unwrap_err().to_string();
+    assert!(error.contains("from 0 to 1"), "{error}");
+}
+
+#[tokio::test]
+async fn the_response_of_a_fallback_is_not_counted_under_a_listed_route() {
+    let registry = registry();
+    let layer = Layer::new(&registry).unwrap();
+    let app = axum::Router::new()
+        .route("/items", axum::routing::get(async || "items"))
+        .fallback(async || "anything")
+        .layer(layer.routes(&[("GET", "/items"), ("GET", "/gone")]).unwrap());
+    for path in ["/items", "/gone", "/nowhere"] {
+        ask(&app, "GET", path).await;
+    }
+    assert_eq!(requests(&registry, "GET", "/items", "2xx"), Some(1.0));
+    assert_eq!(requests(&registry, "GET", "/gone", "2xx"), Some(0.0));
+    assert_eq!(requests(&registry, "_OTHER", "_unmatched", "2xx"), Some(2.0));
+}

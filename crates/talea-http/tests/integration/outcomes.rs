@@ -1,0 +1,233 @@
+//! How requests end: panics, upgraded connections, files.
+
+use std::any::Any;
+use std::convert::Infallible;
+use std::future::{Ready, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+
+use axum::Extension;
+use axum::extract::{Request, WebSocketUpgrade};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get as get_of_axum;
+use futures_util::{SinkExt, StreamExt};
+use talea::{Registry, Value};
+use talea_http::axum::{Layer, Router, get};
+use talea_http::{CaughtPanic, UpgradeGuard};
+use tower::layer::layer_fn;
+use tower::{Layer as _, Service, ServiceExt};
+use tower_http::catch_panic::CatchPanicLayer;
+
+use crate::support::client;
+use crate::support::counts::{recorded, registry, requests};
+use crate::support::requests::{ask, request, text};
+use crate::support::wait::until;
+
+/// A service that panics in its call, before there is a future.
+#[derive(Clone)]
+struct Trap;
+
+impl Service<Request> for Trap {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = Ready<Result<Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Request) -> Self::Future {
+        panic!("on purpose")
+    }
+}
+
+#[tokio::test]
+async fn a_panic_is_a_5xx_and_reaches_the_caller() {
+    let routers: [fn() -> Router; 3] = [
+        || Router::new().route("/x", get(async || -> &'static str { panic!("on purpose") })),
+        || Router::new().route_service("/x", Trap),
+        || Router::new().route("/x", get(async || "")).layer(layer_fn(|_| Trap)),
+    ];
+    for (n, router) in routers.into_iter().enumerate() {
+        let registry = registry();
+        let app = router().metered(&registry).unwrap();
+        assert!(catch(ask(&app, "GET", "/x")).await.is_err());
+        let snapshot = registry.snapshot();
+        let labels = [("route", "/x"), ("status", "5xx")];
+        let select = snapshot.select("http_requests_total", &labels);
+        let values: Vec<_> = select.map(|series| series.value()).collect();
+        assert!(values.contains(&Value::Unsigned(1)), "{n}: {values:?}");
+        assert_eq!(recorded(&registry), 1, "{n}");
+    }
+    let registry = registry();
+    let layer = Layer::new(&registry).unwrap();
+    let app = layer.routes(&[("GET", "/x")]).unwrap().layer(Trap);
+    assert!(catch(app.oneshot(request("GET", "/x"))).await.is_err());
+    assert_eq!(requests(&registry, "GET", "/x", "5xx"), Some(1.0));
+    assert_eq!(recorded(&registry), 1);
+}
+
+/// Polls a future and catches its panic.
+async fn catch<F: Future>(future: F) -> std::thread::Result<F::Output> {
+    let mut future = pin!(future);
+    poll_fn(move |cx| match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+        Ok(polled) => polled.map(Ok),
+        Err(panic) => Poll::Ready(Err(panic)),
+    })
+    .await
+}
+
+/// In a router of axum's own, where no handler of Talea's notes the panic.
+#[tokio::test]
+async fn a_caught_panic_is_recognised_by_its_response() {
+    let sorry = |_: Box<dyn Any + Send>| (StatusCode::INTERNAL_SERVER_ERROR, "sorry");
+    let marked = move |panic| {
+        let mut response = sorry(panic).into_response();
+        response.extensions_mut().insert(CaughtPanic);
+        response
+    };
+    let unmarked = move |panic| sorry(panic).into_response();
+    let panics = || get_of_axum(async || -> &'static str { resume_unwind(Box::new(1)) });
+    let failure = async || (StatusCode::INTERNAL_SERVER_ERROR, "Database failure");
+    let registry = registry();
+    let app = axum::Router::new()
+        .route("/default", panics().layer(CatchPanicLayer::new()))
+        .route("/marked", panics().layer(CatchPanicLayer::custom(marked)))
+        .route("/unmarked", panics().layer(CatchPanicLayer::custom(unmarked)))
+        .route("/other-500", get_of_axum(failure))
+        .route("/other-200", get_of_axum(async || "Service panicked"))
+        .layer(Layer::new(&registry).unwrap());
+    for (path, outcome, body) in [
+        ("/default", "panicked", "Service panicked"),
+        ("/marked", "panicked", "sorry"),
+        ("/unmarked", "complete", "sorry"),
+        ("/other-500", "complete", "Database failure"),
+        ("/other-200", "complete", "Service panicked"),
+    ] {
+        assert_eq!(text(ask(&app, "GET", path).await).await, body);
+        assert_eq!(outcomes(&registry, path), (0.0, one(outcome)), "{path}");
+    }
+}
+
+/// The requests of a route in flight, and its outcomes.
+fn outcomes(registry: &Registry, route: &str) -> (f64, Vec<(&'static str, f64)>) {
+    let snapshot = registry.snapshot();
+    let labels = [("method", "GET"), ("route", route)];
+    let in_flight = snapshot.value("http_requests_in_flight", &labels);
+    let all = ["complete", "aborted", "panicked", "timed_out"].map(|outcome| {
+        let labels = [("method", "GET"), ("outcome", outcome), ("route", route)];
+        (outcome, snapshot.value("http_request_outcomes_total", &labels).unwrap_or(0.0))
+    });
+    (in_flight.unwrap(), all.into_iter().filter(|(_, count)| *count > 0.0).collect())
+}
+
+fn one(outcome: &'static str) -> Vec<(&'static str, f64)> {
+    vec![(outcome, 1.0)]
+}
+
+#[tokio::test]
+async fn an_upgraded_connection_is_in_flight_as_long_as_its_guard_lives() {
+    for panics in [false, true] {
+        let registry = registry();
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        let sender = Arc::new(Mutex::new(Some(sender)));
+        let handler = async move || {
+            let guard = UpgradeGuard::new();
+            let sender = sender.lock().unwrap().take().unwrap();
+            assert!(sender.send(guard.clone()).is_ok());
+            (StatusCode::SWITCHING_PROTOCOLS, Extension(guard))
+        };
+        let app = Router::new().route("/chat", get(handler)).metered(&registry).unwrap();
+        let response = ask(&app, "GET", "/chat").await;
+        assert_eq!(response.status(), StatusCode::SWITCHING_PROTOCOLS);
+        drop(response);
+        let guard = receiver.await.unwrap();
+        assert_eq!(outcomes(&registry, "/chat"), (1.0, vec![]));
+        let task = tokio::spawn(async move {
+            let _guard = guard;
+            if panics {
+                resume_unwind(Box::new("on purpose"));
+            }
+        });
+        assert_eq!(task.await.is_err(), panics);
+        let outcome = if panics { "panicked" } else { "complete" };
+        assert_eq!(outcomes(&registry, "/chat"), (0.0, one(outcome)));
+    }
+}
+
+#[tokio::test]
+async fn the_guard_of_a_response_that_is_no_upgrade_does_nothing() {
+    let registry = registry();
+    let guard = UpgradeGuard::new();
+    let clone = guard.clone();
+    let handler = async move || (StatusCode::BAD_REQUEST, Extension(guard.clone()));
+    let app = Router::new().route("/chat", get(handler)).metered(&registry).unwrap();
+    ask(&app, "GET", "/chat").await;
+    assert_eq!(outcomes(&registry, "/chat"), (0.0, one("complete")));
+    drop(clone);
+    assert_eq!(outcomes(&registry, "/chat"), (0.0, one("complete")));
+}
+
+#[tokio::test]
+async fn a_websocket_with_a_guard_is_in_flight_until_it_closes() {
+    let registry = registry();
+    let handler = async |upgrade: WebSocketUpgrade| {
+        let guard = UpgradeGuard::new();
+        let clone = guard.clone();
+        let response = upgrade.on_upgrade(async move |mut socket| {
+            let _guard = clone;
+            while let Some(Ok(message)) = socket.recv().await {
+                let _ = socket.send(message).await;
+            }
+        });
+        (Extension(guard), response)
+    };
+    let app = Router::new().route("/chat", get(handler)).metered(&registry).unwrap();
+    let address = client::serve(app).await;
+    let socket = tokio::net::TcpStream::connect(address).await.unwrap();
+    let url = format!("ws://{address}/chat");
+    let (mut socket, _) = tokio_tungstenite::client_async(url, socket).await.unwrap();
+    socket.send("hello".into()).await.unwrap();
+    assert_eq!(socket.next().await.unwrap().unwrap().into_text().unwrap(), "hello");
+    assert_eq!(outcomes(&registry, "/chat"), (1.0, vec![]));
+    socket.close(None).await.unwrap();
+    while socket.next().await.is_some_and(|message| message.is_ok()) {}
+    until("the server's task ends", || outcomes(&registry, "/chat").0 == 0.0).await;
+    assert_eq!(outcomes(&registry, "/chat"), (0.0, one("complete")));
+}
+
+/// The length of a file's body is in the head only.
+#[tokio::test]
+async fn a_file_that_is_sent_whole_is_complete() {
+    let folder = std::env::temp_dir().join(format!("talea-http-files-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("a.txt"), "x".repeat(100_000)).unwrap();
+    for (method, header, status, is_compressed) in [
+        ("GET", ("x-none", ""), 200, false),
+        ("GET", ("range", "bytes=10-49999"), 206, false),
+        ("GET", ("if-modified-since", "Fri, 01 Jan 2100 00:00:00 GMT"), 304, false),
+        ("HEAD", ("x-none", ""), 200, false),
+        ("GET", ("accept-encoding", "gzip"), 200, true),
+    ] {
+        let registry = registry();
+        let app = axum::Router::new()
+            .nest_service("/files", tower_http::services::ServeDir::new(&folder))
+            .layer(Layer::new(&registry).unwrap())
+            .layer(tower_http::compression::CompressionLayer::new());
+        let address = client::serve(app).await;
+        let method = method.parse().unwrap();
+        let answer = client::ask(address, method, "/files/a.txt", &[header]).await;
+        assert_eq!(answer.status, status, "{header:?}");
+        assert_eq!(answer.header("content-encoding") == "gzip", is_compressed);
+        let in_flight = || registry.snapshot().total("http_requests_in_flight", &[]);
+        until("the response ends", || in_flight() == Some(0.0)).await;
+        let counts = ["complete", "aborted"].map(|outcome| {
+            registry.snapshot().total("http_request_outcomes_total", &[("outcome", outcome)])
+        });
+        assert_eq!(counts, [Some(1.0), Some(0.0)], "{header:?}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
