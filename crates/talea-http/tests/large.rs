@@ -17,10 +17,10 @@ use tokio::sync::{Mutex, MutexGuard};
 use client::{get, loopback, open, serve};
 use wait::{LONGEST, until};
 
-#[path = "it/support/client.rs"]
+#[path = "integration/support/client.rs"]
 #[allow(dead_code, reason = "not all of it is used here")]
 mod client;
-#[path = "it/support/wait.rs"]
+#[path = "integration/support/wait.rs"]
 mod wait;
 
 #[global_allocator]
