@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 
 use anyhow::{Context, Result};
 
-/// Resident bytes of the process's own, and what backs its regions: their pages
+/// Resident bytes of the process's own and the pages that back its regions, which
 /// count from the moment they are backed, touched or not.
 pub(crate) fn held() -> Result<u64> {
     Ok(resident()? + regions()?)
@@ -23,7 +23,7 @@ fn regions() -> Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir("/proc/self/fd").context("reading /proc/self/fd")? {
         let path = entry?.path();
-        // The descriptor that the directory is read through is gone by now.
+        // The descriptor that the directory was read through is closed by now.
         let Ok(target) = fs::read_link(&path) else { continue };
         if target.to_string_lossy().starts_with("/memfd:talea") {
             bytes += fs::metadata(&path)?.blocks() * 512;

@@ -26,7 +26,7 @@ use talea_http::axum as metered;
 use talea_region::Region;
 use tower_layer::{Stack, layer_fn};
 
-use call::{Called, HELLO, Passing, ROUTE, ask, path};
+use call::{AxumService, HELLO, PassThrough, ROUTE, ask, path};
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().collect();
@@ -95,7 +95,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn requests(calls: &Calls, service: impl Called) -> Result<()> {
+fn requests(calls: &Calls, service: impl AxumService) -> Result<()> {
     // The first request creates the series that later ones record in.
     request(&(service.clone(), path()), ());
     calls.make(&(service, path()), &[()], request);
@@ -105,21 +105,21 @@ fn requests(calls: &Calls, service: impl Called) -> Result<()> {
 /// axum's own router with so many layers that do nothing.
 fn existing(layers: usize) -> Router {
     let router = Router::new().route(ROUTE, get(async || HELLO));
-    (0..layers).fold(router, |router, _| router.layer(layer_fn(Passing)))
+    (0..layers).fold(router, |router, _| router.layer(layer_fn(PassThrough)))
 }
 
 /// A router with a meter around each layer.
 fn per_layer(layers: usize, registry: &Registry) -> Result<Router> {
     let meter = metered::Layer::new(registry)?;
     let router = Router::new().route(ROUTE, get(async || HELLO));
-    let metered = |router: Router, _| router.layer(Stack::new(layer_fn(Passing), meter));
+    let metered = |router: Router, _| router.layer(Stack::new(layer_fn(PassThrough), meter));
     Ok((0..layers).fold(router, metered))
 }
 
 /// A router with so many layers that do nothing.
 fn router(layers: usize) -> metered::Router {
     let router = metered::Router::new().route(ROUTE, metered::get(async || HELLO));
-    (0..layers).fold(router, |router, _| router.layer(layer_fn(Passing)))
+    (0..layers).fold(router, |router, _| router.layer(layer_fn(PassThrough)))
 }
 
 /// How often an operation is called, of how many calls.
@@ -180,7 +180,7 @@ fn encode(registry: &Registry, (): ()) {
 }
 
 #[inline(never)]
-fn request<S: Called>((service, path): &(S, Uri), (): ()) {
+fn request<S: AxumService>((service, path): &(S, Uri), (): ()) {
     black_box(ask(service, path));
 }
 

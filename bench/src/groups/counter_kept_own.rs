@@ -10,8 +10,9 @@ use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
 use prometheus_client::metrics::counter::Counter as ClientCounter;
 use talea::{Counter, Family, LabelValue, Labels, Opts, Registry};
 
-use super::{counter_kept, recorder};
-use crate::work::{Group, Place, Setting, Subject, Work, work};
+use super::counter_kept;
+use crate::recorder;
+use crate::work::{Group, Place, Setting, Subject, TIME, Work, work};
 
 pub(super) const GROUP: Group = Group {
     name: "counter-kept-own",
@@ -23,11 +24,10 @@ pub(super) const GROUP: Group = Group {
         Subject::new("prometheus", prometheus),
         Subject::new("prometheus-client", prometheus_client),
         Subject::new("metrics", metrics),
-        Subject::new("atomic", counter_kept::atomic),
         Subject::new("atomic-own", counter_kept::atomic_own),
     ],
     place: Place::Here,
-    note: super::TIME,
+    note: TIME,
 };
 
 #[derive(
@@ -56,14 +56,14 @@ const LANES: [(Lane, &str); 8] = [
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Labels, EncodeLabelSet)]
-struct On {
+struct ByLane {
     lane: Lane,
 }
 
 fn talea(_: &Setting) -> Result<Box<dyn Work>> {
-    let family: Family<On, Counter> = Registry::new()?.register(Opts::new("own", "Adds."))?;
+    let family: Family<ByLane, Counter> = Registry::new()?.register(Opts::new("own", "Adds."))?;
     work(
-        LANES.map(|(lane, _)| family.with(On { lane }).keep()),
+        LANES.map(|(lane, _)| family.with(ByLane { lane }).keep()),
         |kept, thread, n| {
             let own = &kept[thread];
             (0..n).for_each(|_| own.inc());
@@ -74,13 +74,13 @@ fn talea(_: &Setting) -> Result<Box<dyn Work>> {
 
 #[derive(Clone, Copy, LabelGroup)]
 #[label(set = LaneSet)]
-struct MeasuredOn {
+struct MeasuredLane {
     lane: Lane,
 }
 
 fn measured(_: &Setting) -> Result<Box<dyn Work>> {
     let family = CounterVec::with_label_set(LaneSet { lane: StaticLabelSet::new() });
-    let kept = LANES.map(|(lane, _)| family.with_labels(MeasuredOn { lane }));
+    let kept = LANES.map(|(lane, _)| family.with_labels(MeasuredLane { lane }));
     work(
         (family, kept),
         |(family, kept), thread, n| {
@@ -108,10 +108,10 @@ fn prometheus(_: &Setting) -> Result<Box<dyn Work>> {
 }
 
 fn prometheus_client(_: &Setting) -> Result<Box<dyn Work>> {
-    let family = prometheus_client::metrics::family::Family::<On, ClientCounter>::default();
+    let family = prometheus_client::metrics::family::Family::<ByLane, ClientCounter>::default();
     prometheus_client::registry::Registry::default().register("own", "Adds.", family.clone());
     work(
-        LANES.map(|(lane, _)| family.get_or_create_owned(&On { lane })),
+        LANES.map(|(lane, _)| family.get_or_create_owned(&ByLane { lane })),
         |kept, thread, n| {
             let own = &kept[thread];
             (0..n).for_each(|_| {

@@ -1,5 +1,5 @@
-//! A sampled summary with one label, looked up by it each time, and the time of each
-//! observation. The values of each subject spread otherwise.
+//! A sampled summary with one label, looked up by it for each observation, which has a time. Each
+//! subject has another distribution of values.
 
 use std::sync::LazyLock;
 use std::time::SystemTime;
@@ -25,8 +25,8 @@ pub(super) const GROUP: Group = Group {
     note: "ns: time of a thread for one observation, the look-up by one label and the reading of \
            the clock included; both threads observe in one series. Values: within 5 %; log-normal \
            with sigma 2; some 20 ms, and every tenth 1 to 30 s; log-uniform in six decades; whole \
-           numbers of bytes up to 2^40; floats of any exponent and sign. Any of them is to take at \
-           most 300 ns on one thread.",
+           numbers of bytes up to 2^40; floats of any exponent and sign. The budget of each is 300 ns \
+           on one thread.",
 };
 
 type Values = LazyLock<Sequence<f64>>;

@@ -1,14 +1,14 @@
-//! Reading what others expose: each sample with its name, labels and value, of a text in
-//! the Prometheus text format.
+//! Reading a text in the Prometheus text format: each sample with its name, labels and value.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use anyhow::{Context, Result, ensure};
 use prometheus_parse::Scrape;
-use talea::{Config, Family, Histogram, Labels, Opts, Registry, Seconds};
+use talea::{Config, Family, Histogram, Opts, Registry, Seconds};
 use talea_parse::{Line, Reader, Syntax};
 
+use super::by_user::User;
 use super::encode;
 use crate::randomness::Key;
 use crate::work::{Group, Place, Subject, Work, work};
@@ -40,11 +40,11 @@ pub(super) const HISTOGRAMS: Group = Group {
     note: NOTE,
 };
 
-/// A text and how many lines of it are samples.
+/// A text and the number of its lines that are samples.
 struct Text {
     text: String,
     samples: usize,
-    /// How many samples one sees who reads it: prometheus-parse makes one of a histogram.
+    /// The number of samples by prometheus-parse, which makes one of a histogram.
     shown: usize,
 }
 
@@ -61,21 +61,16 @@ fn counters() -> Result<Text> {
     Text::of(&encode::filled_talea::<{ encode::SERIES }>()?, encode::SERIES, encode::SERIES)
 }
 
-#[derive(Labels)]
-struct By<'a> {
-    user: &'a str,
-}
-
 fn histograms() -> Result<Text> {
     const SERIES: u64 = 1_000;
     let registry = Registry::with_config(Config::with_len(16 << 20))?;
-    let family: Family<By<'static>, Histogram<Seconds>> =
+    let family: Family<User<'static>, Histogram<Seconds>> =
         registry.register(Opts::new("waited", "Time waited."))?;
     for n in 0..SERIES {
         let waited = std::time::Duration::from_micros(n * n);
-        family.with(By { user: Key::of(n).as_str() }).observe(waited);
+        family.with(User { user: Key::of(n).as_str() }).observe(waited);
     }
-    // 14 thresholds and +Inf, sum and count; the latter two stand for themselves there.
+    // 14 thresholds and +Inf, sum and count; prometheus-parse has the latter two apart.
     Text::of(&registry, 17 * SERIES as usize, 3 * SERIES as usize)
 }
 
@@ -102,7 +97,7 @@ fn prometheus_parse(text: Text) -> Result<Box<dyn Work>> {
     })
 }
 
-/// A text that is read over and over, and how often it was read whole.
+/// A text that is read repeatedly, and how often it was read whole.
 struct Texts {
     text: Text,
     is_read: fn(&Text) -> bool,

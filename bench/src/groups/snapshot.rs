@@ -1,7 +1,7 @@
-//! All values of 100,000 counters with one dynamic label, copied out: for a
-//! reader in the same process, and for one outside. (measured and
-//! prometheus-client write text right away, and metrics keeps its copy to itself.
-//! None of them can be read from outside other than by its text.)
+//! All values of 100,000 counters with one dynamic label, copied out for a reader in the same
+//! process and, as an agent does, by a reader that does not map the region but reads its file.
+//! (measured and prometheus-client write text right away, and metrics does not expose its copy. None
+//! of them can be read from outside other than by its text.)
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -16,19 +16,14 @@ use crate::work::{Group, Place, Setting, Subject, Work, work};
 pub(super) const GROUP: Group = Group {
     name: "snapshot-100k",
     threads: &[1],
-    subjects: &[Subject::new("talea", talea), Subject::new("prometheus", prometheus)],
+    subjects: &[
+        Subject::new("talea", talea),
+        Subject::new("talea-outside", talea_outside),
+        Subject::new("prometheus", prometheus),
+    ],
     place: Place::Apart,
-    note: "ns: time for one snapshot of all series.",
-};
-
-/// As an agent reads a region: by its file, which it does not map.
-pub(super) const OUTSIDE: Group = Group {
-    name: "snapshot-100k-outside",
-    threads: &[1],
-    subjects: &[Subject::new("talea", talea_outside)],
-    place: Place::Apart,
-    note: "ns: time for one snapshot of all series by a reader that does not map \
-           the region, but copies out of its file what is in use.",
+    note: "ns: time for one snapshot of all series. talea-outside does not map the region, but \
+           copies out of its file the memory in use.",
 };
 
 fn talea(_: &Setting) -> Result<Box<dyn Work>> {
@@ -50,12 +45,12 @@ fn talea(_: &Setting) -> Result<Box<dyn Work>> {
     )
 }
 
-/// The region is this process's own; its reader knows nothing of that.
+/// The region is this process's own, which its reader makes no use of.
 fn talea_outside(_: &Setting) -> Result<Box<dyn Work>> {
     let registry = filled_talea::<SERIES>()?;
     let reader = Reader::of_process(std::process::id())?;
     let snapshot = reader.snapshot()?;
-    // One more is there, for what would overflow.
+    // There is one more, the overflow series.
     let users = |family| snapshot.series(family).filter(|one| one.text.starts_with(b"user="));
     let found = snapshot.families().iter().flat_map(users).count();
     ensure!(found == SERIES, "{found} series were read, {SERIES} were expected");
@@ -63,7 +58,7 @@ fn talea_outside(_: &Setting) -> Result<Box<dyn Work>> {
         (registry, reader, AtomicU64::new(0)),
         |(_, reader, taken), _, n| {
             for _ in 0..n {
-                // An error is a snapshot too few, which is found.
+                // An error is a missing snapshot, which the check finds.
                 let families = black_box(reader.snapshot()).map_or(0, |all| all.families().len());
                 taken.fetch_add(families as u64, Relaxed);
             }

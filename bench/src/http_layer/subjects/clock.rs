@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use anyhow::Result;
 use fastant::Instant;
 
-use crate::http_layer::Case;
+use crate::http_layer::case::Case;
 use crate::work::{Work, work};
 
 pub(super) fn two_reads(_: Case) -> Result<Box<dyn Work>> {

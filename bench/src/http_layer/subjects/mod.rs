@@ -9,8 +9,8 @@ mod clock;
 
 use anyhow::Result;
 
+use super::case::Case;
 use super::service::{router, uncounted};
-use super::{CLOCK, Case};
 use crate::work::Work;
 
 /// A way to meter requests.
@@ -20,16 +20,24 @@ pub(super) struct Subject {
     pub(super) make: fn(Case) -> Result<Box<dyn Work>>,
 }
 
+/// The subject of the budgets.
+pub(super) const TALEA: &str = "talea";
+/// Talea's router without metering: its difference from `talea` is the cost of metering itself.
+pub(super) const UNMETERED: &str = "talea-unmetered";
+/// axum's own router, metered from outside.
+pub(super) const EXISTING: &str = "talea-existing";
+pub(super) const CLOCK: &str = "two-clock-reads";
+
 /// The baseline of all comparisons.
 pub(super) const NOTHING: Subject = Subject { name: "nothing", make: nothing };
 
 pub(super) const ALL: &[Subject] = &[
     NOTHING,
-    Subject { name: super::TALEA, make: by_talea::declared },
-    Subject { name: super::UNMETERED, make: by_talea::unmetered },
-    Subject { name: super::EXISTING, make: by_talea::existing },
+    Subject { name: TALEA, make: by_talea::declared },
+    Subject { name: UNMETERED, make: by_talea::unmetered },
+    Subject { name: EXISTING, make: by_talea::existing },
     Subject { name: "talea-router-layer", make: by_talea::router_layer },
-    Subject { name: super::PER_LAYER, make: by_talea::per_layer },
+    Subject { name: "talea-per-layer", make: by_talea::per_layer },
     Subject { name: "axum-prometheus", make: by_axum_prometheus::metered },
     Subject { name: "axum-otel-metrics", make: by_opentelemetry::metered },
     Subject { name: "measured", make: by_measured::metered },
