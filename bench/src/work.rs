@@ -1,5 +1,7 @@
 //! Groups, their subjects, and the work that these do.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use anyhow::Result;
 
 /// One kind of work that several subjects do.
@@ -18,7 +20,7 @@ pub(crate) struct Group {
 pub(crate) const TIME: &str =
     "ns: time of a thread for one operation; CPU time where threads outnumber cores.";
 
-/// Where and for how long a subject of a group is measured.
+/// The process and the length of a subject's measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Made once, measured over and over, for about 75 ms each time.
@@ -84,6 +86,22 @@ pub(crate) fn work<S: Send + Sync + 'static>(
     done: fn(&S) -> Result<u64>,
 ) -> Result<Box<dyn Work>> {
     Ok(Box::new(StatefulWork { state, run, done }))
+}
+
+/// Work that `once` does, in milliseconds and more; it returns how much of it succeeded.
+pub(crate) fn repeated<S: Send + Sync + 'static>(
+    state: S,
+    once: fn(&S) -> u64,
+) -> Result<Box<dyn Work>> {
+    work(
+        (state, once, AtomicU64::new(0)),
+        |(state, once, done), _, n| {
+            (0..n).for_each(|_| {
+                done.fetch_add(once(state), Relaxed);
+            })
+        },
+        |(.., done)| Ok(done.load(Relaxed)),
+    )
 }
 
 struct StatefulWork<S> {

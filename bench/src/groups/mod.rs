@@ -6,7 +6,6 @@ mod counter_18000_encode;
 mod counter_enum18;
 mod counter_fixed18;
 mod counter_kept;
-mod counter_kept_own;
 mod encode;
 mod encode_histograms;
 mod failures;
@@ -27,7 +26,6 @@ pub(crate) use insert::INSERTS;
 /// All groups, in the order in which they are run.
 pub(crate) const ALL: &[&Group] = &[
     &counter_kept::GROUP,
-    &counter_kept_own::GROUP,
     &float_kept::GROUP,
     &observe_kept::GROUP,
     &counter_fixed18::GROUP,

@@ -1,9 +1,8 @@
 //! Reading a text in the Prometheus text format: each sample with its name, labels and value.
 
 use std::hint::black_box;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use prometheus_parse::Scrape;
 use talea::{Config, Family, Histogram, Opts, Registry, Seconds};
 use talea_parse::{Line, Reader, Syntax};
@@ -11,7 +10,7 @@ use talea_parse::{Line, Reader, Syntax};
 use super::by_user::User;
 use super::encode;
 use crate::randomness::Key;
-use crate::work::{Group, Place, Subject, Work, work};
+use crate::work::{Group, Place, Subject, Work, repeated};
 
 const NOTE: &str = "ns: time for one text; parse has 100,000 samples, parse-histograms 17,000. \
     Talea gives each sample and each label once, borrowed from the text.";
@@ -75,46 +74,30 @@ fn histograms() -> Result<Text> {
 }
 
 fn talea(text: Text) -> Result<Box<dyn Work>> {
-    texts(text, |text| {
-        let mut samples = 0;
-        for line in Reader::new(&text.text, Syntax::Text) {
-            if let Ok(Line::Sample(sample)) = line {
-                sample.labels.iter().for_each(|label| {
-                    black_box(label);
-                });
-                black_box((sample.name, sample.value));
-                samples += 1;
-            }
+    ensure!(is_read_by_talea(&text), "the text is not read whole");
+    repeated(text, |text| is_read_by_talea(text).into())
+}
+
+fn is_read_by_talea(text: &Text) -> bool {
+    let mut samples = 0;
+    for line in Reader::new(&text.text, Syntax::Text) {
+        if let Ok(Line::Sample(sample)) = line {
+            sample.labels.iter().for_each(|label| {
+                black_box(label);
+            });
+            black_box((sample.name, sample.value));
+            samples += 1;
         }
-        samples == text.samples
-    })
+    }
+    samples == text.samples
 }
 
 fn prometheus_parse(text: Text) -> Result<Box<dyn Work>> {
-    texts(text, |text| {
-        let scrape = Scrape::parse(text.text.lines().map(|line| Ok(line.to_owned())));
-        black_box(scrape).is_ok_and(|scrape| scrape.samples.len() == text.shown)
-    })
+    ensure!(is_read_by_prometheus_parse(&text), "the text is not read whole");
+    repeated(text, |text| is_read_by_prometheus_parse(text).into())
 }
 
-/// A text that is read repeatedly, and how often it was read whole.
-struct Texts {
-    text: Text,
-    is_read: fn(&Text) -> bool,
-    read: AtomicU64,
-}
-
-fn texts(text: Text, is_read: fn(&Text) -> bool) -> Result<Box<dyn Work>> {
-    is_read(&text).then_some(()).context("the text is not read whole")?;
-    work(
-        Texts { text, is_read, read: AtomicU64::new(0) },
-        |texts, _, n| {
-            for _ in 0..n {
-                if (texts.is_read)(&texts.text) {
-                    texts.read.fetch_add(1, Relaxed);
-                }
-            }
-        },
-        |texts| Ok(texts.read.load(Relaxed)),
-    )
+fn is_read_by_prometheus_parse(text: &Text) -> bool {
+    let scrape = Scrape::parse(text.text.lines().map(|line| Ok(line.to_owned())));
+    black_box(scrape).is_ok_and(|scrape| scrape.samples.len() == text.shown)
 }

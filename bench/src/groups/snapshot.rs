@@ -4,14 +4,13 @@
 //! of them can be read from outside other than by its text.)
 
 use std::hint::black_box;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use anyhow::{Result, ensure};
 use talea::Registry;
 use talea_region::Reader;
 
 use super::encode::{SERIES, filled_prometheus, filled_talea};
-use crate::work::{Group, Place, Setting, Subject, Work, work};
+use crate::work::{Group, Place, Setting, Subject, Work, repeated};
 
 pub(super) const GROUP: Group = Group {
     name: "snapshot-100k",
@@ -33,16 +32,7 @@ fn talea(_: &Setting) -> Result<Box<dyn Work>> {
     let registry = filled_talea::<SERIES>()?;
     let found = count(&registry);
     ensure!(found == SERIES, "{found} series in the snapshot, {SERIES} were expected");
-    work(
-        (registry, AtomicU64::new(0)),
-        |(registry, taken), _, n| {
-            for _ in 0..n {
-                let families = black_box(registry.snapshot()).families().len();
-                taken.fetch_add(families as u64, Relaxed);
-            }
-        },
-        |(_, taken)| Ok(taken.load(Relaxed)),
-    )
+    repeated(registry, |registry| black_box(registry.snapshot()).families().len() as u64)
 }
 
 /// The region is this process's own, which its reader makes no use of.
@@ -54,31 +44,15 @@ fn talea_outside(_: &Setting) -> Result<Box<dyn Work>> {
     let users = |family| snapshot.series(family).filter(|one| one.text.starts_with(b"user="));
     let found = snapshot.families().iter().flat_map(users).count();
     ensure!(found == SERIES, "{found} series were read, {SERIES} were expected");
-    work(
-        (registry, reader, AtomicU64::new(0)),
-        |(_, reader, taken), _, n| {
-            for _ in 0..n {
-                // An error is a missing snapshot, which the check finds.
-                let families = black_box(reader.snapshot()).map_or(0, |all| all.families().len());
-                taken.fetch_add(families as u64, Relaxed);
-            }
-        },
-        |(_, _, taken)| Ok(taken.load(Relaxed)),
-    )
+    repeated((registry, reader), |(_, reader)| {
+        // An error is a missing snapshot, which the check finds.
+        black_box(reader.snapshot()).map_or(0, |all| all.families().len() as u64)
+    })
 }
 
 fn prometheus(_: &Setting) -> Result<Box<dyn Work>> {
     let registry = filled_prometheus::<SERIES>()?;
     let found = registry.gather().iter().map(|family| family.get_metric().len()).sum::<usize>();
     ensure!(found == SERIES, "{found} series were gathered, {SERIES} were expected");
-    work(
-        (registry, AtomicU64::new(0)),
-        |(registry, taken), _, n| {
-            for _ in 0..n {
-                let families = black_box(registry.gather()).len();
-                taken.fetch_add(families as u64, Relaxed);
-            }
-        },
-        |(_, taken)| Ok(taken.load(Relaxed)),
-    )
+    repeated(registry, |registry| black_box(registry.gather()).len() as u64)
 }

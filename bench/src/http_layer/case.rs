@@ -11,7 +11,7 @@ pub(crate) const KEEPING_BLOCKS: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc
 /// A case.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Case {
-    /// How many layers are around the handler.
+    /// The number of layers around the handler.
     pub(super) layers: usize,
     pub(super) answer: Answer,
 }
@@ -22,7 +22,7 @@ pub(super) enum Answer {
     Streamed,
 }
 
-/// How many layers there are.
+/// The numbers of layers.
 pub(crate) const LAYERS: [usize; 3] = [1, 5, 20];
 
 pub(super) const CASES: [Case; 4] = [

@@ -67,28 +67,25 @@ fn all() -> Result<Vec<Row>> {
     let program = own.with_file_name("talea-operations");
     ensure!(program.exists(), "{} is not there: build all of talea-bench", program.display());
     let mut rows = Vec::new();
-    for operation in &OPERATIONS {
-        eprintln!("{NAME}: {}", operation.name);
-        let row = |subject, counted: Result<f64>| match counted {
-            Ok(count) => Some(row(operation.name, subject, count)),
-            Err(error) => {
-                eprintln!("{NAME}: {} of {subject}: left out: {error:#}", operation.name);
-                None
-            }
-        };
-        if let Some(function) = operation.function {
-            rows.extend(row("talea", in_disassembly(&program, function)));
+    let mut add = |name: &str, subject: &str, counted: Result<f64>| match counted {
+        Ok(count) => {
+            eprintln!("{NAME}: {name} of {subject}: {count:.0}");
+            let row = Row::new(format!("{NAME}/{name}"), subject);
+            rows.push(Row { instructions: Some(count), ..row });
         }
-        rows.extend(row("talea-atomic", in_valgrind(&program, operation)));
+        Err(error) => eprintln!("{NAME}: {name} of {subject}: left out: {error:#}"),
+    };
+    for &Operation { name, times, calls, function } in &OPERATIONS {
+        if let Some(function) = function {
+            add(name, "talea", in_disassembly(&program, function));
+        }
+        let counted = of_call(&program, name, calls);
+        add(name, "talea-atomic", counted.map(|count| count / times as f64));
     }
     for (metered, bare) in REQUESTS {
         for layers in LAYERS {
-            let name = format!("{metered}-{layers}");
-            eprintln!("{NAME}: {name}");
-            match of_request(&program, metered, bare, layers) {
-                Ok(instructions) => rows.push(row(&name, "talea-atomic", instructions)),
-                Err(error) => eprintln!("{NAME}: {name}: left out: {error:#}"),
-            }
+            let counted = of_request(&program, metered, bare, layers);
+            add(&format!("{metered}-{layers}"), "talea-atomic", counted);
         }
     }
     Ok(rows)
@@ -109,20 +106,11 @@ pub(crate) fn judge(rows: &[Row]) -> Vec<Verdict> {
     few.zip(many).map(verdict).into_iter().collect()
 }
 
-fn row(name: &str, subject: &str, instructions: f64) -> Row {
-    Row { instructions: Some(instructions), ..Row::new(format!("{NAME}/{name}"), subject) }
-}
-
 fn in_disassembly(program: &Path, function: &str) -> Result<f64> {
     Region::enable_restartable_sequences();
     ensure!(Region::has_restartable_sequences(), "there are no restartable sequences here");
     let count = straight_path::length(&disassembly::function(program, function)?);
     count.map(|count| count as f64).context("no path through the function fits")
-}
-
-fn in_valgrind(program: &Path, operation: &Operation) -> Result<f64> {
-    let of_call = of_call(program, operation.name, operation.calls)?;
-    Ok(of_call / operation.times as f64)
 }
 
 /// Metered routers, and the same without a meter.
@@ -136,6 +124,7 @@ fn of_request(program: &Path, metered: &str, bare: &str, layers: usize) -> Resul
     Ok(of(metered)? - of(bare)?)
 }
 
+/// Instructions of one call of an operation, by callgrind.
 fn of_call(program: &Path, operation: &str, calls: u64) -> Result<f64> {
     // The extra work of the first call is in both runs.
     let all = 2 * calls;

@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::memory;
+
 /// How long a scrape waits for data.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -54,27 +56,27 @@ impl Agent {
     }
 
     /// Scrapes all metrics, and hands over the answer piece by piece, its head included.
-    pub(super) fn scrape(&self, memory: &mut [u8], mut take: impl FnMut(&[u8])) -> Result<()> {
+    pub(super) fn scrape(&self, buffer: &mut [u8], mut take: impl FnMut(&[u8])) -> Result<()> {
         let mut stream = TcpStream::connect(self.address)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         // The answer ends with the connection, and has no chunks.
         stream.write_all(b"GET /metrics HTTP/1.0\r\nhost: talea\r\n\r\n")?;
         let mut is_first = true;
         loop {
-            let count = stream.read(memory)?;
+            let count = stream.read(buffer)?;
             if std::mem::take(&mut is_first) {
-                ensure!(memory.starts_with(b"HTTP/1.0 200"), "the agent refused");
+                ensure!(buffer.starts_with(b"HTTP/1.0 200"), "the agent refused");
             }
             if count == 0 {
                 return Ok(());
             }
-            take(&memory[..count]);
+            take(&buffer[..count]);
         }
     }
 
     /// The CPU time that it took so far. Its resolution is that of the system's clock ticks.
     pub(super) fn cpu_ns(&self) -> Result<f64> {
-        let stat = fs::read_to_string(self.file("stat"))?;
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id()))?;
         // The name, the second figure, may contain spaces.
         let after = stat.rsplit_once(')').context("/proc/PID/stat has no name")?.1;
         let ticks: Vec<f64> =
@@ -83,17 +85,9 @@ impl Agent {
         Ok(ticks.iter().sum::<f64>() / per_second * 1e9)
     }
 
-    /// The most memory that it ever had.
+    /// The most bytes of memory that it ever had.
     pub(super) fn peak_bytes(&self) -> Result<f64> {
-        let status = fs::read_to_string(self.file("status"))?;
-        let kilobytes = status.lines().find_map(|line| {
-            line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<f64>().ok()
-        });
-        Ok(kilobytes.context("/proc/PID/status has no line VmHWM")? * 1024.0)
-    }
-
-    fn file(&self, name: &str) -> String {
-        format!("/proc/{}/{name}", self.process.id())
+        Ok(memory::figure(self.process.id(), "VmHWM:")? as f64)
     }
 }
 
