@@ -20,10 +20,10 @@ pub(crate) fn installed() -> &'static PrometheusHandle {
     &RECORDER
 }
 
-/// Observations are kept in lists that an upkeep must empty from time to time; the first thread does
-/// it, each time that it has a multiple of `UPKEEP` observations left. Observations of others at that
-/// moment can be lost: metrics-util 0.20.4 publishes a new block of a list before it links the older
-/// ones to it.
+/// Observations are kept in lists that an upkeep must empty from time to time. The first thread
+/// does it, each time that it has a multiple of `UPKEEP` observations left. Observations of others
+/// at that moment can be lost: metrics-util 0.20.4 publishes a new block of a list before it links
+/// the older ones to it.
 #[inline]
 pub(crate) fn keep_up(thread: usize, left: u64) {
     const UPKEEP: u64 = 65_536;

@@ -91,8 +91,8 @@ fn nanoseconds(schedstat: &str) -> Result<u64> {
     Ok(first.context("schedstat is empty")?.parse()?)
 }
 
-/// User and system ticks: a figure of a process's `stat`, and the next. Its name, the second, is in parentheses and
-/// may contain anything.
+/// User and system ticks: a figure of a process's `stat`, and the next. Its name, the second, is
+/// in parentheses and may contain anything.
 fn ticks(stat: &str, first: usize) -> Result<(u64, u64)> {
     let (_, after_name) = stat.rsplit_once(')').context("stat has no name")?;
     let mut figures = after_name.split_whitespace().skip(first - 3);

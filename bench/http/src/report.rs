@@ -48,7 +48,8 @@ pub(crate) fn lines<T: Serialize>(all: impl IntoIterator<Item = T>) -> Result<St
     Ok(lines.collect::<Result<Vec<_>, _>>()?.join(",\n"))
 }
 
-/// Writes a file of such lines by section. Each row has a line, so that files can be compared by eye.
+/// Writes a file of such lines by section. Each row has a line, so that files can be compared by
+/// eye.
 pub(crate) fn write_sections(path: &Path, sections: &[(&str, String)]) -> Result<()> {
     let context = || format!("writing {}", path.display());
     if let Some(folder) = path.parent() {

@@ -1,6 +1,6 @@
 //! The program in which instructions are counted: one operation of Talea, repeated.
-//! `talea-bench` itself does not run in valgrind, as a clock of its peers asks the CPU for information that
-//! valgrind hides.
+//! `talea-bench` itself does not run in valgrind, as a clock of its peers asks the CPU for
+//! information that valgrind hides.
 //!
 //!     talea-operations NAME COUNT OF
 //!

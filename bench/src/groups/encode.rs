@@ -22,9 +22,11 @@ macro_rules! group {
             name: $name,
             threads: &[1],
             subjects: &[
-                Subject::new("talea", talea::<{ $series }>),
+                Subject::new("talea", |_| texts::of_talea(filled_talea::<{ $series }>()?, $series)),
                 Subject::new("measured", measured::<{ $series }>),
-                Subject::new("prometheus", prometheus::<{ $series }>),
+                Subject::new("prometheus", |_| {
+                    texts::of_prometheus(filled_prometheus::<{ $series }>()?, $series)
+                }),
                 Subject::new("prometheus-client", prometheus_client::<{ $series }>),
                 Subject::new("metrics", metrics::<{ $series }>),
             ],
@@ -51,10 +53,6 @@ pub(super) fn filled_talea<const N: usize>() -> Result<Registry> {
     Ok(registry)
 }
 
-fn talea<const N: usize>(_: &Setting) -> Result<Box<dyn Work>> {
-    texts::of_talea(filled_talea::<N>()?, N)
-}
-
 #[derive(MetricGroup)]
 #[metric(new())]
 struct Measured {
@@ -76,10 +74,6 @@ pub(super) fn filled_prometheus<const N: usize>() -> Result<prometheus::Registry
     registry.register(Box::new(family.clone()))?;
     keys(N).for_each(|key| family.with_label_values(&[key.as_str()]).inc());
     Ok(registry)
-}
-
-fn prometheus<const N: usize>(_: &Setting) -> Result<Box<dyn Work>> {
-    texts::of_prometheus(filled_prometheus::<N>()?, N)
 }
 
 fn prometheus_client<const N: usize>(_: &Setting) -> Result<Box<dyn Work>> {

@@ -17,13 +17,13 @@ use crate::randomness::Key;
 use crate::thresholds::THRESHOLDS;
 use crate::work::{Group, Place, Setting, Subject, Work};
 
-const SERIES: usize = 1_000;
+pub(super) const SERIES: usize = 1_000;
 
 pub(super) const GROUP: Group = Group {
     name: "encode-histograms",
     threads: &[1],
     subjects: &[
-        Subject::new("talea", talea),
+        Subject::new("talea", |_| texts::of_talea(filled_talea()?, SAMPLES)),
         Subject::new("measured", measured),
         Subject::new("prometheus", prometheus),
         Subject::new("prometheus-client", prometheus_client),
@@ -34,7 +34,7 @@ pub(super) const GROUP: Group = Group {
 };
 
 /// Samples in the text. Each series has its buckets, that of +Inf, its sum and its count.
-const SAMPLES: usize = SERIES * (THRESHOLDS.len() + 3);
+pub(super) const SAMPLES: usize = SERIES * (THRESHOLDS.len() + 3);
 
 fn keys() -> impl Iterator<Item = Key> {
     (0..SERIES as u64).map(Key::of)
@@ -45,7 +45,7 @@ fn observations() -> impl Iterator<Item = f64> {
     THRESHOLDS.into_iter().chain([20.0])
 }
 
-fn talea(_: &Setting) -> Result<Box<dyn Work>> {
+pub(super) fn filled_talea() -> Result<Registry> {
     let registry = Registry::new()?;
     let opts = Opts::new("wait", "Time to wait.").buckets(&THRESHOLDS);
     let family: Family<User<'static>, Histogram<Seconds>> = registry.register(opts)?;
@@ -53,7 +53,7 @@ fn talea(_: &Setting) -> Result<Box<dyn Work>> {
         let histogram = family.with(User { user: key.as_str() });
         observations().for_each(|x| histogram.observe(Duration::from_secs_f64(x)));
     }
-    texts::of_talea(registry, SAMPLES)
+    Ok(registry)
 }
 
 #[derive(MetricGroup)]

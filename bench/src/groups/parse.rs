@@ -4,12 +4,10 @@ use std::hint::black_box;
 
 use anyhow::{Result, ensure};
 use prometheus_parse::Scrape;
-use talea::{Config, Family, Histogram, Opts, Registry, Seconds};
+use talea::Registry;
 use talea_parse::{Line, Reader, Syntax};
 
-use super::by_user::User;
-use super::encode;
-use crate::randomness::Key;
+use super::{encode, encode_histograms};
 use crate::work::{Group, Place, Subject, Work, repeated};
 
 const NOTE: &str = "ns: time for one text; parse has 100,000 samples, parse-histograms 17,000. \
@@ -27,7 +25,7 @@ pub(super) const GROUP: Group = Group {
     note: NOTE,
 };
 
-/// The text of 1,000 histograms with 14 thresholds.
+/// The text of 1,000 histograms, as `encode-histograms` has it.
 pub(super) const HISTOGRAMS: Group = Group {
     name: "parse-histograms",
     threads: &[1],
@@ -61,16 +59,9 @@ fn counters() -> Result<Text> {
 }
 
 fn histograms() -> Result<Text> {
-    const SERIES: u64 = 1_000;
-    let registry = Registry::with_config(Config::with_len(16 << 20))?;
-    let family: Family<User<'static>, Histogram<Seconds>> =
-        registry.register(Opts::new("waited", "Time waited."))?;
-    for n in 0..SERIES {
-        let waited = std::time::Duration::from_micros(n * n);
-        family.with(User { user: Key::of(n).as_str() }).observe(waited);
-    }
-    // 14 thresholds and +Inf, sum and count; prometheus-parse has the latter two apart.
-    Text::of(&registry, 17 * SERIES as usize, 3 * SERIES as usize)
+    // prometheus-parse has the sum and the count of a histogram apart.
+    let shown = 3 * encode_histograms::SERIES;
+    Text::of(&encode_histograms::filled_talea()?, encode_histograms::SAMPLES, shown)
 }
 
 fn talea(text: Text) -> Result<Box<dyn Work>> {

@@ -1,7 +1,7 @@
 //! All values of 100,000 counters with one dynamic label, copied out for a reader in the same
 //! process and, as an agent does, by a reader that does not map the region but reads its file.
-//! (measured and prometheus-client write text right away, and metrics does not expose its copy. None
-//! of them can be read from outside other than by its text.)
+//! (measured and prometheus-client write text right away, and metrics does not expose its copy.
+//! None of them can be read from outside other than by its text.)
 
 use std::hint::black_box;
 

@@ -1,5 +1,5 @@
-//! The histograms of prometheus-client, behind its mutex: with thresholds, with native buckets of the
-//! schema that is Talea's default, and with both. They have a sum.
+//! The histograms of prometheus-client, behind its mutex: with thresholds, with native buckets of
+//! the schema that is Talea's default, and with both. They have a sum.
 
 use anyhow::Result;
 use prometheus_client::metrics::histogram::{Histogram, NativeHistogramConfig};

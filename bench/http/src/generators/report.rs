@@ -13,7 +13,8 @@ use crate::report::{self, interval, lines, print_others, table};
 use crate::statistics::Estimate;
 use crate::verdict::Verdict;
 
-/// A generator with a number of connections: medians over the rounds. CPU times are in microseconds.
+/// A generator with a number of connections: medians over the rounds. CPU times are in
+/// microseconds.
 #[derive(Debug, Serialize)]
 struct Row {
     generator: &'static str,

@@ -8,12 +8,12 @@
 mod axum_prometheus;
 mod metered;
 mod prometheus_client;
+mod service;
 
 use std::net::Ipv4Addr;
 
 use anyhow::Result;
 use axum::Router;
-use axum::extract::Path;
 use axum::routing::get;
 use axum::serve::ListenerExt;
 use clap::{Parser, ValueEnum};
@@ -22,6 +22,8 @@ use talea_http::Opts;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 use tokio::runtime;
+
+use crate::service::{ROUTE, Service, hello};
 
 #[derive(Debug, Parser)]
 struct Arguments {
@@ -41,18 +43,6 @@ enum Variant {
     AxumPrometheus,
 }
 
-/// A router, and a reader of the number of requests in its metrics.
-struct Service {
-    app: Router,
-    counted: Box<dyn Fn() -> Option<u64>>,
-}
-
-const ROUTE: &str = "/hello/{name}";
-
-async fn hello(Path(name): Path<String>) -> String {
-    format!("Hello, {name}!")
-}
-
 fn main() -> Result<()> {
     let Arguments { variant, threads } = Arguments::parse();
     // The runtime of `#[tokio::main]`, as services have it.
@@ -69,7 +59,7 @@ async fn serve(variant: Variant) -> Result<()> {
             Service { app: Router::new().route(ROUTE, get(hello)), counted: Box::new(|| None) }
         }
         Variant::Metered => metered::service(Opts::new().bucketing(Bucketing::Classic))?,
-        // Quantiles of the last ten minutes: the registry keeps their windows on a thread of its own.
+        // Of the last ten minutes: the registry keeps their windows on a thread of its own.
         Variant::Quantiles => {
             metered::service(Opts::new().bucketing(Bucketing::Dual).quantiles(&[0.5, 0.9, 0.99]))?
         }

@@ -5,7 +5,7 @@ use talea::Registry;
 use talea_http::Opts;
 use talea_http::axum::{Router, get};
 
-use crate::{ROUTE, Service, hello};
+use crate::service::{ROUTE, Service, hello};
 
 pub(crate) fn service(opts: Opts) -> Result<Service> {
     let registry = Registry::new()?;
