@@ -5,20 +5,16 @@ use std::path::PathBuf;
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
 
-use crate::groups;
-use crate::http_layer::{self, Case};
-use crate::instructions;
-use crate::latencies::Library;
-use crate::process::Task;
-use crate::scrape;
-use crate::store_table::{self, Beside};
+use crate::http_layer;
+use crate::task::Task;
 use crate::work::Setting;
+use crate::{groups, instructions, scrape, store_table};
 
-/// Talea beside its peers, in one run. The table goes to standard output.
+/// Compare Talea with other libraries, in one run. Tables go to standard output.
 #[derive(Debug, Parser)]
 #[command(version)]
 pub(crate) struct Arguments {
-    /// Run these groups only; what the results file says of others is kept
+    /// Run these groups only; the rows of others stay in the results file
     #[arg(long, value_name = "GROUP", value_delimiter = ',',
         value_parser = PossibleValuesParser::new(names()))]
     pub(crate) only: Vec<String>,
@@ -29,24 +25,24 @@ pub(crate) struct Arguments {
     #[arg(long, default_value_t = groups::INSERTS,
         value_parser = clap::value_parser!(u64).range(1000..=200_000_000))]
     pub(crate) inserts: u64,
-    /// Compare with an earlier build of this program instead of with the peers
+    /// Compare with an earlier build of this program instead of with other libraries
     #[arg(long, value_name = "PROGRAM")]
     pub(crate) base: Option<PathBuf>,
-    /// Where the results are written, as JSON
+    /// The file for the results, as JSON
     #[arg(long, value_name = "FILE", default_value = "bench/results/latest.json")]
     pub(crate) results: PathBuf,
-    /// Measure once and print that: how this program runs itself and its base
+    /// Measure once and print that, in a process that this program or a later build starts
     #[arg(long, hide = true)]
     pub(crate) measure: Option<Task>,
     /// Measure a line of `store-table` once and print that
-    #[arg(long, hide = true)]
-    pub(crate) store_table: Option<Beside>,
+    #[arg(long, hide = true, num_args = 2)]
+    pub(crate) store_table: Option<Vec<u64>>,
     /// Measure a case of `http-layer` once and print that
     #[arg(long, hide = true)]
-    pub(crate) http_layer: Option<Case>,
-    /// Tell of the latencies of one library's histogram and print that
+    pub(crate) http_layer: Option<String>,
+    /// Measure the latencies of one library's histogram and print that
     #[arg(long, hide = true)]
-    pub(crate) latencies: Option<Library>,
+    pub(crate) latencies: Option<String>,
 }
 
 impl Arguments {
@@ -62,6 +58,6 @@ impl Arguments {
 
 /// The names that `--only` accepts: the groups, and the measurements beside them.
 fn names() -> Vec<&'static str> {
-    [groups::names(), vec![store_table::NAME, scrape::NAME, http_layer::NAME, instructions::NAME]]
-        .concat()
+    let beside = [store_table::NAME, scrape::NAME, http_layer::NAME, instructions::NAME];
+    groups::ALL.iter().map(|group| group.name).chain(beside).collect()
 }

@@ -1,15 +1,14 @@
-//! Ourselves beside an earlier build of ourselves.
+//! Talea in this build compared with an earlier build.
 
 use std::path::Path;
 
 use anyhow::Result;
 
-use crate::harness::median;
-use crate::process;
-use crate::report;
+use crate::statistics::median;
+use crate::task::{self, Task};
 use crate::work::{Group, Setting};
 
-/// How Talea did in both builds.
+/// Talea's times in both builds.
 pub(crate) struct Pair {
     pub(crate) bench: String,
     pub(crate) threads: usize,
@@ -21,39 +20,36 @@ pub(crate) struct Pair {
 }
 
 /// Measures Talea in this build and in the base, one after the other, each time
-/// in a new process, and prints the paired ratios. What the base does not know
-/// is left out.
+/// in a new process. Subjects that the base does not know are left out.
 pub(crate) fn compare(
     base: &Path,
     chosen: &[&'static Group],
     rounds: u32,
     setting: &Setting,
-) -> Result<()> {
-    let own = std::env::current_exe()?;
+) -> Result<Vec<Pair>> {
     let mut pairs = Vec::new();
-    for group in chosen {
+    for &group in chosen {
         let ours = group.subjects.iter().filter(|subject| subject.name.starts_with("talea"));
         for (subject, &threads) in ours.flat_map(|s| group.threads.iter().map(move |t| (s, t))) {
             eprintln!("{}, {}, threads: {threads}", group.name, subject.name);
-            let measure =
-                |of: &Path| process::measure_in(of, group.name, subject.name, threads, setting);
-            if let Err(unknown) = measure(base) {
+            let task = Task::new(group, subject, threads);
+            if let Err(unknown) = task.run_in(base, setting) {
                 eprintln!("left out: {unknown:#}");
                 continue;
             }
             let mut costs = Vec::new();
             for round in 0..rounds {
-                // The first one changes from round to round.
+                // The builds take turns in being first.
                 costs.push(if round % 2 == 0 {
-                    let now = measure(&own)?.ns;
-                    (now, measure(base)?.ns)
+                    let now = task.run_apart(setting)?.ns;
+                    (now, task.run_in(base, setting)?.ns)
                 } else {
-                    let base = measure(base)?.ns;
-                    (measure(&own)?.ns, base)
+                    let base = task.run_in(base, setting)?.ns;
+                    (task.run_apart(setting)?.ns, base)
                 });
             }
             pairs.push(Pair {
-                bench: process::bench_name(group, setting),
+                bench: task::bench_name(group, setting),
                 threads,
                 subject: subject.name,
                 now_ns: median(costs.iter().map(|&(now, _)| now)),
@@ -62,6 +58,5 @@ pub(crate) fn compare(
             });
         }
     }
-    report::print_pairs(&pairs);
-    Ok(())
+    Ok(pairs)
 }

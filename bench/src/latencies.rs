@@ -1,50 +1,43 @@
-//! The memory of a series of the histograms of `observe-kept`, and how well it shows
-//! quantiles, after 100,000 latencies: log-normal ones, their median 2 ms, σ 1.
+//! The memory of a series of each histogram of `observe-kept`, and the error of its quantiles,
+//! after 100,000 latencies: log-normal, their median 2 ms, σ 1.
 //!
 //! Each library makes 500 such series in a process of its own. Two threads, each on a core
-//! of its own, observe half of a series' latencies each, so that whatever is kept for each
-//! thread or each core is there. Bytes are the memory that the system gave meanwhile, over
-//! the series: a first one is made and observed before, for what they share.
+//! of its own, observe half of a series' latencies each, so that copies for each thread or core
+//! exist. Bytes are the memory that the system gave meanwhile, divided by the series. One more
+//! series is made and observed before, for the memory that all share.
 
 use std::f64::consts::TAU;
-use std::process::{Command, Stdio};
-use std::str::FromStr;
 use std::thread;
 use std::time::Duration;
 
-use anyhow::{Context, Result, ensure};
-use serde::{Deserialize, Serialize};
+use anyhow::{Context, Result};
 
 use crate::histograms::{
     ByMetrics, ByPrometheus, ClientClassic, ClientDual, ClientNative, DdSketch, Digest, H2, Hdr,
-    Latencies, Measured, Metriken, TaleaClassic, TaleaDual, TaleaNative,
+    Latencies, Measured, Metriken, Observation, TaleaClassic, TaleaDual, TaleaNative,
 };
 use crate::measure;
 use crate::memory;
+use crate::process;
 use crate::randomness::{Random, Sequence};
-use crate::report::Row;
+use crate::row::{LatencyFigures, Row};
 
-/// How the results call it. It is run with the group whose histograms it is about.
+/// The name in the results. It is run with the group of the same histograms.
 pub(crate) const NAME: &str = "observe-kept/latencies";
 pub(crate) const GROUP: &str = "observe-kept";
 
-pub(crate) const NOTE: &str = "bytes: memory that the system gave for one series. The rest: how \
-    far the quantiles that it shows are off, in per cent of the exact ones. Of those with \
-    thresholds they are interpolated as Prometheus does; prometheus-client gives its native \
-    buckets out in no text.";
+pub(crate) const NOTE: &str = "bytes: memory that the system gave for one series. The rest: the \
+    error of each quantile, in per cent of the exact one. With thresholds, quantiles are \
+    interpolated as Prometheus does; prometheus-client exposes its native buckets in no text.";
 
 pub(crate) const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
 const SERIES: usize = 500;
-/// Of each of the two threads.
+/// Latencies of each of the two threads.
 const HALF: usize = 50_000;
 
-/// A library that is asked.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Library {
-    name: &'static str,
-    ask: fn() -> Result<LatencyFigures>,
-}
+/// A library's name and the measurement of its histogram.
+type Library = (&'static str, fn() -> Result<LatencyFigures>);
 
 const ALL: [Library; 14] = [
     library::<TaleaDual>(),
@@ -64,69 +57,30 @@ const ALL: [Library; 14] = [
 ];
 
 const fn library<H: Latencies>() -> Library {
-    Library { name: H::NAME, ask: ask::<H> }
+    (H::NAME, measure_histogram::<H>)
 }
 
-impl FromStr for Library {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = ALL.into_iter().find(|library| library.name == text);
-        found.ok_or_else(|| format!("there is no library {text:?}"))
-    }
-}
-
-/// The result.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct LatencyFigures {
-    pub(crate) bytes: f64,
-    pub(crate) has_sum: bool,
-    /// For each of the quantiles, as a share of the exact one; none if it shows none.
-    pub(crate) errors: Vec<f64>,
-}
-
-/// Asks each library in a process of its own.
+/// Measures each library in a process of its own.
 pub(crate) fn run() -> Result<Vec<Row>> {
-    ALL.iter().map(|library| Ok(row(library, quantiles_of(library)?))).collect()
+    let row = |(name, _): Library| {
+        eprintln!("{NAME}: {name}");
+        let found = process::ask(process::this_program()?.args(["--latencies", name]))?;
+        Ok(Row { threads: 2, latencies: Some(found), ..Row::new(NAME, name) })
+    };
+    ALL.into_iter().map(row).collect()
 }
 
-fn quantiles_of(library: &Library) -> Result<LatencyFigures> {
-    eprintln!("{NAME}: {}", library.name);
-    let program = std::env::current_exe().context("finding this program")?;
-    let output = Command::new(program)
-        .args(["--latencies", library.name])
-        .stderr(Stdio::inherit())
-        .output()
-        .context("starting this program")?;
-    ensure!(output.status.success(), "--latencies {}: {}", library.name, output.status);
-    serde_json::from_slice(&output.stdout).context("reading what it says")
+/// Measures a library in this process, and prints the result.
+pub(crate) fn answer(library: &str) -> Result<()> {
+    let found = ALL.into_iter().find(|(name, _)| *name == library);
+    let (_, measure) = found.with_context(|| format!("there is no library {library:?}"))?;
+    process::answer(&measure()?)
 }
 
-fn row(library: &Library, found: LatencyFigures) -> Row {
-    Row {
-        bench: NAME.to_owned(),
-        threads: 2,
-        subject: library.name.to_owned(),
-        ns: None,
-        allocs_per_op: None,
-        bytes_per_op: None,
-        ratio_to_talea: None,
-        instructions: None,
-        latencies: Some(found),
-        more: None,
-        takes: None,
-    }
-}
-
-/// The work of the new process.
-pub(crate) fn answer(library: Library) -> Result<()> {
-    println!("{}", serde_json::to_string(&(library.ask)()?)?);
-    Ok(())
-}
-
-fn ask<H: Latencies>() -> Result<LatencyFigures> {
+fn measure_histogram<H: Latencies>() -> Result<LatencyFigures> {
     let latencies = [11, 12].map(|seed| Sequence::<Duration, HALF>::of(seed, latency));
-    let values: [Sequence<H::Value, HALF>; 2] = latencies.each_ref().map(|half| half.map(H::value));
+    let values: [Sequence<H::Value, HALF>; 2] =
+        latencies.each_ref().map(|half| half.map(H::Value::of));
     let first = [H::new()?];
     observe(&first, &values);
     let before = memory::held()?;
@@ -144,12 +98,12 @@ fn ask<H: Latencies>() -> Result<LatencyFigures> {
     Ok(LatencyFigures { bytes, has_sum: H::HAS_SUM, errors })
 }
 
-/// Each thread begins with another series, so that they seldom meet.
+/// Each thread begins with another series, so that the threads seldom meet.
 fn observe<H: Latencies>(series: &[H], values: &[Sequence<H::Value, HALF>; 2]) {
     thread::scope(|scope| {
         for (thread, values) in values.iter().enumerate() {
             scope.spawn(move || {
-                measure::stay_on_core(thread);
+                measure::pin_by_number(thread);
                 let (head, tail) = series.split_at(series.len() / 2 * thread);
                 for one in tail.iter().chain(head) {
                     one.observe_each(thread, HALF as u64, values);

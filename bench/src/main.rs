@@ -1,15 +1,15 @@
-//! Talea beside its peers, in one run: the same work done by each, alternating,
-//! medians, and the ratios that the budgets are about.
+//! Talea compared with other libraries, in one run: each does the same work in turns. Figures
+//! are medians, and the ratios that the budgets are about.
 //!
-//! A *group* is one kind of work (`groups/`), a *subject* is a library that does
-//! it. `harness.rs` says how they take turns, `measure.rs` what one measurement
-//! is, `latencies.rs` what histograms take and tell, `instructions/` what is counted beside
-//! that, `store_table/` what Talea alone does, `scrape/` what it takes to
-//! serve a region from outside, `http_layer/` what a request costs more, `report.rs` what comes
-//! out.
+//! A *group* is one kind of work (`groups/`), a *subject* is a library that does it. `harness.rs`
+//! lets subjects take turns, `measure.rs` makes one measurement. Beside the groups, `latencies.rs`
+//! measures memory and errors of histograms, `instructions/` counts instructions, `store_table/`
+//! measures operations of Talea's store, `scrape/` an agent that serves a region, `http_layer/`
+//! the cost of metering a request. `report.rs` prints and writes the results.
 
 mod arguments;
 mod base;
+mod calibrated_work;
 mod groups;
 mod harness;
 mod histograms;
@@ -20,9 +20,14 @@ mod measure;
 mod memory;
 mod process;
 mod randomness;
+mod recorder;
 mod report;
+mod row;
 mod scrape;
+mod statistics;
 mod store_table;
+mod task;
+mod thresholds;
 mod verdict;
 mod work;
 
@@ -39,20 +44,22 @@ fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let setting = arguments.setting();
     if let Some(task) = &arguments.measure {
-        return process::answer(task, &setting);
+        return process::answer(&task.run_here(&setting)?);
     }
-    let chosen = groups::chosen(&arguments.only);
-    if let Some(beside) = arguments.store_table {
-        return store_table::answer(beside);
+    if let Some([own, others]) = arguments.store_table.as_deref() {
+        return store_table::answer(*own, *others);
     }
-    if let Some(case) = arguments.http_layer {
+    if let Some(case) = &arguments.http_layer {
         return http_layer::answer(case);
     }
-    if let Some(library) = arguments.latencies {
+    if let Some(library) = &arguments.latencies {
         return latencies::answer(library);
     }
+    let chosen: Vec<_> =
+        groups::ALL.iter().copied().filter(|group| arguments.asks_for(group.name)).collect();
     if let Some(base) = &arguments.base {
-        return base::compare(base, &chosen, arguments.rounds, &setting);
+        report::print_pairs(&base::compare(base, &chosen, arguments.rounds, &setting)?);
+        return Ok(());
     }
     let mut results = Results::open(&arguments.results, !arguments.only.is_empty())?;
     for group in chosen {

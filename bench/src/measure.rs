@@ -1,8 +1,8 @@
 //! One measurement: some threads do the same work at the same time.
 //!
 //! Time in which a thread could have run but other programs had the cores is
-//! not counted. Worse, threads that wait for a core do not fight with each
-//! other: a measurement in which others had much of the cores is taken again.
+//! not counted. Threads that wait for a core do not contend with each other either,
+//! so a measurement in which others had much of the cores is repeated.
 
 use std::fs;
 use std::sync::Barrier;
@@ -14,13 +14,13 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use talea_region::{AddPath, Region};
 
+use crate::statistics::median;
 use crate::work::{Subject, Work};
 
 /// How long a measurement should take.
 const TARGET: Duration = Duration::from_millis(75);
 
-/// The share of the cores' time that others may have, and how often we try to
-/// get as much.
+/// The share of the cores' time that others may have, and how often a measurement is tried.
 const CALM: f64 = 0.03;
 const TRIES: u64 = 6;
 
@@ -33,6 +33,14 @@ pub(crate) struct Cost {
     /// Calls of the allocator that give memory.
     pub(crate) allocs: f64,
     pub(crate) bytes: f64,
+}
+
+impl Cost {
+    /// The median of each part.
+    pub(crate) fn median(costs: impl Iterator<Item = Self> + Clone) -> Self {
+        let of = |part: fn(&Self) -> f64| median(costs.clone().map(|cost| part(&cost)));
+        Self { ns: of(|c| c.ns), allocs: of(|c| c.allocs), bytes: of(|c| c.bytes) }
+    }
 }
 
 /// Measures `n` operations on each of `threads` threads, which start together.
@@ -49,7 +57,7 @@ pub(crate) fn measure(subject: &Subject, work: &dyn Work, threads: usize, n: u64
             best = again;
         }
     }
-    let time = |one: &Spent| if threads > cores { one.cpu } else { one.running };
+    let time = |one: &TimeSpent| if threads > cores { one.cpu } else { one.running };
     let operations = (threads as u64 * n) as f64;
     let cost = Cost {
         ns: best.iter().map(time).sum::<Duration>().as_nanos() as f64 / operations,
@@ -60,42 +68,36 @@ pub(crate) fn measure(subject: &Subject, work: &dyn Work, threads: usize, n: u64
 }
 
 /// The share of the cores' time that these threads wanted and did not get.
-fn taken_by_others(spent: &[Spent], cores: usize) -> f64 {
+fn taken_by_others(spent: &[TimeSpent], cores: usize) -> f64 {
     if spent.len() > cores {
         let had: Duration = spent.iter().map(|one| one.cpu).sum();
         let whole = spent.iter().map(|one| one.wall).max().unwrap_or_default();
         return 1.0 - had.as_secs_f64() / (whole.as_secs_f64() * cores as f64).max(1e-9);
     }
-    let waited = |one: &Spent| 1.0 - one.running.as_secs_f64() / one.wall.as_secs_f64().max(1e-9);
+    let waited =
+        |one: &TimeSpent| 1.0 - one.running.as_secs_f64() / one.wall.as_secs_f64().max(1e-9);
     spent.iter().map(waited).fold(0.0, f64::max)
 }
 
-/// How many operations a thread must do for a measurement of 50 to 100 ms.
-pub(crate) fn calibrate(subject: &Subject, work: &dyn Work, threads: usize) -> Calibration {
+/// How many operations a thread must do for a measurement of 50 to 100 ms, and how many all
+/// threads did to find that out.
+pub(crate) fn calibrate(subject: &Subject, work: &dyn Work, threads: usize) -> (u64, u64) {
     let (mut n, mut done) = (1, 0);
     loop {
         let took = spend(subject, work, threads, n).iter().map(|one| one.running).max();
         let took = took.unwrap_or_default().as_secs_f64().max(1e-6);
         done += threads as u64 * n;
         let fitting = (n as f64 * TARGET.as_secs_f64() / took).max(1.0);
-        // A short try is mostly start-up, so it says little; the last one must
-        // have been of the right order.
+        // A short try is mostly start-up: the last one must have been of the right order.
         if took * 4.0 > TARGET.as_secs_f64() {
-            return Calibration { n: fitting as u64, done };
+            return (fitting as u64, done);
         }
         n = fitting.min(n as f64 * 100.0) as u64;
     }
 }
 
-/// The result of a calibration.
-pub(crate) struct Calibration {
-    pub(crate) n: u64,
-    /// Operations that it did itself, over all threads.
-    pub(crate) done: u64,
-}
-
 /// The time that one thread spent.
-struct Spent {
+struct TimeSpent {
     wall: Duration,
     /// The wall time less what it waited for a core.
     running: Duration,
@@ -104,7 +106,7 @@ struct Spent {
     bytes: u64,
 }
 
-fn spend(subject: &Subject, work: &dyn Work, threads: usize, n: u64) -> Vec<Spent> {
+fn spend(subject: &Subject, work: &dyn Work, threads: usize, n: u64) -> Vec<TimeSpent> {
     if !subject.restartable {
         Region::choose_add_path(AddPath::Atomic);
     }
@@ -113,11 +115,11 @@ fn spend(subject: &Subject, work: &dyn Work, threads: usize, n: u64) -> Vec<Spen
     let spent = thread::scope(|scope| {
         let workers: Vec<_> = (0..threads)
             .map(|thread| {
-                // A core each, so that those who are to fight do meet.
+                // A core each, so that they run at the same time.
                 let cpu = (1 < threads && threads <= cpus.len()).then(|| cpus[thread]);
                 let start = &start;
                 scope.spawn(move || {
-                    cpu.into_iter().for_each(stay_on);
+                    cpu.into_iter().for_each(pin_to);
                     start.wait();
                     spend_alone(|| work.run(thread, n)).0
                 })
@@ -130,16 +132,16 @@ fn spend(subject: &Subject, work: &dyn Work, threads: usize, n: u64) -> Vec<Spen
     spent
 }
 
-fn spend_alone<T>(run: impl FnOnce() -> T) -> (Spent, T) {
+fn spend_alone<T>(run: impl FnOnce() -> T) -> (TimeSpent, T) {
     let (waited, heap) = (waited_for_a_core(), densa_alloc::thread_stats());
     let (cpu, wall) = (thread_cpu_time(), Instant::now());
     let result = run();
     let (wall, cpu) = (wall.elapsed(), thread_cpu_time() - cpu);
     let heap = densa_alloc::thread_stats().since(heap);
-    // It may have waited while it asked how long it did, but it ran when it had the CPU.
+    // Waiting may have gone on while it was read; CPU time is time that it ran.
     let running = wall.saturating_sub(waited_for_a_core().saturating_sub(waited)).max(cpu);
     let (allocs, bytes) = (heap.allocs + heap.reallocs, heap.bytes_allocated);
-    (Spent { wall, running, cpu, allocs, bytes }, result)
+    (TimeSpent { wall, running, cpu, allocs, bytes }, result)
 }
 
 /// Measures something that is done once, on this thread, as `n` operations.
@@ -154,8 +156,8 @@ pub(crate) fn once<T>(n: u64, run: impl FnOnce() -> T) -> (Cost, T) {
     (cost, result)
 }
 
-/// How long this thread could have run but had no core, since it began; 0 where
-/// the kernel does not tell. (The second figure of `/proc/PID/schedstat`.)
+/// How long this thread could have run but had no core, since it began; 0 if the kernel does
+/// not report it. (The second figure of `/proc/PID/schedstat`.)
 fn waited_for_a_core() -> Duration {
     let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let waited = text.split_whitespace().nth(1).and_then(|figure| figure.parse().ok());
@@ -173,15 +175,15 @@ fn cpus() -> Vec<usize> {
     (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).collect()
 }
 
-/// Has this thread stay on a core of its own, by its number.
-pub(crate) fn stay_on_core(thread: usize) {
+/// Pins this thread to a core of its own, by its number.
+pub(crate) fn pin_by_number(thread: usize) {
     let cpus = cpus();
-    cpus.get(thread % cpus.len().max(1)).copied().into_iter().for_each(stay_on);
+    cpus.get(thread % cpus.len().max(1)).copied().into_iter().for_each(pin_to);
 }
 
-fn stay_on(cpu: usize) {
+fn pin_to(cpu: usize) {
     let mut only = CpuSet::new();
     only.set(cpu);
-    // Where this is refused, the threads still run; they may just share a core.
+    // If this is refused, the threads run, but may share a core.
     let _ = sched_setaffinity(None, &only);
 }

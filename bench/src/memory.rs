@@ -1,29 +1,32 @@
-//! How much memory the system has given to this process.
+//! The memory that the system has given to a process.
 
+use std::fmt::Display;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use anyhow::{Context, Result};
 
-/// Resident bytes of the process's own, and what backs its regions: their pages
+/// Resident bytes of this process's own and the pages that back its regions, which
 /// count from the moment they are backed, touched or not.
 pub(crate) fn held() -> Result<u64> {
-    Ok(resident()? + regions()?)
+    Ok(figure("self", "RssAnon:")? + regions()?)
 }
 
-fn resident() -> Result<u64> {
-    let status = fs::read_to_string("/proc/self/status").context("reading /proc/self/status")?;
-    let kilobytes = status.lines().find_map(|line| {
-        line.strip_prefix("RssAnon:")?.trim().strip_suffix(" kB")?.parse::<u64>().ok()
-    });
-    Ok(kilobytes.context("/proc/self/status has no line RssAnon")? * 1024)
+/// A figure in `/proc/PROCESS/status`, in bytes.
+pub(crate) fn figure(process: impl Display, name: &str) -> Result<u64> {
+    let path = format!("/proc/{process}/status");
+    let status = fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
+    let kilobytes = status
+        .lines()
+        .find_map(|line| line.strip_prefix(name)?.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    Ok(kilobytes.with_context(|| format!("{path} has no {name}"))? * 1024)
 }
 
 fn regions() -> Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir("/proc/self/fd").context("reading /proc/self/fd")? {
         let path = entry?.path();
-        // The descriptor that the directory is read through is gone by now.
+        // The descriptor that the directory was read through is closed by now.
         let Ok(target) = fs::read_link(&path) else { continue };
         if target.to_string_lossy().starts_with("/memfd:talea") {
             bytes += fs::metadata(&path)?.blocks() * 512;

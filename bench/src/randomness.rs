@@ -22,14 +22,14 @@ impl Random {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// One of them; there must be one.
+    /// One of these values; there must be one.
     pub(crate) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[(self.next() % of.len() as u64) as usize]
     }
 }
 
-/// Values in no order: as they are, enough of them that the branch predictor does
-/// not learn them by heart, few enough that the caches hold them.
+/// Values in no order. The default length is enough that the branch predictor does
+/// not learn them, and short enough that the caches hold them.
 pub(crate) struct Sequence<T, const LEN: usize = 4096>(Box<[T; LEN]>);
 
 impl<T: Copy, const LEN: usize> Sequence<T, LEN> {
@@ -43,12 +43,11 @@ impl<T: Copy, const LEN: usize> Sequence<T, LEN> {
         Sequence(Box::new(self.0.map(into)))
     }
 
-    /// All of them, once.
     pub(crate) fn values(&self) -> impl Iterator<Item = T> {
         self.0.iter().copied()
     }
 
-    /// Goes through `n` values, over and over, each thread from another one on.
+    /// Goes through `n` values, from the start again after the last. Each thread begins elsewhere.
     #[inline]
     pub(crate) fn walk(&self, thread: usize, n: u64, mut with: impl FnMut(T)) {
         let from = thread as u64 * 97;

@@ -7,41 +7,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use comfy_table::{CellAlignment, Table, presets};
-use serde::{Deserialize, Serialize};
 
 use crate::base::Pair;
-use crate::http_layer::{self, More};
-use crate::instructions;
-use crate::latencies::{self, LatencyFigures, QUANTILES};
-use crate::scrape::{self, Takes};
+use crate::latencies::{self, QUANTILES};
+use crate::row::{AgentCost, Overhead, Row};
 use crate::store_table::{self, Line};
 use crate::verdict::Verdict;
 use crate::work::Group;
-
-/// A line of the results.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct Row {
-    pub(crate) bench: String,
-    pub(crate) threads: usize,
-    pub(crate) subject: String,
-    pub(crate) ns: Option<f64>,
-    pub(crate) allocs_per_op: Option<f64>,
-    pub(crate) bytes_per_op: Option<f64>,
-    /// This subject's time to Talea's: above 1, Talea is faster.
-    pub(crate) ratio_to_talea: Option<f64>,
-    /// Where these were counted, and no time was taken.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) instructions: Option<f64>,
-    /// Where a histogram's memory and its errors are recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) latencies: Option<LatencyFigures>,
-    /// The cost of a request beyond one without metering, if measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) more: Option<More>,
-    /// The resources of an agent besides time, if measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) takes: Option<Takes>,
-}
+use crate::{http_layer, instructions, scrape};
 
 /// The results file.
 pub(crate) struct Results {
@@ -50,7 +23,7 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Begins a file, with what it says already where `keep` asks for that.
+    /// Begins a file; `keep` keeps the rows that it has.
     pub(crate) fn open(path: &Path, keep: bool) -> Result<Self> {
         let rows = if keep { read(path)? } else { Vec::new() };
         Ok(Self { path: path.to_owned(), rows })
@@ -82,157 +55,148 @@ fn read(path: &Path) -> Result<Vec<Row>> {
 
 /// Prints a group.
 pub(crate) fn print(group: &Group, rows: &[Row]) {
-    let mut table =
-        table(&["bench", "threads", "subject", "ns", "to talea", "talea to it", "allocs", "bytes"]);
-    for row in rows {
-        let ratio = row.ratio_to_talea;
-        table.add_row([
+    let header =
+        ["bench", "threads", "subject", "ns", "to talea", "talea to it", "allocs", "bytes"];
+    let line = |row: &Row| {
+        let ratio = |ratio: Option<f64>| shown(ratio, |ratio| format!("{ratio:.2}"));
+        vec![
             row.bench.clone(),
             row.threads.to_string(),
             row.subject.clone(),
-            row.ns.map_or_else(String::new, figure),
-            ratio.map_or_else(String::new, |ratio| format!("{ratio:.2}")),
-            ratio.map_or_else(String::new, |ratio| format!("{:.2}", 1.0 / ratio)),
-            row.allocs_per_op.map_or_else(String::new, figure),
-            row.bytes_per_op.map_or_else(String::new, figure),
-        ]);
-    }
-    right(&mut table, [1, 3, 4, 5, 6, 7]);
-    println!("{table}\n{}\n", group.note);
+            shown(row.ns, figure),
+            ratio(row.ratio_to_talea),
+            ratio(row.ratio_to_talea.map(f64::recip)),
+            shown(row.allocs_per_op, figure),
+            shown(row.bytes_per_op, figure),
+        ]
+    };
+    print_table(&header, rows.iter().map(line), group.note);
 }
 
-/// Prints what was counted rather than timed.
+/// Prints counts of instructions.
 pub(crate) fn print_instructions(rows: &[Row], verdicts: &[Verdict]) {
-    let mut table = table(&["bench", "subject", "instructions"]);
-    for row in rows {
-        let count = row.instructions.map_or_else(String::new, |count| format!("{count:.0}"));
-        table.add_row([row.bench.clone(), row.subject.clone(), count]);
-    }
-    right(&mut table, [2]);
-    println!("{table}\n{}\n", instructions::NOTE);
-    print_budgets("what talea does", verdicts);
+    let line = |row: &Row| {
+        let count = shown(row.instructions, |count| format!("{count:.0}"));
+        vec![row.bench.clone(), row.subject.clone(), count]
+    };
+    let header = ["bench", "subject", "instructions"];
+    print_table(&header, rows.iter().map(line), instructions::NOTE);
+    print_budgets(verdicts);
 }
 
-/// Prints what a series of each histogram takes, and how far off it is.
+/// Prints the memory of a series of each histogram, and its errors.
 pub(crate) fn print_latencies(rows: &[Row]) {
     let quantiles = QUANTILES.map(|q| format!("p{}", q * 100.0));
     let mut header = vec!["subject", "bytes", "sum"];
     header.extend(quantiles.iter().map(String::as_str));
-    let mut table = table(&header);
-    for row in rows {
-        let Some(found) = &row.latencies else { continue };
+    let line = |row: &Row| {
+        let found = row.latencies.as_ref()?;
         let sum = if found.has_sum { "yes" } else { "no" };
         let mut cells = vec![row.subject.clone(), figure(found.bytes), sum.to_owned()];
         cells.extend(found.errors.iter().map(|error| format!("{:.2}", error * 100.0)));
-        table.add_row(cells);
-    }
-    right(&mut table, [1, 3, 4, 5, 6]);
-    println!("{table}\n{}\n", latencies::NOTE);
+        Some(cells)
+    };
+    print_table(&header, rows.iter().filter_map(line), latencies::NOTE);
 }
 
-/// Prints what is done in a store that holds much else.
+/// Prints the operations of a store beside many other series.
 pub(crate) fn print_store_table(lines: &[Line]) {
-    let mut table = table(&[&["own", "others"], &store_table::OPERATIONS[..]].concat());
-    for Line { beside, costs } in lines {
-        let counts = [beside.own, beside.others].map(|count| figure(count as f64));
-        table.add_row(counts.into_iter().chain(costs.map(|cost| figure(cost.ns / 1e6))));
-    }
-    for (own, ratios) in store_table::ratios(lines) {
+    let header = [&["own", "others"], &store_table::OPERATIONS[..]].concat();
+    let times = lines.iter().map(|Line { own, others, costs }| {
+        let counts = [own, others].map(|&count| figure(count as f64));
+        counts.into_iter().chain(costs.map(|cost| figure(cost.ns / 1e6))).collect()
+    });
+    let ratios = store_table::ratios(lines).into_iter().map(|(own, ratios)| {
         let counts = [figure(own as f64), "ratio".to_owned()];
-        table.add_row(counts.into_iter().chain(ratios.map(|ratio| format!("{ratio:.2}"))));
-    }
-    right(&mut table, [0, 1, 2, 3, 4, 5]);
-    println!("{table}\n{}\n", store_table::NOTE);
+        counts.into_iter().chain(ratios.map(|ratio| format!("{ratio:.2}"))).collect()
+    });
+    print_table(&header, times.chain(ratios), store_table::NOTE);
 }
 
-/// Prints what a scrape from outside takes.
+/// Prints the cost of a scrape from outside.
 pub(crate) fn print_scrape(rows: &[Row], verdicts: &[Verdict]) {
-    let mut times = table(&["bench", "subject", "ms", "cpu ms", "idle MB", "peak MB", "answer MB"]);
-    for row in rows {
-        let takes = |part: fn(&Takes) -> f64| {
-            row.takes.as_ref().map_or_else(String::new, |takes| figure(part(takes) / 1e6))
-        };
-        times.add_row([
+    let header = ["bench", "subject", "ms", "cpu ms", "idle MB", "peak MB", "answer MB"];
+    let millionth = |x: f64| figure(x / 1e6);
+    let line = |row: &Row| {
+        let agent = |part: fn(&AgentCost) -> f64| shown(row.takes.as_ref().map(part), millionth);
+        vec![
             row.bench.clone(),
             row.subject.clone(),
-            row.ns.map_or_else(String::new, |ns| figure(ns / 1e6)),
-            takes(|takes| takes.cpu_ns),
-            takes(|takes| takes.idle_bytes),
-            takes(|takes| takes.peak_bytes),
-            takes(|takes| takes.answer_bytes),
-        ]);
-    }
-    right(&mut times, [2, 3, 4, 5, 6]);
-    println!("{times}\n{}\n", scrape::NOTE);
-    print_budgets("asked of an agent", verdicts);
+            shown(row.ns, millionth),
+            agent(|agent| agent.cpu_ns),
+            agent(|agent| agent.idle_bytes),
+            agent(|agent| agent.peak_bytes),
+            agent(|agent| agent.answer_bytes),
+        ]
+    };
+    print_table(&header, rows.iter().map(line), scrape::NOTE);
+    print_budgets(verdicts);
 }
 
-/// Prints what requests cost, by who meters them.
+/// Prints the cost of requests, by the subject that meters them.
 pub(crate) fn print_http_layer(rows: &[Row], verdicts: &[Verdict]) {
-    let mut costs =
-        table(&["bench", "subject", "ns", "more", "rounds", "clock reads", "allocs", "more"]);
-    for row in rows {
-        let more = |part: fn(&More) -> String| row.more.as_ref().map_or_else(String::new, part);
-        costs.add_row([
+    let header = ["bench", "subject", "ns", "more", "rounds", "clock reads", "allocs", "more"];
+    let line = |row: &Row| {
+        let more = |part: fn(&Overhead) -> String| shown(row.more.as_ref(), part);
+        vec![
             row.bench.clone(),
             row.subject.clone(),
-            row.ns.map_or_else(String::new, figure),
+            shown(row.ns, figure),
             more(|more| figure(more.ns)),
             more(|more| format!("{} to {}", figure(more.lowest), figure(more.highest))),
             more(|more| format!("{:.2}", more.clock_reads)),
-            row.allocs_per_op.map_or_else(String::new, figure),
+            shown(row.allocs_per_op, figure),
             more(|more| figure(more.allocs)),
-        ]);
-    }
-    right(&mut costs, [2, 3, 4, 5, 6, 7]);
-    println!("{costs}\n{}\n", http_layer::NOTE);
-    print_budgets("what talea adds", verdicts);
+        ]
+    };
+    print_table(&header, rows.iter().map(line), http_layer::NOTE);
+    print_budgets(verdicts);
 }
 
-/// Prints what was found beside what is allowed at most.
-fn print_budgets(of: &str, verdicts: &[Verdict]) {
-    let mut budgets = table(&[of, "found", "at most", ""]);
-    for verdict in verdicts {
+/// Prints what was found beside the highest value that meets the budget.
+fn print_budgets(verdicts: &[Verdict]) {
+    let line = |verdict: &Verdict| {
         let Verdict { budget, found, limit } = *verdict;
         let met = if verdict.is_met() { "met" } else { "missed" };
-        budgets.add_row([budget.to_owned(), figure(found), figure(limit), met.to_owned()]);
-    }
-    right(&mut budgets, [1, 2]);
-    println!("{budgets}\n");
+        vec![budget.to_owned(), figure(found), figure(limit), met.to_owned()]
+    };
+    print_table(&["budget of talea", "found", "at most", ""], verdicts.iter().map(line), "");
 }
 
 /// Prints this build beside a base.
 pub(crate) fn print_pairs(pairs: &[Pair]) {
-    let mut table = table(&["bench", "threads", "subject", "ns", "base ns", "now to base"]);
-    for pair in pairs {
-        table.add_row([
+    let line = |pair: &Pair| {
+        vec![
             pair.bench.clone(),
             pair.threads.to_string(),
             pair.subject.to_owned(),
             figure(pair.now_ns),
             figure(pair.base_ns),
             format!("{:.3}", pair.ratio),
-        ]);
-    }
-    right(&mut table, [1, 3, 4, 5]);
-    println!("{table}");
+        ]
+    };
+    let header = ["bench", "threads", "subject", "ns", "base ns", "now to base"];
+    print_table(&header, pairs.iter().map(line), "");
 }
 
-fn table(header: &[&str]) -> Table {
+/// Prints a table and a note below it. Columns of figures are aligned right.
+fn print_table(header: &[&str], lines: impl Iterator<Item = Vec<String>>, note: &str) {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header(header);
-    table
-}
-
-fn right<const N: usize>(table: &mut Table, columns: [usize; N]) {
-    for n in columns {
-        if let Some(column) = table.column_mut(n) {
+    table.load_preset(presets::NOTHING).set_header(header).add_rows(lines);
+    for (column, name) in table.column_iter_mut().zip(header) {
+        if !["bench", "subject", "budget of talea", ""].contains(name) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
+    println!("{}\n", format!("{table}\n{note}").trim_end());
 }
 
-/// Three digits or so, with the thousands apart.
+/// A value as text; nothing if there is none.
+fn shown<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(String::new, show)
+}
+
+/// About three digits, with commas between thousands.
 fn figure(x: f64) -> String {
     if x < 0.0 {
         return format!("-{}", figure(-x));

@@ -1,6 +1,6 @@
 //! A result compared with its budget.
 
-/// Whether a budget is met.
+/// A result and its budget.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Verdict {
     pub(crate) budget: &'static str,

@@ -1,12 +1,14 @@
 //! Groups, their subjects, and the work that these do.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use anyhow::Result;
 
-/// One kind of work, done by several subjects.
+/// One kind of work that several subjects do.
 #[derive(Debug)]
 pub(crate) struct Group {
     pub(crate) name: &'static str,
-    /// How many threads do it at once; each number is measured on its own.
+    /// The numbers of threads that do it at once; each is measured on its own.
     pub(crate) threads: &'static [usize],
     pub(crate) subjects: &'static [Subject],
     pub(crate) place: Place,
@@ -14,21 +16,25 @@ pub(crate) struct Group {
     pub(crate) note: &'static str,
 }
 
-/// Where and for how long a subject of a group is measured.
+/// The note of groups that measure time alone.
+pub(crate) const TIME: &str =
+    "ns: time of a thread for one operation; CPU time where threads outnumber cores.";
+
+/// The process and the length of a subject's measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Made once, measured over and over, for about 75 ms each time.
     Here,
-    /// The same in a new process for each measurement, where what others did to
-    /// the heap would tell.
+    /// Made in a new process for each measurement of about 75 ms, since other subjects change the
+    /// heap.
     Apart,
-    /// In a new process for each measurement, which includes the making and is
+    /// Made in a new process for each measurement, which includes the making and is
     /// `Setting::inserts` operations long. Bytes are then the memory that the
     /// system gave to the process.
     FromNothing,
 }
 
-/// A library, in the way that it is meant to be used.
+/// A library, used as its documentation recommends.
 #[derive(Debug)]
 pub(crate) struct Subject {
     pub(crate) name: &'static str,
@@ -47,12 +53,12 @@ impl Subject {
         Self { name, restartable: true, loses: 0.0, make }
     }
 
-    /// Talea as it is where the kernel has no restartable sequences.
+    /// Talea without restartable sequences.
     pub(crate) const fn talea_atomic(make: fn(&Setting) -> Result<Box<dyn Work>>) -> Self {
         Self { name: "talea-atomic", restartable: false, loses: 0.0, make }
     }
 
-    /// Whether it is Talea as it is by default: what ratios are to.
+    /// Whether it is Talea with its defaults, the base of ratios.
     pub(crate) fn is_talea(&self) -> bool {
         matches!(self.name, "talea" | "talea-dual")
     }
@@ -69,26 +75,42 @@ pub(crate) trait Work: Send + Sync {
     /// Does the operation `n` times, as thread number `thread`.
     fn run(&self, thread: usize, n: u64);
 
-    /// How often the operation was done, as the library itself reports it.
+    /// The number of operations by the library's own count.
     fn done(&self) -> Result<u64>;
 }
 
-/// Work on some state: the loop, and the library's own count.
+/// Work on a state: `run` is the loop, `done` the library's own count.
 pub(crate) fn work<S: Send + Sync + 'static>(
     state: S,
     run: fn(&S, usize, u64),
     done: fn(&S) -> Result<u64>,
 ) -> Result<Box<dyn Work>> {
-    Ok(Box::new(On { state, run, done }))
+    Ok(Box::new(StatefulWork { state, run, done }))
 }
 
-struct On<S> {
+/// Work that `once` does, in milliseconds and more; it returns how much of it succeeded.
+pub(crate) fn repeated<S: Send + Sync + 'static>(
+    state: S,
+    once: fn(&S) -> u64,
+) -> Result<Box<dyn Work>> {
+    work(
+        (state, once, AtomicU64::new(0)),
+        |(state, once, done), _, n| {
+            (0..n).for_each(|_| {
+                done.fetch_add(once(state), Relaxed);
+            })
+        },
+        |(.., done)| Ok(done.load(Relaxed)),
+    )
+}
+
+struct StatefulWork<S> {
     state: S,
     run: fn(&S, usize, u64),
     done: fn(&S) -> Result<u64>,
 }
 
-impl<S: Send + Sync> Work for On<S> {
+impl<S: Send + Sync> Work for StatefulWork<S> {
     fn run(&self, thread: usize, n: u64) {
         (self.run)(&self.state, thread, n);
     }

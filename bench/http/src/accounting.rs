@@ -1,9 +1,9 @@
 //! CPU time, as the kernel accounts for it.
 //!
-//! How long the threads of a process ran is known to the nanosecond
-//! (`/proc/PID/task/TID/schedstat`). How much of that was user time is not: most kernels
-//! look at each tick of a clock which of both it is (`/proc/PID/stat`). So user and system
-//! time are the exact time, in the ratio of the ticks.
+//! The time that the threads of a process ran is known to the nanosecond
+//! (`/proc/PID/task/TID/schedstat`). Its user time is not: most kernels sample it at each tick
+//! of a clock (`/proc/PID/stat`). So user and system time are the exact time, in the ratio of the
+//! ticks.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -13,21 +13,30 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use rustix::io::Errno;
 
-/// The CPU time of a process, since it began or between two moments.
+/// The CPU time of processes, since they began or between two moments.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct CpuTime {
-    /// Seconds that its threads ran.
+    /// Seconds that their threads ran.
     ran: f64,
-    /// Ticks in which it was found in user mode and in the kernel.
+    /// Ticks at which they were in user mode, and in the kernel.
     user_ticks: u64,
     system_ticks: u64,
 }
 
 impl CpuTime {
-    /// Of a process; what threads had that have ended is not known exactly and left out.
+    /// The time of a process. Threads that have ended are left out.
     pub(crate) fn of_process(id: u32) -> Result<Self> {
         let folder = format!("/proc/{id}");
         Self::read(Path::new(&folder)).with_context(|| format!("reading {folder}"))
+    }
+
+    /// The time of the children of this process that ended and were waited for, to a tick.
+    pub(crate) fn of_ended_children() -> Result<Self> {
+        let stat = fs::read_to_string("/proc/self/stat").context("reading /proc/self/stat")?;
+        let (user_ticks, system_ticks) = ticks(&stat, 16)?;
+        let per_second = rustix::param::clock_ticks_per_second() as f64;
+        let ran = (user_ticks + system_ticks) as f64 / per_second;
+        Ok(Self { ran, user_ticks, system_ticks })
     }
 
     fn read(folder: &Path) -> Result<Self> {
@@ -39,7 +48,7 @@ impl CpuTime {
                 Err(error) => return Err(error.into()),
             }
         }
-        let (user_ticks, system_ticks) = ticks(&fs::read_to_string(folder.join("stat"))?)?;
+        let (user_ticks, system_ticks) = ticks(&fs::read_to_string(folder.join("stat"))?, 14)?;
         Ok(Self { ran: ran as f64 / 1e9, user_ticks, system_ticks })
     }
 
@@ -70,34 +79,29 @@ impl Sub for CpuTime {
     }
 }
 
-/// Whether a thread has ended since its folder was listed: its file is gone, or cannot be
+/// Whether a thread has ended since its folder was listed: its file is missing, or cannot be
 /// read any more.
 fn has_ended(error: &io::Error) -> bool {
     error.kind() == ErrorKind::NotFound || error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
 }
 
-/// How long a thread ran: the first figure of its `schedstat`.
+/// The time that a thread ran: the first figure of its `schedstat`.
 fn nanoseconds(schedstat: &str) -> Result<u64> {
     let first = schedstat.split_whitespace().next();
     Ok(first.context("schedstat is empty")?.parse()?)
 }
 
-/// A process's own: the 14th and the 15th figure of its `stat`.
-fn ticks(stat: &str) -> Result<(u64, u64)> {
-    two_ticks(stat, 14)
-}
-
-/// A figure of a process's `stat`, and the next. Its name, the second, is in parentheses and
-/// may hold anything.
-fn two_ticks(stat: &str, first: usize) -> Result<(u64, u64)> {
+/// User and system ticks: a figure of a process's `stat`, and the next. Its name, the second, is
+/// in parentheses and may contain anything.
+fn ticks(stat: &str, first: usize) -> Result<(u64, u64)> {
     let (_, after_name) = stat.rsplit_once(')').context("stat has no name")?;
     let mut figures = after_name.split_whitespace().skip(first - 3);
     let mut next = || anyhow::Ok(figures.next().context("stat is short")?.parse()?);
     Ok((next()?, next()?))
 }
 
-/// Seconds that these cores worked since the system started, for any process, and what a
-/// hypervisor took of them.
+/// Seconds that these cores worked since the system started, for any process or for another
+/// guest of the hypervisor.
 pub(crate) fn busy(cores: &[usize]) -> Result<f64> {
     let stat = fs::read_to_string("/proc/stat").context("reading /proc/stat")?;
     let ticks = busy_ticks(&stat, cores).context("reading /proc/stat")?;
@@ -119,35 +123,7 @@ fn busy_ticks(stat: &str, cores: &[usize]) -> Result<u64> {
     Ok(busy)
 }
 
-/// Seconds of children of this process that ended and were waited for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ended {
-    pub(crate) user: f64,
-    pub(crate) system: f64,
-}
-
-impl Ended {
-    pub(crate) fn by_now() -> Result<Self> {
-        let stat = fs::read_to_string("/proc/self/stat").context("reading /proc/self/stat")?;
-        let (user, system) = two_ticks(&stat, 16)?;
-        let seconds = |ticks| ticks as f64 / rustix::param::clock_ticks_per_second() as f64;
-        Ok(Self { user: seconds(user), system: seconds(system) })
-    }
-
-    pub(crate) fn both(&self) -> f64 {
-        self.user + self.system
-    }
-}
-
-impl Sub for Ended {
-    type Output = Self;
-
-    fn sub(self, earlier: Self) -> Self {
-        Self { user: self.user - earlier.user, system: self.system - earlier.system }
-    }
-}
-
-/// Bytes of memory that a process has had at most so far, shared ones among them.
+/// Bytes of memory that a process has had at most so far, shared memory included.
 pub(crate) fn most_memory(id: u32) -> Result<u64> {
     let path = format!("/proc/{id}/status");
     let status = fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
@@ -169,9 +145,9 @@ mod tests {
 
     #[test]
     fn a_process_may_have_any_name() {
-        assert_eq!(ticks(STAT).unwrap(), (71, 182));
-        assert_eq!(two_ticks(STAT, 16).unwrap(), (3, 4));
-        assert!(ticks("3611 (short) R 1 2 3").is_err());
+        assert_eq!(ticks(STAT, 14).unwrap(), (71, 182));
+        assert_eq!(ticks(STAT, 16).unwrap(), (3, 4));
+        assert!(ticks("3611 (short) R 1 2 3", 14).is_err());
     }
 
     #[test]
@@ -200,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_may_end_while_they_are_looked_at() {
+    fn threads_may_end_while_they_are_read() {
         let beginning_and_ending = || {
             for _ in 0..500 {
                 std::thread::spawn(|| {}).join().unwrap();
@@ -213,14 +189,14 @@ mod tests {
     }
 
     #[test]
-    fn the_most_memory_is_known_while_a_process_runs() {
+    fn a_running_process_has_a_most_memory() {
         assert_eq!(peak("VmPeak:\t 9 kB\nVmHWM:\t    5296 kB\nVmRSS:\t 1 kB\n"), Some(5296 * 1024));
         assert_eq!(peak("VmHWM:\n"), None);
         assert!(most_memory(std::process::id()).unwrap() > 1 << 20);
     }
 
     #[test]
-    fn cores_are_told_apart() {
+    fn only_the_named_cores_count() {
         let stat = "cpu  10 1 20 900 5 3 2 4 0 0\ncpu0 6 1 12 450 5 3 2 1 0 0\n\
             cpu1 4 0 8 450 0 0 0 3 0 0\ncpu11 1000 0 0 0 0 0 0 0 0 0\nintr 1 2 3\n";
         assert_eq!(busy_ticks(stat, &[0, 1]).unwrap(), 35);

@@ -1,4 +1,4 @@
-//! The cores that children run on.
+//! The cores of child processes.
 
 use std::io;
 
@@ -23,14 +23,14 @@ pub(crate) fn allowed() -> io::Result<Vec<usize>> {
 pub(crate) fn pair() -> Result<Pair> {
     match allowed()?[..] {
         [server, generator, ..] => Ok(Pair { server, generator }),
-        _ => bail!("two cores are needed: one for the server and one for wrk"),
+        _ => bail!("two cores are needed: one for the server and one for the generator"),
     }
 }
 
-/// Starts a child on this core, or on any where none is named. All its threads stay there.
+/// Starts a child on this core, or on any if there is none. All its threads stay there.
 pub(crate) fn start_on(core: Option<usize>, command: &mut Command) -> io::Result<Child> {
     let Some(core) = core else { return command.spawn() };
-    // It inherits the cores of this thread, so there is no moment in which it runs elsewhere.
+    // It inherits the cores of this thread, so it never runs elsewhere.
     let before = sched_getaffinity(None)?;
     let mut only = CpuSet::new();
     only.set(core);
@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_child_stays_on_its_core_and_its_parent_where_it_was() {
+    async fn a_child_stays_on_its_core_and_its_parent_does_not_move() {
         let before = allowed().unwrap();
         let mut command = Command::new("cat");
         command.arg("/proc/self/status").stdout(Stdio::piped()).kill_on_drop(true);

@@ -1,30 +1,30 @@
-//! What metering costs an HTTP service under load: the experiment of
-//! servant-prometheus, with the same service in several variants that take turns. And what
-//! making that load costs (`generators/`).
+//! The cost of metering for an HTTP service under load (`metering/`), and the cost of making that
+//! load (`generators/`).
 //!
-//! `talea-hello` (`hello/`) is the service. `experiment.rs` says how the variants take
-//! turns, `round.rs` what one measurement is, `accounting.rs` where CPU times come from,
-//! `statistics.rs` how sure the differences are, `budget.rs` what they may be, `report.rs`
-//! what comes out.
+//! `talea-hello` (`hello/`) is the service. `turns.rs` lets subjects take turns, `measurement.rs`
+//! makes one measurement, `accounting.rs` reads CPU times, `statistics.rs` computes intervals,
+//! `verdict.rs` compares with budgets, `report.rs` has the parts that both outputs share.
 
 mod accounting;
 mod arguments;
-mod budget;
 mod cores;
-mod experiment;
+mod generator;
 mod generators;
+mod load_report;
+mod measurement;
+mod metering;
 mod report;
-mod round;
 mod server;
 mod statistics;
-mod variants;
+mod turns;
+mod verdict;
 mod wrk;
 
 use anyhow::{Result, bail};
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::arguments::{Arguments, Experiment, Metering};
+use crate::arguments::{Arguments, Experiment};
 
 // One thread: children inherit the cores of the thread that starts them.
 #[tokio::main(flavor = "current_thread")]
@@ -32,10 +32,10 @@ async fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let (mut interrupt, mut terminate) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
-    // Whichever way this ends, children that still run are dropped and so killed.
+    // When this ends, running children are dropped and so killed.
     let run = async {
         match &arguments.experiment {
-            Experiment::Metering(arguments) => meter(arguments).await,
+            Experiment::Metering(arguments) => metering::run(arguments).await,
             Experiment::Generators(arguments) => generators::run(arguments).await,
         }
     };
@@ -44,18 +44,4 @@ async fn main() -> Result<()> {
         _ = interrupt.recv() => bail!("interrupted"),
         _ = terminate.recv() => bail!("terminated"),
     }
-}
-
-async fn meter(arguments: &Metering) -> Result<()> {
-    let mut courses = Vec::new();
-    for setup in arguments.setups()? {
-        let course = experiment::run(setup).await?;
-        report::print(&course);
-        courses.push(course);
-    }
-    let verdicts = courses.first().map(budget::judge).unwrap_or_default();
-    report::print_verdicts(&verdicts);
-    report::write(&arguments.results, &courses, &verdicts)?;
-    eprintln!("written to {}", arguments.results.display());
-    Ok(())
 }

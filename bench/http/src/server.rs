@@ -10,12 +10,11 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
 use crate::cores;
-use crate::variants::Variant;
 
 /// How long it may take to start, and to end.
 const WITHIN: Duration = Duration::from_secs(10);
 
-/// A running server. It ends when its standard input closes, so also where this process is
+/// A running server. It ends when its standard input closes, so also if this process is
 /// killed.
 pub(crate) struct Server {
     pub(crate) id: u32,
@@ -26,15 +25,12 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) async fn start(
-        variant: &Variant,
-        threads: usize,
-        core: Option<usize>,
-    ) -> Result<Self> {
+    /// Starts a variant of `talea-hello`.
+    pub(crate) async fn start(variant: &str, threads: usize, core: Option<usize>) -> Result<Self> {
         let program = std::env::current_exe()?.with_file_name("talea-hello");
         let mut command = Command::new(&program);
         command
-            .args([variant.argument, "--threads", &threads.to_string()])
+            .args([variant, "--threads", &threads.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true);
@@ -50,7 +46,7 @@ impl Server {
         Ok(Self { id, address, child, input, output })
     }
 
-    /// Ends it; returns how many requests it has counted, if it counts them.
+    /// Ends it; returns the number of requests that it has counted, if it counts them.
     pub(crate) async fn stop(self) -> Result<Option<u64>> {
         let Self { mut child, input, mut output, .. } = self;
         drop(input);

@@ -1,52 +1,13 @@
-//! The load generator: wrk, and what it says.
+//! wrk: its command line and its report.
 
 use std::net::SocketAddr;
-use std::process::Stdio;
-use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, bail};
 use tokio::process::Command;
-use tokio::time::timeout;
 
-use crate::cores;
+use crate::load_report::{LoadReport, PERCENTILES};
 
-/// Connections that wrk keeps busy.
-pub(crate) const CONNECTIONS: u64 = 30;
-/// The time it may take beyond its own limit.
-const GRACE: Duration = Duration::from_secs(20);
-
-/// The figures that wrk reports.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Seen {
-    pub(crate) requests: u64,
-    pub(crate) per_second: f64,
-    /// In microseconds, of [`PERCENTILES`].
-    pub(crate) latency: [f64; PERCENTILES.len()],
-}
-
-/// The output of `wrk --latency`.
-pub(crate) const PERCENTILES: [u8; 4] = [50, 75, 90, 99];
-
-/// Loads a server for so many seconds.
-pub(crate) async fn load(
-    server: SocketAddr,
-    threads: usize,
-    core: Option<usize>,
-    seconds: u32,
-) -> Result<Seen> {
-    let mut command = command(server, threads, CONNECTIONS, seconds);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).kill_on_drop(true);
-    let wrk = cores::start_on(core, &mut command)
-        .context("starting wrk; Debian's package of that name brings it: apt-get install wrk")?;
-    let output = timeout(Duration::from_secs(seconds.into()) + GRACE, wrk.wait_with_output())
-        .await
-        .context("waiting for wrk")??;
-    ensure!(output.status.success(), "wrk ended with {}", output.status);
-    let text = String::from_utf8_lossy(&output.stdout);
-    read(&text).with_context(|| format!("wrk said:\n{text}"))
-}
-
-/// Has so many connections make load for so many seconds.
+/// The command that makes load with so many connections for so many seconds.
 pub(crate) fn command(
     server: SocketAddr,
     threads: usize,
@@ -58,15 +19,14 @@ pub(crate) fn command(
         .args(["--threads", &threads.to_string()])
         .args(["--connections", &connections.to_string()])
         .args(["--duration", &format!("{seconds}s")])
-        // As long as `talea load` waits: many connections are not open at once.
+        // The timeout of `talea load`: opening many connections takes time.
         .args(["--timeout", "30s"])
         .args(["--latency", &format!("http://{server}/hello/alice")]);
     command
 }
 
-/// Reads what wrk prints. A request that failed makes it an error: the figures would be of
-/// something else.
-pub(crate) fn read(text: &str) -> Result<Seen> {
+/// Reads the report. A request that failed makes it an error: its figures are not comparable.
+pub(crate) fn read(text: &str) -> Result<LoadReport> {
     let mut requests = None;
     let mut per_second = None;
     let mut latency = [None; PERCENTILES.len()];
@@ -86,13 +46,12 @@ pub(crate) fn read(text: &str) -> Result<Seen> {
             _ => {}
         }
     }
-    let missing = || anyhow!("a figure is missing");
-    let mut found = [0.0; PERCENTILES.len()];
-    for (found, latency) in found.iter_mut().zip(latency) {
-        *found = latency.ok_or_else(missing)?;
+    match (requests, per_second, latency) {
+        (Some(requests @ 1..), Some(per_second), [Some(a), Some(b), Some(c), Some(d)]) => {
+            Ok(LoadReport { requests, per_second, latency: Some([a, b, c, d]), memory: 0 })
+        }
+        _ => bail!("a figure is missing"),
     }
-    let requests = requests.filter(|&requests| requests > 0).ok_or_else(missing)?;
-    Ok(Seen { requests, per_second: per_second.ok_or_else(missing)?, latency: found })
 }
 
 /// A time as wrk writes it: `494.00us`, `1.11ms`, `2.01s`, `1.50m`.
@@ -106,7 +65,7 @@ fn microseconds(text: &str) -> Result<f64> {
 mod tests {
     use super::*;
 
-    const SAID: &str = "\
+    const PRINTED: &str = "\
 Running 20s test @ http://localhost:52649
   2 threads and 30 connections
   Thread Stats   Avg      Stdev     Max   +/- Stdev
@@ -123,16 +82,10 @@ Transfer/sec:      6.70MB
 ";
 
     #[test]
-    fn what_wrk_prints_is_read() {
-        let seen = read(SAID).unwrap();
-        assert_eq!(
-            seen,
-            Seen {
-                requests: 822_628,
-                per_second: 40923.58,
-                latency: [494.0, 760.0, 1110.0, 2950.0]
-            }
-        );
+    fn a_report_is_read() {
+        let latency = Some([494.0, 760.0, 1110.0, 2950.0]);
+        let expected = LoadReport { requests: 822_628, per_second: 40923.58, latency, memory: 0 };
+        assert_eq!(read(PRINTED).unwrap(), expected);
     }
 
     #[test]
@@ -141,18 +94,18 @@ Transfer/sec:      6.70MB
             "  Socket errors: connect 0, read 56, write 2, timeout 0\n",
             "  Non-2xx or 3xx responses: 3396\n",
         ] {
-            let said = SAID.replace("Requests/sec", &format!("{line}Requests/sec"));
-            assert!(read(&said).is_err(), "{line}");
+            let printed = PRINTED.replace("Requests/sec", &format!("{line}Requests/sec"));
+            assert!(read(&printed).is_err(), "{line}");
         }
     }
 
     #[test]
     fn a_figure_that_is_missing_is_an_error() {
         for gone in ["822628 requests", "Requests/sec", "90%"] {
-            let said: Vec<_> = SAID.lines().filter(|line| !line.contains(gone)).collect();
-            assert!(read(&said.join("\n")).is_err(), "{gone}");
+            let printed: Vec<_> = PRINTED.lines().filter(|line| !line.contains(gone)).collect();
+            assert!(read(&printed.join("\n")).is_err(), "{gone}");
         }
-        assert!(read(&SAID.replace("822628", "0")).is_err());
+        assert!(read(&PRINTED.replace("822628", "0")).is_err());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The service that is loaded, in each of its variants.
+//! The service under load, in each of its variants.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -27,9 +27,9 @@ fn each_variant_answers_the_same_and_counts_it() {
 }
 
 #[test]
-fn a_server_ends_with_the_one_who_started_it() {
+fn a_server_ends_with_the_process_that_started_it() {
     let mut server = Server::start("quantiles");
-    // As the system does for a process that was killed.
+    // The system closes it so when a process is killed.
     drop(server.child.stdin.take());
     let start = Instant::now();
     while server.child.try_wait().unwrap().is_none() {

@@ -1,12 +1,12 @@
-//! One operation of Talea over and over, with nothing around it: what counts of
-//! instructions are taken from. `talea-bench` itself does not run in valgrind,
-//! as a clock of its peers asks for what valgrind hides.
+//! The program in which instructions are counted: one operation of Talea, repeated.
+//! `talea-bench` itself does not run in valgrind, as a clock of its peers asks the CPU for
+//! information that valgrind hides.
 //!
 //!     talea-operations NAME COUNT OF
 //!
-//! calls the operation COUNT times of OF and does nothing in the others. So two
-//! runs that differ in COUNT differ by that many operations and by nothing else:
-//! not by the making, the loop, or the calls.
+//! makes OF calls, COUNT of them of the operation and the others of an empty function. So two
+//! runs that differ in COUNT differ by that many operations alone, and not by the start, the loop,
+//! or the calls.
 
 #[path = "../http_layer/call.rs"]
 mod call;
@@ -19,44 +19,39 @@ use axum::Router;
 use axum::http::Uri;
 use axum::routing::get;
 use talea::{
-    Bucketing, Counter, Family, FloatCounter, Histogram, LabelValue, Labels, Opts, Registry,
-    Seconds,
+    Bucketing, Counter, Family, FloatCounter, Histogram, LabelValue, Labels, Metric, Opts,
+    Registry, Seconds,
 };
 use talea_http::axum as metered;
 use talea_region::{AddPath, Region};
 use tower_layer::{Stack, layer_fn};
 
-use call::{Called, HELLO, Passing, ROUTE, ask, path};
+use call::{AxumService, HELLO, PassThrough, ROUTE, ask, path};
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().collect();
     let [_, name, count, of] = &arguments[..] else { bail!("NAME COUNT OF was expected") };
     let calls = Calls { count: count.parse()?, of: of.parse()? };
     let registry = Registry::new()?;
-    // In valgrind there are none anyway.
+    // Valgrind has none anyway.
     Region::choose_add_path(AddPath::Atomic);
     match name.as_str() {
         "counter-kept" => {
-            let family: Family<Kept, Counter> = registry.register(Opts::new("kept", "Adds."))?;
-            calls.make(&family.with(Kept { kind: Kind::User }).keep(), &[1], counter_kept);
+            let counter: Counter = kept(&registry, Opts::new("kept", "Adds."))?;
+            calls.make(&counter, &[1], counter_kept);
         }
         "float-kept" => {
-            let family: Family<Kept, FloatCounter> =
-                registry.register(Opts::new("kept_seconds", "Time."))?;
-            calls.make(&family.with(Kept { kind: Kind::User }).keep(), &[0.25], float_kept);
+            let counter: FloatCounter = kept(&registry, Opts::new("kept_seconds", "Time."))?;
+            calls.make(&counter, &[0.25], float_kept);
         }
-        "observe-classic" => {
-            let opts = Opts::new("kept_seconds", "Time.").bucketing(Bucketing::Classic);
-            let family: Family<Kept, Histogram<Seconds>> =
-                registry.register(opts.buckets(&THRESHOLDS))?;
-            calls.make(&family.with(Kept { kind: Kind::User }).keep(), &durations(), observe);
-        }
-        "observe-dual" => {
-            let opts = Opts::new("kept_seconds", "Time.").bucketing(Bucketing::Dual);
-            let family: Family<Kept, Histogram<Seconds>> =
-                registry.register(opts.buckets(&THRESHOLDS))?;
-            let histogram = family.with(Kept { kind: Kind::User }).keep();
-            // The first of an octave makes its buckets.
+        "observe-classic" | "observe-dual" => {
+            let bucketing = match name.as_str() {
+                "observe-dual" => Bucketing::Dual,
+                _ => Bucketing::Classic,
+            };
+            let opts = Opts::new("kept_seconds", "Time.").bucketing(bucketing).buckets(&THRESHOLDS);
+            let histogram: Histogram<Seconds> = kept(&registry, opts)?;
+            // The first observation in an octave makes its buckets.
             durations().into_iter().for_each(|duration| histogram.observe(duration));
             calls.make(&histogram, &durations(), observe);
         }
@@ -95,7 +90,13 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn requests(calls: &Calls, service: impl Called) -> Result<()> {
+/// A kept handle that a family gave.
+fn kept<M: Metric + Clone>(registry: &Registry, opts: Opts) -> Result<M> {
+    let family: Family<Kept, M> = registry.register(opts)?;
+    Ok(family.with(Kept { kind: Kind::User }).keep())
+}
+
+fn requests(calls: &Calls, service: impl AxumService) -> Result<()> {
     // The first request creates the series that later ones record in.
     request(&(service.clone(), path()), ());
     calls.make(&(service, path()), &[()], request);
@@ -105,34 +106,34 @@ fn requests(calls: &Calls, service: impl Called) -> Result<()> {
 /// axum's own router with so many layers that do nothing.
 fn existing(layers: usize) -> Router {
     let router = Router::new().route(ROUTE, get(async || HELLO));
-    (0..layers).fold(router, |router, _| router.layer(layer_fn(Passing)))
+    (0..layers).fold(router, |router, _| router.layer(layer_fn(PassThrough)))
 }
 
 /// A router with a meter around each layer.
 fn per_layer(layers: usize, registry: &Registry) -> Result<Router> {
     let meter = metered::Layer::new(registry)?;
     let router = Router::new().route(ROUTE, get(async || HELLO));
-    let metered = |router: Router, _| router.layer(Stack::new(layer_fn(Passing), meter));
+    let metered = |router: Router, _| router.layer(Stack::new(layer_fn(PassThrough), meter));
     Ok((0..layers).fold(router, metered))
 }
 
 /// A router with so many layers that do nothing.
 fn router(layers: usize) -> metered::Router {
     let router = metered::Router::new().route(ROUTE, metered::get(async || HELLO));
-    (0..layers).fold(router, |router, _| router.layer(layer_fn(Passing)))
+    (0..layers).fold(router, |router, _| router.layer(layer_fn(PassThrough)))
 }
 
-/// How often an operation is called, of how many calls.
+/// The number of calls, and how many of them are of the operation.
 struct Calls {
     count: u64,
     of: u64,
 }
 
 impl Calls {
-    // What is counted begins and ends here.
+    // Callgrind counts from the start of this function to its end.
     #[inline(never)]
     fn make<S, V: Copy>(&self, state: &S, values: &[V], operation: fn(&S, V)) {
-        // The compiler must not know what is called, or it would make a version
+        // The compiler must not know the called function, or it would make a version
         // of it for this caller.
         let (operation, nothing) = black_box((operation, nothing::<S, V> as fn(&S, V)));
         for (call, &value) in (0..self.of).zip(values.iter().cycle()) {
@@ -145,7 +146,7 @@ impl Calls {
 #[inline(never)]
 fn nothing<S, V>(_: &S, _: V) {}
 
-// The operations. Their names are looked for in the disassembly.
+// The operations. The disassembly is searched for their names.
 
 #[inline(never)]
 fn counter_kept(counter: &Counter, n: u64) {
@@ -180,11 +181,11 @@ fn encode(registry: &Registry, (): ()) {
 }
 
 #[inline(never)]
-fn request<S: Called>((service, path): &(S, Uri), (): ()) {
+fn request<S: AxumService>((service, path): &(S, Uri), (): ()) {
     black_box(ask(service, path));
 }
 
-// What they work on: as in the groups of the same names.
+// The state and the labels, as in the groups of the same names.
 
 /// Series in the text; the count is divided by it.
 const SERIES: u64 = 1000;
@@ -219,14 +220,15 @@ const ROUTES: [Route; 6] =
 
 impl Route {
     fn path(self) -> &'static str {
-        match self {
-            Self::Users => "/api/v1/users",
-            Self::User => "/api/v1/users/:id",
-            Self::Products => "/api/v1/products",
-            Self::Product => "/api/v1/products/:id",
-            Self::Owner => "/api/v1/products/:id/owner",
-            Self::Purchase => "/api/v1/products/:id/purchase",
-        }
+        const PATHS: [&str; 6] = [
+            "/api/v1/users",
+            "/api/v1/users/:id",
+            "/api/v1/products",
+            "/api/v1/products/:id",
+            "/api/v1/products/:id/owner",
+            "/api/v1/products/:id/purchase",
+        ];
+        PATHS[self as usize]
     }
 }
 

@@ -1,5 +1,5 @@
 //! A counter with the labels of `counter-fixed18` and a dynamic one: 18,000 series,
-//! all of which are there, each found by its labels each time.
+//! all of which exist, each found by its labels each time.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -8,7 +8,7 @@ use anyhow::Result;
 use super::failures_by_user::{
     self as by_user, ClientFailure, Failure, MeasuredFailure, TextFailure, all, walk,
 };
-use super::recorder;
+use crate::recorder;
 use crate::work::{Group, Place, Setting, Subject, Work, work};
 
 pub(super) const GROUP: Group = Group {

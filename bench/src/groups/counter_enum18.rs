@@ -1,5 +1,5 @@
-//! As `counter-fixed18`, where the program knows the routes too: both labels are
-//! enums. (prometheus and metrics take text all the same.)
+//! A counter as in `counter-fixed18`, but the routes are an enum too. (prometheus and metrics take
+//! text in either case.)
 
 use std::sync::LazyLock;
 use std::sync::atomic::Ordering::Relaxed;
@@ -14,7 +14,7 @@ use talea::{Counter, Family, LabelValue, Labels, Opts, Registry};
 
 use super::failures::Kind;
 use crate::randomness::Sequence;
-use crate::work::{Group, Place, Setting, Subject, Work, work};
+use crate::work::{Group, Place, Setting, Subject, TIME, Work, work};
 
 pub(super) const GROUP: Group = Group {
     name: "counter-enum18",
@@ -26,7 +26,7 @@ pub(super) const GROUP: Group = Group {
         Subject::new("prometheus-client", prometheus_client),
     ],
     place: Place::Here,
-    note: super::TIME,
+    note: TIME,
 };
 
 #[derive(

@@ -14,9 +14,9 @@ use talea::{Counter, Family, Opts, Registry};
 use super::failures::{
     self, ClientFailure, Failure, FailureSet, Kind, MeasuredFailure, ROUTES, all,
 };
-use super::recorder;
 use crate::randomness::Sequence;
-use crate::work::{Group, Place, Setting, Subject, Work, work};
+use crate::recorder;
+use crate::work::{Group, Place, Setting, Subject, TIME, Work, work};
 
 pub(super) const GROUP: Group = Group {
     name: "counter-fixed18",
@@ -30,7 +30,7 @@ pub(super) const GROUP: Group = Group {
         Subject::new("metrics", metrics),
     ],
     place: Place::Here,
-    note: super::TIME,
+    note: TIME,
 };
 
 /// The failures to count.

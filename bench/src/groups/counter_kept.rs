@@ -1,5 +1,4 @@
-//! A counter without labels, its handle kept: one series that all threads fight
-//! over.
+//! A counter without labels, its handle kept: one series that all threads contend for.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -7,8 +6,8 @@ use anyhow::Result;
 use prometheus_client::metrics::counter::Counter as ClientCounter;
 use talea::{Counter, Opts, Registry};
 
-use super::recorder;
-use crate::work::{Group, Place, Setting, Subject, Work, work};
+use crate::recorder;
+use crate::work::{Group, Place, Setting, Subject, TIME, Work, work};
 
 pub(super) const GROUP: Group = Group {
     name: "counter-kept",
@@ -24,7 +23,7 @@ pub(super) const GROUP: Group = Group {
         Subject::new("atomic-own", atomic_own),
     ],
     place: Place::Here,
-    note: super::TIME,
+    note: TIME,
 };
 
 fn talea(_: &Setting) -> Result<Box<dyn Work>> {
@@ -69,9 +68,9 @@ fn metrics(_: &Setting) -> Result<Box<dyn Work>> {
     )
 }
 
-pub(super) fn atomic(_: &Setting) -> Result<Box<dyn Work>> {
+fn atomic(_: &Setting) -> Result<Box<dyn Work>> {
     work(
-        Line::default(),
+        PaddedAtomic::default(),
         |line, _, n| {
             (0..n).for_each(|_| {
                 line.0.fetch_add(1, Relaxed);
@@ -83,7 +82,7 @@ pub(super) fn atomic(_: &Setting) -> Result<Box<dyn Work>> {
 
 pub(super) fn atomic_own(_: &Setting) -> Result<Box<dyn Work>> {
     work(
-        [const { Line(AtomicU64::new(0)) }; 8],
+        <[PaddedAtomic; 8]>::default(),
         |lines, thread, n| {
             let own = &lines[thread];
             (0..n).for_each(|_| {
@@ -94,8 +93,7 @@ pub(super) fn atomic_own(_: &Setting) -> Result<Box<dyn Work>> {
     )
 }
 
-/// An atomic with two cache lines to itself, since processors fetch them in
-/// pairs.
+/// An atomic with two cache lines to itself, since processors fetch them in pairs.
 #[derive(Default)]
 #[repr(align(128))]
-pub(super) struct Line(pub(super) AtomicU64);
+pub(super) struct PaddedAtomic(pub(super) AtomicU64);

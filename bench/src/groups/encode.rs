@@ -2,30 +2,31 @@
 //! the last byte.
 
 use anyhow::Result;
-use measured::{CounterVec, LabelGroup, MetricGroup};
+use measured::{CounterVec, MetricGroup};
 use metrics_exporter_prometheus::PrometheusBuilder;
-use paracord::ParaCord;
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter as ClientCounter;
 use prometheus_client::metrics::family::Family as ClientFamily;
-use talea::{Config, Counter, Family, Labels, Opts, Registry};
+use talea::{Config, Counter, Family, Opts, Registry};
 
+use super::by_user::{ClientUser, MeasuredUser, User, UserSet};
 use super::texts;
 use crate::randomness::Key;
 use crate::work::{Group, Place, Setting, Subject, Work};
 
 pub(super) const SERIES: usize = 100_000;
 
-/// The group with so many counters.
+/// The group with `$series` counters.
 macro_rules! group {
     ($name:literal, $series:expr) => {
         Group {
             name: $name,
             threads: &[1],
             subjects: &[
-                Subject::new("talea", talea::<{ $series }>),
+                Subject::new("talea", |_| texts::of_talea(filled_talea::<{ $series }>()?, $series)),
                 Subject::new("measured", measured::<{ $series }>),
-                Subject::new("prometheus", prometheus::<{ $series }>),
+                Subject::new("prometheus", |_| {
+                    texts::of_prometheus(filled_prometheus::<{ $series }>()?, $series)
+                }),
                 Subject::new("prometheus-client", prometheus_client::<{ $series }>),
                 Subject::new("metrics", metrics::<{ $series }>),
             ],
@@ -44,21 +45,12 @@ fn keys(series: usize) -> impl Iterator<Item = Key> {
     (0..series as u64).map(Key::of)
 }
 
-#[derive(Labels)]
-struct By<'a> {
-    user: &'a str,
-}
-
 pub(super) fn filled_talea<const N: usize>() -> Result<Registry> {
     let registry = Registry::with_config(Config::with_len(128 << 20))?;
     let opts = Opts::new("users", "Users.").limit(N as u64);
-    let family: Family<By<'static>, Counter> = registry.register(opts)?;
-    keys(N).for_each(|key| family.with(By { user: key.as_str() }).inc());
+    let family: Family<User<'static>, Counter> = registry.register(opts)?;
+    keys(N).for_each(|key| family.with(User { user: key.as_str() }).inc());
     Ok(registry)
-}
-
-fn talea<const N: usize>(_: &Setting) -> Result<Box<dyn Work>> {
-    texts::of_talea(filled_talea::<N>()?, N)
 }
 
 #[derive(MetricGroup)]
@@ -66,19 +58,12 @@ fn talea<const N: usize>(_: &Setting) -> Result<Box<dyn Work>> {
 struct Measured {
     /// Users.
     #[metric(rename = "users_total")]
-    users: CounterVec<BySet>,
-}
-
-#[derive(Clone, Copy, LabelGroup)]
-#[label(set = BySet)]
-struct MeasuredBy<'a> {
-    #[label(dynamic_with = ParaCord, default)]
-    user: &'a str,
+    users: CounterVec<UserSet>,
 }
 
 fn measured<const N: usize>(_: &Setting) -> Result<Box<dyn Work>> {
     let group = Measured::new();
-    keys(N).for_each(|key| group.users.inc(MeasuredBy { user: key.as_str() }));
+    keys(N).for_each(|key| group.users.inc(MeasuredUser { user: key.as_str() }));
     texts::of_measured(group, N)
 }
 
@@ -91,21 +76,12 @@ pub(super) fn filled_prometheus<const N: usize>() -> Result<prometheus::Registry
     Ok(registry)
 }
 
-fn prometheus<const N: usize>(_: &Setting) -> Result<Box<dyn Work>> {
-    texts::of_prometheus(filled_prometheus::<N>()?, N)
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ClientBy {
-    user: String,
-}
-
 fn prometheus_client<const N: usize>(_: &Setting) -> Result<Box<dyn Work>> {
-    let family = ClientFamily::<ClientBy, ClientCounter>::default();
+    let family = ClientFamily::<ClientUser, ClientCounter>::default();
     let mut registry = prometheus_client::registry::Registry::default();
     registry.register("users", "Users.", family.clone());
     keys(N).for_each(|key| {
-        family.get_or_create(&ClientBy { user: key.as_str().to_owned() }).inc();
+        family.get_or_create(&ClientUser::of(key.as_str())).inc();
     });
     texts::of_prometheus_client(registry, N)
 }

@@ -5,26 +5,25 @@ use std::time::Duration;
 
 use anyhow::Result;
 use measured::metric::histogram::Thresholds;
-use measured::{HistogramVec, LabelGroup, MetricGroup};
+use measured::{HistogramVec, MetricGroup};
 use metrics_exporter_prometheus::PrometheusBuilder;
-use paracord::ParaCord;
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family as ClientFamily;
 use prometheus_client::metrics::histogram::Histogram as ClientHistogram;
-use talea::{Family, Histogram, Labels, Opts, Registry, Seconds};
+use talea::{Family, Histogram, Opts, Registry, Seconds};
 
+use super::by_user::{ClientUser, MeasuredUser, User, UserSet};
 use super::texts;
-use crate::histograms::THRESHOLDS;
 use crate::randomness::Key;
+use crate::thresholds::THRESHOLDS;
 use crate::work::{Group, Place, Setting, Subject, Work};
 
-const SERIES: usize = 1_000;
+pub(super) const SERIES: usize = 1_000;
 
 pub(super) const GROUP: Group = Group {
     name: "encode-histograms",
     threads: &[1],
     subjects: &[
-        Subject::new("talea", talea),
+        Subject::new("talea", |_| texts::of_talea(filled_talea()?, SAMPLES)),
         Subject::new("measured", measured),
         Subject::new("prometheus", prometheus),
         Subject::new("prometheus-client", prometheus_client),
@@ -34,8 +33,8 @@ pub(super) const GROUP: Group = Group {
     note: texts::NOTE,
 };
 
-/// Samples of each: its buckets, that of +Inf, its sum and its count.
-const SAMPLES: usize = SERIES * (THRESHOLDS.len() + 3);
+/// Samples in the text. Each series has its buckets, that of +Inf, its sum and its count.
+pub(super) const SAMPLES: usize = SERIES * (THRESHOLDS.len() + 3);
 
 fn keys() -> impl Iterator<Item = Key> {
     (0..SERIES as u64).map(Key::of)
@@ -46,20 +45,15 @@ fn observations() -> impl Iterator<Item = f64> {
     THRESHOLDS.into_iter().chain([20.0])
 }
 
-#[derive(Labels)]
-struct By<'a> {
-    user: &'a str,
-}
-
-fn talea(_: &Setting) -> Result<Box<dyn Work>> {
+pub(super) fn filled_talea() -> Result<Registry> {
     let registry = Registry::new()?;
     let opts = Opts::new("wait", "Time to wait.").buckets(&THRESHOLDS);
-    let family: Family<By<'static>, Histogram<Seconds>> = registry.register(opts)?;
+    let family: Family<User<'static>, Histogram<Seconds>> = registry.register(opts)?;
     for key in keys() {
-        let histogram = family.with(By { user: key.as_str() });
+        let histogram = family.with(User { user: key.as_str() });
         observations().for_each(|x| histogram.observe(Duration::from_secs_f64(x)));
     }
-    texts::of_talea(registry, SAMPLES)
+    Ok(registry)
 }
 
 #[derive(MetricGroup)]
@@ -67,21 +61,14 @@ fn talea(_: &Setting) -> Result<Box<dyn Work>> {
 struct Measured {
     /// Time to wait.
     #[metric(metadata = Thresholds::with_buckets(THRESHOLDS))]
-    wait_seconds: HistogramVec<BySet, { THRESHOLDS.len() }>,
-}
-
-#[derive(Clone, Copy, LabelGroup)]
-#[label(set = BySet)]
-struct MeasuredBy<'a> {
-    #[label(dynamic_with = ParaCord, default)]
-    user: &'a str,
+    wait_seconds: HistogramVec<UserSet, { THRESHOLDS.len() }>,
 }
 
 fn measured(_: &Setting) -> Result<Box<dyn Work>> {
     let group = Measured::new();
     for key in keys() {
         observations()
-            .for_each(|x| group.wait_seconds.observe(MeasuredBy { user: key.as_str() }, x));
+            .for_each(|x| group.wait_seconds.observe(MeasuredUser { user: key.as_str() }, x));
     }
     texts::of_measured(group, SAMPLES)
 }
@@ -99,18 +86,13 @@ fn prometheus(_: &Setting) -> Result<Box<dyn Work>> {
     texts::of_prometheus(registry, SAMPLES)
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ClientBy {
-    user: String,
-}
-
 fn prometheus_client(_: &Setting) -> Result<Box<dyn Work>> {
-    let family: ClientFamily<ClientBy, ClientHistogram> =
+    let family: ClientFamily<ClientUser, ClientHistogram> =
         ClientFamily::new_with_constructor(|| ClientHistogram::new(THRESHOLDS));
     let mut registry = prometheus_client::registry::Registry::default();
     registry.register("wait_seconds", "Time to wait.", family.clone());
     for key in keys() {
-        let histogram = family.get_or_create(&ClientBy { user: key.as_str().to_owned() });
+        let histogram = family.get_or_create(&ClientUser::of(key.as_str()));
         observations().for_each(|x| histogram.observe(x));
     }
     texts::of_prometheus_client(registry, SAMPLES)

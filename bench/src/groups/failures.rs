@@ -29,7 +29,7 @@ impl Kind {
     }
 }
 
-/// Those of measured's own benchmark.
+/// The routes of measured's own benchmark.
 pub(super) const ROUTES: [&str; 6] = [
     "/api/v1/users",
     "/api/v1/users/:id",
@@ -60,8 +60,7 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// `None` of a route that is not there. The groups leave such a failure out,
-    /// which is found when they are checked.
+    /// `None` for an unknown route. The groups skip it, so their checked counts are too low then.
     #[inline]
     pub(super) fn of(kind: Kind, route: &str) -> Option<Self> {
         Some(Self { kind, route: Route::find(route)? })

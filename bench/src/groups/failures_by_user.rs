@@ -1,5 +1,5 @@
-//! Failures with a third label: the user, one of a thousand, whom nobody knows
-//! beforehand. All of these 18,000 series are there before anything is measured.
+//! Failures with a third, dynamic label: the user, one of a thousand. All of these 18,000 series
+//! exist before anything is measured.
 
 use std::sync::LazyLock;
 
@@ -21,7 +21,7 @@ pub(super) const SERIES: usize = Kind::ALL.len() * ROUTES.len() * USERS;
 
 const USERS: usize = 1000;
 
-/// Their names: 8 to 20 bytes.
+/// The names of users: 8 to 20 bytes.
 static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
     let name = |n: usize| {
         let digits = [n, n + USERS].map(|n| Key::of(n as u64).as_str().to_owned()).concat();
@@ -72,7 +72,7 @@ pub(super) struct Failure<'a> {
 }
 
 impl<'a> Failure<'a> {
-    /// `None` of a route that is not there.
+    /// `None` for an unknown route.
     #[inline]
     pub(super) fn of(kind: Kind, route: &str, user: &'a str) -> Option<Self> {
         Some(Self { kind, route: Route::find(route)?, user })
@@ -171,7 +171,7 @@ pub(super) fn filled_prometheus_client() -> (ClientRegistry, ClientFailures) {
     (registry, family)
 }
 
-/// Fills the recorder that is installed, or the local one.
+/// Fills the local recorder, else the installed one.
 pub(super) fn fill_metrics() {
     metrics::describe_counter!("failures_by_user_total", "Failed requests.");
     all().for_each(|(kind, route, user)| count_by_metrics(kind, route, user));

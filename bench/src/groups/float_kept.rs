@@ -1,5 +1,5 @@
 //! A float counter without labels, its handle kept: one series that all threads
-//! fight over. (measured and metrics have no float counter.)
+//! contend for. (measured and metrics have no float counter.)
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -7,7 +7,7 @@ use anyhow::Result;
 use prometheus_client::metrics::counter::Counter as ClientCounter;
 use talea::{FloatCounter, Opts, Registry};
 
-use super::counter_kept::Line;
+use super::counter_kept::PaddedAtomic;
 use crate::work::{Group, Place, Setting, Subject, Work, work};
 
 pub(super) const GROUP: Group = Group {
@@ -27,7 +27,7 @@ pub(super) const GROUP: Group = Group {
            floats.",
 };
 
-/// What is added: whole numbers of it have no rounding, so that counts come out.
+/// The value of an add. Its multiples are not rounded, so the sum gives the count.
 const STEP: f64 = 0.25;
 
 fn steps(sum: f64) -> u64 {
@@ -70,7 +70,7 @@ fn prometheus_client(_: &Setting) -> Result<Box<dyn Work>> {
 
 fn atomic(_: &Setting) -> Result<Box<dyn Work>> {
     work(
-        Line::default(),
+        PaddedAtomic::default(),
         |line, _, n| (0..n).for_each(|_| add(line)),
         |line| Ok(steps(f64::from_bits(line.0.load(Relaxed)))),
     )
@@ -78,7 +78,7 @@ fn atomic(_: &Setting) -> Result<Box<dyn Work>> {
 
 fn atomic_own(_: &Setting) -> Result<Box<dyn Work>> {
     work(
-        [const { Line(AtomicU64::new(0)) }; 8],
+        <[PaddedAtomic; 8]>::default(),
         |lines, thread, n| {
             let own = &lines[thread];
             (0..n).for_each(|_| add(own));
@@ -87,7 +87,7 @@ fn atomic_own(_: &Setting) -> Result<Box<dyn Work>> {
     )
 }
 
-fn add(Line(word): &Line) {
+fn add(PaddedAtomic(word): &PaddedAtomic) {
     let mut seen = word.load(Relaxed);
     while let Err(now) =
         word.compare_exchange_weak(seen, (f64::from_bits(seen) + STEP).to_bits(), Relaxed, Relaxed)

@@ -1,24 +1,23 @@
 //! A counter with one dynamic label, and millions of distinct values for it,
-//! in no order: each adds one to a series that is not there yet.
+//! in no order: each adds one to a new series.
 //!
-//! All is made in the time that is measured, and each measurement is a process
-//! of its own, so that the memory that it holds is the subject's.
+//! The measured time includes all making. Each measurement is a process of its own, so that its
+//! memory is the subject's.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use anyhow::{Result, ensure};
-use measured::{CounterVec, LabelGroup};
+use measured::CounterVec;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusRecorder};
-use paracord::ParaCord;
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter as ClientCounter;
 use prometheus_client::metrics::family::Family as ClientFamily;
-use talea::{Config, Counter, Family, Labels, Opts, Registry};
+use talea::{Config, Counter, Family, Opts, Registry};
 
+use super::by_user::{ClientUser, MeasuredUser, User, UserSet};
 use crate::randomness::Key;
 use crate::work::{Group, Place, Setting, Subject, Work};
 
-/// How many, unless the command line says otherwise.
+/// The default number of inserts.
 pub(crate) const INSERTS: u64 = 5_000_000;
 
 pub(super) const GROUP: Group = Group {
@@ -37,15 +36,15 @@ pub(super) const GROUP: Group = Group {
 };
 
 /// A family that is filled.
-struct Filled<S> {
+struct GrowingFamily<S> {
     family: S,
     add: fn(&S, &str),
-    /// How many series count one, of those with the first so many keys.
+    /// Counts the series that have the value one, among those of the first keys.
     ones: fn(&S, u64) -> Result<u64>,
     keys: AtomicU64,
 }
 
-impl<S: Send + Sync> Work for Filled<S> {
+impl<S: Send + Sync> Work for GrowingFamily<S> {
     fn run(&self, _: usize, n: u64) {
         let first = self.keys.fetch_add(n, Relaxed);
         (first..first + n).for_each(|n| (self.add)(&self.family, Key::of(n).as_str()));
@@ -61,31 +60,26 @@ fn filled<S: Send + Sync + 'static>(
     add: fn(&S, &str),
     ones: fn(&S, u64) -> Result<u64>,
 ) -> Result<Box<dyn Work>> {
-    Ok(Box::new(Filled { family, add, ones, keys: AtomicU64::new(0) }))
+    Ok(Box::new(GrowingFamily { family, add, ones, keys: AtomicU64::new(0) }))
 }
 
-/// Counts the keys whose series counts one.
+/// Counts the keys whose series has the value one.
 fn ones(keys: u64, get: impl Fn(&str) -> u64) -> Result<u64> {
     Ok((0..keys).filter(|&n| get(Key::of(n).as_str()) == 1).count() as u64)
 }
 
-#[derive(Labels)]
-struct By<'a> {
-    user: &'a str,
-}
-
-/// The size of the region, with some room to spare.
+/// The region has some room to spare.
 fn talea(setting: &Setting) -> Result<Box<dyn Work>> {
     let series = setting.inserts + 1000;
     let len = (series * 224).next_multiple_of(1 << 20) + (16 << 20);
     let registry = Registry::with_config(Config { series, ..Config::with_len(len) })?;
     let opts = Opts::new("inserts", "Users.").limit(setting.inserts);
-    let family: Family<By<'static>, Counter> = registry.register(opts)?;
+    let family: Family<User<'static>, Counter> = registry.register(opts)?;
     filled(
         family,
-        |family, user| family.with(By { user }).inc(),
+        |family, user| family.with(User { user }).inc(),
         |family, keys| {
-            let found = ones(keys, |user| family.with(By { user }).get())?;
+            let found = ones(keys, |user| family.with(User { user }).get())?;
             let dropped = family.dropped();
             ensure!(dropped == 0, "{dropped} series found no room in the region");
             Ok(found)
@@ -93,20 +87,13 @@ fn talea(setting: &Setting) -> Result<Box<dyn Work>> {
     )
 }
 
-#[derive(Clone, Copy, LabelGroup)]
-#[label(set = BySet)]
-struct MeasuredBy<'a> {
-    #[label(dynamic_with = ParaCord, default)]
-    user: &'a str,
-}
-
 fn measured(_: &Setting) -> Result<Box<dyn Work>> {
     filled(
-        CounterVec::<BySet>::new(),
-        |family, user| family.inc(MeasuredBy { user }),
+        CounterVec::<UserSet>::new(),
+        |family, user| family.inc(MeasuredUser { user }),
         |family, keys| {
             ones(keys, |user| {
-                family.get_metric(family.with_labels(MeasuredBy { user })).count.load(Relaxed)
+                family.get_metric(family.with_labels(MeasuredUser { user })).count.load(Relaxed)
             })
         },
     )
@@ -123,23 +110,16 @@ fn prometheus(_: &Setting) -> Result<Box<dyn Work>> {
     )
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ClientBy {
-    user: String,
-}
-
 fn prometheus_client(_: &Setting) -> Result<Box<dyn Work>> {
-    let family = ClientFamily::<ClientBy, ClientCounter>::default();
+    let family = ClientFamily::<ClientUser, ClientCounter>::default();
     let mut registry = prometheus_client::registry::Registry::default();
     registry.register("inserts", "Users.", family.clone());
     filled(
         family,
         |family, user| {
-            family.get_or_create(&ClientBy { user: user.to_owned() }).inc();
+            family.get_or_create(&ClientUser::of(user)).inc();
         },
-        |family, keys| {
-            ones(keys, |user| family.get_or_create(&ClientBy { user: user.to_owned() }).get())
-        },
+        |family, keys| ones(keys, |user| family.get_or_create(&ClientUser::of(user)).get()),
     )
 }
 
@@ -151,7 +131,7 @@ fn metrics(_: &Setting) -> Result<Box<dyn Work>> {
                 metrics::counter!("inserts_total", "user" => user.to_owned()).increment(1);
             });
         },
-        // A handle does not tell its value, but a scrape does.
+        // A handle does not expose its value; a scrape does.
         |recorder, _| {
             let text = recorder.handle().render();
             let one = |line: &&str| line.starts_with("inserts_total{") && line.ends_with(" 1");

@@ -1,11 +1,11 @@
-//! The groups, a file each.
+//! The groups.
 
+mod by_user;
 mod counter_18000;
 mod counter_18000_encode;
 mod counter_enum18;
 mod counter_fixed18;
 mod counter_kept;
-mod counter_kept_own;
 mod encode;
 mod encode_histograms;
 mod failures;
@@ -16,7 +16,6 @@ mod observe_fixed18;
 mod observe_kept;
 mod observe_sampled;
 mod parse;
-pub(crate) mod recorder;
 mod snapshot;
 mod texts;
 
@@ -27,7 +26,6 @@ pub(crate) use insert::INSERTS;
 /// All groups, in the order in which they are run.
 pub(crate) const ALL: &[&Group] = &[
     &counter_kept::GROUP,
-    &counter_kept_own::GROUP,
     &float_kept::GROUP,
     &observe_kept::GROUP,
     &counter_fixed18::GROUP,
@@ -36,7 +34,6 @@ pub(crate) const ALL: &[&Group] = &[
     &observe_sampled::GROUP,
     &counter_18000::GROUP,
     &snapshot::GROUP,
-    &snapshot::OUTSIDE,
     &encode::OF_100,
     &encode::OF_1K,
     &encode::OF_10K,
@@ -47,16 +44,3 @@ pub(crate) const ALL: &[&Group] = &[
     &parse::HISTOGRAMS,
     &insert::GROUP,
 ];
-
-pub(crate) fn names() -> Vec<&'static str> {
-    ALL.iter().map(|group| group.name).collect()
-}
-
-/// The groups of these names; all where there are none.
-pub(crate) fn chosen(names: &[String]) -> Vec<&'static Group> {
-    let chosen = |group: &&&Group| names.is_empty() || names.iter().any(|name| name == group.name);
-    ALL.iter().filter(chosen).copied().collect()
-}
-
-const TIME: &str =
-    "ns: time of a thread for one operation; CPU time where threads outnumber cores.";

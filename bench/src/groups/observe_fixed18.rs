@@ -14,9 +14,11 @@ use talea::{Bucketing, Family, Histogram, Opts, Registry, Seconds, Value};
 use super::failures::{
     self, ClientFailure, Failure, FailureSet, Kind, MeasuredFailure, ROUTES, all,
 };
-use super::{observe_kept, recorder};
-use crate::histograms::{THRESHOLDS, count_in_text, count_of_measured};
+use super::observe_kept;
+use crate::histograms::{count_in_text, count_of_measured};
 use crate::randomness::Sequence;
+use crate::recorder;
+use crate::thresholds::THRESHOLDS;
 use crate::work::{Group, Place, Setting, Subject, Work, work};
 
 pub(super) const GROUP: Group = Group {
@@ -34,9 +36,8 @@ pub(super) const GROUP: Group = Group {
     ],
     place: Place::Here,
     note: "ns: time of a thread for one observation; ratios are to talea-dual. talea-atomic is \
-           dual. metrics includes what it puts off until its upkeep. With 2 threads talea-dual is \
-           to take at most 0.4 of what measured takes, so `to talea` of measured is to be at \
-           least 2.50.",
+           dual. metrics includes its deferred work, the upkeep. The budget of talea-dual with 2 \
+           threads is 0.4 of measured, so `to talea` of measured should be at least 2.50.",
 };
 
 type Failed<T> = (Kind, &'static str, T);

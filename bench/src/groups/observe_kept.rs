@@ -1,5 +1,5 @@
-//! A histogram of durations, its handle kept; each observation is another one, and the
-//! sum is kept too by those who have one.
+//! A histogram of durations, its handle kept. Each observation differs from the last, and
+//! libraries that keep a sum keep it too.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use anyhow::Result;
 use super::counter_kept;
 use crate::histograms::{
     ByMetrics, ByPrometheus, ClientClassic, ClientDual, ClientNative, DdSketch, Digest, H2, Hdr,
-    Latencies, Measured, Metriken, TaleaClassic, TaleaDual, TaleaNative,
+    Latencies, Measured, Metriken, Observation, TaleaClassic, TaleaDual, TaleaNative,
 };
 use crate::randomness::{Random, Sequence};
 use crate::work::{Group, Place, Setting, Subject, Work, work};
@@ -36,9 +36,9 @@ pub(super) const GROUP: Group = Group {
     ],
     place: Place::Here,
     note: "ns: time of a thread for one observation; ratios are to talea-dual. talea-atomic is \
-           dual. metrics includes what it puts off until its upkeep. hdrhistogram, histogram and \
-           metriken keep no sum. atomic is one add that nobody else makes: talea-dual is to take \
-           at most 2.5 of those, so `to talea` of atomic is to be at least 0.40.",
+           dual. metrics includes its deferred work, the upkeep. hdrhistogram, histogram and \
+           metriken keep no sum. atomic is one add on a line of the thread's own. The budget of \
+           talea-dual is 2.5 of those, so `to talea` of atomic should be at least 0.40.",
 };
 
 /// From 1 ms to 20 s, as many in each octave.
@@ -56,7 +56,7 @@ struct Kept<H: Latencies> {
 }
 
 fn kept<H: Latencies>(_: &Setting) -> Result<Box<dyn Work>> {
-    let durations = Sequence::of(1, |random| H::value(duration(random)));
+    let durations = Sequence::of(1, |random| H::Value::of(duration(random)));
     work(
         Kept { histogram: H::new()?, durations },
         |kept, thread, n| kept.histogram.observe_each(thread, n, &kept.durations),

@@ -1,17 +1,14 @@
-//! Reading what others expose: each sample with its name, labels and value, of a text in
-//! the Prometheus text format.
+//! Reading a text in the Prometheus text format: each sample with its name, labels and value.
 
 use std::hint::black_box;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use prometheus_parse::Scrape;
-use talea::{Config, Family, Histogram, Labels, Opts, Registry, Seconds};
+use talea::Registry;
 use talea_parse::{Line, Reader, Syntax};
 
-use super::encode;
-use crate::randomness::Key;
-use crate::work::{Group, Place, Subject, Work, work};
+use super::{encode, encode_histograms};
+use crate::work::{Group, Place, Subject, Work, repeated};
 
 const NOTE: &str = "ns: time for one text; parse has 100,000 samples, parse-histograms 17,000. \
     Talea gives each sample and each label once, borrowed from the text.";
@@ -28,7 +25,7 @@ pub(super) const GROUP: Group = Group {
     note: NOTE,
 };
 
-/// The text of 1,000 histograms with 14 thresholds.
+/// The text of 1,000 histograms, as `encode-histograms` has it.
 pub(super) const HISTOGRAMS: Group = Group {
     name: "parse-histograms",
     threads: &[1],
@@ -40,11 +37,11 @@ pub(super) const HISTOGRAMS: Group = Group {
     note: NOTE,
 };
 
-/// A text and how many lines of it are samples.
+/// A text and the number of its lines that are samples.
 struct Text {
     text: String,
     samples: usize,
-    /// How many samples one sees who reads it: prometheus-parse makes one of a histogram.
+    /// The number of samples by prometheus-parse, which makes one of a histogram.
     shown: usize,
 }
 
@@ -61,65 +58,37 @@ fn counters() -> Result<Text> {
     Text::of(&encode::filled_talea::<{ encode::SERIES }>()?, encode::SERIES, encode::SERIES)
 }
 
-#[derive(Labels)]
-struct By<'a> {
-    user: &'a str,
-}
-
 fn histograms() -> Result<Text> {
-    const SERIES: u64 = 1_000;
-    let registry = Registry::with_config(Config::with_len(16 << 20))?;
-    let family: Family<By<'static>, Histogram<Seconds>> =
-        registry.register(Opts::new("waited", "Time waited."))?;
-    for n in 0..SERIES {
-        let waited = std::time::Duration::from_micros(n * n);
-        family.with(By { user: Key::of(n).as_str() }).observe(waited);
-    }
-    // 14 thresholds and +Inf, sum and count; the latter two stand for themselves there.
-    Text::of(&registry, 17 * SERIES as usize, 3 * SERIES as usize)
+    // prometheus-parse has the sum and the count of a histogram apart.
+    let shown = 3 * encode_histograms::SERIES;
+    Text::of(&encode_histograms::filled_talea()?, encode_histograms::SAMPLES, shown)
 }
 
 fn talea(text: Text) -> Result<Box<dyn Work>> {
-    texts(text, |text| {
-        let mut samples = 0;
-        for line in Reader::new(&text.text, Syntax::Text) {
-            if let Ok(Line::Sample(sample)) = line {
-                sample.labels.iter().for_each(|label| {
-                    black_box(label);
-                });
-                black_box((sample.name, sample.value));
-                samples += 1;
-            }
+    ensure!(is_read_by_talea(&text), "the text is not read whole");
+    repeated(text, |text| is_read_by_talea(text).into())
+}
+
+fn is_read_by_talea(text: &Text) -> bool {
+    let mut samples = 0;
+    for line in Reader::new(&text.text, Syntax::Text) {
+        if let Ok(Line::Sample(sample)) = line {
+            sample.labels.iter().for_each(|label| {
+                black_box(label);
+            });
+            black_box((sample.name, sample.value));
+            samples += 1;
         }
-        samples == text.samples
-    })
+    }
+    samples == text.samples
 }
 
 fn prometheus_parse(text: Text) -> Result<Box<dyn Work>> {
-    texts(text, |text| {
-        let scrape = Scrape::parse(text.text.lines().map(|line| Ok(line.to_owned())));
-        black_box(scrape).is_ok_and(|scrape| scrape.samples.len() == text.shown)
-    })
+    ensure!(is_read_by_prometheus_parse(&text), "the text is not read whole");
+    repeated(text, |text| is_read_by_prometheus_parse(text).into())
 }
 
-/// A text that is read over and over, and how often it was read whole.
-struct Texts {
-    text: Text,
-    is_read: fn(&Text) -> bool,
-    read: AtomicU64,
-}
-
-fn texts(text: Text, is_read: fn(&Text) -> bool) -> Result<Box<dyn Work>> {
-    is_read(&text).then_some(()).context("the text is not read whole")?;
-    work(
-        Texts { text, is_read, read: AtomicU64::new(0) },
-        |texts, _, n| {
-            for _ in 0..n {
-                if (texts.is_read)(&texts.text) {
-                    texts.read.fetch_add(1, Relaxed);
-                }
-            }
-        },
-        |texts| Ok(texts.read.load(Relaxed)),
-    )
+fn is_read_by_prometheus_parse(text: &Text) -> bool {
+    let scrape = Scrape::parse(text.text.lines().map(|line| Ok(line.to_owned())));
+    black_box(scrape).is_ok_and(|scrape| scrape.samples.len() == text.shown)
 }

@@ -1,34 +1,28 @@
-//! All values of 100,000 counters with one dynamic label, copied out: for a
-//! reader in the same process, and for one outside. (measured and
-//! prometheus-client write text right away, and metrics keeps its copy to itself.
+//! All values of 100,000 counters with one dynamic label, copied out for a reader in the same
+//! process and, as an agent does, by a reader that does not map the region but reads its file.
+//! (measured and prometheus-client write text right away, and metrics does not expose its copy.
 //! None of them can be read from outside other than by its text.)
 
 use std::hint::black_box;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use anyhow::{Result, ensure};
 use talea::Registry;
 use talea_region::Reader;
 
 use super::encode::{SERIES, filled_prometheus, filled_talea};
-use crate::work::{Group, Place, Setting, Subject, Work, work};
+use crate::work::{Group, Place, Setting, Subject, Work, repeated};
 
 pub(super) const GROUP: Group = Group {
     name: "snapshot-100k",
     threads: &[1],
-    subjects: &[Subject::new("talea", talea), Subject::new("prometheus", prometheus)],
+    subjects: &[
+        Subject::new("talea", talea),
+        Subject::new("talea-outside", talea_outside),
+        Subject::new("prometheus", prometheus),
+    ],
     place: Place::Apart,
-    note: "ns: time for one snapshot of all series.",
-};
-
-/// As an agent reads a region: by its file, which it does not map.
-pub(super) const OUTSIDE: Group = Group {
-    name: "snapshot-100k-outside",
-    threads: &[1],
-    subjects: &[Subject::new("talea", talea_outside)],
-    place: Place::Apart,
-    note: "ns: time for one snapshot of all series by a reader that does not map \
-           the region, but copies out of its file what is in use.",
+    note: "ns: time for one snapshot of all series. talea-outside does not map the region, but \
+           copies out of its file the memory in use.",
 };
 
 fn talea(_: &Setting) -> Result<Box<dyn Work>> {
@@ -38,52 +32,27 @@ fn talea(_: &Setting) -> Result<Box<dyn Work>> {
     let registry = filled_talea::<SERIES>()?;
     let found = count(&registry);
     ensure!(found == SERIES, "{found} series in the snapshot, {SERIES} were expected");
-    work(
-        (registry, AtomicU64::new(0)),
-        |(registry, taken), _, n| {
-            for _ in 0..n {
-                let families = black_box(registry.snapshot()).families().len();
-                taken.fetch_add(families as u64, Relaxed);
-            }
-        },
-        |(_, taken)| Ok(taken.load(Relaxed)),
-    )
+    repeated(registry, |registry| black_box(registry.snapshot()).families().len() as u64)
 }
 
-/// The region is this process's own; its reader knows nothing of that.
+/// The region is this process's own, which its reader makes no use of.
 fn talea_outside(_: &Setting) -> Result<Box<dyn Work>> {
     let registry = filled_talea::<SERIES>()?;
     let reader = Reader::of_process(std::process::id())?;
     let snapshot = reader.snapshot()?;
-    // One more is there, for what would overflow.
+    // There is one more, the overflow series.
     let users = |family| snapshot.series(family).filter(|one| one.text.starts_with(b"user="));
     let found = snapshot.families().iter().flat_map(users).count();
     ensure!(found == SERIES, "{found} series were read, {SERIES} were expected");
-    work(
-        (registry, reader, AtomicU64::new(0)),
-        |(_, reader, taken), _, n| {
-            for _ in 0..n {
-                // An error is a snapshot too few, which is found.
-                let families = black_box(reader.snapshot()).map_or(0, |all| all.families().len());
-                taken.fetch_add(families as u64, Relaxed);
-            }
-        },
-        |(_, _, taken)| Ok(taken.load(Relaxed)),
-    )
+    repeated((registry, reader), |(_, reader)| {
+        // An error is a missing snapshot, which the check finds.
+        black_box(reader.snapshot()).map_or(0, |all| all.families().len() as u64)
+    })
 }
 
 fn prometheus(_: &Setting) -> Result<Box<dyn Work>> {
     let registry = filled_prometheus::<SERIES>()?;
     let found = registry.gather().iter().map(|family| family.get_metric().len()).sum::<usize>();
     ensure!(found == SERIES, "{found} series were gathered, {SERIES} were expected");
-    work(
-        (registry, AtomicU64::new(0)),
-        |(registry, taken), _, n| {
-            for _ in 0..n {
-                let families = black_box(registry.gather()).len();
-                taken.fetch_add(families as u64, Relaxed);
-            }
-        },
-        |(_, taken)| Ok(taken.load(Relaxed)),
-    )
+    repeated(registry, |registry| black_box(registry.gather()).len() as u64)
 }

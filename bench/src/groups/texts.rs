@@ -1,5 +1,5 @@
-//! The text of all that a registry has, from the registry to the last byte, over and
-//! over: as each library writes it.
+//! The text of all metrics of a registry, from the registry to the last byte, repeatedly: as each
+//! library writes it.
 
 use std::mem::take;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -15,24 +15,17 @@ use talea::{Registry, Scraper};
 
 use crate::work::Work;
 
-pub(super) const NOTE: &str = "ns: time for one text of all series. Buffers are used again where \
-    a library lets its user do so.";
-
-/// A scraper that holds its last text.
-#[derive(Default)]
-struct TaleaText {
-    scraper: Option<Scraper>,
-}
+pub(super) const NOTE: &str = "ns: time for one text of all series. Buffers are reused if a \
+    library lets its user do so.";
 
 pub(super) fn of_talea(registry: Registry, series: usize) -> Result<Box<dyn Work>> {
     texts(
         registry,
         series,
-        |registry, out: &mut TaleaText| {
-            let scraper = out.scraper.get_or_insert_with(|| registry.scraper());
-            scraper.scrape();
+        |registry, scraper: &mut Option<Scraper>| {
+            scraper.get_or_insert_with(|| registry.scraper()).scrape();
         },
-        |out| out.scraper.as_ref().map_or(&[], |scraper| scraper.scraped()),
+        |scraper| scraper.as_ref().map_or(&[], |scraper| scraper.scraped()),
     )
 }
 
@@ -70,7 +63,7 @@ pub(super) fn of_prometheus(
         series,
         |registry, out: &mut String| {
             out.clear();
-            // An error leaves the text too short, which is found.
+            // An error leaves the text too short, which the check finds.
             let _ = prometheus::TextEncoder::new().encode_utf8(&registry.gather(), out);
         },
         |out| out.as_bytes(),
@@ -86,7 +79,7 @@ pub(super) fn of_prometheus_client(
         series,
         |registry, out: &mut String| {
             out.clear();
-            // An error leaves the text too short, which is found.
+            // An error leaves the text too short, which the check finds.
             let _ = prometheus_client::encoding::text::encode(out, registry);
         },
         |out| out.as_bytes(),
@@ -105,13 +98,13 @@ pub(super) fn of_metrics(handle: PrometheusHandle, series: usize) -> Result<Box<
     )
 }
 
-/// A registry that gives its text over and over, through a buffer.
+/// A registry that writes its text repeatedly into a buffer.
 struct Texts<S, B> {
     registry: S,
     buffer: Mutex<B>,
     write: fn(&S, &mut B),
     text: fn(&B) -> &[u8],
-    /// How long the text is, time after time.
+    /// The length of each text.
     len: usize,
     written: AtomicU64,
 }
@@ -132,7 +125,7 @@ impl<S: Send + Sync, B: Send> Work for Texts<S, B> {
     }
 }
 
-/// Writes the text once and looks whether so many series are in it.
+/// Writes the text once and checks the number of its samples.
 fn texts<S: Send + Sync + 'static, B: Default + Send + 'static>(
     registry: S,
     series: usize,

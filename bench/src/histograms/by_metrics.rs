@@ -1,13 +1,12 @@
-//! Those of metrics, as its Prometheus exporter keeps them: thresholds, and a sum.
-
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::time::Duration;
+//! The histograms of metrics, as its Prometheus exporter keeps them: thresholds, and a sum.
 
 use anyhow::Result;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::{Latencies, thresholds};
-use crate::groups::recorder;
+use super::latencies::Latencies;
 use crate::randomness::Sequence;
+use crate::recorder;
+use crate::thresholds;
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
@@ -18,17 +17,12 @@ pub(crate) struct ByMetrics {
 
 impl Latencies for ByMetrics {
     const NAME: &'static str = "metrics";
-    const HAS_SUM: bool = true;
     type Value = f64;
 
     fn new() -> Result<Self> {
         recorder::installed();
         let n = NEXT.fetch_add(1, Relaxed).to_string();
         Ok(Self { histogram: metrics::histogram!("kept_seconds", "n" => n.clone()), n })
-    }
-
-    fn value(latency: Duration) -> f64 {
-        latency.as_secs_f64()
     }
 
     fn observe_each<const LEN: usize>(&self, thread: usize, n: u64, values: &Sequence<f64, LEN>) {

@@ -1,28 +1,22 @@
-//! prometheus': thresholds, and a sum.
-
-use std::time::Duration;
+//! The histogram of prometheus: thresholds, and a sum.
 
 use anyhow::Result;
 use prometheus::core::Metric;
 
-use super::{Latencies, THRESHOLDS, thresholds};
+use super::latencies::Latencies;
 use crate::randomness::Sequence;
+use crate::thresholds::{self, THRESHOLDS};
 
 pub(crate) struct ByPrometheus(prometheus::Histogram);
 
 impl Latencies for ByPrometheus {
     const NAME: &'static str = "prometheus";
-    const HAS_SUM: bool = true;
     type Value = f64;
 
     fn new() -> Result<Self> {
         let opts = prometheus::HistogramOpts::new("kept_seconds", "Time.");
         let histogram = prometheus::Histogram::with_opts(opts.buckets(THRESHOLDS.to_vec()))?;
         Ok(Self(histogram))
-    }
-
-    fn value(latency: Duration) -> f64 {
-        latency.as_secs_f64()
     }
 
     fn observe_each<const LEN: usize>(&self, thread: usize, n: u64, values: &Sequence<f64, LEN>) {

@@ -1,21 +1,20 @@
-//! prometheus-client's, behind its mutex: with thresholds, with native buckets of the
-//! schema that is Talea's default, and with both. They have a sum.
-
-use std::time::Duration;
+//! The histograms of prometheus-client, behind its mutex: with thresholds, with native buckets of
+//! the schema that is Talea's default, and with both. They have a sum.
 
 use anyhow::Result;
 use prometheus_client::metrics::histogram::{Histogram, NativeHistogramConfig};
 use prometheus_client::registry::Registry;
 
-use super::{Latencies, THRESHOLDS, thresholds};
-use crate::groups::recorder;
+use super::latencies::Latencies;
 use crate::randomness::Sequence;
+use crate::recorder;
+use crate::thresholds::{self, THRESHOLDS};
 
 pub(crate) struct ClientClassic(Histogram);
 pub(crate) struct ClientNative(Histogram);
 pub(crate) struct ClientDual(Histogram);
 
-/// Talea's default schema, and its most buckets.
+/// Talea's default schema, and its highest number of buckets.
 fn native() -> NativeHistogramConfig {
     NativeHistogramConfig::with_schema(3).max_buckets(160)
 }
@@ -32,20 +31,14 @@ fn dual() -> Histogram {
     Histogram::new_classic_and_native(THRESHOLDS, native())
 }
 
-/// All that differs.
 macro_rules! latencies {
     ($($histogram:ident $name:literal $new:ident $quantile:expr,)+) => {$(
         impl Latencies for $histogram {
             const NAME: &'static str = $name;
-            const HAS_SUM: bool = true;
             type Value = f64;
 
             fn new() -> Result<Self> {
                 Ok(Self($new()))
-            }
-
-            fn value(latency: Duration) -> f64 {
-                latency.as_secs_f64()
             }
 
             fn observe_each<const LEN: usize>(&self, thread: usize, n: u64, values: &Sequence<f64, LEN>) {
@@ -75,12 +68,12 @@ fn of_thresholds(histogram: &Histogram, q: f64) -> Result<Option<f64>> {
     thresholds::quantile_in_text(&text(&registry)?, "kept_seconds", &[], q)
 }
 
-/// They are in no text.
+/// Native buckets are in no text.
 fn of_native_buckets(_: &Histogram, _: f64) -> Result<Option<f64>> {
     Ok(None)
 }
 
-/// The sum over all series of a name, as a scrape shows it.
+/// The sum over all series of a name, as the text shows it.
 pub(crate) fn count_in_text(registry: &Registry, name: &str) -> Result<u64> {
     recorder::sum_of(&text(registry)?, name)
 }

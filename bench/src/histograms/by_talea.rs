@@ -1,5 +1,5 @@
-//! Talea's, in one registry: with classic buckets, with native ones, and with both, which
-//! is the default.
+//! Talea's histograms, in one registry: with classic buckets, with native ones, and with both,
+//! which is the default.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,38 +10,39 @@ use talea::{
     Bucketing, Config, Family, Histogram, HistogramSnapshot, Labels, Opts, Registry, Seconds,
 };
 
-use super::{Latencies, THRESHOLDS};
+use super::latencies::Latencies;
 use crate::randomness::Sequence;
+use crate::thresholds::THRESHOLDS;
 
-/// With room for what `latencies.rs` makes.
+/// It has room for the series that `latencies.rs` makes.
 static REGISTRY: LazyLock<Registry> =
     LazyLock::new(|| Registry::with_config(Config::with_len(256 << 20)).expect("there is memory"));
 
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Labels)]
-struct Nth {
+struct Number {
     n: u64,
 }
 
-pub(crate) struct TaleaClassic(One);
-pub(crate) struct TaleaNative(One);
-pub(crate) struct TaleaDual(One);
+pub(crate) struct TaleaClassic(Kept);
+pub(crate) struct TaleaNative(Kept);
+pub(crate) struct TaleaDual(Kept);
 
-struct One {
+struct Kept {
     histogram: Histogram<Seconds>,
     name: &'static str,
     n: String,
 }
 
-impl One {
+impl Kept {
     fn new(name: &'static str, bucketing: Bucketing) -> Result<Self> {
-        // As where the labels are fixed, or there are none.
+        // Striped, as without labels or with fixed ones.
         let opts = Opts::new(name, "Time.").bucketing(bucketing).striped(true);
         let opts = if bucketing == Bucketing::Native { opts } else { opts.buckets(&THRESHOLDS) };
-        let family: Family<Nth, Histogram<Seconds>> = REGISTRY.register(opts)?;
+        let family: Family<Number, Histogram<Seconds>> = REGISTRY.register(opts)?;
         let n = NEXT.fetch_add(1, Relaxed);
-        let histogram = family.with(Nth { n }).keep();
+        let histogram = family.with(Number { n }).keep();
         Ok(Self { histogram, name, n: n.to_string() })
     }
 
@@ -51,20 +52,14 @@ impl One {
     }
 }
 
-/// All that differs.
 macro_rules! latencies {
     ($($histogram:ident $name:literal $seconds:literal $bucketing:ident,)+) => {$(
         impl Latencies for $histogram {
             const NAME: &'static str = $name;
-            const HAS_SUM: bool = true;
             type Value = Duration;
 
             fn new() -> Result<Self> {
-                Ok(Self(One::new($seconds, Bucketing::$bucketing)?))
-            }
-
-            fn value(latency: Duration) -> Duration {
-                latency
+                Ok(Self(Kept::new($seconds, Bucketing::$bucketing)?))
             }
 
             fn observe_each<const LEN: usize>(&self, thread: usize, n: u64, values: &Sequence<Duration, LEN>) {

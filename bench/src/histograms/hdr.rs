@@ -1,14 +1,13 @@
-//! hdrhistogram's, with a recorder for each thread, as its documentation says: from 1 ns to
-//! a minute, to 2 digits. It keeps no sum.
-
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+//! hdrhistogram's histogram, with a recorder for each thread, as its documentation says: from
+//! 1 ns to a minute, to 2 digits. It keeps no sum.
 
 use anyhow::Result;
 use hdrhistogram::Histogram;
 use hdrhistogram::sync::{Recorder, SyncHistogram};
+use std::sync::{Mutex, MutexGuard};
 
-use super::Latencies;
+use super::latencies::Latencies;
+use super::sketches::locked;
 use crate::randomness::Sequence;
 
 pub(crate) struct Hdr {
@@ -18,7 +17,7 @@ pub(crate) struct Hdr {
 }
 
 impl Hdr {
-    /// The values of the recorders are there after the recorders are gone.
+    /// Ends the recorders, which hands over their values.
     fn merged(&self) -> MutexGuard<'_, SyncHistogram<u64>> {
         self.recorders.iter().for_each(|recorder| *locked(recorder) = None);
         let mut merged = locked(&self.merged);
@@ -37,10 +36,6 @@ impl Latencies for Hdr {
         Ok(Self { merged: Mutex::new(merged), recorders: Default::default() })
     }
 
-    fn value(latency: Duration) -> u64 {
-        latency.as_nanos() as u64
-    }
-
     fn observe_each<const LEN: usize>(&self, thread: usize, n: u64, values: &Sequence<u64, LEN>) {
         let mut recorder = locked(&self.recorders[thread % self.recorders.len()]);
         let recorder = recorder.get_or_insert_with(|| locked(&self.merged).recorder());
@@ -54,8 +49,4 @@ impl Latencies for Hdr {
     fn quantile(&self, q: f64) -> Result<Option<f64>> {
         Ok(Some(self.merged().value_at_quantile(q) as f64 / 1e9))
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

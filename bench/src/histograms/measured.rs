@@ -1,27 +1,21 @@
-//! measured's: thresholds, and a sum.
-
-use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+//! The histogram of measured: thresholds, and a sum.
 
 use anyhow::Result;
 use measured::metric::histogram::{HistogramState, Thresholds};
+use std::sync::atomic::Ordering::Relaxed;
 
-use super::{Latencies, THRESHOLDS, thresholds};
+use super::latencies::Latencies;
 use crate::randomness::Sequence;
+use crate::thresholds::{self, THRESHOLDS};
 
 pub(crate) struct Measured(measured::Histogram<14>);
 
 impl Latencies for Measured {
     const NAME: &'static str = "measured";
-    const HAS_SUM: bool = true;
     type Value = f64;
 
     fn new() -> Result<Self> {
         Ok(Self(measured::Histogram::with_metadata(Thresholds::with_buckets(THRESHOLDS))))
-    }
-
-    fn value(latency: Duration) -> f64 {
-        latency.as_secs_f64()
     }
 
     fn observe_each<const LEN: usize>(&self, thread: usize, n: u64, values: &Sequence<f64, LEN>) {

@@ -1,14 +1,12 @@
 //! H2 histograms, whose buckets divide each octave evenly: that of `histogram` with atomic
-//! counts, and metriken's of the same, one for each thread. Octaves are divided by 128, as
+//! counts, and metriken's, which has one for each thread. Octaves are divided by 128, as
 //! in their documentation. They keep no sum.
-
-use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use histogram::{AtomicHistogram, Histogram};
 use metriken::ShardedCounterHistogram;
 
-use super::Latencies;
+use super::latencies::Latencies;
 use crate::randomness::Sequence;
 
 pub(crate) struct H2(AtomicHistogram);
@@ -22,12 +20,8 @@ impl Latencies for H2 {
         Ok(Self(AtomicHistogram::new(7, 64).map_err(|error| anyhow!("{error}"))?))
     }
 
-    fn value(latency: Duration) -> u64 {
-        latency.as_nanos() as u64
-    }
-
     fn observe_each<const LEN: usize>(&self, thread: usize, n: u64, values: &Sequence<u64, LEN>) {
-        // Only what is out of range is refused, and nothing is.
+        // Only a value out of range is refused, and there is none.
         values.walk(thread, n, |value| {
             let _ = self.0.increment(value);
         });
@@ -51,10 +45,6 @@ impl Latencies for Metriken {
 
     fn new() -> Result<Self> {
         Ok(Self(Box::new(ShardedCounterHistogram::new(7, 64))))
-    }
-
-    fn value(latency: Duration) -> u64 {
-        latency.as_nanos() as u64
     }
 
     fn observe_each<const LEN: usize>(&self, thread: usize, n: u64, values: &Sequence<u64, LEN>) {

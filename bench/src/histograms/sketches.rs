@@ -1,17 +1,15 @@
-//! Sketches of one thread, behind a mutex: DDSketch with its defaults, and a t-digest of
+//! Sketches for one thread, behind a mutex: DDSketch with its defaults, and a t-digest of
 //! 100 centroids. Both know the sum.
-
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use sketches_ddsketch::{Config, DDSketch};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tdigest::TDigest;
 
-use super::Latencies;
+use super::latencies::Latencies;
 use crate::randomness::Sequence;
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -19,15 +17,10 @@ pub(crate) struct DdSketch(Mutex<DDSketch>);
 
 impl Latencies for DdSketch {
     const NAME: &'static str = "sketches-ddsketch";
-    const HAS_SUM: bool = true;
     type Value = f64;
 
     fn new() -> Result<Self> {
         Ok(Self(Mutex::new(DDSketch::new(Config::defaults()))))
-    }
-
-    fn value(latency: Duration) -> f64 {
-        latency.as_secs_f64()
     }
 
     fn observe_each<const LEN: usize>(&self, thread: usize, n: u64, values: &Sequence<f64, LEN>) {
@@ -47,15 +40,10 @@ pub(crate) struct Digest(Mutex<TDigest>);
 
 impl Latencies for Digest {
     const NAME: &'static str = "tdigest";
-    const HAS_SUM: bool = true;
     type Value = f64;
 
     fn new() -> Result<Self> {
         Ok(Self(Mutex::new(TDigest::new_with_size(100))))
-    }
-
-    fn value(latency: Duration) -> f64 {
-        latency.as_secs_f64()
     }
 
     fn observe_each<const LEN: usize>(&self, thread: usize, n: u64, values: &Sequence<f64, LEN>) {

@@ -1,7 +1,8 @@
-//! The budget of metering for a request.
+//! The budgets of metering a request.
 
-use super::{EXISTING, NAME, TALEA, UNMETERED};
-use crate::report::Row;
+use super::case::NAME;
+use super::subjects::{EXISTING, TALEA, UNMETERED};
+use crate::row::Row;
 use crate::verdict::Verdict;
 
 /// The budgets beside what was found.
@@ -11,21 +12,19 @@ pub(crate) fn judge(rows: &[Row]) -> Vec<Verdict> {
         let row = rows.iter().find(|row| row.bench == bench && row.subject == subject);
         row.and_then(|row| row.more.as_ref())
     };
-    let [Some(one), Some(five), Some(twenty), Some(streamed)] =
-        ["1", "5", "20", "1-streamed"].map(|case| more(case, TALEA))
+    let talea = ["1", "5", "20", "1-streamed"].map(|case| more(case, TALEA));
+    let unmetered = ["1", "5", "20"].map(|case| more(case, UNMETERED));
+    let existing = ["1", "5"].map(|case| more(case, EXISTING));
+    let (
+        [Some(one), Some(five), Some(twenty), Some(streamed)],
+        [Some(of_one), Some(of_five), Some(of_twenty)],
+        [Some(existing), Some(existing_five)],
+    ) = (talea, unmetered, existing)
     else {
-        return Vec::new();
-    };
-    let [Some(of_one), Some(of_five), Some(of_twenty)] =
-        ["1", "5", "20"].map(|case| more(case, UNMETERED))
-    else {
-        return Vec::new();
-    };
-    let [Some(existing), Some(existing_five)] = ["1", "5"].map(|case| more(case, EXISTING)) else {
         return Vec::new();
     };
     let verdict = |budget, found, limit| Verdict { budget, found, limit };
-    // Of the same router: layers that it shares make up for nothing here.
+    // Beyond the same router: its shared layers, which make it faster, do not count here.
     let alone = twenty.clock_reads - of_twenty.clock_reads;
     let pairs = [(one, of_one), (five, of_five), (twenty, of_twenty)];
     let in_memory = pairs.map(|(metered, of)| metered.allocs.max(metered.allocs - of.allocs));
@@ -34,8 +33,8 @@ pub(crate) fn judge(rows: &[Row]) -> Vec<Verdict> {
         verdict("1 layer, in two-clock-reads", one.clock_reads, 5.0),
         verdict("5 layers", five.clock_reads, 5.0),
         verdict("20 layers", twenty.clock_reads, 5.0),
-        verdict("20 layers, than talea-unmetered", alone, 5.0),
-        verdict("ns of that to 1 layer's", growth, 1.5),
+        verdict("20 layers, beyond talea-unmetered", alone, 5.0),
+        verdict("ns of that, to 1 layer's", growth, 1.5),
         verdict("allocations", in_memory.into_iter().fold(f64::MIN, f64::max), 0.0),
         verdict("allocations, streamed", streamed.allocs, 1.0),
         verdict("existing router, 1 layer", existing.clock_reads, 6.0),
@@ -47,22 +46,11 @@ pub(crate) fn judge(rows: &[Row]) -> Vec<Verdict> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http_layer::More;
+    use crate::row::Overhead;
 
     fn row(case: &str, subject: &str, ns: f64, allocs: f64) -> Row {
-        Row {
-            bench: format!("{NAME}/{case}"),
-            threads: 1,
-            subject: subject.to_owned(),
-            ns: Some(1000.0 + ns),
-            allocs_per_op: Some(20.0 + allocs),
-            bytes_per_op: None,
-            ratio_to_talea: None,
-            instructions: None,
-            latencies: None,
-            more: Some(More { ns, lowest: ns, highest: ns, clock_reads: ns / 20.0, allocs }),
-            takes: None,
-        }
+        let more = Overhead { ns, lowest: ns, highest: ns, clock_reads: ns / 20.0, allocs };
+        Row { more: Some(more), ..Row::new(format!("{NAME}/{case}"), subject) }
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! How a service is called: `GET /hello/{name}`, as a server calls it, but for the network.
-//! hyper-util clones the service for each request too.
+//! A call of a service: `GET /hello/{name}`, as a server calls it, but without a network. The
+//! service is cloned for each request, as hyper-util does.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -22,11 +22,11 @@ pub(crate) fn path() -> Uri {
     Uri::from_static("/hello/world")
 }
 
-/// A layer's service that does nothing but pass on.
+/// A layer's service that only passes requests on.
 #[derive(Clone)]
-pub(crate) struct Passing<S>(pub(crate) S);
+pub(crate) struct PassThrough<S>(pub(crate) S);
 
-impl<S: Service<Request>> Service<Request> for Passing<S> {
+impl<S: Service<Request>> Service<Request> for PassThrough<S> {
     type Response = S::Response;
     type Error = S::Error;
     type Future = S::Future;
@@ -40,26 +40,27 @@ impl<S: Service<Request>> Service<Request> for Passing<S> {
     }
 }
 
-/// What can be called as axum serves it.
-pub(crate) trait Called:
+/// A service that axum can serve.
+pub(crate) trait AxumService:
     Service<Request, Response = Response, Error = Infallible> + Clone + Send + Sync + 'static
 {
 }
 
-impl<S> Called for S where
+impl<S> AxumService for S where
     S: Service<Request, Response = Response, Error = Infallible> + Clone + Send + Sync + 'static
 {
 }
 
-/// Makes a request of a service, and reads the answer to its end: how long its body is.
-pub(crate) fn ask(service: &impl Called, path: &Uri) -> usize {
+/// Makes a request to a service and reads the answer to its end. Returns the length of its body;
+/// 0 if it fails.
+pub(crate) fn ask(service: &impl AxumService, path: &Uri) -> usize {
     let mut request = Request::new(Body::empty());
     *request.uri_mut() = path.clone();
-    received(service.clone().call(request))
+    read_to_end(service.clone().call(request))
 }
 
-/// Nothing here ever has to wait.
-fn received(answer: impl Future<Output = Result<Response, Infallible>>) -> usize {
+/// Nothing here ever waits.
+fn read_to_end(answer: impl Future<Output = Result<Response, Infallible>>) -> usize {
     let mut cx = Context::from_waker(Waker::noop());
     let Poll::Ready(Ok(response)) = pin!(answer).poll(&mut cx) else { return 0 };
     if response.status() != StatusCode::OK {

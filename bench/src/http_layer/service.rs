@@ -13,19 +13,19 @@ use bytes::Bytes;
 use http_body::Frame;
 use tower_layer::layer_fn;
 
-use super::call::{Called, HELLO, Passing, ROUTE, ask, path};
-use super::{Answer, Case};
+use super::call::{AxumService, HELLO, PassThrough, ROUTE, ask, path};
+use super::case::{Answer, Case};
 use crate::work::Work;
 
 const FRAMES: u8 = 4;
 
 /// The router with its layers.
 pub(super) fn router(case: Case) -> Router {
-    (0..case.layers).fold(handled(case), |router, _| router.layer(layer_fn(Passing)))
+    (0..case.layers).fold(without_layers(case), |router, _| router.layer(layer_fn(PassThrough)))
 }
 
-/// The router without them.
-pub(super) fn handled(case: Case) -> Router {
+/// The router without layers.
+pub(super) fn without_layers(case: Case) -> Router {
     let handler = match case.answer {
         Answer::InMemory => get(async || HELLO),
         Answer::Streamed => get(async || streamed()),
@@ -56,17 +56,17 @@ impl http_body::Body for Frames {
     }
 }
 
-/// Requests to a service, and how many of them its metrics say there were.
+/// Requests to a service, and a reader of its own count.
 pub(super) fn requests(
-    service: impl Called,
+    service: impl AxumService,
     case: Case,
     counted: impl Fn() -> Result<u64> + Send + Sync + 'static,
 ) -> Result<Box<dyn Work>> {
     Ok(Box::new(Requests::new(service, case, Some(Box::new(counted)))))
 }
 
-/// The same of a service without metrics.
-pub(super) fn uncounted(service: impl Called, case: Case) -> Result<Box<dyn Work>> {
+/// Requests to a service without metrics.
+pub(super) fn uncounted(service: impl AxumService, case: Case) -> Result<Box<dyn Work>> {
     Ok(Box::new(Requests::new(service, case, None)))
 }
 
@@ -74,7 +74,7 @@ type Counted = Box<dyn Fn() -> Result<u64> + Send + Sync>;
 
 struct Requests<S> {
     service: S,
-    /// Of a response's body.
+    /// The length of a response's body.
     length: usize,
     answered: AtomicU64,
     counted: Option<Counted>,
@@ -90,7 +90,7 @@ impl<S> Requests<S> {
     }
 }
 
-impl<S: Called> Work for Requests<S> {
+impl<S: AxumService> Work for Requests<S> {
     fn run(&self, _: usize, n: u64) {
         let path = path();
         for _ in 0..n {

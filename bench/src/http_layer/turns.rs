@@ -1,35 +1,34 @@
 //! How subjects take turns within one process. Each time that a subject is measured,
-//! `nothing` is too, right before it or right after, by turns; what counts is the
-//! difference of the two. A measurement takes about 2 ms, so whatever makes the machine
-//! slower or faster for longer than that is in both.
+//! `nothing` is too, right before it or right after, by turns, and the difference of the
+//! two counts. A measurement takes about 2 ms, so a change of the machine's speed that lasts
+//! longer is in both.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 
-use super::subjects::{self, Subject};
-use super::{CLOCK, Case};
-use crate::harness::median;
+use super::case::Case;
+use super::subjects::{self, CLOCK, Subject};
 use crate::measure::{self, Cost};
 use crate::work::Work;
 
 const TURNS: usize = 60;
-/// Requests that are not measured.
+/// Requests before the first measurement.
 const FIRST: u64 = 100;
 const TURN: Duration = Duration::from_millis(2);
 
 /// The results of a subject in one process: medians over the turns.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Found {
+pub(super) struct SubjectCost {
     pub(super) subject: String,
     pub(super) cost: Cost,
-    /// Than nothing. Of nothing itself, it is chance; of the clock, it says nothing.
+    /// Beyond `nothing`. For `nothing` itself it is chance; the clock has none.
     pub(super) more: Option<Cost>,
 }
 
 /// Measures all subjects.
-pub(super) fn measure(case: Case) -> Result<Vec<Found>> {
+pub(super) fn measure(case: Case) -> Result<Vec<SubjectCost>> {
     let mut subjects = subjects::ALL
         .iter()
         .map(|subject| Contender::new(subject, case))
@@ -63,7 +62,7 @@ struct Contender {
     work: Box<dyn Work>,
     /// Operations of one measurement.
     n: u64,
-    /// All that were done.
+    /// All operations so far.
     done: u64,
     costs: Vec<Cost>,
     more: Vec<Cost>,
@@ -74,15 +73,11 @@ impl Contender {
         let work = (subject.make)(case).with_context(|| format!("making {}", subject.name))?;
         let (costs, more) = (Vec::new(), Vec::new());
         let mut contender = Self { subject, work, n: 1, done: 0, costs, more };
-        contender.warm_up();
+        // The first requests create their series, so they are not representative.
+        contender.work.run(0, FIRST);
+        contender.done += FIRST;
         contender.calibrate();
         Ok(contender)
-    }
-
-    /// The first requests create their series, so they are not representative.
-    fn warm_up(&mut self) {
-        self.work.run(0, FIRST);
-        self.done += FIRST;
     }
 
     fn calibrate(&mut self) {
@@ -108,14 +103,10 @@ impl Contender {
         Ok(())
     }
 
-    fn found(&self) -> Found {
+    fn found(&self) -> SubjectCost {
         let name = self.subject.name;
-        let more = (name != CLOCK).then(|| medians(&self.more));
-        Found { subject: name.to_owned(), cost: medians(&self.costs), more }
+        let median = |costs: &[Cost]| Cost::median(costs.iter().copied());
+        let more = (name != CLOCK).then(|| median(&self.more));
+        SubjectCost { subject: name.to_owned(), cost: median(&self.costs), more }
     }
-}
-
-fn medians(costs: &[Cost]) -> Cost {
-    let of = |part: fn(&Cost) -> f64| median(costs.iter().map(part));
-    Cost { ns: of(|c| c.ns), allocs: of(|c| c.allocs), bytes: of(|c| c.bytes) }
 }

@@ -1,15 +1,14 @@
-//! Counts what runs in valgrind.
+//! Counts of callgrind, valgrind's profiler.
 
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::http_layer::KEEPING_BLOCKS;
+use crate::http_layer::case::KEEPING_BLOCKS;
 
-/// The instructions that a run of `talea-operations` makes its calls in, of which `count` of
-/// `of` do the operation. What comes before is left out: a clock is set there, which takes as
-/// long as it takes.
+/// The instructions of the calls of a run of `talea-operations`, of which `count` of `of` do the
+/// operation. The start is left out: it calibrates a clock, for a time that varies.
 pub(super) fn collected(program: &Path, operation: &str, count: u64, of: u64) -> Result<u64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])

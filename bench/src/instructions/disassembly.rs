@@ -1,21 +1,21 @@
-//! A function as objdump disassembles it.
+//! A function in objdump's disassembly.
 
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-/// An instruction, by where it leads.
+/// An instruction, by its successors.
 #[derive(Debug, PartialEq)]
 pub(super) enum Instruction {
-    /// To the next one.
+    /// The next one.
     Plain,
-    /// To the next one, as the end of a restartable sequence: an add was made
-    /// where it is reached from the instruction before.
+    /// The next one, as the end of a restartable sequence: an add was made if it is
+    /// reached from the instruction before.
     Disarm,
-    /// To another one of the function, by its place.
+    /// Another one of the function, by its place.
     Jump(usize),
-    /// To either.
+    /// Either.
     Branch(usize),
     Return,
     /// Out of the function: a call, a jump into another one, a trap.
@@ -35,7 +35,7 @@ pub(super) fn function(program: &Path, name: &str) -> Result<Vec<Instruction>> {
     Ok(found)
 }
 
-/// With the functions that it ends in, where it jumps there instead of returning.
+/// The function and those that it ends in by a jump instead of a return.
 fn parse(text: &str, name: &str) -> Vec<Instruction> {
     let heading = format!("::{name}>:");
     let mut parts = body(text, |line| line.ends_with(&heading));
@@ -59,8 +59,7 @@ fn body(text: &str, is_heading: impl Fn(&str) -> bool) -> Vec<(u64, &str)> {
     lines.filter_map(address_and_text).collect()
 }
 
-/// Of a line such as `2a4e9: mov 0x20(%rdi),%eax # 98600 <table>`, without the
-/// remark.
+/// The parts of a line such as `2a4e9: mov 0x20(%rdi),%eax # 98600 <table>`, without the comment.
 fn address_and_text(line: &str) -> Option<(u64, &str)> {
     let (at, text) = line.split_once(":\t")?;
     let text = text.split('#').next()?.trim();
@@ -73,7 +72,7 @@ fn instruction(text: &str, place: impl Fn(u64) -> Option<usize>) -> Instruction 
         ("ret", _) => Instruction::Return,
         ("jmp", Some(target)) => Instruction::Jump(target),
         ("call" | "jmp" | "ud1" | "ud2" | "int3" | "hlt", _) => Instruction::Away,
-        // Where it leads out of the function, that is cold.
+        // A branch out of the function is cold.
         (name, Some(target)) if name.starts_with('j') => Instruction::Branch(target),
         _ if operand.trim_start().starts_with("$0x0,%fs:0x8(") => Instruction::Disarm,
         _ => Instruction::Plain,

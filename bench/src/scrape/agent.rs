@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 
-/// How long a scrape may take before it is given up.
+use crate::memory;
+
+/// How long a scrape waits for data.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An agent that serves a region; it ends when it is dropped.
@@ -19,7 +21,7 @@ pub(super) struct Agent {
 }
 
 impl Agent {
-    /// Starts the one that was built with this program.
+    /// Starts the agent that was built with this program.
     pub(super) fn serve(region: &Path) -> Result<Self> {
         let this = std::env::current_exe().context("finding this program")?;
         let program = this.with_file_name("talea");
@@ -46,36 +48,36 @@ impl Agent {
             let _ = process.kill();
             anyhow::bail!("the agent did not say where it listens");
         };
-        // Whatever else it says is read, so that it never waits.
+        // Its further output is read, so that it never waits.
         std::thread::spawn(move || {
             stderr.for_each(|line| drop(line.map(|line| eprintln!("{line}"))))
         });
         Ok(Self { process, address })
     }
 
-    /// Asks for all metrics, and hands over what is answered, head and all.
-    pub(super) fn scrape(&self, memory: &mut [u8], mut take: impl FnMut(&[u8])) -> Result<()> {
+    /// Scrapes all metrics, and hands over the answer piece by piece, its head included.
+    pub(super) fn scrape(&self, buffer: &mut [u8], mut take: impl FnMut(&[u8])) -> Result<()> {
         let mut stream = TcpStream::connect(self.address)?;
         stream.set_read_timeout(Some(PATIENCE))?;
-        // It ends with the connection, and has no chunks.
+        // The answer ends with the connection, and has no chunks.
         stream.write_all(b"GET /metrics HTTP/1.0\r\nhost: talea\r\n\r\n")?;
         let mut is_first = true;
         loop {
-            let count = stream.read(memory)?;
+            let count = stream.read(buffer)?;
             if std::mem::take(&mut is_first) {
-                ensure!(memory.starts_with(b"HTTP/1.0 200"), "the agent refused");
+                ensure!(buffer.starts_with(b"HTTP/1.0 200"), "the agent refused");
             }
             if count == 0 {
                 return Ok(());
             }
-            take(&memory[..count]);
+            take(&buffer[..count]);
         }
     }
 
     /// The CPU time that it took so far. Its resolution is that of the system's clock ticks.
     pub(super) fn cpu_ns(&self) -> Result<f64> {
-        let stat = fs::read_to_string(self.file("stat"))?;
-        // The name before may have spaces.
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id()))?;
+        // The name, the second figure, may contain spaces.
         let after = stat.rsplit_once(')').context("/proc/PID/stat has no name")?.1;
         let ticks: Vec<f64> =
             after.split_whitespace().skip(11).take(2).map(str::parse).collect::<Result<_, _>>()?;
@@ -83,17 +85,9 @@ impl Agent {
         Ok(ticks.iter().sum::<f64>() / per_second * 1e9)
     }
 
-    /// The most memory that it ever had.
+    /// The most bytes of memory that it ever had.
     pub(super) fn peak_bytes(&self) -> Result<f64> {
-        let status = fs::read_to_string(self.file("status"))?;
-        let kilobytes = status.lines().find_map(|line| {
-            line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse::<f64>().ok()
-        });
-        Ok(kilobytes.context("/proc/PID/status has no line VmHWM")? * 1024.0)
-    }
-
-    fn file(&self, name: &str) -> String {
-        format!("/proc/{}/{name}", self.process.id())
+        Ok(memory::figure(self.process.id(), "VmHWM:")? as f64)
     }
 }
 

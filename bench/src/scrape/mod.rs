@@ -1,54 +1,39 @@
-//! A scrape of a million series in twenty families, by an agent that reads their region from
-//! outside and answers by HTTP, beside what the text alone takes where the series are.
+//! A scrape of a million series in twenty families by an agent, which reads their region from
+//! outside and answers by HTTP, beside the time of the text alone in the process that has them.
 //!
-//! The region is a file that this process fills. In each round it makes the text of it twice,
-//! as the groups `encode-…` do and of a snapshot that is there; and scrapes `talea serve`,
-//! which is built with this program, as a client does that throws away what it reads.
+//! The region is a file that this process fills. In each round this process makes the text from
+//! the registry, as the groups `encode-…` do, and from an existing snapshot. Then it scrapes
+//! `talea serve`, which is built with this program, and discards the answer.
 
 mod agent;
-mod filled;
+mod filled_region;
 
 use anyhow::{Result, ensure};
-use serde::{Deserialize, Serialize};
 use talea::{Escaping, Format};
 
 use self::agent::Agent;
-use self::filled::Filled;
-use crate::harness::median;
+use self::filled_region::FilledRegion;
 use crate::measure;
-use crate::report::Row;
+use crate::row::{AgentCost, Row};
+use crate::statistics::median;
 use crate::verdict::Verdict;
 
-/// How the command line and the results call it.
+/// The name on the command line and in the results.
 pub(crate) const NAME: &str = "scrape-1m";
 
-pub(crate) const NOTE: &str = "ns: time for all of it. cpu is what the agent's process takes for \
-a scrape, idle the memory that it has before the first, peak the most that it ever had.";
+pub(crate) const NOTE: &str = "ms: time of the whole scrape or text. cpu ms: CPU time of the agent's \
+process for a scrape. idle MB: its memory before the first scrape; peak MB: the most so far.";
 
-pub(crate) const FAMILIES: u64 = 20;
 const SERIES: u64 = 1_000_000;
-/// Of each round, one after the other.
+/// Measurements in a round, one after the other.
 const TIMES: u32 = 5;
 
-/// A scrape from outside takes at most so many times what the text takes inside.
+/// The budget of a scrape from outside, as a multiple of the time of the text inside.
 const MOST_TIMES: f64 = 3.0;
-/// Bytes of memory that scrapes may take.
+/// The budget of scrapes, in bytes of memory.
 const MOST_BYTES: f64 = 64e6;
 
-/// The resources that an agent uses besides time.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Takes {
-    /// Of a processor, in nanoseconds.
-    pub(crate) cpu_ns: f64,
-    /// Bytes of memory before the first scrape.
-    pub(crate) idle_bytes: f64,
-    /// Bytes of memory at most, ever.
-    pub(crate) peak_bytes: f64,
-    /// Bytes of what is answered.
-    pub(crate) answer_bytes: f64,
-}
-
-/// The measurements.
+/// The measurements, in nanoseconds.
 #[derive(Default)]
 struct Times {
     encode: Vec<f64>,
@@ -56,17 +41,17 @@ struct Times {
     scrape: Vec<f64>,
 }
 
-/// Measures it, with series in the order of their families and with those of all families
-/// among each other.
+/// Measures with series in the order of their families, and with the series of all families
+/// interleaved.
 pub(crate) fn run(rounds: u32) -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for (bench, is_mixed) in [(NAME.to_owned(), false), (format!("{NAME}/mixed"), true)] {
-        rows.extend(measure(&bench, Filled::new(SERIES, is_mixed)?, rounds)?);
+        rows.extend(measure(&bench, FilledRegion::new(SERIES, is_mixed)?, rounds)?);
     }
     Ok(rows)
 }
 
-fn measure(bench: &str, filled: Filled, rounds: u32) -> Result<Vec<Row>> {
+fn measure(bench: &str, filled: FilledRegion, rounds: u32) -> Result<Vec<Row>> {
     let agent = Agent::serve(filled.path())?;
     let idle_bytes = agent.peak_bytes()?;
     let (registry, snapshot) = (filled.registry(), filled.registry().snapshot());
@@ -75,11 +60,11 @@ fn measure(bench: &str, filled: Filled, rounds: u32) -> Result<Vec<Row>> {
 
     let mut answer = Vec::new();
     agent.scrape(&mut memory, |bytes| answer.extend_from_slice(bytes))?;
-    // The agent's own metrics come beside them.
+    // The agent's answer has metrics of its own too.
     let ours = |text: &[u8]| text.split(|&byte| byte == b'\n').filter(|line| is_ours(line)).count();
     let (inside, outside) = (ours(scraper.scrape()), ours(&answer));
     ensure!(inside == outside, "inside there are {inside} samples and outside {outside}");
-    ensure!(inside as u64 >= SERIES.min(filled.series()), "{inside} samples are too few");
+    ensure!(inside as u64 >= SERIES, "{inside} samples are too few");
 
     let mut times = Times::default();
     let before = agent.cpu_ns()?;
@@ -97,7 +82,7 @@ fn measure(bench: &str, filled: Filled, rounds: u32) -> Result<Vec<Row>> {
             times.scrape.push(scrape.ns);
         }
     }
-    let takes = Takes {
+    let takes = AgentCost {
         cpu_ns: (agent.cpu_ns()? - before) / f64::from(rounds * TIMES),
         idle_bytes,
         peak_bytes: agent.peak_bytes()?,
@@ -107,26 +92,14 @@ fn measure(bench: &str, filled: Filled, rounds: u32) -> Result<Vec<Row>> {
 }
 
 fn is_ours(line: &[u8]) -> bool {
-    line.starts_with(filled::PREFIX.as_bytes())
+    line.starts_with(filled_region::PREFIX.as_bytes())
 }
 
-fn rows(bench: &str, times: &Times, takes: Takes) -> Vec<Row> {
+fn rows(bench: &str, times: &Times, takes: AgentCost) -> Vec<Row> {
     let scrape = median(times.scrape.iter().copied());
     let row = |subject: &str, times: &[f64], takes| {
         let ns = median(times.iter().copied());
-        Row {
-            bench: bench.to_owned(),
-            threads: 1,
-            subject: subject.to_owned(),
-            ns: Some(ns),
-            allocs_per_op: None,
-            bytes_per_op: None,
-            ratio_to_talea: Some(ns / scrape),
-            instructions: None,
-            latencies: None,
-            more: None,
-            takes,
-        }
+        Row { ns: Some(ns), ratio_to_talea: Some(ns / scrape), takes, ..Row::new(bench, subject) }
     };
     vec![
         row("talea-serve", &times.scrape, Some(takes)),
@@ -135,15 +108,14 @@ fn rows(bench: &str, times: &Times, takes: Takes) -> Vec<Row> {
     ]
 }
 
-/// Holds what was found against what is asked.
+/// The budgets beside what was found.
 pub(crate) fn judge(rows: &[Row]) -> Vec<Verdict> {
-    let of = |bench: &str, subject: &str| {
-        rows.iter().find(|row| row.bench == bench && row.subject == subject)
-    };
+    let encode =
+        |bench: &str| rows.iter().find(|row| row.bench == bench && row.subject == "encode")?.ns;
     let mut verdicts = Vec::new();
-    for served in rows.iter().filter(|row| row.takes.is_some()) {
+    for served in rows {
         let (Some(ns), Some(takes)) = (served.ns, served.takes) else { continue };
-        if let Some(encode) = of(&served.bench, "encode").and_then(|row| row.ns) {
+        if let Some(encode) = encode(&served.bench) {
             let budget = "a scrape from outside, in times of the text inside";
             verdicts.push(Verdict { budget, found: ns / encode, limit: MOST_TIMES });
         }
@@ -161,7 +133,7 @@ mod tests {
     #[test]
     fn a_scrape_is_held_against_the_text_and_the_memory() {
         let times = Times { encode: vec![2.0], text: vec![1.0], scrape: vec![5.0, 7.0, 6.0] };
-        let takes = Takes { cpu_ns: 1.0, idle_bytes: 8e6, peak_bytes: 73e6, answer_bytes: 1.0 };
+        let takes = AgentCost { cpu_ns: 1.0, idle_bytes: 8e6, peak_bytes: 73e6, answer_bytes: 1.0 };
         let rows = rows("x", &times, takes);
         let [time, memory] = &judge(&rows)[..] else { panic!("two verdicts were expected") };
         assert!(time.found == 3.0 && time.is_met());

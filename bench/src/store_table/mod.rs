@@ -1,131 +1,83 @@
-//! The table that the storage engines of PHP's Prometheus client are compared by:
-//! what it takes to make, tell, show and wipe many metrics beside much else in the
-//! same store. Of the libraries here only Talea has such a store.
+//! The table that compares the storage engines of PHP's Prometheus client: the time to make,
+//! increment, show and wipe many metrics beside many other series in the same store. Of the
+//! libraries here only Talea has such a store.
 //!
 //! As there, each metric has one series and is found by its name each time. There are
-//! four types; in place of a summary here is what is in flight. What else is in the
-//! store are series of other families. Each line of the table is measured in a
-//! process of its own.
+//! four types; an up-down counter stands for the summary. The other series are of other
+//! families. Each line of the table is measured in a process of its own.
 
 mod store;
 
-use std::process::{Command, Stdio};
-use std::str::FromStr;
+use anyhow::Result;
 
-use anyhow::{Context, Result, ensure};
-
-use crate::harness::median;
 use crate::measure::Cost;
-use crate::report::Row;
+use crate::process;
+use crate::row::Row;
 
-/// How the command line and the results call it.
+use self::store::Costs;
+pub(crate) use self::store::OPERATIONS;
+
+/// The name on the command line and in the results.
 pub(crate) const NAME: &str = "store-table";
 
-pub(crate) const NOTE: &str = "In milliseconds: the whole operation, for so many families of each \
-    of four types, with a series each, beside so many series of others. The ratios are of the \
-    most of others to the fewest.";
-
-pub(crate) const OPERATIONS: [&str; 4] = ["create", "increment", "collect", "wipe"];
-
-/// Of each operation.
-pub(crate) type Costs = [Cost; OPERATIONS.len()];
+pub(crate) const NOTE: &str = "In milliseconds: the whole operation, for `own` families of each of \
+    four types, with a series each, beside `others` series of other families. A ratio is that of \
+    the most others to the fewest.";
 
 /// Families of each type.
 const OWN: [u64; 3] = [50, 500, 2500];
-/// Series of others.
+/// Series of other families.
 const OTHERS: [u64; 3] = [1000, 100_000, 1_000_000];
 
 /// A line of the table.
 pub(crate) struct Line {
-    pub(crate) beside: Beside,
-    pub(crate) costs: Costs,
-}
-
-/// How much of ours is beside how much of others, written `OWN/OTHERS`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Beside {
     pub(crate) own: u64,
     pub(crate) others: u64,
-}
-
-impl FromStr for Beside {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let fail = || format!("{text:?} is no line of the table; OWN/OTHERS was expected");
-        let (own, others) = text.split_once('/').ok_or_else(fail)?;
-        let number = |text: &str| text.parse().map_err(|_| fail());
-        Ok(Self { own: number(own)?, others: number(others)? })
-    }
+    pub(crate) costs: Costs,
 }
 
 /// Measures all lines. Progress goes to standard error.
 pub(crate) fn run(rounds: u32) -> Result<Vec<Line>> {
-    let all = OWN.into_iter().flat_map(|own| OTHERS.map(|others| Beside { own, others }));
-    let mut found: Vec<_> = all.map(|beside| (beside, Vec::new())).collect();
+    let all = OWN.into_iter().flat_map(|own| OTHERS.map(|others| (own, others, Vec::new())));
+    let mut found: Vec<(_, _, Vec<Costs>)> = all.collect();
     for round in 1..=rounds {
         eprintln!("{NAME}, round {round} of {rounds}");
-        for (beside, costs) in &mut found {
-            costs.push(measure_apart(*beside)?);
+        for (own, others, rounds) in &mut found {
+            let counts = [own, others].map(|count| count.to_string());
+            let mut program = process::this_program()?;
+            rounds.push(process::ask(program.arg("--store-table").args(counts))?);
         }
     }
-    let line = |(beside, costs): &(_, Vec<_>)| Line { beside: *beside, costs: medians(costs) };
-    Ok(found.iter().map(line).collect())
+    let line = |(own, others, rounds): (_, _, Vec<Costs>)| {
+        let of = |n: usize| Cost::median(rounds.iter().map(|costs| costs[n]));
+        Line { own, others, costs: std::array::from_fn(of) }
+    };
+    Ok(found.into_iter().map(line).collect())
 }
 
-fn medians(costs: &[Costs]) -> Costs {
-    std::array::from_fn(|n| {
-        let of = |part: fn(&Cost) -> f64| median(costs.iter().map(|costs| part(&costs[n])));
-        Cost { ns: of(|c| c.ns), allocs: of(|c| c.allocs), bytes: of(|c| c.bytes) }
-    })
+/// Measures a line in this process, and prints its costs.
+pub(crate) fn answer(own: u64, others: u64) -> Result<()> {
+    process::answer(&store::measure(own, others)?)
 }
 
 /// The lines as the results have them.
 pub(crate) fn rows(lines: &[Line]) -> Vec<Row> {
-    let row = |line: &Line, n: usize| Row {
-        bench: format!("{NAME}/{}/{}/{}", OPERATIONS[n], line.beside.own, line.beside.others),
-        threads: 1,
-        subject: "talea".to_owned(),
-        ns: Some(line.costs[n].ns),
-        allocs_per_op: Some(line.costs[n].allocs),
-        bytes_per_op: Some(line.costs[n].bytes),
-        ratio_to_talea: None,
-        instructions: None,
-        latencies: None,
-        more: None,
-        takes: None,
+    let row = |Line { own, others, costs }: &Line, n: usize| {
+        Row::of_cost(format!("{NAME}/{}/{own}/{others}", OPERATIONS[n]), "talea", costs[n])
     };
     let rows = |n| lines.iter().map(move |line| row(line, n));
     (0..OPERATIONS.len()).flat_map(rows).collect()
 }
 
-/// What each operation takes beside the most of others, to beside the fewest; for each
-/// number of our families.
+/// The time of each operation beside the most others, to that beside the fewest; by the number of
+/// own families.
 pub(crate) fn ratios(lines: &[Line]) -> Vec<(u64, [f64; OPERATIONS.len()])> {
     let of_one = |lines: &[Line]| {
         let (fewest, most) = (lines.first()?, lines.last()?);
         let ratio = |n: usize| most.costs[n].ns / fewest.costs[n].ns;
-        Some((most.beside.own, std::array::from_fn(ratio)))
+        Some((most.own, std::array::from_fn(ratio)))
     };
-    lines.chunk_by(|one, next| one.beside.own == next.beside.own).filter_map(of_one).collect()
-}
-
-/// Measures a line in a new process of this program.
-fn measure_apart(beside: Beside) -> Result<Costs> {
-    let program = std::env::current_exe().context("finding this program")?;
-    let output = Command::new(&program)
-        .args(["--store-table", &format!("{}/{}", beside.own, beside.others)])
-        .stderr(Stdio::inherit())
-        .output()
-        .with_context(|| format!("starting {}", program.display()))?;
-    ensure!(output.status.success(), "{NAME}: {beside:?}: {}", output.status);
-    serde_json::from_slice(&output.stdout).context("reading what the new process says")
-}
-
-/// Measures a line and prints it: what the new process does.
-pub(crate) fn answer(beside: Beside) -> Result<()> {
-    println!("{}", serde_json::to_string(&store::measure(beside)?)?);
-    Ok(())
+    lines.chunk_by(|one, next| one.own == next.own).filter_map(of_one).collect()
 }
 
 #[cfg(test)]
@@ -134,7 +86,7 @@ mod tests {
 
     fn line(own: u64, others: u64, ns: f64) -> Line {
         let cost = Cost { ns, allocs: 0.0, bytes: 0.0 };
-        Line { beside: Beside { own, others }, costs: [cost; OPERATIONS.len()] }
+        Line { own, others, costs: [cost; OPERATIONS.len()] }
     }
 
     #[test]
@@ -145,16 +97,14 @@ mod tests {
     }
 
     #[test]
-    fn a_line_says_what_it_is_beside() {
-        assert_eq!("50/1000".parse(), Ok(Beside { own: 50, others: 1000 }));
-        assert!("50".parse::<Beside>().is_err() && "50/x".parse::<Beside>().is_err());
+    fn a_row_is_named_by_its_operation_and_line() {
         let rows = rows(&[line(50, 1000, 2.0)]);
         assert_eq!(rows[2].bench, "store-table/collect/50/1000");
     }
 
     #[test]
     fn a_line_is_measured_and_checked() {
-        let costs = store::measure(Beside { own: 3, others: 10 });
+        let costs = store::measure(3, 10);
         assert!(costs.is_ok_and(|costs| costs.iter().all(|cost| cost.ns > 0.0)));
     }
 }

@@ -1,4 +1,4 @@
-//! One line of the table: a region with much in it, and what is done in it.
+//! One line of the table: a region filled with other series, and the operations in it.
 
 use std::time::Duration;
 
@@ -8,13 +8,17 @@ use talea::{
     Registry, Seconds, UpDownCounter,
 };
 
-use super::{Beside, Costs};
-use crate::measure;
+use crate::measure::{self, Cost};
 use crate::randomness::Key;
 
-/// Does each operation once, and looks whether it did what it should.
-pub(super) fn measure(Beside { own, others }: Beside) -> Result<Costs> {
-    // As large for a few others as for many.
+pub(crate) const OPERATIONS: [&str; 4] = ["create", "increment", "collect", "wipe"];
+
+/// The cost of each operation.
+pub(crate) type Costs = [Cost; OPERATIONS.len()];
+
+/// Does each operation once, and checks its effect.
+pub(super) fn measure(own: u64, others: u64) -> Result<Costs> {
+    // The same size for any number of others.
     let registry = Registry::with_config(Config::with_len(1 << 30))?;
     fill_with_others(&registry, others)?;
     let is_own = |name: &str| name.starts_with("own_");
@@ -34,10 +38,13 @@ pub(super) fn measure(Beside { own, others }: Beside) -> Result<Costs> {
         counted == 2.0 * own as f64,
         "{own} counters were incremented twice and show {counted}"
     );
-    // A counter, a gauge, what is in flight, and the 17 samples of a histogram.
+    // A counter, a gauge, an up-down counter, and the 17 samples of a histogram.
     ensure!(shown.len() as u64 == 20 * own, "{own} of each type show {} samples", shown.len());
     let left = talea_parse::text(&collect())?.len() as u64;
-    ensure!(is_wiped && left == own, "{left} samples are left where {own} things are in flight");
+    ensure!(
+        is_wiped && left == own,
+        "{left} samples are left, {own} up-down counters were expected"
+    );
     Ok([create, increment, collecting, wipe])
 }
 
@@ -46,7 +53,7 @@ struct By<'a> {
     key: &'a str,
 }
 
-/// Fills a few families in turn, as libraries do that know nothing of each other.
+/// Fills a few families in turn, as libraries that are independent of each other do.
 fn fill_with_others(registry: &Registry, series: u64) -> Result<()> {
     let family = |n: u64| {
         let name = format!("others_{n}");
@@ -61,8 +68,7 @@ fn fill_with_others(registry: &Registry, series: u64) -> Result<()> {
     Ok(())
 }
 
-/// Makes so many families of each type, or finds them by their names, and has each
-/// count once.
+/// Makes `families` of each type, or finds them by their names, and records once in each.
 fn record_each(registry: &Registry, families: u64) -> Result<(), Error> {
     const OF: [&str; 1] = ["us"];
     for n in 0..families {

@@ -1,39 +1,32 @@
 //! The cost of making load for the generator: `talea load` beside wrk, on the same service.
-//!
-//! `generator.rs` says how each is started and what it says, `turns.rs` how they take turns,
-//! `round.rs` what one measurement is, `memory.rs` what connections cost, `report.rs` what comes
-//! out.
 
-mod generator;
+mod comparison;
 mod memory;
 mod report;
-mod round;
-mod turns;
 
 use anyhow::Result;
 
-use self::memory::Memory;
-use self::turns::Course;
+use self::comparison::Comparison;
 use crate::arguments::Generators;
 use crate::cores;
+use crate::generator::Load;
 
 /// Runs the experiment.
 pub(crate) async fn run(arguments: &Generators) -> Result<()> {
-    let cores = cores::pair()?;
-    let mut courses = Vec::new();
-    for &connections in &arguments.connections {
-        let course = Course::run(arguments, connections, cores).await?;
-        report::print(&course);
-        courses.push(course);
+    let Generators { rounds, seconds, .. } = *arguments;
+    let load = Load { connections: 0, threads: 1, seconds, cores: Some(cores::pair()?) };
+    let mut all = Vec::new();
+    for connections in [50, 500] {
+        let comparison = Comparison::measure(Load { connections, ..load }, rounds).await?;
+        report::print(&comparison);
+        all.push(comparison);
     }
-    let verdicts: Vec<_> = courses.iter().map(Course::verdict).collect();
+    let verdicts: Vec<_> = all.iter().map(Comparison::verdict).collect();
     report::print_verdicts(&verdicts);
     let memory = match arguments.open {
-        0 => None,
-        many => Some(Memory::measure(many, arguments.seconds, cores).await?),
+        0 => Vec::new(),
+        many => memory::measure(many, load).await?,
     };
-    memory.iter().for_each(report::print_memory);
-    report::write(&arguments.results, &courses, &verdicts, memory.as_ref())?;
-    eprintln!("written to {}", arguments.results.display());
-    Ok(())
+    report::print_memory(&memory);
+    report::write(&arguments.results, &all, &verdicts, &memory)
 }

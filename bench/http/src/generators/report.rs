@@ -4,15 +4,17 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
+use talea_cli::statistics::median;
 
-use super::memory::Memory;
-use super::round::Found;
-use super::turns::{ALL, Course, WRK};
-use crate::budget::Verdict;
-use crate::report::{self, interval, lines, say_others, table};
-use crate::statistics::{Estimate, median};
+use super::comparison::{Comparison, GENERATORS, WRK};
+use super::memory::MemoryRow;
+use crate::measurement::Measurement;
+use crate::report::{self, interval, lines, print_others, table};
+use crate::statistics::Estimate;
+use crate::verdict::Verdict;
 
-/// A generator with so many connections: medians over the rounds. CPU times are in microseconds.
+/// A generator with a number of connections: medians over the rounds. CPU times are in
+/// microseconds.
 #[derive(Debug, Serialize)]
 struct Row {
     generator: &'static str,
@@ -30,34 +32,37 @@ struct Row {
     others: f64,
 }
 
-fn rows(course: &Course) -> impl Iterator<Item = Row> {
-    ALL.iter().enumerate().map(|(n, subject)| {
-        let median = |figure: fn(&Found) -> f64| median(&course.of(n, figure));
+fn rows(comparison: &Comparison) -> impl Iterator<Item = Row> {
+    GENERATORS.iter().enumerate().map(|(n, &(generator, _))| {
+        let median = |figure: fn(&Measurement) -> f64| {
+            median(&comparison.found.of(n, figure)).unwrap_or(f64::NAN)
+        };
         Row {
-            generator: subject.name,
-            connections: course.connections,
-            rounds: course.rounds,
-            seconds: course.seconds,
+            generator,
+            connections: comparison.load.connections,
+            rounds: comparison.rounds,
+            seconds: comparison.load.seconds,
             requests_per_second: median(|found| found.per_second),
-            user: median(|found| found.user),
-            system: median(|found| found.system),
-            cpu: median(Found::cpu),
-            cpu_to_wrk: course.to_wrk(n, Found::cpu),
+            user: median(|found| found.generator.user),
+            system: median(|found| found.generator.system),
+            cpu: median(|found| found.generator.both),
+            cpu_to_wrk: comparison.to_wrk(n),
             memory: median(|found| found.memory as f64),
             others: median(|found| found.others),
         }
     })
 }
 
-/// Prints what was found with so many connections.
-pub(super) fn print(course: &Course) {
-    println!("{} connections, {} × {} s", course.connections, course.rounds, course.seconds);
+/// Prints the generators with a number of connections.
+pub(super) fn print(comparison: &Comparison) {
+    let Comparison { load, rounds, found } = comparison;
+    println!("{} connections, {rounds} × {} s", load.connections, load.seconds);
     let mut table =
         table(&["generator", "requests/s", "user µs", "system µs", "CPU µs", "to wrk", "95 %"]);
-    for (n, row) in rows(course).enumerate() {
+    for (n, row) in rows(comparison).enumerate() {
         let ratio = row.cpu_to_wrk;
         let (to_wrk, range) = match n {
-            // It is itself.
+            // The base.
             WRK => Default::default(),
             _ => (format!("{:.3}", ratio.value), interval(&ratio)),
         };
@@ -73,8 +78,7 @@ pub(super) fn print(course: &Course) {
     }
     println!("{table}");
     println!("CPU time is the generator's, for one request. Each request was received once.");
-    let others: Vec<_> = (0..ALL.len()).flat_map(|n| course.of(n, |found| found.others)).collect();
-    say_others(&others);
+    print_others(found);
 }
 
 /// Prints the budgets.
@@ -82,30 +86,26 @@ pub(super) fn print_verdicts(verdicts: &[Verdict]) {
     println!("{}\n", report::verdicts("budget, CPU time a request", verdicts));
 }
 
-/// Prints what connections cost in memory.
-pub(super) fn print_memory(memory: &Memory) {
-    let [few, many] = memory.0[0].connections.map(|connections| format!("{connections} open, MB"));
+/// Prints the memory of connections.
+pub(super) fn print_memory(memory: &[MemoryRow]) {
+    let Some(first) = memory.first() else { return };
+    let [few, many] = first.connections.map(|connections| format!("{connections} open, MB"));
     let mut table = table(&["generator", &few, &many, "a connection, bytes"]);
-    for row in &memory.0 {
+    for row in memory {
         let [few, many] = row.peak.map(|bytes| format!("{:.1}", bytes as f64 / 1e6));
         table.add_row([row.generator.to_owned(), few, many, format!("{:.0}", row.a_connection)]);
     }
     println!("{table}");
 }
 
-/// Writes all of it, a row a line, so that two files can be compared by eye.
+/// Writes the results.
 pub(super) fn write(
     path: &Path,
-    courses: &[Course],
+    all: &[Comparison],
     verdicts: &[Verdict],
-    memory: Option<&Memory>,
+    memory: &[MemoryRow],
 ) -> Result<()> {
-    report::write_sections(
-        path,
-        &[
-            ("rows", lines(courses.iter().flat_map(rows))?),
-            ("budgets", lines(verdicts)?),
-            ("memory", lines(memory.iter().flat_map(|memory| &memory.0))?),
-        ],
-    )
+    let rows = lines(all.iter().flat_map(rows))?;
+    let sections = [("rows", rows), ("budgets", lines(verdicts)?), ("memory", lines(memory)?)];
+    report::write_sections(path, &sections)
 }

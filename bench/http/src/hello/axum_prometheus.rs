@@ -4,7 +4,7 @@ use axum::Router;
 use axum::routing::get;
 use axum_prometheus::PrometheusMetricLayer;
 
-use crate::{ROUTE, Service, hello};
+use crate::service::{ROUTE, Service, hello};
 
 pub(crate) fn service() -> Service {
     let (layer, handle) = PrometheusMetricLayer::pair();

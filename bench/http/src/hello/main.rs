@@ -1,25 +1,29 @@
-//! The service under load: `GET /hello/{name}`, metered in the way that is named.
+//! The service under load: `GET /hello/{name}`, in a variant of metering.
 //!
 //!     talea-hello VARIANT --threads N
 //!
-//! prints its address, serves until its standard input ends, and then prints how many
-//! requests it has counted, if it counts them.
+//! prints its address, serves until its standard input ends, and then prints the number of
+//! requests that it has counted, if it counts them.
 
 mod axum_prometheus;
 mod metered;
-mod plain;
 mod prometheus_client;
-mod quantiles;
+mod service;
 
 use std::net::Ipv4Addr;
 
 use anyhow::Result;
-use axum::extract::Path;
+use axum::Router;
+use axum::routing::get;
 use axum::serve::ListenerExt;
 use clap::{Parser, ValueEnum};
+use talea::Bucketing;
+use talea_http::Opts;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 use tokio::runtime;
+
+use crate::service::{ROUTE, Service, hello};
 
 #[derive(Debug, Parser)]
 struct Arguments {
@@ -39,21 +43,9 @@ enum Variant {
     AxumPrometheus,
 }
 
-/// A router, and what its metrics say about the number of requests.
-struct Service {
-    app: axum::Router,
-    counted: Box<dyn Fn() -> Option<u64>>,
-}
-
-const ROUTE: &str = "/hello/{name}";
-
-async fn hello(Path(name): Path<String>) -> String {
-    format!("Hello, {name}!")
-}
-
 fn main() -> Result<()> {
     let Arguments { variant, threads } = Arguments::parse();
-    // The runtime that `#[tokio::main]` makes, so one as services have.
+    // The runtime of `#[tokio::main]`, as services have it.
     runtime::Builder::new_multi_thread()
         .worker_threads(threads.into())
         .enable_all()
@@ -63,16 +55,21 @@ fn main() -> Result<()> {
 
 async fn serve(variant: Variant) -> Result<()> {
     let Service { app, counted } = match variant {
-        Variant::Plain => plain::service(),
-        Variant::Metered => metered::service()?,
-        Variant::Quantiles => quantiles::service()?,
+        Variant::Plain => {
+            Service { app: Router::new().route(ROUTE, get(hello)), counted: Box::new(|| None) }
+        }
+        Variant::Metered => metered::service(Opts::new().bucketing(Bucketing::Classic))?,
+        // Of the last ten minutes: the registry keeps their windows on a thread of its own.
+        Variant::Quantiles => {
+            metered::service(Opts::new().bucketing(Bucketing::Dual).quantiles(&[0.5, 0.9, 0.99]))?
+        }
         Variant::PrometheusClient => prometheus_client::service(),
         Variant::AxumPrometheus => axum_prometheus::service(),
     };
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     println!("{}", listener.local_addr()?);
     let listener = listener.tap_io(|stream| {
-        // Only how soon an answer leaves depends on it.
+        // If this fails, an answer may only leave later.
         let _ = stream.set_nodelay(true);
     });
     tokio::select! {

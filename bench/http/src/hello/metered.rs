@@ -1,18 +1,13 @@
-//! Metered by Talea from its declaration, without quantiles: with classic buckets alone.
+//! Metered by Talea from its declaration.
 
 use anyhow::Result;
-use talea::{Bucketing, Registry};
+use talea::Registry;
 use talea_http::Opts;
 use talea_http::axum::{Router, get};
 
-use crate::{ROUTE, Service, hello};
+use crate::service::{ROUTE, Service, hello};
 
-pub(crate) fn service() -> Result<Service> {
-    serviced(Opts::new().bucketing(Bucketing::Classic))
-}
-
-/// The service, with what it chose of the metrics.
-pub(crate) fn serviced(opts: Opts) -> Result<Service> {
+pub(crate) fn service(opts: Opts) -> Result<Service> {
     let registry = Registry::new()?;
     let app = Router::new().route(ROUTE, get(hello)).metered_by(&opts.register(&registry)?);
     let counted = move || {

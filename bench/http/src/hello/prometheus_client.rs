@@ -14,7 +14,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use crate::{ROUTE, Service, hello};
+use crate::service::{ROUTE, Service, hello};
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
 struct Endpoint {
@@ -52,7 +52,7 @@ pub(crate) fn service() -> Service {
         .route_layer(from_fn_with_state(metrics.clone(), meter));
     let counted = move || {
         let outcome = Outcome { method: "GET".to_owned(), route: ROUTE.to_owned(), status: 200 };
-        // It is kept as long as the metrics that it shows.
+        // The registry lives as long as the metrics that it shows.
         let _ = &registry;
         Some(metrics.requests.get_or_create(&outcome).get())
     };

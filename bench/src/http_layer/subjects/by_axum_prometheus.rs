@@ -4,9 +4,9 @@ use anyhow::Result;
 use axum_prometheus::PrometheusMetricLayer;
 use tokio::runtime;
 
-use crate::groups::recorder::sum_of;
-use crate::http_layer::Case;
+use crate::http_layer::case::Case;
 use crate::http_layer::service::{requests, router};
+use crate::recorder::sum_of;
 use crate::work::Work;
 
 pub(super) fn metered(case: Case) -> Result<Box<dyn Work>> {
@@ -14,7 +14,7 @@ pub(super) fn metered(case: Case) -> Result<Box<dyn Work>> {
     let upkeep = runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build()?;
     let (layer, handle) = upkeep.block_on(async { PrometheusMetricLayer::pair() });
     requests(router(case).layer(layer).with_state(()), case, move || {
-        // It is kept as long as the metrics are.
+        // The runtime lives as long as the metrics.
         let _ = &upkeep;
         sum_of(&handle.render(), "axum_http_requests_total")
     })

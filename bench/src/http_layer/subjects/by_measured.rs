@@ -15,10 +15,10 @@ use measured::label::StaticLabelSet;
 use measured::metric::histogram::Thresholds;
 use measured::{CounterVec, FixedCardinalityLabel, GaugeVec, HistogramVec, LabelGroup};
 
-use crate::histograms::THRESHOLDS;
-use crate::http_layer::Case;
 use crate::http_layer::call::ROUTE;
+use crate::http_layer::case::Case;
 use crate::http_layer::service::{requests, router};
+use crate::thresholds::THRESHOLDS;
 use crate::work::Work;
 
 type Routes = RodeoReader<Spur, ahash::RandomState>;
@@ -87,7 +87,7 @@ pub(super) fn metered(case: Case) -> Result<Box<dyn Work>> {
 
 async fn meter(State(metrics): State<Arc<Metrics>>, request: Request, next: Next) -> Response {
     let method = method(request.method());
-    // A clone is a shared one.
+    // Clones share their memory.
     let Some(matched) = request.extensions().get::<MatchedPath>().cloned() else {
         return next.run(request).await;
     };

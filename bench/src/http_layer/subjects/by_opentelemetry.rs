@@ -12,12 +12,12 @@ use opentelemetry_sdk::metrics::data::{AggregatedMetrics, MetricData, ResourceMe
 use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
 use opentelemetry_sdk::metrics::{PeriodicReader, SdkMeterProvider, Temporality};
 
-use crate::http_layer::Case;
+use crate::http_layer::case::Case;
 use crate::http_layer::service::{requests, router};
 use crate::work::Work;
 
 pub(super) fn metered(case: Case) -> Result<Box<dyn Work>> {
-    let exporter = Counted::default();
+    let exporter = CountingExporter::default();
     let count = Arc::clone(&exporter.requests);
     let reader = PeriodicReader::builder(exporter).build();
     let provider = SdkMeterProvider::builder().with_reader(reader).build();
@@ -28,13 +28,13 @@ pub(super) fn metered(case: Case) -> Result<Box<dyn Work>> {
     })
 }
 
-/// Where metrics are sent: keeps how many requests they tell of.
+/// An exporter that keeps the number of requests in the metrics that it receives.
 #[derive(Default)]
-struct Counted {
+struct CountingExporter {
     requests: Arc<AtomicU64>,
 }
 
-impl PushMetricExporter for Counted {
+impl PushMetricExporter for CountingExporter {
     async fn export(&self, metrics: &ResourceMetrics) -> OTelSdkResult {
         let all = metrics.scope_metrics().flat_map(|scope| scope.metrics());
         for metric in all.filter(|metric| metric.name() == "http.server.request.duration") {

@@ -14,9 +14,10 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use crate::histograms::{THRESHOLDS, count_in_text};
-use crate::http_layer::Case;
+use crate::histograms::count_in_text;
+use crate::http_layer::case::Case;
 use crate::http_layer::service::{requests, router};
+use crate::thresholds::THRESHOLDS;
 use crate::work::Work;
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]

@@ -6,12 +6,12 @@ use talea::{Registry, Value};
 use talea_http::axum::{self as metered, Layer, get};
 use tower_layer::{Stack, layer_fn};
 
-use crate::http_layer::call::{Called, HELLO, Passing, ROUTE};
-use crate::http_layer::service::{handled, requests, router, streamed, uncounted};
-use crate::http_layer::{Answer, Case};
+use crate::http_layer::call::{AxumService, HELLO, PassThrough, ROUTE};
+use crate::http_layer::case::{Answer, Case};
+use crate::http_layer::service::{requests, router, streamed, uncounted, without_layers};
 use crate::work::Work;
 
-/// Declared by Talea's router, which the layers are put on.
+/// Talea's router with the layers.
 pub(super) fn declared(case: Case) -> Result<Box<dyn Work>> {
     let registry = Registry::new()?;
     let router = declares(case).metered(&registry)?.with_state(());
@@ -24,14 +24,14 @@ pub(super) fn unmetered(case: Case) -> Result<Box<dyn Work>> {
 }
 
 fn declares(case: Case) -> metered::Router {
-    // These two handlers are metered once in a process: a function that is metered again has
-    // to carry its endpoint along, which costs axum an allocation.
+    // Each of these two handlers is metered once in a process: a function that is metered again
+    // carries its endpoint along, which costs axum an allocation.
     let handler = match case.answer {
         Answer::InMemory => get(async || HELLO),
         Answer::Streamed => get(async || streamed()),
     };
     let router = metered::Router::new().route(ROUTE, handler);
-    (0..case.layers).fold(router, |router, _| router.layer(layer_fn(Passing)))
+    (0..case.layers).fold(router, |router, _| router.layer(layer_fn(PassThrough)))
 }
 
 /// axum's router, metered from outside.
@@ -47,19 +47,19 @@ pub(super) fn router_layer(case: Case) -> Result<Box<dyn Work>> {
     counted(router.with_state(()), case, registry, 1)
 }
 
-/// A meter around each of the layers, so that each request is recorded by each. It is joined to
-/// the layer before axum boxes that, so no box is there for the meter alone.
+/// A meter around each of the layers, as Caddy had it: each records each request. A meter is joined
+/// to its layer before axum boxes that, so no box is there for the meter alone.
 pub(super) fn per_layer(case: Case) -> Result<Box<dyn Work>> {
     let registry = Registry::new()?;
     let layer = Layer::new(&registry)?;
-    let metered = |router: Router, _| router.layer(Stack::new(layer_fn(Passing), layer));
-    let router = (0..case.layers).fold(handled(case), metered);
+    let metered = |router: Router, _| router.layer(Stack::new(layer_fn(PassThrough), layer));
+    let router = (0..case.layers).fold(without_layers(case), metered);
     counted(router.with_state(()), case, registry, case.layers as u64)
 }
 
-/// Records each request so many times.
+/// Requests to a service that records each of them `times` times.
 fn counted(
-    service: impl Called,
+    service: impl AxumService,
     case: Case,
     registry: Registry,
     times: u64,

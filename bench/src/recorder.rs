@@ -1,11 +1,11 @@
-//! The one recorder that the macros of `metrics` write to, as in a service.
+//! The recorder that the macros of `metrics` write to: one in a process, as in a service.
 
 use std::sync::LazyLock;
 
 use anyhow::Result;
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 
-use crate::histograms::THRESHOLDS;
+use crate::thresholds::THRESHOLDS;
 
 static RECORDER: LazyLock<PrometheusHandle> = LazyLock::new(|| {
     PrometheusBuilder::new()
@@ -20,10 +20,10 @@ pub(crate) fn installed() -> &'static PrometheusHandle {
     &RECORDER
 }
 
-/// Observations are kept in lists that an upkeep must empty from time to time;
-/// the first thread does it, each time that it has a multiple of so many
-/// observations left. What others record at that moment can be lost: metrics-util
-/// 0.20.4 publishes a new block of a list before it links the older ones to it.
+/// Observations are kept in lists that an upkeep must empty from time to time. The first thread
+/// does it, each time that it has a multiple of `UPKEEP` observations left. Observations of others
+/// at that moment can be lost: metrics-util 0.20.4 publishes a new block of a list before it links
+/// the older ones to it.
 #[inline]
 pub(crate) fn keep_up(thread: usize, left: u64) {
     const UPKEEP: u64 = 65_536;
@@ -37,7 +37,7 @@ pub(crate) fn total(name: &str) -> Result<u64> {
     sum_of(&installed().render(), name)
 }
 
-/// The same of some text.
+/// The sum over all series of a name in a text.
 pub(crate) fn sum_of(text: &str, name: &str) -> Result<u64> {
     let samples = talea_parse::text(text)?;
     Ok(samples.iter().filter(|sample| sample.name == name).map(|sample| sample.value as u64).sum())

@@ -1,37 +1,37 @@
-//! A region in a file, with much in it.
+//! A region in a file, filled with counters.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 use talea::{Config, Counter, Family, Labels, Opts, Registry};
 
-use super::FAMILIES;
 use crate::randomness::Key;
 
 pub(super) const PREFIX: &str = "shop_orders_";
+const FAMILIES: u64 = 20;
 
 #[derive(Labels)]
 struct By<'a> {
     user: &'a str,
 }
 
-/// The file goes when it is dropped.
-pub(super) struct Filled {
+/// A filled region; its file is deleted when this is dropped.
+pub(super) struct FilledRegion {
     registry: Registry,
     path: PathBuf,
-    series: u64,
 }
 
-impl Filled {
-    /// So many counters with one label; mixed, one of each family after the other, as
-    /// requests make them.
+impl FilledRegion {
+    /// `series` counters with one label. If `is_mixed`, the families take turns, as requests
+    /// create series.
     pub(super) fn new(series: u64, is_mixed: bool) -> Result<Self> {
         let path = format!("/dev/shm/talea-bench-{}.talea", std::process::id()).into();
         let config = Config { series: series + series / 10, ..Config::with_len(512 << 20) };
         let registry = Registry::open_with(&path, config)?;
-        let filled = Self { registry, path, series };
-        let families = (0..FAMILIES).map(|n| filled.family(n)).collect::<Result<Vec<_>>>()?;
+        let filled = Self { registry, path };
         let each = series / FAMILIES;
+        let family = |n| filled.family(n, each);
+        let families = (0..FAMILIES).map(family).collect::<Result<Vec<_>>>()?;
         for n in 0..series {
             let (family, key) =
                 if is_mixed { (n % FAMILIES, n / FAMILIES) } else { (n / each, n % each) };
@@ -43,9 +43,9 @@ impl Filled {
         Ok(filled)
     }
 
-    fn family(&self, n: u64) -> Result<Family<By<'static>, Counter>> {
+    fn family(&self, n: u64, series: u64) -> Result<Family<By<'static>, Counter>> {
         let name = format!("{PREFIX}{n}");
-        let opts = Opts::new(&name, "Orders accepted.").limit(self.series / FAMILIES);
+        let opts = Opts::new(&name, "Orders accepted.").limit(series);
         Ok(self.registry.register(opts)?)
     }
 
@@ -56,13 +56,9 @@ impl Filled {
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
-
-    pub(super) fn series(&self) -> u64 {
-        self.series
-    }
 }
 
-impl Drop for Filled {
+impl Drop for FilledRegion {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }

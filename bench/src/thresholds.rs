@@ -1,13 +1,14 @@
-//! Thresholds, and the quantiles that their counts give.
+//! Thresholds, and quantiles from their counts.
 
 use anyhow::Result;
 
-/// Those of OpenTelemetry's `http.server.request.duration`.
+/// The thresholds of OpenTelemetry's `http.server.request.duration`.
 pub(crate) const THRESHOLDS: [f64; 14] =
     [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0];
 
-/// As Prometheus' `histogram_quantile`, of how many were at most each threshold.
-pub(super) fn quantile(at_most: &[(f64, u64)], q: f64) -> Option<f64> {
+/// A quantile as Prometheus' `histogram_quantile` computes it, from the number of observations that
+/// are at most each threshold.
+pub(crate) fn quantile(at_most: &[(f64, u64)], q: f64) -> Option<f64> {
     let rank = q * at_most.last()?.1 as f64;
     let at = at_most.iter().position(|&(_, count)| count as f64 >= rank)?;
     let (upper, count) = at_most[at];
@@ -17,8 +18,8 @@ pub(super) fn quantile(at_most: &[(f64, u64)], q: f64) -> Option<f64> {
     Some(lower + inside * (rank - before as f64) / (count - before).max(1) as f64)
 }
 
-/// The same of what a scrape shows of one series.
-pub(super) fn quantile_in_text(
+/// A quantile of one series in the text of a scrape.
+pub(crate) fn quantile_in_text(
     text: &str,
     name: &str,
     labels: &[(&str, &str)],
