@@ -124,14 +124,10 @@ void metrics_begin(void);
 zend_object *metric_new(process_family *family);
 process_family *metric_family(zval *metric);
 
-/* talea_add_double, talea_set or talea_observe. */
-typedef talea_status metric_operation(const talea_family *family, const talea_text *values,
-    size_t value_count, double value);
-
-/* Records a value in the series of the label values, which may be null. */
-void metric_record(process_family *family, metric_operation *operation, double value, HashTable *given);
-/* Observes a value at another time. */
-void metric_record_at(process_family *family, double value, HashTable *given, uint64_t unix_millis);
+/* Records a value in the series of the label values, which may be null; an observation at a time
+ * in seconds since 1970, if there is one. */
+void metric_record(process_family *family, talea_operation operation, double value,
+    HashTable *labels, const double *time);
 
 /* registry.c: the class Registry. */
 
@@ -166,19 +162,17 @@ zend_string *page_of(const talea_registry *registry, talea_text accept);
 
 /* families.c: the values as arrays. */
 
+/* A function of PHP that takes families. */
+typedef struct {
+    zend_fcall_info call;
+    zend_fcall_info_cache cache;
+} families_taker;
+
 void families_begin(void);
-/* As of another time, in seconds since 1970, where there is one. False after an exception. */
-bool families_of(const talea_registry *registry, const double *now, zval *into);
-
-/* Milliseconds since 1970. */
-uint64_t families_millis(double seconds);
-
-/* samples.c: the values as another library takes them. */
-
-void samples_begin(void);
-/* Hands the family of a name, or all where that is empty, to a function. */
-void samples_each(const talea_registry *registry, talea_text name, const double *now,
-    zend_fcall_info *take, zend_fcall_info_cache *cache);
+/* Reads the family of a name, or all if it is empty, as of a time in seconds since 1970 or now: adds
+ * each to an array, or, if that is null, hands it to a function. */
+void families_read(const talea_registry *registry, talea_text name, const double *now,
+    families_taker *taker, zval *into);
 
 /* group.c: who else may read a region. */
 
@@ -190,11 +184,11 @@ bool group_number(const char *group, uint32_t *number, char message[MESSAGE]);
 
 /* private_region.c: a server's processes that share nothing. */
 
-void alone_begin(void);
-void alone_end(void);
+void private_region_begin(void);
+void private_region_end(void);
 
 /* Memory of this process was opened: writes a line to the log, once for all processes of a server. */
-void alone_opened(void);
+void private_region_opened(void);
 
 /* failure.c: exceptions. */
 
@@ -205,8 +199,14 @@ void failure_throw(const char *format, ...) ZEND_ATTRIBUTE_FORMAT(printf, 1, 2);
 /* The text of a status, for a call that has no message. */
 void failure_of_status(talea_status status);
 
+/* The empty text for null. */
 static inline talea_text text_of(const zend_string *string) {
-    return (talea_text) { ZSTR_VAL(string), ZSTR_LEN(string) };
+    return string ? (talea_text) { ZSTR_VAL(string), ZSTR_LEN(string) } : (talea_text) { NULL, 0 };
+}
+
+/* A time in milliseconds; 0 if it cannot be one. */
+static inline uint64_t millis_of(double seconds) {
+    return seconds > 0 && seconds < 1e12 ? (uint64_t) (seconds * 1000) : 0;
 }
 
 #endif

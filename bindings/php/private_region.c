@@ -27,7 +27,7 @@ static bool has_processes(void) {
     return false;
 }
 
-void alone_begin(void) {
+void private_region_begin(void) {
     if (reported || !has_processes()) {
         return;
     }
@@ -36,7 +36,7 @@ void alone_begin(void) {
     reported = page == MAP_FAILED ? NULL : page;
 }
 
-void alone_end(void) {
+void private_region_end(void) {
     if (reported) {
         munmap(reported, sizeof *reported);
         reported = NULL;
@@ -44,7 +44,7 @@ void alone_end(void) {
 }
 
 /* A warning of PHP's would be shown to users, or made an exception of. */
-void alone_opened(void) {
+void private_region_opened(void) {
     if (reported && getpid() != first && !atomic_flag_test_and_set(reported)) {
         php_log_err_with_severity("talea: no region is configured, so each process of this server "
             "counts for itself, and a scrape shows what one of them counted; set talea.region in "

@@ -106,7 +106,7 @@ process_registry *process_open(zend_string *path) {
         failure_throw("%s", message);
     }
     if (is_alone) {
-        alone_opened();
+        private_region_opened();
     }
     return opened;
 }
@@ -215,7 +215,7 @@ static void family_note(const process_family *family) {
     family_revive(notes, notes->options.help);
     const talea_family *there = notes->family;
     if (there) {
-        talea_set(there, &family->options.name, 1, 1);
+        talea_record(there, &family->options.name, 1, TALEA_OPERATION_SET, talea_double(1));
     }
 }
 

@@ -52,7 +52,8 @@ ZEND_METHOD(Talea_Recorder, __construct) {
     }
 }
 
-static void record(INTERNAL_FUNCTION_PARAMETERS, talea_kind kind, metric_operation *operation) {
+static void record(INTERNAL_FUNCTION_PARAMETERS, talea_kind kind,
+    talea_operation operation) {
     HashTable *data;
     ZEND_PARSE_PARAMETERS_START(1, 1)
         Z_PARAM_ARRAY_HT(data)
@@ -61,12 +62,12 @@ static void record(INTERNAL_FUNCTION_PARAMETERS, talea_kind kind, metric_operati
     zval *labels = family ? member(data, LABEL_VALUES, IS_ARRAY) : NULL;
     double value;
     if (EXPECTED(labels && value_of(data, &value))) {
-        metric_record(family, operation, value, Z_ARRVAL_P(labels));
+        metric_record(family, operation, value, Z_ARRVAL_P(labels), NULL);
     }
 }
 
 ZEND_METHOD(Talea_Recorder, counter) {
-    record(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_KIND_FLOAT_COUNTER, talea_add_double);
+    record(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_KIND_FLOAT_COUNTER, TALEA_OPERATION_ADD);
 }
 
 ZEND_METHOD(Talea_Recorder, gauge) {
@@ -76,13 +77,14 @@ ZEND_METHOD(Talea_Recorder, gauge) {
     ZEND_PARSE_PARAMETERS_END();
     zval *command = member(data, COMMAND, IS_LONG);
     if (command) {
-        metric_operation *operation = Z_LVAL_P(command) == COMMAND_SET ? talea_set : talea_add_double;
+        talea_operation operation =
+            Z_LVAL_P(command) == COMMAND_SET ? TALEA_OPERATION_SET : TALEA_OPERATION_ADD;
         record(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_KIND_GAUGE, operation);
     }
 }
 
 ZEND_METHOD(Talea_Recorder, histogram) {
-    record(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_KIND_HISTOGRAM, talea_observe);
+    record(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_KIND_HISTOGRAM, TALEA_OPERATION_OBSERVE);
 }
 
 ZEND_METHOD(Talea_Recorder, summary) {
@@ -97,13 +99,9 @@ ZEND_METHOD(Talea_Recorder, summary) {
     process_family *family = family_find(recorder_of(ZEND_THIS), TALEA_KIND_SUMMARY, data);
     zval *labels = family ? member(data, LABEL_VALUES, IS_ARRAY) : NULL;
     double value;
-    if (UNEXPECTED(!labels || !value_of(data, &value))) {
-        return;
-    }
-    if (is_now) {
-        metric_record(family, talea_observe, value, Z_ARRVAL_P(labels));
-    } else {
-        metric_record_at(family, value, Z_ARRVAL_P(labels), families_millis(time));
+    if (EXPECTED(labels && value_of(data, &value))) {
+        metric_record(family, TALEA_OPERATION_OBSERVE, value, Z_ARRVAL_P(labels),
+            is_now ? NULL : &time);
     }
 }
 

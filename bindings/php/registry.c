@@ -158,7 +158,7 @@ ZEND_METHOD(Talea_Registry, render) {
     if (!registry) {
         return;
     }
-    zend_string *page = page_of(registry, accept ? text_of(accept) : (talea_text) { NULL, 0 });
+    zend_string *page = page_of(registry, text_of(accept));
     if (page) {
         RETVAL_STR(page);
     }
@@ -172,8 +172,7 @@ ZEND_METHOD(Talea_Registry, contentType) {
     ZEND_PARSE_PARAMETERS_END();
     char type[256];
     size_t len = 0;
-    talea_text text = accept ? text_of(accept) : (talea_text) { NULL, 0 };
-    talea_status status = talea_content_type(text, type, sizeof type, &len);
+    talea_status status = talea_content_type(text_of(accept), type, sizeof type, &len);
     if (status != TALEA_STATUS_OK) {
         failure_of_status(status);
         return;
@@ -190,26 +189,25 @@ ZEND_METHOD(Talea_Registry, families) {
     ZEND_PARSE_PARAMETERS_END();
     const talea_registry *registry = opened(ZEND_THIS);
     if (registry) {
-        families_of(registry, is_now ? NULL : &now, return_value);
+        array_init(return_value);
+        families_read(registry, text_of(NULL), is_now ? NULL : &now, NULL, return_value);
     }
 }
 
 ZEND_METHOD(Talea_Registry, eachFamily) {
-    zend_fcall_info take;
-    zend_fcall_info_cache cache;
+    families_taker take;
     double now = 0;
     bool is_now = true;
     zend_string *name = NULL;
     ZEND_PARSE_PARAMETERS_START(1, 3)
-        Z_PARAM_FUNC(take, cache)
+        Z_PARAM_FUNC(take.call, take.cache)
         Z_PARAM_OPTIONAL
         Z_PARAM_DOUBLE_OR_NULL(now, is_now)
         Z_PARAM_STR_OR_NULL(name)
     ZEND_PARSE_PARAMETERS_END();
     const talea_registry *registry = opened(ZEND_THIS);
     if (registry) {
-        talea_text wanted = name ? text_of(name) : (talea_text) { NULL, 0 };
-        samples_each(registry, wanted, is_now ? NULL : &now, &take, &cache);
+        families_read(registry, text_of(name), is_now ? NULL : &now, &take, NULL);
     }
 }
 
@@ -219,7 +217,7 @@ ZEND_METHOD(Talea_Registry, wipe) {
     if (!registry) {
         return;
     }
-    talea_status status = talea_wipe(registry);
+    talea_status status = talea_wipe(registry, text_of(NULL));
     if (status != TALEA_STATUS_OK) {
         failure_of_status(status);
     }
@@ -240,8 +238,7 @@ ZEND_METHOD(Talea_Registry, unregister) {
         return;
     }
     size_t ended = 0;
-    talea_text text = name ? text_of(name) : (talea_text) { NULL, 0 };
-    talea_status status = talea_unregister(registry, text, &ended);
+    talea_status status = talea_unregister(registry, text_of(name), &ended);
     if (status != TALEA_STATUS_OK) {
         failure_of_status(status);
         return;

@@ -82,20 +82,19 @@ static PHP_MINIT_FUNCTION(talea) {
         return FAILURE;
     }
     REGISTER_INI_ENTRIES();
-    alone_begin();
+    private_region_begin();
     process_begin();
     failure_begin();
     metrics_begin();
     registry_begin();
     recorder_begin();
     families_begin();
-    samples_begin();
     return SUCCESS;
 }
 
 static PHP_MSHUTDOWN_FUNCTION(talea) {
     process_end();
-    alone_end();
+    private_region_end();
     UNREGISTER_INI_ENTRIES();
     return SUCCESS;
 }

@@ -110,26 +110,24 @@ final class Registry
     }
 
     /**
-     * All values, as a list of families. `label` and `labelValue` are those that a sample has
-     * beside its series', `le` and `quantile`. Of summaries `windowCount` and `windowSum` are those
-     * of the last maxAgeSeconds; they end at `now`, in seconds since 1970, which is another time
-     * only in tests.
+     * All values, as a list of the families that `eachFamily` hands over, each with its series.
      *
-     * @return array<array{name: string, type: string, help: string, series: array<array{labels: array<string, string>, samples: array<array{name: string, label?: string, labelValue?: string, value: int|float}>, windowCount?: int, windowSum?: float}>}>
+     * @param float|null $now when windows end, in seconds since 1970; null: now
+     * @return array<array{name: string, type: string, help: string, labelNames: string[], samples?: mixed[], series: array<array{string[], array<array{name: string, labelNames: string[], labelValues: string[], value: int|float}>}>}>
      */
     public function families(?float $now = null): array
     {
     }
 
     /**
-     * Hands all families to a function, or the one of a name, each as
-     * promphp/prometheus_client_php's MetricFamilySamples takes it; but where it has several series,
-     * or none, it has no `samples`. Beside it comes each series with its label values and its
-     * samples. A summary's count and sum
-     * are of its window here; those in which nothing was observed lately are left out.
+     * Passes all families to a function, or the one of a name, as
+     * promphp/prometheus_client_php's MetricFamilySamples takes them, and their series: the label
+     * values of each, and its samples. A family with one series has its samples as `samples` too.
+     * The count and the sum of a summary are of its window; a series with an empty window is left
+     * out.
      *
      * @param callable(array{name: string, type: string, help: string, labelNames: string[], samples?: mixed[]}, array<array{string[], array<array{name: string, labelNames: string[], labelValues: string[], value: int|float}>}>): void $take
-     * @param float|null $now when windows end, in seconds since 1970, if that is not now
+     * @param float|null $now when windows end, in seconds since 1970; null: now
      */
     public function eachFamily(callable $take, ?float $now = null, ?string $name = null): void
     {

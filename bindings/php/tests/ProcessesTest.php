@@ -23,7 +23,7 @@ final class ProcessesTest extends RegionTestCase
         });
         $families = (new Registry($path))->families();
         self::assertSame(['calls_total', 'shared_total'], array_column($families, 'name'));
-        $values = fn (array $family) => array_map(fn ($one) => $one['samples'][0]['value'], $family['series']);
+        $values = fn (array $family) => array_map(fn ($one) => $one[1][0]['value'], $family['series']);
         self::assertEquals(array_fill(0, 8000, 1), $values($families[0]));
         self::assertEquals(array_fill(0, 500, 16), $values($families[1]));
     }

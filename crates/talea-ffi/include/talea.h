@@ -20,10 +20,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 // The version of the ABI that this header describes. It changes when a program that was
 // compiled with an older header could break.
-#define TALEA_ABI_VERSION 2
+#define TALEA_ABI_VERSION 3
 
 // The metric and its labels may have any names without quotes, backslashes and control
 // characters that do not begin with `_`.
@@ -207,24 +208,47 @@ typedef uint32_t talea_buckets;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// How a sample's number is held.
-enum talea_number
+// What a number does to a metric.
+enum talea_operation
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  // The number is added.
+  TALEA_OPERATION_ADD = 1,
+  // The number becomes the value.
+  TALEA_OPERATION_SET = 2,
+  // The number is one observation. A double is in the shown unit (seconds, bytes), and rounded
+  // if the unit is kept whole. A whole number is in the unit of storage: nanoseconds, bytes,
+  // things. Units that are kept whole take nothing negative and no NaN.
+  TALEA_OPERATION_OBSERVE = 3,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum talea_operation talea_operation;
+#else
+typedef uint32_t talea_operation;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// The type of a talea_number.
+enum talea_number_kind
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   // A double.
-  TALEA_NUMBER_DOUBLE = 0,
-  // A whole number, in `unsigned_value` too.
-  TALEA_NUMBER_UNSIGNED = 1,
-  // A whole number that may be negative, in `signed_value` too.
-  TALEA_NUMBER_SIGNED = 2,
+  TALEA_NUMBER_KIND_DOUBLE = 0,
+  // A uint64_t.
+  TALEA_NUMBER_KIND_UNSIGNED = 1,
+  // An int64_t.
+  TALEA_NUMBER_KIND_SIGNED = 2,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
-typedef enum talea_number talea_number;
+typedef enum talea_number_kind talea_number_kind;
 #else
-typedef uint32_t talea_number;
+typedef uint32_t talea_number_kind;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -253,6 +277,91 @@ typedef struct talea_text {
   // How many bytes it has.
   size_t len;
 } talea_text;
+
+// How a region is opened. Zeros are defaults; set `size` by `sizeof`.
+typedef struct talea_open_options {
+  // How large this struct is.
+  size_t size;
+  // A file on tmpfs, such as /dev/shm/shop.talea, which is created where it is not there.
+  // Empty: memory of this process, which children made by fork share.
+  struct talea_text path;
+  // Bytes of memory that a new region may come to use; pages are taken as they are needed.
+  // 0: 64 MiB, or, where that is less, an eighth of the cgroup's memory limit, or what ulimit -f
+  // allows.
+  uint64_t len;
+  // Series that a new region can hold. 0: one for each 512 bytes.
+  uint64_t series;
+  // TALEA_OPEN_READ_BY_GROUP, or 0.
+  uint32_t flags;
+  // The number of the group that may read a new file (mode 0640), where the flag is set.
+  uint32_t group;
+} talea_open_options;
+
+// A label of a series.
+typedef struct talea_label {
+  // Its name.
+  struct talea_text name;
+  // Its value, as it was given.
+  struct talea_text value;
+} talea_label;
+
+// A number with its type. talea_double, talea_unsigned and talea_signed make one; talea_as_double
+// reads any, rounding whole numbers beyond 2^53.
+typedef struct talea_number {
+  // A talea_number_kind; 64 bits, so that there is no padding.
+  uint64_t kind;
+  // The bits of the number: an int64_t in two's complement, a double as IEEE 754 has it.
+  uint64_t bits;
+} talea_number;
+
+// A sample: a line of a scrape.
+typedef struct talea_sample {
+  // Its name: the family's, or with `_bucket`, `_sum`, `_count` at its end.
+  struct talea_text name;
+  // A label that it has beside those of its series: `le` of a bucket, `quantile` of a
+  // quantile, or none, and its value as a scrape of the text format has it.
+  struct talea_label label;
+  // That value as a number; 0 if there is none.
+  double bound;
+  // The value.
+  struct talea_number number;
+} talea_sample;
+
+// A series with its samples: of a histogram its buckets, which are cumulative, its count and
+// its sum; of a summary its quantiles, its count and its sum; of others one.
+typedef struct talea_series_view {
+  // Its labels. Those of the overflow series are `otel_metric_overflow="true"`, whatever its
+  // family's are.
+  const struct talea_label *labels;
+  // How many these are.
+  size_t label_count;
+  // Its samples.
+  const struct talea_sample *samples;
+  // How many these are.
+  size_t sample_count;
+  // Whether it keeps samples, TALEA_FAMILY_SAMPLED: then the next two tell of its window.
+  bool is_sampled;
+  // How many observations there were in the window of its quantiles.
+  uint64_t window_count;
+  // Their sum.
+  double window_sum;
+} talea_series_view;
+
+// A family with its series, in the order of their birth.
+typedef struct talea_family_view {
+  // The name, as samples have it (a counter's with `_total`).
+  struct talea_text name;
+  // counter, gauge, histogram, summary, info or stateset.
+  struct talea_text kind;
+  // The help.
+  struct talea_text help;
+  // How often label values counted in its overflow series for want of room.
+  uint64_t dropped;
+  // Its series.
+  const struct talea_series_view *series;
+  // How many these are; perhaps 0.
+  size_t series_count;
+} talea_family_view;
 
 // Options to register a family with. Zero means the default, except in `size`, `kind`, `name` and
 // `help`; set `size` by `sizeof`.
@@ -303,107 +412,6 @@ typedef struct talea_family_options {
   double widest_zero;
 } talea_family_options;
 
-// How a region is opened. Zeros are defaults; set `size` by `sizeof`.
-typedef struct talea_open_options {
-  // How large this struct is.
-  size_t size;
-  // A file on tmpfs, such as /dev/shm/shop.talea, which is created where it is not there.
-  // Empty: memory of this process, which children made by fork share.
-  struct talea_text path;
-  // Bytes of memory that a new region may come to use; pages are taken as they are needed.
-  // 0: 64 MiB, or, where that is less, an eighth of the cgroup's memory limit, or what ulimit -f
-  // allows.
-  uint64_t len;
-  // Series that a new region can hold. 0: one for each 512 bytes.
-  uint64_t series;
-  // TALEA_OPEN_READ_BY_GROUP, or 0.
-  uint32_t flags;
-  // The number of the group that may read a new file (mode 0640), where the flag is set.
-  uint32_t group;
-} talea_open_options;
-
-// How much of a region is in use, in bytes.
-typedef struct talea_memory {
-  // Records of series, and how many bytes there can be.
-  uint64_t records;
-  // See `records`.
-  uint64_t records_room;
-  // Names, help and label text, and how many bytes there can be.
-  uint64_t text;
-  // See `text`.
-  uint64_t text_room;
-  // Values of series, each CPU's copies once, and how many bytes there can be.
-  uint64_t cells;
-  // See `cells`.
-  uint64_t cells_room;
-} talea_memory;
-
-// A label of a series.
-typedef struct talea_label {
-  // Its name.
-  struct talea_text name;
-  // Its value, as it was given.
-  struct talea_text value;
-} talea_label;
-
-// A sample: a line of a scrape.
-typedef struct talea_sample {
-  // Its name: the family's, or with `_bucket`, `_sum`, `_count` at its end.
-  struct talea_text name;
-  // A label that it has beside those of its series: `le` of a bucket, `quantile` of a
-  // quantile, or none, and its value as a scrape of the text format has it.
-  struct talea_label label;
-  // That value as a number; 0 where there is none.
-  double bound;
-  // The value. Whole numbers beyond 2^53 are rounded.
-  double value;
-  // The value where `number` is TALEA_NUMBER_UNSIGNED, else 0.
-  uint64_t unsigned_value;
-  // The value where `number` is TALEA_NUMBER_SIGNED, else 0.
-  int64_t signed_value;
-  // A talea_number.
-  uint32_t number;
-} talea_sample;
-
-// A series with its samples: of a histogram its buckets, which are cumulative, its count and
-// its sum; of a summary its quantiles, its count and its sum; of others one.
-typedef struct talea_series_view {
-  // Its labels. Those of the overflow series are `otel_metric_overflow="true"`, whatever its
-  // family's are.
-  const struct talea_label *labels;
-  // How many these are.
-  size_t label_count;
-  // Its samples.
-  const struct talea_sample *samples;
-  // How many these are.
-  size_t sample_count;
-  // Whether it keeps samples, TALEA_FAMILY_SAMPLED: then the next two tell of its window.
-  bool is_sampled;
-  // How many observations there were in the window of its quantiles.
-  uint64_t window_count;
-  // Their sum.
-  double window_sum;
-} talea_series_view;
-
-// A family with its series, in the order of their birth.
-typedef struct talea_family_view {
-  // The name, as samples have it (a counter's with `_total`).
-  struct talea_text name;
-  // counter, gauge, histogram, summary, info or stateset.
-  struct talea_text kind;
-  // The help.
-  struct talea_text help;
-  // How often label values counted in its overflow series for want of room.
-  uint64_t dropped;
-  // Its series.
-  const struct talea_series_view *series;
-  // How many these are; perhaps 0.
-  size_t series_count;
-} talea_family_view;
-
-// Takes a family; anything but 0 stops.
-typedef int32_t (*talea_read_family)(void *context, const struct talea_family_view *family);
-
 // Takes a piece; anything but 0 stops.
 typedef int32_t (*talea_write)(void *context, const char *piece, size_t piece_len);
 
@@ -415,157 +423,13 @@ extern "C" {
 // belongs to another library, and nothing else should be called.
 uint32_t talea_abi_version(void);
 
-// Adds a whole number: to counters, gauges, up-down counters.
+// Finds or creates the series of some label values, in the order of the family's labels, and
+// keeps it: recording in it costs no look-up. The same values give the same pointer.
 //
-// The series is that of the label values, in the order of the family's labels; it is made where
-// it is new. Where there is no room for it, the family's overflow series counts, which is no
-// error.
-//
-// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_add(const struct talea_family *family,
-                       const struct talea_text *values,
-                       size_t value_count,
-                       uint64_t amount);
-
-// As the call by label values, in a kept series.
-//
-// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_series_add(const struct talea_series *series, uint64_t amount);
-
-// Adds a whole number that may be negative: to gauges and up-down counters; to counters one
-// that is not.
-//
-// The series is that of the label values, in the order of the family's labels; it is made where
-// it is new. Where there is no room for it, the family's overflow series counts, which is no
-// error.
-//
-// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_add_signed(const struct talea_family *family,
-                              const struct talea_text *values,
-                              size_t value_count,
-                              int64_t amount);
-
-// As the call by label values, in a kept series.
-//
-// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_series_add_signed(const struct talea_series *series, int64_t amount);
-
-// Adds a number: to gauges; to float counters one that is finite and not negative; to others one
-// that is whole and fits.
-//
-// The series is that of the label values, in the order of the family's labels; it is made where
-// it is new. Where there is no room for it, the family's overflow series counts, which is no
-// error.
-//
-// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_add_double(const struct talea_family *family,
-                              const struct talea_text *values,
-                              size_t value_count,
-                              double amount);
-
-// As the call by label values, in a kept series.
-//
-// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_series_add_double(const struct talea_series *series, double amount);
-
-// Sets a gauge; one of whole numbers takes whole ones.
-//
-// The series is that of the label values, in the order of the family's labels; it is made where
-// it is new. Where there is no room for it, the family's overflow series counts, which is no
-// error.
-//
-// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_set(const struct talea_family *family,
-                       const struct talea_text *values,
-                       size_t value_count,
-                       double value);
-
-// As the call by label values, in a kept series.
-//
-// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_series_set(const struct talea_series *series, double value);
-
-// Sets a gauge to a whole number.
-//
-// The series is that of the label values, in the order of the family's labels; it is made where
-// it is new. Where there is no room for it, the family's overflow series counts, which is no
-// error.
-//
-// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_set_integer(const struct talea_family *family,
-                               const struct talea_text *values,
-                               size_t value_count,
-                               int64_t value);
-
-// As the call by label values, in a kept series.
-//
-// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_series_set_integer(const struct talea_series *series, int64_t value);
-
-// Counts an observation of a histogram or a summary, in the shown unit: seconds, bytes. Units
-// that are kept whole are rounded, and take nothing negative and no NaN.
-//
-// The series is that of the label values, in the order of the family's labels; it is made where
-// it is new. Where there is no room for it, the family's overflow series counts, which is no
-// error.
-//
-// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_observe(const struct talea_family *family,
-                           const struct talea_text *values,
-                           size_t value_count,
-                           double value);
-
-// Observes a value at another time, in milliseconds since 1970, for tests of windows. Only families
-// that keep samples use the time.
-//
-// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_observe_at(const struct talea_family *family,
-                              const struct talea_text *values,
-                              size_t value_count,
-                              double value,
-                              uint64_t unix_millis);
-
-// As the call by label values, in a kept series.
-//
-// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_series_observe(const struct talea_series *series, double value);
-
-// Observes a whole number in the unit of storage: nanoseconds, bytes, things.
-//
-// The series is that of the label values, in the order of the family's labels; it is made where
-// it is new. Where there is no room for it, the family's overflow series counts, which is no
-// error.
-//
-// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_observe_integer(const struct talea_family *family,
-                                   const struct talea_text *values,
-                                   size_t value_count,
-                                   uint64_t value);
-
-// As the call by label values, in a kept series.
-//
-// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_series_observe_integer(const struct talea_series *series, uint64_t value);
-
-// Registers a family, or finds the one that is registered alike: the same options give the
-// same pointer. Keep it for as long as the process lives. Children made by fork use it too.
-//
-// TALEA_STATUS_CANNOT_REGISTER with a message where the name, a label or the buckets cannot be
-// used, or the name is taken by another definition (the message says in what they differ);
-// TALEA_STATUS_NO_ROOM where the region is full; or TALEA_STATUS_NULL, _WRONG_SIZE, _WRONG_LENGTH, _WRONG_OPTION, _NOT_UTF8.
-talea_status talea_register(const struct talea_registry *registry,
-                            const struct talea_family_options *options,
-                            const struct talea_family **family,
-                            char *message,
-                            size_t message_len);
-
-// Finds or makes the series of some label values, in the order of the family's labels, and
-// keeps it: counting in it costs no look-up. The same values give the same pointer.
-//
-// For few series that are known beforehand: what is kept stays in memory until the process
-// ends, and the series does not expire. Where there is no room for a new one, it is the
-// family's overflow series; where a series is there and the region has no room even for the 40
-// bytes that note that it is kept, its updates are discarded. So keep series early.
+// For few series that are known beforehand: a kept series stays in memory until the process
+// ends, and does not expire. If there is no room for a new one, it is the family's overflow
+// series; if the series exists and the region has no room even for the 40 bytes that note that it
+// is kept, its updates are discarded. So keep series early.
 //
 // TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS.
 talea_status talea_series_keep(const struct talea_family *family,
@@ -573,9 +437,9 @@ talea_status talea_series_keep(const struct talea_family *family,
                                size_t value_count,
                                const struct talea_series **series);
 
-// Removes a series with all that it counted; what counts in it next makes it anew. One that a
-// living process keeps is left out of scrapes until it is counted in, and counts from 0.
-// `removed`, which may be null, receives whether there was one.
+// Removes a series with all its values; the next update creates it anew. A series that a living
+// process keeps is left out of scrapes until its next update, and counts from 0. `removed`, which
+// may be null, receives whether the series existed.
 //
 // TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS.
 talea_status talea_remove(const struct talea_family *family,
@@ -583,37 +447,9 @@ talea_status talea_remove(const struct talea_family *family,
                           size_t value_count,
                           bool *removed);
 
-// Has a family count from 0 again: series with labels go, and kept ones count from 0. What is
-// in flight, and what each process set for itself, stays.
-//
-// TALEA_STATUS_NULL, _NO_ROOM.
-talea_status talea_wipe_family(const struct talea_family *family);
-
-// Has all families of a registry count from 0 again, those of other processes too.
-//
-// TALEA_STATUS_NULL, _NO_ROOM.
-talea_status talea_wipe(const struct talea_registry *registry);
-
-// Ends the family of a name, which is as samples have it (a counter's with `_total`), for all
-// processes: scrapes no longer show it, and its updates are discarded until a process
-// registers it again with the same options. An empty name ends all. `ended`, which may be null,
-// receives their number.
-//
-// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8.
-talea_status talea_unregister(const struct talea_registry *registry,
-                              struct talea_text name,
-                              size_t *ended);
-
-// Whether any process ended the family, so that its updates are discarded until it is registered
-// again with the same options. True for null. Cost: a load.
+// Whether any process unregistered the family, so that its updates are discarded until it is
+// registered again with the same options. True for null. Cost: a load.
 bool talea_is_ended(const struct talea_family *family);
-
-// How often label values counted in a family's overflow series, because they were new and
-// there was no room for them; over all processes. Scrapes show it as
-// talea_series_dropped_total.
-//
-// TALEA_STATUS_NULL.
-talea_status talea_dropped(const struct talea_family *family, uint64_t *dropped);
 
 // Opens a region: creates it, or attaches to a file that is there, with the limits that this
 // was created with. A file that cannot be used is moved aside, or a sibling opened; a line on
@@ -636,9 +472,6 @@ talea_status talea_open(const struct talea_open_options *options,
 talea_status talea_open_from_environment(const struct talea_registry **registry,
                                          char *message,
                                          size_t message_len);
-
-// Reports how much of a region is in use. TALEA_STATUS_NULL.
-talea_status talea_usage(const struct talea_registry *registry, struct talea_memory *usage);
 
 // Takes a snapshot of the family of a name, which is as samples have it (a counter's with
 // `_total`), or of all where the name is empty; talea_read_next reads it. End it by
@@ -666,14 +499,77 @@ talea_status talea_read_next(struct talea_reading *reading,
 // next one. Null is fine.
 void talea_read_end(struct talea_reading *reading);
 
-// Reads all families in one call: passes one after the other to `read`, and stops if `read` returns
-// anything but 0. `read` must return: no longjmp and no exception may leave it.
+// Records a number in the series of some label values, which are in the order of the family's
+// labels. A new series is created; if there is no room for it, the family's overflow series
+// counts, which is no error. If the call returns an error, nothing is recorded and no series is
+// created.
 //
-// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _STOPPED.
-talea_status talea_read(const struct talea_registry *registry,
-                        struct talea_text name,
-                        talea_read_family read,
-                        void *context);
+// `operation` is a talea_operation. A kind of metric has these:
+//
+// | kind | operations | numbers |
+// |---|---|---|
+// | counter | add | whole, not negative |
+// | float counter | add | finite, not negative |
+// | gauge | add, set | any |
+// | integer gauge | add, set | whole, from -2^63 to 2^63 - 1 |
+// | up-down counter | add | whole, from -2^63 to 2^63 - 1 |
+// | histogram, summary | observe | see talea_operation |
+//
+// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE;
+// _WRONG_OPTION of an operation or a kind of number that this library does not know.
+talea_status talea_record(const struct talea_family *family,
+                          const struct talea_text *values,
+                          size_t value_count,
+                          uint32_t operation,
+                          struct talea_number number);
+
+// Records a number in a kept series, as talea_record does.
+//
+// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE, _WRONG_OPTION.
+talea_status talea_series_record(const struct talea_series *series,
+                                 uint32_t operation,
+                                 struct talea_number number);
+
+// Records an observation at another time, in milliseconds since 1970, for tests of windows: in a
+// family with TALEA_FAMILY_SAMPLED; others answer TALEA_STATUS_WRONG_KIND.
+//
+// Other statuses as of talea_record.
+talea_status talea_record_at(const struct talea_family *family,
+                             const struct talea_text *values,
+                             size_t value_count,
+                             uint32_t operation,
+                             struct talea_number number,
+                             uint64_t unix_millis);
+
+// Registers a family, or finds the one that is registered alike: the same options give the
+// same pointer. Keep it for as long as the process lives. Children made by fork use it too.
+//
+// TALEA_STATUS_CANNOT_REGISTER with a message if the name, a label or the buckets cannot be
+// used, or the name has another definition (the message says in what they differ);
+// TALEA_STATUS_NO_ROOM if the region is full; or TALEA_STATUS_NULL, _WRONG_SIZE, _WRONG_LENGTH,
+// _WRONG_OPTION, _NOT_UTF8.
+talea_status talea_register(const struct talea_registry *registry,
+                            const struct talea_family_options *options,
+                            const struct talea_family **family,
+                            char *message,
+                            size_t message_len);
+
+// Resets the family of a name to 0, or all families if the name is empty, for all processes:
+// series with labels are removed, and kept ones count from 0. Things in flight, and values that
+// each process set for itself, stay. The name is as samples have it (a counter's with `_total`).
+//
+// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _NO_ROOM.
+talea_status talea_wipe(const struct talea_registry *registry, struct talea_text name);
+
+// Ends the family of a name, or all families if the name is empty, for all processes: scrapes no
+// longer show it, and its updates are discarded until a process registers it again with the same
+// options. The name is as samples have it (a counter's with `_total`). `ended`, which may be null,
+// receives the number of families that were ended.
+//
+// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8.
+talea_status talea_unregister(const struct talea_registry *registry,
+                              struct talea_text name,
+                              size_t *ended);
 
 // Returns the Content-Type of a page for an Accept header (which may be empty: text):
 // `written` is its length, and it ends with a zero that is not among that. 256 bytes are
@@ -726,4 +622,34 @@ struct talea_text talea_text_of(const char *zero_terminated);
 }  // extern "C"
 #endif  // __cplusplus
 
-#endif  /* TALEA_H */
+// Makes a number of a double.
+static inline talea_number talea_double(double value) {
+    talea_number number = {TALEA_NUMBER_KIND_DOUBLE, 0};
+    memcpy(&number.bits, &value, sizeof value);
+    return number;
+}
+
+// Makes a number of a whole number that is not negative.
+static inline talea_number talea_unsigned(uint64_t value) {
+    talea_number number = {TALEA_NUMBER_KIND_UNSIGNED, value};
+    return number;
+}
+
+// Makes a number of a whole number.
+static inline talea_number talea_signed(int64_t value) {
+    talea_number number = {TALEA_NUMBER_KIND_SIGNED, (uint64_t)value};
+    return number;
+}
+
+// A number as a double: whole numbers beyond 2^53 are rounded.
+static inline double talea_as_double(talea_number number) {
+    double value;
+    if (number.kind == TALEA_NUMBER_KIND_UNSIGNED)
+        return (double)number.bits;
+    if (number.kind == TALEA_NUMBER_KIND_SIGNED)
+        return (double)(int64_t)number.bits;
+    memcpy(&value, &number.bits, sizeof value);
+    return value;
+}
+
+#endif  // TALEA_H

@@ -1,5 +1,6 @@
 //! From pointers to references and back, and where panics end.
 
+use std::any::Any;
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,14 +16,17 @@ pub(crate) fn guarded(body: impl FnOnce() -> Result<(), Status>) -> Status {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => Status::Ok,
         Ok(Err(status)) => status,
-        Err(payload) => {
-            // To drop what a panic carries may panic too.
-            if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-                std::mem::forget(again);
-            }
-            Status::Panic
-        }
+        Err(payload) => panicked(payload),
     }
+}
+
+#[cold]
+fn panicked(payload: Box<dyn Any + Send>) -> Status {
+    // The payload's own drop may panic too.
+    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(again);
+    }
+    Status::Panic
 }
 
 /// Runs the body of a call that writes the reason of a failure to the caller's buffer.

@@ -10,31 +10,36 @@
 #![allow(clippy::missing_safety_doc)]
 
 mod boundary;
-mod count;
 mod definition;
 mod family;
 mod fork;
 mod kept;
 mod metric;
+mod number;
 mod open;
 mod pin;
 mod read;
+mod record;
+mod registry;
 mod render;
 mod status;
 mod text;
 
-pub use count::*;
 pub use definition::*;
 pub use family::*;
+pub use metric::Operation;
+pub use number::*;
 pub use open::*;
 pub use read::*;
+pub use record::*;
+pub use registry::*;
 pub use render::*;
 pub use status::*;
 pub use text::*;
 
 /// The version of the ABI that this header describes. It changes when a program that was
 /// compiled with an older header could break.
-pub const TALEA_ABI_VERSION: u32 = 2;
+pub const TALEA_ABI_VERSION: u32 = 3;
 
 /// The version of the ABI that the library has: where it is not TALEA_ABI_VERSION, the header
 /// belongs to another library, and nothing else should be called.

@@ -1,18 +1,14 @@
 //! Opening a region.
 
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, c_char};
 use std::sync::{Mutex, PoisonError};
 
-use talea::{Config, Error, Snapshot};
+use talea::{Config, Error};
 
-use crate::boundary::{self, guarded, guarded_with_message, place, required};
-use crate::definition::{Kind, Unit};
-use crate::family::Family;
+use crate::boundary::{self, guarded_with_message, place};
 use crate::fork::{self, WithoutSignals};
-use crate::kept::Kept;
 use crate::pin;
-use crate::render;
+use crate::registry::Registry;
 use crate::status::{Failure, Status};
 use crate::text::Text;
 
@@ -21,17 +17,6 @@ pub const TALEA_OPEN_READ_BY_GROUP: u32 = 1;
 
 /// Those that are open.
 static OPEN: Mutex<Vec<&'static Registry>> = Mutex::new(Vec::new());
-
-/// A registry: a region of shared memory, and what was registered in it. It stays until the
-/// process ends, so there is nothing to free. Any number of threads may use one.
-pub struct Registry {
-    pub(crate) registry: talea::Registry,
-    /// By their numbers in the region and what they are here.
-    pub(crate) families: Mutex<BTreeMap<(u32, Kind, Unit), &'static Family>>,
-    /// The memory of the last scrape, for the next.
-    pub(crate) kept_scrape: Kept<render::Memory>,
-    pub(crate) kept_reading: Kept<Snapshot>,
-}
 
 /// How a region is opened. Zeros are defaults; set `size` by `sizeof`.
 #[derive(Clone, Copy, Debug)]
@@ -108,44 +93,6 @@ pub unsafe extern "C" fn talea_open_from_environment(
     }
 }
 
-/// How much of a region is in use, in bytes.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub struct Usage {
-    /// Records of series, and how many bytes there can be.
-    pub records: u64,
-    /// See `records`.
-    pub records_room: u64,
-    /// Names, help and label text, and how many bytes there can be.
-    pub text: u64,
-    /// See `text`.
-    pub text_room: u64,
-    /// Values of series, each CPU's copies once, and how many bytes there can be.
-    pub cells: u64,
-    /// See `cells`.
-    pub cells_room: u64,
-}
-
-/// Reports how much of a region is in use. TALEA_STATUS_NULL.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn talea_usage(registry: *const Registry, usage: *mut Usage) -> Status {
-    guarded(|| {
-        // SAFETY: the header asks for as much.
-        let (registry, place) = unsafe { (required(registry)?, place(usage)?) };
-        let found = registry.registry.usage();
-        let cells = [found.single_cells, found.striped_cells, found.owned_cells];
-        place.write(Usage {
-            records: found.records.taken,
-            records_room: found.records.room,
-            text: found.text.taken,
-            text_room: found.text.room,
-            cells: cells.iter().map(|part| part.taken).sum(),
-            cells_room: cells.iter().map(|part| part.room).sum(),
-        });
-        Ok(())
-    })
-}
-
 unsafe fn with_options(options: OpenOptions) -> Result<&'static Registry, Failure> {
     let OpenOptions { path, len, series, flags, group, .. } = options;
     if flags & !TALEA_OPEN_READ_BY_GROUP != 0 {
@@ -188,12 +135,7 @@ fn open(
     let registry = open().map_err(|e| Failure::new(Status::CannotOpen, e.to_string()))?;
     // The region stays mapped, so this may stay too. The list of open registries keeps it reachable,
     // so that leak checkers do not report it.
-    let opened: &Registry = Box::leak(Box::new(Registry {
-        registry,
-        families: Mutex::default(),
-        kept_scrape: Kept::default(),
-        kept_reading: Kept::default(),
-    }));
+    let opened: &Registry = Box::leak(Box::new(Registry::new(registry)));
     OPEN.lock().unwrap_or_else(PoisonError::into_inner).push(opened);
     Ok(opened)
 }

@@ -8,7 +8,7 @@
 pub(crate) fn stay_loaded() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
-        let here = crate::talea_abi_version as *const std::ffi::c_void;
+        let here = stay_loaded as *const std::ffi::c_void;
         // SAFETY: the address is one of this code; the name that it is found by ends with a
         // zero and stays while it is loaded. What is loaded already is only marked.
         unsafe {

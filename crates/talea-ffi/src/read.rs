@@ -1,28 +1,15 @@
 //! Reading values: what a scrape shows, as numbers and texts rather than as a page.
 
-use std::ffi::c_void;
-
 use talea::{FamilySnapshot, SeriesSnapshot, Snapshot, Value};
 
 use crate::boundary::{guarded, place, required};
-use crate::count::time_of;
 use crate::fork::{self, WithoutSignals};
 use crate::kept::Kept;
-use crate::open::Registry;
+use crate::metric::time_of;
+use crate::number::Number;
+use crate::registry::Registry;
 use crate::status::Status;
 use crate::text::Text;
-
-/// How a sample's number is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Number {
-    /// A double.
-    Double = 0,
-    /// A whole number, in `unsigned_value` too.
-    Unsigned = 1,
-    /// A whole number that may be negative, in `signed_value` too.
-    Signed = 2,
-}
 
 /// A label of a series.
 #[derive(Clone, Copy, Debug)]
@@ -43,16 +30,10 @@ pub struct Sample {
     /// A label that it has beside those of its series: `le` of a bucket, `quantile` of a
     /// quantile, or none, and its value as a scrape of the text format has it.
     pub label: Label,
-    /// That value as a number; 0 where there is none.
+    /// That value as a number; 0 if there is none.
     pub bound: f64,
-    /// The value. Whole numbers beyond 2^53 are rounded.
-    pub value: f64,
-    /// The value where `number` is TALEA_NUMBER_UNSIGNED, else 0.
-    pub unsigned_value: u64,
-    /// The value where `number` is TALEA_NUMBER_SIGNED, else 0.
-    pub signed_value: i64,
-    /// A talea_number.
-    pub number: u32,
+    /// The value.
+    pub number: Number,
 }
 
 /// A series with its samples: of a histogram its buckets, which are cumulative, its count and
@@ -103,10 +84,6 @@ pub struct Reading {
     /// Where the snapshot goes at the end, unless it is of some families alone.
     kept: Option<&'static Kept<Snapshot>>,
 }
-
-/// Takes a family; anything but 0 stops.
-pub type Read =
-    Option<unsafe extern "C" fn(context: *mut c_void, family: *const FamilyView) -> i32>;
 
 /// Takes a snapshot of the family of a name, which is as samples have it (a counter's with
 /// `_total`), or of all where the name is empty; talea_read_next reads it. End it by
@@ -175,32 +152,6 @@ pub unsafe extern "C" fn talea_read_end(reading: *mut Reading) {
         }
         Ok(())
     });
-}
-
-/// Reads all families in one call: passes one after the other to `read`, and stops if `read` returns
-/// anything but 0. `read` must return: no longjmp and no exception may leave it.
-///
-/// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _STOPPED.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn talea_read(
-    registry: *const Registry,
-    name: Text,
-    read: Read,
-    context: *mut c_void,
-) -> Status {
-    guarded(|| {
-        // SAFETY: the header asks for as much.
-        let (registry, read) = unsafe { (required(registry)?, read.ok_or(Status::Null)?) };
-        // SAFETY: the same.
-        let mut reading = Reading::of(registry, unsafe { name.as_str()? });
-        while let Some(family) = reading.next() {
-            // SAFETY: it is the caller's function with the caller's context.
-            if unsafe { read(context, family) } != 0 {
-                return Err(Status::Stopped);
-            }
-        }
-        Ok(())
-    })
 }
 
 impl Reading {
@@ -292,10 +243,7 @@ impl FamilyRoom {
             name: at(draft.name),
             label: label(&draft.label),
             bound: draft.bound,
-            value: draft.number.as_double(),
-            unsigned_value: draft.number.as_unsigned(),
-            signed_value: draft.number.as_signed(),
-            number: draft.number.kind() as u32,
+            number: draft.number,
         }));
         let (mut first_label, mut first_sample) = (0, 0);
         for (label_end, sample_end, lately) in ends {
@@ -361,40 +309,7 @@ struct Draft {
     name: Place,
     label: (Place, Place),
     bound: f64,
-    number: Held,
-}
-
-#[derive(Clone, Copy)]
-enum Held {
-    Double(f64),
-    Unsigned(u64),
-    Signed(i64),
-}
-
-impl Held {
-    fn kind(self) -> Number {
-        match self {
-            Self::Double(_) => Number::Double,
-            Self::Unsigned(_) => Number::Unsigned,
-            Self::Signed(_) => Number::Signed,
-        }
-    }
-
-    fn as_double(self) -> f64 {
-        match self {
-            Self::Double(x) => x,
-            Self::Unsigned(n) => n as f64,
-            Self::Signed(n) => n as f64,
-        }
-    }
-
-    fn as_unsigned(self) -> u64 {
-        if let Self::Unsigned(n) = self { n } else { 0 }
-    }
-
-    fn as_signed(self) -> i64 {
-        if let Self::Signed(n) = self { n } else { 0 }
-    }
+    number: Number,
 }
 
 /// A family's series on their way into the room.
@@ -419,24 +334,24 @@ impl Filling<'_> {
             self.samples.push(Draft { name, label, bound, number });
         };
         match series.value() {
-            Value::Unsigned(n) => push(names.family, NONE, 0.0, Held::Unsigned(n)),
-            Value::Signed(n) => push(names.family, NONE, 0.0, Held::Signed(n)),
-            Value::Float(x) => push(names.family, NONE, 0.0, Held::Double(x)),
+            Value::Unsigned(n) => push(names.family, NONE, 0.0, Number::unsigned(n)),
+            Value::Signed(n) => push(names.family, NONE, 0.0, Number::signed(n)),
+            Value::Float(x) => push(names.family, NONE, 0.0, Number::double(x)),
             Value::Histogram(histogram) => {
                 for (place, (bound, count)) in histogram.cumulative().enumerate() {
                     let text = put(self.text, self.bounds.text(place, bound));
-                    push(names.bucket, (names.le, text), bound, Held::Unsigned(count));
+                    push(names.bucket, (names.le, text), bound, Number::unsigned(count));
                 }
-                push(names.sum, NONE, 0.0, Held::Double(histogram.sum()));
-                push(names.count, NONE, 0.0, Held::Unsigned(histogram.count()));
+                push(names.sum, NONE, 0.0, Number::double(histogram.sum()));
+                push(names.count, NONE, 0.0, Number::unsigned(histogram.count()));
             }
             Value::Summary(summary) => {
                 for (place, (quantile, value)) in summary.quantiles.into_iter().enumerate() {
                     let text = put(self.text, self.bounds.text(place, quantile));
-                    push(names.family, (names.quantile, text), quantile, Held::Double(value));
+                    push(names.family, (names.quantile, text), quantile, Number::double(value));
                 }
-                push(names.sum, NONE, 0.0, Held::Double(summary.sum));
-                push(names.count, NONE, 0.0, Held::Unsigned(summary.count));
+                push(names.sum, NONE, 0.0, Number::double(summary.sum));
+                push(names.count, NONE, 0.0, Number::unsigned(summary.count));
             }
         }
     }

@@ -7,7 +7,7 @@ use talea::{Escaping, Format, Scraper};
 use crate::boundary::{guarded, place, required};
 use crate::fork::{self, WithoutSignals};
 use crate::kept::Kept;
-use crate::open::Registry;
+use crate::registry::Registry;
 use crate::status::Status;
 use crate::text::Text;
 
@@ -16,16 +16,10 @@ const PIECE: usize = 64 << 10;
 
 /// A scrape that is under way, used by one thread at a time.
 pub struct Rendering {
-    /// There until it ends.
-    memory: Option<Memory>,
+    /// The scraper and the last piece, until it ends.
+    memory: Option<(Scraper, Vec<u8>)>,
     more: bool,
-    kept: &'static Kept<Memory>,
-}
-
-/// The memory of a scrape.
-pub(crate) struct Memory {
-    scraper: Scraper,
-    piece: Vec<u8>,
+    kept: &'static Kept<(Scraper, Vec<u8>)>,
 }
 
 /// Takes a piece; anything but 0 stops.
@@ -167,15 +161,15 @@ impl Rendering {
     fn of(registry: &'static Registry, (format, escaping): (Format, Escaping)) -> Self {
         let _inside = fork::enter();
         let _alone = WithoutSignals::new();
-        let new = || Memory { scraper: registry.registry.scraper(), piece: Vec::new() };
+        let new = || (registry.registry.scraper(), Vec::new());
         let mut memory = registry.kept_scrape.take().unwrap_or_else(new);
-        memory.scraper.format(format, escaping);
-        memory.scraper.begin(|_| true);
+        memory.0.format(format, escaping);
+        memory.0.begin(|_| true);
         Self { memory: Some(memory), more: true, kept: &registry.kept_scrape }
     }
 
     fn next(&mut self) -> &[u8] {
-        let Some(Memory { scraper, piece }) = &mut self.memory else { return &[] };
+        let Some((scraper, piece)) = &mut self.memory else { return &[] };
         piece.clear();
         while self.more && piece.is_empty() {
             self.more = scraper.write_some(piece, PIECE);
@@ -204,9 +198,7 @@ mod tests {
     fn opened() -> (&'static Registry, Counter) {
         let registry = talea::Registry::for_test().unwrap();
         let orders = registry.register(Opts::new("orders", "Orders.")).unwrap();
-        let (families, kept_scrape, kept_reading) = Default::default();
-        let registry = Registry { registry, families, kept_scrape, kept_reading };
-        (Box::leak(Box::new(registry)), orders)
+        (Box::leak(Box::new(Registry::new(registry))), orders)
     }
 
     fn rest(rendering: &mut Rendering) -> String {

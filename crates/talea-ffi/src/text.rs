@@ -30,13 +30,23 @@ impl Text {
     pub(crate) unsafe fn as_str<'a>(self) -> Result<&'a str, Status> {
         // SAFETY: as the caller promises.
         let bytes = unsafe { boundary::slice(self.data.cast::<u8>(), self.len)? };
-        // Most are, and short: then this is some words to look at, where the whole check is a
-        // call and a byte after the other.
-        if bytes.is_ascii() {
+        // Most texts are ASCII and short; the check for UTF-8 is a call, and byte by byte.
+        if is_ascii(bytes) {
             // SAFETY: what is ASCII is UTF-8.
             return Ok(unsafe { std::str::from_utf8_unchecked(bytes) });
         }
         std::str::from_utf8(bytes).map_err(|_| Status::NotUtf8)
+    }
+}
+
+/// As `<[u8]>::is_ascii`, which looks at up to seven bytes one by one.
+#[inline]
+fn is_ascii(bytes: &[u8]) -> bool {
+    match (bytes.len(), bytes.first_chunk(), bytes.last_chunk()) {
+        (4..=8, Some(first), Some(last)) => {
+            (u32::from_ne_bytes(*first) | u32::from_ne_bytes(*last)) & 0x8080_8080 == 0
+        }
+        _ => bytes.is_ascii(),
     }
 }
 
@@ -79,11 +89,35 @@ impl AsRef<str> for Value {
 pub(crate) unsafe fn values<'a>(values: *const Text, count: usize) -> Result<&'a [Value], Status> {
     // SAFETY: as the caller promises; a value has the layout of its text.
     let values: &[Value] = unsafe { boundary::slice(values.cast(), count)? };
-    for Value(text) in values {
+    // SAFETY: as the caller promises.
+    if !unsafe { are_ascii(values) } {
         // SAFETY: as the caller promises.
-        unsafe { text.as_str()? };
+        unsafe { check(values)? };
     }
     Ok(values)
+}
+
+/// Whether all values can be read and are ASCII. It calls nothing, so it saves no registers.
+///
+/// # Safety
+///
+/// As `values`.
+#[inline(never)]
+unsafe fn are_ascii(values: &[Value]) -> bool {
+    values.iter().all(|&Value(text)| {
+        // SAFETY: as the caller promises.
+        let bytes = unsafe { boundary::slice(text.data.cast::<u8>(), text.len) };
+        bytes.is_ok_and(is_ascii)
+    })
+}
+
+/// # Safety
+///
+/// As `values`.
+#[cold]
+unsafe fn check(values: &[Value]) -> Result<(), Status> {
+    // SAFETY: as the caller promises.
+    values.iter().try_for_each(|&Value(text)| unsafe { text.as_str() }.map(drop))
 }
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ use talea::{
     Summary, UpDownCounter,
 };
 use talea_ffi::{
-    Combining, Family, FamilyOptions, Kind, OpenOptions, Status, Text, Unit, talea_add,
-    talea_add_double, talea_observe, talea_open, talea_register, talea_set,
+    Combining, Family, FamilyOptions, Kind, Number, OpenOptions, Operation, Status, Text, Unit,
+    talea_open, talea_record, talea_register,
 };
 
 fn text(text: &str) -> Text {
@@ -79,42 +79,45 @@ fn what_is_registered_alike_in_rust_and_in_c_is_one_family() {
         |options| FamilyOptions { label_names: label.as_ptr(), label_count: 1, ..options };
     let value = [text("card")];
 
+    let record = |options: FamilyOptions, values: &[Text], operation: Operation, number: Number| {
+        let family = register(options);
+        // SAFETY: the family stays, and the values live until the call returns.
+        let status = unsafe {
+            talea_record(family, values.as_ptr(), values.len(), operation as u32, number)
+        };
+        assert_eq!(status, Status::Ok);
+    };
+    let (add, set, observe) = (Operation::Add, Operation::Set, Operation::Observe);
+
     let all: Counter = rust.register(opts("all")).unwrap();
     all.add(2);
-    // SAFETY: the families stay, and the values live until the calls return.
-    unsafe {
-        talea_add(register(options(Kind::Counter, "all")), null(), 0, 3);
-        let busy: FloatCounter = rust.register(opts("busy")).unwrap();
-        busy.add(0.5);
-        talea_add_double(register(options(Kind::FloatCounter, "busy")), null(), 0, 0.25);
-        let open: UpDownCounter = rust.register(opts("open")).unwrap();
-        open.add(4);
-        talea_add(register(options(Kind::UpDownCounter, "open")), null(), 0, 1);
-        let limit: FloatGauge = rust.register(opts("limit")).unwrap();
-        limit.set(1.5);
-        talea_set(register(options(Kind::Gauge, "limit")), null(), 0, 2.5);
-        let longest: Gauge = rust.register(opts("longest").combine(Combine::Max)).unwrap();
-        longest.set(7);
-        let largest = Combining::Max as u32;
-        let longest =
-            FamilyOptions { combining: largest, ..options(Kind::IntegerGauge, "longest") };
-        talea_set(register(longest), null(), 0, 6.0);
-        let orders = rust.family::<Counter>(opts("orders"), &["method"]).unwrap();
-        orders.with_values(&["card"]).add(10);
-        let orders = register(labelled(options(Kind::Counter, "orders")));
-        talea_add(orders, value.as_ptr(), 1, 5);
-        let pricing = rust.family::<Histogram<Seconds>>(opts("pricing"), &["method"]).unwrap();
-        pricing.with_values(&["card"]).observe(Duration::from_millis(20));
-        let pricing = FamilyOptions {
-            unit: Unit::Seconds as u32,
-            ..labelled(options(Kind::Histogram, "pricing"))
-        };
-        talea_observe(register(pricing), value.as_ptr(), 1, 0.03);
-        let size: Summary<Bytes> = rust.register(opts("size")).unwrap();
-        size.observe(100);
-        let size = FamilyOptions { unit: Unit::Bytes as u32, ..options(Kind::Summary, "size") };
-        talea_observe(register(size), null(), 0, 200.0);
-    }
+    record(options(Kind::Counter, "all"), &[], add, Number::unsigned(3));
+    let busy: FloatCounter = rust.register(opts("busy")).unwrap();
+    busy.add(0.5);
+    record(options(Kind::FloatCounter, "busy"), &[], add, Number::double(0.25));
+    let open: UpDownCounter = rust.register(opts("open")).unwrap();
+    open.add(4);
+    record(options(Kind::UpDownCounter, "open"), &[], add, Number::signed(1));
+    let limit: FloatGauge = rust.register(opts("limit")).unwrap();
+    limit.set(1.5);
+    record(options(Kind::Gauge, "limit"), &[], set, Number::double(2.5));
+    let longest: Gauge = rust.register(opts("longest").combine(Combine::Max)).unwrap();
+    longest.set(7);
+    let combining = Combining::Max as u32;
+    let longest = FamilyOptions { combining, ..options(Kind::IntegerGauge, "longest") };
+    record(longest, &[], set, Number::double(6.0));
+    let orders = rust.family::<Counter>(opts("orders"), &["method"]).unwrap();
+    orders.with_values(&["card"]).add(10);
+    record(labelled(options(Kind::Counter, "orders")), &value, add, Number::unsigned(5));
+    let pricing = rust.family::<Histogram<Seconds>>(opts("pricing"), &["method"]).unwrap();
+    pricing.with_values(&["card"]).observe(Duration::from_millis(20));
+    let unit = Unit::Seconds as u32;
+    let pricing = FamilyOptions { unit, ..labelled(options(Kind::Histogram, "pricing")) };
+    record(pricing, &value, observe, Number::double(0.03));
+    let size: Summary<Bytes> = rust.register(opts("size")).unwrap();
+    size.observe(100);
+    let size = FamilyOptions { unit: Unit::Bytes as u32, ..options(Kind::Summary, "size") };
+    record(size, &[], observe, Number::double(200.0));
 
     let snapshot = rust.snapshot();
     for (name, wanted) in

@@ -96,7 +96,7 @@ fn a_library_that_is_closed_stays_and_goes_on() {
     let mut cc = Command::new("cc");
     cc.args(["-shared", "-pthread", "-o"]).arg(&plugin);
     for name in
-        ["talea_open", "talea_register", "talea_series_keep", "talea_series_add", "talea_render"]
+        ["talea_open", "talea_register", "talea_series_keep", "talea_series_record", "talea_render"]
     {
         cc.arg(format!("-Wl,-u,{name}"));
     }

@@ -52,16 +52,16 @@ int main(void) {
         const unsigned long before = allocations;
         for (int n = 0; n < 1000; n++) {
             for (int v = 0; v < 2; v++) {
-                OK(talea_add(families[0], values[v], 2, 1));
-                OK(talea_set(families[1], values[v], 2, n));
-                OK(talea_observe(families[2], values[v], 2, n));
+                OK(talea_record(families[0], values[v], 2, ADD, talea_unsigned(1)));
+                OK(talea_record(families[1], values[v], 2, SET, talea_double(n)));
+                OK(talea_record(families[2], values[v], 2, OBSERVE, talea_double(n)));
             }
-            OK(talea_series_add(kept[0], 1));
-            OK(talea_series_set(kept[1], n));
-            OK(talea_series_observe(kept[2], n));
+            OK(talea_series_record(kept[0], ADD, talea_unsigned(1)));
+            OK(talea_series_record(kept[1], SET, talea_double(n)));
+            OK(talea_series_record(kept[2], OBSERVE, talea_double(n)));
             // Nor does what is refused.
-            ANSWERS(TALEA_STATUS_WRONG_LABELS, talea_add(families[0], values[0], 1, 1));
-            ANSWERS(TALEA_STATUS_WRONG_KIND, talea_set(families[0], values[0], 2, 1));
+            ANSWERS(TALEA_STATUS_WRONG_LABELS, talea_record(families[0], values[0], 1, ADD, talea_unsigned(1)));
+            ANSWERS(TALEA_STATUS_WRONG_KIND, talea_record(families[0], values[0], 2, SET, talea_double(1)));
         }
         CHECK(round == 0 || allocations == before);
     }

@@ -54,6 +54,8 @@ static inline int32_t onto(void *context, const char *piece, size_t len) {
 
 static const talea_text NONE = {NULL, 0};
 
+enum { ADD = TALEA_OPERATION_ADD, SET = TALEA_OPERATION_SET, OBSERVE = TALEA_OPERATION_OBSERVE };
+
 // A registry in a file, or in memory of the process where there is no path.
 static inline const talea_registry *opened(const char *path, uint64_t len) {
     char message[512];
@@ -141,12 +143,23 @@ static inline double total_of(const talea_registry *registry, const char *name, 
         if (family == NULL)
             break;
         for (size_t n = 0; n < family->series_count; n++)
-            total += family->series[n].samples[0].value;
+            total += talea_as_double(family->series[n].samples[0].number);
         if (count != NULL)
             *count += family->series_count;
     }
     talea_read_end(reading);
     return total;
+}
+
+// How often label values counted in the overflow series of a family.
+static inline uint64_t dropped_by(const talea_registry *registry, const char *name) {
+    talea_reading *reading;
+    const talea_family_view *family;
+    OK(talea_read_begin(registry, talea_text_of(name), &reading));
+    OK(talea_read_next(reading, &family));
+    const uint64_t dropped = family->dropped;
+    talea_read_end(reading);
+    return dropped;
 }
 
 #endif

@@ -14,10 +14,10 @@ int main(int argc, char **argv) {
     const int amount = atoi(argv[2]);
     if (amount > 0) {
         talea_text who[] = {talea_text_of(argv[2])}, all[] = {{"all", 3}};
-        OK(talea_add(jobs, who, 1, (uint64_t)amount));
+        OK(talea_record(jobs, who, 1, ADD, talea_unsigned((uint64_t)amount)));
         for (int n = 0; n < amount; n++)
-            OK(talea_add(jobs, all, 1, 1));
-        OK(talea_add(busy, NULL, 0, 1));
+            OK(talea_record(jobs, all, 1, ADD, talea_unsigned(1)));
+        OK(talea_record(busy, NULL, 0, ADD, talea_unsigned(1)));
         CHECK(shows(registry, "busy 1") || total_of(registry, "busy", NULL) == 2);
         return 0;
     }
