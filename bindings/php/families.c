@@ -6,8 +6,7 @@
 
 /* The data that the arrays of a walk share. */
 typedef struct {
-    /* Of samples without a label of their own, and with `le` or `quantile`; of series of the
-       family, and of the one that counts what overflows. */
+    /* The names of samples' own labels: none, `le` or `quantile`. */
     zval no_names, le_names, quantile_names;
     /* Thresholds as PHP writes them, by their place among a series' samples. */
     struct {
@@ -134,7 +133,7 @@ static zend_string *string_of(talea_text text) {
     return zend_string_init_fast(text.len ? text.data : "", text.len);
 }
 
-/* A name that the sample before is likely to have too. */
+/* A name, which the sample before probably has too. */
 static zend_string *shared_name(shared *shared, talea_text name) {
     zend_string *last = shared->last_name;
     if (!last || ZSTR_LEN(last) != name.len || memcmp(ZSTR_VAL(last), name.data, name.len) != 0) {
@@ -146,7 +145,7 @@ static zend_string *shared_name(shared *shared, talea_text name) {
     return zend_string_copy(shared->last_name);
 }
 
-/* A threshold as PHP writes it, which the series before is likely to have at the same place. */
+/* A threshold as PHP writes it. The series before probably has the same one at this place. */
 static zend_string *shared_bound(shared *shared, size_t place, const talea_sample *sample) {
     if (place >= shared->bound_count) {
         size_t count = place + 16;
@@ -182,8 +181,8 @@ static void add_string(zval *into, zend_string *key, zend_string *string) {
     add(into, key, &value);
 }
 
-/* The family, and its samples by series, each with its label values; those of an only one are the
-   family's. */
+/* The family, and its series: label values and samples of each. The samples of an only series are
+   the family's too. */
 static void take_family(zval *into, zval *series, const talea_family_view *family,
     shared *shared) {
     array_init_size(into, 8);
@@ -221,7 +220,7 @@ static void take_family(zval *into, zval *series, const talea_family_view *famil
     }
 }
 
-/* The values of its labels, and of what overflows, which has none of them, empty ones. */
+/* The label values; of the overflow series, which has none of these labels, empty texts. */
 static void take_labels(zval *into, const talea_series_view *series, size_t label_count) {
     array_init_size(into, (uint32_t) label_count + 2);
     zend_hash_real_init_packed(Z_ARRVAL_P(into));
@@ -279,7 +278,7 @@ static void take_sample(zval *into, const talea_sample *sample, size_t place, co
     add(into, VALUE, &value);
 }
 
-/* False of a summary in which nothing was observed lately. */
+/* False for a summary with an empty window. */
 static bool take_series(zval *into, const talea_family_view *family,
     const talea_series_view *series, size_t label_count, shared *shared) {
     bool sums_up = family->kind.len == strlen("summary")

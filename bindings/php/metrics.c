@@ -1,4 +1,4 @@
-/* The classes Counter, Gauge, Histogram and Summary: a family each, and what can be recorded in it. */
+/* The classes Counter, Gauge, Histogram and Summary: each object is a family to record in. */
 #include "php_talea.h"
 #include "ext/standard/html.h"
 
@@ -25,7 +25,7 @@ static void add_one(INTERNAL_FUNCTION_PARAMETERS, double value) {
         Z_PARAM_OPTIONAL
         Z_PARAM_ARRAY_HT(labels)
     ZEND_PARSE_PARAMETERS_END();
-    metric_record(metric_family(ZEND_THIS), TALEA_OPERATION_ADD, value, labels, NULL);
+    metric_record(metric_family(ZEND_THIS), TALEA_OPERATION_ADD, value, labels);
 }
 
 static void record_number(INTERNAL_FUNCTION_PARAMETERS, talea_operation operation, double sign) {
@@ -36,7 +36,7 @@ static void record_number(INTERNAL_FUNCTION_PARAMETERS, talea_operation operatio
         Z_PARAM_OPTIONAL
         Z_PARAM_ARRAY_HT(labels)
     ZEND_PARSE_PARAMETERS_END();
-    metric_record(metric_family(ZEND_THIS), operation, sign * value, labels, NULL);
+    metric_record(metric_family(ZEND_THIS), operation, sign * value, labels);
 }
 
 ZEND_METHOD(Talea_Counter, inc) {
@@ -96,11 +96,14 @@ ZEND_METHOD(Talea_Summary, observe) {
         Z_PARAM_ARRAY_HT(labels)
         Z_PARAM_DOUBLE_OR_NULL(time, is_now)
     ZEND_PARSE_PARAMETERS_END();
-    metric_record(metric_family(ZEND_THIS), TALEA_OPERATION_OBSERVE, value, labels,
-        is_now ? NULL : &time);
+    if (is_now) {
+        metric_record(metric_family(ZEND_THIS), TALEA_OPERATION_OBSERVE, value, labels);
+    } else {
+        metric_observe_at(metric_family(ZEND_THIS), value, labels, time);
+    }
 }
 
-static void answer_removed(INTERNAL_FUNCTION_PARAMETERS) {
+static void remove_series(INTERNAL_FUNCTION_PARAMETERS) {
     HashTable *given = NULL;
     ZEND_PARSE_PARAMETERS_START(0, 1)
         Z_PARAM_OPTIONAL
@@ -125,7 +128,7 @@ static void answer_removed(INTERNAL_FUNCTION_PARAMETERS) {
 
 #define REMOVE_OF(Kind) \
     ZEND_METHOD(Talea_##Kind, remove) { \
-        answer_removed(INTERNAL_FUNCTION_PARAM_PASSTHRU); \
+        remove_series(INTERNAL_FUNCTION_PARAM_PASSTHRU); \
     }
 
 REMOVE_OF(Counter)
@@ -133,14 +136,14 @@ REMOVE_OF(Gauge)
 REMOVE_OF(Histogram)
 REMOVE_OF(Summary)
 
-/* Registries make them. */
+/* Registries make the objects. */
 ZEND_METHOD(Talea_Counter, __construct) {}
 ZEND_METHOD(Talea_Gauge, __construct) {}
 ZEND_METHOD(Talea_Histogram, __construct) {}
 ZEND_METHOD(Talea_Summary, __construct) {}
 
-void metric_record(process_family *family, talea_operation operation, double value,
-    HashTable *given, const double *time) {
+static zend_always_inline void record(process_family *family, talea_operation operation,
+    double value, HashTable *given, const double *time) {
     label_values labels;
     if (!labels_take(&labels, family, given)) {
         return;
@@ -148,7 +151,7 @@ void metric_record(process_family *family, talea_operation operation, double val
     const talea_family *there = process_there(family);
     if (EXPECTED(there)) {
         talea_number number = talea_double(value);
-        talea_status status = EXPECTED(!time)
+        talea_status status = !time
             ? talea_record(there, labels.values, labels.count, operation, number)
             : talea_record_at(there, labels.values, labels.count, operation, number,
                 millis_of(*time));
@@ -157,6 +160,15 @@ void metric_record(process_family *family, talea_operation operation, double val
         }
     }
     labels_free(&labels);
+}
+
+void metric_record(process_family *family, talea_operation operation, double value,
+    HashTable *given) {
+    record(family, operation, value, given, NULL);
+}
+
+void metric_observe_at(process_family *family, double value, HashTable *given, double time) {
+    record(family, TALEA_OPERATION_OBSERVE, value, given, &time);
 }
 
 static bool is_utf8(const zend_string *string) {

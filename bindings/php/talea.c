@@ -1,4 +1,4 @@
-/* The module: what it is configured by, how it begins and ends. */
+/* The module: its settings, its begin and its end. */
 #ifdef HAVE_CONFIG_H
 # include "config.h"
 #endif
@@ -35,7 +35,7 @@ static ZEND_INI_MH(on_size) {
     return result;
 }
 
-/* Those that the library can give a new file. */
+/* The modes that the library can give to a new file. */
 static ZEND_INI_MH(on_mode) {
     char *end;
     zend_long wanted = ZEND_STRTOL(ZSTR_VAL(new_value), &end, 8);

@@ -146,7 +146,7 @@ final class MetricsTest extends RegionTestCase
         self::assertHasLine('calls_total{by="the caller"} 1', $registry->render());
     }
 
-    public function testWhatAnObjectThrowsInsteadOfATextIsPassedOn(): void
+    public function testAnExceptionOfALabelObjectIsPassedOn(): void
     {
         $counter = $this->registry()->registerCounter('', 'calls', 'Calls.', ['a', 'by']);
         $this->expectException(\LogicException::class);
@@ -209,7 +209,7 @@ final class MetricsTest extends RegionTestCase
         $counter = $registry->registerCounter('', 'calls', 'Calls.', ['a', 'b']);
         try {
             $counter->inc($values);
-            self::fail('it was taken');
+            self::fail('accepted');
         } catch (Exception $e) {
             self::assertSame($message, $e->getMessage());
         }

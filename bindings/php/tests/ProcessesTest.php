@@ -28,7 +28,7 @@ final class ProcessesTest extends RegionTestCase
         self::assertEquals(array_fill(0, 500, 16), $values($families[1]));
     }
 
-    public function testChildrenCountInWhatTheirParentRegistered(): void
+    public function testChildrenCountInTheMetricsOfTheirParent(): void
     {
         foreach ([$this->registry(), new Registry()] as $registry) {
             $counter = $registry->getOrRegisterCounter('', 'forked', 'Forked.', ['by']);
@@ -123,7 +123,7 @@ final class ProcessesTest extends RegionTestCase
         self::assertHasLine('calls_total{id="1"} 100000', $page);
     }
 
-    public function testWhatIsPreloadedCountsAndIsUsed(): void
+    public function testPreloadedCodeCountsAndIsUsed(): void
     {
         $path = $this->path();
         $script = "$path.php";

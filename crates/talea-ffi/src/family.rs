@@ -5,7 +5,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::boundary::{guarded, place, required};
 use crate::fork;
-use crate::metric::{AnyFamily, AnyMetric, Record, RecordIn};
+use crate::kinds::{AnyFamily, AnyMetric, Record, RecordIn};
 use crate::status::Status;
 use crate::text::{Text, Value, values};
 
@@ -63,7 +63,7 @@ impl Family {
         if let Some(series) = kept.get(&key) {
             return series;
         }
-        let Some(metric) = self.family.keep(values) else { return self.overflow() };
+        let Some(metric) = self.family.keep(values, false) else { return self.overflow() };
         let series: &Series = Box::leak(Box::new(Series::new(metric)));
         kept.insert(key, series);
         series
@@ -74,7 +74,8 @@ impl Family {
         self.overflow.get_or_init(|| {
             // More values than labels belong to no series.
             let values = if self.labels == 0 { Vec::new() } else { vec![""; self.labels + 1] };
-            Box::leak(Box::new(Series::new(self.family.keep_or_overflow(&values))))
+            let metric = self.family.keep(&values, true);
+            Box::leak(Box::new(Series::new(metric.expect("the overflow series is there"))))
         })
     }
 }
@@ -111,11 +112,10 @@ pub unsafe extern "C" fn talea_series_keep(
     value_count: usize,
     series: *mut *const Series,
 ) -> Status {
-    guarded(|| {
-        // SAFETY: the header demands valid pointers.
-        let (family, place) = unsafe { (required(family)?, place(series)?) };
-        // SAFETY: as above.
-        let values = unsafe { family.values(values, value_count)? };
+    // SAFETY: the header demands valid pointers.
+    guarded(|| unsafe {
+        let (family, place) = (required(family)?, place(series)?);
+        let values = family.values(values, value_count)?;
         place.write(family.keep(values));
         Ok(())
     })
@@ -133,16 +133,11 @@ pub unsafe extern "C" fn talea_remove(
     value_count: usize,
     removed: *mut bool,
 ) -> Status {
-    guarded(|| {
-        // SAFETY: the header demands valid pointers.
-        let family = unsafe { required(family)? };
-        // SAFETY: as above.
-        let values = unsafe { family.values(values, value_count)? };
-        let existed = family.family.remove(values);
-        // SAFETY: as above.
-        if let Ok(place) = unsafe { place(removed) } {
-            place.write(existed);
-        }
+    // SAFETY: the header demands valid pointers.
+    guarded(|| unsafe {
+        let family = required(family)?;
+        let existed = family.family.remove(family.values(values, value_count)?);
+        place(removed).map(|place| place.write(existed)).ok();
         Ok(())
     })
 }

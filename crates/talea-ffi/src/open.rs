@@ -15,36 +15,35 @@ use crate::text::Text;
 /// The `group` of talea_open_options may read a new file.
 pub const TALEA_OPEN_READ_BY_GROUP: u32 = 1;
 
-/// Those that are open.
+/// The open registries.
 static OPEN: Mutex<Vec<&'static Registry>> = Mutex::new(Vec::new());
 
 /// How a region is opened. Zeros are defaults; set `size` by `sizeof`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct OpenOptions {
-    /// How large this struct is.
+    /// The size of this struct.
     pub size: usize,
-    /// A file on tmpfs, such as /dev/shm/shop.talea, which is created where it is not there.
-    /// Empty: memory of this process, which children made by fork share.
+    /// A file on tmpfs, such as /dev/shm/shop.talea; it is created if it is missing. Empty: memory
+    /// of this process, shared with children made by fork.
     pub path: Text,
-    /// Bytes of memory that a new region may come to use; pages are taken as they are needed.
-    /// 0: 64 MiB, or, where that is less, an eighth of the cgroup's memory limit, or what ulimit -f
-    /// allows.
+    /// The most bytes that a new region may use; pages are allocated as they are needed. 0: 64 MiB,
+    /// or, if that is less, an eighth of the cgroup's memory limit, or the limit of ulimit -f.
     pub len: u64,
     /// Series that a new region can hold. 0: one for each 512 bytes.
     pub series: u64,
     /// TALEA_OPEN_READ_BY_GROUP, or 0.
     pub flags: u32,
-    /// The number of the group that may read a new file (mode 0640), where the flag is set.
+    /// The number of the group that may read a new file (mode 0640), if the flag is set.
     pub group: u32,
 }
 
-// SAFETY: it is numbers and a text, which is numbers too; the first field is its size.
+// SAFETY: the fields are numbers and a text, which is numbers too; the first is the size.
 unsafe impl boundary::Options for OpenOptions {}
 
-/// Opens a region: creates it, or attaches to a file that is there, with the limits that this
-/// was created with. A file that cannot be used is moved aside, or a sibling opened; a line on
-/// standard error says so.
+/// Opens a region: creates it, or attaches to an existing file with the limits that it was created
+/// with. A file that cannot be used is moved aside, or a sibling is opened; a line on standard error
+/// says so.
 ///
 /// `options` may be null: memory of this process. Open a region once in a process, and before
 /// it forks; each opening counts as a process.
@@ -58,7 +57,7 @@ pub unsafe extern "C" fn talea_open(
     message: *mut c_char,
     message_len: usize,
 ) -> Status {
-    // SAFETY: the header asks for as much.
+    // SAFETY: the header demands valid pointers.
     unsafe {
         guarded_with_message(message, message_len, || {
             let place = place(registry)?;
@@ -73,7 +72,7 @@ pub unsafe extern "C" fn talea_open(
 }
 
 /// Opens the file that the environment variable TALEA_REGION names, readable by the group that
-/// TALEA_REGION_GROUP names; where it is unset or empty, memory of this process.
+/// TALEA_REGION_GROUP names; if it is unset or empty, memory of this process.
 ///
 /// TALEA_STATUS_CANNOT_OPEN with a message, or TALEA_STATUS_NULL.
 #[unsafe(no_mangle)]
@@ -82,11 +81,11 @@ pub unsafe extern "C" fn talea_open_from_environment(
     message: *mut c_char,
     message_len: usize,
 ) -> Status {
-    // SAFETY: the header asks for as much.
+    // SAFETY: the header demands valid pointers.
     unsafe {
         guarded_with_message(message, message_len, || {
-            // It has a thread that keeps values fresh.
-            let _alone = WithoutSignals::new();
+            // It starts a thread that removes idle series.
+            let _blocked = WithoutSignals::new();
             place(registry)?.write(open(talea::Registry::from_env)?);
             Ok(())
         })
@@ -133,8 +132,7 @@ fn open(
     pin::stay_loaded();
     let _inside = fork::enter();
     let registry = open().map_err(|e| Failure::new(Status::CannotOpen, e.to_string()))?;
-    // The region stays mapped, so this may stay too. The list of open registries keeps it reachable,
-    // so that leak checkers do not report it.
+    // The region stays mapped, so this may stay too. The list keeps it reachable for leak checkers.
     let opened: &Registry = Box::leak(Box::new(Registry::new(registry)));
     OPEN.lock().unwrap_or_else(PoisonError::into_inner).push(opened);
     Ok(opened)

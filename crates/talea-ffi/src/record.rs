@@ -1,11 +1,12 @@
-//! Recording: the calls that are made all the time. Nothing here allocates, locks or blocks.
+//! Recording: the calls of the hot path. Nothing here locks or blocks, and nothing allocates for a
+//! series that exists.
 
 use crate::boundary::{guarded, required};
 use crate::family::{Family, Series};
-use crate::metric::time_of;
 use crate::number::Number;
 use crate::status::Status;
 use crate::text::Text;
+use crate::updates::time_of;
 
 /// Records a number in the series of some label values, which are in the order of the family's
 /// labels. A new series is created; if there is no room for it, the family's overflow series
@@ -33,7 +34,7 @@ pub unsafe extern "C" fn talea_record(
     operation: u32,
     number: Number,
 ) -> Status {
-    // No closure and no guard: this is a jump to the function of the family's kind.
+    // The function of the family's kind guards itself, so this is a jump to it.
     // SAFETY: the header demands valid pointers.
     match unsafe { family.as_ref() } {
         None => Status::Null,
@@ -74,11 +75,10 @@ pub unsafe extern "C" fn talea_record_at(
     number: Number,
     unix_millis: u64,
 ) -> Status {
-    guarded(|| {
-        // SAFETY: the header demands valid pointers.
-        let family = unsafe { required(family)? };
-        // SAFETY: as above.
-        let values = unsafe { family.values(values, value_count)? };
+    // SAFETY: the header demands valid pointers.
+    guarded(|| unsafe {
+        let family = required(family)?;
+        let values = family.values(values, value_count)?;
         family.family.record_at(values, operation, number, time_of(unix_millis))
     })
 }

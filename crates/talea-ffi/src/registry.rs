@@ -11,7 +11,7 @@ use crate::definition::{Definition, FamilyOptions, Kind, Unit};
 use crate::family::Family;
 use crate::fork::{self, WithoutSignals};
 use crate::kept::Kept;
-use crate::metric::AnyFamily;
+use crate::kinds::AnyFamily;
 use crate::status::{Failure, Status};
 use crate::text::Text;
 
@@ -82,9 +82,9 @@ pub unsafe extern "C" fn talea_register(
 /// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _NO_ROOM.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn talea_wipe(registry: *const Registry, name: Text) -> Status {
-    guarded(|| {
-        // SAFETY: the header demands valid pointers.
-        let (registry, name) = unsafe { (required(registry)?, name.as_str()?) };
+    // SAFETY: the header demands valid pointers.
+    guarded(|| unsafe {
+        let (registry, name) = (required(registry)?, name.as_str()?);
         let is_wiped = registry.registry.wipe(|found| name.is_empty() || found == name);
         if is_wiped { Ok(()) } else { Err(Status::NoRoom) }
     })
@@ -102,18 +102,14 @@ pub unsafe extern "C" fn talea_unregister(
     name: Text,
     ended: *mut usize,
 ) -> Status {
-    guarded(|| {
-        // SAFETY: the header demands valid pointers.
-        let (registry, name) = unsafe { (required(registry)?, name.as_str()?) };
-        let registry = &registry.registry;
+    // SAFETY: the header demands valid pointers.
+    guarded(|| unsafe {
+        let (registry, name) = (&required(registry)?.registry, name.as_str()?);
         let count = match name {
             "" => registry.unregister_where(|_| true),
             name => usize::from(registry.unregister(name)),
         };
-        // SAFETY: as above.
-        if let Ok(place) = unsafe { place(ended) } {
-            place.write(count);
-        }
+        place(ended).map(|place| place.write(count)).ok();
         Ok(())
     })
 }

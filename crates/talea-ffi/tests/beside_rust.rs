@@ -1,8 +1,8 @@
-//! Claims about a region that services in Rust and in other languages count in.
+//! Claims about a region that programs in Rust and in C share.
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code)]
 
-mod stage;
+mod support;
 
 use std::ptr::{null, null_mut};
 use std::time::Duration;
@@ -20,53 +20,28 @@ fn text(text: &str) -> Text {
     Text { data: text.as_ptr().cast(), len: text.len() }
 }
 
-/// What the header calls all zeros, of some kind and name.
+/// Options that are zero but for the size, a kind and a name.
 fn options(kind: Kind, name: &str) -> FamilyOptions {
-    FamilyOptions {
-        size: size_of::<FamilyOptions>(),
-        kind: kind as u32,
-        unit: Unit::None as u32,
-        name: text(name),
-        help: text("Help."),
-        label_names: null(),
-        label_count: 0,
-        flags: 0,
-        combining: Combining::Latest as u32,
-        limit: 0,
-        expires_after_seconds: 0,
-        buckets: null(),
-        bucket_count: 0,
-        quantiles: null(),
-        quantile_count: 0,
-        window_seconds: 0,
-        bucketing: 0,
-        schema: 0,
-        max_buckets: 0,
-        reserved: 0,
-        widest_zero: 0.0,
-    }
+    // SAFETY: the fields are numbers and pointers.
+    let zeros: FamilyOptions = unsafe { std::mem::zeroed() };
+    let (size, kind) = (size_of::<FamilyOptions>(), kind as u32);
+    FamilyOptions { size, kind, name: text(name), help: text("Help."), ..zeros }
 }
 
 #[test]
-fn what_is_registered_alike_in_rust_and_in_c_is_one_family() {
-    let shm = stage::shm();
+fn equal_definitions_in_rust_and_in_c_are_one_family() {
+    let shm = support::shm();
     let path = shm.path().join("both.talea");
     let rust = Registry::open(&path).unwrap();
     let path = path.to_str().unwrap();
-    let opening = OpenOptions {
-        size: size_of::<OpenOptions>(),
-        path: text(path),
-        len: 0,
-        series: 0,
-        flags: 0,
-        group: 0,
-    };
+    let (size, path) = (size_of::<OpenOptions>(), text(path));
+    let opening = OpenOptions { size, path, len: 0, series: 0, flags: 0, group: 0 };
     let mut c = null();
     // SAFETY: the options and the place live until it returns.
     assert_eq!(unsafe { talea_open(&opening, &mut c, null_mut(), 0) }, Status::Ok);
     let register = |options: FamilyOptions| -> &Family {
         let mut family = null();
-        // SAFETY: the same; a family stays.
+        // SAFETY: as above; a family stays.
         unsafe {
             let status = talea_register(c, &options, &mut family, null_mut(), 0);
             assert_eq!(status, Status::Ok);

@@ -1,4 +1,4 @@
-// What the programs here have in common.
+// Shared by the programs here.
 
 #ifndef CHECK_H
 #define CHECK_H
@@ -12,7 +12,7 @@
 #define CHECK(claim)                                                                \
     do {                                                                            \
         if (!(claim)) {                                                             \
-            fprintf(stderr, "%s:%d: it does not hold: %s\n", __FILE__, __LINE__, #claim); \
+            fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #claim); \
             exit(1);                                                                \
         }                                                                           \
     } while (0)
@@ -37,7 +37,7 @@ static inline int32_t onto(void *context, const char *piece, size_t len) {
     return 0;
 }
 
-// What calls the library by its names; a program that loads it has none of it.
+// Calls by name, which a program that loads the library cannot make.
 #ifndef TALEA_LOADED
 
 #define OK(call)                                                                    \
@@ -104,7 +104,7 @@ static inline const talea_family *family_of(const talea_registry *registry, uint
     return registered(registry, &options);
 }
 
-// What a scrape shows; the caller frees its text.
+// The page of a scrape; the caller frees its text.
 static inline struct page rendered(const talea_registry *registry, const char *accept) {
     struct page page = {NULL, 0, 0};
     OK(talea_render(registry, talea_text_of(accept), onto, &page));

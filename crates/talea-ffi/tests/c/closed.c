@@ -69,7 +69,7 @@ int main(int argc, char **argv) {
     CHECK(dlclose(library) == 0);
     closed = 1;
     usleep(50000);
-    // What runs at a fork is there too.
+    // The fork handlers are loaded too.
     pid_t child = fork();
     if (child == 0) {
         CHECK(adds_one());

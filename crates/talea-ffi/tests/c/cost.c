@@ -1,4 +1,4 @@
-// What calls cost: `cost <what> <times>` does one so often, and prints the nanoseconds of each.
+// The cost of calls: `cost <what> <times>` repeats one and prints its nanoseconds.
 
 #include <time.h>
 

@@ -1,4 +1,4 @@
-// Each kind of metric counts, by label values and kept, and is read as it was counted.
+// Each kind of metric records, by label values and kept, and is read as it was recorded.
 
 #include <math.h>
 
@@ -49,7 +49,7 @@ static void onto_lines(struct page *page, const talea_family_view *family) {
     }
 }
 
-// What the text format shows and what is read, without metadata, line by line.
+// Readers and the text format have the same samples, line by line, without metadata.
 static void is_read_as_it_is_rendered(const talea_registry *registry) {
     struct page read = {NULL, 0, 0};
     talea_reading *reading;
@@ -252,7 +252,7 @@ static void formats(const talea_registry *registry) {
     const char *accept = "application/openmetrics-text;version=1.0.0";
     OK(talea_content_type(talea_text_of(accept), type, sizeof type, &len));
     CHECK(strncmp(type, accept, 28) == 0);
-    // What is no text asks for nothing.
+    // A header that is not UTF-8 counts as empty.
     talea_text bad = {"\xff", 1};
     OK(talea_content_type(bad, type, sizeof type, &len));
     CHECK(strncmp(type, "text/plain", 10) == 0);

@@ -1,4 +1,4 @@
-// Who opens a file says its limits and who may read it, or leaves that to the environment.
+// The options or the environment set the limits of a file and the group that may read it.
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-// A child made by fork goes on with every handle, whatever other threads do meanwhile, and
-// need do nothing for it. What it counted is there when it is killed.
+// A child made by fork uses every handle without any preparation, whatever other threads do during
+// the fork. Its counts survive when it is killed.
 
 #include <pthread.h>
 #include <signal.h>
@@ -12,7 +12,7 @@ static const talea_registry *registry;
 static const talea_text LABEL = {"n", 1};
 static volatile int done;
 
-// Takes all locks that there are, over and over.
+// Takes all locks, over and over.
 static void *registers_and_reads(void *argument) {
     (void)argument;
     for (int n = 0; !done; n++) {
@@ -45,7 +45,7 @@ static void threads_do_not_block_a_child(void) {
         pid_t child = fork();
         CHECK(child >= 0);
         if (child == 0) {
-            // A child that waits for ever is killed, and its parent says so.
+            // A child that waits for ever is killed, and its parent fails.
             alarm(20);
             char name[32];
             talea_text value = {name, (size_t)sprintf(name, "child_%d", n % 10)};
@@ -99,12 +99,12 @@ static void a_killed_child_loses_nothing(void) {
     CHECK(shows(registry, "open 6") && shows(registry, "longest 9"));
     CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
     CHECK(shows(registry, "jobs_total{n=\"mail\"} 100023"));
-    // What it had in hand leaves with it.
+    // Its things in flight leave with it.
     CHECK(shows(registry, "open 1") && shows(registry, "longest 2"));
 }
 
-// A summary has a thread that keeps its window; signals of the host do not come to it, and a
-// child has one of its own.
+// A summary has a thread that keeps its window. It gets no signals of the host, and a child has a
+// thread of its own.
 static volatile sig_atomic_t elsewhere;
 static pthread_t host;
 

@@ -59,7 +59,7 @@ static void a_region_that_is_full(void) {
     size_t count;
     CHECK(total_of(registry, "visits_total", &count) == TIMES);
     CHECK(count < TIMES && dropped_by(registry, "visits_total") == TIMES - (count - 1));
-    // What cannot be registered any more is reported by a message; others keep working.
+    // A family without room is refused with a message; others keep working.
     talea_status status = TALEA_STATUS_OK;
     char message[256] = "";
     for (int n = 0; n < 5000 && status == TALEA_STATUS_OK; n++) {

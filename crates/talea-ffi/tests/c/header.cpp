@@ -1,4 +1,4 @@
-// The header in C++, with what a binding does in it.
+// The header in C++: a small binding.
 
 #include "talea.h"
 

@@ -1,4 +1,4 @@
-// Each status is answered where it should be, and nothing breaks.
+// Each mistake has its status, and breaks nothing.
 
 #include <math.h>
 
@@ -19,7 +19,7 @@ static void refuses(const talea_registry *registry, talea_status status, const c
     if (found != status || strstr(message, word) == NULL)
         fprintf(stderr, "%d rather than %d, %s: %s\n", found, status, word, message);
     CHECK(found == status && family == NULL && strstr(message, word) != NULL);
-    // Without a message it is the same; nor is a short one run over.
+    // So too without a buffer for the message, or with a short one, which is not overrun.
     ANSWERS(status, talea_register(registry, options, &family, NULL, 100));
     char cut[8] = "xxxxxxx";
     ANSWERS(status, talea_register(registry, options, &family, cut, 4));
@@ -75,7 +75,7 @@ static void registering(const talea_registry *registry) {
     ANSWERS(TALEA_STATUS_NULL, talea_register(registry, &good, NULL, message, sizeof message));
     OK(talea_register(registry, &good, &family, message, sizeof message));
 
-    // A struct of a later header, without and with what this library does not know.
+    // A struct of a later header, with and without a zero in the unknown field.
     struct {
         talea_family_options known;
         uint64_t later;
@@ -121,7 +121,7 @@ static void registering(const talea_registry *registry) {
     REFUSES(TALEA_STATUS_CANNOT_REGISTER, "it is empty", bad.label_names = &NONE);
     REFUSES(TALEA_STATUS_CANNOT_REGISTER, "http.x", bad.name = talea_text_of("http.x"));
     REFUSES(TALEA_STATUS_CANNOT_REGISTER, "twice", bad.label_names = twice, bad.label_count = 2);
-    // The message says in what it differs from the one that is there.
+    // The message says in what the definitions differ.
     REFUSES(TALEA_STATUS_CANNOT_REGISTER, "labels", bad.label_count = 0);
     REFUSES(TALEA_STATUS_CANNOT_REGISTER, "Other.", bad.help = talea_text_of("Other."));
     bad = options_of(TALEA_KIND_SUMMARY, "pricing", NULL, 0);
@@ -135,7 +135,7 @@ static void registering(const talea_registry *registry) {
     refuses(registry, TALEA_STATUS_CANNOT_REGISTER, "schema", &bad);
     bad.schema = 1000;
     refuses(registry, TALEA_STATUS_WRONG_OPTION, "schema", &bad);
-    // With such names allowed, they are.
+    // Such names can be allowed.
     good = options_of(TALEA_KIND_COUNTER, "http.x", NULL, 0);
     good.flags = TALEA_FAMILY_UTF8_NAMES;
     OK(talea_register(registry, &good, &family, message, sizeof message));
@@ -177,7 +177,7 @@ static void counting(const talea_registry *registry) {
     ANSWERS(TALEA_STATUS_NOT_UTF8, talea_series_keep(orders, &bad, 1, &kept));
     ANSWERS(TALEA_STATUS_WRONG_LABELS, talea_series_keep(orders, &bad, 0, &kept));
     CHECK(kept == NULL);
-    // None of that made a series.
+    // No series was created.
     size_t after;
     total_of(registry, "orders_total", &after);
     CHECK(before == after);

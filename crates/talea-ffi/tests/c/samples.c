@@ -1,4 +1,4 @@
-// Summaries that keep samples: what a window shows at a time, also to a child that was not there.
+// Summaries that keep samples: their window at a time, also in a child that did not observe.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -47,7 +47,7 @@ int main(void) {
     CHECK(window_at(registry, 19500, &median, &sum) == 0 && median != median && sum == 0);
     CHECK(shows(registry, "took_count{job=\"mail\"} 9"));
 
-    // Now, by each of the ways.
+    // Now, by each call.
     const talea_series *kept;
     OK(talea_series_keep(took, &job, 1, &kept));
     OK(talea_record(took, &job, 1, OBSERVE, talea_double(0.25)));
@@ -57,7 +57,7 @@ int main(void) {
     CHECK(shows(registry, "took{job=\"mail\",quantile=\"0.5\"} 1"));
     CHECK(shows(registry, "took_count{job=\"mail\"} 13"));
 
-    // A child shows the same, and what it observed stays.
+    // A child shows the same, and its observations stay.
     pid_t child = fork();
     if (child == 0) {
         OK(talea_record(took, &job, 1, OBSERVE, talea_double(0.5)));
@@ -77,7 +77,7 @@ int main(void) {
     OK(talea_remove(took, &job, 1, &removed));
     CHECK(removed);
 
-    // Others have no samples.
+    // Other kinds keep no samples.
     char message[256];
     options = options_of(TALEA_KIND_HISTOGRAM, "sizes", NULL, 0);
     options.flags = TALEA_FAMILY_SAMPLED;

@@ -1,5 +1,5 @@
-// Processes that do not fork from one parent share a file. The process that is given a number counts
-// that much, the other one reads.
+// Unrelated processes share a file. A process with a number as its argument adds it, one with 0
+// reads.
 
 #include <unistd.h>
 
