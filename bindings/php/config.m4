@@ -18,7 +18,7 @@ if test "$PHP_TALEA" != "no"; then
   PHP_SUBST([TALEA_SHARED_LIBADD])
 
   PHP_NEW_EXTENSION([talea],
-    [talea.c registry.c recorder.c metrics.c process.c labels.c page.c families.c samples.c group.c private_region.c failure.c],
+    [talea.c registry.c recorder.c metrics.c process.c labels.c page.c families.c group.c private_region.c failure.c],
     [$ext_shared],,
     [-Wall -Wextra -Wno-unused-parameter -fvisibility=hidden -DZEND_ENABLE_STATIC_TSRMLS_CACHE=1])
 fi

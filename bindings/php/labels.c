@@ -1,4 +1,4 @@
-/* Label values: any scalar, null, and what can say what it is as a string. */
+/* Label values: any scalar, null, and objects with a text. */
 #include "php_talea.h"
 
 static zend_string *made_of(zval *value);
@@ -20,7 +20,7 @@ bool labels_take_some(label_values *labels, const process_family *family, HashTa
     zval *value;
     ZEND_HASH_FOREACH_VAL(given, value) {
         ZVAL_DEREF(value);
-        /* Also a string is held: what comes after it may run code that changes the array. */
+        /* Strings are held too: a later value may run code that changes the array. */
         zend_string *string =
             Z_TYPE_P(value) == IS_STRING ? zend_string_copy(Z_STR_P(value)) : made_of(value);
         if (UNEXPECTED(string == NULL)) {
@@ -39,7 +39,7 @@ bool labels_take_some(label_values *labels, const process_family *family, HashTa
             break;
         }
     } ZEND_HASH_FOREACH_END();
-    /* An object's own code may have shortened the array. */
+    /* An object's code may have shortened the array. */
     if (UNEXPECTED(labels->count != count)) {
         labels_free_some(labels);
         failure_throw("the label values of %s changed meanwhile", family->options.name.data);
@@ -58,8 +58,8 @@ void labels_free_some(label_values *labels) {
     }
 }
 
-/* Null, false and the empty string are three values; so are true and 1. Null where the type has
- * no text. */
+/* The text of a value. Null, false and the empty string differ; so do true and 1. Null if the type
+ * has no text. */
 static zend_string *made_of(zval *value) {
     switch (Z_TYPE_P(value)) {
         case IS_NULL:

@@ -1,4 +1,4 @@
-/* The classes Counter, Gauge, Histogram and Summary: a family each, and what can be recorded in it. */
+/* The classes Counter, Gauge, Histogram and Summary: each object is a family to record in. */
 #include "php_talea.h"
 #include "ext/standard/html.h"
 
@@ -19,16 +19,16 @@ static inline metric *metric_of(zend_object *object) {
     return (metric *) ((char *) object - XtOffsetOf(metric, std));
 }
 
-static void tell_one(INTERNAL_FUNCTION_PARAMETERS, double value) {
+static void add_one(INTERNAL_FUNCTION_PARAMETERS, double value) {
     HashTable *labels = NULL;
     ZEND_PARSE_PARAMETERS_START(0, 1)
         Z_PARAM_OPTIONAL
         Z_PARAM_ARRAY_HT(labels)
     ZEND_PARSE_PARAMETERS_END();
-    metric_record(metric_family(ZEND_THIS), talea_add_double, value, labels);
+    metric_record(metric_family(ZEND_THIS), TALEA_OPERATION_ADD, value, labels);
 }
 
-static void tell_number(INTERNAL_FUNCTION_PARAMETERS, metric_operation *operation, double sign) {
+static void record_number(INTERNAL_FUNCTION_PARAMETERS, talea_operation operation, double sign) {
     double value;
     HashTable *labels = NULL;
     ZEND_PARSE_PARAMETERS_START(1, 2)
@@ -40,12 +40,12 @@ static void tell_number(INTERNAL_FUNCTION_PARAMETERS, metric_operation *operatio
 }
 
 ZEND_METHOD(Talea_Counter, inc) {
-    tell_one(INTERNAL_FUNCTION_PARAM_PASSTHRU, 1);
+    add_one(INTERNAL_FUNCTION_PARAM_PASSTHRU, 1);
 }
 
 /* A counter takes integers and floats; it stores both as the same type. */
 ZEND_METHOD(Talea_Counter, incBy) {
-    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, talea_add_double, 1);
+    record_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_OPERATION_ADD, 1);
 }
 
 ZEND_METHOD(Talea_Counter, noteName) {
@@ -63,27 +63,27 @@ ZEND_METHOD(Talea_Counter, noteName) {
 }
 
 ZEND_METHOD(Talea_Gauge, set) {
-    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, talea_set, 1);
+    record_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_OPERATION_SET, 1);
 }
 
 ZEND_METHOD(Talea_Gauge, inc) {
-    tell_one(INTERNAL_FUNCTION_PARAM_PASSTHRU, 1);
+    add_one(INTERNAL_FUNCTION_PARAM_PASSTHRU, 1);
 }
 
 ZEND_METHOD(Talea_Gauge, incBy) {
-    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, talea_add_double, 1);
+    record_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_OPERATION_ADD, 1);
 }
 
 ZEND_METHOD(Talea_Gauge, dec) {
-    tell_one(INTERNAL_FUNCTION_PARAM_PASSTHRU, -1);
+    add_one(INTERNAL_FUNCTION_PARAM_PASSTHRU, -1);
 }
 
 ZEND_METHOD(Talea_Gauge, decBy) {
-    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, talea_add_double, -1);
+    record_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_OPERATION_ADD, -1);
 }
 
 ZEND_METHOD(Talea_Histogram, observe) {
-    tell_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, talea_observe, 1);
+    record_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_OPERATION_OBSERVE, 1);
 }
 
 ZEND_METHOD(Talea_Summary, observe) {
@@ -97,13 +97,13 @@ ZEND_METHOD(Talea_Summary, observe) {
         Z_PARAM_DOUBLE_OR_NULL(time, is_now)
     ZEND_PARSE_PARAMETERS_END();
     if (is_now) {
-        metric_record(metric_family(ZEND_THIS), talea_observe, value, labels);
+        metric_record(metric_family(ZEND_THIS), TALEA_OPERATION_OBSERVE, value, labels);
     } else {
-        metric_record_at(metric_family(ZEND_THIS), value, labels, families_millis(time));
+        metric_observe_at(metric_family(ZEND_THIS), value, labels, time);
     }
 }
 
-static void answer_removed(INTERNAL_FUNCTION_PARAMETERS) {
+static void remove_series(INTERNAL_FUNCTION_PARAMETERS) {
     HashTable *given = NULL;
     ZEND_PARSE_PARAMETERS_START(0, 1)
         Z_PARAM_OPTIONAL
@@ -128,7 +128,7 @@ static void answer_removed(INTERNAL_FUNCTION_PARAMETERS) {
 
 #define REMOVE_OF(Kind) \
     ZEND_METHOD(Talea_##Kind, remove) { \
-        answer_removed(INTERNAL_FUNCTION_PARAM_PASSTHRU); \
+        remove_series(INTERNAL_FUNCTION_PARAM_PASSTHRU); \
     }
 
 REMOVE_OF(Counter)
@@ -136,20 +136,25 @@ REMOVE_OF(Gauge)
 REMOVE_OF(Histogram)
 REMOVE_OF(Summary)
 
-/* Registries make them. */
+/* Registries make the objects. */
 ZEND_METHOD(Talea_Counter, __construct) {}
 ZEND_METHOD(Talea_Gauge, __construct) {}
 ZEND_METHOD(Talea_Histogram, __construct) {}
 ZEND_METHOD(Talea_Summary, __construct) {}
 
-void metric_record(process_family *family, metric_operation *operation, double value, HashTable *given) {
+static zend_always_inline void record(process_family *family, talea_operation operation,
+    double value, HashTable *given, const double *time) {
     label_values labels;
     if (!labels_take(&labels, family, given)) {
         return;
     }
     const talea_family *there = process_there(family);
     if (EXPECTED(there)) {
-        talea_status status = operation(there, labels.values, labels.count, value);
+        talea_number number = talea_double(value);
+        talea_status status = !time
+            ? talea_record(there, labels.values, labels.count, operation, number)
+            : talea_record_at(there, labels.values, labels.count, operation, number,
+                millis_of(*time));
         if (UNEXPECTED(status != TALEA_STATUS_OK)) {
             fail(status, family, &labels, value);
         }
@@ -157,20 +162,13 @@ void metric_record(process_family *family, metric_operation *operation, double v
     labels_free(&labels);
 }
 
-void metric_record_at(process_family *family, double value, HashTable *given, uint64_t unix_millis) {
-    label_values labels;
-    if (!labels_take(&labels, family, given)) {
-        return;
-    }
-    const talea_family *there = process_there(family);
-    if (EXPECTED(there)) {
-        talea_status status = talea_observe_at(there, labels.values, labels.count, value,
-            unix_millis);
-        if (UNEXPECTED(status != TALEA_STATUS_OK)) {
-            fail(status, family, &labels, value);
-        }
-    }
-    labels_free(&labels);
+void metric_record(process_family *family, talea_operation operation, double value,
+    HashTable *given) {
+    record(family, operation, value, given, NULL);
+}
+
+void metric_observe_at(process_family *family, double value, HashTable *given, double time) {
+    record(family, TALEA_OPERATION_OBSERVE, value, given, &time);
 }
 
 static bool is_utf8(const zend_string *string) {

@@ -1,9 +1,9 @@
 /* The text of a scrape: from the region into blocks, from the blocks into one string.
  *
- * A string that grows would be copied, and so be there twice. So the text waits in blocks outside
- * of PHP's memory, each of which goes as soon as it is copied: the most that there is at once is
- * the page and a block. The first few stay for the next scrape, as their memory would have to be
- * had from the system again. No code of PHP runs while the library calls back. */
+ * A string that grows would be copied, and so exist twice. So the text waits in blocks outside of
+ * PHP's memory, and each block is freed as soon as it is copied: at most the page and one block exist
+ * at once. The first few blocks are kept for the next scrape, to save system calls. No code of PHP
+ * runs while the library calls back. */
 #include "php_talea.h"
 
 #include <sys/mman.h>
@@ -87,7 +87,7 @@ static int32_t page_take(void *context, const char *piece, size_t piece_len) {
     return 0;
 }
 
-/* Null where there is no memory. */
+/* Null if there is no memory. */
 static block *block_new(void) {
     block *new = kept;
     if (new) {

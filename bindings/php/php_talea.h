@@ -1,4 +1,4 @@
-/* Talea for PHP: what the files of the extension share. */
+/* Talea for PHP: declarations that the files of the extension share. */
 #ifndef PHP_TALEA_H
 #define PHP_TALEA_H
 
@@ -15,7 +15,7 @@ ZEND_BEGIN_MODULE_GLOBALS(talea)
     char *region;
     zend_long mode;
     char *group;
-    /* Bytes of a new file; 0 where the library decides. */
+    /* Bytes of a new file; 0: the library decides. */
     zend_long size;
     zend_long max_series;
 ZEND_END_MODULE_GLOBALS(talea)
@@ -27,7 +27,7 @@ ZEND_EXTERN_MODULE_GLOBALS(talea)
 ZEND_TSRMLS_CACHE_EXTERN()
 #endif
 
-/* process.c: what stays while the process lives, over all its requests and threads. */
+/* process.c: objects of the process, shared by its requests and threads. */
 
 /* A region that was opened, and the families that were registered in it, by their names as they
  * were given: the first of each name leads to those of other definitions. */
@@ -36,12 +36,12 @@ typedef struct {
     HashTable families;
 } process_registry;
 
-/* A family that was registered. One thread may register it again while others tell it something;
- * what these find is the earlier one or the later. */
+/* A registered family. If one thread registers it again while others record in it, these use the
+ * earlier handle or the later one. */
 typedef struct process_family {
     /* Null if the region had no room for it: its updates are discarded. */
     const talea_family *_Atomic family;
-    /* As its options say, beside that: each update reads all three. */
+    /* Copies from the options, beside the handle: each update reads all three. */
     uint32_t kind;
     uint32_t label_count;
     process_registry *registry;
@@ -51,24 +51,23 @@ typedef struct process_family {
     struct process_family *next;
     /* The options of its registration. Its texts end with a zero. */
     talea_family_options options;
-    /* Where there was no room, the second when the library was asked for it; 0: it may ask again. */
+    /* The second of the last registration that found no room; 0: it may ask again. */
     uint64_t asked_at;
 } process_family;
 
 void process_begin(void);
 void process_end(void);
 
-/* The region of a path; where it is null, of talea.region, else of TALEA_REGION, else memory of
- * this process, which a line in the log calls wrong where it is one of a server's many. Null after
- * an exception. */
+/* The region of a path; if that is null, of talea.region, else of TALEA_REGION, else memory of
+ * this process, which a line in the log reports as a mistake if a server has many processes. Null
+ * after an exception. */
 process_registry *process_open(zend_string *path);
 
-/* Registers a family of a name, or finds what is registered alike. Null after an exception. */
+/* Registers a family of a name, or finds one with the same definition. Null after an exception. */
 process_family *process_register(process_registry *registry, zend_string *name,
     const talea_family_options *options);
 
-/* Registers one again that was ended, by whichever process; and in each second one that there was
- * no room for. */
+/* Registers a family again that any process ended; once a second, one that there was no room for. */
 void process_revive(process_family *family);
 
 /* The handle that records in a family; null if there is no room for it. */
@@ -82,7 +81,7 @@ static inline const talea_family *process_there(process_family *family) {
 /* Has a gauge with one label note the family's name, now and whenever it is registered again. */
 void process_note(process_family *family, process_family *notes);
 
-/* There may be room now. */
+/* Lets families without room ask again: there may be room now. */
 void process_ask_again(process_registry *registry);
 
 /* labels.c: label values. */
@@ -92,7 +91,7 @@ enum { LABELS_IN_PLACE = 8 };
 typedef struct {
     talea_text *values;
     uint32_t count;
-    /* The texts of numbers and other values, in the places of these values. */
+    /* Strings that hold the texts. */
     zend_string **made;
     talea_text values_in_place[LABELS_IN_PLACE];
     zend_string *made_in_place[LABELS_IN_PLACE];
@@ -124,18 +123,15 @@ void metrics_begin(void);
 zend_object *metric_new(process_family *family);
 process_family *metric_family(zval *metric);
 
-/* talea_add_double, talea_set or talea_observe. */
-typedef talea_status metric_operation(const talea_family *family, const talea_text *values,
-    size_t value_count, double value);
-
 /* Records a value in the series of the label values, which may be null. */
-void metric_record(process_family *family, metric_operation *operation, double value, HashTable *given);
-/* Observes a value at another time. */
-void metric_record_at(process_family *family, double value, HashTable *given, uint64_t unix_millis);
+void metric_record(process_family *family, talea_operation operation, double value,
+    HashTable *labels);
+/* Observes a value at another time, in seconds since 1970. */
+void metric_observe_at(process_family *family, double value, HashTable *labels, double time);
 
 /* registry.c: the class Registry. */
 
-/* What a registration asks for, beside its kind and name. Null are no labels, and the defaults of
+/* The options of a registration beside its kind and name. Null are no labels, and the defaults of
  * buckets or quantiles. */
 typedef struct {
     talea_text help;
@@ -166,35 +162,33 @@ zend_string *page_of(const talea_registry *registry, talea_text accept);
 
 /* families.c: the values as arrays. */
 
+/* A function of PHP that takes families. */
+typedef struct {
+    zend_fcall_info call;
+    zend_fcall_info_cache cache;
+} families_taker;
+
 void families_begin(void);
-/* As of another time, in seconds since 1970, where there is one. False after an exception. */
-bool families_of(const talea_registry *registry, const double *now, zval *into);
+/* Reads the family of a name, or all if it is empty, as of a time in seconds since 1970 or now: adds
+ * each to an array, or, if that is null, hands it to a function. */
+void families_read(const talea_registry *registry, talea_text name, const double *now,
+    families_taker *taker, zval *into);
 
-/* Milliseconds since 1970. */
-uint64_t families_millis(double seconds);
-
-/* samples.c: the values as another library takes them. */
-
-void samples_begin(void);
-/* Hands the family of a name, or all where that is empty, to a function. */
-void samples_each(const talea_registry *registry, talea_text name, const double *now,
-    zend_fcall_info *take, zend_fcall_info_cache *cache);
-
-/* group.c: who else may read a region. */
+/* group.c: the group that may read a region. */
 
 enum { MESSAGE = 1024 };
 
-/* The number of talea.group, which is a name or a number; where it is empty, of the group of this
- * process. False where there is no such group, with a message. */
+/* The number of talea.group, which is a name or a number; if it is empty, of the group of this
+ * process. False, with a message, if there is no such group. */
 bool group_number(const char *group, uint32_t *number, char message[MESSAGE]);
 
-/* private_region.c: a server's processes that share nothing. */
+/* private_region.c: a server's processes that share no region. */
 
-void alone_begin(void);
-void alone_end(void);
+void private_region_begin(void);
+void private_region_end(void);
 
 /* Memory of this process was opened: writes a line to the log, once for all processes of a server. */
-void alone_opened(void);
+void private_region_opened(void);
 
 /* failure.c: exceptions. */
 
@@ -205,8 +199,14 @@ void failure_throw(const char *format, ...) ZEND_ATTRIBUTE_FORMAT(printf, 1, 2);
 /* The text of a status, for a call that has no message. */
 void failure_of_status(talea_status status);
 
+/* The empty text for null. */
 static inline talea_text text_of(const zend_string *string) {
-    return (talea_text) { ZSTR_VAL(string), ZSTR_LEN(string) };
+    return string ? (talea_text) { ZSTR_VAL(string), ZSTR_LEN(string) } : (talea_text) { NULL, 0 };
+}
+
+/* A time in milliseconds; 0 if it cannot be one. */
+static inline uint64_t millis_of(double seconds) {
+    return seconds > 0 && seconds < 1e12 ? (uint64_t) (seconds * 1000) : 0;
 }
 
 #endif

@@ -1,7 +1,7 @@
-/* A server's processes that count each for itself, because no file was named: one line says so.
+/* Processes of a server that have a region each, because no file is configured: one line reports it.
  *
- * Workers get the settings of their pool when they are forked, and are replaced often. So the line
- * is written by the first process that has opened memory of its own, and marked where the others see it. */
+ * Workers get the settings of their pool when they are forked, and are replaced often. So the first
+ * process that opens private memory writes the line, and sets a flag that all others share. */
 #include "php_talea.h"
 #include "SAPI.h"
 
@@ -10,13 +10,13 @@
 #include <syslog.h>
 #include <unistd.h>
 
-/* Shared with all that are forked later. Null where there is no memory for it. */
+/* Shared with all processes that are forked later. Null if there is no memory for it. */
 static atomic_flag *reported;
 
-/* That which forks the others: what it opens, say while it preloads, they share. */
+/* The process that forks the others: they share the regions that it opens, as in preloading. */
 static pid_t first;
 
-/* Whether requests of this server are answered by processes side by side. */
+/* Whether several processes of this server answer requests. */
 static bool has_processes(void) {
     static const char *const servers[] = { "fpm-fcgi", "apache2handler", "cgi-fcgi", "litespeed" };
     for (size_t i = 0; i < sizeof servers / sizeof *servers; i++) {
@@ -27,7 +27,7 @@ static bool has_processes(void) {
     return false;
 }
 
-void alone_begin(void) {
+void private_region_begin(void) {
     if (reported || !has_processes()) {
         return;
     }
@@ -36,15 +36,15 @@ void alone_begin(void) {
     reported = page == MAP_FAILED ? NULL : page;
 }
 
-void alone_end(void) {
+void private_region_end(void) {
     if (reported) {
         munmap(reported, sizeof *reported);
         reported = NULL;
     }
 }
 
-/* A warning of PHP's would be shown to users, or made an exception of. */
-void alone_opened(void) {
+/* PHP might show a warning of its own to users, or turn it into an exception. */
+void private_region_opened(void) {
     if (reported && getpid() != first && !atomic_flag_test_and_set(reported)) {
         php_log_err_with_severity("talea: no region is configured, so each process of this server "
             "counts for itself, and a scrape shows what one of them counted; set talea.region in "

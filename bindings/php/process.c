@@ -1,7 +1,7 @@
 /* Objects that live as long as the process: regions by their path, families by their definition.
  *
- * A request finds what an earlier one opened and registered. Threads share it; a lock keeps them
- * apart, and nothing that PHP might jump out of is called while it is held. */
+ * A request finds the regions and families of earlier requests. Threads share them under a lock;
+ * while it is held, no function is called that PHP might leave by a jump. */
 #include "php_talea.h"
 
 #include <time.h>
@@ -18,19 +18,19 @@ static void hold(void) {
     tsrm_mutex_lock(lock);
 }
 
-static void let_go(void) {
+static void unlock(void) {
     tsrm_mutex_unlock(lock);
 }
 
-/* A child has no thread that would let go of what another one held. Called once the library is in
- * use and has said so too: a thread that forks must wait for our lock first, and then for those in it. */
+/* In a child no thread would unlock a lock that another thread held. Called after the library has
+ * registered its own fork handlers: a thread that forks waits for our lock first, then for its. */
 static void mind_forks(void) {
     static bool minds;
-    minds = minds || pthread_atfork(hold, let_go, let_go) == 0;
+    minds = minds || pthread_atfork(hold, unlock, unlock) == 0;
 }
 
 # define LOCK() hold()
-# define UNLOCK() let_go()
+# define UNLOCK() unlock()
 #else
 # define LOCK()
 # define UNLOCK()
@@ -46,7 +46,7 @@ static process_family *family_remember(const process_family *asked, zend_string 
 static bool is_defined_alike(const talea_family_options *one, const talea_family_options *other);
 static talea_text text_remember(talea_text text);
 
-/* Seconds of a clock that only goes on; the one that costs least. */
+/* Seconds of the monotonic clock that costs least. */
 static uint64_t now(void) {
     struct timespec time = { 0 };
     clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
@@ -54,7 +54,7 @@ static uint64_t now(void) {
 }
 
 void process_begin(void) {
-    /* A host that ends its modules and begins them again finds what was opened before. */
+    /* A host that restarts its modules finds the open regions. */
     if (begun) {
         return;
     }
@@ -66,7 +66,7 @@ void process_begin(void) {
 }
 
 void process_end(void) {
-    /* The library keeps us loaded, and its part can be neither closed nor opened again. */
+    /* The library keeps us loaded, and its regions can be neither closed nor opened again. */
     if (zend_hash_num_elements(&registries) > 0) {
         return;
     }
@@ -106,12 +106,12 @@ process_registry *process_open(zend_string *path) {
         failure_throw("%s", message);
     }
     if (is_alone) {
-        alone_opened();
+        private_region_opened();
     }
     return opened;
 }
 
-/* An empty path is that of the environment, which names a group of its own. */
+/* If the path is empty, the environment names the path and the group. */
 static talea_status region_open(talea_text path, const talea_registry **opened,
     char message[MESSAGE]) {
     if (path.len == 0) {
@@ -188,9 +188,8 @@ void process_ask_again(process_registry *registry) {
     UNLOCK();
 }
 
-/* Where it was ended, registers it again, with the help of who asks now: while it was there, the
- * process went on with that of before. Where its name has another definition by now, it goes on as
- * it is: it was right when it was registered. */
+/* Registers an ended family again, with the present help: until it was ended, the process kept the
+ * first one. If its name has another definition by now, the family stays ended. */
 static void family_revive(process_family *family, talea_text help) {
     if (!talea_is_ended(family->family) || (!family->family && family->asked_at == now())) {
         return;
@@ -215,11 +214,11 @@ static void family_note(const process_family *family) {
     family_revive(notes, notes->options.help);
     const talea_family *there = notes->family;
     if (there) {
-        talea_set(there, &family->options.name, 1, 1);
+        talea_record(there, &family->options.name, 1, TALEA_OPERATION_SET, talea_double(1));
     }
 }
 
-/* False where the library refuses it, with its words. */
+/* False, with the library's message, if it refuses the family. */
 static bool family_register(process_family *family, char message[MESSAGE]) {
     const talea_family *registered = NULL;
     talea_status status =
@@ -231,12 +230,12 @@ static bool family_register(process_family *family, char message[MESSAGE]) {
         }
     }
     family->asked_at = now();
-    /* That there is no room must not end a request. */
+    /* A full region must not end a request. */
     return status == TALEA_STATUS_OK || status == TALEA_STATUS_NO_ROOM;
 }
 
-/* In memory that stays, all of it in one piece but the help, which another may replace. A name
- * is noted among those of the registry; null: it is there already. */
+/* Copies a family to memory that stays, in one piece but for the help, which may be replaced. Adds
+ * it to the registry by its name, unless that is null. */
 static process_family *family_remember(const process_family *asked, zend_string *name) {
     talea_family_options options = asked->options;
     size_t doubles = options.bucket_count + options.quantile_count;
@@ -278,7 +277,7 @@ static process_family *family_remember(const process_family *asked, zend_string 
     return family;
 }
 
-/* With a zero at its end. */
+/* A copy with a zero at its end. */
 static talea_text text_remember(talea_text text) {
     return (talea_text) { zend_strndup(text.data, text.len), text.len };
 }
@@ -287,8 +286,7 @@ static bool are_equal(const double *one, const double *other, size_t count) {
     return count == 0 || memcmp(one, other, count * sizeof *one) == 0;
 }
 
-/* Of families of one name. The help takes no part: where new code has another one, a process that
- * ran the old code goes on with that. */
+/* Of families of one name. The help is not compared: a process that ran older code keeps its own. */
 static bool is_defined_alike(const talea_family_options *one, const talea_family_options *other) {
     if (one->kind != other->kind || one->flags != other->flags || one->limit != other->limit
         || one->window_seconds != other->window_seconds || one->label_count != other->label_count

@@ -15,7 +15,7 @@ enum { COMMAND_SET = 3 };
 
 typedef struct {
     process_registry *registry;
-    /* What this object found or registered, by its name: its first definition holds. */
+    /* The families that this object found or registered, by name: the first definition holds. */
     HashTable families;
     /* The gauge of names, once a counter needs it. */
     process_family *names;
@@ -52,7 +52,8 @@ ZEND_METHOD(Talea_Recorder, __construct) {
     }
 }
 
-static void record(INTERNAL_FUNCTION_PARAMETERS, talea_kind kind, metric_operation *operation) {
+static void record(INTERNAL_FUNCTION_PARAMETERS, talea_kind kind,
+    talea_operation operation) {
     HashTable *data;
     ZEND_PARSE_PARAMETERS_START(1, 1)
         Z_PARAM_ARRAY_HT(data)
@@ -66,7 +67,7 @@ static void record(INTERNAL_FUNCTION_PARAMETERS, talea_kind kind, metric_operati
 }
 
 ZEND_METHOD(Talea_Recorder, counter) {
-    record(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_KIND_FLOAT_COUNTER, talea_add_double);
+    record(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_KIND_FLOAT_COUNTER, TALEA_OPERATION_ADD);
 }
 
 ZEND_METHOD(Talea_Recorder, gauge) {
@@ -76,13 +77,14 @@ ZEND_METHOD(Talea_Recorder, gauge) {
     ZEND_PARSE_PARAMETERS_END();
     zval *command = member(data, COMMAND, IS_LONG);
     if (command) {
-        metric_operation *operation = Z_LVAL_P(command) == COMMAND_SET ? talea_set : talea_add_double;
+        talea_operation operation =
+            Z_LVAL_P(command) == COMMAND_SET ? TALEA_OPERATION_SET : TALEA_OPERATION_ADD;
         record(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_KIND_GAUGE, operation);
     }
 }
 
 ZEND_METHOD(Talea_Recorder, histogram) {
-    record(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_KIND_HISTOGRAM, talea_observe);
+    record(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_KIND_HISTOGRAM, TALEA_OPERATION_OBSERVE);
 }
 
 ZEND_METHOD(Talea_Recorder, summary) {
@@ -101,9 +103,9 @@ ZEND_METHOD(Talea_Recorder, summary) {
         return;
     }
     if (is_now) {
-        metric_record(family, talea_observe, value, Z_ARRVAL_P(labels));
+        metric_record(family, TALEA_OPERATION_OBSERVE, value, Z_ARRVAL_P(labels));
     } else {
-        metric_record_at(family, value, Z_ARRVAL_P(labels), families_millis(time));
+        metric_observe_at(family, value, Z_ARRVAL_P(labels), time);
     }
 }
 
@@ -122,7 +124,7 @@ static process_family *family_find(recorder *this, talea_kind kind, HashTable *d
     }
     process_family *found = zend_hash_find_ptr(&this->families, Z_STR_P(name));
     if (EXPECTED(found && found->kind == kind)) {
-        /* Of many metrics this one is far away. It comes while the update's values are read. */
+        /* Of many metrics this one is in no cache: prefetch it while the values are read. */
         const char *family = (const char *) found->family;
         for (size_t at = 0; at < 256; at += 64) {
             __builtin_prefetch(family + at);
@@ -132,7 +134,7 @@ static process_family *family_find(recorder *this, talea_kind kind, HashTable *d
     return family_register(this, kind, data, Z_STR_P(name));
 }
 
-/* The help, or where it is blank, for Talea asks for one, the name. */
+/* The help, or, if it is blank, the name: Talea demands a help. */
 static talea_text help_of(const zend_string *help, const zend_string *name) {
     /* The characters that trim() removes. */
     size_t blank = 0;
@@ -209,7 +211,7 @@ static zval *member(HashTable *data, zend_string *key, uint32_t type) {
             return found;
         }
     }
-    zend_type_error("the %s of what is recorded is %s; expected %s", ZSTR_VAL(key),
+    zend_type_error("the %s of the data is %s; expected %s", ZSTR_VAL(key),
         found ? zend_zval_type_name(found) : "not there", zend_get_type_by_const(type));
     return NULL;
 }
@@ -224,7 +226,7 @@ static bool value_of(HashTable *data, double *value) {
             return true;
         }
     }
-    zend_type_error("the value of what is recorded is %s; expected a number",
+    zend_type_error("the value of the data is %s; expected a number",
         found ? zend_zval_type_name(found) : "not there");
     return false;
 }

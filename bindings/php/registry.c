@@ -5,7 +5,7 @@
 
 #include "registry_arginfo.h"
 
-/* Those of the library whose methods these are. */
+/* The defaults of promphp/prometheus_client_php. */
 static const double DEFAULT_BUCKETS[] =
     { 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10 };
 static const double DEFAULT_QUANTILES[] = { 0.01, 0.05, 0.5, 0.95, 0.99 };
@@ -13,7 +13,7 @@ static const double DEFAULT_QUANTILES[] = { 0.01, 0.05, 0.5, 0.95, 0.99 };
 
 typedef struct {
     process_registry *registry;
-    /* The metrics that this object registered, by their names: no two kinds share one. */
+    /* The metrics that this object registered, by name; no two kinds share a name. */
     HashTable metrics;
     zend_object std;
 } registry;
@@ -60,7 +60,7 @@ ZEND_METHOD(Talea_Registry, __construct) {
         failure_throw("the path of the region is empty; leave it out for the configured one");
         return;
     }
-    /* What is in php.ini is the administrator's word, a path in code is not. */
+    /* The administrator chose the path in php.ini, but not one in code. */
     if (path && php_check_open_basedir(ZSTR_VAL(path))) {
         failure_throw("open_basedir does not allow the region %s", ZSTR_VAL(path));
         return;
@@ -73,8 +73,8 @@ ZEND_METHOD(Talea_Registry, __construct) {
     }
 }
 
-/* Answers the metric that this object registered before, or registers it. */
-static void answer_metric(INTERNAL_FUNCTION_PARAMETERS, talea_kind kind, way way) {
+/* Returns the metric that this object registered before, or registers it. */
+static void return_metric(INTERNAL_FUNCTION_PARAMETERS, talea_kind kind, way way) {
     asked asked = { .window_seconds = 600 };
     zend_string *namespace, *name, *help;
     bool measures = kind == TALEA_KIND_HISTOGRAM || kind == TALEA_KIND_SUMMARY;
@@ -114,7 +114,7 @@ static void answer_metric(INTERNAL_FUNCTION_PARAMETERS, talea_kind kind, way way
     zend_string_release(whole);
 }
 
-static void answer_registered(INTERNAL_FUNCTION_PARAMETERS, talea_kind kind) {
+static void return_registered(INTERNAL_FUNCTION_PARAMETERS, talea_kind kind) {
     zend_string *namespace, *name;
     ZEND_PARSE_PARAMETERS_START(2, 2)
         Z_PARAM_STR(namespace)
@@ -134,13 +134,13 @@ static void answer_registered(INTERNAL_FUNCTION_PARAMETERS, talea_kind kind) {
 
 #define METHODS_OF(Kind, kind) \
     ZEND_METHOD(Talea_Registry, register##Kind) { \
-        answer_metric(INTERNAL_FUNCTION_PARAM_PASSTHRU, kind, REGISTER); \
+        return_metric(INTERNAL_FUNCTION_PARAM_PASSTHRU, kind, REGISTER); \
     } \
     ZEND_METHOD(Talea_Registry, getOrRegister##Kind) { \
-        answer_metric(INTERNAL_FUNCTION_PARAM_PASSTHRU, kind, GET_OR_REGISTER); \
+        return_metric(INTERNAL_FUNCTION_PARAM_PASSTHRU, kind, GET_OR_REGISTER); \
     } \
     ZEND_METHOD(Talea_Registry, get##Kind) { \
-        answer_registered(INTERNAL_FUNCTION_PARAM_PASSTHRU, kind); \
+        return_registered(INTERNAL_FUNCTION_PARAM_PASSTHRU, kind); \
     }
 
 METHODS_OF(Counter, TALEA_KIND_FLOAT_COUNTER)
@@ -158,7 +158,7 @@ ZEND_METHOD(Talea_Registry, render) {
     if (!registry) {
         return;
     }
-    zend_string *page = page_of(registry, accept ? text_of(accept) : (talea_text) { NULL, 0 });
+    zend_string *page = page_of(registry, text_of(accept));
     if (page) {
         RETVAL_STR(page);
     }
@@ -172,8 +172,7 @@ ZEND_METHOD(Talea_Registry, contentType) {
     ZEND_PARSE_PARAMETERS_END();
     char type[256];
     size_t len = 0;
-    talea_text text = accept ? text_of(accept) : (talea_text) { NULL, 0 };
-    talea_status status = talea_content_type(text, type, sizeof type, &len);
+    talea_status status = talea_content_type(text_of(accept), type, sizeof type, &len);
     if (status != TALEA_STATUS_OK) {
         failure_of_status(status);
         return;
@@ -190,26 +189,25 @@ ZEND_METHOD(Talea_Registry, families) {
     ZEND_PARSE_PARAMETERS_END();
     const talea_registry *registry = opened(ZEND_THIS);
     if (registry) {
-        families_of(registry, is_now ? NULL : &now, return_value);
+        array_init(return_value);
+        families_read(registry, text_of(NULL), is_now ? NULL : &now, NULL, return_value);
     }
 }
 
 ZEND_METHOD(Talea_Registry, eachFamily) {
-    zend_fcall_info take;
-    zend_fcall_info_cache cache;
+    families_taker take;
     double now = 0;
     bool is_now = true;
     zend_string *name = NULL;
     ZEND_PARSE_PARAMETERS_START(1, 3)
-        Z_PARAM_FUNC(take, cache)
+        Z_PARAM_FUNC(take.call, take.cache)
         Z_PARAM_OPTIONAL
         Z_PARAM_DOUBLE_OR_NULL(now, is_now)
         Z_PARAM_STR_OR_NULL(name)
     ZEND_PARSE_PARAMETERS_END();
     const talea_registry *registry = opened(ZEND_THIS);
     if (registry) {
-        talea_text wanted = name ? text_of(name) : (talea_text) { NULL, 0 };
-        samples_each(registry, wanted, is_now ? NULL : &now, &take, &cache);
+        families_read(registry, text_of(name), is_now ? NULL : &now, &take, NULL);
     }
 }
 
@@ -219,7 +217,7 @@ ZEND_METHOD(Talea_Registry, wipe) {
     if (!registry) {
         return;
     }
-    talea_status status = talea_wipe(registry);
+    talea_status status = talea_wipe(registry, text_of(NULL));
     if (status != TALEA_STATUS_OK) {
         failure_of_status(status);
     }
@@ -240,20 +238,19 @@ ZEND_METHOD(Talea_Registry, unregister) {
         return;
     }
     size_t ended = 0;
-    talea_text text = name ? text_of(name) : (talea_text) { NULL, 0 };
-    talea_status status = talea_unregister(registry, text, &ended);
+    talea_status status = talea_unregister(registry, text_of(name), &ended);
     if (status != TALEA_STATUS_OK) {
         failure_of_status(status);
         return;
     }
-    /* So that what ended is registered again when it is asked for. */
+    /* So that ended families are registered again at their next use. */
     zend_hash_clean(&registry_of(ZEND_THIS)->metrics);
     process_ask_again(registry_of(ZEND_THIS)->registry);
     RETVAL_LONG((zend_long) ended);
 }
 
-/* The metric of a kind that was registered here, or null. Its name is put together on the stack:
- * to make a string of it would take longer than to find it. */
+/* The metric of a kind that was registered here, or null. Its name is built on the stack: a string
+ * would cost more than the look-up. */
 static zval *metric_find(registry *this, talea_kind kind, zend_string *namespace,
     zend_string *name) {
     char place[256];
@@ -274,7 +271,7 @@ static zval *metric_find(registry *this, talea_kind kind, zend_string *namespace
     return found && metric_family(found)->kind == kind ? found : NULL;
 }
 
-/* To be released. */
+/* The caller releases it. */
 static zend_string *name_of(zend_string *namespace, zend_string *name) {
     if (ZSTR_LEN(namespace) == 0) {
         return zend_string_copy(name);
@@ -290,9 +287,9 @@ process_family *registry_register(process_registry *registry, talea_kind kind, z
         .kind = kind,
         .name = text_of(name),
         .help = asked->help,
-        /* No process of PHP keeps a series, so none would be safe from going. And names are those
-           that the library takes: its own `php_info` is a gauge. */
-        .flags = TALEA_FAMILY_LASTING | TALEA_FAMILY_LENIENT_NAMES | TALEA_FAMILY_UNSTRIPED,
+        /* No process of PHP keeps a series, so all would expire. And names are those that the
+           library accepts: its own `php_info` is a gauge. */
+        .flags = TALEA_FAMILY_PERMANENT | TALEA_FAMILY_LENIENT_NAMES | TALEA_FAMILY_UNSTRIPED,
         .limit = TALEA_G(max_series),
     };
     if (asked->window_seconds < 1) {

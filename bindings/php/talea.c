@@ -1,4 +1,4 @@
-/* The module: what it is configured by, how it begins and ends. */
+/* The module: its settings, its begin and its end. */
 #ifdef HAVE_CONFIG_H
 # include "config.h"
 #endif
@@ -35,7 +35,7 @@ static ZEND_INI_MH(on_size) {
     return result;
 }
 
-/* Those that the library can give a new file. */
+/* The modes that the library can give to a new file. */
 static ZEND_INI_MH(on_mode) {
     char *end;
     zend_long wanted = ZEND_STRTOL(ZSTR_VAL(new_value), &end, 8);
@@ -82,20 +82,19 @@ static PHP_MINIT_FUNCTION(talea) {
         return FAILURE;
     }
     REGISTER_INI_ENTRIES();
-    alone_begin();
+    private_region_begin();
     process_begin();
     failure_begin();
     metrics_begin();
     registry_begin();
     recorder_begin();
     families_begin();
-    samples_begin();
     return SUCCESS;
 }
 
 static PHP_MSHUTDOWN_FUNCTION(talea) {
     process_end();
-    alone_end();
+    private_region_end();
     UNREGISTER_INI_ENTRIES();
     return SUCCESS;
 }

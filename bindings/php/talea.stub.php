@@ -2,7 +2,7 @@
 
 /**
  * The declarations of the extension talea, for editors and analysers. metrics_arginfo.h,
- * recorder_arginfo.h and registry_arginfo.h say the same to PHP; a test compares them.
+ * recorder_arginfo.h and registry_arginfo.h declare them to PHP; a test compares them.
  */
 
 namespace Talea;
@@ -19,8 +19,8 @@ class Exception extends \RuntimeException
 final class Registry
 {
     /**
-     * @param string|null $path a file on tmpfs, such as /dev/shm/shop.talea, which is created where
-     *     it is not there; null: what talea.region in php.ini says, else the environment variable
+     * @param string|null $path a file on tmpfs, such as /dev/shm/shop.talea, which is created if it is
+     *     missing; null: that of talea.region in php.ini, else of the environment variable
      *     TALEA_REGION, else memory of this process, which children made by fork share
      */
     public function __construct(?string $path = null)
@@ -110,32 +110,30 @@ final class Registry
     }
 
     /**
-     * All values, as a list of families. `label` and `labelValue` are those that a sample has
-     * beside its series', `le` and `quantile`. Of summaries `windowCount` and `windowSum` are those
-     * of the last maxAgeSeconds; they end at `now`, in seconds since 1970, which is another time
-     * only in tests.
+     * All values, as a list of the families that `eachFamily` hands over, each with its series.
      *
-     * @return array<array{name: string, type: string, help: string, series: array<array{labels: array<string, string>, samples: array<array{name: string, label?: string, labelValue?: string, value: int|float}>, windowCount?: int, windowSum?: float}>}>
+     * @param float|null $now when windows end, in seconds since 1970; null: now
+     * @return array<array{name: string, type: string, help: string, labelNames: string[], samples?: mixed[], series: array<array{string[], array<array{name: string, labelNames: string[], labelValues: string[], value: int|float}>}>}>
      */
     public function families(?float $now = null): array
     {
     }
 
     /**
-     * Hands all families to a function, or the one of a name, each as
-     * promphp/prometheus_client_php's MetricFamilySamples takes it; but where it has several series,
-     * or none, it has no `samples`. Beside it comes each series with its label values and its
-     * samples. A summary's count and sum
-     * are of its window here; those in which nothing was observed lately are left out.
+     * Passes all families to a function, or the one of a name, as
+     * promphp/prometheus_client_php's MetricFamilySamples takes them, and their series: the label
+     * values of each, and its samples. A family with one series has its samples as `samples` too.
+     * The count and the sum of a summary are of its window; a series with an empty window is left
+     * out.
      *
      * @param callable(array{name: string, type: string, help: string, labelNames: string[], samples?: mixed[]}, array<array{string[], array<array{name: string, labelNames: string[], labelValues: string[], value: int|float}>}>): void $take
-     * @param float|null $now when windows end, in seconds since 1970, if that is not now
+     * @param float|null $now when windows end, in seconds since 1970; null: now
      */
     public function eachFamily(callable $take, ?float $now = null, ?string $name = null): void
     {
     }
 
-    /** Has all metrics count from 0 again, in all processes; series with labels go. */
+    /** Resets all metrics to 0, in all processes; series with labels are removed. */
     public function wipe(): void
     {
     }
@@ -152,8 +150,8 @@ final class Registry
 /**
  * Records what promphp/prometheus_client_php passes to its storages: Talea\PromPhp\Storage uses it.
  * An array has the keys name, help, labelNames, labelValues and value; of a gauge also command, of a
- * histogram buckets, of a summary maxAgeSeconds and quantiles. What a name is first recorded with is
- * its definition, until it is forgotten.
+ * histogram buckets, of a summary maxAgeSeconds and quantiles. The first data of a name define it,
+ * until `forget`.
  */
 final class Recorder
 {
@@ -184,7 +182,7 @@ final class Recorder
     {
     }
 
-    /** Takes the definitions that come next for new. */
+    /** Forgets all definitions: the next data of a name define it anew. */
     public function forget(): void
     {
     }
@@ -217,8 +215,8 @@ final class Counter
     }
 
     /**
-     * Has a gauge with one label be 1 for the name that this counter was registered by, now and
-     * whenever it is registered again after somebody ended it.
+     * Sets a gauge with one label to 1 for the name that this counter was registered by, now and
+     * whenever it is registered again after any process ended it.
      */
     public function noteName(Gauge $gauge): void
     {
@@ -289,7 +287,7 @@ final class Histogram
     }
 }
 
-/** Quantiles of what was observed lately, with the count and sum of all. */
+/** Quantiles of recent observations, with the count and sum of all. */
 final class Summary
 {
     private function __construct()

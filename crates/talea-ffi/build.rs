@@ -1,5 +1,5 @@
-//! Links the shared library so that it stays once it is loaded: handles, what runs at a fork
-//! and threads that keep windows point into its code.
+//! Links the shared library so that it stays loaded: handles, fork handlers and threads that keep
+//! windows point into its code.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -49,5 +49,5 @@ if (!$size->is_quick && $size->only === null) {
     $report->write($path, $budgets, $rounds, $share);
     echo "The rows are in bench/results/php.json.\n";
 }
-// What an engine of the library fails at is a finding; Talea must not fail.
+// A failure of an engine of the library is a finding; Talea must not fail.
 exit(preg_grep('/"talea/', array_keys($all->failures())) === [] ? 0 : 1);

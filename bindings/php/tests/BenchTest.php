@@ -58,7 +58,7 @@ final class BenchTest extends TestCase
         self::assertStringNotContainsString('PROMPHP=FOLDER', $report);
     }
 
-    public function testWhatTakesTooLongIsEndedAndSaid(): void
+    public function testAMeasurementThatTakesTooLongIsEndedAndReported(): void
     {
         $this->putLibrary();
         $slow = "<?php namespace Prometheus\\Storage; final class Slow implements Adapter {
@@ -76,7 +76,7 @@ final class BenchTest extends TestCase
         self::assertMatchesRegularExpression('/^collect, ms\n\n.*\n +0 +50 +[\d.,]+ +> 300 +> 300$/m', $report);
     }
 
-    public function testWhatAnEngineOfTheLibraryFailsAtIsSaidAndTheOthersAreMeasured(): void
+    public function testAFailureOfAnEngineOfTheLibraryIsReportedAndTheOthersAreMeasured(): void
     {
         $this->putLibrary();
         file_put_contents("$this->library/src/Prometheus/Storage/Bad.php", '<?php throw new Exception("It cannot.");');

@@ -7,7 +7,7 @@ namespace Talea\Tests;
 use PHPUnit\Framework\TestCase;
 
 /**
- * What the adapter costs, in instructions: those are the same on any machine, however busy it is.
+ * The cost of the adapter in instructions, which do not depend on the machine's load.
  *
  * @group processes
  */

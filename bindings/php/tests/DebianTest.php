@@ -47,7 +47,7 @@ final class DebianTest extends TestCase
     }
 
     /**
-     * What a browser saw before, what the commands printed, and what a browser sees after.
+     * The page before the commands, their output, and the page after them.
      *
      * @return string[]
      */

@@ -7,7 +7,7 @@ namespace Talea\Tests;
 use PHPUnit\Framework\TestCase;
 
 /**
- * What contrib/php has beside what FpmTest runs: the programs that read it take it.
+ * The files of contrib/php that FpmTest does not run: the programs that read them accept them.
  *
  * @group processes
  */
@@ -28,7 +28,7 @@ final class ExampleTest extends TestCase
         exec('rm -r ' . escapeshellarg($this->folder));
     }
 
-    public function testSystemdTakesTheAgentsUnitAndWhatIsChangedOfIt(): void
+    public function testSystemdAcceptsTheAgentsUnitAndItsChanges(): void
     {
         self::assertSame('', $this->complaints('', ''));
         self::assertStringContainsString("Unknown key 'Groups'", $this->complaints('SupplementaryGroups', 'Groups'));

@@ -80,7 +80,7 @@ final class FpmTest extends RegionTestCase
         self::assertGreaterThanOrEqual($answered, $series);
     }
 
-    public function testTheAgentShowsWhatTheWorkersShow(): void
+    public function testTheAgentShowsTheSamePageAsTheWorkers(): void
     {
         $this->startAgent();
         $this->serve();
@@ -167,7 +167,7 @@ final class FpmTest extends RegionTestCase
     }
 
     /**
-     * A file of the example. What is to be changed must be in it.
+     * A file of the example, with replacements, each of which must occur in it.
      *
      * @param array<string, string> $changes
      */

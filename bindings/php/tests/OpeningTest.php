@@ -117,7 +117,7 @@ final class OpeningTest extends RegionTestCase
     }
 
     /**
-     * What is said where another process opens the configured region.
+     * The output of another process that opens the configured region.
      *
      * @param array<string, string> $ini
      * @param string[] $as what runs it

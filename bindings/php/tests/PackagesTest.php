@@ -16,7 +16,7 @@ final class PackagesTest extends TestCase
     private const EXTENSION = __DIR__ . '/../composer.json';
     private const ADAPTER = __DIR__ . '/../promphp/composer.json';
 
-    public function testPieKnowsWhatIsBuiltAndHowItIsConfigured(): void
+    public function testPieKnowsTheExtensionAndItsConfiguration(): void
     {
         $package = self::package(self::EXTENSION);
         self::assertSame('php-ext', $package['type']);

@@ -23,12 +23,12 @@ final class ProcessesTest extends RegionTestCase
         });
         $families = (new Registry($path))->families();
         self::assertSame(['calls_total', 'shared_total'], array_column($families, 'name'));
-        $values = fn (array $family) => array_map(fn ($one) => $one['samples'][0]['value'], $family['series']);
+        $values = fn (array $family) => array_map(fn ($one) => $one[1][0]['value'], $family['series']);
         self::assertEquals(array_fill(0, 8000, 1), $values($families[0]));
         self::assertEquals(array_fill(0, 500, 16), $values($families[1]));
     }
 
-    public function testChildrenCountInWhatTheirParentRegistered(): void
+    public function testChildrenCountInTheMetricsOfTheirParent(): void
     {
         foreach ([$this->registry(), new Registry()] as $registry) {
             $counter = $registry->getOrRegisterCounter('', 'forked', 'Forked.', ['by']);
@@ -123,7 +123,7 @@ final class ProcessesTest extends RegionTestCase
         self::assertHasLine('calls_total{id="1"} 100000', $page);
     }
 
-    public function testWhatIsPreloadedCountsAndIsUsed(): void
+    public function testPreloadedCodeCountsAndIsUsed(): void
     {
         $path = $this->path();
         $script = "$path.php";

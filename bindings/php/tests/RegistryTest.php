@@ -20,7 +20,7 @@ final class RegistryTest extends RegionTestCase
         self::assertSame($one->render(), $two->render());
     }
 
-    public function testWhatIsRegisteredTwiceInARegistryIsRefusedAndGetOrRegisterFindsIt(): void
+    public function testASecondRegistrationIsRefusedAndGetOrRegisterFindsTheFirst(): void
     {
         $registry = $this->registry();
         $counter = $registry->registerCounter('shop', 'orders', 'Orders.', ['country']);
@@ -31,7 +31,7 @@ final class RegistryTest extends RegionTestCase
         $registry->registerCounter('shop', 'orders', 'Orders.', ['country']);
     }
 
-    public function testWhatIsNotRegisteredIsNotFound(): void
+    public function testAMetricThatIsNotRegisteredIsNotFound(): void
     {
         $registry = $this->registry();
         $registry->registerCounter('shop', 'orders', 'Orders.');
@@ -107,7 +107,7 @@ final class RegistryTest extends RegionTestCase
         }
         gc_collect_cycles();
         if (!function_exists('memory_reset_peak_usage')) {
-            self::markTestSkipped('this PHP cannot tell the peak of a part');
+            self::markTestSkipped('this PHP cannot measure the peak of a part');
         }
         memory_reset_peak_usage();
         $before = memory_get_usage();
@@ -209,7 +209,7 @@ final class RegistryTest extends RegionTestCase
         } catch (\RuntimeException $e) {
             self::assertSame(['enough', 1], [$e->getMessage(), $times]);
         }
-        // Who takes a family may do anything with the registry.
+        // The function may do anything with the registry.
         $registry->eachFamily(fn () => $registry->unregister());
         self::assertSame('', $registry->render());
     }

@@ -178,26 +178,26 @@ final class StorageTest extends RegionTestCase
         self::assertEquals($this->storage->collect(), $this->storage->collect(false));
     }
 
-    public function testNothingIsLeftOfWhatWasWipedAndItCountsAnew(): void
+    public function testAWipeRemovesAllMetricsAndTheyCountAnew(): void
     {
-        $tell = function (): void {
+        $update = function (): void {
             $this->add('a', ['x' => 'y'], 1);
             $this->add('b', [], 1);
             $this->gauge('c', [], 1, Adapter::COMMAND_INCREMENT_INTEGER);
             $this->observe('d', [], 1, [1]);
             $this->summarize('e', [], 1);
         };
-        $tell();
+        $update();
         $first = $this->storage->collect();
         self::assertCount(5, $first);
         $this->storage->wipeStorage();
         self::assertSame([], $this->storage->collect());
         self::assertSame('', $this->registry->render());
-        $tell();
+        $update();
         self::assertEquals($first, $this->storage->collect());
     }
 
-    public function testWhatWasWipedTakesNoDigitsOfWhatIsCountedAfterwards(): void
+    public function testValuesBeforeAWipeTakeNoDigitsFromThoseAfterIt(): void
     {
         $sums = [];
         foreach ([1e15, 0.11] as $value) {
@@ -225,26 +225,26 @@ final class StorageTest extends RegionTestCase
         }
     }
 
-    public function testWhatOneStorageWipedAnotherCountsAnewAtOnce(): void
+    public function testAStorageCountsAnewAtOnceAfterAWipeByAnother(): void
     {
         $path = $this->path();
         $others = new Storage(new Registry($path));
         $this->storage = new Storage(new Registry($path));
-        $tell = function (): void {
+        $update = function (): void {
             $this->add('calls', ['x' => 'y'], 1);
             $this->gauge('length', ['x' => 'y'], 1, Adapter::COMMAND_INCREMENT_INTEGER);
             $this->observe('size', ['x' => 'y'], 1, [1]);
             $this->summarize('wait', ['x' => 'y'], 1);
         };
-        $tell();
+        $update();
         $first = $this->storage->collect();
         $others->wipeStorage();
-        $tell();
+        $update();
         self::assertEquals($first, $this->storage->collect());
     }
 
     /** @group processes */
-    public function testWhatAnotherProcessWipedIsCountedAnewSoon(): void
+    public function testAStorageCountsAnewSoonAfterAWipeByAnotherProcess(): void
     {
         $path = $this->path();
         $this->storage = new Storage(new Registry($path));
@@ -261,7 +261,7 @@ final class StorageTest extends RegionTestCase
         self::assertEquals([['calls', [], ['y'], 1]], self::rows($this->storage->collect()[0]));
     }
 
-    public function testAnotherRequestSeesAndContinuesWhatThisOneCounted(): void
+    public function testAnotherRequestSeesAndContinuesTheCountsOfThisOne(): void
     {
         $path = $this->path();
         (fn () => $this->storage = new Storage(new Registry($path)))();
@@ -313,7 +313,7 @@ final class StorageTest extends RegionTestCase
         self::assertSame(['length', 'gauge', 'length', []], self::head($this->storage->collect()[0]));
     }
 
-    public function testWhatOverflowedHasTheLabelsOfItsFamilyEmpty(): void
+    public function testTheOverflowSeriesHasEmptyLabelsOfItsFamily(): void
     {
         for ($i = 0; $i < 10_003; $i++) {
             $this->add('calls', ['a' => $i, 'b' => 'x'], 1);
@@ -337,7 +337,7 @@ final class StorageTest extends RegionTestCase
     }
 
     /**
-     * What the library passes on.
+     * Data as the library passes it on.
      *
      * @param mixed[] $labels
      * @return mixed[]

@@ -11,7 +11,7 @@ final class StubTest extends TestCase
 {
     private const CLASSES = ['Registry', 'Recorder', 'Counter', 'Gauge', 'Histogram', 'Summary', 'Exception'];
 
-    public function testTheStubDeclaresWhatTheExtensionHas(): void
+    public function testTheStubDeclaresTheExtension(): void
     {
         $stub = var_export(dirname(__DIR__) . '/talea.stub.php', true);
         $test = var_export(__FILE__, true);

@@ -1,4 +1,4 @@
-/* PHP in threads: each of four answers requests, which count in the same families and register new
+/* PHP in threads: each of four answers requests, which record in the same families and register new
  * ones. Given a php.ini that brings the extension, it says what was lost; its status is 0 where
  * nothing was. */
 #include <sapi/embed/php_embed.h>
@@ -29,7 +29,7 @@ static const char *const REQUEST =
     "    }"
     "    pcntl_waitpid($child, $status);"
     "}"
-    /* What refuses, what frees blocks of a page, and a request that ends in the midst. */
+    /* Refusals, freed blocks of a page, and a request that ends halfway. */
     "try { (new Talea\\Registry())->registerCounter('', 'calls', 'Calls.', ['other']); }"
     "catch (Talea\\Exception $e) { $registry->getOrRegisterCounter('', 'refused', 'Refused.')->inc(); }"
     "if ($request % 50 === 0) { $registry->render(); $registry->families(); exit; }";

@@ -1,16 +1,15 @@
 // Talea: metrics in shared memory. The C ABI, for bindings of other languages; docs/bindings.md
-// has an example, and says what must not be done.
+// is its guide.
 //
-// What holds for every function:
-// - Pointers point to what their type says, and it stays until the call returns; nobody else
-//   writes to it meanwhile. Texts and arrays of the length 0 may be null.
-// - Registries, families and series are made by the library, stay until the process ends, may be
-//   used by any number of threads at once and in children made by fork, and are never freed.
-// - A null pointer, a length that cannot be, text that is not UTF-8 are answered by a status, and
-//   nothing is written through the other pointers then.
-// - Where there is a `message`, it is a buffer of `message_len` bytes that gets the reason in
-//   words, cut where it does not fit, with a zero at its end; of success, the empty text. It may
-//   be null.
+// Rules for every function:
+// - A pointer points to an object of its type, which stays until the call returns, and which no
+//   other code writes to meanwhile. Texts and arrays of the length 0 may be null.
+// - Registries, families and series are made by the library and stay until the process ends. Any
+//   number of threads, and children made by fork, may use them at once. They are never freed.
+// - A null pointer, an impossible length and text that is not UTF-8 each have a status. The call
+//   then writes nothing through the other pointers.
+// - A `message` is a buffer of `message_len` bytes that receives the reason of a failure, or the
+//   empty text, with a zero at its end; a longer reason is cut. It may be null.
 //
 // Written by cbindgen; run TALEA_WRITE_HEADER=1 cargo test -p talea-ffi --test header.
 
@@ -20,40 +19,42 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
-// The version of the ABI that this header describes. It changes when a program that was
-// compiled with an older header could break.
-#define TALEA_ABI_VERSION 2
+// The version of the ABI that this header describes. It changes if a program that was compiled
+// with an older header could break.
+#define TALEA_ABI_VERSION 3
 
 // The metric and its labels may have any names without quotes, backslashes and control
 // characters that do not begin with `_`.
 #define TALEA_FAMILY_UTF8_NAMES 1
 
-// `schema` of talea_family_options counts.
+// `schema` of talea_family_options is used.
 #define TALEA_FAMILY_SCHEMA 2
 
-// Each CPU has a copy of each value: for counters and histograms of few, hot series. Those
-// without labels have it anyway.
+// Each CPU has a copy of each value: for counters and histograms of few, hot series. Families
+// without labels have it by default.
 #define TALEA_FAMILY_STRIPED 4
 
-// Series never go because nobody uses them.
-#define TALEA_FAMILY_LASTING 8
+// Series never expire.
+#define TALEA_FAMILY_PERMANENT 8
 
-// `quantiles` of talea_family_options counts also where there are none.
+// `quantiles` of talea_family_options is used even if it is empty.
 #define TALEA_FAMILY_QUANTILES 16
 
-// A summary without a unit keeps what was observed lately in the region, 0.5 to 13.5 KiB a series, so
-// that who reads it need not have been there meanwhile: for processes that live for some requests
-// only. While its window has no more than 128 observations, quantiles are exact.
+// A summary without a unit keeps its recent observations in the region, 0.5 to 13.5 KiB a series.
+// Any reader then sees the same quantiles, however young it is: for processes that live for a few
+// requests only. Quantiles of a window with at most 128 observations are exact.
 #define TALEA_FAMILY_SAMPLED 32
 
-// Names are taken as other libraries take them: also gauges that end in `_total` or `_info`, names
-// that end in `_count`, `_sum`, `_bucket` or `_created`, that begin with one `_`, and, where it is
-// no histogram and no summary, labels `le` and `quantile`. For metrics that were named by others.
+// Names are accepted as other libraries accept them: also gauges that end in `_total` or `_info`,
+// names that end in `_count`, `_sum`, `_bucket` or `_created`, names that begin with one `_`, and
+// labels `le` and `quantile` unless it is a histogram or a summary. For metrics that you do not
+// name yourself.
 #define TALEA_FAMILY_LENIENT_NAMES 64
 
-// Not even what has no labels has a copy for each CPU. What it held before it was wiped takes no
-// digits then of what it counts afterwards, where its values are floats.
+// No copy for each CPU, even for a family without labels. Floats that were recorded before a wipe
+// then take no digits from those that are recorded after it.
 #define TALEA_FAMILY_UNSTRIPED 128
 
 // The `group` of talea_open_options may read a new file.
@@ -65,25 +66,24 @@ enum talea_status
   : int32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
-  // It is done.
+  // Success.
   TALEA_STATUS_OK = 0,
-  // A pointer is null that must not be.
+  // A pointer that must not be null is null.
   TALEA_STATUS_NULL = 1,
-  // The `size` of a struct is not one that this library knows, or it sets what this library
-  // does not know.
+  // The `size` of a struct is unknown to this library, or the struct sets a field that is.
   TALEA_STATUS_WRONG_SIZE = 2,
   // A length is more than memory can hold.
   TALEA_STATUS_WRONG_LENGTH = 3,
   // A text is not UTF-8.
   TALEA_STATUS_NOT_UTF8 = 4,
-  // There are more label values than the family has labels, or fewer.
+  // The number of label values is not that of the family's labels.
   TALEA_STATUS_WRONG_LABELS = 5,
   // Metrics of this kind have no such operation.
   TALEA_STATUS_WRONG_KIND = 6,
-  // A metric of this kind cannot take this number: a counter nothing negative, a duration
-  // nothing that is no number.
+  // A metric of this kind cannot take this number: a counter no negative one, a duration no
+  // NaN.
   TALEA_STATUS_WRONG_VALUE = 7,
-  // An option has a value that there is not, or that does not go with another.
+  // An option has an unknown value, or one that contradicts another option.
   TALEA_STATUS_WRONG_OPTION = 8,
   // The region cannot be opened; the message says why.
   TALEA_STATUS_CANNOT_OPEN = 9,
@@ -91,12 +91,12 @@ enum talea_status
   TALEA_STATUS_CANNOT_REGISTER = 10,
   // The buffer is too short; nothing was written to it.
   TALEA_STATUS_TOO_SHORT = 11,
-  // The caller's function asked to stop.
+  // The caller's function stopped the call.
   TALEA_STATUS_STOPPED = 12,
-  // The region has no room: for another family, or to note what was counted so far when that is
-  // wiped, which goes on then.
+  // The region has no room: for another family, or for the note of the present values that a
+  // wipe needs; the values are not reset then.
   TALEA_STATUS_NO_ROOM = 13,
-  // An error in the library itself. The call did nothing, or a part; others go on working.
+  // An error in the library itself. The call did nothing, or a part; other calls still work.
   TALEA_STATUS_PANIC = 14,
 };
 #ifndef __cplusplus
@@ -169,7 +169,7 @@ enum talea_combining
  {
   // The value set last, by any process.
   TALEA_COMBINING_LATEST = 0,
-  // The sum of what the living processes set, each its own.
+  // The sum of the values that the living processes set, one each.
   TALEA_COMBINING_SUM = 1,
   // The largest of these.
   TALEA_COMBINING_MAX = 2,
@@ -207,24 +207,47 @@ typedef uint32_t talea_buckets;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
-// How a sample's number is held.
-enum talea_number
+// The effect of a number on a metric.
+enum talea_operation
+#if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+  : uint32_t
+#endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
+ {
+  // The number is added.
+  TALEA_OPERATION_ADD = 1,
+  // The number becomes the value.
+  TALEA_OPERATION_SET = 2,
+  // The number is one observation. A double is in the shown unit (seconds, bytes), and rounded
+  // if the unit is kept whole. A whole number is in the unit of storage: nanoseconds, bytes,
+  // things. Units that are kept whole take nothing negative and no NaN.
+  TALEA_OPERATION_OBSERVE = 3,
+};
+#ifndef __cplusplus
+#if __STDC_VERSION__ >= 202311L
+typedef enum talea_operation talea_operation;
+#else
+typedef uint32_t talea_operation;
+#endif // __STDC_VERSION__ >= 202311L
+#endif // __cplusplus
+
+// The type of a talea_number.
+enum talea_number_kind
 #if defined(__cplusplus) || __STDC_VERSION__ >= 202311L
   : uint32_t
 #endif // defined(__cplusplus) || __STDC_VERSION__ >= 202311L
  {
   // A double.
-  TALEA_NUMBER_DOUBLE = 0,
-  // A whole number, in `unsigned_value` too.
-  TALEA_NUMBER_UNSIGNED = 1,
-  // A whole number that may be negative, in `signed_value` too.
-  TALEA_NUMBER_SIGNED = 2,
+  TALEA_NUMBER_KIND_DOUBLE = 0,
+  // A uint64_t.
+  TALEA_NUMBER_KIND_UNSIGNED = 1,
+  // An int64_t.
+  TALEA_NUMBER_KIND_SIGNED = 2,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
-typedef enum talea_number talea_number;
+typedef enum talea_number_kind talea_number_kind;
 #else
-typedef uint32_t talea_number;
+typedef uint32_t talea_number_kind;
 #endif // __STDC_VERSION__ >= 202311L
 #endif // __cplusplus
 
@@ -245,98 +268,32 @@ typedef struct talea_rendering talea_rendering;
 // ends.
 typedef struct talea_series talea_series;
 
-// A text: so many bytes, UTF-8, with or without a zero at their end. Null with the length 0 is
-// the empty text.
+// A text: `len` bytes of UTF-8, with or without a zero after them. Null with the length 0 is the
+// empty text.
 typedef struct talea_text {
   // Where it begins.
   const char *data;
-  // How many bytes it has.
+  // Its bytes.
   size_t len;
 } talea_text;
 
-// Options to register a family with. Zero means the default, except in `size`, `kind`, `name` and
-// `help`; set `size` by `sizeof`.
-typedef struct talea_family_options {
-  // How large this struct is.
-  size_t size;
-  // A talea_kind.
-  uint32_t kind;
-  // A talea_unit, of histograms and summaries.
-  uint32_t unit;
-  // The name. It is completed where it does not say so itself: a counter ends in `_total`, a
-  // histogram or a summary in its unit.
-  struct talea_text name;
-  // The help, in a sentence. It must not be empty.
-  struct talea_text help;
-  // The names of the labels; null where there are none.
-  const struct talea_text *label_names;
-  // How many these are.
-  size_t label_count;
-  // TALEA_FAMILY_ flags.
-  uint32_t flags;
-  // A talea_combining, of gauges.
-  uint32_t combining;
-  // The most series of the family; further ones count in its overflow series. 0: 2,000.
-  uint64_t limit;
-  // After how many seconds a series goes that nobody used, in whole minutes. 0: an hour.
-  uint64_t expires_after_seconds;
-  // Thresholds of a histogram in the shown unit, ascending; null for those of its unit.
-  const double *buckets;
-  // How many these are.
-  size_t bucket_count;
-  // Which quantiles a summary shows, ascending, from 0 to 1; null for 0.5, 0.9 and 0.99. A
-  // histogram that is given some shows them in a summary beside itself.
-  const double *quantiles;
-  // How many these are.
-  size_t quantile_count;
-  // Of how many seconds quantiles are. 0: 600.
-  uint64_t window_seconds;
-  // A talea_buckets, of histograms.
-  uint32_t bucketing;
-  // How fine native buckets are, -4 to 8, where TALEA_FAMILY_SCHEMA is set; else 3.
-  int32_t schema;
-  // How many native buckets of a series are shown at most. 0: 160.
-  uint32_t max_buckets;
-  // Must be 0.
-  uint32_t reserved;
-  // How far from 0 an observation may be that counts as 0 where there are too many.
-  double widest_zero;
-} talea_family_options;
-
 // How a region is opened. Zeros are defaults; set `size` by `sizeof`.
 typedef struct talea_open_options {
-  // How large this struct is.
+  // The size of this struct.
   size_t size;
-  // A file on tmpfs, such as /dev/shm/shop.talea, which is created where it is not there.
-  // Empty: memory of this process, which children made by fork share.
+  // A file on tmpfs, such as /dev/shm/shop.talea; it is created if it is missing. Empty: memory
+  // of this process, shared with children made by fork.
   struct talea_text path;
-  // Bytes of memory that a new region may come to use; pages are taken as they are needed.
-  // 0: 64 MiB, or, where that is less, an eighth of the cgroup's memory limit, or what ulimit -f
-  // allows.
+  // The most bytes that a new region may use; pages are allocated as they are needed. 0: 64 MiB,
+  // or, if that is less, an eighth of the cgroup's memory limit, or the limit of ulimit -f.
   uint64_t len;
   // Series that a new region can hold. 0: one for each 512 bytes.
   uint64_t series;
   // TALEA_OPEN_READ_BY_GROUP, or 0.
   uint32_t flags;
-  // The number of the group that may read a new file (mode 0640), where the flag is set.
+  // The number of the group that may read a new file (mode 0640), if the flag is set.
   uint32_t group;
 } talea_open_options;
-
-// How much of a region is in use, in bytes.
-typedef struct talea_memory {
-  // Records of series, and how many bytes there can be.
-  uint64_t records;
-  // See `records`.
-  uint64_t records_room;
-  // Names, help and label text, and how many bytes there can be.
-  uint64_t text;
-  // See `text`.
-  uint64_t text_room;
-  // Values of series, each CPU's copies once, and how many bytes there can be.
-  uint64_t cells;
-  // See `cells`.
-  uint64_t cells_room;
-} talea_memory;
 
 // A label of a series.
 typedef struct talea_label {
@@ -346,6 +303,15 @@ typedef struct talea_label {
   struct talea_text value;
 } talea_label;
 
+// A number with its type. talea_double, talea_unsigned and talea_signed make one; talea_as_double
+// reads any, rounding whole numbers beyond 2^53.
+typedef struct talea_number {
+  // A talea_number_kind; 64 bits, so that there is no padding.
+  uint64_t kind;
+  // The bits of the number: an int64_t in two's complement, a double as IEEE 754 has it.
+  uint64_t bits;
+} talea_number;
+
 // A sample: a line of a scrape.
 typedef struct talea_sample {
   // Its name: the family's, or with `_bucket`, `_sum`, `_count` at its end.
@@ -353,16 +319,10 @@ typedef struct talea_sample {
   // A label that it has beside those of its series: `le` of a bucket, `quantile` of a
   // quantile, or none, and its value as a scrape of the text format has it.
   struct talea_label label;
-  // That value as a number; 0 where there is none.
+  // That value as a number; 0 if there is none.
   double bound;
-  // The value. Whole numbers beyond 2^53 are rounded.
-  double value;
-  // The value where `number` is TALEA_NUMBER_UNSIGNED, else 0.
-  uint64_t unsigned_value;
-  // The value where `number` is TALEA_NUMBER_SIGNED, else 0.
-  int64_t signed_value;
-  // A talea_number.
-  uint32_t number;
+  // The value.
+  struct talea_number number;
 } talea_sample;
 
 // A series with its samples: of a histogram its buckets, which are cumulative, its count and
@@ -371,21 +331,21 @@ typedef struct talea_series_view {
   // Its labels. Those of the overflow series are `otel_metric_overflow="true"`, whatever its
   // family's are.
   const struct talea_label *labels;
-  // How many these are.
+  // Their number.
   size_t label_count;
   // Its samples.
   const struct talea_sample *samples;
-  // How many these are.
+  // Their number.
   size_t sample_count;
-  // Whether it keeps samples, TALEA_FAMILY_SAMPLED: then the next two tell of its window.
+  // Whether it keeps samples (TALEA_FAMILY_SAMPLED) and so has the next two.
   bool is_sampled;
-  // How many observations there were in the window of its quantiles.
+  // The number of observations in the window of its quantiles.
   uint64_t window_count;
   // Their sum.
   double window_sum;
 } talea_series_view;
 
-// A family with its series, in the order of their birth.
+// A family with its series, in the order of their creation.
 typedef struct talea_family_view {
   // The name, as samples have it (a counter's with `_total`).
   struct talea_text name;
@@ -393,16 +353,63 @@ typedef struct talea_family_view {
   struct talea_text kind;
   // The help.
   struct talea_text help;
-  // How often label values counted in its overflow series for want of room.
+  // How often label values counted in its overflow series, because they were new and there was
+  // no room for them; over all processes. Scrapes show it as talea_series_dropped_total.
   uint64_t dropped;
   // Its series.
   const struct talea_series_view *series;
-  // How many these are; perhaps 0.
+  // Their number; perhaps 0.
   size_t series_count;
 } talea_family_view;
 
-// Takes a family; anything but 0 stops.
-typedef int32_t (*talea_read_family)(void *context, const struct talea_family_view *family);
+// Options to register a family with. Zero means the default, except in `size`, `kind`, `name` and
+// `help`; set `size` by `sizeof`.
+typedef struct talea_family_options {
+  // The size of this struct.
+  size_t size;
+  // A talea_kind.
+  uint32_t kind;
+  // A talea_unit, of histograms and summaries.
+  uint32_t unit;
+  // The name. A missing suffix is added: `_total` of a counter, the unit of a histogram or a
+  // summary.
+  struct talea_text name;
+  // The help, in a sentence. It must not be empty.
+  struct talea_text help;
+  // The names of the labels; null if there are none.
+  const struct talea_text *label_names;
+  // Their number.
+  size_t label_count;
+  // TALEA_FAMILY_ flags.
+  uint32_t flags;
+  // A talea_combining, of gauges.
+  uint32_t combining;
+  // The most series of the family; further ones count in its overflow series. 0: 2,000.
+  uint64_t limit;
+  // Seconds without a look-up after which a series expires, in whole minutes. 0: an hour.
+  uint64_t expires_after_seconds;
+  // Thresholds of a histogram in the shown unit, ascending; null for those of its unit.
+  const double *buckets;
+  // Their number.
+  size_t bucket_count;
+  // The quantiles that a summary shows, ascending, from 0 to 1; null for 0.5, 0.9 and 0.99. A
+  // histogram with quantiles shows them in a summary of its own.
+  const double *quantiles;
+  // Their number.
+  size_t quantile_count;
+  // The window of quantiles, in seconds. 0: 600.
+  uint64_t window_seconds;
+  // A talea_buckets, of histograms.
+  uint32_t bucketing;
+  // The schema of native buckets, -4 to 8, if TALEA_FAMILY_SCHEMA is set; else 3.
+  int32_t schema;
+  // The most native buckets of a series that are shown. 0: 160.
+  uint32_t max_buckets;
+  // Must be 0.
+  uint32_t reserved;
+  // If there are too many native buckets, observations up to this far from 0 may count as 0.
+  double widest_zero;
+} talea_family_options;
 
 // Takes a piece; anything but 0 stops.
 typedef int32_t (*talea_write)(void *context, const char *piece, size_t piece_len);
@@ -411,161 +418,17 @@ typedef int32_t (*talea_write)(void *context, const char *piece, size_t piece_le
 extern "C" {
 #endif // __cplusplus
 
-// The version of the ABI that the library has: where it is not TALEA_ABI_VERSION, the header
-// belongs to another library, and nothing else should be called.
+// The version of the library's ABI. If it is not TALEA_ABI_VERSION, the header belongs to another
+// library: call nothing else.
 uint32_t talea_abi_version(void);
 
-// Adds a whole number: to counters, gauges, up-down counters.
+// Finds or creates the series of some label values, in the order of the family's labels, and
+// keeps it: recording in it costs no look-up. The same values give the same pointer.
 //
-// The series is that of the label values, in the order of the family's labels; it is made where
-// it is new. Where there is no room for it, the family's overflow series counts, which is no
-// error.
-//
-// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_add(const struct talea_family *family,
-                       const struct talea_text *values,
-                       size_t value_count,
-                       uint64_t amount);
-
-// As the call by label values, in a kept series.
-//
-// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_series_add(const struct talea_series *series, uint64_t amount);
-
-// Adds a whole number that may be negative: to gauges and up-down counters; to counters one
-// that is not.
-//
-// The series is that of the label values, in the order of the family's labels; it is made where
-// it is new. Where there is no room for it, the family's overflow series counts, which is no
-// error.
-//
-// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_add_signed(const struct talea_family *family,
-                              const struct talea_text *values,
-                              size_t value_count,
-                              int64_t amount);
-
-// As the call by label values, in a kept series.
-//
-// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_series_add_signed(const struct talea_series *series, int64_t amount);
-
-// Adds a number: to gauges; to float counters one that is finite and not negative; to others one
-// that is whole and fits.
-//
-// The series is that of the label values, in the order of the family's labels; it is made where
-// it is new. Where there is no room for it, the family's overflow series counts, which is no
-// error.
-//
-// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_add_double(const struct talea_family *family,
-                              const struct talea_text *values,
-                              size_t value_count,
-                              double amount);
-
-// As the call by label values, in a kept series.
-//
-// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_series_add_double(const struct talea_series *series, double amount);
-
-// Sets a gauge; one of whole numbers takes whole ones.
-//
-// The series is that of the label values, in the order of the family's labels; it is made where
-// it is new. Where there is no room for it, the family's overflow series counts, which is no
-// error.
-//
-// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_set(const struct talea_family *family,
-                       const struct talea_text *values,
-                       size_t value_count,
-                       double value);
-
-// As the call by label values, in a kept series.
-//
-// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_series_set(const struct talea_series *series, double value);
-
-// Sets a gauge to a whole number.
-//
-// The series is that of the label values, in the order of the family's labels; it is made where
-// it is new. Where there is no room for it, the family's overflow series counts, which is no
-// error.
-//
-// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_set_integer(const struct talea_family *family,
-                               const struct talea_text *values,
-                               size_t value_count,
-                               int64_t value);
-
-// As the call by label values, in a kept series.
-//
-// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_series_set_integer(const struct talea_series *series, int64_t value);
-
-// Counts an observation of a histogram or a summary, in the shown unit: seconds, bytes. Units
-// that are kept whole are rounded, and take nothing negative and no NaN.
-//
-// The series is that of the label values, in the order of the family's labels; it is made where
-// it is new. Where there is no room for it, the family's overflow series counts, which is no
-// error.
-//
-// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_observe(const struct talea_family *family,
-                           const struct talea_text *values,
-                           size_t value_count,
-                           double value);
-
-// Observes a value at another time, in milliseconds since 1970, for tests of windows. Only families
-// that keep samples use the time.
-//
-// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_observe_at(const struct talea_family *family,
-                              const struct talea_text *values,
-                              size_t value_count,
-                              double value,
-                              uint64_t unix_millis);
-
-// As the call by label values, in a kept series.
-//
-// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_series_observe(const struct talea_series *series, double value);
-
-// Observes a whole number in the unit of storage: nanoseconds, bytes, things.
-//
-// The series is that of the label values, in the order of the family's labels; it is made where
-// it is new. Where there is no room for it, the family's overflow series counts, which is no
-// error.
-//
-// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_observe_integer(const struct talea_family *family,
-                                   const struct talea_text *values,
-                                   size_t value_count,
-                                   uint64_t value);
-
-// As the call by label values, in a kept series.
-//
-// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE.
-talea_status talea_series_observe_integer(const struct talea_series *series, uint64_t value);
-
-// Registers a family, or finds the one that is registered alike: the same options give the
-// same pointer. Keep it for as long as the process lives. Children made by fork use it too.
-//
-// TALEA_STATUS_CANNOT_REGISTER with a message where the name, a label or the buckets cannot be
-// used, or the name is taken by another definition (the message says in what they differ);
-// TALEA_STATUS_NO_ROOM where the region is full; or TALEA_STATUS_NULL, _WRONG_SIZE, _WRONG_LENGTH, _WRONG_OPTION, _NOT_UTF8.
-talea_status talea_register(const struct talea_registry *registry,
-                            const struct talea_family_options *options,
-                            const struct talea_family **family,
-                            char *message,
-                            size_t message_len);
-
-// Finds or makes the series of some label values, in the order of the family's labels, and
-// keeps it: counting in it costs no look-up. The same values give the same pointer.
-//
-// For few series that are known beforehand: what is kept stays in memory until the process
-// ends, and the series does not expire. Where there is no room for a new one, it is the
-// family's overflow series; where a series is there and the region has no room even for the 40
-// bytes that note that it is kept, its updates are discarded. So keep series early.
+// For few series that are known beforehand: a kept series stays in memory until the process
+// ends, and does not expire. If there is no room for a new one, it is the family's overflow
+// series; if the series exists and the region has no room even for the 40 bytes that note that it
+// is kept, its updates are discarded. So keep series early.
 //
 // TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS.
 talea_status talea_series_keep(const struct talea_family *family,
@@ -573,9 +436,9 @@ talea_status talea_series_keep(const struct talea_family *family,
                                size_t value_count,
                                const struct talea_series **series);
 
-// Removes a series with all that it counted; what counts in it next makes it anew. One that a
-// living process keeps is left out of scrapes until it is counted in, and counts from 0.
-// `removed`, which may be null, receives whether there was one.
+// Removes a series with all its values; the next update creates it anew. A series that a living
+// process keeps is left out of scrapes until its next update, and counts from 0. `removed`, which
+// may be null, receives whether the series existed.
 //
 // TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS.
 talea_status talea_remove(const struct talea_family *family,
@@ -583,41 +446,13 @@ talea_status talea_remove(const struct talea_family *family,
                           size_t value_count,
                           bool *removed);
 
-// Has a family count from 0 again: series with labels go, and kept ones count from 0. What is
-// in flight, and what each process set for itself, stays.
-//
-// TALEA_STATUS_NULL, _NO_ROOM.
-talea_status talea_wipe_family(const struct talea_family *family);
-
-// Has all families of a registry count from 0 again, those of other processes too.
-//
-// TALEA_STATUS_NULL, _NO_ROOM.
-talea_status talea_wipe(const struct talea_registry *registry);
-
-// Ends the family of a name, which is as samples have it (a counter's with `_total`), for all
-// processes: scrapes no longer show it, and its updates are discarded until a process
-// registers it again with the same options. An empty name ends all. `ended`, which may be null,
-// receives their number.
-//
-// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8.
-talea_status talea_unregister(const struct talea_registry *registry,
-                              struct talea_text name,
-                              size_t *ended);
-
-// Whether any process ended the family, so that its updates are discarded until it is registered
-// again with the same options. True for null. Cost: a load.
+// Whether any process unregistered the family, so that its updates are discarded until it is
+// registered again with the same options. True for null. Cost: a load.
 bool talea_is_ended(const struct talea_family *family);
 
-// How often label values counted in a family's overflow series, because they were new and
-// there was no room for them; over all processes. Scrapes show it as
-// talea_series_dropped_total.
-//
-// TALEA_STATUS_NULL.
-talea_status talea_dropped(const struct talea_family *family, uint64_t *dropped);
-
-// Opens a region: creates it, or attaches to a file that is there, with the limits that this
-// was created with. A file that cannot be used is moved aside, or a sibling opened; a line on
-// standard error says so.
+// Opens a region: creates it, or attaches to an existing file with the limits that it was created
+// with. A file that cannot be used is moved aside, or a sibling is opened; a line on standard error
+// says so.
 //
 // `options` may be null: memory of this process. Open a region once in a process, and before
 // it forks; each opening counts as a process.
@@ -630,54 +465,113 @@ talea_status talea_open(const struct talea_open_options *options,
                         size_t message_len);
 
 // Opens the file that the environment variable TALEA_REGION names, readable by the group that
-// TALEA_REGION_GROUP names; where it is unset or empty, memory of this process.
+// TALEA_REGION_GROUP names; if it is unset or empty, memory of this process.
 //
 // TALEA_STATUS_CANNOT_OPEN with a message, or TALEA_STATUS_NULL.
 talea_status talea_open_from_environment(const struct talea_registry **registry,
                                          char *message,
                                          size_t message_len);
 
-// Reports how much of a region is in use. TALEA_STATUS_NULL.
-talea_status talea_usage(const struct talea_registry *registry, struct talea_memory *usage);
-
-// Takes a snapshot of the family of a name, which is as samples have it (a counter's with
-// `_total`), or of all where the name is empty; talea_read_next reads it. End it by
-// talea_read_end.
+// Takes a snapshot of the family of a name, or of all families if the name is empty;
+// talea_read_next reads it. The name is as samples have it (a counter's with `_total`). End the
+// reading by talea_read_end.
 //
 // TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8.
 talea_status talea_read_begin(const struct talea_registry *registry,
                               struct talea_text name,
                               struct talea_reading **reading);
 
-// Has families that keep samples tell of windows that end at another time, in milliseconds since
-// 1970: for tests of what time does. What was observed later than that is not left out.
+// Ends the windows of families that keep samples at another time, in milliseconds since 1970: for
+// tests that choose the time. Later observations are not left out.
 //
 // TALEA_STATUS_NULL.
 talea_status talea_reading_at(struct talea_reading *reading, uint64_t unix_millis);
 
-// Reads the next family, by name; null after the last. All that it points to stays until the
-// next call.
+// Reads the next family, in the order of names; null after the last. All that it points to stays
+// until the next call.
 //
 // TALEA_STATUS_NULL.
 talea_status talea_read_next(struct talea_reading *reading,
                              const struct talea_family_view **family);
 
-// Ends a reading, at any time. Where it was of all families, its memory stays for the registry's
-// next one. Null is fine.
+// Ends a reading, at any time. The memory of one of all families stays for the registry's next
+// one. Null is fine.
 void talea_read_end(struct talea_reading *reading);
 
-// Reads all families in one call: passes one after the other to `read`, and stops if `read` returns
-// anything but 0. `read` must return: no longjmp and no exception may leave it.
+// Records a number in the series of some label values, which are in the order of the family's
+// labels. A new series is created; if there is no room for it, the family's overflow series
+// counts, which is no error. If the call returns an error, nothing is recorded and no series is
+// created.
 //
-// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _STOPPED.
-talea_status talea_read(const struct talea_registry *registry,
-                        struct talea_text name,
-                        talea_read_family read,
-                        void *context);
+// `operation` is a talea_operation. A kind of metric has these:
+//
+// | kind | operations | numbers |
+// |---|---|---|
+// | counter | add | whole, not negative |
+// | float counter | add | finite, not negative |
+// | gauge | add, set | any |
+// | integer gauge | add, set | whole, from -2^63 to 2^63 - 1 |
+// | up-down counter | add | whole, from -2^63 to 2^63 - 1 |
+// | histogram, summary | observe | see talea_operation |
+//
+// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS, _WRONG_KIND, _WRONG_VALUE;
+// _WRONG_OPTION of an operation or a kind of number that this library does not know.
+talea_status talea_record(const struct talea_family *family,
+                          const struct talea_text *values,
+                          size_t value_count,
+                          uint32_t operation,
+                          struct talea_number number);
 
-// Returns the Content-Type of a page for an Accept header (which may be empty: text):
-// `written` is its length, and it ends with a zero that is not among that. 256 bytes are
-// enough.
+// Records a number in a kept series, as talea_record does.
+//
+// TALEA_STATUS_NULL, _WRONG_KIND, _WRONG_VALUE, _WRONG_OPTION.
+talea_status talea_series_record(const struct talea_series *series,
+                                 uint32_t operation,
+                                 struct talea_number number);
+
+// Records an observation at another time, in milliseconds since 1970, for tests of windows: in a
+// family with TALEA_FAMILY_SAMPLED; others answer TALEA_STATUS_WRONG_KIND.
+//
+// Other statuses as of talea_record.
+talea_status talea_record_at(const struct talea_family *family,
+                             const struct talea_text *values,
+                             size_t value_count,
+                             uint32_t operation,
+                             struct talea_number number,
+                             uint64_t unix_millis);
+
+// Registers a family, or finds the one that is registered alike: the same options give the
+// same pointer. Keep it for as long as the process lives. Children made by fork use it too.
+//
+// TALEA_STATUS_CANNOT_REGISTER with a message if the name, a label or the buckets cannot be
+// used, or the name has another definition (the message says in what they differ);
+// TALEA_STATUS_NO_ROOM if the region is full; or TALEA_STATUS_NULL, _WRONG_SIZE, _WRONG_LENGTH,
+// _WRONG_OPTION, _NOT_UTF8.
+talea_status talea_register(const struct talea_registry *registry,
+                            const struct talea_family_options *options,
+                            const struct talea_family **family,
+                            char *message,
+                            size_t message_len);
+
+// Resets the family of a name to 0, or all families if the name is empty, for all processes:
+// series with labels are removed, and kept ones count from 0. Things in flight, and values that
+// each process set for itself, stay. The name is as samples have it (a counter's with `_total`).
+//
+// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _NO_ROOM.
+talea_status talea_wipe(const struct talea_registry *registry, struct talea_text name);
+
+// Ends the family of a name, or all families if the name is empty, for all processes: scrapes no
+// longer show it, and its updates are discarded until a process registers it again with the same
+// options. The name is as samples have it (a counter's with `_total`). `ended`, which may be null,
+// receives the number of families that were ended.
+//
+// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8.
+talea_status talea_unregister(const struct talea_registry *registry,
+                              struct talea_text name,
+                              size_t *ended);
+
+// Writes the Content-Type of a page for an Accept header (if it is empty: text), with a zero after
+// it. `written` receives its length without the zero. 256 bytes are enough.
 //
 // TALEA_STATUS_NULL, _WRONG_LENGTH, _TOO_SHORT.
 talea_status talea_content_type(struct talea_text accept,
@@ -695,8 +589,8 @@ talea_status talea_render_begin(const struct talea_registry *registry,
                                 struct talea_text accept,
                                 struct talea_rendering **rendering);
 
-// Renders the next piece: about 64 KiB, more where a single series is longer. It stays until
-// the next call; its length is 0 when all is rendered.
+// Renders the next piece: about 64 KiB, more if a single series is longer. It stays until the next
+// call; its length is 0 after the last piece.
 //
 // TALEA_STATUS_NULL.
 talea_status talea_render_next(struct talea_rendering *rendering, struct talea_text *piece);
@@ -715,8 +609,8 @@ talea_status talea_render(const struct talea_registry *registry,
                           talea_write write,
                           void *context);
 
-// A status in words, ending with a zero; it stays as long as the process. Of a number that is
-// no status, text that says so.
+// The text of a status, with a zero at its end; it stays as long as the process. An unknown
+// number has a text that says so.
 const char *talea_status_text(int32_t status);
 
 // The text before the first zero; empty for null. It is not copied.
@@ -726,4 +620,34 @@ struct talea_text talea_text_of(const char *zero_terminated);
 }  // extern "C"
 #endif  // __cplusplus
 
-#endif  /* TALEA_H */
+// Makes a number of a double.
+static inline talea_number talea_double(double value) {
+    talea_number number = {TALEA_NUMBER_KIND_DOUBLE, 0};
+    memcpy(&number.bits, &value, sizeof value);
+    return number;
+}
+
+// Makes a number of a whole number that is not negative.
+static inline talea_number talea_unsigned(uint64_t value) {
+    talea_number number = {TALEA_NUMBER_KIND_UNSIGNED, value};
+    return number;
+}
+
+// Makes a number of a whole number.
+static inline talea_number talea_signed(int64_t value) {
+    talea_number number = {TALEA_NUMBER_KIND_SIGNED, (uint64_t)value};
+    return number;
+}
+
+// A number as a double: whole numbers beyond 2^53 are rounded.
+static inline double talea_as_double(talea_number number) {
+    double value;
+    if (number.kind == TALEA_NUMBER_KIND_UNSIGNED)
+        return (double)number.bits;
+    if (number.kind == TALEA_NUMBER_KIND_SIGNED)
+        return (double)(int64_t)number.bits;
+    memcpy(&value, &number.bits, sizeof value);
+    return value;
+}
+
+#endif  // TALEA_H

@@ -1,59 +1,56 @@
-//! From pointers to references and back, and where panics end.
+//! Pointers of C become references here, and panics become statuses.
 
+use std::any::Any;
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::status::{Failure, Status};
 
-/// Structs longer than this are no structs of ours, whatever version.
+/// No version of a struct of options is longer.
 const LONGEST: usize = 4096;
 
-/// Runs the body of a call that has no message; no panic leaves it.
+/// Runs the body of a call that has no message. No panic leaves it.
 #[inline]
 pub(crate) fn guarded(body: impl FnOnce() -> Result<(), Status>) -> Status {
     match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => Status::Ok,
         Ok(Err(status)) => status,
-        Err(payload) => {
-            // To drop what a panic carries may panic too.
-            if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-                std::mem::forget(again);
-            }
-            Status::Panic
-        }
+        Err(payload) => panicked(payload),
     }
+}
+
+#[cold]
+fn panicked(payload: Box<dyn Any + Send>) -> Status {
+    // The payload's own drop may panic too.
+    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(again);
+    }
+    Status::Panic
 }
 
 /// Runs the body of a call that writes the reason of a failure to the caller's buffer.
 ///
 /// # Safety
 ///
-/// `message` points to `len` bytes that nobody else uses meanwhile, or is null.
+/// `message` is null, or points to `len` bytes that no other code uses meanwhile.
 pub(crate) unsafe fn guarded_with_message(
     message: *mut c_char,
     len: usize,
     body: impl FnOnce() -> Result<(), Failure>,
 ) -> Status {
-    let mut status = Status::Ok;
-    let guard = guarded(|| {
-        let text = match body() {
-            Ok(()) => String::new(),
-            Err(failure) => {
-                status = failure.status;
-                failure.message
-            }
-        };
-        // SAFETY: as the caller promises.
-        unsafe { tell(&text, message, len) };
-        Ok(())
+    let mut reason = String::new();
+    let status = guarded(|| {
+        body().map_err(|failure| {
+            reason = failure.message;
+            failure.status
+        })
     });
-    if guard == Status::Panic {
-        let text = Status::Panic.text().to_str().unwrap_or_default();
-        // SAFETY: as the caller promises.
-        unsafe { tell(text, message, len) };
-        return guard;
+    if status == Status::Panic {
+        reason = status.text().to_string_lossy().into_owned();
     }
+    // SAFETY: as the caller promises.
+    unsafe { write_message(&reason, message, len) };
     status
 }
 
@@ -62,11 +59,11 @@ pub(crate) unsafe fn guarded_with_message(
 /// # Safety
 ///
 /// As `guarded_with_message`.
-unsafe fn tell(text: &str, message: *mut c_char, len: usize) {
+unsafe fn write_message(text: &str, message: *mut c_char, len: usize) {
     let Some(room) = len.checked_sub(1).filter(|_| !message.is_null()) else { return };
     let end = (0..=room.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
     let text = &text.as_bytes()[..end.unwrap_or(0)];
-    // SAFETY: the text and its zero are no longer than the buffer, which nobody else uses.
+    // SAFETY: the text and its zero are no longer than the buffer, which no other code uses.
     unsafe {
         message.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), text.len());
         message.add(text.len()).write(0);
@@ -84,14 +81,14 @@ pub(crate) unsafe fn required<'a, T>(pointer: *const T) -> Result<&'a T, Status>
     unsafe { pointer.as_ref() }.ok_or(Status::Null)
 }
 
-/// A place that a call answers in. The caller need not have put anything there.
+/// A place for a result. It need not be initialized.
 ///
 /// # Safety
 ///
-/// It is null, or points to room for a `T` that nobody else uses for `'a`.
+/// It is null, or points to room for a `T` that no other code uses for `'a`.
 #[inline]
 pub(crate) unsafe fn place<'a, T>(pointer: *mut T) -> Result<&'a mut MaybeUninit<T>, Status> {
-    // SAFETY: as the caller promises; what is there need not be a `T`.
+    // SAFETY: as the caller promises; the memory need not hold a `T`.
     unsafe { pointer.cast::<MaybeUninit<T>>().as_mut() }.ok_or(Status::Null)
 }
 
@@ -118,19 +115,19 @@ pub(crate) unsafe fn slice<'a, T>(first: *const T, count: usize) -> Result<&'a [
     Ok(unsafe { std::slice::from_raw_parts(first, count) })
 }
 
-/// A struct of options: its first field says its size.
+/// A struct of options: its first field is its size.
 ///
 /// # Safety
 ///
 /// Any bytes are a `Self`, and its first field is a `usize`.
 pub(crate) unsafe trait Options: Copy {}
 
-/// Reads options that may have been compiled with a later header: what this library does not
-/// know of must be zero.
+/// Reads options that may have been compiled with a later header: fields that this library does
+/// not know must be zero.
 ///
 /// # Safety
 ///
-/// It is null, or points to a `usize` and as many bytes in all as that says.
+/// It is null, or points to a `usize` that is the number of bytes there, itself included.
 pub(crate) unsafe fn options<T: Options>(pointer: *const T) -> Result<T, Status> {
     if pointer.is_null() {
         return Err(Status::Null);
@@ -140,7 +137,7 @@ pub(crate) unsafe fn options<T: Options>(pointer: *const T) -> Result<T, Status>
     if !(size_of::<T>()..=LONGEST).contains(&size) {
         return Err(Status::WrongSize);
     }
-    // SAFETY: so many bytes are there, as the caller promises.
+    // SAFETY: the options have `size` bytes, as the caller promises.
     let bytes = unsafe { std::slice::from_raw_parts(pointer.cast::<u8>(), size) };
     if bytes[size_of::<T>()..].iter().any(|&byte| byte != 0) {
         return Err(Status::WrongSize);
@@ -162,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_is_a_status_and_says_so() {
+    fn a_panic_becomes_a_status_with_its_text() {
         assert_eq!(guarded(|| panic!("for a test")), Status::Panic);
         assert_eq!(guarded(|| std::panic::panic_any(PanicsWhenDropped)), Status::Panic);
         let mut buffer = [b'x' as c_char; 64];
@@ -170,9 +167,9 @@ mod tests {
         let status =
             unsafe { guarded_with_message(buffer.as_mut_ptr(), 64, || panic!("for a test")) };
         assert_eq!(status, Status::Panic);
-        // SAFETY: what was written ends with a zero.
-        let said = unsafe { std::ffi::CStr::from_ptr(buffer.as_ptr()) };
-        assert_eq!(said, Status::Panic.text());
+        // SAFETY: the message ends with a zero.
+        let text = unsafe { std::ffi::CStr::from_ptr(buffer.as_ptr()) };
+        assert_eq!(text, Status::Panic.text());
     }
 
     #[test]
@@ -200,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn options_of_a_later_header_are_read_where_they_ask_for_nothing_new() {
+    fn options_of_a_later_header_are_read_if_their_new_fields_are_zero() {
         #[derive(Clone, Copy)]
         #[repr(C)]
         struct Two {
@@ -211,7 +208,7 @@ mod tests {
         unsafe impl Options for Two {}
         let read = |words: &[u64]| {
             let options = words.as_ptr().cast::<Two>();
-            // SAFETY: there are as many bytes as any of them says that is not refused.
+            // SAFETY: a size that is not refused is no more than the bytes there are.
             unsafe { self::options(options) }.map(|options| (options.size, options.number))
         };
         assert_eq!(read(&[16, 7]), Ok((16, 7)));

@@ -50,7 +50,7 @@ pub enum Unit {
 pub enum Combining {
     /// The value set last, by any process.
     Latest = 0,
-    /// The sum of what the living processes set, each its own.
+    /// The sum of the values that the living processes set, one each.
     Sum = 1,
     /// The largest of these.
     Max = 2,
@@ -75,55 +75,49 @@ pub enum Buckets {
 /// The metric and its labels may have any names without quotes, backslashes and control
 /// characters that do not begin with `_`.
 pub const TALEA_FAMILY_UTF8_NAMES: u32 = 1;
-/// `schema` of talea_family_options counts.
+/// `schema` of talea_family_options is used.
 pub const TALEA_FAMILY_SCHEMA: u32 = 2;
-/// Each CPU has a copy of each value: for counters and histograms of few, hot series. Those
-/// without labels have it anyway.
+/// Each CPU has a copy of each value: for counters and histograms of few, hot series. Families
+/// without labels have it by default.
 pub const TALEA_FAMILY_STRIPED: u32 = 4;
-/// Series never go because nobody uses them.
-pub const TALEA_FAMILY_LASTING: u32 = 8;
-/// `quantiles` of talea_family_options counts also where there are none.
+/// Series never expire.
+pub const TALEA_FAMILY_PERMANENT: u32 = 8;
+/// `quantiles` of talea_family_options is used even if it is empty.
 pub const TALEA_FAMILY_QUANTILES: u32 = 16;
-/// A summary without a unit keeps what was observed lately in the region, 0.5 to 13.5 KiB a series, so
-/// that who reads it need not have been there meanwhile: for processes that live for some requests
-/// only. While its window has no more than 128 observations, quantiles are exact.
+/// A summary without a unit keeps its recent observations in the region, 0.5 to 13.5 KiB a series.
+/// Any reader then sees the same quantiles, however young it is: for processes that live for a few
+/// requests only. Quantiles of a window with at most 128 observations are exact.
 pub const TALEA_FAMILY_SAMPLED: u32 = 32;
-/// Names are taken as other libraries take them: also gauges that end in `_total` or `_info`, names
-/// that end in `_count`, `_sum`, `_bucket` or `_created`, that begin with one `_`, and, where it is
-/// no histogram and no summary, labels `le` and `quantile`. For metrics that were named by others.
+/// Names are accepted as other libraries accept them: also gauges that end in `_total` or `_info`,
+/// names that end in `_count`, `_sum`, `_bucket` or `_created`, names that begin with one `_`, and
+/// labels `le` and `quantile` unless it is a histogram or a summary. For metrics that you do not
+/// name yourself.
 pub const TALEA_FAMILY_LENIENT_NAMES: u32 = 64;
-/// Not even what has no labels has a copy for each CPU. What it held before it was wiped takes no
-/// digits then of what it counts afterwards, where its values are floats.
+/// No copy for each CPU, even for a family without labels. Floats that were recorded before a wipe
+/// then take no digits from those that are recorded after it.
 pub const TALEA_FAMILY_UNSTRIPED: u32 = 128;
 
-const FLAGS: u32 = TALEA_FAMILY_UTF8_NAMES
-    | TALEA_FAMILY_SCHEMA
-    | TALEA_FAMILY_STRIPED
-    | TALEA_FAMILY_LASTING
-    | TALEA_FAMILY_QUANTILES
-    | TALEA_FAMILY_SAMPLED
-    | TALEA_FAMILY_LENIENT_NAMES
-    | TALEA_FAMILY_UNSTRIPED;
+const FLAGS: u32 = 2 * TALEA_FAMILY_UNSTRIPED - 1;
 
 /// Options to register a family with. Zero means the default, except in `size`, `kind`, `name` and
 /// `help`; set `size` by `sizeof`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct FamilyOptions {
-    /// How large this struct is.
+    /// The size of this struct.
     pub size: usize,
     /// A talea_kind.
     pub kind: u32,
     /// A talea_unit, of histograms and summaries.
     pub unit: u32,
-    /// The name. It is completed where it does not say so itself: a counter ends in `_total`, a
-    /// histogram or a summary in its unit.
+    /// The name. A missing suffix is added: `_total` of a counter, the unit of a histogram or a
+    /// summary.
     pub name: Text,
     /// The help, in a sentence. It must not be empty.
     pub help: Text,
-    /// The names of the labels; null where there are none.
+    /// The names of the labels; null if there are none.
     pub label_names: *const Text,
-    /// How many these are.
+    /// Their number.
     pub label_count: usize,
     /// TALEA_FAMILY_ flags.
     pub flags: u32,
@@ -131,84 +125,79 @@ pub struct FamilyOptions {
     pub combining: u32,
     /// The most series of the family; further ones count in its overflow series. 0: 2,000.
     pub limit: u64,
-    /// After how many seconds a series goes that nobody used, in whole minutes. 0: an hour.
+    /// Seconds without a look-up after which a series expires, in whole minutes. 0: an hour.
     pub expires_after_seconds: u64,
     /// Thresholds of a histogram in the shown unit, ascending; null for those of its unit.
     pub buckets: *const f64,
-    /// How many these are.
+    /// Their number.
     pub bucket_count: usize,
-    /// Which quantiles a summary shows, ascending, from 0 to 1; null for 0.5, 0.9 and 0.99. A
-    /// histogram that is given some shows them in a summary beside itself.
+    /// The quantiles that a summary shows, ascending, from 0 to 1; null for 0.5, 0.9 and 0.99. A
+    /// histogram with quantiles shows them in a summary of its own.
     pub quantiles: *const f64,
-    /// How many these are.
+    /// Their number.
     pub quantile_count: usize,
-    /// Of how many seconds quantiles are. 0: 600.
+    /// The window of quantiles, in seconds. 0: 600.
     pub window_seconds: u64,
     /// A talea_buckets, of histograms.
     pub bucketing: u32,
-    /// How fine native buckets are, -4 to 8, where TALEA_FAMILY_SCHEMA is set; else 3.
+    /// The schema of native buckets, -4 to 8, if TALEA_FAMILY_SCHEMA is set; else 3.
     pub schema: i32,
-    /// How many native buckets of a series are shown at most. 0: 160.
+    /// The most native buckets of a series that are shown. 0: 160.
     pub max_buckets: u32,
     /// Must be 0.
     pub reserved: u32,
-    /// How far from 0 an observation may be that counts as 0 where there are too many.
+    /// If there are too many native buckets, observations up to this far from 0 may count as 0.
     pub widest_zero: f64,
 }
 
-// SAFETY: it is numbers, texts and pointers; the first field is its size.
+// SAFETY: the fields are numbers, texts and pointers; the first is the size.
 unsafe impl boundary::Options for FamilyOptions {}
 
 /// Checked options; their texts and numbers are the caller's.
 #[derive(Clone, Debug)]
 pub(crate) struct Definition<'a> {
+    options: FamilyOptions,
     pub(crate) kind: Kind,
     pub(crate) unit: Unit,
+    combine: Combine,
+    bucketing: Bucketing,
+    schema: i8,
     name: &'a str,
     help: &'a str,
     pub(crate) labels: Vec<&'a str>,
-    flags: u32,
-    combining: Combining,
-    bucketing: Buckets,
-    schema: i8,
-    max_buckets: u32,
-    limit: u64,
-    expires_after: u64,
-    window: u64,
-    buckets: Option<&'a [f64]>,
-    quantiles: Option<&'a [f64]>,
-    widest_zero: f64,
+    buckets: &'a [f64],
+    quantiles: &'a [f64],
 }
 
 impl<'a> Definition<'a> {
-    /// Checks what the caller says.
+    /// Checks the caller's options.
     ///
     /// # Safety
     ///
-    /// What the options point to is there, and stays as it is for `'a`.
+    /// The pointers in the options point to as much as their lengths say, which stays as it is for
+    /// `'a`.
     pub(crate) unsafe fn of(options: FamilyOptions) -> Result<Self, Failure> {
-        let FamilyOptions { kind, unit, combining, bucketing, flags, schema, .. } = options;
         use Kind::{Counter, FloatCounter, Gauge, Histogram, IntegerGauge, Summary, UpDownCounter};
+        let FamilyOptions { flags, schema, .. } = options;
         let kinds = [Counter, FloatCounter, Gauge, IntegerGauge, UpDownCounter, Histogram, Summary];
-        let kind = one_of("kind", kind, kinds, |kind| kind as u32)?;
+        let kind = one_of("kind", options.kind, 1, &kinds)?;
         let units = [Unit::None, Unit::Seconds, Unit::Bytes, Unit::Things];
-        let unit = one_of("unit", unit, units, |unit| unit as u32)?;
-        let ways =
-            [Combining::Latest, Combining::Sum, Combining::Max, Combining::Min, Combining::Each];
-        let combining = one_of("combining", combining, ways, |way| way as u32)?;
-        let ways = [Buckets::Dual, Buckets::Classic, Buckets::Native];
-        let bucketing = one_of("bucketing", bucketing, ways, |way| way as u32)?;
-        let observes = matches!(kind, Histogram | Summary);
-        if unit != Unit::None && !observes {
+        let unit = one_of("unit", options.unit, 0, &units)?;
+        // In the order of `Combining`.
+        let combines = [Combine::Latest, Combine::Sum, Combine::Max, Combine::Min, Combine::Each];
+        let combine = one_of("combining", options.combining, 0, &combines)?;
+        // In the order of `Buckets`.
+        let bucketings = [Bucketing::Dual, Bucketing::Classic, Bucketing::Native];
+        let bucketing = one_of("bucketing", options.bucketing, 0, &bucketings)?;
+        if unit != Unit::None && !matches!(kind, Histogram | Summary) {
             return Err(wrong(format!("a {kind:?} has no unit; leave it 0")));
         }
-        if combining != Combining::Latest && !matches!(kind, Gauge | IntegerGauge) {
+        if options.combining != 0 && !matches!(kind, Gauge | IntegerGauge) {
             return Err(wrong(format!("a {kind:?} has no combining; leave it 0")));
         }
         if flags & !FLAGS != 0 || options.reserved != 0 {
-            return Err(wrong(format!(
-                "its flags are {flags:#x}; expected those of TALEA_FAMILY_"
-            )));
+            let message = format!("its flags are {flags:#x}; expected those of TALEA_FAMILY_");
+            return Err(wrong(message));
         }
         if flags & TALEA_FAMILY_SAMPLED != 0 && (kind, unit) != (Summary, Unit::None) {
             return Err(wrong(format!(
@@ -222,100 +211,91 @@ impl<'a> Definition<'a> {
         // SAFETY: as the caller promises, here and below.
         let name = unsafe { options.name.as_str()? };
         if name.is_empty() {
-            // It would be completed to one that a scraper takes.
-            let message = "the name is empty; say what is measured";
+            // A suffix would make it a name that a scraper accepts.
+            let message = "the name is empty; name what is measured";
             return Err(Failure::new(Status::CannotRegister, message));
         }
         // SAFETY: as above.
-        let names = unsafe { boundary::slice(options.label_names, options.label_count)? };
-        let mut labels = Vec::new();
-        for name in names {
-            // SAFETY: as above.
-            labels.push(unsafe { name.as_str()? });
+        let labels = unsafe { boundary::slice(options.label_names, options.label_count)? };
+        // SAFETY: as above.
+        let labels =
+            labels.iter().map(|label| unsafe { label.as_str() }).collect::<Result<_, _>>()?;
+        // SAFETY: as above.
+        unsafe {
+            let help = options.help.as_str()?;
+            let buckets = boundary::slice(options.buckets, options.bucket_count)?;
+            let quantiles = boundary::slice(options.quantiles, options.quantile_count)?;
+            Ok(Self {
+                options,
+                kind,
+                unit,
+                combine,
+                bucketing,
+                schema,
+                name,
+                help,
+                labels,
+                buckets,
+                quantiles,
+            })
         }
-        let floats = |first: *const f64, count, counts| {
-            // SAFETY: as above.
-            let found = unsafe { boundary::slice(first, count)? };
-            Ok::<_, Status>((counts || !found.is_empty()).then_some(found))
-        };
-        let shows = flags & TALEA_FAMILY_QUANTILES != 0;
-        Ok(Self {
-            kind,
-            unit,
-            name,
-            // SAFETY: as above.
-            help: unsafe { options.help.as_str()? },
-            labels,
-            flags,
-            combining,
-            bucketing,
-            schema,
-            max_buckets: options.max_buckets,
-            limit: options.limit,
-            expires_after: options.expires_after_seconds,
-            window: options.window_seconds,
-            buckets: floats(options.buckets, options.bucket_count, false)?,
-            quantiles: floats(options.quantiles, options.quantile_count, shows)?,
-            widest_zero: options.widest_zero,
-        })
     }
 
     /// The definition in Talea's own types.
     pub(crate) fn opts(&self) -> Opts<'_> {
-        let is = |flag| self.flags & flag != 0;
+        let FamilyOptions { limit, expires_after_seconds, window_seconds, .. } = self.options;
         let mut opts = Opts::new(self.name, self.help)
-            .utf8_names(is(TALEA_FAMILY_UTF8_NAMES))
-            .lenient_names(is(TALEA_FAMILY_LENIENT_NAMES))
+            .utf8_names(self.has(TALEA_FAMILY_UTF8_NAMES))
+            .lenient_names(self.has(TALEA_FAMILY_LENIENT_NAMES))
             .schema(self.schema)
-            .widest_zero(self.widest_zero)
-            .bucketing(match self.bucketing {
-                Buckets::Dual => Bucketing::Dual,
-                Buckets::Classic => Bucketing::Classic,
-                Buckets::Native => Bucketing::Native,
-            });
-        // As metrics that are registered without labels are in Rust: there is one series, and
-        // it stays.
-        let alone = self.labels.is_empty();
-        opts = opts.striped(is(TALEA_FAMILY_STRIPED) || alone && !is(TALEA_FAMILY_UNSTRIPED));
-        if alone || is(TALEA_FAMILY_LASTING) {
+            .widest_zero(self.options.widest_zero)
+            .bucketing(self.bucketing);
+        // As metrics that are registered without labels in Rust: there is one series, and it stays.
+        let is_only = self.labels.is_empty();
+        let is_striped = is_only && !self.has(TALEA_FAMILY_UNSTRIPED);
+        opts = opts.striped(is_striped || self.has(TALEA_FAMILY_STRIPED));
+        if is_only || self.has(TALEA_FAMILY_PERMANENT) {
             opts = opts.expires_after(None);
-        } else if self.expires_after > 0 {
-            opts = opts.expires_after(Some(Duration::from_secs(self.expires_after)));
+        } else if expires_after_seconds > 0 {
+            opts = opts.expires_after(Some(Duration::from_secs(expires_after_seconds)));
         }
-        if alone {
+        if is_only {
             opts = opts.limit(1);
-        } else if self.limit > 0 {
-            opts = opts.limit(self.limit);
+        } else if limit > 0 {
+            opts = opts.limit(limit);
         }
-        if self.window > 0 {
-            opts = opts.window(Duration::from_secs(self.window));
+        if window_seconds > 0 {
+            opts = opts.window(Duration::from_secs(window_seconds));
         }
-        if self.max_buckets > 0 {
-            opts = opts.max_buckets(self.max_buckets);
+        if self.options.max_buckets > 0 {
+            opts = opts.max_buckets(self.options.max_buckets);
         }
-        if let Some(buckets) = self.buckets {
-            opts = opts.buckets(buckets);
+        if !self.buckets.is_empty() {
+            opts = opts.buckets(self.buckets);
         }
-        if let Some(quantiles) = self.quantiles {
-            opts = opts.quantiles(quantiles);
+        if self.has_quantiles() {
+            opts = opts.quantiles(self.quantiles);
         }
-        match self.combining {
-            Combining::Latest => opts,
-            Combining::Sum => opts.combine(Combine::Sum),
-            Combining::Max => opts.combine(Combine::Max),
-            Combining::Min => opts.combine(Combine::Min),
-            Combining::Each => opts.combine(Combine::Each),
-        }
+        // Set only if it is asked for: metrics without it refuse it.
+        if self.options.combining != 0 { opts.combine(self.combine) } else { opts }
     }
 
-    /// Whether it keeps what was observed lately in the region.
+    fn has(&self, flag: u32) -> bool {
+        self.options.flags & flag != 0
+    }
+
+    fn has_quantiles(&self) -> bool {
+        !self.quantiles.is_empty() || self.has(TALEA_FAMILY_QUANTILES)
+    }
+
+    /// Whether it keeps recent observations in the region.
     pub(crate) fn is_sampled(&self) -> bool {
-        self.flags & TALEA_FAMILY_SAMPLED != 0
+        self.has(TALEA_FAMILY_SAMPLED)
     }
 
-    /// Whether it has a window that a thread keeps.
+    /// Whether a thread keeps its window.
     pub(crate) fn is_windowed(&self) -> bool {
-        !self.is_sampled() && (self.kind == Kind::Summary || self.quantiles.is_some())
+        !self.is_sampled() && (self.kind == Kind::Summary || self.has_quantiles())
     }
 }
 
@@ -323,14 +303,11 @@ fn wrong(message: String) -> Failure {
     Failure::new(Status::WrongOption, message)
 }
 
-/// That of all values that has the number which the caller gave.
-fn one_of<T: Copy, const N: usize>(
-    what: &str,
-    given: u32,
-    all: [T; N],
-    number: impl Fn(T) -> u32,
-) -> Result<T, Failure> {
-    let known = || all.map(&number);
-    let found = all.into_iter().find(|&one| number(one) == given);
-    found.ok_or_else(|| wrong(format!("its {what} is {given}; expected one of {:?}", known())))
+/// The value of a number, of values that are numbered from `first` on.
+fn one_of<T: Copy>(option: &str, number: u32, first: u32, all: &[T]) -> Result<T, Failure> {
+    let place = number.checked_sub(first).map(|place| place as usize);
+    place.and_then(|place| all.get(place)).copied().ok_or_else(|| {
+        let last = first as usize + all.len() - 1;
+        wrong(format!("its {option} is {number}; expected {first} to {last}"))
+    })
 }

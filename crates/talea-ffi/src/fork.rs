@@ -1,16 +1,16 @@
-//! Work that a fork must not interrupt.
+//! Locks that a fork must not catch.
 //!
-//! Registering, opening and taking a snapshot take locks inside Talea. Would another thread
-//! hold one while this one forks, it would stay locked in the child for ever. So any thread that may
-//! take one is let in here first, and a fork waits until they are out: microseconds, of a large
-//! snapshot milliseconds. Counting takes no locks and is not let in.
+//! Registering, opening and taking a snapshot take locks inside Talea. If another thread held one
+//! during a fork, it would stay locked in the child for ever. So a thread that may take one enters
+//! here first, and a fork waits until all have left: microseconds, for a large snapshot milliseconds.
+//! Recording takes no locks and does not enter.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 
 static INSIDE: RwLock<()> = RwLock::new(());
 
-/// Lets a thread in, until what it is given goes. It must not come in twice, call what is not
-/// Talea, or fork meanwhile.
+/// Enters, until the guard is dropped. The thread must not enter twice, call code outside of Talea,
+/// or fork meanwhile.
 pub(crate) fn enter() -> RwLockReadGuard<'static, ()> {
     #[cfg(target_os = "linux")]
     handlers::register();
@@ -38,19 +38,18 @@ mod handlers {
 
     extern "C" fn before() {
         let held = super::INSIDE.write().unwrap_or_else(PoisonError::into_inner);
-        // A thread that is ending has no place for it; then nobody is kept out.
+        // A thread that is ending has no place for the lock; then no thread is kept out.
         let _ = HELD.try_with(|place| place.try_borrow_mut().map(|mut place| *place = Some(held)));
     }
 
-    /// In the parent and in the child: the same thread lets go, each of its own lock.
+    /// In the parent and in the child, the thread that forked unlocks its process's lock.
     extern "C" fn after() {
         let _ = HELD.try_with(|place| place.try_borrow_mut().map(|mut place| place.take()));
     }
 }
 
-/// Keeps signals away from the threads that are started meanwhile: their handlers are the
-/// host's, and it does not expect them on a thread of somebody else. (A summary has one that
-/// keeps its window.)
+/// Blocks signals in the threads that are started meanwhile, such as the one that keeps the window
+/// of a summary: handlers are the host's, and it does not expect them on a foreign thread.
 pub(crate) struct WithoutSignals {
     #[cfg(unix)]
     before: Option<libc::sigset_t>,

@@ -2,15 +2,13 @@
 
 use std::sync::{Mutex, TryLockError};
 
-/// The memory of the last scrape, with the families that it had: to look at ten thousand
-/// definitions anew would take longer than to take the values. A thread that scrapes takes it and puts
-/// it back; who finds none, because others scrape at this moment, has its own.
+/// The memory of the last scrape: a snapshot, that is its values, the text of its labels, and the
+/// names and definitions of its families. To read ten thousand definitions anew would take longer
+/// than to read the values. A thread that scrapes takes it and puts it back; if another scrape has
+/// it, the thread allocates its own.
 ///
-/// So what a process keeps from its first scrape on is a snapshot: its values, the text of its
-/// labels, and the names and definitions of its families.
-///
-/// It is locked for a move, by who is [inside](crate::fork::enter), so a fork never cuts that in
-/// two.
+/// It is locked for a move, by a thread that has [entered](crate::fork::enter), so a fork never
+/// cuts that in two.
 pub(crate) struct Kept<T>(pub(crate) Mutex<Option<T>>);
 
 impl<T> Default for Kept<T> {
@@ -25,7 +23,7 @@ impl<T> Kept<T> {
     }
 
     pub(crate) fn put(&self, memory: T) {
-        // One that was there goes when nobody waits for it.
+        // The one before is dropped outside of the lock.
         drop(self.open(|kept| kept.replace(memory)));
     }
 

@@ -1,43 +1,49 @@
-//! The C ABI of Talea: what bindings of other languages stand on. `include/talea.h` is its
-//! header, docs/bindings.md says how to use it.
+//! The C ABI of Talea, for bindings of other languages. `include/talea.h` is its header,
+//! docs/bindings.md its guide.
 //!
-//! Every function checks what it is given as far as C allows, and lets no panic out. Pointers
-//! become references in `boundary` alone; what they must be is said there and in the header.
+//! Every function checks its arguments as far as C allows, and no panic leaves it. Pointers become
+//! references in `boundary`; it and the header state their preconditions.
 
 // The boundary to C: each function has a name that the linker sees, and takes pointers.
 #![allow(unsafe_code)]
-// What a caller must see to is the same for all: it stands at the head of the header.
+// The preconditions are the same for all functions, and stand at the head of the header.
 #![allow(clippy::missing_safety_doc)]
 
 mod boundary;
-mod count;
 mod definition;
 mod family;
 mod fork;
 mod kept;
-mod metric;
+mod kinds;
+mod number;
 mod open;
 mod pin;
 mod read;
+mod record;
+mod registry;
 mod render;
 mod status;
 mod text;
+mod updates;
 
-pub use count::*;
 pub use definition::*;
 pub use family::*;
+pub use number::*;
 pub use open::*;
 pub use read::*;
+pub use record::*;
+pub use registry::*;
 pub use render::*;
 pub use status::*;
 pub use text::*;
+pub use updates::Operation;
 
-/// The version of the ABI that this header describes. It changes when a program that was
-/// compiled with an older header could break.
-pub const TALEA_ABI_VERSION: u32 = 2;
+/// The version of the ABI that this header describes. It changes if a program that was compiled
+/// with an older header could break.
+pub const TALEA_ABI_VERSION: u32 = 3;
 
-/// The version of the ABI that the library has: where it is not TALEA_ABI_VERSION, the header
-/// belongs to another library, and nothing else should be called.
+/// The version of the library's ABI. If it is not TALEA_ABI_VERSION, the header belongs to another
+/// library: call nothing else.
 #[unsafe(no_mangle)]
 pub extern "C" fn talea_abi_version() -> u32 {
     TALEA_ABI_VERSION

@@ -1,28 +1,18 @@
-//! Reading values: what a scrape shows, as numbers and texts rather than as a page.
+//! Reading values: those that a scrape shows, as numbers and texts rather than as a page.
 
-use std::ffi::c_void;
+use std::ffi::c_char;
+use std::ptr::{null, without_provenance};
 
 use talea::{FamilySnapshot, SeriesSnapshot, Snapshot, Value};
 
 use crate::boundary::{guarded, place, required};
-use crate::count::time_of;
 use crate::fork::{self, WithoutSignals};
 use crate::kept::Kept;
-use crate::open::Registry;
+use crate::number::Number;
+use crate::registry::Registry;
 use crate::status::Status;
 use crate::text::Text;
-
-/// How a sample's number is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Number {
-    /// A double.
-    Double = 0,
-    /// A whole number, in `unsigned_value` too.
-    Unsigned = 1,
-    /// A whole number that may be negative, in `signed_value` too.
-    Signed = 2,
-}
+use crate::updates::time_of;
 
 /// A label of a series.
 #[derive(Clone, Copy, Debug)]
@@ -43,16 +33,10 @@ pub struct Sample {
     /// A label that it has beside those of its series: `le` of a bucket, `quantile` of a
     /// quantile, or none, and its value as a scrape of the text format has it.
     pub label: Label,
-    /// That value as a number; 0 where there is none.
+    /// That value as a number; 0 if there is none.
     pub bound: f64,
-    /// The value. Whole numbers beyond 2^53 are rounded.
-    pub value: f64,
-    /// The value where `number` is TALEA_NUMBER_UNSIGNED, else 0.
-    pub unsigned_value: u64,
-    /// The value where `number` is TALEA_NUMBER_SIGNED, else 0.
-    pub signed_value: i64,
-    /// A talea_number.
-    pub number: u32,
+    /// The value.
+    pub number: Number,
 }
 
 /// A series with its samples: of a histogram its buckets, which are cumulative, its count and
@@ -63,21 +47,21 @@ pub struct SeriesView {
     /// Its labels. Those of the overflow series are `otel_metric_overflow="true"`, whatever its
     /// family's are.
     pub labels: *const Label,
-    /// How many these are.
+    /// Their number.
     pub label_count: usize,
     /// Its samples.
     pub samples: *const Sample,
-    /// How many these are.
+    /// Their number.
     pub sample_count: usize,
-    /// Whether it keeps samples, TALEA_FAMILY_SAMPLED: then the next two tell of its window.
+    /// Whether it keeps samples (TALEA_FAMILY_SAMPLED) and so has the next two.
     pub is_sampled: bool,
-    /// How many observations there were in the window of its quantiles.
+    /// The number of observations in the window of its quantiles.
     pub window_count: u64,
     /// Their sum.
     pub window_sum: f64,
 }
 
-/// A family with its series, in the order of their birth.
+/// A family with its series, in the order of their creation.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct FamilyView {
@@ -87,11 +71,12 @@ pub struct FamilyView {
     pub kind: Text,
     /// The help.
     pub help: Text,
-    /// How often label values counted in its overflow series for want of room.
+    /// How often label values counted in its overflow series, because they were new and there was
+    /// no room for them; over all processes. Scrapes show it as talea_series_dropped_total.
     pub dropped: u64,
     /// Its series.
     pub series: *const SeriesView,
-    /// How many these are; perhaps 0.
+    /// Their number; perhaps 0.
     pub series_count: usize,
 }
 
@@ -99,18 +84,14 @@ pub struct FamilyView {
 pub struct Reading {
     snapshot: Snapshot,
     next: usize,
-    family: FamilyRoom,
-    /// Where the snapshot goes at the end, unless it is of some families alone.
+    family: FamilyData,
+    /// For the snapshot at the end, unless it is of one family alone.
     kept: Option<&'static Kept<Snapshot>>,
 }
 
-/// Takes a family; anything but 0 stops.
-pub type Read =
-    Option<unsafe extern "C" fn(context: *mut c_void, family: *const FamilyView) -> i32>;
-
-/// Takes a snapshot of the family of a name, which is as samples have it (a counter's with
-/// `_total`), or of all where the name is empty; talea_read_next reads it. End it by
-/// talea_read_end.
+/// Takes a snapshot of the family of a name, or of all families if the name is empty;
+/// talea_read_next reads it. The name is as samples have it (a counter's with `_total`). End the
+/// reading by talea_read_end.
 ///
 /// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8.
 #[unsafe(no_mangle)]
@@ -119,33 +100,32 @@ pub unsafe extern "C" fn talea_read_begin(
     name: Text,
     reading: *mut *mut Reading,
 ) -> Status {
-    guarded(|| {
-        // SAFETY: the header asks for as much.
-        let (registry, place) = unsafe { (required(registry)?, place(reading)?) };
-        // SAFETY: the same.
-        let reading = Reading::of(registry, unsafe { name.as_str()? });
+    // SAFETY: the header demands valid pointers.
+    guarded(|| unsafe {
+        let (registry, place) = (required(registry)?, place(reading)?);
+        let reading = Reading::of(registry, name.as_str()?);
         place.write(Box::into_raw(Box::new(reading)));
         Ok(())
     })
 }
 
-/// Has families that keep samples tell of windows that end at another time, in milliseconds since
-/// 1970: for tests of what time does. What was observed later than that is not left out.
+/// Ends the windows of families that keep samples at another time, in milliseconds since 1970: for
+/// tests that choose the time. Later observations are not left out.
 ///
 /// TALEA_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn talea_reading_at(reading: *mut Reading, unix_millis: u64) -> Status {
     guarded(|| {
-        // SAFETY: the header asks for as much: it is one that was begun and not ended, and no
-        // other thread uses it.
+        // SAFETY: the header demands one that was begun and not ended, and that no other thread
+        // uses.
         let reading = unsafe { reading.as_mut() }.ok_or(Status::Null)?;
         reading.snapshot.show_samples(time_of(unix_millis));
         Ok(())
     })
 }
 
-/// Reads the next family, by name; null after the last. All that it points to stays until the
-/// next call.
+/// Reads the next family, in the order of names; null after the last. All that it points to stays
+/// until the next call.
 ///
 /// TALEA_STATUS_NULL.
 #[unsafe(no_mangle)]
@@ -153,65 +133,37 @@ pub unsafe extern "C" fn talea_read_next(
     reading: *mut Reading,
     family: *mut *const FamilyView,
 ) -> Status {
-    guarded(|| {
-        // SAFETY: the header asks for as much: it is one that was begun and not ended, and no
-        // other thread uses it.
-        let reading = unsafe { reading.as_mut() }.ok_or(Status::Null)?;
-        // SAFETY: the header asks for as much.
-        let place = unsafe { place(family)? };
-        place.write(reading.next().map_or(std::ptr::null(), std::ptr::from_ref));
+    // SAFETY: the header demands a reading that was begun and not ended, and that no other thread
+    // uses.
+    guarded(|| unsafe {
+        let (reading, place) = (reading.as_mut().ok_or(Status::Null)?, place(family)?);
+        place.write(reading.next().map_or(null(), std::ptr::from_ref));
         Ok(())
     })
 }
 
-/// Ends a reading, at any time. Where it was of all families, its memory stays for the registry's
-/// next one. Null is fine.
+/// Ends a reading, at any time. The memory of one of all families stays for the registry's next
+/// one. Null is fine.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn talea_read_end(reading: *mut Reading) {
-    guarded(|| {
+    // SAFETY: `talea_read_begin` made it, and it is ended once.
+    guarded(|| unsafe {
         if !reading.is_null() {
-            // SAFETY: `talea_read_begin` made it so, and it is ended once.
-            drop(unsafe { Box::from_raw(reading) });
+            drop(Box::from_raw(reading));
         }
         Ok(())
     });
 }
 
-/// Reads all families in one call: passes one after the other to `read`, and stops if `read` returns
-/// anything but 0. `read` must return: no longjmp and no exception may leave it.
-///
-/// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _STOPPED.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn talea_read(
-    registry: *const Registry,
-    name: Text,
-    read: Read,
-    context: *mut c_void,
-) -> Status {
-    guarded(|| {
-        // SAFETY: the header asks for as much.
-        let (registry, read) = unsafe { (required(registry)?, read.ok_or(Status::Null)?) };
-        // SAFETY: the same.
-        let mut reading = Reading::of(registry, unsafe { name.as_str()? });
-        while let Some(family) = reading.next() {
-            // SAFETY: it is the caller's function with the caller's context.
-            if unsafe { read(context, family) } != 0 {
-                return Err(Status::Stopped);
-            }
-        }
-        Ok(())
-    })
-}
-
 impl Reading {
     fn of(registry: &'static Registry, name: &str) -> Self {
         let _inside = fork::enter();
-        let _alone = WithoutSignals::new();
+        let _blocked = WithoutSignals::new();
         let kept = name.is_empty().then_some(&registry.kept_reading);
         let mut snapshot = kept.and_then(Kept::take).unwrap_or_default();
         let wants = |found: &str| name.is_empty() || found == name;
         registry.registry.snapshot_into(&mut snapshot, wants);
-        Self { snapshot, next: 0, family: FamilyRoom::default(), kept }
+        Self { snapshot, next: 0, family: FamilyData::default(), kept }
     }
 
     fn next(&mut self) -> Option<&FamilyView> {
@@ -232,20 +184,17 @@ impl Drop for Reading {
 
 /// The data that the view of a family points to.
 #[derive(Default)]
-struct FamilyRoom {
+struct FamilyData {
     /// Names of samples, label names and values, one after the other.
     text: String,
     labels: Vec<Label>,
     samples: Vec<Sample>,
     series: Vec<SeriesView>,
-    label_places: Vec<(Place, Place)>,
-    drafts: Vec<Draft>,
     bounds: Bounds,
     view: Option<FamilyView>,
 }
 
-/// The texts of the bounds that samples had last, by their place in a series: the next has mostly
-/// the same.
+/// The texts of the last bounds, by their place in a series: the next series mostly has the same.
 #[derive(Default)]
 struct Bounds(Vec<(f64, String)>);
 
@@ -262,55 +211,56 @@ impl Bounds {
     }
 }
 
-/// A text in the room, which may move while that is filled.
-type Place = (usize, usize);
+const NO_TEXT: Text = Text { data: null(), len: 0 };
 
-impl FamilyRoom {
+/// Appends to a text that may still move: the data is the distance from its beginning.
+fn append(text: &mut String, parts: [&str; 2]) -> Text {
+    let begin = text.len();
+    parts.iter().for_each(|part| text.push_str(part));
+    Text { data: without_provenance(begin), len: text.len() - begin }
+}
+
+impl FamilyData {
     fn fill(&mut self, family: &FamilySnapshot<'_>) -> &FamilyView {
-        let Self { text, labels, samples, series, label_places, drafts, bounds, .. } = self;
+        let Self { text, labels, samples, series, bounds, .. } = self;
         text.clear();
         labels.clear();
         samples.clear();
         series.clear();
-        label_places.clear();
-        drafts.clear();
-        let mut filling = Filling { text, label_places, samples: drafts, bounds };
-        let mut ends = Vec::new();
-        let names = Names::of(family.name(), filling.text);
+        let names = Names::of(family.name(), text);
         for one in family.series() {
-            filling.labels(&one);
-            filling.samples(&names, &one);
-            let lately = one.window_totals();
-            ends.push((filling.label_places.len(), filling.samples.len(), lately));
-        }
-        // From here on the text stays where it is.
-        let text = &*text;
-        let at = |(from, to): Place| Text::of(text.get(from..to).unwrap_or_default());
-        let label = |&(name, value): &(Place, Place)| Label { name: at(name), value: at(value) };
-        labels.extend(label_places.iter().map(label));
-        samples.extend(drafts.iter().map(|draft| Sample {
-            name: at(draft.name),
-            label: label(&draft.label),
-            bound: draft.bound,
-            value: draft.number.as_double(),
-            unsigned_value: draft.number.as_unsigned(),
-            signed_value: draft.number.as_signed(),
-            number: draft.number.kind() as u32,
-        }));
-        let (mut first_label, mut first_sample) = (0, 0);
-        for (label_end, sample_end, lately) in ends {
-            let (own, shown) =
-                (&labels[first_label..label_end], &samples[first_sample..sample_end]);
+            let (label_count, sample_count) = (labels.len(), samples.len());
+            for (name, value) in one.labels() {
+                let name = append(text, [name, ""]);
+                labels.push(Label { name, value: append(text, [&value, ""]) });
+            }
+            append_samples(&names, &one, text, samples, bounds);
+            let window = one.window_totals();
+            let (window_count, window_sum) = window.unwrap_or_default();
             series.push(SeriesView {
-                labels: own.as_ptr(),
-                label_count: own.len(),
-                samples: shown.as_ptr(),
-                sample_count: shown.len(),
-                is_sampled: lately.is_some(),
-                window_count: lately.map_or(0, |(count, _)| count),
-                window_sum: lately.map_or(0.0, |(_, sum)| sum),
+                labels: null(),
+                label_count: labels.len() - label_count,
+                samples: null(),
+                sample_count: samples.len() - sample_count,
+                is_sampled: window.is_some(),
+                window_count,
+                window_sum,
             });
-            (first_label, first_sample) = (label_end, sample_end);
+        }
+        // From here on nothing moves.
+        let begin: *const c_char = text.as_ptr().cast();
+        let settle = |text: &mut Text| text.data = begin.wrapping_byte_add(text.data.addr());
+        let own = samples.iter_mut().map(|sample| &mut sample.label);
+        labels.iter_mut().chain(own).for_each(|label| {
+            settle(&mut label.name);
+            settle(&mut label.value);
+        });
+        samples.iter_mut().for_each(|sample| settle(&mut sample.name));
+        let (mut label, mut sample) = (labels.as_ptr(), samples.as_ptr());
+        for one in &mut *series {
+            (one.labels, one.samples) = (label, sample);
+            label = label.wrapping_add(one.label_count);
+            sample = sample.wrapping_add(one.sample_count);
         }
         self.view.insert(FamilyView {
             name: Text::of(family.name()),
@@ -323,121 +273,64 @@ impl FamilyRoom {
     }
 }
 
-/// The names of a family's samples.
+/// The names of a family's samples and of their labels.
 struct Names {
-    family: Place,
-    bucket: Place,
-    sum: Place,
-    count: Place,
-    le: Place,
-    quantile: Place,
+    family: Text,
+    bucket: Text,
+    sum: Text,
+    count: Text,
+    le: Text,
+    quantile: Text,
 }
 
 impl Names {
     fn of(name: &str, text: &mut String) -> Self {
-        let mut with = |[one, other]: [&str; 2]| {
-            let (from, _) = put(text, one);
-            (from, put(text, other).1)
-        };
+        let mut of = |parts| append(text, parts);
         Self {
-            family: with([name, ""]),
-            bucket: with([name, "_bucket"]),
-            sum: with([name, "_sum"]),
-            count: with([name, "_count"]),
-            le: with(["le", ""]),
-            quantile: with(["quantile", ""]),
+            family: of([name, ""]),
+            bucket: of([name, "_bucket"]),
+            sum: of([name, "_sum"]),
+            count: of([name, "_count"]),
+            le: of(["le", ""]),
+            quantile: of(["quantile", ""]),
         }
     }
 }
 
-fn put(text: &mut String, more: &str) -> Place {
-    let from = text.len();
-    text.push_str(more);
-    (from, text.len())
-}
-
-/// A sample whose texts may still move.
-struct Draft {
-    name: Place,
-    label: (Place, Place),
-    bound: f64,
-    number: Held,
-}
-
-#[derive(Clone, Copy)]
-enum Held {
-    Double(f64),
-    Unsigned(u64),
-    Signed(i64),
-}
-
-impl Held {
-    fn kind(self) -> Number {
-        match self {
-            Self::Double(_) => Number::Double,
-            Self::Unsigned(_) => Number::Unsigned,
-            Self::Signed(_) => Number::Signed,
-        }
-    }
-
-    fn as_double(self) -> f64 {
-        match self {
-            Self::Double(x) => x,
-            Self::Unsigned(n) => n as f64,
-            Self::Signed(n) => n as f64,
-        }
-    }
-
-    fn as_unsigned(self) -> u64 {
-        if let Self::Unsigned(n) = self { n } else { 0 }
-    }
-
-    fn as_signed(self) -> i64 {
-        if let Self::Signed(n) = self { n } else { 0 }
-    }
-}
-
-/// A family's series on their way into the room.
-struct Filling<'a> {
-    text: &'a mut String,
-    label_places: &'a mut Vec<(Place, Place)>,
-    samples: &'a mut Vec<Draft>,
-    bounds: &'a mut Bounds,
-}
-
-impl Filling<'_> {
-    fn labels(&mut self, series: &SeriesSnapshot<'_>) {
-        for (name, value) in series.labels() {
-            let label = (put(self.text, name), put(self.text, &value));
-            self.label_places.push(label);
-        }
-    }
-
-    fn samples(&mut self, names: &Names, series: &SeriesSnapshot<'_>) {
-        const NONE: (Place, Place) = ((0, 0), (0, 0));
-        let mut push = |name, label, bound, number| {
-            self.samples.push(Draft { name, label, bound, number });
-        };
-        match series.value() {
-            Value::Unsigned(n) => push(names.family, NONE, 0.0, Held::Unsigned(n)),
-            Value::Signed(n) => push(names.family, NONE, 0.0, Held::Signed(n)),
-            Value::Float(x) => push(names.family, NONE, 0.0, Held::Double(x)),
-            Value::Histogram(histogram) => {
-                for (place, (bound, count)) in histogram.cumulative().enumerate() {
-                    let text = put(self.text, self.bounds.text(place, bound));
-                    push(names.bucket, (names.le, text), bound, Held::Unsigned(count));
-                }
-                push(names.sum, NONE, 0.0, Held::Double(histogram.sum()));
-                push(names.count, NONE, 0.0, Held::Unsigned(histogram.count()));
+fn append_samples(
+    names: &Names,
+    series: &SeriesSnapshot<'_>,
+    text: &mut String,
+    samples: &mut Vec<Sample>,
+    bounds: &mut Bounds,
+) {
+    const NO_LABEL: Label = Label { name: NO_TEXT, value: NO_TEXT };
+    let plain = |samples: &mut Vec<Sample>, name, number| {
+        samples.push(Sample { name, label: NO_LABEL, bound: 0.0, number });
+    };
+    let mut bounded = |samples: &mut Vec<Sample>, name, label, place, bound, number| {
+        let label = Label { name: label, value: append(text, [bounds.text(place, bound), ""]) };
+        samples.push(Sample { name, label, bound, number });
+    };
+    match series.value() {
+        Value::Unsigned(n) => plain(samples, names.family, Number::unsigned(n)),
+        Value::Signed(n) => plain(samples, names.family, Number::signed(n)),
+        Value::Float(x) => plain(samples, names.family, Number::double(x)),
+        Value::Histogram(histogram) => {
+            for (place, (bound, count)) in histogram.cumulative().enumerate() {
+                let count = Number::unsigned(count);
+                bounded(samples, names.bucket, names.le, place, bound, count);
             }
-            Value::Summary(summary) => {
-                for (place, (quantile, value)) in summary.quantiles.into_iter().enumerate() {
-                    let text = put(self.text, self.bounds.text(place, quantile));
-                    push(names.family, (names.quantile, text), quantile, Held::Double(value));
-                }
-                push(names.sum, NONE, 0.0, Held::Double(summary.sum));
-                push(names.count, NONE, 0.0, Held::Unsigned(summary.count));
+            plain(samples, names.sum, Number::double(histogram.sum()));
+            plain(samples, names.count, Number::unsigned(histogram.count()));
+        }
+        Value::Summary(summary) => {
+            for (place, (bound, value)) in summary.quantiles.into_iter().enumerate() {
+                let value = Number::double(value);
+                bounded(samples, names.family, names.quantile, place, bound, value);
             }
+            plain(samples, names.sum, Number::double(summary.sum));
+            plain(samples, names.count, Number::unsigned(summary.count));
         }
     }
 }

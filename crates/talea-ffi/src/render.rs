@@ -1,4 +1,4 @@
-//! Rendering: from the region to the text that a scraper reads, a piece at a time.
+//! Rendering: from the region to the text that a scraper reads, piece by piece.
 
 use std::ffi::{c_char, c_void};
 
@@ -7,25 +7,19 @@ use talea::{Escaping, Format, Scraper};
 use crate::boundary::{guarded, place, required};
 use crate::fork::{self, WithoutSignals};
 use crate::kept::Kept;
-use crate::open::Registry;
+use crate::registry::Registry;
 use crate::status::Status;
 use crate::text::Text;
 
-/// About how long a piece is: it ends with the series that makes it as long.
+/// The least bytes of a piece but the last: it ends with the series that reaches them.
 const PIECE: usize = 64 << 10;
 
 /// A scrape that is under way, used by one thread at a time.
 pub struct Rendering {
-    /// There until it ends.
-    memory: Option<Memory>,
+    /// The scraper and the last piece, until it ends.
+    memory: Option<(Scraper, Vec<u8>)>,
     more: bool,
-    kept: &'static Kept<Memory>,
-}
-
-/// The memory of a scrape.
-pub(crate) struct Memory {
-    scraper: Scraper,
-    piece: Vec<u8>,
+    kept: &'static Kept<(Scraper, Vec<u8>)>,
 }
 
 /// Takes a piece; anything but 0 stops.
@@ -33,9 +27,8 @@ pub type Write = Option<
     unsafe extern "C" fn(context: *mut c_void, piece: *const c_char, piece_len: usize) -> i32,
 >;
 
-/// Returns the Content-Type of a page for an Accept header (which may be empty: text):
-/// `written` is its length, and it ends with a zero that is not among that. 256 bytes are
-/// enough.
+/// Writes the Content-Type of a page for an Accept header (if it is empty: text), with a zero after
+/// it. `written` receives its length without the zero. 256 bytes are enough.
 ///
 /// TALEA_STATUS_NULL, _WRONG_LENGTH, _TOO_SHORT.
 #[unsafe(no_mangle)]
@@ -45,28 +38,24 @@ pub unsafe extern "C" fn talea_content_type(
     buffer_len: usize,
     written: *mut usize,
 ) -> Status {
-    guarded(|| {
-        // SAFETY: the header asks for as much.
-        let (place, accept) = unsafe { (place(written)?, format_of(accept)?) };
+    // SAFETY: the header demands valid pointers, and a buffer of that length.
+    guarded(|| unsafe {
+        let (place, (format, escaping)) = (place(written)?, format_of(accept)?);
         if buffer.is_null() {
             return Err(Status::Null);
         }
-        let (format, escaping) = accept;
         let text = format.content_type(escaping);
         if text.len() >= buffer_len {
             return Err(Status::TooShort);
         }
-        // SAFETY: the text and its zero fit into the caller's buffer.
-        unsafe {
-            buffer.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), text.len());
-            buffer.add(text.len()).write(0);
-        }
+        buffer.cast::<u8>().copy_from_nonoverlapping(text.as_ptr(), text.len());
+        buffer.add(text.len()).write(0);
         place.write(text.len());
         Ok(())
     })
 }
 
-/// The format of an Accept header. One that is no text asks for nothing.
+/// The format of an Accept header. A header that is not UTF-8 counts as empty.
 ///
 /// # Safety
 ///
@@ -74,9 +63,8 @@ pub unsafe extern "C" fn talea_content_type(
 unsafe fn format_of(accept: Text) -> Result<(Format, Escaping), Status> {
     // SAFETY: as the caller promises.
     match unsafe { accept.as_str() } {
-        Ok(accept) => Ok(Format::negotiate(accept)),
         Err(Status::NotUtf8) => Ok(Format::negotiate("")),
-        Err(other) => Err(other),
+        accept => accept.map(Format::negotiate),
     }
 }
 
@@ -92,28 +80,25 @@ pub unsafe extern "C" fn talea_render_begin(
     accept: Text,
     rendering: *mut *mut Rendering,
 ) -> Status {
-    guarded(|| {
-        // SAFETY: the header asks for as much.
-        let (registry, place) = unsafe { (required(registry)?, place(rendering)?) };
-        // SAFETY: the same.
-        let format = unsafe { format_of(accept)? };
+    // SAFETY: the header demands valid pointers.
+    guarded(|| unsafe {
+        let (registry, place) = (required(registry)?, place(rendering)?);
+        let format = format_of(accept)?;
         place.write(Box::into_raw(Box::new(Rendering::of(registry, format))));
         Ok(())
     })
 }
 
-/// Renders the next piece: about 64 KiB, more where a single series is longer. It stays until
-/// the next call; its length is 0 when all is rendered.
+/// Renders the next piece: about 64 KiB, more if a single series is longer. It stays until the next
+/// call; its length is 0 after the last piece.
 ///
 /// TALEA_STATUS_NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn talea_render_next(rendering: *mut Rendering, piece: *mut Text) -> Status {
-    guarded(|| {
-        // SAFETY: the header asks for as much: it is one that was begun and not ended, and no
-        // other thread uses it.
-        let rendering = unsafe { rendering.as_mut() }.ok_or(Status::Null)?;
-        // SAFETY: the header asks for as much.
-        let place = unsafe { place(piece)? };
+    // SAFETY: the header demands a rendering that was begun and not ended, and that no other thread
+    // uses.
+    guarded(|| unsafe {
+        let (rendering, place) = (rendering.as_mut().ok_or(Status::Null)?, place(piece)?);
         let next = rendering.next();
         place.write(Text { data: next.as_ptr().cast(), len: next.len() });
         Ok(())
@@ -124,10 +109,10 @@ pub unsafe extern "C" fn talea_render_next(rendering: *mut Rendering, piece: *mu
 /// Null is fine.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn talea_render_end(rendering: *mut Rendering) {
-    guarded(|| {
+    // SAFETY: `talea_render_begin` made it, and it is ended once.
+    guarded(|| unsafe {
         if !rendering.is_null() {
-            // SAFETY: `talea_render_begin` made it so, and it is ended once.
-            drop(unsafe { Box::from_raw(rendering) });
+            drop(Box::from_raw(rendering));
         }
         Ok(())
     });
@@ -145,18 +130,16 @@ pub unsafe extern "C" fn talea_render(
     write: Write,
     context: *mut c_void,
 ) -> Status {
-    guarded(|| {
-        // SAFETY: the header asks for as much.
-        let (registry, write) = unsafe { (required(registry)?, write.ok_or(Status::Null)?) };
-        // SAFETY: the same.
-        let mut rendering = Rendering::of(registry, unsafe { format_of(accept)? });
+    // SAFETY: the header demands valid pointers, and a function that takes the context.
+    guarded(|| unsafe {
+        let (registry, write) = (required(registry)?, write.ok_or(Status::Null)?);
+        let mut rendering = Rendering::of(registry, format_of(accept)?);
         loop {
             let piece = rendering.next();
             if piece.is_empty() {
                 return Ok(());
             }
-            // SAFETY: it is the caller's function with the caller's context.
-            if unsafe { write(context, piece.as_ptr().cast(), piece.len()) } != 0 {
+            if write(context, piece.as_ptr().cast(), piece.len()) != 0 {
                 return Err(Status::Stopped);
             }
         }
@@ -166,16 +149,16 @@ pub unsafe extern "C" fn talea_render(
 impl Rendering {
     fn of(registry: &'static Registry, (format, escaping): (Format, Escaping)) -> Self {
         let _inside = fork::enter();
-        let _alone = WithoutSignals::new();
-        let new = || Memory { scraper: registry.registry.scraper(), piece: Vec::new() };
+        let _blocked = WithoutSignals::new();
+        let new = || (registry.registry.scraper(), Vec::new());
         let mut memory = registry.kept_scrape.take().unwrap_or_else(new);
-        memory.scraper.format(format, escaping);
-        memory.scraper.begin(|_| true);
+        memory.0.format(format, escaping);
+        memory.0.begin(|_| true);
         Self { memory: Some(memory), more: true, kept: &registry.kept_scrape }
     }
 
     fn next(&mut self) -> &[u8] {
-        let Some(Memory { scraper, piece }) = &mut self.memory else { return &[] };
+        let Some((scraper, piece)) = &mut self.memory else { return &[] };
         piece.clear();
         while self.more && piece.is_empty() {
             self.more = scraper.write_some(piece, PIECE);
@@ -204,9 +187,7 @@ mod tests {
     fn opened() -> (&'static Registry, Counter) {
         let registry = talea::Registry::for_test().unwrap();
         let orders = registry.register(Opts::new("orders", "Orders.")).unwrap();
-        let (families, kept_scrape, kept_reading) = Default::default();
-        let registry = Registry { registry, families, kept_scrape, kept_reading };
-        (Box::leak(Box::new(registry)), orders)
+        (Box::leak(Box::new(Registry::new(registry))), orders)
     }
 
     fn rest(rendering: &mut Rendering) -> String {
@@ -243,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scrape_does_not_wait_for_what_another_keeps() {
+    fn a_scrape_does_not_wait_for_the_memory_of_another() {
         let (registry, _) = opened();
         drop(Rendering::of(registry, TEXT));
         let kept = registry.kept_scrape.0.lock().unwrap();

@@ -6,25 +6,24 @@ use std::ffi::{CStr, c_char};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Status {
-    /// It is done.
+    /// Success.
     Ok = 0,
-    /// A pointer is null that must not be.
+    /// A pointer that must not be null is null.
     Null = 1,
-    /// The `size` of a struct is not one that this library knows, or it sets what this library
-    /// does not know.
+    /// The `size` of a struct is unknown to this library, or the struct sets a field that is.
     WrongSize = 2,
     /// A length is more than memory can hold.
     WrongLength = 3,
     /// A text is not UTF-8.
     NotUtf8 = 4,
-    /// There are more label values than the family has labels, or fewer.
+    /// The number of label values is not that of the family's labels.
     WrongLabels = 5,
     /// Metrics of this kind have no such operation.
     WrongKind = 6,
-    /// A metric of this kind cannot take this number: a counter nothing negative, a duration
-    /// nothing that is no number.
+    /// A metric of this kind cannot take this number: a counter no negative one, a duration no
+    /// NaN.
     WrongValue = 7,
-    /// An option has a value that there is not, or that does not go with another.
+    /// An option has an unknown value, or one that contradicts another option.
     WrongOption = 8,
     /// The region cannot be opened; the message says why.
     CannotOpen = 9,
@@ -32,71 +31,50 @@ pub enum Status {
     CannotRegister = 10,
     /// The buffer is too short; nothing was written to it.
     TooShort = 11,
-    /// The caller's function asked to stop.
+    /// The caller's function stopped the call.
     Stopped = 12,
-    /// The region has no room: for another family, or to note what was counted so far when that is
-    /// wiped, which goes on then.
+    /// The region has no room: for another family, or for the note of the present values that a
+    /// wipe needs; the values are not reset then.
     NoRoom = 13,
-    /// An error in the library itself. The call did nothing, or a part; others go on working.
+    /// An error in the library itself. The call did nothing, or a part; other calls still work.
     Panic = 14,
 }
 
+/// By their numbers.
+const TEXTS: [&CStr; 15] = [
+    c"success",
+    c"a pointer that must not be null is null",
+    c"the size of a struct is unknown to this library, or the struct sets a field that is; fill it \
+      with zeros and set its size by sizeof",
+    c"a length is more than memory can hold",
+    c"a text is not UTF-8",
+    c"the number of label values is not that of the family's labels",
+    c"metrics of this kind have no such operation",
+    c"a metric of this kind cannot take this number",
+    c"an option has an unknown value, or one that contradicts another option",
+    c"the region cannot be opened",
+    c"the family cannot be registered",
+    c"the buffer is too short",
+    c"the caller's function stopped the call",
+    c"the region has no room",
+    c"an error in the library itself",
+];
+
 impl Status {
-    /// The text of a status.
     pub(crate) fn text(self) -> &'static CStr {
-        match self {
-            Self::Ok => c"it is done",
-            Self::Null => c"a pointer is null that must not be",
-            Self::WrongSize => {
-                c"the size of a struct is not one that this library knows, or it sets what this \
-                  library does not know; fill it with zeros and set its size by sizeof"
-            }
-            Self::WrongLength => c"a length is more than memory can hold",
-            Self::NotUtf8 => c"a text is not UTF-8",
-            Self::WrongLabels => {
-                c"there are more label values than the family has labels, or fewer"
-            }
-            Self::WrongKind => c"metrics of this kind have no such operation",
-            Self::WrongValue => c"a metric of this kind cannot take this number",
-            Self::WrongOption => {
-                c"an option has a value that there is not, or that does not go with another"
-            }
-            Self::CannotOpen => c"the region cannot be opened",
-            Self::CannotRegister => c"the family cannot be registered",
-            Self::TooShort => c"the buffer is too short",
-            Self::Stopped => c"the caller's function asked to stop",
-            Self::NoRoom => c"the region has no room",
-            Self::Panic => c"an error in the library itself",
-        }
+        TEXTS[self as usize]
     }
 }
 
-/// A status in words, ending with a zero; it stays as long as the process. Of a number that is
-/// no status, text that says so.
+/// The text of a status, with a zero at its end; it stays as long as the process. An unknown
+/// number has a text that says so.
 #[unsafe(no_mangle)]
 pub extern "C" fn talea_status_text(status: i32) -> *const c_char {
-    const ALL: [Status; 15] = [
-        Status::Ok,
-        Status::Null,
-        Status::WrongSize,
-        Status::WrongLength,
-        Status::NotUtf8,
-        Status::WrongLabels,
-        Status::WrongKind,
-        Status::WrongValue,
-        Status::WrongOption,
-        Status::CannotOpen,
-        Status::CannotRegister,
-        Status::TooShort,
-        Status::Stopped,
-        Status::NoRoom,
-        Status::Panic,
-    ];
-    let found = ALL.into_iter().find(|known| *known as i32 == status);
-    found.map_or(c"no status that this library knows", Status::text).as_ptr()
+    let known = usize::try_from(status).ok().and_then(|number| TEXTS.get(number));
+    known.copied().unwrap_or(c"a status that this library does not know").as_ptr()
 }
 
-/// Why a call failed, with a message of its own.
+/// The failure of a call that has a message.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) status: Status,
@@ -120,9 +98,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_status_has_words_and_no_other_number_has() {
+    fn each_status_has_a_text_and_no_other_number_has() {
         let words = |status| {
-            // SAFETY: what it returns ends with a zero and stays.
+            // SAFETY: the text ends with a zero and stays.
             unsafe { CStr::from_ptr(talea_status_text(status)) }.to_str().unwrap()
         };
         let unknown = words(-1);

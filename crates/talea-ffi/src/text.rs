@@ -5,14 +5,14 @@ use std::ffi::{CStr, c_char};
 use crate::boundary;
 use crate::status::Status;
 
-/// A text: so many bytes, UTF-8, with or without a zero at their end. Null with the length 0 is
-/// the empty text.
+/// A text: `len` bytes of UTF-8, with or without a zero after them. Null with the length 0 is the
+/// empty text.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Text {
     /// Where it begins.
     pub data: *const c_char,
-    /// How many bytes it has.
+    /// Its bytes.
     pub len: usize,
 }
 
@@ -21,7 +21,7 @@ impl Text {
         Self { data: text.as_ptr().cast(), len: text.len() }
     }
 
-    /// The text, where it is one.
+    /// The text, if it is UTF-8.
     ///
     /// # Safety
     ///
@@ -30,13 +30,23 @@ impl Text {
     pub(crate) unsafe fn as_str<'a>(self) -> Result<&'a str, Status> {
         // SAFETY: as the caller promises.
         let bytes = unsafe { boundary::slice(self.data.cast::<u8>(), self.len)? };
-        // Most are, and short: then this is some words to look at, where the whole check is a
-        // call and a byte after the other.
-        if bytes.is_ascii() {
-            // SAFETY: what is ASCII is UTF-8.
+        // Most texts are ASCII and short; the check for UTF-8 is a call, and byte by byte.
+        if is_ascii(bytes) {
+            // SAFETY: ASCII is UTF-8.
             return Ok(unsafe { std::str::from_utf8_unchecked(bytes) });
         }
         std::str::from_utf8(bytes).map_err(|_| Status::NotUtf8)
+    }
+}
+
+/// As `<[u8]>::is_ascii`, which looks at up to seven bytes one by one.
+#[inline]
+fn is_ascii(bytes: &[u8]) -> bool {
+    match (bytes.len(), bytes.first_chunk(), bytes.last_chunk()) {
+        (4..=8, Some(first), Some(last)) => {
+            (u32::from_ne_bytes(*first) | u32::from_ne_bytes(*last)) & 0x8080_8080 == 0
+        }
+        _ => bytes.is_ascii(),
     }
 }
 
@@ -51,8 +61,8 @@ pub unsafe extern "C" fn talea_text_of(zero_terminated: *const c_char) -> Text {
     Text { data: zero_terminated, len }
 }
 
-/// A label value that was looked at and is UTF-8: `values` makes them, and nobody else. So a
-/// list of values is used where the caller has it, however long it is.
+/// A label value that was checked to be UTF-8; only `values` makes one. So a list of any length is
+/// used in place.
 #[repr(transparent)]
 pub(crate) struct Value(Text);
 
@@ -63,8 +73,8 @@ impl AsRef<str> for Value {
         if len == 0 {
             return "";
         }
-        // SAFETY: `values` found so many bytes of UTF-8 there, and the caller leaves them
-        // alone until its call returns.
+        // SAFETY: `values` found UTF-8 there, and the caller does not change it until its call
+        // returns.
         unsafe { std::str::from_utf8_unchecked(std::slice::from_raw_parts(data.cast(), len)) }
     }
 }
@@ -73,17 +83,41 @@ impl AsRef<str> for Value {
 ///
 /// # Safety
 ///
-/// `values` points to `count` texts, each of so many bytes as it says; all of that stays as it
-/// is for `'a`, which ends before the call returns.
+/// `values` points to `count` texts with as many bytes as their lengths say, all of which stay as
+/// they are for `'a`, which ends before the call returns.
 #[inline]
 pub(crate) unsafe fn values<'a>(values: *const Text, count: usize) -> Result<&'a [Value], Status> {
     // SAFETY: as the caller promises; a value has the layout of its text.
     let values: &[Value] = unsafe { boundary::slice(values.cast(), count)? };
-    for Value(text) in values {
+    // SAFETY: as the caller promises.
+    if !values.is_empty() && !unsafe { are_ascii(values) } {
         // SAFETY: as the caller promises.
-        unsafe { text.as_str()? };
+        unsafe { check(values)? };
     }
     Ok(values)
+}
+
+/// Whether all values can be read and are ASCII. It calls nothing, so it saves no registers.
+///
+/// # Safety
+///
+/// As `values`.
+#[inline(never)]
+unsafe fn are_ascii(values: &[Value]) -> bool {
+    values.iter().all(|&Value(text)| {
+        // SAFETY: as the caller promises.
+        let bytes = unsafe { boundary::slice(text.data.cast::<u8>(), text.len) };
+        bytes.is_ok_and(is_ascii)
+    })
+}
+
+/// # Safety
+///
+/// As `values`.
+#[cold]
+unsafe fn check(values: &[Value]) -> Result<(), Status> {
+    // SAFETY: as the caller promises.
+    values.iter().try_for_each(|&Value(text)| unsafe { text.as_str() }.map(drop))
 }
 
 #[cfg(test)]
@@ -91,17 +125,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn label_values_are_those_that_were_given_or_none() {
+    fn label_values_are_used_as_given_or_refused() {
         let long = "x".repeat(1000);
         for texts in [vec![], vec![""], vec!["a", "ü\0b", &long, "💡"]] {
             let given: Vec<Text> = texts.iter().copied().map(Text::of).collect();
-            // SAFETY: the texts outlive what is made of them.
+            // SAFETY: the texts outlive the values.
             let found = unsafe { values(given.as_ptr(), given.len()) }.unwrap();
             assert!(found.iter().map(Value::as_ref).eq(texts));
         }
         let refused = |text, count| {
             let given = [Text::of("fine"), text];
-            // SAFETY: as above; lengths that cannot be are refused before anything is read.
+            // SAFETY: as above; impossible lengths are refused before anything is read.
             unsafe { values(given.as_ptr(), count) }.map(<[Value]>::len).err()
         };
         let null = |len| Text { data: std::ptr::null(), len };

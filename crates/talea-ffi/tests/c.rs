@@ -1,42 +1,32 @@
-//! Claims about the library, each a program in C: see `tests/c`.
+//! Claims about the library, most of them programs in C in `tests/c`.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
-mod stage;
+mod support;
 
 use std::path::Path;
 use std::process::Command;
 
-use stage::{Linked, STRICT, built, compile, here, link, run, runs, shm};
+use support::{Linked, STRICT, built, compile, here, link, run, runs, shm};
 use tempfile::TempDir;
 
-#[test]
-fn each_kind_of_metric_counts_and_is_read_as_it_was_counted() {
-    runs("counting", Linked::Shared, &[]);
+/// Claims that one program without arguments proves.
+macro_rules! programs {
+    ($($claim:ident: $program:literal, $linked:ident;)*) => {
+        $(#[test]
+        fn $claim() {
+            runs($program, Linked::$linked, &[]);
+        })*
+    };
 }
-
-#[test]
-fn what_is_wrong_is_answered_by_its_status() {
-    runs("refusals", Linked::Shared, &[]);
-}
-
-#[test]
-fn a_summary_that_keeps_samples_tells_its_window_to_any_reader() {
-    runs("samples", Linked::Shared, &[]);
-}
-
-#[test]
-fn a_program_that_has_the_library_inside_does_the_same() {
-    runs("counting", Linked::Static, &[]);
-}
-
-#[test]
-fn threads_that_count_register_and_read_at_once_lose_nothing() {
-    runs("threads", Linked::Shared, &[]);
-}
-
-#[test]
-fn a_child_made_by_fork_goes_on_and_need_do_nothing() {
-    runs("forks", Linked::Shared, &[]);
+programs! {
+    each_kind_of_metric_is_read_as_it_was_recorded: "counting", Shared;
+    each_mistake_has_its_status: "refusals", Shared;
+    a_summary_that_keeps_samples_shows_its_window_to_any_reader: "samples", Shared;
+    a_program_that_links_the_library_statically_works_too: "counting", Static;
+    threads_that_count_register_and_read_at_once_lose_nothing: "threads", Shared;
+    a_child_made_by_fork_needs_no_preparation: "forks", Shared;
+    updates_without_room_count_in_the_overflow_series: "full", Shared;
+    recording_allocates_nothing: "allocations", Shared;
 }
 
 #[test]
@@ -54,33 +44,23 @@ fn processes_that_do_not_fork_from_one_parent_count_in_one_file() {
 }
 
 #[test]
-fn a_file_has_the_limits_and_the_readers_that_were_asked_for() {
+fn a_file_has_the_limits_and_the_readers_of_its_options() {
     let shm = shm();
     let [one, other] = ["one.talea", "other.talea"].map(|name| shm.path().join(name));
     runs("files", Linked::Shared, &[one.as_os_str(), other.as_os_str()]);
 }
 
 #[test]
-fn no_label_set_is_lost_that_many_processes_meet_at_once() {
+fn label_sets_that_many_processes_create_at_once_are_all_kept() {
     let shm = shm();
     runs("crowd", Linked::Shared, &[shm.path().join("crowd.talea").as_os_str()]);
 }
 
 #[test]
-fn what_there_is_no_room_for_is_counted_in_the_overflow_series() {
-    runs("full", Linked::Shared, &[]);
-}
-
-#[test]
-fn counting_allocates_nothing() {
-    runs("allocations", Linked::Shared, &[]);
-}
-
-#[test]
-fn a_library_that_is_closed_stays_and_goes_on() {
+fn a_library_that_is_closed_keeps_working() {
     let folder = TempDir::new().unwrap();
     let source = here().join("tests/c/closed.c");
-    // It must not have the library otherwise than by loading it.
+    // The host gets the library only by loading it.
     let host = compile(&source, folder.path(), Linked::Not, &["-DTALEA_LOADED"]);
     let hosted = |library: &Path| {
         run(Command::new("timeout").arg("60").arg(&host).arg(library));
@@ -90,13 +70,12 @@ fn a_library_that_is_closed_stays_and_goes_on() {
     let said = run(Command::new("readelf").arg("--dynamic").arg(&library));
     assert!(said.contains("NODELETE"), "{said}");
 
-    // A plugin that has the library inside, as an extension may: nothing but the library says
-    // that it stays.
+    // A plugin with the library linked in, as an extension may be: only the library keeps it loaded.
     let plugin = folder.path().join("plugin.so");
     let mut cc = Command::new("cc");
     cc.args(["-shared", "-pthread", "-o"]).arg(&plugin);
     for name in
-        ["talea_open", "talea_register", "talea_series_keep", "talea_series_add", "talea_render"]
+        ["talea_open", "talea_register", "talea_series_keep", "talea_series_record", "talea_render"]
     {
         cc.arg(format!("-Wl,-u,{name}"));
     }
@@ -129,19 +108,37 @@ fn the_header_is_c99_and_cpp17_and_needs_nothing_before_it() {
 #[test]
 fn valgrind_finds_nothing() {
     if Command::new("valgrind").arg("--version").output().is_err() {
-        eprintln!("valgrind is missing, so this is not tried");
+        eprintln!("valgrind is missing; skipped");
         return;
     }
     let folder = TempDir::new().unwrap();
     for name in ["counting", "refusals", "full"] {
         let source = here().join("tests/c").join(name).with_extension("c");
         let program = compile(&source, folder.path(), Linked::Shared, &[]);
-        // What is kept until the end is reachable, and no leak; a thread that keeps windows has
-        // memory that only seems lost.
+        // Memory that is kept until the end is reachable. The thread that keeps windows has memory
+        // that only seems lost.
         let mut valgrind = Command::new("timeout");
         valgrind.args(["500", "valgrind", "--quiet", "--error-exitcode=9", "--leak-check=full"]);
         run(valgrind
             .args(["--show-leak-kinds=definite", "--errors-for-leak-kinds=definite"])
             .arg(program));
+    }
+}
+
+/// The first block of a kind in a document.
+fn block<'a>(document: &'a str, kind: &str) -> &'a str {
+    let (_, rest) = document.split_once(&format!("```{kind}\n")).unwrap();
+    rest.split_once("```").unwrap().0
+}
+
+#[test]
+fn the_example_of_the_guide_prints_the_output_beside_it() {
+    let document = std::fs::read_to_string(here().join("../../docs/bindings.md")).unwrap();
+    let folder = TempDir::new().unwrap();
+    let source = folder.path().join("example.c");
+    std::fs::write(&source, block(&document, "c")).unwrap();
+    for linked in [Linked::Shared, Linked::Static] {
+        let program = compile(&source, folder.path(), linked, &[]);
+        assert_eq!(run(&mut Command::new(program)), block(&document, "text"));
     }
 }

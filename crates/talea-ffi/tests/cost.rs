@@ -1,16 +1,16 @@
-//! What the boundary costs: the same calls in C and in Rust, one after the other, on a kept
-//! handle and by two label values.
+//! The cost of the boundary: calls in C and the same ones in Rust, alternating, on a kept handle and
+//! by two label values.
 //!
-//! `cargo test --release -p talea-ffi --test cost -- --ignored --nocapture` prints it.
+//! Run `cargo test --release -p talea-ffi --test cost -- --ignored --nocapture`.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 
-mod stage;
+mod support;
 
 use std::hint::black_box;
 use std::process::Command;
 use std::time::Instant;
 
-use stage::{Linked, compile, here, run};
+use support::{Linked, compile, here, run};
 use talea::{Bytes, Counter, Histogram, Opts, Registry};
 use tempfile::TempDir;
 
@@ -30,7 +30,7 @@ fn median(mut all: Vec<f64>) -> f64 {
 
 #[test]
 #[ignore = "it measures, which needs a release build and a quiet machine"]
-fn the_boundary_costs_little_beside_what_it_leads_to() {
+fn the_boundary_costs_at_most_fifteen_nanoseconds() {
     let folder = TempDir::new().unwrap();
     let program = compile(&here().join("tests/c/cost.c"), folder.path(), Linked::Shared, &[]);
     let c = |what: &str| -> f64 {

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-/// Set, the committed header is written anew.
+/// If this variable is set, the committed header is written anew.
 const WRITE: &str = "TALEA_WRITE_HEADER";
 
 #[test]
-fn the_header_says_what_the_library_has() {
+fn the_header_is_current() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let config = cbindgen::Config::from_file(here.join("cbindgen.toml")).unwrap();
     let source = here.join("src/lib.rs");

@@ -9,8 +9,8 @@ use Prometheus\RenderTextFormat;
 use Prometheus\Storage\Adapter;
 
 /**
- * An engine of the library, or Talea's adapter, which gets the calls of the library's registry. What
- * the registry itself takes is the same for all of them, so it is left out.
+ * An engine of the library, or Talea's adapter, with the calls of the library's registry. The cost of
+ * the registry itself is the same for all of them, so it is left out.
  */
 final class AdapterEngine implements Engine
 {
@@ -24,13 +24,13 @@ final class AdapterEngine implements Engine
 
     public function again(): void
     {
-        // What is in memory of the process would be gone.
+        // Metrics in memory of the process would be lost.
         if (Subject::isShared(basename(strtr($this->class, '\\', '/')))) {
             $this->adapter = new ($this->class)();
         }
     }
 
-    public function tell(string $kind, string $name, array $values, float $value = 1.5): void
+    public function update(string $kind, string $name, array $values, float $value = 1.5): void
     {
         $data = self::data($kind, $name, $values, $value);
         match ($kind) {
@@ -83,7 +83,7 @@ final class AdapterEngine implements Engine
     }
 
     /** The step of the library's own benchmark: with another registry, of the same storage. */
-    public function tellByLibrary(int $metrics): void
+    public function updateByLibrary(int $metrics): void
     {
         $registry = new CollectorRegistry($this->adapter, false);
         for ($i = 0; $i < $metrics; $i++) {
@@ -97,7 +97,7 @@ final class AdapterEngine implements Engine
     }
 
     /**
-     * The same through the registry of the library, where that is there.
+     * Updates through the registry of the library.
      *
      * @param string[] $values
      */

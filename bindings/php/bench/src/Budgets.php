@@ -4,12 +4,12 @@ declare(strict_types=1);
 
 namespace Talea\Bench;
 
-/** What Talea may take, beside the library where that is there, else beside what it took once. */
+/** The budgets of Talea, relative to the library if it is there, else to its recorded figures. */
 final class Budgets
 {
     /**
-     * 2,500 metrics of each type, in milliseconds, by APCng with a tuned cache: collected and made
-     * a page on two cores of an EPYC, some day before this was written.
+     * Milliseconds of APCng with a tuned cache to collect 2,500 metrics of each type and render them,
+     * on two cores of an EPYC, recorded once.
      */
     private const REFERENCE_PAGE = 489.0;
 

@@ -4,7 +4,7 @@ declare(strict_types=1);
 
 namespace Talea\Bench;
 
-/** A way to count, as the experiments use all of them. */
+/** A way to count, for the experiments. */
 interface Engine
 {
     public const KINDS = ['counter', 'gauge', 'histogram', 'summary'];
@@ -12,24 +12,24 @@ interface Engine
     public const QUANTILES = [0.01, 0.05, 0.5, 0.95, 0.99];
     public const WINDOW = 600;
 
-    /** As the next request has it: with objects of its own. */
+    /** Begins the next request, with objects of its own. */
     public function again(): void;
 
     /**
-     * Finds a metric of a kind by its name, or makes it, and updates it.
+     * Finds or creates a metric of a kind by its name, and updates it.
      *
      * @param string[] $values of its one label
      */
-    public function tell(string $kind, string $name, array $values, float $value = 1.5): void;
+    public function update(string $kind, string $name, array $values, float $value = 1.5): void;
 
     /**
-     * All values as objects; null where it makes none.
+     * All values as objects; null if it makes none.
      *
      * @return mixed[]|null
      */
     public function collect(): ?array;
 
-    /** The page; null where there is nothing that makes one. */
+    /** The page; null if the engine makes none. */
     public function page(): ?string;
 
     /** How many series a counter has. */
@@ -38,14 +38,14 @@ interface Engine
     public function wipe(): void;
 
     /**
-     * How many nanoseconds it took to tell a kind so many times, in a loop.
+     * The nanoseconds of so many updates of a kind, in a loop.
      *
      * @param string[] $values
      */
     public function timeCalls(string $kind, array $values, int $calls): int;
 
     /**
-     * How many nanoseconds it took a summary to observe these values, one after the other.
+     * The nanoseconds in which a summary observes these values, one after the other.
      *
      * @param string[] $values of its one label
      * @param float[] $observed
@@ -53,9 +53,8 @@ interface Engine
     public function timeObservations(array $values, array $observed): int;
 
     /**
-     * How many nanoseconds it took to get a metric of a kind so many times, which is registered:
-     * by the same object, or by a new one each time, as in a request that has just begun. Null
-     * where metrics are not got of this engine.
+     * The nanoseconds of getting a registered metric of a kind so many times: from one object, or from
+     * a new one each time, as in a request that has just begun. Null if this engine has no such call.
      */
     public function timeGets(string $kind, bool $is_first, int $calls): ?int;
 

@@ -10,7 +10,7 @@ interface Experiment
     public function title(): string;
 
     /**
-     * What it is done with, from the quickest to the longest.
+     * The cases, from the quickest to the longest.
      *
      * @return array<string, int|string>[]
      */
@@ -20,7 +20,7 @@ interface Experiment
     public function takes(string $subject): bool;
 
     /**
-     * What it finds, and in what.
+     * The figures and their units.
      *
      * @return array<string, string> units by figures
      */

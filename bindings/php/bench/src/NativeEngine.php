@@ -21,7 +21,7 @@ final class NativeEngine implements Engine
         $this->registry = new Registry();
     }
 
-    public function tell(string $kind, string $name, array $values, float $value = 1.5): void
+    public function update(string $kind, string $name, array $values, float $value = 1.5): void
     {
         match ($kind) {
             'counter' => $this->registry->getOrRegisterCounter('test', $name, 'it increases', ['type'])->inc($values),

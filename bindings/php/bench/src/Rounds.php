@@ -4,10 +4,10 @@ declare(strict_types=1);
 
 namespace Talea\Bench;
 
-/** In each round each subject is measured once in each case; who goes first moves on. */
+/** In each round each subject is measured once in each case, in an order that rotates. */
 final class Rounds
 {
-    /** Seconds. What takes longer, with all that prepares it, is measured in the first round alone. */
+    /** Seconds. A longer measurement, with its preparation, is made in the first round only. */
     private const LONG = 4.0;
 
     /** @var array<string, true> what took too long */
@@ -101,7 +101,7 @@ final class Rounds
                 $this->figures->add($name, $case, $figure, $subject->name, $unit, $found[$figure]);
             } elseif ($is_late && isset($found[Experiment::BEGUN])) {
                 $this->figures->addLate($name, $case, $figure, $subject->name, $unit, $this->size->limit * 1e3);
-                // What comes after it was not begun.
+                // Later figures were not begun.
                 break;
             }
         }
@@ -111,7 +111,7 @@ final class Rounds
     }
 
     /**
-     * What failed, once for each case.
+     * Failures, once for each case.
      *
      * @return array<string, string> why, by experiment, subject and case
      */

@@ -28,8 +28,8 @@ final class Collection
      */
     public function samples(?float $now): array
     {
-        // There are no cycles in what is made here, and PHP would look for them again and again
-        // among ever more samples, which takes longer than to make them.
+        // The samples have no cycles; PHP's searches for some would take longer than to make the
+        // samples.
         $looks_for_cycles = gc_enabled();
         gc_disable();
         try {

@@ -1,4 +1,4 @@
-// What the programs here have in common.
+// Shared by the programs here.
 
 #ifndef CHECK_H
 #define CHECK_H
@@ -12,7 +12,7 @@
 #define CHECK(claim)                                                                \
     do {                                                                            \
         if (!(claim)) {                                                             \
-            fprintf(stderr, "%s:%d: it does not hold: %s\n", __FILE__, __LINE__, #claim); \
+            fprintf(stderr, "%s:%d: failed: %s\n", __FILE__, __LINE__, #claim); \
             exit(1);                                                                \
         }                                                                           \
     } while (0)
@@ -37,7 +37,7 @@ static inline int32_t onto(void *context, const char *piece, size_t len) {
     return 0;
 }
 
-// What calls the library by its names; a program that loads it has none of it.
+// Calls by name, which a program that loads the library cannot make.
 #ifndef TALEA_LOADED
 
 #define OK(call)                                                                    \
@@ -53,6 +53,8 @@ static inline int32_t onto(void *context, const char *piece, size_t len) {
 #define ANSWERS(status, call) CHECK((call) == (status))
 
 static const talea_text NONE = {NULL, 0};
+
+enum { ADD = TALEA_OPERATION_ADD, SET = TALEA_OPERATION_SET, OBSERVE = TALEA_OPERATION_OBSERVE };
 
 // A registry in a file, or in memory of the process where there is no path.
 static inline const talea_registry *opened(const char *path, uint64_t len) {
@@ -102,7 +104,7 @@ static inline const talea_family *family_of(const talea_registry *registry, uint
     return registered(registry, &options);
 }
 
-// What a scrape shows; the caller frees its text.
+// The page of a scrape; the caller frees its text.
 static inline struct page rendered(const talea_registry *registry, const char *accept) {
     struct page page = {NULL, 0, 0};
     OK(talea_render(registry, talea_text_of(accept), onto, &page));
@@ -141,12 +143,23 @@ static inline double total_of(const talea_registry *registry, const char *name, 
         if (family == NULL)
             break;
         for (size_t n = 0; n < family->series_count; n++)
-            total += family->series[n].samples[0].value;
+            total += talea_as_double(family->series[n].samples[0].number);
         if (count != NULL)
             *count += family->series_count;
     }
     talea_read_end(reading);
     return total;
+}
+
+// How often label values counted in the overflow series of a family.
+static inline uint64_t dropped_by(const talea_registry *registry, const char *name) {
+    talea_reading *reading;
+    const talea_family_view *family;
+    OK(talea_read_begin(registry, talea_text_of(name), &reading));
+    OK(talea_read_next(reading, &family));
+    const uint64_t dropped = family->dropped;
+    talea_read_end(reading);
+    return dropped;
 }
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "check.h"
 
-static talea_status (*add)(const talea_series *, uint64_t);
+static talea_status (*record)(const talea_series *, uint32_t, talea_number);
 static volatile int closed, stop;
 static const talea_series *kept;
 static uint64_t counted, counted_after;
@@ -19,11 +19,15 @@ static void *function(void *library, const char *name) {
     return found;
 }
 
+static bool adds_one(void) {
+    return record(kept, TALEA_OPERATION_ADD, talea_unsigned(1)) == TALEA_STATUS_OK;
+}
+
 static void *counts(void *argument) {
     (void)argument;
     while (!stop) {
         for (int n = 0; n < 1000; n++)
-            CHECK(add(kept, 1) == TALEA_STATUS_OK);
+            CHECK(adds_one());
         counted += 1000;
         counted_after += closed ? 1000 : 0;
     }
@@ -44,7 +48,7 @@ int main(int argc, char **argv) {
     *(void **)&open = function(library, "talea_open");
     *(void **)&regist = function(library, "talea_register");
     *(void **)&keep = function(library, "talea_series_keep");
-    *(void **)&add = function(library, "talea_series_add");
+    *(void **)&record = function(library, "talea_series_record");
     *(void **)&render = function(library, "talea_render");
 
     const talea_registry *registry;
@@ -65,10 +69,10 @@ int main(int argc, char **argv) {
     CHECK(dlclose(library) == 0);
     closed = 1;
     usleep(50000);
-    // What runs at a fork is there too.
+    // The fork handlers are loaded too.
     pid_t child = fork();
     if (child == 0) {
-        CHECK(add(kept, 1) == TALEA_STATUS_OK);
+        CHECK(adds_one());
         _exit(0);
     }
     usleep(20000);
@@ -85,6 +89,6 @@ int main(int argc, char **argv) {
 
     // Loaded again it is the same one.
     void *again = dlopen(argv[1], RTLD_NOW | RTLD_NOLOAD);
-    CHECK(again != NULL && function(again, "talea_series_add") == *(void **)&add);
+    CHECK(again != NULL && function(again, "talea_series_record") == *(void **)&record);
     return 0;
 }

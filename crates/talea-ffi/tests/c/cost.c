@@ -1,4 +1,4 @@
-// What calls cost: `cost <what> <times>` does one so often, and prints the nanoseconds of each.
+// The cost of calls: `cost <what> <times>` repeats one and prints its nanoseconds.
 
 #include <time.h>
 
@@ -33,21 +33,21 @@ int main(int argc, char **argv) {
     OK(talea_series_keep(orders, values, 2, &order));
     OK(talea_series_keep(all, NULL, 0, &any));
     OK(talea_series_keep(pricing, values, 2, &price));
-    OK(talea_add(orders, values, 2, 1));
-    OK(talea_series_observe(price, 0.02));
+    OK(talea_record(orders, values, 2, ADD, talea_unsigned(1)));
+    OK(talea_series_record(price, OBSERVE, talea_double(0.02)));
     const double began = now();
     if (strcmp(what, "kept") == 0)
-        COSTS(talea_series_add(order, 1));
+        COSTS(talea_series_record(order, ADD, talea_unsigned(1)));
     else if (strcmp(what, "kept-striped") == 0)
-        COSTS(talea_series_add(any, 1));
+        COSTS(talea_series_record(any, ADD, talea_unsigned(1)));
     else if (strcmp(what, "two-values") == 0)
-        COSTS(talea_add(orders, values, 2, 1));
+        COSTS(talea_record(orders, values, 2, ADD, talea_unsigned(1)));
     else if (strcmp(what, "observe-kept") == 0)
-        COSTS(talea_series_observe_integer(price, 20000000));
+        COSTS(talea_series_record(price, OBSERVE, talea_unsigned(20000000)));
     else if (strcmp(what, "observe-double") == 0)
-        COSTS(talea_series_observe(price, 0.02));
+        COSTS(talea_series_record(price, OBSERVE, talea_double(0.02)));
     else if (strcmp(what, "observe-two-values") == 0)
-        COSTS(talea_observe_integer(pricing, values, 2, 20000000));
+        COSTS(talea_record(pricing, values, 2, OBSERVE, talea_unsigned(20000000)));
     else if (strcmp(what, "register") == 0)
         COSTS(talea_register(registry, &options, &again, NULL, 0));
     else

@@ -1,5 +1,5 @@
-// A child made by fork goes on with every handle, whatever other threads do meanwhile, and
-// need do nothing for it. What it counted is there when it is killed.
+// A child made by fork uses every handle without any preparation, whatever other threads do during
+// the fork. Its counts survive when it is killed.
 
 #include <pthread.h>
 #include <signal.h>
@@ -12,7 +12,7 @@ static const talea_registry *registry;
 static const talea_text LABEL = {"n", 1};
 static volatile int done;
 
-// Takes all locks that there are, over and over.
+// Takes all locks, over and over.
 static void *registers_and_reads(void *argument) {
     (void)argument;
     for (int n = 0; !done; n++) {
@@ -22,7 +22,7 @@ static void *registers_and_reads(void *argument) {
         talea_text value = {name, strlen(name)};
         const talea_series *kept;
         OK(talea_series_keep(family, &value, 1, &kept));
-        OK(talea_series_add(kept, 1));
+        OK(talea_series_record(kept, ADD, talea_unsigned(1)));
         total_of(registry, "", NULL);
     }
     return NULL;
@@ -45,16 +45,16 @@ static void threads_do_not_block_a_child(void) {
         pid_t child = fork();
         CHECK(child >= 0);
         if (child == 0) {
-            // A child that waits for ever is killed, and its parent says so.
+            // A child that waits for ever is killed, and its parent fails.
             alarm(20);
             char name[32];
             talea_text value = {name, (size_t)sprintf(name, "child_%d", n % 10)};
-            OK(talea_add(births, &value, 1, 1));
+            OK(talea_record(births, &value, 1, ADD, talea_unsigned(1)));
             const talea_family *own = family_of(registry, TALEA_KIND_COUNTER, name, NULL, 0);
             const talea_series *kept;
             OK(talea_series_keep(births, &value, 1, &kept));
-            OK(talea_series_add(kept, 1));
-            OK(talea_add(own, NULL, 0, 1));
+            OK(talea_series_record(kept, ADD, talea_unsigned(1)));
+            OK(talea_record(own, NULL, 0, ADD, talea_unsigned(1)));
             struct page page = rendered(registry, "");
             CHECK(page.len > 100);
             _exit(0);
@@ -78,18 +78,18 @@ static void a_killed_child_loses_nothing(void) {
     talea_text mail = {"mail", 4};
     const talea_series *kept;
     OK(talea_series_keep(jobs, &mail, 1, &kept));
-    OK(talea_add(open, NULL, 0, 1));
-    OK(talea_set(longest, NULL, 0, 2));
+    OK(talea_record(open, NULL, 0, ADD, talea_unsigned(1)));
+    OK(talea_record(longest, NULL, 0, SET, talea_double(2)));
     int ready[2];
     CHECK(pipe(ready) == 0);
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
         for (int n = 0; n < 100000; n++)
-            OK(talea_series_add(kept, 1));
-        OK(talea_add(jobs, &mail, 1, 23));
-        OK(talea_add(open, NULL, 0, 5));
-        OK(talea_set(longest, NULL, 0, 9));
+            OK(talea_series_record(kept, ADD, talea_unsigned(1)));
+        OK(talea_record(jobs, &mail, 1, ADD, talea_unsigned(23)));
+        OK(talea_record(open, NULL, 0, ADD, talea_unsigned(5)));
+        OK(talea_record(longest, NULL, 0, SET, talea_double(9)));
         CHECK(write(ready[1], "x", 1) == 1);
         for (;;)
             pause();
@@ -99,12 +99,12 @@ static void a_killed_child_loses_nothing(void) {
     CHECK(shows(registry, "open 6") && shows(registry, "longest 9"));
     CHECK(kill(child, SIGKILL) == 0 && waitpid(child, NULL, 0) == child);
     CHECK(shows(registry, "jobs_total{n=\"mail\"} 100023"));
-    // What it had in hand leaves with it.
+    // Its things in flight leave with it.
     CHECK(shows(registry, "open 1") && shows(registry, "longest 2"));
 }
 
-// A summary has a thread that keeps its window; signals of the host do not come to it, and a
-// child has one of its own.
+// A summary has a thread that keeps its window. It gets no signals of the host, and a child has a
+// thread of its own.
 static volatile sig_atomic_t elsewhere;
 static pthread_t host;
 
@@ -118,7 +118,7 @@ static void summaries_do_not_disturb(void) {
     talea_family_options options = options_of(TALEA_KIND_SUMMARY, "recent", NULL, 0);
     options.window_seconds = 60;
     const talea_family *recent = registered(registry, &options);
-    OK(talea_observe(recent, NULL, 0, 1));
+    OK(talea_record(recent, NULL, 0, OBSERVE, talea_double(1)));
     signal(SIGUSR1, on_signal);
     sigset_t blocked, before;
     sigemptyset(&blocked);
@@ -134,7 +134,7 @@ static void summaries_do_not_disturb(void) {
     pid_t child = fork();
     if (child == 0) {
         alarm(20);
-        OK(talea_observe(recent, NULL, 0, 1));
+        OK(talea_record(recent, NULL, 0, OBSERVE, talea_double(1)));
         CHECK(registered(registry, &options) == recent);
         CHECK(shows(registry, "recent_count 2"));
         _exit(0);
@@ -142,27 +142,46 @@ static void summaries_do_not_disturb(void) {
     ends_well(child);
 }
 
-// A function that is handed in may call anything, and fork.
-static int32_t calls_back(void *context, const talea_family_view *family) {
+// Calls all kinds of functions, and forks the first time.
+static void calls_and_forks(talea_text name, int *calls) {
     const talea_family *seen = family_of(registry, TALEA_KIND_COUNTER, "seen", &LABEL, 1);
-    OK(talea_add(seen, &family->name, 1, 1));
+    OK(talea_record(seen, &name, 1, ADD, talea_unsigned(1)));
     total_of(registry, "seen_total", NULL);
-    if (*(int *)context == 0) {
+    if (*calls == 0) {
         pid_t child = fork();
         if (child == 0) {
             alarm(20);
-            OK(talea_wipe_family(seen));
+            OK(talea_wipe(registry, talea_text_of("seen_total")));
             _exit(0);
         }
         ends_well(child);
     }
-    ++*(int *)context;
+    ++*calls;
+}
+
+static int32_t calls_back(void *calls, const char *piece, size_t len) {
+    (void)piece, (void)len;
+    calls_and_forks(talea_text_of("rendered"), (int *)calls);
     return 0;
 }
 
 static void a_callback_may_call_and_fork(void) {
     int calls = 0;
-    OK(talea_read(registry, NONE, calls_back, &calls));
+    OK(talea_render(registry, NONE, calls_back, &calls));
+    CHECK(calls > 0 && total_of(registry, "seen_total", NULL) == calls - 1);
+}
+
+static void a_reader_may_call_and_fork_meanwhile(void) {
+    int calls = 0;
+    talea_reading *reading;
+    const talea_family_view *family;
+    OK(talea_read_begin(registry, NONE, &reading));
+    do {
+        OK(talea_read_next(reading, &family));
+        if (family != NULL)
+            calls_and_forks(family->name, &calls);
+    } while (family != NULL);
+    talea_read_end(reading);
     CHECK(calls > 50);
     // The first was wiped.
     CHECK(total_of(registry, "seen_total", NULL) == calls - 1);
@@ -174,5 +193,6 @@ int main(void) {
     a_killed_child_loses_nothing();
     summaries_do_not_disturb();
     a_callback_may_call_and_fork();
+    a_reader_may_call_and_fork_meanwhile();
     return 0;
 }

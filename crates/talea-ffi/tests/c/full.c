@@ -13,26 +13,24 @@ static void a_family_at_its_limit(void) {
     const char *paths[] = {"/", "/basket", "/made-up", "/too"};
     for (int n = 0; n < 4; n++) {
         talea_text path = talea_text_of(paths[n]);
-        OK(talea_add(visits, &path, 1, 10));
+        OK(talea_record(visits, &path, 1, ADD, talea_unsigned(10)));
     }
     CHECK(shows(registry, "visits_total{otel_metric_overflow=\"true\"} 20"));
     CHECK(shows(registry, "talea_series_dropped_total{family=\"visits_total\"} 2"));
-    uint64_t dropped;
-    OK(talea_dropped(visits, &dropped));
-    CHECK(dropped == 2);
+    CHECK(dropped_by(registry, "visits_total") == 2);
     // A handle that is kept counts there too; once there is room, it is asked for again.
     talea_text path = talea_text_of("/made-up"), other = talea_text_of("/too");
     const talea_series *kept, *same, *own;
     OK(talea_series_keep(visits, &path, 1, &kept));
     OK(talea_series_keep(visits, &other, 1, &same));
     CHECK(kept == same);
-    OK(talea_series_add(kept, 1));
+    OK(talea_series_record(kept, ADD, talea_unsigned(1)));
     CHECK(shows(registry, "visits_total{otel_metric_overflow=\"true\"} 21"));
     talea_text root = talea_text_of("/");
     OK(talea_remove(visits, &root, 1, NULL));
     OK(talea_series_keep(visits, &path, 1, &own));
     CHECK(own != kept);
-    OK(talea_series_add(own, 3));
+    OK(talea_series_record(own, ADD, talea_unsigned(3)));
     CHECK(shows(registry, "visits_total{path=\"/made-up\"} 3"));
 
     // A reader finds the overflow series by its label.
@@ -56,14 +54,12 @@ static void a_region_that_is_full(void) {
     for (int n = 0; n < TIMES; n++) {
         char path[64];
         talea_text value = {path, (size_t)sprintf(path, "/a/path/that/clients/make/up/%d", n)};
-        OK(talea_add(visits, &value, 1, 1));
+        OK(talea_record(visits, &value, 1, ADD, talea_unsigned(1)));
     }
     size_t count;
     CHECK(total_of(registry, "visits_total", &count) == TIMES);
-    uint64_t dropped;
-    OK(talea_dropped(visits, &dropped));
-    CHECK(count < TIMES && dropped == TIMES - (count - 1));
-    // What cannot be registered any more is reported by a message; others keep working.
+    CHECK(count < TIMES && dropped_by(registry, "visits_total") == TIMES - (count - 1));
+    // A family without room is refused with a message; others keep working.
     talea_status status = TALEA_STATUS_OK;
     char message[256] = "";
     for (int n = 0; n < 5000 && status == TALEA_STATUS_OK; n++) {
@@ -75,7 +71,7 @@ static void a_region_that_is_full(void) {
     }
     CHECK(status == TALEA_STATUS_NO_ROOM && strstr(message, "full") != NULL);
     talea_text value = {"/a/path/that/clients/make/up/0", 30};
-    OK(talea_add(visits, &value, 1, 1));
+    OK(talea_record(visits, &value, 1, ADD, talea_unsigned(1)));
     CHECK(total_of(registry, "visits_total", NULL) == TIMES + 1);
 }
 

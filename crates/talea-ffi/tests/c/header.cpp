@@ -1,4 +1,4 @@
-// The header in C++, with what a binding does in it.
+// The header in C++: a small binding.
 
 #include "talea.h"
 
@@ -30,7 +30,7 @@ int main() {
         return 3;
     const std::string method = "card";
     const talea_text value{method.data(), method.size()};
-    if (talea_add(orders, &value, 1, 2) != TALEA_STATUS_OK)
+    if (talea_record(orders, &value, 1, TALEA_OPERATION_ADD, talea_unsigned(2)) != TALEA_STATUS_OK)
         return 4;
     std::string page;
     if (talea_render(registry, talea_text{nullptr, 0}, onto, &page) != TALEA_STATUS_OK)

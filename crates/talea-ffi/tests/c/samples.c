@@ -1,4 +1,4 @@
-// Summaries that keep samples: what a window shows at a time, also to a child that was not there.
+// Summaries that keep samples: their window at a time, also in a child that did not observe.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ static uint64_t window_at(const talea_registry *registry, uint64_t millis, doubl
     const talea_series_view series = family->series[0];
     CHECK(series.is_sampled && series.sample_count == 3);
     CHECK(is(series.samples[0].label.name, "quantile") && series.samples[0].bound == 0.5);
-    *median = series.samples[0].value;
+    *median = talea_as_double(series.samples[0].number);
     *sum = series.window_sum;
     OK(talea_read_next(reading, &family));
     CHECK(family == NULL);
@@ -39,7 +39,7 @@ int main(void) {
     options.window_seconds = 10;
     const talea_family *took = registered(registry, &options);
     for (int n = 1; n <= 9; n++)
-        OK(talea_observe_at(took, &job, 1, n, BEGAN + 1000 * (uint64_t)n));
+        OK(talea_record_at(took, &job, 1, OBSERVE, talea_double(n), BEGAN + 1000 * (uint64_t)n));
 
     double median, sum;
     CHECK(window_at(registry, 9000, &median, &sum) == 9 && median == 5 && sum == 45);
@@ -47,37 +47,37 @@ int main(void) {
     CHECK(window_at(registry, 19500, &median, &sum) == 0 && median != median && sum == 0);
     CHECK(shows(registry, "took_count{job=\"mail\"} 9"));
 
-    // Now, by each of the ways.
+    // Now, by each call.
     const talea_series *kept;
     OK(talea_series_keep(took, &job, 1, &kept));
-    OK(talea_observe(took, &job, 1, 0.25));
-    OK(talea_observe_integer(took, &job, 1, 1));
-    OK(talea_series_observe(kept, 1.5));
-    OK(talea_series_observe_integer(kept, 4));
+    OK(talea_record(took, &job, 1, OBSERVE, talea_double(0.25)));
+    OK(talea_record(took, &job, 1, OBSERVE, talea_unsigned(1)));
+    OK(talea_series_record(kept, OBSERVE, talea_double(1.5)));
+    OK(talea_series_record(kept, OBSERVE, talea_unsigned(4)));
     CHECK(shows(registry, "took{job=\"mail\",quantile=\"0.5\"} 1"));
     CHECK(shows(registry, "took_count{job=\"mail\"} 13"));
 
-    // A child shows the same, and what it observed stays.
+    // A child shows the same, and its observations stay.
     pid_t child = fork();
     if (child == 0) {
-        OK(talea_observe(took, &job, 1, 0.5));
+        OK(talea_record(took, &job, 1, OBSERVE, talea_double(0.5)));
         CHECK(shows(registry, "took{job=\"mail\",quantile=\"0.5\"} 1"));
-        OK(talea_series_observe(kept, 0.5));
+        OK(talea_series_record(kept, OBSERVE, talea_double(0.5)));
         _exit(0);
     }
     int status;
     CHECK(waitpid(child, &status, 0) == child && status == 0);
     CHECK(shows(registry, "took{job=\"mail\",quantile=\"0.5\"} 0.5"));
 
-    OK(talea_wipe_family(took));
-    OK(talea_observe(took, &job, 1, 3));
+    OK(talea_wipe(registry, talea_text_of("took")));
+    OK(talea_record(took, &job, 1, OBSERVE, talea_double(3)));
     CHECK(shows(registry, "took_count{job=\"mail\"} 1"));
     CHECK(shows(registry, "took{job=\"mail\",quantile=\"0.5\"} 3"));
     bool removed;
     OK(talea_remove(took, &job, 1, &removed));
     CHECK(removed);
 
-    // Others have no samples.
+    // Other kinds keep no samples.
     char message[256];
     options = options_of(TALEA_KIND_HISTOGRAM, "sizes", NULL, 0);
     options.flags = TALEA_FAMILY_SAMPLED;

@@ -1,5 +1,5 @@
-// Processes that do not fork from one parent share a file. The process that is given a number counts
-// that much, the other one reads.
+// Unrelated processes share a file. A process with a number as its argument adds it, one with 0
+// reads.
 
 #include <unistd.h>
 
@@ -14,10 +14,10 @@ int main(int argc, char **argv) {
     const int amount = atoi(argv[2]);
     if (amount > 0) {
         talea_text who[] = {talea_text_of(argv[2])}, all[] = {{"all", 3}};
-        OK(talea_add(jobs, who, 1, (uint64_t)amount));
+        OK(talea_record(jobs, who, 1, ADD, talea_unsigned((uint64_t)amount)));
         for (int n = 0; n < amount; n++)
-            OK(talea_add(jobs, all, 1, 1));
-        OK(talea_add(busy, NULL, 0, 1));
+            OK(talea_record(jobs, all, 1, ADD, talea_unsigned(1)));
+        OK(talea_record(busy, NULL, 0, ADD, talea_unsigned(1)));
         CHECK(shows(registry, "busy 1") || total_of(registry, "busy", NULL) == 2);
         return 0;
     }

@@ -22,13 +22,13 @@ static void *counts(void *argument) {
         char who[8], which[8];
         talea_text values[] = {{who, (size_t)sprintf(who, "%d", thread % 2)},
                                {which, (size_t)sprintf(which, "%d", n % SERIES)}};
-        OK(talea_add(orders, values, 2, 1));
-        OK(talea_observe_integer(size, values + 1, 1, (uint64_t)n));
-        OK(talea_series_add(kept, 1));
+        OK(talea_record(orders, values, 2, ADD, talea_unsigned(1)));
+        OK(talea_record(size, values + 1, 1, OBSERVE, talea_unsigned((uint64_t)n)));
+        OK(talea_series_record(kept, ADD, talea_unsigned(1)));
         if (n % 5000 == 0) {
             const talea_series *one;
             OK(talea_series_keep(orders, values, 2, &one));
-            OK(talea_series_add(one, 1));
+            OK(talea_series_record(one, ADD, talea_unsigned(1)));
             CHECK(registered(registry, &options) == size);
             struct page page = rendered(registry, "");
             CHECK(strstr(page.text, "all_total ") != NULL);
@@ -55,7 +55,7 @@ int main(void) {
     OK(talea_read_next(reading, &family));
     uint64_t observed = 0;
     for (size_t n = 0; n < family->series_count; n++)
-        observed += family->series[n].samples[family->series[n].sample_count - 1].unsigned_value;
+        observed += family->series[n].samples[family->series[n].sample_count - 1].number.bits;
     CHECK(observed == THREADS * TIMES);
     talea_read_end(reading);
     return 0;

@@ -43,7 +43,7 @@ final class LostSeries implements Experiment
                 $engine->again();
                 time_sleep_until($begin);
                 for ($i = 0; $i < $case['labels']; $i++) {
-                    $engine->tell('counter', 'met', ["$worker-$i"]);
+                    $engine->update('counter', 'met', ["$worker-$i"]);
                 }
                 exit(0);
             }

@@ -46,16 +46,16 @@ final class Operations implements Experiment
         self::storeForeign($case['foreign']);
         $engine = Subject::engine($subject);
         $says(self::BEGUN, 0);
-        $tell = function () use ($engine, $case): void {
+        $update = function () use ($engine, $case): void {
             for ($i = 0; $i < $case['metrics']; $i++) {
                 foreach (Engine::KINDS as $kind) {
-                    $engine->tell($kind, "{$kind}_$i", ['blue']);
+                    $engine->update($kind, "{$kind}_$i", ['blue']);
                 }
             }
         };
-        $says('create', self::milliseconds($tell));
+        $says('create', self::milliseconds($update));
         $engine->again();
-        $says('increment', self::milliseconds($tell));
+        $says('increment', self::milliseconds($update));
         $engine->again();
         foreach (['collect', 'page'] as $figure) {
             $time = self::repeated(fn () => $engine->$figure());

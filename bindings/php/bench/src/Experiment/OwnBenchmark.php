@@ -41,8 +41,8 @@ final class OwnBenchmark implements Experiment
         $engine = Subject::engine($subject);
         $says(self::BEGUN, 0);
         assert($engine instanceof AdapterEngine);
-        $tell = fn () => $engine->tellByLibrary($case['metrics']);
-        $does = ['create' => $tell, 'increment' => $tell, 'wipe' => $engine->wipe(...), 'create after a wipe' => $tell];
+        $update = fn () => $engine->updateByLibrary($case['metrics']);
+        $does = ['create' => $update, 'increment' => $update, 'wipe' => $engine->wipe(...), 'create after a wipe' => $update];
         foreach ($does as $figure => $do) {
             $begun = hrtime(true);
             $do();

@@ -38,7 +38,7 @@ final class PageMemory implements Experiment
         $engine = Subject::engine($subject);
         for ($i = 0; $i < self::SERIES_OF_A_FAMILY; $i++) {
             for ($family = 0; $family < $case['families']; $family++) {
-                $engine->tell('histogram', self::name($family), [self::label($i)]);
+                $engine->update('histogram', self::name($family), [self::label($i)]);
             }
         }
         $says(self::BEGUN, 0);

@@ -36,18 +36,18 @@ final class SummaryMemory implements Experiment
         $engine = Subject::engine($subject);
         $says(self::BEGUN, 0);
         $observations = $case['observations'];
-        $engine->tell('summary', 'took', ['blue'], 1.0);
+        $engine->update('summary', 'took', ['blue'], 1.0);
         $before = $engine->bytes();
         for ($i = 0; $i < $observations; $i++) {
             // All that there is from 10 µs to 10 s, not in order.
-            $engine->tell('summary', 'took', ['blue'], 10 ** ($i * 7919 % 6_000 / 1_000 - 5));
+            $engine->update('summary', 'took', ['blue'], 10 ** ($i * 7919 % 6_000 / 1_000 - 5));
         }
         $says('grown by observations', ($engine->bytes() - $before) / 1e3);
         // Many at once: a region grows in steps.
         $before = $engine->bytes();
         for ($i = 0; $i < $case['series']; $i++) {
             for ($j = 0; $j < 300; $j++) {
-                $engine->tell('summary', 'took', ["series $i"], 10 ** ($j * 0.02 - 5));
+                $engine->update('summary', 'took', ["series $i"], 10 ** ($j * 0.02 - 5));
             }
         }
         $says('a series', ($engine->bytes() - $before) / $case['series'] / 1e3);

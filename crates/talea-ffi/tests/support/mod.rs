@@ -1,4 +1,4 @@
-//! What builds and runs C programs against the library that cargo built for the tests.
+//! Builds and runs C programs against the library that cargo built for the tests.
 
 #![allow(dead_code)]
 
@@ -8,22 +8,22 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-/// How a program gets the library.
+/// How a program is linked to the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Linked {
     Shared,
     Static,
-    /// Not at all: it loads it itself.
+    /// Not at all: the program loads it.
     Not,
 }
 
-/// A folder on tmpfs, where regions can be; it goes with this.
+/// A folder on tmpfs for regions; it is deleted on drop.
 pub(crate) fn shm() -> TempDir {
     tempfile::Builder::new().prefix("talea-ffi-").tempdir_in("/dev/shm").unwrap()
 }
 
-/// Where cargo puts the library that the tests belong to: beside them. Cargo builds all of its
-/// crate types at once, so none is older than the code.
+/// The folder of the library: that of the tests. Cargo builds all crate types at once, so none is
+/// older than the code.
 pub(crate) fn built() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let folder = test.parent().unwrap().to_owned();
@@ -52,14 +52,13 @@ pub(crate) fn compile(source: &Path, into: &Path, linked: Linked, more: &[&str])
     program
 }
 
-/// Adds the library and what it needs itself.
+/// Adds the library and its own dependencies.
 pub(crate) fn link(cc: &mut Command, linked: Linked) {
     let built = built();
     match linked {
         Linked::Shared => {
             cc.arg("-L").arg(&built).arg("-ltalea_ffi");
-            // Before what the environment names: cargo has it name a folder where the library
-            // of an earlier build may lie.
+            // It goes before the folders in the environment, where cargo may have an older build.
             cc.arg(format!("-Wl,--disable-new-dtags,-rpath,{}", built.display()));
         }
         Linked::Static => {
@@ -70,7 +69,7 @@ pub(crate) fn link(cc: &mut Command, linked: Linked) {
     cc.args(["-lpthread", "-ldl", "-lm"]);
 }
 
-/// Compiles one of `tests/c`, and runs it.
+/// Compiles and runs a program of `tests/c`.
 pub(crate) fn runs(name: &str, linked: Linked, arguments: &[&OsStr]) -> String {
     let folder = TempDir::new().unwrap();
     let source = here().join("tests/c").join(name).with_extension("c");
@@ -78,7 +77,7 @@ pub(crate) fn runs(name: &str, linked: Linked, arguments: &[&OsStr]) -> String {
     run(Command::new("timeout").arg("300").arg(program).args(arguments))
 }
 
-/// Runs a command that succeeds; what it said.
+/// Runs a command, which must succeed. Returns its output.
 pub(crate) fn run(command: &mut Command) -> String {
     let Output { status, stdout, stderr } = command.output().unwrap();
     let said = String::from_utf8_lossy(&stdout);

@@ -1,0 +1,226 @@
+//! Families and kept series of any kind of metric.
+
+use std::time::SystemTime;
+
+use talea::{
+    Bytes, Count, Counter, DynamicLabels, FloatCounter, FloatGauge, Floats, Gauge, Histogram,
+    SampledSummary, Summary, UpDownCounter,
+};
+
+use crate::boundary::guarded;
+use crate::definition::{Definition, Kind, Unit};
+use crate::number::Number;
+use crate::status::Status;
+use crate::text::{self, Text, Value};
+use crate::updates::{Nanoseconds, Updates};
+
+/// The function that records in one kind of family, with the arguments of talea_record. No panic
+/// leaves it, so a caller can jump to it.
+pub(crate) type RecordIn =
+    unsafe extern "C" fn(&'static AnyFamily, *const Text, usize, u32, Number) -> Status;
+
+/// The function that records in one kind of metric.
+pub(crate) type Record = extern "C" fn(&AnyMetric, u32, Number) -> Status;
+
+fn record_sample(
+    summary: &SampledSummary,
+    values: &[impl AsRef<str>],
+    operation: u32,
+    number: Number,
+    at: SystemTime,
+) -> Result<(), Status> {
+    summary.observe(values, Summary::<Floats>::update(operation, number)?, at);
+    Ok(())
+}
+
+/// Defines a family and a kept series of any kind: each variant with its kind, unit and metric.
+macro_rules! kinds {
+    ($($name:ident ($kind:ident, $unit:pat): $metric:ty,)*) => {
+        #[derive(Debug)]
+        pub(crate) enum AnyFamily {
+            $($name(talea::Family<DynamicLabels, $metric>),)*
+            /// A summary that keeps samples.
+            Sampled(Box<SampledSummary>),
+        }
+
+        #[derive(Debug)]
+        pub(crate) enum AnyMetric {
+            $($name($metric),)*
+            /// A summary that keeps samples, its kept series and the label values of that.
+            Sampled(Box<(SampledSummary, Summary<Floats>, Vec<String>)>),
+        }
+
+        impl AnyFamily {
+            /// Registers a family, or finds the one that is registered alike.
+            pub(crate) fn register(
+                registry: &talea::Registry,
+                definition: &Definition<'_>,
+            ) -> Result<Self, talea::Error> {
+                let (opts, labels) = (definition.opts(), &definition.labels);
+                if definition.is_sampled() {
+                    let sampled = registry.sampled_summary(opts, labels);
+                    return sampled.map(|summary| Self::Sampled(Box::new(summary)));
+                }
+                match (definition.kind, definition.unit) {
+                    $((Kind::$kind, $unit) => registry.family(opts, labels).map(Self::$name),)*
+                }
+            }
+
+            pub(crate) fn recorder(&self) -> RecordIn {
+                match self {
+                    $(Self::$name(_) => {
+                        unsafe extern "C" fn record(
+                            any: &'static AnyFamily,
+                            values: *const Text,
+                            count: usize,
+                            operation: u32,
+                            number: Number,
+                        ) -> Status {
+                            guarded(|| {
+                                let AnyFamily::$name(family) = any else {
+                                    return Err(Status::Panic);
+                                };
+                                // SAFETY: as the caller of talea_record promises.
+                                let values = unsafe { text::values(values, count)? };
+                                let update = <$metric>::update(operation, number)?;
+                                match values {
+                                    [] => family.only().apply(update),
+                                    _ => family.with_values(values).apply(update),
+                                }
+                                Ok(())
+                            })
+                        }
+                        record
+                    })*
+                    Self::Sampled(_) => {
+                        unsafe extern "C" fn record(
+                            any: &'static AnyFamily,
+                            values: *const Text,
+                            count: usize,
+                            operation: u32,
+                            number: Number,
+                        ) -> Status {
+                            guarded(|| {
+                                // SAFETY: as above.
+                                let values = unsafe { text::values(values, count)? };
+                                any.record_at(values, operation, number, SystemTime::now())
+                            })
+                        }
+                        record
+                    }
+                }
+            }
+
+            /// Keeps the series of some label values. If there is no room for a new one, `None`, or
+            /// else the overflow series.
+            pub(crate) fn keep(
+                &self,
+                values: &[impl AsRef<str>],
+                or_overflow: bool,
+            ) -> Option<AnyMetric> {
+                macro_rules! kept {
+                    ($family:expr) => {
+                        match $family.try_with_values(values) {
+                            Ok(found) => found.keep(),
+                            Err(_) if or_overflow => $family.with_values(values).keep(),
+                            Err(_) => return None,
+                        }
+                    };
+                }
+                Some(match self {
+                    $(Self::$name(family) => AnyMetric::$name(kept!(family)),)*
+                    Self::Sampled(summary) => {
+                        let kept = kept!(summary.family());
+                        let values = values.iter().map(|value| value.as_ref().to_owned()).collect();
+                        AnyMetric::Sampled(Box::new(((**summary).clone(), kept, values)))
+                    }
+                })
+            }
+
+            /// Removes the series of some label values; whether it existed.
+            pub(crate) fn remove(&self, values: &[impl AsRef<str>]) -> bool {
+                match self {
+                    $(Self::$name(family) => family.remove_values(values),)*
+                    Self::Sampled(summary) => summary.remove_values(values),
+                }
+            }
+
+            pub(crate) fn is_ended(&self) -> bool {
+                match self {
+                    $(Self::$name(family) => family.is_ended(),)*
+                    Self::Sampled(summary) => summary.family().is_ended(),
+                }
+            }
+
+            /// The family's number in the region.
+            pub(crate) fn number(&self) -> Option<u32> {
+                match self {
+                    $(Self::$name(family) => family.number(),)*
+                    Self::Sampled(summary) => summary.family().number(),
+                }
+            }
+        }
+
+        impl AnyMetric {
+            pub(crate) fn recorder(&self) -> Record {
+                match self {
+                    $(Self::$name(_) => {
+                        extern "C" fn record(any: &AnyMetric, operation: u32, number: Number) -> Status {
+                            guarded(|| {
+                                let AnyMetric::$name(metric) = any else {
+                                    return Err(Status::Panic);
+                                };
+                                metric.apply(<$metric>::update(operation, number)?);
+                                Ok(())
+                            })
+                        }
+                        record
+                    })*
+                    Self::Sampled(_) => {
+                        extern "C" fn record(any: &AnyMetric, operation: u32, number: Number) -> Status {
+                            guarded(|| {
+                                let AnyMetric::Sampled(sampled) = any else {
+                                    return Err(Status::Panic);
+                                };
+                                let (summary, _, values) = &**sampled;
+                                record_sample(summary, values, operation, number, SystemTime::now())
+                            })
+                        }
+                        record
+                    }
+                }
+            }
+        }
+    };
+}
+kinds! {
+    Counter (Counter, _): Counter,
+    FloatCounter (FloatCounter, _): FloatCounter,
+    Gauge (Gauge, _): FloatGauge,
+    IntegerGauge (IntegerGauge, _): Gauge,
+    UpDownCounter (UpDownCounter, _): UpDownCounter,
+    Histogram (Histogram, Unit::None): Histogram<Floats>,
+    HistogramOfSeconds (Histogram, Unit::Seconds): Histogram<Nanoseconds>,
+    HistogramOfBytes (Histogram, Unit::Bytes): Histogram<Bytes>,
+    HistogramOfThings (Histogram, Unit::Things): Histogram<Count>,
+    Summary (Summary, Unit::None): Summary<Floats>,
+    SummaryOfSeconds (Summary, Unit::Seconds): Summary<Nanoseconds>,
+    SummaryOfBytes (Summary, Unit::Bytes): Summary<Bytes>,
+    SummaryOfThings (Summary, Unit::Things): Summary<Count>,
+}
+
+impl AnyFamily {
+    /// Records an observation at a time, in a summary that keeps samples.
+    pub(crate) fn record_at(
+        &self,
+        values: &[Value],
+        operation: u32,
+        number: Number,
+        at: SystemTime,
+    ) -> Result<(), Status> {
+        match self {
+            Self::Sampled(summary) => record_sample(summary, values, operation, number, at),
+            _ => Err(Status::WrongKind),
+        }
+    }
+}
