@@ -11,7 +11,7 @@ use talea_parse::Syntax;
 use crate::check::Source;
 use crate::compare::Condition;
 use crate::connect::{self, Trust};
-use crate::load::command::Rate;
+use crate::load::Rate;
 use crate::load::{Protocol, Target};
 use crate::study::{Case, KNOWN, LONG};
 

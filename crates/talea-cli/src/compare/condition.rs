@@ -3,10 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::comparison::{Comparison, MeasureComparison};
 use super::words::value;
-use super::{Comparison, Line};
 use crate::statistics::Mean;
-use crate::study::{Finding, Measure};
+use crate::study::{CaseResult, Measure};
 
 /// A measure and a limit.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,7 +59,7 @@ impl Condition {
         judgements
     }
 
-    fn judge_line(&self, line: &Line, limit: f64) -> Option<(bool, String)> {
+    fn judge_line(&self, line: &MeasureComparison, limit: f64) -> Option<(bool, String)> {
         let Some(ratio) = line.ratio else {
             // From nothing to something is more than any number of times.
             let holds = self.above && line.base == 0.0 && line.other > 0.0;
@@ -72,7 +72,7 @@ impl Condition {
     }
 
     /// Judges one variant's cases.
-    pub fn judge(&self, cases: &[Finding]) -> Vec<Judgement> {
+    pub fn judge(&self, cases: &[CaseResult]) -> Vec<Judgement> {
         let Limit::Value(limit) = self.limit else { return Vec::new() };
         let mut judgements = Vec::new();
         for case in cases.iter().filter(|case| self.is_about(&case.id)) {
@@ -171,7 +171,7 @@ fn limit(text: &str, measure: Measure) -> Option<Limit> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{of, study};
+    use super::super::comparison::tests::{of, study};
     use super::*;
 
     fn condition(text: &str) -> Condition {

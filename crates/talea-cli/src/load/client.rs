@@ -1,22 +1,24 @@
 //! One client: the scenario over and over, one request at a time.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Release};
 use std::time::{Duration, Instant};
 
 use async_channel::Receiver;
+use tokio::task::JoinHandle;
 
-use super::crew::Crew;
 use super::line::{Answer, Line};
 use super::meters::Meters;
 use super::model::Until;
+use super::plan::Plan;
 use super::samples::Sample;
 use super::tally::{Failure, Tally};
-use super::{Plan, Prepared};
+use super::threads::ThreadPlan;
 use crate::scenario::{Captured, Step, Values};
 use crate::stop::Stop;
 
 pub(super) struct Client {
-    plan: Arc<Prepared>,
+    plan: Arc<ThreadPlan>,
     /// From 0.
     number: u64,
     meters: Meters,
@@ -33,11 +35,20 @@ pub(super) struct Ending {
     pub(super) samples: Vec<Sample>,
 }
 
+/// A client's task, which ends when nobody waits for it any more.
+pub(super) struct ClientTask(pub(super) JoinHandle<Ending>);
+
+impl Drop for ClientTask {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 impl Client {
-    pub(super) fn new(plan: Arc<Prepared>, number: u64, meters: Meters) -> Self {
+    pub(super) fn new(plan: Arc<ThreadPlan>, number: u64, meters: Meters) -> Self {
         let Plan { target, timeout, protocol, scenario, seed, .. } = &plan.plan;
         let line = Line::new(target.clone(), *protocol, *timeout);
-        let values = Values::new(scenario, seed.wrapping_add(number));
+        let values = Values::new(&scenario.variables, seed.wrapping_add(number));
         let samples = plan.plan.samples.then(Vec::new);
         Self { line, values, samples, tally: Tally::default(), plan, number, meters }
     }
@@ -52,24 +63,24 @@ impl Client {
         self.ended()
     }
 
-    /// Serves arrivals until there are no more.
+    /// Serves arrivals until there are no more, and counts those that it has served.
     pub(super) async fn serve(
         mut self,
         arrivals: Receiver<Instant>,
-        crew: Arc<Crew>,
+        served: Arc<AtomicU64>,
         mut stop: Stop,
     ) -> Ending {
-        let served = async {
+        let serving = async {
             while let Ok(intended) = arrivals.recv().await {
                 self.meters.late(intended.elapsed());
                 self.iteration(Some(intended), None).await;
-                crew.done();
+                served.fetch_add(1, Release);
             }
         };
         tokio::select! {
             biased;
             () = stop.requested() => {}
-            () = served => {}
+            () = serving => {}
         }
         self.ended()
     }
@@ -105,7 +116,7 @@ impl Client {
     /// after another. False if that came.
     async fn iteration(&mut self, intended: Option<Instant>, end: Option<Instant>) -> bool {
         let plan = Arc::clone(&self.plan);
-        self.values.begin(&plan.plan.scenario);
+        self.values.begin(&plan.plan.scenario.variables);
         let mut intended = intended;
         for (n, step) in plan.plan.scenario.steps.iter().enumerate() {
             let begun = Instant::now();

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow};
 
 use super::rounds::Rounds;
 use super::samples;
-use super::{Arrivals, Meters, Model, Outcome, Plan, Stage, Summary, Target, Until};
+use super::{Arrivals, Meters, Model, Outcome, Plan, Summary, Target, Until};
 use crate::arguments::LoadArguments;
 use crate::descriptors;
 use crate::progress::Progress;
@@ -128,39 +128,6 @@ fn model(arguments: &LoadArguments) -> Result<Model> {
 
 /// How many may be under way at once in an open model.
 const AT_MOST: u64 = 1000;
-
-/// The value of `--rate`.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Rate {
-    /// One, for as long as `--for` says.
-    Constant(f64),
-    /// Several, each for its time.
-    Stages(Vec<Stage>),
-}
-
-impl Rate {
-    fn stages(&self, time: Option<Duration>) -> Result<Vec<Stage>, String> {
-        match (self, time) {
-            (Self::Constant(rate), Some(time)) => Ok(vec![Stage { rate: *rate, time }]),
-            (Self::Constant(_), None) => Err("for how long? say --for TIME".to_owned()),
-            (Self::Stages(stages), None) => Ok(stages.clone()),
-            (Self::Stages(_), Some(_)) => {
-                Err("found --for, and --rate has times already; leave one out".to_owned())
-            }
-        }
-    }
-}
-
-impl std::str::FromStr for Rate {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if !text.contains([':', ',']) {
-            return super::rate_of(text).map(Self::Constant);
-        }
-        text.split(',').map(str::parse).collect::<Result<_, _>>().map(Self::Stages)
-    }
-}
 
 fn unreachable(url: &Target, error: &std::io::Error) -> anyhow::Error {
     let what_to_do = match error.kind() {

@@ -132,8 +132,41 @@ impl FromStr for Stage {
     }
 }
 
+/// The rate of arrivals on the command line: `200`, or `200:10s,400:10s`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Rate {
+    /// One, for as long as `--for` says.
+    Constant(f64),
+    /// Several, each for its time.
+    Stages(Vec<Stage>),
+}
+
+impl Rate {
+    pub(super) fn stages(&self, time: Option<Duration>) -> Result<Vec<Stage>, String> {
+        match (self, time) {
+            (Self::Constant(rate), Some(time)) => Ok(vec![Stage { rate: *rate, time }]),
+            (Self::Constant(_), None) => Err("for how long? say --for TIME".to_owned()),
+            (Self::Stages(stages), None) => Ok(stages.clone()),
+            (Self::Stages(_), Some(_)) => {
+                Err("found --for, and --rate has times already; leave one out".to_owned())
+            }
+        }
+    }
+}
+
+impl FromStr for Rate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if !text.contains([':', ',']) {
+            return rate_of(text).map(Self::Constant);
+        }
+        text.split(',').map(str::parse).collect::<Result<_, _>>().map(Self::Stages)
+    }
+}
+
 /// Arrivals a second.
-pub fn rate_of(text: &str) -> Result<f64, String> {
+fn rate_of(text: &str) -> Result<f64, String> {
     let found = text.parse().ok().filter(|rate: &f64| (1e-3..=1e6).contains(rate));
     found.ok_or_else(|| format!("found the rate {text:?}, expected 0.001 to 1000000 a second"))
 }

@@ -141,8 +141,8 @@ mod tests {
     #[test]
     fn a_created_item_is_found_under_its_id() {
         let (scenario, requests) = requests("http://127.0.0.1:4000/api/items", HTTP1);
-        let mut values = Values::new(&scenario, 0);
-        values.begin(&scenario);
+        let mut values = Values::new(&scenario.variables, 0);
+        values.begin(&scenario.variables);
         let list = requests.request(1, &values).unwrap();
         assert_eq!(
             (list.method(), list.uri().to_string()),
@@ -162,7 +162,7 @@ mod tests {
             [("http://h", "/", "/7"), ("http://h/", "/", "/7"), ("http://h/a/", "/a", "/a/7")]
         {
             let (scenario, requests) = requests(url, HTTP1);
-            let mut values = Values::new(&scenario, 0);
+            let mut values = Values::new(&scenario.variables, 0);
             values.set(0, Captured::text("7"));
             assert_eq!(requests.request(1, &values).unwrap().uri(), list, "{url}");
             assert_eq!(requests.request(2, &values).unwrap().uri(), get, "{url}");
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn each_protocol_names_the_host_in_its_way() {
         let (scenario, of_2) = requests("http://h:81/a", Protocol::Http2);
-        let values = Values::new(&scenario, 0);
+        let values = Values::new(&scenario.variables, 0);
         let request = of_2.request(1, &values).unwrap();
         assert_eq!(request.uri(), "http://h:81/a");
         assert!(!request.headers().contains_key(HOST));

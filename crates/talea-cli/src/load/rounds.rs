@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::Summary;
+use super::summary::Summary;
 use crate::statistics::Mean;
 
 /// The means over rounds; none if a round has no such number.

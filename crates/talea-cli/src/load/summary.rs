@@ -5,7 +5,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Outcome, Plan};
+use super::outcome::Outcome;
+use super::plan::Plan;
+use super::tally::Failure;
 use crate::figures::{measured, measured_or_none, whole};
 use crate::scenario::Scenario;
 
@@ -127,7 +129,7 @@ impl Summary {
 
 /// Every kind of failure of an outcome with its count.
 pub fn kinds_of_failure(scenario: &Scenario, outcome: &Outcome) -> Vec<KindOfFailure> {
-    let kind = |(failure, count): (&super::Failure, &u64)| KindOfFailure {
+    let kind = |(failure, count): (&Failure, &u64)| KindOfFailure {
         kind: failure.describe(scenario),
         count: *count,
     };

@@ -13,8 +13,8 @@ use std::time::Instant;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
+use super::plan::Plan;
 use super::request::Requests;
-use super::{Plan, Prepared};
 
 /// Of so many clients a thread mostly finds several that have an answer. One that has fewer sleeps
 /// between answers, and waking it costs a good part of what a request does.
@@ -27,7 +27,14 @@ struct Thread {
     /// There until it is dropped.
     runtime: Option<Runtime>,
     /// Of its own: threads that counted references to the same texts would wait for each other.
-    plan: Arc<Prepared>,
+    plan: Arc<ThreadPlan>,
+}
+
+/// A plan that is under way on one thread.
+pub(super) struct ThreadPlan {
+    pub(super) plan: Plan,
+    pub(super) requests: Requests,
+    pub(super) started: Instant,
 }
 
 impl Drop for Thread {
@@ -56,7 +63,7 @@ impl Threads {
         let started = Instant::now();
         let threads = runtimes.into_iter().map(|runtime| {
             let requests = Requests::new(&plan.scenario, &plan.target, plan.protocol)?;
-            let plan = Arc::new(Prepared { plan: plan.clone(), requests, started });
+            let plan = Arc::new(ThreadPlan { plan: plan.clone(), requests, started });
             Ok(Thread { runtime: Some(runtime), plan })
         });
         Ok(Self(threads.collect::<Result<_, String>>()?))
@@ -76,7 +83,7 @@ impl Threads {
     pub(super) fn spawn<F>(
         &self,
         client: u64,
-        task: impl FnOnce(Arc<Prepared>) -> F,
+        task: impl FnOnce(Arc<ThreadPlan>) -> F,
     ) -> JoinHandle<F::Output>
     where
         F: Future<Output: Send> + Send + 'static,

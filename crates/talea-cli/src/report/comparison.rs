@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::document::document;
-use crate::compare::{Comparison, Line, Other, Verdict};
+use crate::compare::{Comparison, MeasureComparison, VariantComparison, Verdict};
 use crate::compare::{in_words, interval, ratio, titled, value, verdict};
 use crate::figures::counted;
 
@@ -34,7 +34,7 @@ pub fn comparison_page(comparison: &Comparison, command: &str) -> String {
     document(&format!("Load study: variants beside {}", comparison.base), &body)
 }
 
-fn table(comparison: &Comparison, other: &Other) -> Markup {
+fn table(comparison: &Comparison, other: &VariantComparison) -> Markup {
     html! {
         section {
             h2 { code { (other.name) } }
@@ -76,7 +76,7 @@ fn table(comparison: &Comparison, other: &Other) -> Markup {
 }
 
 /// The interval from half to twice as much, on a logarithmic scale, with the ratio as a dot.
-fn whiskers(line: &Line) -> Markup {
+fn whiskers(line: &MeasureComparison) -> Markup {
     const WIDTH: f64 = 120.0;
     let at = |ratio: f64| ((ratio.log2() + 1.0) / 2.0).clamp(0.0, 1.0) * WIDTH;
     html! {

@@ -5,13 +5,16 @@ use std::fmt;
 use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
+use anyhow::Context;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::definition::{Capture, Expected, Metrics, Scenario, Step};
+use super::names::Names;
 use super::template::{Form, Template};
-use super::{Capture, Expected, Metrics, Names, Scenario, Source, Step, Variable};
+use super::variable::{Source, Variable};
 
 /// Why a text is no scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +34,39 @@ impl fmt::Display for ScenarioError {
 }
 
 impl std::error::Error for ScenarioError {}
+
+impl Scenario {
+    /// The built-in one: create, list, get, update and delete an item of a collection.
+    pub fn crud() -> Self {
+        match read("crud", include_str!("crud.toml")) {
+            Ok(scenario) => scenario,
+            Err(error) => unreachable!("the built-in scenario is tested: {error}"),
+        }
+    }
+
+    /// Reads one from a text; errors call it by a name.
+    ///
+    /// # Errors
+    /// When the text is no scenario: the error has the line, what was found and what was
+    /// expected.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
+        read(name, text)
+    }
+
+    /// The built-in one of this name, or the one in a file.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or is no scenario.
+    pub fn of(name_or_path: &str) -> anyhow::Result<Self> {
+        if name_or_path == "crud" {
+            return Ok(Self::crud());
+        }
+        let text = std::fs::read_to_string(name_or_path).with_context(|| {
+            format!("the scenario {name_or_path} cannot be read (built in is: crud)")
+        })?;
+        Ok(read(name_or_path, &text)?)
+    }
+}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -104,7 +140,7 @@ enum ThinkText {
 /// An error, and its place in the text.
 type Fault = (Range<usize>, String);
 
-pub(super) fn read(name: &str, text: &str) -> Result<Scenario, ScenarioError> {
+fn read(name: &str, text: &str) -> Result<Scenario, ScenarioError> {
     let fail = |(at, message): Fault| ScenarioError {
         name: name.to_owned(),
         line: text[..at.start.min(text.len())].matches('\n').count() + 1,
@@ -433,8 +469,8 @@ mod tests {
         assert_eq!(scenario.name, "shop");
         let step = &scenario.steps[0];
         assert_eq!(step.name, "POST /orders?tenant={tenant}");
-        let mut values = Values::new(&scenario, 1);
-        values.begin(&scenario);
+        let mut values = Values::new(&scenario.variables, 1);
+        values.begin(&scenario.variables);
         let filled = |template: &Template| {
             let mut text = String::new();
             template.fill(&values, &mut text).map(|()| text)

@@ -165,8 +165,8 @@ fn push_percent_encoded(text: &str, into: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Scenario;
     use super::super::value::Captured;
+    use super::super::variable::{Source, Variable};
     use super::*;
 
     fn template(text: &str, form: Form) -> Result<Template, String> {
@@ -179,8 +179,8 @@ mod tests {
     }
 
     fn filled(template: &Template, value: Option<Captured>) -> Result<String, Unfilled> {
-        let text = "[variables]\nid = \"\"\n[[step]]\nmethod = \"GET\"";
-        let mut values = Values::new(&Scenario::parse("test", text).unwrap(), 0);
+        let id = Variable { name: "id".to_owned(), source: Source::Captured };
+        let mut values = Values::new(&[id], 0);
         if let Some(value) = value {
             values.set(0, value);
         }

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use fastrand::Rng;
 use serde_json::Value as Json;
 
-use super::{Scenario, Source};
+use super::variable::{Source, Variable};
 
 /// The values of a client's variables during an iteration.
 #[derive(Clone, Debug)]
@@ -25,14 +25,14 @@ pub struct Captured {
 
 impl Values {
     /// Those of a client whose random values come from a seed.
-    pub fn new(scenario: &Scenario, seed: u64) -> Self {
-        Self { values: vec![None; scenario.variables.len()], random: Rng::with_seed(seed) }
+    pub fn new(variables: &[Variable], seed: u64) -> Self {
+        Self { values: vec![None; variables.len()], random: Rng::with_seed(seed) }
     }
 
     /// Begins an iteration: random values are drawn, and what was captured is forgotten.
-    pub fn begin(&mut self, scenario: &Scenario) {
+    pub fn begin(&mut self, variables: &[Variable]) {
         let Self { values, random } = self;
-        for (value, variable) in values.iter_mut().zip(&scenario.variables) {
+        for (value, variable) in values.iter_mut().zip(variables) {
             match (&variable.source, &value) {
                 // It is there from the iteration before.
                 (Source::Fixed(_), Some(_)) => {}
@@ -110,13 +110,13 @@ mod tests {
 
     #[test]
     fn random_values_are_drawn_anew_and_the_same_for_the_same_seed() {
-        let text = "[variables]\nn = { random = [1, 1000000] }\nword = { choice = [\"a\", \"b\"] }\n\
-                    [[step]]\nmethod = \"GET\"\npath = \"/{n}/{word}\"";
-        let scenario = Scenario::parse("test", text).unwrap();
+        let choice = Source::Choice(["a", "b"].map(str::to_owned).to_vec());
+        let variables = [("n", Source::Random(1..=1_000_000)), ("word", choice)]
+            .map(|(name, source)| Variable { name: name.to_owned(), source });
         let drawn = |seed| {
-            let mut values = Values::new(&scenario, seed);
+            let mut values = Values::new(&variables, seed);
             let mut draw = || {
-                values.begin(&scenario);
+                values.begin(&variables);
                 (values.get(0).unwrap().text.clone(), values.get(1).unwrap().text.clone())
             };
             (0..50).map(|_| draw()).collect::<Vec<_>>()

@@ -31,7 +31,7 @@ pub struct Design {
     /// A command line for the shell that is run before each case.
     pub before_case: Option<String>,
     /// Whether a Prometheus takes part.
-    pub prometheus: Option<Witness>,
+    pub prometheus: Option<PrometheusSource>,
     /// Whether the service must count its requests. One variant among others may go without.
     pub must_count: bool,
     /// The command line that does it again.
@@ -81,10 +81,10 @@ pub struct Addresses {
 
 /// A Prometheus that scrapes the service too.
 #[derive(Clone, Debug)]
-pub enum Witness {
+pub enum PrometheusSource {
     /// One that runs already, and the labels of the service's series there, such as
     /// `job="server"`; empty where only that service has such metrics.
-    At(Box<Target>, String),
+    Running(Box<Target>, String),
     /// One that the study starts, by the program's name.
     Started(PathBuf),
 }

@@ -6,7 +6,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::Finding;
+use super::clients::Clients;
+use super::server::Server;
 
 /// Something that a round of a case has a number of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -76,8 +77,7 @@ impl Measure {
     }
 
     /// The value of each measure in one case; unknown ones are left out.
-    pub fn all_of(finding: &Finding) -> Measures {
-        let (client, server) = (&finding.client, finding.server.as_ref());
+    pub fn all_of(client: &Clients, server: Option<&Server>) -> Measures {
         let cpu = server.and_then(|server| server.cpu_seconds);
         let memory = server.and_then(|server| server.peak_memory_bytes);
         let of = |measure| match measure {

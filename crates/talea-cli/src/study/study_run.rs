@@ -9,9 +9,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use tokio::process::Command;
 
 use super::case::Case;
+use super::case_result::CaseResult;
 use super::clients::Clients;
 use super::design::{Addresses, Design};
-use super::finding::Finding;
 use super::prometheus::{Prometheus, PrometheusResult, differences};
 use super::reading::Reading;
 use super::sampler::{Sampler, Samples};
@@ -27,7 +27,7 @@ use crate::stop::Stop;
 pub(super) struct StudyRun<'a> {
     design: &'a Design,
     meters: &'a Meters,
-    findings: Vec<Finding>,
+    results: Vec<CaseResult>,
     scrapes: u64,
     missing_metrics: Vec<String>,
     prometheus: Option<Prometheus>,
@@ -57,7 +57,7 @@ impl<'a> StudyRun<'a> {
         Self {
             design,
             meters,
-            findings: Vec::new(),
+            results: Vec::new(),
             scrapes: 0,
             missing_metrics: Vec::new(),
             prometheus: None,
@@ -65,8 +65,8 @@ impl<'a> StudyRun<'a> {
         }
     }
 
-    pub(super) fn into_findings(self) -> Vec<Finding> {
-        self.findings
+    pub(super) fn into_results(self) -> Vec<CaseResult> {
+        self.results
     }
 
     /// How many scrapes were sent.
@@ -89,7 +89,7 @@ impl<'a> StudyRun<'a> {
     pub(super) fn unfinished(&self) -> Unfinished {
         let ids = |cases: &[Case]| cases.iter().map(|case| case.id.clone()).collect();
         let cases = &self.design.cases;
-        let finished = self.findings.len();
+        let finished = self.results.len();
         let begun = finished + usize::from(self.under_way.is_some());
         let stopped_in = self.under_way.as_ref();
         Unfinished {
@@ -111,11 +111,11 @@ impl<'a> StudyRun<'a> {
             self.prepare(case, &mut served).await.with_context(|| case.to_string())?;
             let window = self.meters.window();
             self.under_way = Some((case, window.clone()));
-            let finding = self.run_case(case, &window, &mut served).await;
-            let finding = finding.with_context(|| case.to_string())?;
-            eprintln!("{}", summary_line(case, &finding));
+            let result = self.run_case(case, &window, &mut served).await;
+            let result = result.with_context(|| case.to_string())?;
+            eprintln!("{}", summary_line(case, &result));
             self.under_way = None;
-            self.findings.push(finding);
+            self.results.push(result);
         }
         self.scrapes += served.metrics.map_or(0, |(scraper, _)| scraper.scrapes());
         Ok(())
@@ -147,8 +147,8 @@ impl<'a> StudyRun<'a> {
             );
         }
         self.missing_metrics = idle.missing(&names);
-        if let Some(witness) = &self.design.prometheus {
-            self.prometheus = Some(Prometheus::of(witness, &addresses, names, &idle).await?);
+        if let Some(source) = &self.design.prometheus {
+            self.prometheus = Some(Prometheus::of(source, &addresses, names, &idle).await?);
         }
         Ok(Served { addresses, metrics: Some((scraper, idle)) })
     }
@@ -197,7 +197,7 @@ impl<'a> StudyRun<'a> {
         case: &Case,
         window: &Window,
         served: &mut Served,
-    ) -> Result<Finding> {
+    ) -> Result<CaseResult> {
         let plan = self.plan(&served.addresses, case.model.clone());
         let resets = self.design.service.resets();
         let scraped_before = match &mut self.prometheus {
@@ -216,18 +216,18 @@ impl<'a> StudyRun<'a> {
         self.scrapes += samples.scrapes;
         let client = Clients::new(&plan, &outcome, &samples.pulse);
         let server = served.metrics.is_some().then(|| server(&samples, resets));
-        let mut finding = Finding::new(case, client, server);
+        let mut result = CaseResult::new(case, client, server);
         if let (Some(prometheus), Some(from)) = (&mut self.prometheus, scraped_before) {
             let to = prometheus.scraped().await?;
             let sampled =
-                finding.server.as_ref().context("a service with Prometheus has metrics")?;
+                result.server.as_ref().context("a service with Prometheus has metrics")?;
             let PrometheusResult { server, queries } =
-                prometheus.testify(from, to, resets, sampled).await?;
-            finding.differences = differences(sampled, &server);
-            finding.queries = queries;
-            finding.prometheus = Some(server);
+                prometheus.case_result(from, to, resets, sampled).await?;
+            result.differences = differences(sampled, &server);
+            result.queries = queries;
+            result.prometheus = Some(server);
         }
-        Ok(finding)
+        Ok(result)
     }
 }
 
@@ -283,9 +283,9 @@ impl Served {
     }
 }
 
-fn summary_line(case: &Case, finding: &Finding) -> String {
-    let client = &finding.client;
-    let received = finding.server.as_ref().and_then(|server| server.requests_received);
+fn summary_line(case: &Case, result: &CaseResult) -> String {
+    let client = &result.client;
+    let received = result.server.as_ref().and_then(|server| server.requests_received);
     let received = received.map(|received| format!(", received {}", whole(received)));
     format!(
         "{case}: sent {}{}, failed {} in {} s",

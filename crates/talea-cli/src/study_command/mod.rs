@@ -13,7 +13,7 @@ use crate::compare::{self, Comparison, Condition, Judgement};
 use crate::descriptors;
 use crate::report::{self, Folder};
 use crate::stop::{Ending, Stop};
-use crate::study::{Case, Ended, Finding, Study, rounds};
+use crate::study::{Case, CaseResult, Ended, Study, rounds};
 
 /// How often variants are run side by side, where it is not said.
 const ROUNDS_OF_VARIANTS: u64 = 5;
@@ -147,6 +147,6 @@ fn report_conditions(judgements: Vec<Judgement>, conditions: &[Condition]) -> Re
 }
 
 fn ending(holds: bool, studies: &[Study]) -> Ending {
-    let clean = studies.iter().flat_map(|study| &study.cases).all(Finding::is_clean);
+    let clean = studies.iter().flat_map(|study| &study.cases).all(CaseResult::is_clean);
     if clean && !holds { Ending::Clean } else { Ending::Failures }
 }

@@ -16,7 +16,7 @@ use tokio_rustls::rustls::{
 use webpki::EndEntityCert;
 
 use super::file::TlsSection;
-use super::tls::Pem;
+use super::pem::Pem;
 
 const NONE: &str = "NoClientCert";
 const IF_GIVEN: &str = "VerifyClientCertIfGiven";

@@ -13,6 +13,7 @@ mod gate;
 mod headers;
 mod pace;
 mod passwords;
+mod pem;
 mod rules;
 mod sources;
 mod tls;
@@ -26,7 +27,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use talea_http::turns::Turns;
 
-pub use self::rules::{Refusal, Rules};
+pub use self::passwords::Refusal;
+pub use self::rules::Rules;
 use self::sources::{Sources, State};
 
 /// How long the files are taken to be as they were.

@@ -11,10 +11,7 @@ use bcrypt::HashParts;
 use hyper::header::{AUTHORIZATION, HeaderMap};
 use ring::hmac;
 use ring::rand::SystemRandom;
-
 use talea_http::turns::{Client, Turn, Turns};
-
-use super::rules::Refusal;
 
 /// The number of passwords that are compared at once: guessing takes one core at most.
 pub(super) const CHECKS_AT_ONCE: usize = 1;
@@ -23,6 +20,15 @@ pub(super) const CHECKS_WAITING: usize = 64;
 
 /// From what bcrypt takes at least to what takes some ten seconds; each more doubles it.
 const COSTS: std::ops::RangeInclusive<u32> = 4..=18;
+
+/// The reason for which a request is not admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is no right name and password.
+    Unauthorized,
+    /// Too many clients wait to have their passwords checked.
+    Busy,
+}
 
 /// The users that are let in, by name.
 pub(super) struct Passwords {

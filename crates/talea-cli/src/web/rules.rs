@@ -12,18 +12,9 @@ use tokio_rustls::TlsAcceptor;
 
 use super::file::{TlsSection, WebFile};
 use super::pace::Pace;
-use super::passwords::Passwords;
+use super::passwords::{Passwords, Refusal};
 use super::sources::Sources;
 use super::{headers, tls};
-
-/// The reason for which a request is not admitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// There is no right name and password.
-    Unauthorized,
-    /// Too many clients wait to have their passwords checked.
-    Busy,
-}
 
 /// The rules of a web configuration at one moment.
 pub struct Rules {

@@ -1,5 +1,5 @@
-//! A real Prometheus as a second witness: what it scraped goes through the same reckoning as the
-//! study's own samples, and the queries of "Phoenix Concurrency" are put to it as they stand there.
+//! A real Prometheus beside the study's own samples: its samples are evaluated as those are, and it
+//! is asked the queries of "Phoenix Concurrency" as they stand there.
 
 mod api;
 mod differences;
@@ -8,15 +8,15 @@ mod started;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use self::api::{Api, Series};
+use self::api::{Api, Series, now};
 pub(super) use self::differences::differences;
 use self::started::Started;
-use super::design::{Addresses, Witness};
-use super::finding::Query;
+use super::case_result::Query;
+use super::design::{Addresses, PrometheusSource};
 use super::reading::Reading;
 use super::series::Sample;
 use super::server::Server;
@@ -75,7 +75,7 @@ pub(super) struct PrometheusResult {
 impl Prometheus {
     /// Reaches, or starts, the one that the design asks for. The metrics of the service are `idle`.
     pub(super) async fn of(
-        witness: &Witness,
+        source: &PrometheusSource,
         addresses: &Addresses,
         names: Arc<Names>,
         idle: &Reading,
@@ -88,9 +88,9 @@ impl Prometheus {
         let pulse = reported.map(|(_, selector)| selector.clone());
         let pulse =
             pulse.context("the service reports no metric that a Prometheus could be asked for")?;
-        let (target, labels, started) = match witness {
-            Witness::At(target, labels) => ((**target).clone(), labels.clone(), None),
-            Witness::Started(program) => {
+        let (target, labels, started) = match source {
+            PrometheusSource::Running(target, labels) => ((**target).clone(), labels.clone(), None),
+            PrometheusSource::Started(program) => {
                 let started = Started::begin(program, metrics).await?;
                 (started.target.clone(), String::new(), Some(started))
             }
@@ -131,7 +131,7 @@ impl Prometheus {
 
     /// Its results of a case: from a scrape before it to one after it, in seconds since 1970.
     /// Whether high-water marks were reset before.
-    pub(super) async fn testify(
+    pub(super) async fn case_result(
         &mut self,
         from: f64,
         to: f64,
@@ -213,9 +213,4 @@ impl Prometheus {
             (labels, None) => format!("{text}{{{labels}}}"),
         }
     }
-}
-
-/// Seconds since 1970.
-fn now() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }

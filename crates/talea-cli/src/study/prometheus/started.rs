@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
+use super::api::{Api, now};
 use crate::load::Target;
 
 const READY_WITHIN: Duration = Duration::from_secs(30);
@@ -79,8 +80,8 @@ impl Started {
             if let Some(status) = self.child.try_wait()? {
                 bail!("it ended with {status}");
             }
-            let mut api = super::Api::new(self.target.clone());
-            if api.number("vector(1)", super::now()).await.is_ok() {
+            let mut api = Api::new(self.target.clone());
+            if api.number("vector(1)", now()).await.is_ok() {
                 return Ok(());
             }
             tokio::time::sleep(Duration::from_millis(50)).await;

@@ -2,25 +2,15 @@
 //!
 //! A thread of its own keeps the time, since the runtime's timers step by a millisecond.
 
-use std::sync::atomic::{
-    AtomicU64,
-    Ordering::{Acquire, Release},
-};
+use std::sync::atomic::{AtomicU64, Ordering::Acquire};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use super::Running;
-use super::client::Client;
+use super::client::{Client, ClientTask};
 use super::meters::Meters;
 use super::model::Arrivals;
 use super::threads::Threads;
 use crate::stop::Stop;
-
-/// How many arrivals have been served.
-#[derive(Debug, Default)]
-pub(super) struct Crew {
-    done: AtomicU64,
-}
 
 /// An open load that is to be dispatched.
 pub(super) struct Dispatch {
@@ -36,7 +26,7 @@ pub(super) struct Dispatch {
 
 /// Those that were hired, and how it went.
 pub(super) struct Hired {
-    pub(super) clients: Vec<Running>,
+    pub(super) clients: Vec<ClientTask>,
     /// Arrivals that found all busy, and no more could be hired.
     pub(super) starved: u64,
 }
@@ -44,18 +34,11 @@ pub(super) struct Hired {
 /// How often it is looked whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
 
-impl Crew {
-    /// An arrival has been served.
-    pub(super) fn done(&self) {
-        self.done.fetch_add(1, Release);
-    }
-}
-
 impl Dispatch {
     /// Sends arrivals to clients at their time, and hires one where all are busy. Blocks until the
     /// last has arrived, or a stop is requested.
     pub(super) fn run(self) -> Hired {
-        let crew = Arc::new(Crew::default());
+        let served = Arc::new(AtomicU64::new(0));
         let (sender, receiver) = async_channel::unbounded();
         let mut hired = Hired { clients: Vec::new(), starved: 0 };
         for (sent, offset) in (0..).zip(self.arrivals.offsets(self.seed)) {
@@ -65,15 +48,15 @@ impl Dispatch {
             }
             let clients = hired.clients.len() as u64;
             // All that were hired are busy, or will be with what waits for them.
-            if sent - crew.done.load(Acquire) >= clients {
+            if sent - served.load(Acquire) >= clients {
                 if clients == self.at_most {
                     hired.starved += 1;
                 } else {
                     let client = self.threads.spawn(clients, |plan| {
                         let client = Client::new(plan, clients, self.meters.clone());
-                        client.serve(receiver.clone(), crew.clone(), self.stop.clone())
+                        client.serve(receiver.clone(), served.clone(), self.stop.clone())
                     });
-                    hired.clients.push(Running(client));
+                    hired.clients.push(ClientTask(client));
                 }
             }
             // It is never full, and open as long as there is a receiver, which is here.

@@ -11,7 +11,7 @@ use crate::load::Model;
 /// The numbers of one case. Client numbers come from the clients, server numbers from the server's
 /// metrics; none is reckoned from what the other side should have seen.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Finding {
+pub struct CaseResult {
     /// The case's name.
     pub id: String,
     /// When its requests were made, in words.
@@ -54,10 +54,11 @@ pub struct Query {
     pub sampled: Option<f64>,
 }
 
-impl Finding {
+impl CaseResult {
     /// Sets both sides together.
     pub(super) fn new(case: &Case, client: Clients, server: Option<Server>) -> Self {
-        let mut finding = Self {
+        let measures = Measure::all_of(&client, server.as_ref());
+        Self {
             id: case.id.clone(),
             model: case.model.to_string(),
             clients: case.model.clients(),
@@ -68,13 +69,16 @@ impl Finding {
                 .and_then(|server| server.disagreement(client.requests_sent)),
             queries: Vec::new(),
             differences: Vec::new(),
-            rounds: Vec::new(),
+            rounds: vec![measures],
             client,
             server,
             prometheus: None,
-        };
-        finding.rounds = vec![Measure::all_of(&finding)];
-        finding
+        }
+    }
+
+    /// The server's values; none of them known if it has no metrics.
+    pub fn server_values(&self) -> Server {
+        self.server.clone().unwrap_or_default()
     }
 
     /// How many clients ran at the same time; none where requests arrived at a rate.
@@ -89,7 +93,7 @@ impl Finding {
 
     /// Puts the rounds of one case together: the one whose client time is the middle one, or the
     /// first that is not clean, with the numbers of all. None of none.
-    pub(super) fn of_rounds(rounds: Vec<Finding>) -> Option<Self> {
+    pub(super) fn of_rounds(rounds: Vec<CaseResult>) -> Option<Self> {
         let measures: Vec<Measures> =
             rounds.iter().flat_map(|round| round.rounds.iter().cloned()).collect();
         let mut sorted = rounds;
@@ -103,23 +107,23 @@ impl Finding {
 mod tests {
     use super::*;
 
-    fn round(seconds: f64, failed: u64) -> Finding {
+    fn round(seconds: f64, failed: u64) -> CaseResult {
         let client = Clients { seconds, failed, ..Clients::default() };
-        Finding::new(&"A".parse().unwrap(), client, None)
+        CaseResult::new(&"A".parse().unwrap(), client, None)
     }
 
     #[test]
     fn the_round_in_the_middle_is_shown_with_the_numbers_of_all() {
-        let all = Finding::of_rounds(vec![round(9.0, 0), round(1.0, 0), round(3.0, 0)]).unwrap();
+        let all = CaseResult::of_rounds(vec![round(9.0, 0), round(1.0, 0), round(3.0, 0)]).unwrap();
         assert_eq!(all.client.seconds, 3.0);
         let times: Vec<f64> = all.rounds.iter().map(|round| round[&Measure::Time]).collect();
         assert_eq!(times, [9.0, 1.0, 3.0]);
-        assert!(Finding::of_rounds(Vec::new()).is_none());
+        assert!(CaseResult::of_rounds(Vec::new()).is_none());
     }
 
     #[test]
     fn a_round_that_failed_is_not_hidden_behind_a_better_one() {
-        let all = Finding::of_rounds(vec![round(1.0, 0), round(2.0, 0), round(9.0, 3)]).unwrap();
+        let all = CaseResult::of_rounds(vec![round(1.0, 0), round(2.0, 0), round(9.0, 3)]).unwrap();
         assert_eq!(all.client.failed, 3);
     }
 }

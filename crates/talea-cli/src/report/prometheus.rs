@@ -3,14 +3,14 @@
 use maud::{Markup, html};
 
 use crate::figures::{NONE, bytes, measured_or_none, plain, whole_or_none};
-use crate::study::{Finding, Server};
+use crate::study::{CaseResult, Server};
 
 /// Both ways side by side; nothing where no Prometheus took part.
-pub(super) fn section(findings: &[Finding]) -> Markup {
-    let both = findings
+pub(super) fn section(results: &[CaseResult]) -> Markup {
+    let both = results
         .iter()
         .filter_map(|case| Some((case, case.server.as_ref()?, case.prometheus.as_ref()?)));
-    let both: Vec<(&Finding, &Server, &Server)> = both.collect();
+    let both: Vec<(&CaseResult, &Server, &Server)> = both.collect();
     html! {
         @if !both.is_empty() {
             section {
@@ -38,8 +38,8 @@ pub(super) fn section(findings: &[Finding]) -> Markup {
                         }
                     }
                 }
-                (differences(findings))
-                (queries(findings))
+                (differences(results))
+                (queries(results))
             }
         }
     }
@@ -58,8 +58,8 @@ const NUMBERS: [Number; 8] = [
     ("Memory", |server| server.peak_memory_bytes.map_or(NONE.to_owned(), bytes)),
 ];
 
-fn differences(findings: &[Finding]) -> Markup {
-    let lines = findings.iter().flat_map(|case| {
+fn differences(results: &[CaseResult]) -> Markup {
+    let lines = results.iter().flat_map(|case| {
         case.differences.iter().map(move |words| format!("Case {}. {words}", case.id))
     });
     let lines: Vec<String> = lines.collect();
@@ -75,8 +75,8 @@ fn differences(findings: &[Finding]) -> Markup {
     }
 }
 
-fn queries(findings: &[Finding]) -> Markup {
-    let Some(most) = findings.iter().map(|case| &case.queries).max_by_key(|all| all.len()) else {
+fn queries(results: &[CaseResult]) -> Markup {
+    let Some(most) = results.iter().map(|case| &case.queries).max_by_key(|all| all.len()) else {
         return html! {};
     };
     html! {
@@ -85,7 +85,7 @@ fn queries(findings: &[Finding]) -> Markup {
             table.cases.queries {
                 thead { tr {
                     th scope="col" { "" }
-                    @for case in findings { th.first scope="col" { (case.id) } }
+                    @for case in results { th.first scope="col" { (case.id) } }
                 } }
                 tbody {
                     @for (n, query) in most.iter().enumerate() {
@@ -95,7 +95,7 @@ fn queries(findings: &[Finding]) -> Markup {
                                 @if !query.unit.is_empty() { ", " (query.unit) }
                                 code.unit { (query.query) }
                             }
-                            @for case in findings {
+                            @for case in results {
                                 td.first {
                                     @if let Some(query) = case.queries.get(n) {
                                         (query.found.map_or(NONE.to_owned(), plain))
