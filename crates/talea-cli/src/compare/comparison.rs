@@ -5,16 +5,15 @@ use serde::{Deserialize, Serialize};
 use crate::statistics::Ratio;
 use crate::study::{CaseResult, Measure, Study};
 
-/// Variants, each beside the first one.
+/// Variants, each compared with the first.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Comparison {
+pub(crate) struct Comparison {
     /// The variant that the others are compared with.
     pub base: String,
     /// How many rounds each had, at least.
     pub rounds: u64,
     /// Whether the rounds were run side by side, so that each has a ratio of its own.
     pub paired: bool,
-    /// The others.
     pub others: Vec<VariantComparison>,
     /// The reasons why the ratios may mislead, in words.
     pub caveats: Vec<String>,
@@ -22,17 +21,14 @@ pub struct Comparison {
 
 /// A variant beside the first one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct VariantComparison {
-    /// The variant.
+pub(crate) struct VariantComparison {
     pub name: String,
-    /// Case by case.
     pub cases: Vec<CaseComparison>,
 }
 
 /// One case of two variants.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct CaseComparison {
-    /// The case.
+pub(crate) struct CaseComparison {
     pub id: String,
     /// The measures that both have.
     pub lines: Vec<MeasureComparison>,
@@ -40,26 +36,22 @@ pub struct CaseComparison {
 
 /// One number of a case, of two variants.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct MeasureComparison {
-    /// The measure.
+pub(crate) struct MeasureComparison {
     pub measure: Measure,
     /// The first variant's: the mean over its rounds.
     pub base: f64,
-    /// The other's.
     pub other: f64,
     /// How many times the first variant's the other's is; none where one of them is 0.
     pub ratio: Option<Ratio>,
-    /// The verdict on the ratio.
     pub verdict: Verdict,
 }
 
 /// The meaning of a ratio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// It is better: its interval lies on the better side of 1.
     Better,
-    /// It is worse.
     Worse,
     /// 1 is in its interval.
     NoDifferenceShown,
@@ -69,12 +61,12 @@ pub enum Verdict {
 
 impl Comparison {
     /// Of studies that were run side by side, the first being the base; each has its name.
-    pub fn side_by_side(studies: &[(String, Study)]) -> Option<Self> {
+    pub(crate) fn side_by_side(studies: &[(String, Study)]) -> Option<Self> {
         Self::of(studies, true)
     }
 
     /// Of studies that were run apart.
-    pub fn apart(studies: &[(String, Study)]) -> Option<Self> {
+    pub(crate) fn apart(studies: &[(String, Study)]) -> Option<Self> {
         Self::of(studies, false)
     }
 

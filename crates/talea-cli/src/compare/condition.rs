@@ -10,7 +10,7 @@ use crate::study::{CaseResult, Measure};
 
 /// A measure and a limit.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Condition {
+pub(crate) struct Condition {
     text: String,
     /// The one case that it is about; all, where there is none.
     case: Option<String>,
@@ -29,21 +29,20 @@ enum Limit {
 
 /// The result of a condition in one case.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Judgement {
+pub(crate) struct Judgement {
     /// Whether it holds: the number lies beyond the limit, with all of its interval if it has one.
     pub holds: bool,
-    /// The result in words.
     pub words: String,
 }
 
 impl Condition {
-    /// Whether it compares variants, rather than looking at one.
-    pub fn compares(&self) -> bool {
+    /// Whether it compares variants.
+    pub(crate) fn compares(&self) -> bool {
         matches!(self.limit, Limit::Times(_))
     }
 
     /// Judges all variants but the first.
-    pub fn judge_comparison(&self, comparison: &Comparison) -> Vec<Judgement> {
+    pub(crate) fn judge_comparison(&self, comparison: &Comparison) -> Vec<Judgement> {
         let Limit::Times(limit) = self.limit else { return Vec::new() };
         let mut judgements = Vec::new();
         for other in &comparison.others {
@@ -72,7 +71,7 @@ impl Condition {
     }
 
     /// Judges one variant's cases.
-    pub fn judge(&self, cases: &[CaseResult]) -> Vec<Judgement> {
+    pub(crate) fn judge(&self, cases: &[CaseResult]) -> Vec<Judgement> {
         let Limit::Value(limit) = self.limit else { return Vec::new() };
         let mut judgements = Vec::new();
         for case in cases.iter().filter(|case| self.is_about(&case.id)) {

@@ -7,9 +7,7 @@ mod words;
 
 #[cfg(test)]
 pub(crate) use self::comparison::tests;
-pub use self::comparison::{
-    CaseComparison, Comparison, MeasureComparison, VariantComparison, Verdict,
-};
-pub use self::condition::{Condition, Judgement};
-pub use self::words::text;
+pub(crate) use self::comparison::{Comparison, MeasureComparison, VariantComparison, Verdict};
+pub(crate) use self::condition::{Condition, Judgement};
+pub(crate) use self::words::text;
 pub(crate) use self::words::{in_words, interval, ratio, titled, value, verdict};

@@ -6,7 +6,7 @@ use crate::screen;
 use crate::study::Measure;
 
 /// The whole comparison for a screen.
-pub fn text(comparison: &Comparison) -> String {
+pub(crate) fn text(comparison: &Comparison) -> String {
     let mut text = String::new();
     for other in &comparison.others {
         text += &format!("{} beside {}\n", other.name, comparison.base);

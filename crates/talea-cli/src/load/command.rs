@@ -16,10 +16,8 @@ use crate::scenario::Scenario;
 use crate::stop::{Ending, Stop};
 
 /// Runs the load and prints its summary to standard output.
-///
-/// # Errors
-/// When it cannot begin: no scenario, too few descriptors, or nothing at the URL.
-pub async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<Ending> {
+/// Fails when it cannot begin: no scenario, too few descriptors, or nothing at the URL.
+pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<Ending> {
     let plan = plan(arguments)?;
     descriptors::ensure(plan.model.clients())?;
     let reached = tokio::select! {
@@ -115,7 +113,7 @@ fn model(arguments: &LoadArguments) -> Result<Model> {
     if let Some(rate) = &arguments.rate {
         let stages = rate.stages(time).map_err(|error| anyhow!(error))?;
         let arrivals = Arrivals { stages, poisson: arguments.poisson };
-        return Ok(Model::Open { arrivals, at_most: arguments.clients.unwrap_or(AT_MOST) });
+        return Ok(Model::Open { arrivals, at_most: arguments.clients.unwrap_or(MAX_CONCURRENT) });
     }
     let clients = arguments.clients.context("how many clients? say --clients N, or --rate R")?;
     let until = match (arguments.iterations, time) {
@@ -127,7 +125,7 @@ fn model(arguments: &LoadArguments) -> Result<Model> {
 }
 
 /// How many may be under way at once in an open model.
-const AT_MOST: u64 = 1000;
+const MAX_CONCURRENT: u64 = 1000;
 
 fn unreachable(url: &Target, error: &std::io::Error) -> anyhow::Error {
     let what_to_do = match error.kind() {

@@ -1,4 +1,4 @@
-//! The clients of an open load: as many as it takes, hired as requests arrive.
+//! The clients of an open load: as many as needed, started as requests arrive.
 //!
 //! A thread of its own keeps the time, since the runtime's timers step by a millisecond.
 
@@ -24,45 +24,45 @@ pub(super) struct Dispatch {
     pub(super) threads: Arc<Threads>,
 }
 
-/// Those that were hired, and how it went.
-pub(super) struct Hired {
+/// The clients that were started, and how often all were busy.
+pub(super) struct OpenLoad {
     pub(super) clients: Vec<ClientTask>,
-    /// Arrivals that found all busy, and no more could be hired.
+    /// Arrivals that found all busy, when no more could be started.
     pub(super) starved: u64,
 }
 
-/// How often it is looked whether to stop.
-const LOOK: Duration = Duration::from_millis(50);
+/// How often a stop is checked for.
+const STOP_CHECK_EVERY: Duration = Duration::from_millis(50);
 
 impl Dispatch {
-    /// Sends arrivals to clients at their time, and hires one where all are busy. Blocks until the
+    /// Sends arrivals to clients at their time, and starts one where all are busy. Blocks until the
     /// last has arrived, or a stop is requested.
-    pub(super) fn run(self) -> Hired {
+    pub(super) fn run(self) -> OpenLoad {
         let served = Arc::new(AtomicU64::new(0));
         let (sender, receiver) = async_channel::unbounded();
-        let mut hired = Hired { clients: Vec::new(), starved: 0 };
+        let mut load = OpenLoad { clients: Vec::new(), starved: 0 };
         for (sent, offset) in (0..).zip(self.arrivals.offsets(self.seed)) {
             let intended = self.threads.started() + offset;
             if !self.wait_until(intended) {
                 break;
             }
-            let clients = hired.clients.len() as u64;
-            // All that were hired are busy, or will be with what waits for them.
+            let clients = load.clients.len() as u64;
+            // All are busy, or will be with the arrivals in the queue.
             if sent - served.load(Acquire) >= clients {
                 if clients == self.at_most {
-                    hired.starved += 1;
+                    load.starved += 1;
                 } else {
                     let client = self.threads.spawn(clients, |plan| {
                         let client = Client::new(plan, clients, self.meters.clone());
                         client.serve(receiver.clone(), served.clone(), self.stop.clone())
                     });
-                    hired.clients.push(ClientTask(client));
+                    load.clients.push(ClientTask(client));
                 }
             }
             // It is never full, and open as long as there is a receiver, which is here.
             let _ = sender.try_send(intended);
         }
-        hired
+        load
     }
 
     /// False if a stop is requested before.
@@ -75,7 +75,7 @@ impl Dispatch {
             if left.is_zero() {
                 return true;
             }
-            std::thread::sleep(left.min(LOOK));
+            std::thread::sleep(left.min(STOP_CHECK_EVERY));
         }
     }
 }

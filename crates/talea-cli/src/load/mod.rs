@@ -9,37 +9,33 @@
 //! The [`Model`] decides when a request is made: the clients themselves (closed), or a
 //! schedule that knows nothing of the answers (open), which `dispatch` hands to clients.
 
-mod bell;
 mod client;
-pub mod command;
+mod coalescing_waker;
+pub(crate) mod command;
 mod connection;
 mod dispatch;
 mod health;
-mod line;
 mod meters;
 mod model;
 mod outcome;
-mod patience;
 mod plan;
 mod request;
 mod rounds;
 mod run;
-pub mod samples;
+pub(crate) mod samples;
+mod session;
 mod summary;
 mod tally;
 mod target;
 mod threads;
+mod time_limit;
 
-pub use self::connection::{Protocol, Trouble};
-pub use self::health::Health;
-pub use self::line::{Answer, Line};
-pub use self::meters::{Meters, Window};
-pub use self::model::{Arrivals, Model, Rate, Stage, Until};
-pub use self::outcome::Outcome;
-pub use self::plan::Plan;
-pub use self::request::NoRequest;
-pub use self::run::run;
-pub use self::samples::Sample;
-pub use self::summary::{KindOfFailure, Summary, kinds_of_failure};
-pub use self::tally::{Failure, Tally};
-pub use self::target::Target;
+pub(crate) use self::connection::Protocol;
+pub(crate) use self::meters::{Meters, Window};
+pub(crate) use self::model::{Arrivals, Model, Rate, Stage, Until};
+pub(crate) use self::outcome::Outcome;
+pub(crate) use self::plan::Plan;
+pub(crate) use self::run::run;
+pub(crate) use self::session::{Answer, Session};
+pub(crate) use self::summary::{KindOfFailure, Summary, kinds_of_failure};
+pub(crate) use self::target::Target;

@@ -8,9 +8,8 @@ use super::health::Health;
 use super::samples::Sample;
 use super::tally::Tally;
 
-/// The result of a load.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// Requests, answers and failures of all clients.
     pub tally: Tally,
     /// From the start of the first client to the end of the last, connecting included.
@@ -30,13 +29,13 @@ pub struct Outcome {
 
 impl Outcome {
     /// Requests sent a second; none when nothing was sent.
-    pub fn mean_rate(&self) -> Option<f64> {
+    pub(crate) fn mean_rate(&self) -> Option<f64> {
         let seconds = self.elapsed.as_secs_f64();
         (self.tally.sent > 0 && seconds > 0.0).then(|| self.tally.sent as f64 / seconds)
     }
 
     /// A quantile of the response times in milliseconds; none when nothing was answered.
-    pub fn quantile_ms(&self, quantile: f64) -> Option<f64> {
+    pub(crate) fn quantile_ms(&self, quantile: f64) -> Option<f64> {
         self.response_times.quantile(quantile).map(|seconds| seconds * 1e3)
     }
 }

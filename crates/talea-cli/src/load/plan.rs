@@ -8,16 +8,13 @@ use super::model::Model;
 use super::target::Target;
 use crate::scenario::Scenario;
 
-/// The plan of a load.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// The URL that the scenario's paths stand behind.
     pub target: Target,
     /// The requests that clients make.
     pub scenario: Arc<Scenario>,
-    /// When.
     pub model: Model,
-    /// How.
     pub protocol: Protocol,
     /// How long a client waits for a connection or an answer.
     pub timeout: Duration,
@@ -30,7 +27,7 @@ pub struct Plan {
 impl Plan {
     /// How many requests the plan makes where every one of them can be sent, if that is known
     /// beforehand.
-    pub fn requests(&self) -> Option<u64> {
+    pub(crate) fn requests(&self) -> Option<u64> {
         let iterations = self.model.iterations()?;
         Some(iterations.saturating_mul(self.scenario.steps.len() as u64))
     }

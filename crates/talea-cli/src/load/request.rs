@@ -7,7 +7,7 @@ use hyper::{Method, Request, Uri};
 
 use super::connection::Protocol;
 use super::target::Target;
-use crate::scenario::{Scenario, Step, Template, Unfilled, Values};
+use crate::scenario::{FillError, Scenario, Step, Template, Values};
 
 /// The requests of a scenario's steps, as far as they are known beforehand.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ struct UriTemplate {
 
 /// Why a step has no request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum NoRequest {
+pub(crate) enum NoRequest {
     /// The variable at this place has no value that could stand there.
     Unfilled(usize),
     /// With its values it is no request.
@@ -40,9 +40,7 @@ pub enum NoRequest {
 
 impl Requests {
     /// Those of a scenario.
-    ///
-    /// # Errors
-    /// When a path, behind that of the target, is none.
+    /// Fails when a path, behind that of the target, is none.
     pub(super) fn new(
         scenario: &Scenario,
         target: &Target,
@@ -59,7 +57,7 @@ impl Requests {
         values: &Values,
     ) -> Result<Request<Full<Bytes>>, NoRequest> {
         let Prepared { method, uri, headers, filled_headers, body } = &self.0[step];
-        let unfilled = |why: Unfilled| NoRequest::Unfilled(why.variable());
+        let unfilled = |why: FillError| NoRequest::Unfilled(why.variable());
         let filled = |template: &Template, mut text: String| {
             template.fill(values, &mut text).map(|()| text).map_err(unfilled)
         };
@@ -128,7 +126,7 @@ impl Prepared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::Captured;
+    use crate::scenario::CapturedValue;
 
     const HTTP1: Protocol = Protocol::Http1 { keep_alive: true };
 
@@ -152,7 +150,7 @@ mod tests {
         for step in [2, 3, 4] {
             assert_eq!(requests.request(step, &values).unwrap_err(), NoRequest::Unfilled(0));
         }
-        values.set(0, Captured::text("3f/1"));
+        values.set(0, CapturedValue::text("3f/1"));
         assert_eq!(requests.request(2, &values).unwrap().uri(), "/api/items/3f%2F1");
     }
 
@@ -163,7 +161,7 @@ mod tests {
         {
             let (scenario, requests) = requests(url, HTTP1);
             let mut values = Values::new(&scenario.variables, 0);
-            values.set(0, Captured::text("7"));
+            values.set(0, CapturedValue::text("7"));
             assert_eq!(requests.request(1, &values).unwrap().uri(), list, "{url}");
             assert_eq!(requests.request(2, &values).unwrap().uri(), get, "{url}");
         }

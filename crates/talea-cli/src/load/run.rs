@@ -18,10 +18,9 @@ use crate::stop::Stop;
 ///
 /// A stop leaves the requests that are under way unanswered; they are in
 /// [`Tally::unanswered`].
-///
-/// # Errors
-/// When a path of the scenario, behind that of the target, is none, or no threads can be started.
-pub async fn run(plan: &Plan, window: &Window, stop: Stop) -> Result<Outcome, String> {
+/// Fails when a path of the scenario, behind that of the target, is none, or no threads can be
+/// started.
+pub(crate) async fn run(plan: &Plan, window: &Window, stop: Stop) -> Result<Outcome, String> {
     let cpu = cpu_time();
     let threads = Arc::new(Threads::start(plan)?);
     let started = threads.started();
@@ -89,7 +88,7 @@ async fn begin(
                 threads: threads.clone(),
             };
             match tokio::task::spawn_blocking(move || dispatch.run()).await {
-                Ok(hired) => (hired.clients, hired.starved),
+                Ok(load) => (load.clients, load.starved),
                 Err(error) => std::panic::resume_unwind(error.into_panic()),
             }
         }

@@ -8,7 +8,6 @@ use super::table::briefly;
 use crate::figures::{NONE, counted, measured, measured_or_none, whole, whole_or_none};
 use crate::study::{Between, CaseResult, Clients, Server};
 
-/// All that was found in a case.
 pub(super) fn section(result: &CaseResult) -> Markup {
     let server = result.server.as_ref();
     html! {

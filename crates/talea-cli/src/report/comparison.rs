@@ -7,8 +7,7 @@ use crate::compare::{Comparison, MeasureComparison, VariantComparison, Verdict};
 use crate::compare::{in_words, interval, ratio, titled, value, verdict};
 use crate::figures::counted;
 
-/// The whole comparison as one HTML file.
-pub fn comparison_page(comparison: &Comparison, command: &str) -> String {
+pub(crate) fn comparison_page(comparison: &Comparison, command: &str) -> String {
     let rounds = counted(comparison.rounds, "round");
     let body = html! {
         header {

@@ -10,8 +10,7 @@ use super::{analysis, case, prometheus, provenance, rounds, throughput};
 use crate::figures::{NONE, counted, measured, measured_or_none, whole, whole_or_none};
 use crate::study::{CaseResult, Server, Study};
 
-/// The whole report as one HTML file.
-pub fn page(study: &Study) -> String {
+pub(crate) fn page(study: &Study) -> String {
     let pairs = pairs::of(&study.cases);
     let body = html! {
         (opening(study))

@@ -25,10 +25,7 @@ pub(super) enum Key {
     /// Over less than a window, because the whole case is shorter.
     ShorterAlone,
     /// Quantiles of the clients, and whether the server's mean is beside them.
-    BothSides {
-        /// Whether the server reports it.
-        server: bool,
-    },
+    BothSides { server: bool },
     /// Connections in use, and requests that wait for one.
     UsedAndPending,
 }

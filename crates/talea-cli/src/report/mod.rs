@@ -17,7 +17,5 @@ mod rounds;
 mod table;
 mod throughput;
 
-pub use self::comparison::comparison_page;
-pub use self::folder::{Folder, Written};
-pub use self::html::page;
-pub use self::table::table;
+pub(crate) use self::folder::ReportFolder;
+pub(crate) use self::table::table;

@@ -9,7 +9,6 @@ struct Column {
     heading: &'static str,
     /// The quantity that the service reports in it, if it is the service's.
     quantity: Option<&'static str>,
-    /// Its text for a case.
     of: fn(&CaseResult) -> String,
     /// Its text for a case by a Prometheus.
     by_prometheus: fn(&Server) -> String,
@@ -54,7 +53,7 @@ const COLUMNS: [Column; 16] = [
 /// All results, one row each, and a line of words for each case where the two sides disagree or
 /// where requests failed. A column that no case has anything in is left out, and a line says what
 /// the service does not report.
-pub fn table(results: &[CaseResult]) -> String {
+pub(crate) fn table(results: &[CaseResult]) -> String {
     let is_empty = |column: &&Column| results.iter().all(|result| (column.of)(result) == NONE);
     let (empty, shown): (Vec<&Column>, Vec<&Column>) = COLUMNS.iter().partition(is_empty);
     let headings: Vec<&str> = shown.iter().map(|column| column.heading).collect();
@@ -119,8 +118,8 @@ fn wrong(result: &CaseResult) -> Vec<String> {
 pub(super) fn unsampled(result: &CaseResult) -> Option<String> {
     result.server.as_ref().is_some_and(|server| server.unsampled).then(|| {
         format!(
-            "Case {} ended before its first sample: what was in flight at once is known from \
-             high-water marks alone (--long runs longer cases).",
+            "Case {} ended before its first sample: its peaks are known from high-water marks \
+             alone (--long runs longer cases).",
             result.id
         )
     })

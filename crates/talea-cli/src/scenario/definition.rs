@@ -12,8 +12,7 @@ use super::variable::Variable;
 
 /// The requests of one iteration.
 #[derive(Clone, Debug)]
-pub struct Scenario {
-    /// Its name.
+pub(crate) struct Scenario {
     pub name: String,
     /// The variables, by their places.
     pub variables: Vec<Variable>,
@@ -25,7 +24,7 @@ pub struct Scenario {
 
 /// The settings of a scenario for the names of the service's metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Metrics {
+pub(crate) struct Metrics {
     /// The built-in names that they begin with.
     pub base: String,
     /// The names that differ: keys and metrics.
@@ -40,10 +39,8 @@ impl Default for Metrics {
 
 impl Metrics {
     /// The names, which begin with those of another base if one is given.
-    ///
-    /// # Errors
-    /// When there is no such base.
-    pub fn names(&self, base: Option<&str>) -> Result<Names, String> {
+    /// Fails when there is no such base.
+    pub(crate) fn names(&self, base: Option<&str>) -> Result<Names, String> {
         let mut names = Names::built_in(base.unwrap_or(&self.base))?;
         for (key, metric) in &self.said {
             names.set(key, metric)?;
@@ -52,12 +49,9 @@ impl Metrics {
     }
 }
 
-/// A request.
 #[derive(Clone, Debug)]
-pub struct Step {
-    /// Its name.
+pub(crate) struct Step {
     pub name: String,
-    /// Its method.
     pub method: Method,
     /// Its path and query, behind those of the target.
     pub path: Template,
@@ -65,10 +59,9 @@ pub struct Step {
     pub headers: HeaderMap,
     /// Headers with variables.
     pub filled_headers: Vec<(HeaderName, Template)>,
-    /// Its body, if it has one.
     pub body: Option<Template>,
     /// The statuses that say that it was done.
-    pub expected: Expected,
+    pub expected: ExpectedStatus,
     /// The values captured from its answer.
     pub captures: Vec<Capture>,
     /// How long the client thinks after the answer, at least and at most.
@@ -77,7 +70,7 @@ pub struct Step {
 
 /// A value captured from an answer.
 #[derive(Clone, Debug)]
-pub struct Capture {
+pub(crate) struct Capture {
     /// The variable's place.
     pub variable: usize,
     /// Where it stands in the answer's JSON, as a JSON pointer (RFC 6901).
@@ -86,16 +79,16 @@ pub struct Capture {
 
 /// The statuses that say that a step was done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Expected {
+pub(crate) enum ExpectedStatus {
     /// 200 to 299.
     AnySuccess,
     /// One of these.
     OneOf(Vec<StatusCode>),
 }
 
-impl Expected {
+impl ExpectedStatus {
     /// Whether a status is among them.
-    pub fn includes(&self, status: StatusCode) -> bool {
+    pub(crate) fn includes(&self, status: StatusCode) -> bool {
         match self {
             Self::AnySuccess => status.is_success(),
             Self::OneOf(statuses) => statuses.contains(&status),
@@ -103,7 +96,7 @@ impl Expected {
     }
 }
 
-impl std::fmt::Display for Expected {
+impl std::fmt::Display for ExpectedStatus {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::AnySuccess => f.write_str("200 to 299"),
@@ -112,12 +105,5 @@ impl std::fmt::Display for Expected {
                 f.write_str(&texts.join(" or "))
             }
         }
-    }
-}
-
-impl Scenario {
-    /// Joins the names of its steps: `create, list, get, update, delete`.
-    pub fn step_names(&self) -> String {
-        self.steps.iter().map(|step| step.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 }

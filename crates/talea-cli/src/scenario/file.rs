@@ -11,15 +11,14 @@ use hyper::{Method, StatusCode};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::definition::{Capture, Expected, Metrics, Scenario, Step};
+use super::definition::{Capture, ExpectedStatus, Metrics, Scenario, Step};
 use super::names::Names;
 use super::template::{Form, Template};
 use super::variable::{Source, Variable};
 
 /// Why a text is no scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScenarioError {
-    /// The name of the text.
+pub(crate) struct ScenarioError {
     pub name: String,
     /// The line, from 1.
     pub line: usize,
@@ -37,34 +36,37 @@ impl std::error::Error for ScenarioError {}
 
 impl Scenario {
     /// The built-in one: create, list, get, update and delete an item of a collection.
-    pub fn crud() -> Self {
-        match read("crud", include_str!("crud.toml")) {
+    pub(crate) fn crud() -> Self {
+        match Self::parse("crud", include_str!("crud.toml")) {
             Ok(scenario) => scenario,
             Err(error) => unreachable!("the built-in scenario is tested: {error}"),
         }
     }
 
     /// Reads one from a text; errors call it by a name.
-    ///
-    /// # Errors
-    /// When the text is no scenario: the error has the line, what was found and what was
+    /// Fails when the text is no scenario: the error has the line, the text found and the text
     /// expected.
-    pub fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
-        read(name, text)
+    pub(crate) fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
+        let fail = |(at, message): Fault| ScenarioError {
+            name: name.to_owned(),
+            line: text[..at.start.min(text.len())].matches('\n').count() + 1,
+            message,
+        };
+        let file: File = toml::from_str(text)
+            .map_err(|error| fail((error.span().unwrap_or(0..0), error.message().to_owned())))?;
+        scenario(name, file).map_err(fail)
     }
 
     /// The built-in one of this name, or the one in a file.
-    ///
-    /// # Errors
-    /// When the file cannot be read, or is no scenario.
-    pub fn of(name_or_path: &str) -> anyhow::Result<Self> {
+    /// Fails when the file cannot be read, or is no scenario.
+    pub(crate) fn of(name_or_path: &str) -> anyhow::Result<Self> {
         if name_or_path == "crud" {
             return Ok(Self::crud());
         }
         let text = std::fs::read_to_string(name_or_path).with_context(|| {
             format!("the scenario {name_or_path} cannot be read (built in is: crud)")
         })?;
-        Ok(read(name_or_path, &text)?)
+        Ok(Self::parse(name_or_path, &text)?)
     }
 }
 
@@ -139,17 +141,6 @@ enum ThinkText {
 
 /// An error, and its place in the text.
 type Fault = (Range<usize>, String);
-
-fn read(name: &str, text: &str) -> Result<Scenario, ScenarioError> {
-    let fail = |(at, message): Fault| ScenarioError {
-        name: name.to_owned(),
-        line: text[..at.start.min(text.len())].matches('\n').count() + 1,
-        message,
-    };
-    let file: File = toml::from_str(text)
-        .map_err(|error| fail((error.span().unwrap_or(0..0), error.message().to_owned())))?;
-    scenario(name, file).map_err(fail)
-}
 
 fn scenario(name: &str, file: File) -> Result<Scenario, Fault> {
     if file.step.is_empty() {
@@ -383,8 +374,8 @@ fn push_json(
     Ok(())
 }
 
-fn expected(text: Option<Spanned<ExpectText>>) -> Result<Expected, Fault> {
-    let Some(text) = text else { return Ok(Expected::AnySuccess) };
+fn expected(text: Option<Spanned<ExpectText>>) -> Result<ExpectedStatus, Fault> {
+    let Some(text) = text else { return Ok(ExpectedStatus::AnySuccess) };
     let at = text.span();
     let codes = match text.into_inner() {
         ExpectText::One(code) => vec![code],
@@ -397,7 +388,7 @@ fn expected(text: Option<Spanned<ExpectText>>) -> Result<Expected, Fault> {
         let found = StatusCode::from_u16(code).ok().filter(|_| code < 600);
         found.ok_or_else(|| (at.clone(), format!("found the status {code}, expected 100 to 599")))
     };
-    Ok(Expected::OneOf(codes.into_iter().map(status).collect::<Result<_, _>>()?))
+    Ok(ExpectedStatus::OneOf(codes.into_iter().map(status).collect::<Result<_, _>>()?))
 }
 
 fn think(text: Option<Spanned<ThinkText>>) -> Result<Option<RangeInclusive<Duration>>, Fault> {
@@ -423,10 +414,14 @@ mod tests {
     use super::super::Values;
     use super::*;
 
+    fn step_names(scenario: &Scenario) -> Vec<&str> {
+        scenario.steps.iter().map(|step| step.name.as_str()).collect()
+    }
+
     #[test]
     fn the_built_in_scenario_is_the_references() {
         let crud = Scenario::crud();
-        assert_eq!(crud.step_names(), "create, list, get, update, delete");
+        assert_eq!(step_names(&crud), ["create", "list", "get", "update", "delete"]);
         let create = &crud.steps[0];
         let body = create.body.as_ref().unwrap().constant();
         assert_eq!(body, Some(r#"{"item":{"value":true}}"#));
@@ -440,7 +435,7 @@ mod tests {
         let docs = include_str!("../../../../docs/load.md");
         let text = docs.split("```toml").nth(1).and_then(|rest| rest.split("```").next());
         let scenario = Scenario::parse("docs/load.md", text.unwrap()).unwrap();
-        assert_eq!(scenario.step_names(), "order, GET /orders/{order}, PUT /notes/{order}");
+        assert_eq!(step_names(&scenario), ["order", "GET /orders/{order}", "PUT /notes/{order}"]);
         let body = scenario.steps[2].body.as_ref().and_then(Template::constant);
         assert_eq!(body, Some("as text, {not a variable}"));
     }
@@ -487,7 +482,7 @@ mod tests {
         assert_eq!(step.expected.to_string(), "200 OK or 201 Created");
         assert_eq!(step.think, Some(Duration::from_millis(50)..=Duration::from_secs(1)));
         assert!(filled(&scenario.steps[1].path).is_err(), "nothing is captured yet");
-        assert_eq!(scenario.steps[1].expected, Expected::AnySuccess);
+        assert_eq!(scenario.steps[1].expected, ExpectedStatus::AnySuccess);
     }
 
     #[test]

@@ -10,9 +10,7 @@ mod template;
 mod value;
 mod variable;
 
-pub use self::definition::{Capture, Expected, Metrics, Scenario, Step};
-pub use self::file::ScenarioError;
-pub use self::names::{Names, Quantity, Selector};
-pub use self::template::{Template, Unfilled};
-pub use self::value::{Captured, Values};
-pub use self::variable::{Source, Variable};
+pub(crate) use self::definition::{Scenario, Step};
+pub(crate) use self::names::{Names, Quantity, Selector};
+pub(crate) use self::template::{FillError, Template};
+pub(crate) use self::value::{CapturedValue, Values};

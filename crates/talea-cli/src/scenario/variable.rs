@@ -2,18 +2,16 @@
 
 use std::ops::RangeInclusive;
 
-/// A variable.
 #[derive(Clone, Debug)]
-pub struct Variable {
+pub(crate) struct Variable {
     /// Its name, which stands in braces where its value is to stand.
     pub name: String,
     /// Where its value comes from.
     pub source: Source,
 }
 
-/// Where a variable's value comes from.
 #[derive(Clone, Debug)]
-pub enum Source {
+pub(crate) enum Source {
     /// Always the same.
     Fixed(String),
     /// A whole number from the one to the other, anew for each iteration.

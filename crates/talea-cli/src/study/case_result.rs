@@ -9,10 +9,9 @@ use super::server::Server;
 use crate::load::Model;
 
 /// The numbers of one case. Client numbers come from the clients, server numbers from the server's
-/// metrics; none is reckoned from what the other side should have seen.
+/// metrics; neither is derived from the other.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct CaseResult {
-    /// The case's name.
+pub(crate) struct CaseResult {
     pub id: String,
     /// When its requests were made, in words.
     pub model: String,
@@ -41,10 +40,9 @@ pub struct CaseResult {
 
 /// A query of PromQL and what it finds, beside what the samples of the built-in scraper say.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Query {
+pub(crate) struct Query {
     /// The quantity it asks for.
     pub title: String,
-    /// The query.
     pub query: String,
     /// The unit of both numbers; empty where they have none.
     pub unit: String,
@@ -55,7 +53,7 @@ pub struct Query {
 }
 
 impl CaseResult {
-    /// Sets both sides together.
+    /// Combines both sides.
     pub(super) fn new(case: &Case, client: Clients, server: Option<Server>) -> Self {
         let measures = Measure::all_of(&client, server.as_ref());
         Self {
@@ -77,17 +75,17 @@ impl CaseResult {
     }
 
     /// The server's values; none of them known if it has no metrics.
-    pub fn server_values(&self) -> Server {
+    pub(crate) fn server_values(&self) -> Server {
         self.server.clone().unwrap_or_default()
     }
 
     /// How many clients ran at the same time; none where requests arrived at a rate.
-    pub fn concurrency(&self) -> Option<u64> {
+    pub(crate) fn concurrency(&self) -> Option<u64> {
         (!self.open).then_some(self.clients)
     }
 
     /// Whether nothing failed and both sides agree.
-    pub fn is_clean(&self) -> bool {
+    pub(crate) fn is_clean(&self) -> bool {
         self.client.failed == 0 && self.disagreement.is_none()
     }
 

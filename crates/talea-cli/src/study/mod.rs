@@ -15,7 +15,7 @@ mod measure;
 mod outcome;
 mod prometheus;
 mod reading;
-pub mod rounds;
+pub(crate) mod rounds;
 mod run;
 mod sampler;
 mod scraper;
@@ -24,17 +24,14 @@ mod server;
 mod study_run;
 mod target_process;
 
-pub use self::case::{Case, KNOWN, LONG};
-pub use self::case_result::{CaseResult, Query};
-pub use self::clients::{Clients, Heat, Times};
-pub use self::design::{
+pub(crate) use self::case::{Case, KNOWN, LONG};
+pub(crate) use self::case_result::CaseResult;
+pub(crate) use self::clients::{Clients, Times};
+pub(crate) use self::design::{
     AddressSource, Addresses, Design, Program, PrometheusSource, STUDY_ARGUMENTS, Service,
 };
-pub use self::measure::{Measure, Measures};
-pub use self::outcome::{Ended, Study, Versions};
-pub use self::reading::{Between, Durations, Reading};
-pub use self::run::run;
-pub use self::sampler::SAMPLE_EVERY;
-pub use self::series::{Sample, Series, WINDOW};
-pub use self::server::Server;
-pub use self::study_run::Unfinished;
+pub(crate) use self::measure::Measure;
+pub(crate) use self::outcome::{RunEnd, Study};
+pub(crate) use self::reading::Between;
+pub(crate) use self::series::WINDOW;
+pub(crate) use self::server::Server;

@@ -3,29 +3,25 @@
 use serde::{Deserialize, Serialize};
 
 use super::case_result::CaseResult;
-use super::study_run::Unfinished;
+use super::study_run::StoppedStudy;
 use crate::machine::Machine;
 
 /// A study that is done: all that a report says.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Study {
-    /// The results, case by case.
+pub(crate) struct Study {
     pub cases: Vec<CaseResult>,
     /// Where the service was, in words.
     pub subject: String,
     /// Whether the study started it, so that both share the machine.
     pub started: bool,
-    /// The scenario's name.
     pub scenario: String,
-    /// The names of its steps.
     pub steps: Vec<String>,
     /// How, such as HTTP/1.1.
     pub protocol: String,
     /// Whether the service's database was emptied before each case.
     pub emptied: bool,
-    /// Metrics that the service was said to have and did not report.
+    /// Metrics that are named for the service, and that it did not report.
     pub missing_metrics: Vec<String>,
-    /// Where.
     pub machine: Machine,
     /// Of what.
     pub versions: Versions,
@@ -41,7 +37,7 @@ pub struct Study {
 
 /// The versions of what took part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Versions {
+pub(crate) struct Versions {
     /// Of this program.
     pub talea: String,
     /// The version of the target, as it reports it.
@@ -50,11 +46,9 @@ pub struct Versions {
     pub build: String,
 }
 
-/// How what was asked for ended.
+/// How a run ended.
 #[derive(Debug)]
-pub enum Ended<T> {
-    /// All cases are done.
+pub(crate) enum RunEnd<T> {
     Done(T),
-    /// A signal stopped it.
-    Stopped(Unfinished),
+    Stopped(StoppedStudy),
 }

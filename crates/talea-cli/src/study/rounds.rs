@@ -4,17 +4,15 @@ use anyhow::{Context, Result};
 
 use super::case_result::CaseResult;
 use super::design::Design;
-use super::outcome::{Ended, Study};
+use super::outcome::{RunEnd, Study};
 use super::run::run as run_once;
 use crate::load::Meters;
 use crate::stop::Stop;
 
 /// Runs each design once a round, so that a change with time affects all of them; the design that
 /// is first changes from round to round. Gives a study of each, with the numbers of all its rounds.
-///
-/// # Errors
-/// When one of them cannot be run; see [`super::run()`].
-pub async fn run(designs: &[Design], rounds: u64, stop: Stop) -> Result<Ended<Vec<Study>>> {
+/// Fails when one of them cannot be run; see [`super::run()`].
+pub(crate) async fn run(designs: &[Design], rounds: u64, stop: Stop) -> Result<RunEnd<Vec<Study>>> {
     let meters = Meters::new()?;
     let mut done: Vec<Vec<Study>> = designs.iter().map(|_| Vec::new()).collect();
     for round in 0..rounds {
@@ -27,14 +25,14 @@ pub async fn run(designs: &[Design], rounds: u64, stop: Stop) -> Result<Ended<Ve
                 eprintln!("round {} of {rounds}: {}", round + 1, design.service);
             }
             match run_once(&design, &meters, stop.clone()).await {
-                Ok(Ended::Done(study)) => done[nth].push(study),
-                Ok(Ended::Stopped(unfinished)) => return Ok(Ended::Stopped(unfinished)),
+                Ok(RunEnd::Done(study)) => done[nth].push(study),
+                Ok(RunEnd::Stopped(unfinished)) => return Ok(RunEnd::Stopped(unfinished)),
                 Err(error) => return Err(error.context(format!("round {}", round + 1))),
             }
         }
     }
     let studies = done.into_iter().map(|rounds| Study::of_rounds(rounds).context("no rounds"));
-    Ok(Ended::Done(studies.collect::<Result<_>>()?))
+    Ok(RunEnd::Done(studies.collect::<Result<_>>()?))
 }
 
 impl Study {

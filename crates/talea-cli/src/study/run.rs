@@ -5,7 +5,7 @@ use std::time::SystemTime;
 use anyhow::{Context, Result};
 
 use super::design::{Addresses, Design, Service};
-use super::outcome::{Ended, Study, Versions};
+use super::outcome::{RunEnd, Study, Versions};
 use super::sampler::SAMPLE_EVERY;
 use super::study_run::StudyRun;
 use super::target_process::{self, TargetProcess};
@@ -16,10 +16,8 @@ use crate::stop::Stop;
 /// Runs a study from the start of its target to its end.
 ///
 /// A stop ends the clients first, then the target, and waits for it.
-///
-/// # Errors
-/// When the target cannot be started or reached, dies, or its metrics cannot be read.
-pub async fn run(design: &Design, meters: &Meters, mut stop: Stop) -> Result<Ended<Study>> {
+/// Fails when the target cannot be started or reached, dies, or its metrics cannot be read.
+pub(crate) async fn run(design: &Design, meters: &Meters, mut stop: Stop) -> Result<RunEnd<Study>> {
     let begun = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let version = match &design.service {
         Service::Program(program) => target_process::version(program).await,
@@ -51,9 +49,9 @@ pub async fn run(design: &Design, meters: &Meters, mut stop: Stop) -> Result<End
     study_run.end().await;
 
     match ran {
-        None => Ok(Ended::Stopped(study_run.unfinished())),
+        None => Ok(RunEnd::Stopped(study_run.unfinished())),
         Some(Err(error)) => Err(error.context(study_run.unfinished().to_string())),
-        Some(Ok(())) => Ok(Ended::Done(Study {
+        Some(Ok(())) => Ok(RunEnd::Done(Study {
             scrapes: study_run.scrapes(),
             missing_metrics: study_run.missing_metrics().to_vec(),
             cases: study_run.into_results(),

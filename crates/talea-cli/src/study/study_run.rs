@@ -35,20 +35,18 @@ pub(super) struct StudyRun<'a> {
 }
 
 /// The target once it serves: where, how it is read, and how it was before any client came.
-struct Served {
+struct ServingTarget {
     addresses: Addresses,
     metrics: Option<(Scraper, Reading)>,
 }
 
 /// How far a study got that was stopped.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Unfinished {
-    /// The cases that were finished.
+pub(crate) struct StoppedStudy {
     pub finished: Vec<String>,
     /// The case that was under way, how many of its requests were done, and of how many
     /// where that is known.
     pub stopped_in: Option<(String, u64, Option<u64>)>,
-    /// The cases that had not begun.
     pub not_begun: Vec<String>,
 }
 
@@ -69,7 +67,6 @@ impl<'a> StudyRun<'a> {
         self.results
     }
 
-    /// How many scrapes were sent.
     pub(super) fn scrapes(&self) -> u64 {
         self.scrapes
     }
@@ -86,13 +83,13 @@ impl<'a> StudyRun<'a> {
         &self.missing_metrics
     }
 
-    pub(super) fn unfinished(&self) -> Unfinished {
+    pub(super) fn unfinished(&self) -> StoppedStudy {
         let ids = |cases: &[Case]| cases.iter().map(|case| case.id.clone()).collect();
         let cases = &self.design.cases;
         let finished = self.results.len();
         let begun = finished + usize::from(self.under_way.is_some());
         let stopped_in = self.under_way.as_ref();
-        Unfinished {
+        StoppedStudy {
             finished: ids(&cases[..finished]),
             stopped_in: stopped_in.map(|(case, window)| {
                 let runs = case.model.iterations();
@@ -103,7 +100,6 @@ impl<'a> StudyRun<'a> {
         }
     }
 
-    /// Runs all cases.
     pub(super) async fn run(&mut self, addresses: Addresses) -> Result<()> {
         let mut served = self.served(addresses).await?;
         for case in &self.design.cases {
@@ -122,12 +118,12 @@ impl<'a> StudyRun<'a> {
     }
 
     /// Reads the service's metrics for the first time.
-    async fn served(&mut self, addresses: Addresses) -> Result<Served> {
+    async fn served(&mut self, addresses: Addresses) -> Result<ServingTarget> {
         let Some(target) = addresses.metrics.clone() else {
             if self.design.prometheus.is_some() {
                 bail!("a Prometheus has nothing to scrape: name the metrics with --metrics-url");
             }
-            return Ok(Served { addresses, metrics: None });
+            return Ok(ServingTarget { addresses, metrics: None });
         };
         let names = Arc::new(self.design.names.clone());
         let mut scraper = Scraper::new(target, Arc::clone(&names));
@@ -150,7 +146,7 @@ impl<'a> StudyRun<'a> {
         if let Some(source) = &self.design.prometheus {
             self.prometheus = Some(Prometheus::of(source, &addresses, names, &idle).await?);
         }
-        Ok(Served { addresses, metrics: Some((scraper, idle)) })
+        Ok(ServingTarget { addresses, metrics: Some((scraper, idle)) })
     }
 
     /// Runs the scenario once, uncounted.
@@ -178,7 +174,7 @@ impl<'a> StudyRun<'a> {
     }
 
     /// Warms the service up, and empties its database.
-    async fn prepare(&self, case: &Case, served: &mut Served) -> Result<()> {
+    async fn prepare(&self, case: &Case, served: &mut ServingTarget) -> Result<()> {
         if let Some(time) = self.design.warm_up {
             self.uncounted(&served.addresses, case.model.only_for(time)).await?;
         }
@@ -196,7 +192,7 @@ impl<'a> StudyRun<'a> {
         &mut self,
         case: &Case,
         window: &Window,
-        served: &mut Served,
+        served: &mut ServingTarget,
     ) -> Result<CaseResult> {
         let plan = self.plan(&served.addresses, case.model.clone());
         let resets = self.design.service.resets();
@@ -214,7 +210,7 @@ impl<'a> StudyRun<'a> {
         progress.end();
 
         self.scrapes += samples.scrapes;
-        let client = Clients::new(&plan, &outcome, &samples.pulse);
+        let client = Clients::new(&plan, &outcome, &samples.timeline);
         let server = served.metrics.is_some().then(|| server(&samples, resets));
         let mut result = CaseResult::new(case, client, server);
         if let (Some(prometheus), Some(from)) = (&mut self.prometheus, scraped_before) {
@@ -255,7 +251,7 @@ async fn in_a_shell(command: &str) -> Result<()> {
     Ok(())
 }
 
-impl Served {
+impl ServingTarget {
     /// Waits until the tasks of the case before are gone, so that they are not in the baseline.
     /// Goes on after 5 s all the same: the baseline is what it is then.
     async fn settle(&mut self) -> Result<()> {
@@ -296,7 +292,7 @@ fn summary_line(case: &Case, result: &CaseResult) -> String {
     )
 }
 
-impl fmt::Display for Unfinished {
+impl fmt::Display for StoppedStudy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |cases: &[String]| match cases {
             [] => "none".to_owned(),

@@ -14,7 +14,6 @@ use crate::study::{
     AddressSource, Addresses, Design, Program, PrometheusSource, STUDY_ARGUMENTS, Service,
 };
 
-/// The design of a study by these arguments, of one service.
 pub(super) fn design(arguments: &StudyArguments, service: Service) -> Result<Design> {
     let scenario = Scenario::of(&arguments.scenario)?;
     let names = scenario.metrics.names(arguments.names.as_deref());
@@ -47,7 +46,6 @@ fn prometheus(arguments: &StudyArguments) -> Result<Option<PrometheusSource>> {
     Ok(arguments.with_prometheus.clone().map(PrometheusSource::Started))
 }
 
-/// The service that the arguments name.
 pub(super) fn service(arguments: &StudyArguments) -> Result<Service> {
     let Some(url) = &arguments.url else {
         return Ok(Service::Program(Program {
