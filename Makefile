@@ -94,7 +94,7 @@ test-long: test ## Run longer: more kills and series, ten minutes of everything 
 	TALEA_MUTATIONS=10000 $(CARGO) test --release --locked -p talea-cli --test serve_damaged
 	TALEA_MINUTES=10 $(CARGO) test --release --locked -p talea-cli --test everything_at_once
 	$(CARGO) build --release --locked -p items-api
-	TALEA_STUDY_CASES=A,B,C,D,E $(CARGO) test --release --locked -p talea-cli --test study_of_databases
+	TALEA_STUDY_CASES=A,B,C,D,E $(CARGO) test --release --locked -p talea-cli --test integration study_of_databases
 	TALEA_PROMETHEUS=$$(scripts/prometheus) $(CARGO) test --release --locked -p talea-tests \
 		--test current --test dashboard
 	$(MODELS) LOOM_MAX_PREEMPTIONS=3 $(MODEL_TEST)

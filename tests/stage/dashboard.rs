@@ -91,7 +91,7 @@ impl Dashboard {
     ///
     /// It has a variable that the dashboard has not.
     pub fn filled(&self, query: &str, chosen: &[(&str, &str)]) -> String {
-        // What Grafana makes of two scrapes a second, and of the time that is shown.
+        // As Grafana computes them from two scrapes a second and the time range.
         let mut query = query.replace("$__rate_interval", "5s").replace("$__range", "1h");
         for json in list(&self.json["templating"]["list"]) {
             let name = text(&json["name"]);

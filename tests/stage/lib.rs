@@ -1,4 +1,4 @@
-//! What the tests are played on: metrics that are hard to read, what must be read from
+//! Set-up that the tests share: metrics that are hard to read, what must be read from
 //! them, and the programs that do.
 
 mod browser;

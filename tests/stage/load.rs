@@ -1,4 +1,4 @@
-//! Load: what well-meaning clients do, and others. It is bounded by pauses.
+//! Load by clients that behave well, and by others. Pauses bound it.
 
 use std::net::SocketAddr;
 use std::time::Duration;

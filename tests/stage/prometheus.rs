@@ -159,7 +159,7 @@ impl Prometheus {
                     *text = text.parse::<f64>().expect("it is a number").to_string();
                 }
             }
-            // Of a native histogram, what a classic one has as samples of its own.
+            // A native histogram has these as parts, where a classic one has samples.
             match sample.get("histogram") {
                 Some(histogram) => {
                     put(name.clone() + "_count", labels.clone(), &histogram[1]["count"]);

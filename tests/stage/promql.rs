@@ -1,6 +1,6 @@
 //! Queries, and what they are of.
 
-/// Those of a guide: what stands in its fences of `promql`, apart by blank lines.
+/// The queries of a guide: the blocks marked `promql`, split at blank lines.
 pub fn guide_queries(markdown: &str) -> Vec<&str> {
     let fences = markdown.split("```promql\n").skip(1);
     let fences = fences.map(|rest| rest.split_once("```").expect("a fence ends").0);

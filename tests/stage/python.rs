@@ -18,7 +18,7 @@ pub enum Parser {
     OpenMetrics,
 }
 
-/// What it reads: the samples, and of each its exemplar where it has one.
+/// The samples that it reads, each with its exemplar if it has one.
 ///
 /// # Panics
 ///

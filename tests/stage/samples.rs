@@ -63,7 +63,7 @@ fn created_seconds(series: &SeriesSnapshot<'_>) -> Option<f64> {
     format!("{}.{:09}", since.as_secs(), since.subsec_nanos()).parse().ok()
 }
 
-/// What becomes of names for a scraper that knows letters, digits, `_` and `:` alone.
+/// A name as a scraper gets it that accepts letters, digits, `_` and `:` only.
 pub fn escaped_by_underscores(samples: &Samples) -> Samples {
     let plain = |c: char| match c {
         _ if c.is_ascii_alphanumeric() || matches!(c, '_' | ':') => c,

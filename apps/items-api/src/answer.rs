@@ -15,22 +15,22 @@ pub struct Data<T> {
 
 /// An answer that is not the wanted one: `{"error":{"message":"…"}}`.
 #[derive(Debug)]
-pub struct Refusal {
+pub struct ErrorAnswer {
     status: StatusCode,
     message: String,
 }
 
-impl Refusal {
-    pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Refusal {
-        Refusal { status, message: message.into() }
+impl ErrorAnswer {
+    pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> ErrorAnswer {
+        ErrorAnswer { status, message: message.into() }
     }
 
-    pub(crate) fn no_such_item(id: impl std::fmt::Display) -> Refusal {
-        Refusal::new(StatusCode::NOT_FOUND, format!("there is no item {id}"))
+    pub(crate) fn no_such_item(id: impl std::fmt::Display) -> ErrorAnswer {
+        ErrorAnswer::new(StatusCode::NOT_FOUND, format!("there is no item {id}"))
     }
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for ErrorAnswer {
     fn into_response(self) -> Response {
         let body = json!({ "error": { "message": self.message } });
         (self.status, Json(body)).into_response()
@@ -38,10 +38,10 @@ impl IntoResponse for Refusal {
 }
 
 /// An error of the database goes to standard error, not to the client.
-impl From<sqlx::Error> for Refusal {
-    fn from(error: sqlx::Error) -> Refusal {
+impl From<sqlx::Error> for ErrorAnswer {
+    fn from(error: sqlx::Error) -> ErrorAnswer {
         eprintln!("items-api: the database failed: {error}");
-        Refusal::new(
+        ErrorAnswer::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "the database failed; the service's log says how",
         )

@@ -1,6 +1,6 @@
 //! The endpoints: five things to do with items.
 
-use crate::answer::{Data, Refusal};
+use crate::answer::{Data, ErrorAnswer};
 use crate::request::{ItemBody, ItemId};
 use crate::store::{Item, Store};
 use axum::Json;
@@ -9,7 +9,7 @@ use axum::http::{StatusCode, Uri, header};
 use axum::response::IntoResponse;
 use talea_http::Endpoints;
 
-type Answer<T> = Result<T, Refusal>;
+type Answer<T> = Result<T, ErrorAnswer>;
 
 /// The routes, in a router of axum's or in one that meters what it declares.
 macro_rules! routes {
@@ -46,11 +46,11 @@ async fn create(State(store): State<Store>, body: ItemBody) -> Answer<impl IntoR
 async fn show(State(store): State<Store>, ItemId(id): ItemId) -> Answer<Json<Data<Item>>> {
     match store.find(id).await? {
         Some(data) => Ok(Json(Data { data })),
-        None => Err(Refusal::no_such_item(id)),
+        None => Err(ErrorAnswer::no_such_item(id)),
     }
 }
 
-/// `PUT` and `PATCH` do the same: what the body does not name stays.
+/// `PUT` and `PATCH` do the same: a field that the body does not have stays.
 async fn update(
     State(store): State<Store>,
     ItemId(id): ItemId,
@@ -58,7 +58,7 @@ async fn update(
 ) -> Answer<Json<Data<Item>>> {
     match store.update(id, body.value).await? {
         Some(data) => Ok(Json(Data { data })),
-        None => Err(Refusal::no_such_item(id)),
+        None => Err(ErrorAnswer::no_such_item(id)),
     }
 }
 
@@ -66,19 +66,19 @@ async fn remove(State(store): State<Store>, ItemId(id): ItemId) -> Answer<Status
     if store.delete(id).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
-        Err(Refusal::no_such_item(id))
+        Err(ErrorAnswer::no_such_item(id))
     }
 }
 
-async fn no_such_path(uri: Uri) -> Refusal {
-    Refusal::new(
+async fn no_such_path(uri: Uri) -> ErrorAnswer {
+    ErrorAnswer::new(
         StatusCode::NOT_FOUND,
         format!("there is nothing at {}: the items are at /api/items", uri.path()),
     )
 }
 
-async fn no_such_method() -> Refusal {
-    Refusal::new(
+async fn no_such_method() -> ErrorAnswer {
+    ErrorAnswer::new(
         StatusCode::METHOD_NOT_ALLOWED,
         "this path does not answer that method: the Allow header names those it does",
     )

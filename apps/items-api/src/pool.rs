@@ -49,7 +49,7 @@ pub(crate) struct Pool<D: Database> {
 
 /// A connection that is taken, and comes back when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Taken<'a, D: Database> {
+pub(crate) struct PooledConnection<'a, D: Database> {
     // In this order: it is on its way back before the turn is somebody else's.
     connection: PoolConnection<D>,
     _turn: SemaphorePermit<'a>,
@@ -64,7 +64,7 @@ impl<D: Database> Pool<D> {
             .idle_timeout(None)
             .max_lifetime(None)
             .test_before_acquire(false);
-        let connections = if plan.remote { asked_when_idle(connections) } else { connections };
+        let connections = if plan.remote { tested_when_idle(connections) } else { connections };
         let connections = connections.connect_with(plan.options).await?;
         let max = plan.connections;
         // Not as sqlx's own minimum: for that it would go on by itself trying a server that
@@ -97,7 +97,7 @@ impl<D: Database> Pool<D> {
     }
 
     /// A connection, when it is the caller's turn.
-    pub(crate) async fn take(&self) -> sqlx::Result<Taken<'_, D>> {
+    pub(crate) async fn take(&self) -> sqlx::Result<PooledConnection<'_, D>> {
         let asked = self.meter.as_ref().map(|meter| (meter, Instant::now()));
         let turn = match self.turns.try_acquire() {
             Ok(turn) => turn,
@@ -107,7 +107,7 @@ impl<D: Database> Pool<D> {
         if let Some((meter, since)) = asked {
             meter.waited(since.elapsed());
         }
-        Ok(Taken { connection, _turn: turn })
+        Ok(PooledConnection { connection, _turn: turn })
     }
 
     /// The connection of whose turn it is: one that is there, or a new one.
@@ -152,7 +152,7 @@ impl<D: Database> Pool<D> {
 }
 
 /// A connection that was idle is asked whether it still stands. That takes an allocation a request.
-fn asked_when_idle<D: Database>(options: PoolOptions<D>) -> PoolOptions<D> {
+fn tested_when_idle<D: Database>(options: PoolOptions<D>) -> PoolOptions<D> {
     options.before_acquire(|connection: &mut D::Connection, met| {
         Box::pin(async move {
             if met.idle_for > FRESH_FOR {
@@ -163,7 +163,7 @@ fn asked_when_idle<D: Database>(options: PoolOptions<D>) -> PoolOptions<D> {
     })
 }
 
-impl<D: Database> Deref for Taken<'_, D> {
+impl<D: Database> Deref for PooledConnection<'_, D> {
     type Target = D::Connection;
 
     fn deref(&self) -> &D::Connection {
@@ -171,7 +171,7 @@ impl<D: Database> Deref for Taken<'_, D> {
     }
 }
 
-impl<D: Database> DerefMut for Taken<'_, D> {
+impl<D: Database> DerefMut for PooledConnection<'_, D> {
     fn deref_mut(&mut self) -> &mut D::Connection {
         &mut self.connection
     }

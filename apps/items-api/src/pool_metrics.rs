@@ -1,5 +1,5 @@
-//! What the metrics show of pools of connections, each by its `pool_name`, under the
-//! names of OpenTelemetry:
+//! The metrics of pools of connections, each by its `pool_name`, under the names of
+//! OpenTelemetry:
 //!
 //! | metric | what it says |
 //! |---|---|
@@ -78,7 +78,7 @@ pub(crate) struct Connections {
 /// Records the waiting requests of one pool, and their waiting times.
 #[derive(Debug)]
 pub(crate) struct PoolMeter {
-    waiting: Arc<Waiting>,
+    waiting: Arc<WaitCounts>,
     wait_time: Histogram<Seconds>,
 }
 
@@ -107,7 +107,7 @@ impl PoolMetrics {
         let max = gauge(&families.connection_max);
         let pending = gauge(&families.connection_pending_requests);
         let peak = gauge(&families.connection_pending_requests_peak);
-        let waiting = Arc::new(Waiting::default());
+        let waiting = Arc::new(WaitCounts::default());
         let seen = Arc::clone(&waiting);
         self.registry.on_snapshot(move || {
             let now = connections();
@@ -125,10 +125,10 @@ impl PoolMetrics {
 
 impl PoolMeter {
     /// Counts the caller among those who wait, until what is returned is dropped.
-    pub(crate) fn wait(&self) -> Waits<'_> {
+    pub(crate) fn wait(&self) -> WaitGuard<'_> {
         let now = self.waiting.now.fetch_add(1, SeqCst) + 1;
         self.waiting.peak.fetch_max(now, SeqCst);
-        Waits(&self.waiting)
+        WaitGuard(&self.waiting)
     }
 
     /// Somebody has a connection, after so long.
@@ -139,23 +139,23 @@ impl PoolMeter {
     /// Sets the peak to the count of this moment.
     pub(crate) fn reset_peak(&self) {
         self.waiting.peak.store(0, SeqCst);
-        // Who came in between has said so already, or is counted here.
+        // A request that came in between has raised the peak already, or is counted here.
         self.waiting.peak.fetch_max(self.waiting.now.load(SeqCst), SeqCst);
     }
 }
 
 /// How many wait, and the most at once since the last reset.
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitCounts {
     now: AtomicI64,
     peak: AtomicI64,
 }
 
-/// Somebody who waits.
+/// Counts a request among those that wait while it lives.
 #[derive(Debug)]
-pub(crate) struct Waits<'a>(&'a Waiting);
+pub(crate) struct WaitGuard<'a>(&'a WaitCounts);
 
-impl Drop for Waits<'_> {
+impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
         self.0.now.fetch_sub(1, SeqCst);
     }

@@ -1,6 +1,6 @@
 //! The parts of a request: the id in its path, the item in its body.
 
-use crate::answer::Refusal;
+use crate::answer::ErrorAnswer;
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
@@ -8,20 +8,20 @@ use axum::http::StatusCode;
 use axum::http::request::Parts;
 use serde::{Deserialize, Deserializer};
 
-/// The id in the path. What is not an integer names no item, so it is 404.
+/// The id in the path. A text that is no integer names no item, so the answer is 404.
 #[derive(Debug)]
 pub(crate) struct ItemId(pub(crate) i64);
 
 impl<S: Send + Sync> FromRequestParts<S> for ItemId {
-    type Rejection = Refusal;
+    type Rejection = ErrorAnswer;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<ItemId, Refusal> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<ItemId, ErrorAnswer> {
         let Ok(Path(id)) = Path::<String>::from_request_parts(parts, state).await else {
-            return Err(Refusal::no_such_item("of that name"));
+            return Err(ErrorAnswer::no_such_item("of that name"));
         };
         match id.parse() {
             Ok(id) => Ok(ItemId(id)),
-            Err(_) => Err(Refusal::no_such_item(id)),
+            Err(_) => Err(ErrorAnswer::no_such_item(id)),
         }
     }
 }
@@ -49,9 +49,9 @@ fn present<'de, D: Deserializer<'de>>(value: D) -> Result<Option<bool>, D::Error
 }
 
 impl<S: Send + Sync> FromRequest<S> for ItemBody {
-    type Rejection = Refusal;
+    type Rejection = ErrorAnswer;
 
-    async fn from_request(request: Request, state: &S) -> Result<ItemBody, Refusal> {
+    async fn from_request(request: Request, state: &S) -> Result<ItemBody, ErrorAnswer> {
         match Json::<Document>::from_request(request, state).await {
             Ok(Json(document)) => Ok(ItemBody { value: document.item.value }),
             Err(rejection) => Err(refuse(&rejection)),
@@ -61,7 +61,7 @@ impl<S: Send + Sync> FromRequest<S> for ItemBody {
 
 /// A body that came but is not an item is 422, whatever is wrong with it; a body
 /// that is too large, or broke off, keeps its own status.
-fn refuse(rejection: &JsonRejection) -> Refusal {
+fn refuse(rejection: &JsonRejection) -> ErrorAnswer {
     let status = match rejection {
         JsonRejection::BytesRejection(broken) => broken.status(),
         _ => StatusCode::UNPROCESSABLE_ENTITY,
@@ -74,5 +74,5 @@ fn refuse(rejection: &JsonRejection) -> Refusal {
     } else {
         found
     };
-    Refusal::new(status, message)
+    ErrorAnswer::new(status, message)
 }

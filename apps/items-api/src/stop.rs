@@ -5,7 +5,7 @@ use std::io;
 use std::thread;
 use tokio::sync::oneshot;
 
-/// Waits for reasons to stop.
+/// WaitGuard for reasons to stop.
 #[derive(Debug)]
 pub struct Stop {
     signals: Signals,

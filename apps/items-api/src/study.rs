@@ -1,6 +1,6 @@
 //! Endpoints that a study calls between two cases.
 
-use crate::answer::Refusal;
+use crate::answer::ErrorAnswer;
 use crate::store::Store;
 use axum::Router;
 use axum::extract::State;
@@ -16,7 +16,7 @@ pub(crate) fn router(store: Store, tasks: Option<TaskMeter>) -> Router {
 
 async fn reset(
     State((store, tasks)): State<(Store, Option<TaskMeter>)>,
-) -> Result<StatusCode, Refusal> {
+) -> Result<StatusCode, ErrorAnswer> {
     store.clear().await?;
     store.reset_peaks();
     if let Some(tasks) = tasks {

@@ -11,40 +11,40 @@ use talea_parse::Syntax;
 use crate::check::Source;
 use crate::compare::Condition;
 use crate::connect::{self, Trust};
-use crate::load::command::Rate;
+use crate::load::Rate;
 use crate::load::{Protocol, Target};
 use crate::study::{Case, KNOWN, LONG};
 
 /// Meter HTTP services, and find out how they behave as clients pile up.
 #[derive(Debug, Parser)]
 #[command(name = "talea", version, propagate_version = true)]
-pub struct Arguments {
+pub(crate) struct Arguments {
     /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// One thing that `talea` does.
+/// A command of `talea`.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Make load on a service, and count every request and answer
     #[command(long_about = LOAD)]
     Load(Box<LoadArguments>),
     /// Run load cases against a service, sample its metrics, and write a report
     #[command(long_about = STUDY)]
     Study(Box<StudyArguments>),
-    /// Check a text of metrics against its format, and say what to write instead
+    /// Check a text of metrics against its format, with a correction for each finding
     #[command(long_about = CHECK)]
     Check(CheckArguments),
     /// Look into the shared memory that a service counts in, from outside
     #[cfg(target_os = "linux")]
     #[command(long_about = INSPECT)]
     Inspect(InspectArguments),
-    /// Have what a service counts in shared memory begin from 0 again
+    /// Reset the counts of a service in shared memory to 0
     #[cfg(target_os = "linux")]
     #[command(long_about = WIPE)]
     Wipe(WipeArguments),
-    /// Remove series that nobody has looked up for a while from shared memory
+    /// Remove idle series from shared memory
     #[cfg(target_os = "linux")]
     #[command(long_about = EXPIRE)]
     Expire(ExpireArguments),
@@ -57,8 +57,9 @@ pub enum Command {
 const LOAD: &str = "Make load on a service, and count every request and answer.\n\n\
         Closed: --clients N run the scenario M times each (--iterations M), or for a time (--for). \
         A client keeps one connection, waits for each answer and reads all of its body.\n\n\
-        Open: scenarios begin at a --rate, whatever became of those before, so that a server that \
-        stalls cannot hide it: response times count from when a request was to be made.\n\n\
+        Open: scenarios begin at a --rate, independent of earlier answers. Response times count \
+        from when a request was to be made, so that a server that stalls cannot hide it \
+        (coordinated omission).\n\n\
         A request that fails, or is answered with another status than the scenario expects, is \
         counted and shown; it is never sent again.";
 
@@ -68,7 +69,7 @@ const LOAD: &str = "Make load on a service, and count every request and answer.\
     after_help = "Exit status: 0 nothing failed, 1 a request failed, 2 usage or target not there, \
         130 stopped by a signal."
 )]
-pub struct LoadArguments {
+pub(crate) struct LoadArguments {
     /// The URL before the scenario's paths, such as http://127.0.0.1:4000/api/items
     pub url: Target,
     /// A file with a scenario, or the built-in one: crud (create, list, get, update, delete)
@@ -81,7 +82,7 @@ pub struct LoadArguments {
     #[arg(long, short = 'm', value_name = "M", value_parser = at_least_one, conflicts_with_all = ["during", "rate"])]
     pub iterations: Option<u64>,
     /// For how long
-    #[arg(long = "for", value_name = "TIME", value_parser = patience)]
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
     pub during: Option<Duration>,
     /// How many scenarios begin a second, such as 200; or stages, such as 100:10s,200:10s
     #[arg(long, value_name = "RATE")]
@@ -93,7 +94,7 @@ pub struct LoadArguments {
     #[command(flatten)]
     pub connection: Connection,
     /// Make load for a while before, which is not counted
-    #[arg(long, value_name = "TIME", value_parser = patience)]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
     pub warm_up: Option<Duration>,
     /// How often the whole load is made; from two on with intervals over the rounds
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = at_least_one)]
@@ -111,7 +112,7 @@ pub struct LoadArguments {
 
 /// How clients connect to a service.
 #[derive(Debug, Args)]
-pub struct Connection {
+pub(crate) struct Connection {
     /// Speak HTTP/2, without TLS by prior knowledge
     #[arg(long)]
     pub http2: bool,
@@ -122,13 +123,13 @@ pub struct Connection {
     #[command(flatten)]
     pub tls: Tls,
     /// How long a client waits for a connection or an answer before the request counts as failed
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = patience)]
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     pub timeout: Duration,
 }
 
 impl Connection {
     /// The protocol.
-    pub fn protocol(&self) -> Protocol {
+    pub(crate) fn protocol(&self) -> Protocol {
         match (self.http2, self.no_keep_alive) {
             (true, _) => Protocol::Http2,
             (false, closes) => Protocol::Http1 { keep_alive: !closes },
@@ -139,7 +140,7 @@ impl Connection {
     ///
     /// # Errors
     /// When the certificates cannot be read.
-    pub fn to(&self, target: &Target, alpn: &str) -> anyhow::Result<Target> {
+    pub(crate) fn to(&self, target: &Target, alpn: &str) -> anyhow::Result<Target> {
         if !target.is_https() {
             return Ok(target.clone());
         }
@@ -151,7 +152,7 @@ impl Connection {
 
 /// Whose certificates are trusted, where a URL is `https`.
 #[derive(Debug, Args)]
-pub struct Tls {
+pub(crate) struct Tls {
     /// Trust the certificates in a PEM file, rather than those that the system trusts
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
@@ -175,7 +176,7 @@ const STUDY: &str = "Run load cases against a service, sample its metrics, and w
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true
 )]
-pub struct StudyArguments {
+pub(crate) struct StudyArguments {
     /// Cases to run, in this order: A (10x20), B (100x20), C (1000x20), D (20x100), E (20x1000);
     /// clients x iterations, such as 500x5; clients for a time, such as 500x10s; or arrivals, such
     /// as 200/s:10s
@@ -188,7 +189,7 @@ pub struct StudyArguments {
     /// Folder for report.html and report.json
     #[arg(long, value_name = "DIR", default_value = "target/study")]
     pub out: PathBuf,
-    /// A service that runs already: what the scenario's paths stand behind
+    /// The URL of a service that runs already; the scenario's paths are appended to it
     #[arg(long, value_name = "URL", conflicts_with = "api")]
     pub url: Option<Target>,
     /// Where that service has its metrics, in the Prometheus text format
@@ -227,14 +228,13 @@ pub struct StudyArguments {
     #[command(flatten)]
     pub connection: Connection,
     /// Make the load of each case for a while before it, which is not counted
-    #[arg(long, value_name = "TIME", value_parser = patience)]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
     pub warm_up: Option<Duration>,
     /// How often all cases are run; from two on with intervals over the rounds [default: 1, with
     /// --ab 5]
     #[arg(long, value_name = "K", value_parser = at_least_one)]
     pub rounds: Option<u64>,
-    /// Variants to run side by side, round by round, the first being what the others are compared
-    /// with: environment and arguments of the items API ('ITEMS_METRICS=off', '--pool 5'), command
+    /// Variants to run side by side, round by round, each compared with the first: environment and arguments of the items API ('ITEMS_METRICS=off', '--pool 5'), command
     /// lines, or URLs of services, each with its metrics' ('http://… http://…')
     #[arg(long, value_name = "VARIANT", num_args = 2.., conflicts_with = "metrics_url")]
     pub ab: Vec<String>,
@@ -253,7 +253,7 @@ pub struct StudyArguments {
 
 impl StudyArguments {
     /// The cases to run, and a sentence that says which these are if they are a set of Talea's.
-    pub fn chosen_cases(&self) -> (Vec<Case>, Option<&'static str>) {
+    pub(crate) fn chosen_cases(&self) -> (Vec<Case>, Option<&'static str>) {
         let parsed = |cases: &[&str]| cases.iter().filter_map(|case| case.parse().ok()).collect();
         let default: Vec<Case> = parsed(&KNOWN.map(|(id, ..)| id));
         match self.long {
@@ -270,15 +270,15 @@ impl StudyArguments {
 
 /// Commands for studies that were made before.
 #[derive(Debug, Subcommand)]
-pub enum StudyCommand {
-    /// Set reports beside each other, the first being what the others are compared with
+pub(crate) enum StudyCommand {
+    /// Compare reports with the first of them
     Compare(CompareArguments),
 }
 
 /// Arguments of `talea study compare`.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 done, 1 --fail-if holds, 2 a report cannot be read.")]
-pub struct CompareArguments {
+pub(crate) struct CompareArguments {
     /// report.json of each study
     #[arg(value_name = "REPORT", num_args = 2.., required = true)]
     pub reports: Vec<PathBuf>,
@@ -290,9 +290,9 @@ pub struct CompareArguments {
     pub json: bool,
 }
 
-const CHECK: &str = "Check a text of metrics against its format, and say what to write instead.\n\n\
-        A violation is what the Prometheus text format 0.0.4 or OpenMetrics 1.0 forbids. Advice is \
-        what they or `promtool check metrics` recommend: help, units, names. Each finding is a line, \
+const CHECK: &str = "Check a text of metrics against its format, with a correction for each finding.\n\n\
+        A violation is forbidden by the Prometheus text format 0.0.4 or OpenMetrics 1.0. Advice is \
+        recommended by them or by `promtool check metrics`: help, units, names. Each finding is a line, \
         PATH:LINE:COLUMN: violation|advice: what was found; what to write instead.";
 
 /// Arguments of `talea check`.
@@ -301,12 +301,12 @@ const CHECK: &str = "Check a text of metrics against its format, and say what to
     after_help = "Exit status: 0 no violations, 1 violations (with --strict also advice; an empty text \
         is a violation), 2 the text cannot be read, 130 stopped by a signal."
 )]
-pub struct CheckArguments {
+pub(crate) struct CheckArguments {
     /// A file, or a URL such as http://127.0.0.1:9100/metrics; - is standard input
     #[arg(value_name = "FILE|URL", default_value = "-")]
     pub source: Source,
-    /// The text's format; otherwise a URL's Content-Type says it, and of others OpenMetrics is what
-    /// has a line # EOF, a unit or a type that text 0.0.4 does not have
+    /// The text's format; by default that of a URL's Content-Type; otherwise a text with a line # EOF,
+    /// a unit or a type that text 0.0.4 does not have is OpenMetrics
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<CheckedFormat>,
     /// Whose certificates are trusted.
@@ -340,26 +340,23 @@ impl From<CheckedFormat> for Syntax {
 }
 
 #[cfg(target_os = "linux")]
-const INSPECT: &str = "Look into the shared memory that a service counts in, from outside: what it is, \
-        how full, who has it open, and its families; with --family the values of one.\n\n\
+const INSPECT: &str = "Look into the shared memory that a service counts in, from outside: its properties, \
+        how full it is, the processes that have it open, and its families; with --family the values of one.\n\n\
         The region is read and never mapped or written to, so the processes that count in it \
-        notice nothing, and may be busy, stopped or dead. A value that is read rather than \
-        counted, such as the process's memory, is as of the last scrape, or some seconds old where \
-        the service keeps it fresh.";
+        notice nothing, and may be busy, stopped or dead. An observable value, such as the \
+        process's memory, is as of the last scrape, or some seconds old where the service keeps it \
+        fresh.";
 
 /// Arguments of `talea inspect`.
 #[cfg(target_os = "linux")]
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit status: 0 done, 2 the region cannot be read, 130 stopped by a signal.",
-    group = clap::ArgGroup::new("which").required(true).args(["region", "pid"])
+    after_help = "Exit status: 0 done, 2 the region cannot be read, 130 stopped by a signal."
 )]
-pub struct InspectArguments {
-    /// A file with a region, such as TALEA_REGION names; no symbolic link is followed
-    pub region: Option<PathBuf>,
-    /// The region in the memory of a running process, which has none in a file
-    #[arg(long)]
-    pub pid: Option<u32>,
+pub(crate) struct InspectArguments {
+    /// The region.
+    #[command(flatten)]
+    pub(crate) which: RegionSource,
     /// A family whose series and values are shown, by its name in a scrape
     #[arg(long, value_name = "NAME")]
     pub family: Option<String>,
@@ -368,17 +365,17 @@ pub struct InspectArguments {
     pub json: bool,
 }
 
-/// The region that something is done to, and how much of it.
+/// A region and some of its families.
 #[cfg(target_os = "linux")]
 #[derive(Debug, Args)]
-pub struct Affected {
+pub(crate) struct RegionFamilies {
     /// The region.
     #[command(flatten)]
-    pub which: Which,
+    pub which: RegionSource,
     /// Only this family, by its name in a scrape; may be given more than once
     #[arg(long = "family", value_name = "NAME")]
     pub families: Vec<String>,
-    /// Whose file is opened, by name or number; that user can end this command by cutting the file
+    /// Open a file of this user, by name or number; that user can end this command by cutting the file
     /// [default: the user that it runs as, and root]
     #[arg(long, value_name = "USER", value_parser = user, conflicts_with = "pid")]
     pub owner: Vec<User>,
@@ -388,7 +385,7 @@ pub struct Affected {
 #[cfg(target_os = "linux")]
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
-pub struct Which {
+pub(crate) struct RegionSource {
     /// A file with a region, such as TALEA_REGION names; no symbolic link is followed
     pub region: Option<PathBuf>,
     /// The region in the memory of a running process, which has none in a file
@@ -397,11 +394,11 @@ pub struct Which {
 }
 
 #[cfg(target_os = "linux")]
-const WIPE: &str = "Have what a service counts in shared memory begin from 0 again, whether it runs, \
-        is stopped or is dead: counters, histograms and summaries.\n\n\
-        Those who count go on meanwhile, and what they add counts before or after. Series with \
-        labels of the run time go, and come back when they are counted in again; where a process \
-        keeps one, it is 0. Gauges, infos and state sets say what is now and stay as they are.";
+const WIPE: &str = "Reset the counters, histograms and summaries of a service in shared memory to 0, whether it \
+        runs, is stopped or is dead.\n\n\
+        Processes may go on recording; each increment counts either before the reset or after it. \
+        Series with dynamic labels are removed, and come back with their next increment; one that a \
+        process keeps is 0. Gauges, infos and state sets hold present values and are not changed.";
 
 /// Arguments of `talea wipe`.
 #[cfg(target_os = "linux")]
@@ -410,21 +407,20 @@ const WIPE: &str = "Have what a service counts in shared memory begin from 0 aga
     after_help = "Exit status: 0 done, 2 it could not be done (nothing is created, and a file that is \
         no region is left alone), 130 stopped by a signal."
 )]
-pub struct WipeArguments {
+pub(crate) struct WipeArguments {
     /// The region, and the families to wipe.
     #[command(flatten)]
-    pub affected: Affected,
+    pub affected: RegionFamilies,
 }
 
 #[cfg(target_os = "linux")]
-const EXPIRE: &str = "Remove series that nobody has looked up for a while from shared memory, whether \
-        those who count in it run, are stopped or are dead: those that were idle for their \
-        family's time, or for --idle.\n\n\
+const EXPIRE: &str = "Remove idle series from shared memory, whether the service runs, is stopped or is dead: \
+        those without a look-up for their family's time, or for --idle.\n\n\
         A series knows the sweep in which it was last looked up. Sweeps begin at most once a \
-        minute, and only where somebody scrapes the service, it keeps its values fresh, makes \
-        series, or you run this. So what goes was idle for that long, but what stays may have been \
-        too: where nobody swept, run it again after the time that you ask for. Series of fixed labels, those that a living process keeps, and \
-        those that hold what is in flight stay.";
+        minute, and only when the service is scraped, keeps its values fresh or makes series, or \
+        when you run this. So a series that is removed was idle for that long, but one that stays \
+        may have been too: if there were no sweeps, run it again after that time. Series of fixed \
+        labels, series that a living process keeps, and those that count requests in flight stay.";
 
 /// Arguments of `talea expire`.
 #[cfg(target_os = "linux")]
@@ -433,13 +429,13 @@ const EXPIRE: &str = "Remove series that nobody has looked up for a while from s
     after_help = "Exit status: 0 done, 2 it could not be done (nothing is created, and a file that is \
         no region is left alone), 130 stopped by a signal."
 )]
-pub struct ExpireArguments {
+pub(crate) struct ExpireArguments {
     /// The region, and the families to go through.
     #[command(flatten)]
-    pub affected: Affected,
+    pub affected: RegionFamilies,
     /// Idle for at least so long, rather than for their family's time; families whose series never
     /// go by themselves are left alone unless --family names them
-    #[arg(long, value_name = "TIME", value_parser = patience)]
+    #[arg(long, value_name = "TIME", value_parser = duration)]
     pub idle: Option<Duration>,
 }
 
@@ -474,7 +470,7 @@ pub struct ServeArguments {
     /// TLS and passwords, in the format of Prometheus' web configuration
     #[arg(long, value_name = "FILE")]
     pub web_config: Option<PathBuf>,
-    /// Whose files are opened, by name or number [default: the user that the agent runs as]
+    /// Open files of this user, by name or number [default: the user that the agent runs as]
     #[arg(long, value_name = "USER", value_parser = user)]
     pub owner: Vec<User>,
     /// The label that distinguishes regions [default: region, or none for a single region]
@@ -514,7 +510,7 @@ fn at_least_one(text: &str) -> Result<u64, String> {
     }
 }
 
-fn patience(text: &str) -> Result<Duration, String> {
+fn duration(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Ok(Duration::ZERO) => Err("found no time at all, expected more, such as 30s".to_owned()),
         Ok(duration) => Ok(duration),
@@ -551,8 +547,8 @@ mod tests {
 
     #[test]
     fn a_timeout_has_a_unit() {
-        assert_eq!(patience("1500ms"), Ok(Duration::from_millis(1500)));
-        assert!(patience("0s").is_err());
-        assert!(patience("30").unwrap_err().contains("such as"));
+        assert_eq!(duration("1500ms"), Ok(Duration::from_millis(1500)));
+        assert!(duration("0s").is_err());
+        assert!(duration("30").unwrap_err().contains("such as"));
     }
 }

@@ -5,7 +5,7 @@ use anyhow::Result;
 /// Descriptors that a process needs beside its connections: standard streams, event queues,
 /// regions, the database, scrapes.
 #[cfg(unix)]
-const BESIDE: u64 = 64;
+const OTHERS: u64 = 64;
 
 /// Makes sure that this process, and a child that inherits its limit, can hold `clients`
 /// connections. Raises the soft limit to the hard one where it is too low.
@@ -16,7 +16,7 @@ const BESIDE: u64 = 64;
 pub fn ensure(clients: u64) -> Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-    let needed = clients.saturating_add(BESIDE);
+    let needed = clients.saturating_add(OTHERS);
     let limit = getrlimit(Resource::Nofile);
     // None is no limit at all.
     let Some(soft) = limit.current else { return Ok(()) };
@@ -46,7 +46,7 @@ fn too_low(clients: u64, needed: u64, soft: u64, hard: Option<u64>) -> String {
 
     let hard = hard.map_or_else(|| "unlimited".to_owned(), whole);
     format!(
-        "{clients} need {needed} open file descriptors (one a client, {BESIDE} beside), but this \
+        "{clients} need {needed} open file descriptors (one a client, {OTHERS} beside), but this \
          process may open {soft} and raise that to {hard} at most.\n\
          Raise the limit (`ulimit -n {plain}` in a shell that may, or LimitNOFILE= of the service \
          or nofile in /etc/security/limits.conf), or ask for fewer clients.",

@@ -1,10 +1,10 @@
 //! Numbers as people read them.
 
 /// The placeholder for a missing number.
-pub const NONE: &str = "–";
+pub(crate) const NONE: &str = "–";
 
 /// A whole number with its thousands set apart: `12,345`.
-pub fn whole(number: u64) -> String {
+pub(crate) fn whole(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -17,7 +17,7 @@ pub fn whole(number: u64) -> String {
 }
 
 /// A measured number to three digits that mean something: `0.042`, `4.21`, `42.1`, `421`, `4,213`.
-pub fn measured(number: f64) -> String {
+pub(crate) fn measured(number: f64) -> String {
     if !number.is_finite() {
         return NONE.to_owned();
     }
@@ -35,7 +35,7 @@ pub fn measured(number: f64) -> String {
 }
 
 /// A number that may be a count: [`whole`] where it is one, else [`measured`].
-pub fn plain(number: f64) -> String {
+pub(crate) fn plain(number: f64) -> String {
     match number.fract() == 0.0 && (0.0..1e15).contains(&number) {
         true => whole(number as u64),
         false => measured(number),
@@ -44,7 +44,7 @@ pub fn plain(number: f64) -> String {
 
 /// A value in its unit to three significant digits: `382 µs`, `1.24 s`, `23.5 KiB`, and without a
 /// known unit `0.000382`.
-pub fn in_unit(number: f64, unit: Option<&str>) -> String {
+pub(crate) fn in_unit(number: f64, unit: Option<&str>) -> String {
     match unit {
         _ if !number.is_finite() || number == 0.0 => plain(number),
         Some("seconds") => {
@@ -71,17 +71,17 @@ fn significant(number: f64) -> String {
 }
 
 /// [`measured`], or a dash where there is no number.
-pub fn measured_or_none(number: Option<f64>) -> String {
+pub(crate) fn measured_or_none(number: Option<f64>) -> String {
     number.map_or_else(|| NONE.to_owned(), measured)
 }
 
 /// [`whole`], or a dash where there is no number.
-pub fn whole_or_none(number: Option<u64>) -> String {
+pub(crate) fn whole_or_none(number: Option<u64>) -> String {
     number.map_or_else(|| NONE.to_owned(), whole)
 }
 
 /// A number of bytes in binary units: `23.5 GiB`.
-pub fn bytes(number: u64) -> String {
+pub(crate) fn bytes(number: u64) -> String {
     const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
     let mut size = number as f64;
     let mut unit = 0;
@@ -96,12 +96,12 @@ pub fn bytes(number: u64) -> String {
 }
 
 /// A number with its noun in the right form: `1 request`, `2 requests`.
-pub fn counted(number: u64, noun: &str) -> String {
+pub(crate) fn counted(number: u64, noun: &str) -> String {
     count(number, noun, &format!("{noun}s"))
 }
 
 /// A number with a noun whose plural is irregular: `1 family`, `2 families`.
-pub fn count(number: u64, one: &str, many: &str) -> String {
+pub(crate) fn count(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", whole(number), if number == 1 { one } else { many })
 }
 

@@ -1,42 +1,87 @@
-//! The parts of the `talea` binary, module by module.
+//! The `talea` program as a library, module by module. Public is what its tests start in their own
+//! process.
 //!
-//! - [`load`]: concurrent clients that run the same requests over and over, counted exactly.
-//! - [`study`]: the load cases against a service in a child process, with the service's own
+//! - `load`: concurrent clients that run the same requests over and over, counted exactly.
+//! - `study`: the load cases against a service in a child process, with the service's own
 //!   metrics sampled while each case runs.
-//! - [`compare`]: two or more variants of a service beside each other, as ratios with intervals.
-//! - [`report`]: what a study found, as a table, as JSON and as one HTML page.
-//! - [`check`]: a text of metrics, held against its format.
+//! - `compare`: two or more variants of a service beside each other, as ratios with intervals.
+//! - `report`: the results of a study, as a table, as JSON and as one HTML page.
+//! - `check`: a text of metrics, held against its format.
 //! - [`web`]: the agent's web configuration: TLS, passwords, headers.
 //! - `inspect`: the region that a service counts in, read from outside.
-//! - `upkeep`: what an operator does to such a region: `wipe` and `expire`.
-//! - `serve`: the agent, which serves any number of regions as one page.
+//! - `upkeep`: `wipe` and `expire`, for such a region.
+//! - [`serve`]: the agent, which serves any number of regions as one page.
 //!
 //! The way of a study: cases → target (the child process) → for each case reset, baseline, load
-//! and samples → findings → report. Client numbers come from [`load`] alone, server numbers from
-//! the target's metrics alone; only [`report`] sets them side by side.
+//! and samples → case results → report. Client numbers come from `load` alone, server numbers from
+//! the target's metrics alone; only `report` sets them side by side.
 
-pub mod arguments;
-pub mod check;
-pub mod compare;
-pub mod connect;
+mod arguments;
+mod check;
+mod compare;
+mod connect;
 pub mod descriptors;
-pub mod figures;
+mod figures;
 #[cfg(target_os = "linux")]
-pub mod inspect;
-pub mod load;
-pub mod machine;
+mod inspect;
+mod load;
+mod machine;
 #[cfg(target_os = "linux")]
 mod printable;
-pub mod progress;
-pub mod report;
-pub mod scenario;
-pub mod screen;
+mod progress;
+#[cfg(target_os = "linux")]
+mod region_command;
+mod report;
+mod scenario;
+mod screen;
 #[cfg(target_os = "linux")]
 pub mod serve;
-pub mod statistics;
+mod statistics;
 pub mod stop;
-pub mod study;
-pub mod study_command;
+mod study;
+mod study_command;
 #[cfg(target_os = "linux")]
-pub mod upkeep;
+mod upkeep;
 pub mod web;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use self::arguments::{Arguments, Command};
+use self::stop::{Ending, Stop};
+
+/// The exit status of a command that could not be done: wrong usage, no target, no place for the
+/// report.
+const NOT_DONE: u8 = 2;
+
+/// Runs the command that this process was started with; its errors go to standard error.
+pub fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(ending) => ending.into(),
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::from(NOT_DONE)
+        }
+    }
+}
+
+fn run(command: Command) -> anyhow::Result<Ending> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let stop = Stop::on_signals()?;
+        match command {
+            Command::Load(arguments) => load::command::run(&arguments, stop).await,
+            Command::Study(arguments) => study_command::run(&arguments, stop).await,
+            Command::Check(arguments) => check::command::run(&arguments, stop).await,
+            #[cfg(target_os = "linux")]
+            Command::Inspect(arguments) => inspect::command::run(arguments, stop).await,
+            #[cfg(target_os = "linux")]
+            Command::Wipe(arguments) => upkeep::wipe(arguments, stop).await,
+            #[cfg(target_os = "linux")]
+            Command::Expire(arguments) => upkeep::expire(arguments, stop).await,
+            #[cfg(target_os = "linux")]
+            Command::Serve(arguments) => serve::command::run(arguments, stop).await,
+        }
+    })
+}

@@ -6,26 +6,21 @@ use serde::{Deserialize, Serialize};
 
 /// The machine, as far as it is known.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Machine {
-    /// The processor's name.
+pub(crate) struct Machine {
     pub cpu_model: String,
-    /// Processors that this process may use.
     pub cores: u64,
     /// Memory; none if it is unknown.
     pub memory_bytes: Option<u64>,
     /// The kernel's name and release.
     pub kernel: String,
-    /// The name of the system.
     pub os: String,
-    /// The processor's architecture.
     pub architecture: String,
 }
 
 const UNKNOWN: &str = "unknown";
 
 impl Machine {
-    /// This machine.
-    pub fn this() -> Self {
+    pub(crate) fn this() -> Self {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         Self {
             cpu_model: cpu_model(&read("/proc/cpuinfo")).unwrap_or_else(|| UNKNOWN.to_owned()),

@@ -15,7 +15,7 @@ const BAR_EVERY: Duration = Duration::from_millis(100);
 const LINE_EVERY: Duration = Duration::from_secs(3);
 
 /// The progress of one load; it ends with [`Progress::end`] or when it is dropped.
-pub struct Progress {
+pub(crate) struct Progress {
     task: JoinHandle<()>,
     bar: Option<ProgressBar>,
 }
@@ -23,7 +23,7 @@ pub struct Progress {
 impl Progress {
     /// Shows how many of `total` requests are done, if that is known, until it ends. Needs a
     /// tokio runtime.
-    pub fn begin(label: &str, total: Option<u64>, window: Window) -> Self {
+    pub(crate) fn begin(label: &str, total: Option<u64>, window: Window) -> Self {
         if std::io::stderr().is_terminal() {
             let bar = bar(label, total);
             let shown = bar.clone();
@@ -41,7 +41,7 @@ impl Progress {
     }
 
     /// Takes the bar away.
-    pub fn end(self) {}
+    pub(crate) fn end(self) {}
 }
 
 impl Drop for Progress {
@@ -65,7 +65,7 @@ fn bar(label: &str, total: Option<u64>) -> ProgressBar {
         .expect("the template is a constant")
         .progress_chars("━━╌")
         .with_key("rate", |state: &ProgressState, out: &mut dyn Write| {
-            // A bar that cannot be written to has nobody to tell.
+            // There is nowhere to report a bar that cannot be written.
             let _ = write!(out, "{}/s", whole(state.per_sec() as u64));
         });
     let bar = total.map_or_else(ProgressBar::new_spinner, ProgressBar::new).with_style(style);

@@ -4,7 +4,7 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
 
 /// A table with these headings, of which some columns hold numbers.
-pub fn table(headings: &[&str], is_number: impl Fn(usize) -> bool) -> Table {
+pub(crate) fn table(headings: &[&str], is_number: impl Fn(usize) -> bool) -> Table {
     let mut table = Table::new();
     table
         .load_preset(UTF8_HORIZONTAL_ONLY)

@@ -8,18 +8,15 @@ use crate::figures::measured;
 
 /// A mean over rounds, with the interval that holds the true one in 95 of 100 such experiments.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Mean {
-    /// The mean.
+pub(crate) struct Mean {
     pub mean: f64,
-    /// The interval's lower end.
     pub low: f64,
-    /// Its upper end.
     pub high: f64,
 }
 
 impl Mean {
     /// That of some values, by Student's distribution; none of fewer than two.
-    pub fn of(values: &[f64]) -> Option<Self> {
+    pub(crate) fn of(values: &[f64]) -> Option<Self> {
         let degrees = values.len().checked_sub(1).filter(|degrees| *degrees > 0)?;
         let (mean, variance) = moments(values);
         let half = students_t(degrees as f64) * (variance / values.len() as f64).sqrt();
@@ -29,7 +26,7 @@ impl Mean {
 
 /// How many times as much there was of something as of something else.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Ratio {
+pub(crate) struct Ratio {
     /// The ratio: the geometric mean over rounds.
     pub ratio: f64,
     /// The interval that holds the true one in 95 of 100 such experiments; none of a single round.
@@ -40,7 +37,7 @@ impl Ratio {
     /// Of rounds that were run side by side: each pair has a ratio of its own, so that what changes
     /// from round to round for both is not counted. None where a number is not above 0, or there
     /// are none.
-    pub fn paired(of: &[f64], to: &[f64]) -> Option<Self> {
+    pub(crate) fn paired(of: &[f64], to: &[f64]) -> Option<Self> {
         let (of, to) = (logarithms(of)?, logarithms(to)?);
         if of.len() != to.len() {
             return None;
@@ -54,7 +51,7 @@ impl Ratio {
 
     /// Of rounds that were run apart, perhaps on other days: by Welch's test on the logarithms. None
     /// where a number is not above 0, or there are none.
-    pub fn unpaired(of: &[f64], to: &[f64]) -> Option<Self> {
+    pub(crate) fn unpaired(of: &[f64], to: &[f64]) -> Option<Self> {
         let (of, to) = (logarithms(of)?, logarithms(to)?);
         let ((mean_of, variance_of), (mean_to, variance_to)) = (moments(&of), moments(&to));
         let difference = mean_of - mean_to;
@@ -71,18 +68,6 @@ impl Ratio {
             ((difference - half).exp(), (difference + half).exp())
         });
         Some(Self { ratio: difference.exp(), interval })
-    }
-}
-
-/// The middle one of some values, or the mean of the two in the middle; none of none.
-pub fn median(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.len() {
-        0 => None,
-        odd if odd % 2 == 1 => Some(sorted[middle]),
-        _ => Some((sorted[middle - 1] + sorted[middle]) / 2.0),
     }
 }
 
@@ -189,12 +174,5 @@ mod tests {
         assert_eq!(Ratio::paired(&[], &[]), None);
         assert_eq!(Ratio::paired(&[1.0, 2.0], &[1.0]), None);
         assert_eq!(Ratio::unpaired(&[f64::NAN], &[1.0]), None);
-    }
-
-    #[test]
-    fn a_median_lies_in_the_middle() {
-        assert_eq!(median(&[3.0, 1.0, 2.0]), Some(2.0));
-        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), Some(2.5));
-        assert_eq!(median(&[]), None);
     }
 }

@@ -29,7 +29,7 @@ impl Stop {
         Ok(Self(stop))
     }
 
-    /// A stop that nobody asks for.
+    /// A stop that is never requested.
     pub fn never() -> Self {
         Self(watch::channel(false).1)
     }

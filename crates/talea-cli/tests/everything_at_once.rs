@@ -2,16 +2,17 @@
 //! turns of two versions, masters that die before their children, a region that is damaged word by
 //! word under its writers, a region on a tmpfs that is full, and clients that mean harm.
 //!
-//! By round: what the writers of the undamaged regions acknowledged is what the agent shows, and of
-//! each one that was killed at most a batch of 64 more; the agent has answered all the time;
+//! By round: the agent shows exactly the counts that the writers of the undamaged regions
+//! acknowledged, and at most a batch of 64 more of each one that was killed; the agent has answered all the time;
 //! nothing crashed or hung; and the agent holds no more descriptors than before. At the end: it
 //! holds no more memory than in the beginning, but for a bound.
 //!
-//! `TALEA_MINUTES` says for how long it goes on; without it, for some rounds.
+//! `TALEA_MINUTES` says for how long it goes on; without it, for some rounds. In a binary of its
+//! own, since it forks and needs the whole machine.
 #![cfg(target_os = "linux")]
 
 mod everything;
-mod serving;
+mod support;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -27,7 +28,8 @@ use std::time::{Duration, Instant};
 use everything::page::{Holdings, Page, ask, scrape};
 use everything::writers::{BATCH, Role, Writer};
 use everything::{SOON, clients, writers};
-use serving::Agent;
+
+use crate::support::agent::Agent;
 
 /// Rounds without `TALEA_MINUTES`.
 const ROUNDS: u64 = 6;
@@ -39,7 +41,7 @@ const GROWTH: u64 = 32 << 20;
 /// Of a tmpfs that is soon full.
 const SMALL: &str = "size=700k";
 
-/// Not a claim of its own: what the other test starts as processes.
+/// Not a claim of its own: the other test starts it as processes.
 #[test]
 fn a_writer_that_counts_on_request() {
     writers::write();

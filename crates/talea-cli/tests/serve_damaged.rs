@@ -1,6 +1,5 @@
-//! A region that something wrote into at random, in front of an agent that goes on for long:
-//! whatever it says, the page can be read, and the other regions are in it with all that they
-//! have.
+//! A region with random damage, served by an agent that runs for long: the page can be read, and
+//! the other regions are in it completely. In a process of its own, whose memory it measures.
 #![cfg(target_os = "linux")]
 
 use std::fs::OpenOptions;
@@ -43,7 +42,7 @@ enum Circuit {
     Open,
 }
 
-/// Something of everything: kinds, exemplars, quantiles, what was wiped and what was removed.
+/// All kinds, exemplars, quantiles, wiped values and removed series.
 fn fill(path: &Path) -> Registry {
     let registry = Registry::open_with(path, Config::with_len(LEN)).unwrap();
     let all: Counter = registry.register(Opts::new("all", "All calls.")).unwrap();
@@ -105,7 +104,7 @@ impl Drop for Shm {
     }
 }
 
-/// Where a region has something, in words: what leads to all else is hit more often.
+/// The offsets of used words; the words that lead to others are hit more often.
 struct Places {
     header: Range<usize>,
     /// All words that are not 0.
@@ -133,7 +132,7 @@ impl Places {
     }
 }
 
-/// Damages a copy of a region; what was done, in words.
+/// Damages a copy of a region, and describes the damage.
 fn damage(bytes: &mut [u8], places: &Places, random: &mut fastrand::Rng) -> String {
     let mut damage_done = String::new();
     for _ in 0..1 << random.u32(..4) {

@@ -1,22 +1,22 @@
-//! `talea serve` with a large region, and clients that mean harm: its memory stays within a
-//! bound, it goes on answering, and who scrapes it well gets all there is.
+//! `talea serve` with a large region and hostile clients: its memory stays within a bound, it goes
+//! on answering, and a well-behaved scraper gets the whole page. In a binary of its own, so that
+//! other tests do not slow it down.
 #![cfg(target_os = "linux")]
 
-mod fronted;
-mod serving;
+mod support;
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
-use fronted::{Client, asks};
 use h2::Reason as Reset;
-use serving::{Agent, ask};
 use talea::{Config, Counter, Opts, Registry};
 use tokio::net::TcpStream;
-use tokio::sync::Mutex;
 use tokio::time::{sleep, timeout};
+
+use crate::support::agent::{Agent, ask};
+use crate::support::test_server::{Client, asks};
 
 const SERIES: u64 = if cfg!(debug_assertions) { 300_000 } else { 1_000_000 };
 const MIB: u64 = 1 << 20;
@@ -26,9 +26,6 @@ const EACH: u64 = 128;
 const BESIDE: u64 = 64 * MIB;
 /// Far more than anything takes, also on a busy machine.
 const SOON: Duration = Duration::from_secs(10);
-
-/// One at a time: what is measured is time too.
-static ALONE: Mutex<()> = Mutex::const_new(());
 
 /// An agent with a large region, which was scraped once.
 struct Large {
@@ -162,7 +159,6 @@ impl Large {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_clients_do_it_answers_and_its_memory_is_bounded() {
-    let _alone = ALONE.lock().await;
     let large = Large::start(4);
     let mut idle = Vec::new();
     large

@@ -44,7 +44,7 @@ impl PostgresServer {
     }
 }
 
-/// As host, port and database: what is to be seen to when it is not there.
+/// As host, port and database, so that an error names what to look at.
 impl fmt::Display for PostgresServer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let database = self.options.get_database().unwrap_or(self.options.get_username());

@@ -12,10 +12,8 @@ use crate::figures::counted;
 use crate::stop::{Ending, Stop};
 
 /// Checks a text and prints what was found to standard output.
-///
-/// # Errors
-/// When the text cannot be read: no such file, no answer, not UTF-8.
-pub async fn run(arguments: &CheckArguments, mut stop: Stop) -> Result<Ending> {
+/// Fails when the text cannot be read: no such file, no answer, not UTF-8.
+pub(crate) async fn run(arguments: &CheckArguments, mut stop: Stop) -> Result<Ending> {
     let source = &arguments.source;
     let wanted = arguments.format.map(Syntax::from);
     let read = tokio::select! {

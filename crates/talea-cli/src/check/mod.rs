@@ -1,10 +1,10 @@
-//! Check: what a text of metrics does that its format forbids, and what is better avoided.
+//! Check: the violations in a text of metrics, and advice.
 //!
 //! The text comes from a file, from standard input or over HTTP (`source`, `fetch`); the
 //! findings are those of [`talea_parse::check`].
 
-pub mod command;
+pub(crate) mod command;
 mod fetch;
 mod source;
 
-pub use source::Source;
+pub(crate) use source::Source;

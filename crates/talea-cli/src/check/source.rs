@@ -14,12 +14,10 @@ use crate::arguments::Tls;
 
 /// A file, a URL or standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub(crate) enum Source {
     /// Standard input, `-`.
     Input,
-    /// An `http://` or `https://` URL.
     Url(Uri),
-    /// A file.
     File(PathBuf),
 }
 

@@ -3,14 +3,14 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::comparison::{Comparison, MeasureComparison};
 use super::words::value;
-use super::{Comparison, Line};
 use crate::statistics::Mean;
-use crate::study::{Finding, Measure};
+use crate::study::{CaseResult, Measure};
 
 /// A measure and a limit.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Condition {
+pub(crate) struct Condition {
     text: String,
     /// The one case that it is about; all, where there is none.
     case: Option<String>,
@@ -29,21 +29,20 @@ enum Limit {
 
 /// The result of a condition in one case.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Judgement {
+pub(crate) struct Judgement {
     /// Whether it holds: the number lies beyond the limit, with all of its interval if it has one.
     pub holds: bool,
-    /// The result in words.
     pub words: String,
 }
 
 impl Condition {
-    /// Whether it compares variants, rather than looking at one.
-    pub fn compares(&self) -> bool {
+    /// Whether it compares variants.
+    pub(crate) fn compares(&self) -> bool {
         matches!(self.limit, Limit::Times(_))
     }
 
     /// Judges all variants but the first.
-    pub fn judge_comparison(&self, comparison: &Comparison) -> Vec<Judgement> {
+    pub(crate) fn judge_comparison(&self, comparison: &Comparison) -> Vec<Judgement> {
         let Limit::Times(limit) = self.limit else { return Vec::new() };
         let mut judgements = Vec::new();
         for other in &comparison.others {
@@ -59,7 +58,7 @@ impl Condition {
         judgements
     }
 
-    fn judge_line(&self, line: &Line, limit: f64) -> Option<(bool, String)> {
+    fn judge_line(&self, line: &MeasureComparison, limit: f64) -> Option<(bool, String)> {
         let Some(ratio) = line.ratio else {
             // From nothing to something is more than any number of times.
             let holds = self.above && line.base == 0.0 && line.other > 0.0;
@@ -72,7 +71,7 @@ impl Condition {
     }
 
     /// Judges one variant's cases.
-    pub fn judge(&self, cases: &[Finding]) -> Vec<Judgement> {
+    pub(crate) fn judge(&self, cases: &[CaseResult]) -> Vec<Judgement> {
         let Limit::Value(limit) = self.limit else { return Vec::new() };
         let mut judgements = Vec::new();
         for case in cases.iter().filter(|case| self.is_about(&case.id)) {
@@ -171,7 +170,7 @@ fn limit(text: &str, measure: Measure) -> Option<Limit> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{of, study};
+    use super::super::comparison::tests::{of, study};
     use super::*;
 
     fn condition(text: &str) -> Condition {

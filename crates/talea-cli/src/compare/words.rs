@@ -1,12 +1,12 @@
 //! A comparison as text: a table for each case, and what it says in words.
 
-use super::{Comparison, Line, Other, Verdict};
+use super::comparison::{Comparison, MeasureComparison, VariantComparison, Verdict};
 use crate::figures::{NONE, bytes, counted, measured, whole};
 use crate::screen;
 use crate::study::Measure;
 
 /// The whole comparison for a screen.
-pub fn text(comparison: &Comparison) -> String {
+pub(crate) fn text(comparison: &Comparison) -> String {
     let mut text = String::new();
     for other in &comparison.others {
         text += &format!("{} beside {}\n", other.name, comparison.base);
@@ -21,7 +21,7 @@ pub fn text(comparison: &Comparison) -> String {
     text
 }
 
-fn table(other: &Other) -> String {
+fn table(other: &VariantComparison) -> String {
     let headings = ["case", "", "first", "this", "ratio", "95 % interval", ""];
     let mut table = screen::table(&headings, |column| (2..=5).contains(&column));
     for case in &other.cases {
@@ -77,7 +77,7 @@ pub(crate) fn in_words(comparison: &Comparison) -> Vec<String> {
 }
 
 /// `slower at p99 (1.12 times, 1.05 to 1.20)`; none where no difference is shown.
-fn sentence(line: &Line) -> Option<String> {
+fn sentence(line: &MeasureComparison) -> Option<String> {
     let ratio = line.ratio?;
     let (low, high) = ratio.interval?;
     let better = match line.verdict {
@@ -122,18 +122,18 @@ pub(crate) fn value(measure: Measure, number: f64) -> String {
 }
 
 /// `1.123×`.
-pub(crate) fn ratio(line: &Line) -> String {
+pub(crate) fn ratio(line: &MeasureComparison) -> String {
     line.ratio.map_or_else(|| NONE.to_owned(), |ratio| format!("{:.3}×", ratio.ratio))
 }
 
 /// `1.050 to 1.200`.
-pub(crate) fn interval(line: &Line) -> String {
+pub(crate) fn interval(line: &MeasureComparison) -> String {
     let interval = line.ratio.and_then(|ratio| ratio.interval);
     interval.map_or_else(|| NONE.to_owned(), |(low, high)| format!("{low:.3} to {high:.3}"))
 }
 
 /// The verdict in a word or three.
-pub(crate) fn verdict(line: &Line) -> &'static str {
+pub(crate) fn verdict(line: &MeasureComparison) -> &'static str {
     let speed = !matches!(line.measure, Measure::Cpu | Measure::Memory | Measure::Failed);
     match (line.verdict, speed) {
         (Verdict::Better, true) => "faster",
@@ -147,7 +147,7 @@ pub(crate) fn verdict(line: &Line) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::of;
+    use super::super::comparison::tests::of;
     use super::*;
 
     #[test]

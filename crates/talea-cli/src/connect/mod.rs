@@ -3,5 +3,5 @@
 mod stream;
 mod tls;
 
-pub use self::stream::Stream;
-pub use self::tls::{Trust, config};
+pub(crate) use self::stream::Stream;
+pub(crate) use self::tls::{Trust, config};

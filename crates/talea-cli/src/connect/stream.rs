@@ -11,19 +11,15 @@ use tokio_rustls::client::TlsStream;
 
 /// An open connection to a target.
 #[derive(Debug)]
-pub enum Stream {
-    /// Over TCP.
+pub(crate) enum Stream {
     Plain(TcpStream),
-    /// Over TLS.
     Tls(Box<TlsStream<TcpStream>>),
 }
 
 impl Stream {
     /// Where it leads.
-    ///
-    /// # Errors
-    /// When it is not connected any more.
-    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+    /// Fails when it is not connected any more.
+    pub(crate) fn peer_addr(&self) -> io::Result<SocketAddr> {
         match self {
             Self::Plain(stream) => stream.peer_addr(),
             Self::Tls(stream) => stream.get_ref().0.peer_addr(),

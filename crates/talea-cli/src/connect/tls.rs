@@ -1,4 +1,4 @@
-//! TLS: whom a client trusts.
+//! TLS: the certificates that a client trusts.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,18 +18,17 @@ use tokio_rustls::rustls::{
 
 /// The certificates that are accepted.
 #[derive(Clone, Copy, Debug)]
-pub enum Trust<'a> {
-    /// Those that the system trusts.
+pub(crate) enum Trust<'a> {
     System,
     /// Those that are signed by one in a PEM file.
     File(&'a Path),
-    /// Any: the server may be anybody.
+    /// Any certificate.
     Any,
 }
 
 impl<'a> Trust<'a> {
     /// The choice of the command line.
-    pub fn of(ca: Option<&'a Path>, insecure: bool) -> Self {
+    pub(crate) fn of(ca: Option<&'a Path>, insecure: bool) -> Self {
         match (ca, insecure) {
             (_, true) => Self::Any,
             (Some(path), false) => Self::File(path),
@@ -39,17 +38,15 @@ impl<'a> Trust<'a> {
 }
 
 /// The TLS configuration of connections for one protocol, such as `http/1.1` or `h2`.
-///
-/// # Errors
-/// When the file has no certificate, or the system none.
-pub fn config(trust: Trust<'_>, protocol: &str) -> Result<Arc<ClientConfig>> {
+/// Fails when the file has no certificate, or the system none.
+pub(crate) fn config(trust: Trust<'_>, protocol: &str) -> Result<Arc<ClientConfig>> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
         .with_safe_default_protocol_versions()?;
     let mut config = match trust {
         Trust::Any => builder
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Anybody(provider)))
+            .with_custom_certificate_verifier(Arc::new(AnyCertificate(provider)))
             .with_no_client_auth(),
         Trust::System => builder.with_root_certificates(system()?).with_no_client_auth(),
         Trust::File(path) => builder.with_root_certificates(file(path)?).with_no_client_auth(),
@@ -83,9 +80,9 @@ fn system() -> Result<RootCertStore> {
 
 /// Takes any certificate, as long as the server has its key.
 #[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
+struct AnyCertificate(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(
         &self,
         _: &CertificateDer<'_>,

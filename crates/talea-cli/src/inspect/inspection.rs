@@ -6,7 +6,7 @@ use talea::{Combine, Part, SeriesSnapshot, Snapshot, Value};
 
 /// A region, looked into.
 #[derive(Debug, Serialize)]
-pub struct Inspection {
+pub(crate) struct Inspection {
     /// The file, or the process.
     pub source: String,
     /// Its properties.
@@ -33,8 +33,7 @@ pub struct Inspection {
 
 /// The properties of a region.
 #[derive(Debug, Serialize)]
-pub struct Header {
-    /// The version of its layout.
+pub(crate) struct Header {
     pub layout_version: u64,
     /// The boot of the machine that it was made in.
     pub boot_id: String,
@@ -49,33 +48,32 @@ pub struct Header {
 
 /// How much of each part of a region is in use.
 #[derive(Debug, Serialize)]
-pub struct Usage {
+pub(crate) struct Usage {
     /// Series, those that wait to be used again among them.
-    pub series: Use,
+    pub series: PartUsage,
     /// Records of families, those that ended among them.
-    pub families: Use,
+    pub families: PartUsage,
     /// Slots of living processes.
-    pub processes: Use,
+    pub processes: PartUsage,
     /// Planes of CPUs.
-    pub cpu_planes: Use,
+    pub cpu_planes: PartUsage,
     /// Bytes of names, definitions and label text.
-    pub text_bytes: Use,
-    /// Bytes of single cells.
-    pub single_cell_bytes: Use,
+    pub text_bytes: PartUsage,
+    pub single_cell_bytes: PartUsage,
     /// Bytes of striped cells, in each plane.
-    pub striped_cell_bytes: Use,
+    pub striped_cell_bytes: PartUsage,
     /// Bytes of owned cells, in each process's block.
-    pub owned_cell_bytes: Use,
-    /// Bytes of text that nobody names: being made at that very instant, or left behind by
-    /// processes that were killed.
+    pub owned_cell_bytes: PartUsage,
+    /// Bytes of text without an owner: being made at that instant, or left behind by processes that
+    /// were killed.
     pub text_bytes_without_owner: u64,
     /// Bytes of cells without an owner, and of the extensions that some series have beside them.
     pub cell_bytes_without_owner: u64,
 }
 
-/// How much of something is in use.
+/// How much of a part is in use.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Use {
+pub(crate) struct PartUsage {
     /// The amount in use.
     pub used: u64,
     /// How much there ever was at once, as far as that is known.
@@ -87,8 +85,7 @@ pub struct Use {
 
 /// A process that has a region open, or had.
 #[derive(Debug, Serialize)]
-pub struct Process {
-    /// Its slot.
+pub(crate) struct Process {
     pub slot: u64,
     /// Its id, as it sees it itself.
     pub pid: u64,
@@ -102,9 +99,8 @@ pub struct Process {
     pub adds: &'static str,
 }
 
-/// A family.
 #[derive(Debug, Serialize)]
-pub struct FamilyLine {
+pub(crate) struct FamilyLine {
     /// The name, as samples have it.
     pub name: String,
     /// Its metric type, by its name in OpenMetrics.
@@ -112,9 +108,7 @@ pub struct FamilyLine {
     pub kind: &'static str,
     /// The unit that its name ends in.
     pub unit: Option<&'static str>,
-    /// The help text.
     pub help: String,
-    /// The names of its labels.
     pub labels: Vec<String>,
     /// How its cells are stored: single, striped, owned or stripes.
     pub storage: &'static str,
@@ -134,12 +128,10 @@ pub struct FamilyLine {
     pub created_unix_nanos: u64,
 }
 
-/// A series with its value.
 #[derive(Debug, Serialize)]
-pub struct Series {
+pub(crate) struct Series {
     /// Its labels, in their order.
     pub labels: Vec<(String, String)>,
-    /// Its value.
     #[serde(flatten)]
     pub value: SeriesValue,
 }
@@ -147,31 +139,24 @@ pub struct Series {
 /// The value of a series. A number that JSON has no word for, such as NaN, is null.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub enum SeriesValue {
-    /// A count.
+pub(crate) enum SeriesValue {
     Count {
-        /// The value.
         value: u64,
     },
     /// A whole number that may be negative.
     Signed {
-        /// The value.
         value: i64,
     },
-    /// A float.
     Float {
-        /// The value.
         value: f64,
     },
-    /// A histogram.
     Histogram {
         /// Observations.
         count: u64,
-        /// Their sum.
         sum: f64,
-        /// The median, as its buckets tell it.
+        /// The median, by its buckets.
         p50: Option<f64>,
-        /// The 99th percentile, as its buckets tell it.
+        /// The 99th percentile, by its buckets.
         p99: Option<f64>,
         /// Each upper bound, as a text since the last is +Inf, and how many were at most that.
         buckets: Vec<(String, u64)>,
@@ -180,16 +165,13 @@ pub enum SeriesValue {
     Summary {
         /// Observations.
         count: u64,
-        /// Their sum.
         sum: f64,
     },
 }
 
 impl Inspection {
     /// The result of a look, and the series of the family of that name.
-    ///
-    /// # Errors
-    /// When the region has no family of that name.
+    /// Fails when the region has no family of that name.
     pub(super) fn of(source: String, look: &Look, family: Option<&str>) -> anyhow::Result<Self> {
         let overview = &look.overview;
         Ok(Self {
@@ -220,11 +202,11 @@ impl Inspection {
 impl Usage {
     fn of(overview: &Overview) -> Self {
         let usage = &overview.usage;
-        let known = |used, room| Use { used, reached: None, room };
+        let known = |used, room| PartUsage { used, reached: None, room };
         let alive = overview.processes.iter().filter(|process| process.is_alive).count();
         let records = usage.records;
         Self {
-            series: Use {
+            series: PartUsage {
                 used: records.taken / usage.record_len,
                 reached: Some(records.reached / usage.record_len),
                 room: overview.series_max,
@@ -242,7 +224,7 @@ impl Usage {
     }
 }
 
-impl From<Part> for Use {
+impl From<Part> for PartUsage {
     fn from(Part { taken, reached, room }: Part) -> Self {
         Self { used: taken, reached: Some(reached), room }
     }

@@ -5,8 +5,8 @@
 //! tables. The text of a region is untrusted, so nothing of it reaches a terminal as
 //! it is (`printable`).
 
-pub mod command;
+pub(crate) mod command;
 mod inspection;
 mod table;
 
-pub use inspection::Inspection;
+pub(crate) use inspection::Inspection;

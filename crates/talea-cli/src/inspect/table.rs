@@ -3,12 +3,14 @@
 use std::fmt::Write;
 use std::time::{Duration, UNIX_EPOCH};
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
+use comfy_table::Table;
 
-use super::inspection::{FamilyLine, Header, Inspection, Process, Series, SeriesValue, Usage, Use};
+use super::inspection::{
+    FamilyLine, Header, Inspection, PartUsage, Process, Series, SeriesValue, Usage,
+};
 use crate::figures::{NONE, bytes, counted, in_unit, whole};
 use crate::printable::printable;
+use crate::screen::table;
 
 /// All of it; of an inspection that asked for a family, that family's series alone.
 pub(super) fn tables(inspection: &Inspection) -> String {
@@ -44,8 +46,8 @@ fn header(region: &Header) -> String {
 }
 
 fn usage(usage: &Usage) -> Option<Table> {
-    let mut table = table(&["part", "in use", "reached", "room", "in use %"]);
-    let mut row = |part: &str, of: Use, shown: fn(u64) -> String| {
+    let mut table = table(&["part", "in use", "reached", "room", "in use %"], |column| column > 0);
+    let mut row = |part: &str, of: PartUsage, shown: fn(u64) -> String| {
         table.add_row([
             part.to_owned(),
             shown(of.used),
@@ -62,12 +64,11 @@ fn usage(usage: &Usage) -> Option<Table> {
     row("single cells", usage.single_cell_bytes, bytes);
     row("striped cells, in each plane", usage.striped_cell_bytes, bytes);
     row("owned cells, of each process", usage.owned_cell_bytes, bytes);
-    to_the_right(&mut table, 1..5);
     Some(table)
 }
 
 fn processes(processes: &[Process]) -> Option<Table> {
-    let mut table = table(&["slot", "pid", "state", "adds", "since"]);
+    let mut table = table(&["slot", "pid", "state", "adds", "since"], |column| column < 2);
     for Process { slot, pid, alive, started_unix_nanos, adds, .. } in processes {
         let state = if *alive { "alive" } else { "dead" };
         table.add_row([
@@ -78,13 +79,12 @@ fn processes(processes: &[Process]) -> Option<Table> {
             time(*started_unix_nanos),
         ]);
     }
-    to_the_right(&mut table, 0..2);
     (!processes.is_empty()).then_some(table)
 }
 
 fn families(families: &[FamilyLine]) -> Option<Table> {
     let headings = ["family", "type", "unit", "storage", "series", "limit", "refused", "help"];
-    let mut table = table(&headings);
+    let mut table = table(&headings, |column| (4..7).contains(&column));
     for family in families {
         let limit = match family.limit {
             u64::MAX => NONE.to_owned(),
@@ -102,7 +102,6 @@ fn families(families: &[FamilyLine]) -> Option<Table> {
             printable(&family.help),
         ]);
     }
-    to_the_right(&mut table, 4..7);
     (!families.is_empty()).then_some(table)
 }
 
@@ -132,7 +131,7 @@ fn left_out(inspection: &Inspection) -> Vec<String> {
     .into_iter()
     .chain(without_owner.map(|(bytes, of)| {
         let words = format!(
-            "{} of {of} that nobody names: being made right now, or left behind by processes that \
+            "{} of {of} without an owner: being made right now, or left behind by processes that \
              were killed.",
             counted(bytes, "byte")
         );
@@ -150,14 +149,13 @@ fn series_table(all: &[Series], unit: Option<&str>) -> Table {
         true => &["series", "count", "sum", "mean", "p50", "p99"],
         false => &["series", "value"],
     };
-    let mut table = table(headings);
+    let mut table = table(headings, |column| column > 0);
     for Series { labels, value } in all {
         let labels: Vec<String> =
             labels.iter().map(|(name, value)| printable(&format!("{name}={value:?}"))).collect();
         let labels = if labels.is_empty() { NONE.to_owned() } else { labels.join(" ") };
         table.add_row(std::iter::once(labels).chain(cells(value, unit)));
     }
-    to_the_right(&mut table, 1..headings.len());
     table
 }
 
@@ -174,23 +172,6 @@ fn cells(value: &SeriesValue, unit: Option<&str>) -> Vec<String> {
         SeriesValue::Float { value } => vec![value.to_string()],
         SeriesValue::Histogram { count, sum, p50, p99, .. } => counted(count, sum, [p50, p99]),
         SeriesValue::Summary { count, sum } => counted(count, sum, [None, None]),
-    }
-}
-
-fn table(headings: &[&str]) -> Table {
-    let mut table = Table::new();
-    table
-        .load_preset(UTF8_HORIZONTAL_ONLY)
-        .remove_style(TableComponent::HorizontalLines)
-        .remove_style(TableComponent::MiddleIntersections)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header(headings.iter().copied());
-    table
-}
-
-fn to_the_right(table: &mut Table, columns: std::ops::Range<usize>) {
-    for column in table.column_iter_mut().skip(columns.start).take(columns.len()) {
-        column.set_cell_alignment(CellAlignment::Right);
     }
 }
 

@@ -1,45 +1,56 @@
 //! One client: the scenario over and over, one request at a time.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Release};
 use std::time::{Duration, Instant};
 
 use async_channel::Receiver;
+use tokio::task::JoinHandle;
 
-use super::crew::Crew;
-use super::line::{Answer, Line};
 use super::meters::Meters;
 use super::model::Until;
+use super::plan::Plan;
 use super::samples::Sample;
+use super::session::{Answer, Session};
 use super::tally::{Failure, Tally};
-use super::{Plan, Prepared};
-use crate::scenario::{Captured, Step, Values};
+use super::threads::ThreadPlan;
+use crate::scenario::{CapturedValue, Step, Values};
 use crate::stop::Stop;
 
 pub(super) struct Client {
-    plan: Arc<Prepared>,
+    plan: Arc<ThreadPlan>,
     /// From 0.
     number: u64,
     meters: Meters,
-    line: Line,
+    session: Session,
     values: Values,
     tally: Tally,
     samples: Option<Vec<Sample>>,
 }
 
-/// A client's end.
+/// The results of a client.
 pub(super) struct Ending {
     pub(super) at: Instant,
     pub(super) tally: Tally,
     pub(super) samples: Vec<Sample>,
 }
 
+/// A client's task, which ends when nobody waits for it any more.
+pub(super) struct ClientTask(pub(super) JoinHandle<Ending>);
+
+impl Drop for ClientTask {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
 impl Client {
-    pub(super) fn new(plan: Arc<Prepared>, number: u64, meters: Meters) -> Self {
+    pub(super) fn new(plan: Arc<ThreadPlan>, number: u64, meters: Meters) -> Self {
         let Plan { target, timeout, protocol, scenario, seed, .. } = &plan.plan;
-        let line = Line::new(target.clone(), *protocol, *timeout);
-        let values = Values::new(scenario, seed.wrapping_add(number));
+        let session = Session::new(target.clone(), *protocol, *timeout);
+        let values = Values::new(&scenario.variables, seed.wrapping_add(number));
         let samples = plan.plan.samples.then(Vec::new);
-        Self { line, values, samples, tally: Tally::default(), plan, number, meters }
+        Self { session, values, samples, tally: Tally::default(), plan, number, meters }
     }
 
     /// Goes on by itself.
@@ -52,37 +63,37 @@ impl Client {
         self.ended()
     }
 
-    /// Serves arrivals until there are no more.
+    /// Serves arrivals until there are no more, and counts those that it has served.
     pub(super) async fn serve(
         mut self,
         arrivals: Receiver<Instant>,
-        crew: Arc<Crew>,
+        served: Arc<AtomicU64>,
         mut stop: Stop,
     ) -> Ending {
-        let served = async {
+        let serving = async {
             while let Ok(intended) = arrivals.recv().await {
                 self.meters.late(intended.elapsed());
                 self.iteration(Some(intended), None).await;
-                crew.done();
+                served.fetch_add(1, Release);
             }
         };
         tokio::select! {
             biased;
             () = stop.requested() => {}
-            () = served => {}
+            () = serving => {}
         }
         self.ended()
     }
 
     fn ended(mut self) -> Ending {
         let at = Instant::now();
-        if self.line.is_waiting() {
+        if self.session.is_waiting() {
             self.tally.sent += 1;
             self.tally.unanswered += 1;
         }
-        self.tally.connections = self.line.opened();
+        self.tally.connections = self.session.opened();
         if self.plan.plan.protocol.keeps_alive() {
-            self.tally.reconnects = self.line.opened().saturating_sub(1);
+            self.tally.reconnects = self.session.opened().saturating_sub(1);
         }
         Ending { at, tally: self.tally, samples: self.samples.unwrap_or_default() }
     }
@@ -105,7 +116,7 @@ impl Client {
     /// after another. False if that came.
     async fn iteration(&mut self, intended: Option<Instant>, end: Option<Instant>) -> bool {
         let plan = Arc::clone(&self.plan);
-        self.values.begin(&plan.plan.scenario);
+        self.values.begin(&plan.plan.scenario.variables);
         let mut intended = intended;
         for (n, step) in plan.plan.scenario.steps.iter().enumerate() {
             let begun = Instant::now();
@@ -141,13 +152,13 @@ impl Client {
                 return None;
             }
         };
-        let answer = self.line.send(request, !step.captures.is_empty()).await;
+        let answer = self.session.send(request, !step.captures.is_empty()).await;
         self.meters.done();
         let result = match &answer {
             Ok(answer) => {
                 self.tally.sent += 1;
                 self.tally.answer(answer.status);
-                // From when it was to be made: who waits for a client waits too.
+                // From when it was to be made: waiting for a client is part of it.
                 let took = intended.map_or(answer.took, |intended| answer.at - intended);
                 self.meters.observe(took);
                 match step.expected.includes(answer.status) {
@@ -160,7 +171,7 @@ impl Client {
                     true => self.tally.sent += 1,
                     false => self.tally.not_sent += 1,
                 }
-                Err(Failure::Trouble(n, *trouble))
+                Err(Failure::RequestError(n, *trouble))
             }
         };
         if let Some(samples) = &mut self.samples {
@@ -188,7 +199,7 @@ impl Client {
 
     fn capture(&mut self, n: usize, step: &Step, answer: &Answer) {
         for (nth, capture) in step.captures.iter().enumerate() {
-            match Captured::at(&answer.body, &capture.pointer) {
+            match CapturedValue::at(&answer.body, &capture.pointer) {
                 Some(value) => self.values.set(capture.variable, value),
                 None => self.tally.fail(Failure::NotCaptured(n, nth)),
             }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, anyhow};
 
 use super::rounds::Rounds;
 use super::samples;
-use super::{Arrivals, Meters, Model, Outcome, Plan, Stage, Summary, Target, Until};
+use super::{Arrivals, Meters, Model, Outcome, Plan, Summary, Target, Until};
 use crate::arguments::LoadArguments;
 use crate::descriptors;
 use crate::progress::Progress;
@@ -16,10 +16,8 @@ use crate::scenario::Scenario;
 use crate::stop::{Ending, Stop};
 
 /// Runs the load and prints its summary to standard output.
-///
-/// # Errors
-/// When it cannot begin: no scenario, too few descriptors, or nothing at the URL.
-pub async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<Ending> {
+/// Fails when it cannot begin: no scenario, too few descriptors, or nothing at the URL.
+pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<Ending> {
     let plan = plan(arguments)?;
     descriptors::ensure(plan.model.clients())?;
     let reached = tokio::select! {
@@ -115,7 +113,7 @@ fn model(arguments: &LoadArguments) -> Result<Model> {
     if let Some(rate) = &arguments.rate {
         let stages = rate.stages(time).map_err(|error| anyhow!(error))?;
         let arrivals = Arrivals { stages, poisson: arguments.poisson };
-        return Ok(Model::Open { arrivals, at_most: arguments.clients.unwrap_or(AT_MOST) });
+        return Ok(Model::Open { arrivals, at_most: arguments.clients.unwrap_or(MAX_CONCURRENT) });
     }
     let clients = arguments.clients.context("how many clients? say --clients N, or --rate R")?;
     let until = match (arguments.iterations, time) {
@@ -127,40 +125,7 @@ fn model(arguments: &LoadArguments) -> Result<Model> {
 }
 
 /// How many may be under way at once in an open model.
-const AT_MOST: u64 = 1000;
-
-/// The value of `--rate`.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Rate {
-    /// One, for as long as `--for` says.
-    Constant(f64),
-    /// Several, each for its time.
-    Stages(Vec<Stage>),
-}
-
-impl Rate {
-    fn stages(&self, time: Option<Duration>) -> Result<Vec<Stage>, String> {
-        match (self, time) {
-            (Self::Constant(rate), Some(time)) => Ok(vec![Stage { rate: *rate, time }]),
-            (Self::Constant(_), None) => Err("for how long? say --for TIME".to_owned()),
-            (Self::Stages(stages), None) => Ok(stages.clone()),
-            (Self::Stages(_), Some(_)) => {
-                Err("found --for, and --rate has times already; leave one out".to_owned())
-            }
-        }
-    }
-}
-
-impl std::str::FromStr for Rate {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if !text.contains([':', ',']) {
-            return super::rate_of(text).map(Self::Constant);
-        }
-        text.split(',').map(str::parse).collect::<Result<_, _>>().map(Self::Stages)
-    }
-}
+const MAX_CONCURRENT: u64 = 1000;
 
 fn unreachable(url: &Target, error: &std::io::Error) -> anyhow::Error {
     let what_to_do = match error.kind() {

@@ -18,12 +18,12 @@ use hyper::client::conn::{TrySendError, http1, http2};
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 
-use super::bell::Bell;
+use super::coalescing_waker::CoalescingWaker;
 use crate::connect::Stream;
 
 /// The protocol that a load speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
+pub(crate) enum Protocol {
     /// HTTP/1.1.
     Http1 {
         /// Whether a connection serves more than one request.
@@ -35,12 +35,12 @@ pub enum Protocol {
 
 impl Protocol {
     /// Whether a connection serves more than one request.
-    pub fn keeps_alive(self) -> bool {
+    pub(crate) fn keeps_alive(self) -> bool {
         self != Self::Http1 { keep_alive: false }
     }
 
     /// Its ALPN name in TLS (RFC 7301).
-    pub fn alpn(self) -> &'static str {
+    pub(crate) fn alpn(self) -> &'static str {
         match self {
             Self::Http1 { .. } => "http/1.1",
             Self::Http2 => "h2",
@@ -61,7 +61,6 @@ impl fmt::Display for Protocol {
 /// The task that reads and writes, for either protocol.
 type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// An open connection.
 pub(super) struct Connection {
     sender: Sender,
     driver: Driver,
@@ -72,7 +71,7 @@ struct Driver {
     /// None once it has ended, which is when the connection is closed.
     running: Option<Running>,
     /// That of the task which waited last.
-    bell: Option<Arc<Bell>>,
+    waker: Option<Arc<CoalescingWaker>>,
 }
 
 enum Sender {
@@ -107,20 +106,18 @@ impl Sender {
 
 /// An answer that was read to its end.
 #[derive(Debug)]
-pub struct Answer {
-    /// Its status.
+pub(crate) struct Answer {
     pub status: StatusCode,
     /// Its body, where it was asked for; empty otherwise.
     pub body: Bytes,
     /// From the start of the request to the end of the body.
     pub took: Duration,
-    /// When that was.
     pub at: Instant,
 }
 
 /// Why a request has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Trouble {
+pub(crate) enum RequestError {
     /// No connection could be opened, so that nothing was sent.
     NotConnected(io::ErrorKind),
     /// The server closed each fresh connection before the request, so that nothing was sent.
@@ -140,33 +137,29 @@ pub enum Trouble {
     },
 }
 
-impl Trouble {
+impl RequestError {
     /// Whether the request was sent, so that the server may have received it.
-    pub fn was_sent(self) -> bool {
+    pub(crate) fn was_sent(self) -> bool {
         !matches!(
             self,
-            Trouble::NotConnected(_)
-                | Trouble::ClosedBeforeRequest
-                | Trouble::TimedOut { sent: false }
+            Self::NotConnected(_) | Self::ClosedBeforeRequest | Self::TimedOut { sent: false }
         )
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Trouble::NotConnected(kind) => write!(f, "not sent: could not connect ({kind})"),
-            Trouble::ClosedBeforeRequest => {
+            Self::NotConnected(kind) => write!(f, "not sent: could not connect ({kind})"),
+            Self::ClosedBeforeRequest => {
                 f.write_str("not sent: each connection was closed as soon as it was open")
             }
-            Trouble::ClosedBeforeAnswer => {
-                f.write_str("the connection was closed before the answer")
-            }
-            Trouble::ClosedInBody => f.write_str("the connection was closed in the answer's body"),
-            Trouble::NotHttp => f.write_str("the answer was not HTTP"),
-            Trouble::Broken(kind) => write!(f, "the connection broke ({kind})"),
-            Trouble::TimedOut { sent: true } => f.write_str("no answer in time"),
-            Trouble::TimedOut { sent: false } => f.write_str("not sent: no connection in time"),
+            Self::ClosedBeforeAnswer => f.write_str("the connection was closed before the answer"),
+            Self::ClosedInBody => f.write_str("the connection was closed in the answer's body"),
+            Self::NotHttp => f.write_str("the answer was not HTTP"),
+            Self::Broken(kind) => write!(f, "the connection broke ({kind})"),
+            Self::TimedOut { sent: true } => f.write_str("no answer in time"),
+            Self::TimedOut { sent: false } => f.write_str("not sent: no connection in time"),
         }
     }
 }
@@ -176,7 +169,7 @@ pub(super) enum NoAnswer {
     /// The connection was closed before any of the request went out, which is where it was.
     Unsent,
     /// The request went out.
-    Sent(Trouble),
+    Sent(RequestError),
 }
 
 impl Connection {
@@ -195,7 +188,7 @@ impl Connection {
                 (Sender::Http2(sender), Box::pin(async move { drop(driver.await) }))
             }
         };
-        Ok(Self { sender, driver: Driver { running: Some(running), bell: None } })
+        Ok(Self { sender, driver: Driver { running: Some(running), waker: None } })
     }
 
     /// Whether the connection can take a request: looks whether the server has closed it meanwhile.
@@ -222,7 +215,7 @@ impl Connection {
         let started = Instant::now();
         *waiting = true;
         let (status, body) = match driver.drive(pin!(sender.send(going))).await {
-            None => return Err(NoAnswer::Sent(Trouble::ClosedBeforeAnswer)),
+            None => return Err(NoAnswer::Sent(RequestError::ClosedBeforeAnswer)),
             Some(Err(mut error)) => {
                 *request = error.take_message();
                 return Err(match request {
@@ -230,14 +223,16 @@ impl Connection {
                         *waiting = false;
                         NoAnswer::Unsent
                     }
-                    None => NoAnswer::Sent(trouble(error.error(), Trouble::ClosedBeforeAnswer)),
+                    None => {
+                        NoAnswer::Sent(trouble(error.error(), RequestError::ClosedBeforeAnswer))
+                    }
                 });
             }
             Some(Ok(answer)) => (answer.status(), answer.into_body()),
         };
         match driver.drive(pin!(read(body, keep_body))).await {
-            None => Err(NoAnswer::Sent(Trouble::ClosedInBody)),
-            Some(Err(error)) => Err(NoAnswer::Sent(trouble(&error, Trouble::ClosedInBody))),
+            None => Err(NoAnswer::Sent(RequestError::ClosedInBody)),
+            Some(Err(error)) => Err(NoAnswer::Sent(trouble(&error, RequestError::ClosedInBody))),
             Some(Ok(body)) => {
                 let at = Instant::now();
                 Ok(Answer { status, body, took: at - started, at })
@@ -261,17 +256,17 @@ impl Driver {
     /// Waits for the work while driving the connection; none when the connection ends first.
     async fn drive<T>(&mut self, mut work: Pin<&mut impl Future<Output = T>>) -> Option<T> {
         poll_fn(|context| {
-            let bell = match &self.bell {
-                Some(bell) if bell.is_of(context.waker()) => bell.clone(),
-                _ => self.bell.insert(Bell::new(context.waker())).clone(),
+            let coalescing = match &self.waker {
+                Some(waker) if waker.is_of(context.waker()) => waker.clone(),
+                _ => self.waker.insert(CoalescingWaker::new(context.waker())).clone(),
             };
-            let waker = Waker::from(bell.clone());
+            let waker = Waker::from(coalescing.clone());
             let mut context = Context::from_waker(&waker);
             loop {
                 if let Poll::Ready(done) = work.as_mut().poll(&mut context) {
                     return Poll::Ready(Some(done));
                 }
-                bell.look();
+                coalescing.look();
                 if self.has_ended(&mut context) {
                     // It may have brought what the work waits for with its last breath.
                     return match work.as_mut().poll(&mut context) {
@@ -279,7 +274,7 @@ impl Driver {
                         Poll::Pending => Poll::Ready(None),
                     };
                 }
-                if bell.wait() {
+                if coalescing.wait() {
                     return Poll::Pending;
                 }
             }
@@ -298,15 +293,15 @@ impl Driver {
     }
 }
 
-fn trouble(error: &hyper::Error, closed: Trouble) -> Trouble {
+fn trouble(error: &hyper::Error, closed: RequestError) -> RequestError {
     let mut sources =
         std::iter::successors(std::error::Error::source(error), |error| error.source());
     // That of HTTP/2 stands one deeper.
     let io = sources.find_map(|source| source.downcast_ref::<io::Error>());
     match io.map(io::Error::kind) {
         Some(io::ErrorKind::UnexpectedEof) => closed,
-        Some(kind) => Trouble::Broken(kind),
-        None if error.is_parse() => Trouble::NotHttp,
+        Some(kind) => RequestError::Broken(kind),
+        None if error.is_parse() => RequestError::NotHttp,
         None => closed,
     }
 }

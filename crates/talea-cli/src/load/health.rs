@@ -8,16 +8,14 @@ use crate::figures::{counted, measured, whole};
 
 /// How a load's generator fared.
 #[derive(Clone, Debug)]
-pub struct Health {
+pub(crate) struct Health {
     /// How late clients took what arrived, in an open model; empty in a closed one.
     pub late: HistogramSnapshot,
     /// Arrivals that had to wait because as many as may be were under way.
     pub starved: u64,
-    /// How many threads its clients ran on.
     pub threads: usize,
-    /// Processor time of this process; 0 where the system does not tell.
+    /// Processor time of this process; 0 where the system does not report it.
     pub cpu: Duration,
-    /// How long the load took.
     pub elapsed: Duration,
 }
 
@@ -28,17 +26,17 @@ const BUSY: f64 = 0.9;
 
 impl Health {
     /// A quantile of how late clients took what arrived, in milliseconds.
-    pub fn late_ms(&self, quantile: f64) -> Option<f64> {
+    pub(crate) fn late_ms(&self, quantile: f64) -> Option<f64> {
         self.late.quantile(quantile).map(|seconds| seconds * 1e3)
     }
 
     /// Processor time a second; 1 is one core.
-    pub fn cores(&self) -> f64 {
+    pub(crate) fn cores(&self) -> f64 {
         self.cpu.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
     }
 
     /// Why the generator, and not the server, may have been the limit, with the numbers.
-    pub fn limits(&self) -> Vec<String> {
+    pub(crate) fn limits(&self) -> Vec<String> {
         let mut limits = Vec::new();
         if self.cores() > BUSY * self.threads as f64 {
             limits.push(format!(

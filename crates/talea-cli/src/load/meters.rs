@@ -11,7 +11,7 @@ const DONE: &str = "load_requests_done_total";
 
 /// The metrics of this process's loads, one load at a time; clones share them.
 #[derive(Clone)]
-pub struct Meters {
+pub(crate) struct Meters {
     registry: Registry,
     response_time: Histogram<Seconds>,
     late: Histogram<Seconds>,
@@ -20,7 +20,7 @@ pub struct Meters {
 
 /// The counts of the meters since one load began; clones share them.
 #[derive(Clone)]
-pub struct Window {
+pub(crate) struct Window {
     meters: Meters,
     response_times_before: HistogramSnapshot,
     late_before: HistogramSnapshot,
@@ -29,10 +29,8 @@ pub struct Window {
 
 impl Meters {
     /// Metrics in a region of their own. The region stays until the process ends: make them once.
-    ///
-    /// # Errors
-    /// When the region cannot be made.
-    pub fn new() -> Result<Self> {
+    /// Fails when the region cannot be made.
+    pub(crate) fn new() -> Result<Self> {
         let registry = Registry::new().context("no memory for the load's own metrics")?;
         // Quantiles within 1.08 %, from a microsecond to a minute and beyond.
         let times = |name, help| {
@@ -49,7 +47,7 @@ impl Meters {
     }
 
     /// Begins a window. Observations only ever add, so a load's own are the difference.
-    pub fn window(&self) -> Window {
+    pub(crate) fn window(&self) -> Window {
         Window {
             response_times_before: self.times(RESPONSE_TIME),
             late_before: self.times(LATE),
@@ -78,17 +76,17 @@ impl Meters {
 
 impl Window {
     /// How many requests are done with, for showing progress.
-    pub fn requests_done(&self) -> u64 {
+    pub(crate) fn requests_done(&self) -> u64 {
         self.meters.done.get() - self.done_before
     }
 
     /// The response times so far.
-    pub fn response_times(&self) -> HistogramSnapshot {
+    pub(crate) fn response_times(&self) -> HistogramSnapshot {
         self.meters.times(RESPONSE_TIME).diff(&self.response_times_before)
     }
 
     /// How late clients took what arrived, in an open model.
-    pub fn late(&self) -> HistogramSnapshot {
+    pub(crate) fn late(&self) -> HistogramSnapshot {
         self.meters.times(LATE).diff(&self.late_before)
     }
 

@@ -1,4 +1,4 @@
-//! Load models: who decides when a request is made.
+//! Load models: a request is made when a client is free (closed), or by a schedule (open).
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use crate::figures::{counted, measured};
 
 /// When requests are made.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Model {
+pub(crate) enum Model {
     /// Some clients each make their next request when the last one is answered: a server that
     /// is slow is asked less.
     Closed {
@@ -30,7 +30,7 @@ pub enum Model {
 
 /// How long a client goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Until {
+pub(crate) enum Until {
     /// It has run the scenario so often.
     Iterations(u64),
     /// So much time has passed. Requests under way then are finished; no new one is begun.
@@ -39,8 +39,7 @@ pub enum Until {
 
 /// When requests arrive: stages, one after the other.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Arrivals {
-    /// The stages.
+pub(crate) struct Arrivals {
     pub stages: Vec<Stage>,
     /// Whether they arrive at random (a Poisson process), or evenly.
     pub poisson: bool,
@@ -48,7 +47,7 @@ pub struct Arrivals {
 
 /// A time of one rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stage {
+pub(crate) struct Stage {
     /// Arrivals a second.
     pub rate: f64,
     /// For how long.
@@ -57,7 +56,7 @@ pub struct Stage {
 
 impl Model {
     /// How many clients there are at most.
-    pub fn clients(&self) -> u64 {
+    pub(crate) fn clients(&self) -> u64 {
         match self {
             Self::Closed { clients, .. } => *clients,
             Self::Open { at_most, .. } => *at_most,
@@ -66,7 +65,7 @@ impl Model {
 
     /// How often the scenario is run where every request can be sent, if that is known
     /// beforehand.
-    pub fn iterations(&self) -> Option<u64> {
+    pub(crate) fn iterations(&self) -> Option<u64> {
         match self {
             Self::Closed { clients, until: Until::Iterations(each) } => {
                 Some(clients.saturating_mul(*each))
@@ -79,7 +78,7 @@ impl Model {
 
     /// This model limited to a time, to warm up.
     #[must_use]
-    pub fn only_for(&self, time: Duration) -> Self {
+    pub(crate) fn only_for(&self, time: Duration) -> Self {
         let mut model = self.clone();
         match &mut model {
             Self::Closed { until, .. } => *until = Until::Time(time),
@@ -94,7 +93,7 @@ impl Model {
 
 impl Arrivals {
     /// When they arrive, from the start on. Equal seeds give equal times.
-    pub fn offsets(&self, seed: u64) -> impl Iterator<Item = Duration> + Send + 'static {
+    pub(crate) fn offsets(&self, seed: u64) -> impl Iterator<Item = Duration> + Send + 'static {
         let Self { stages, poisson } = self.clone();
         let mut random = Rng::with_seed(seed);
         let mut begun = 0.0;
@@ -132,8 +131,41 @@ impl FromStr for Stage {
     }
 }
 
+/// The rate of arrivals on the command line: `200`, or `200:10s,400:10s`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Rate {
+    /// One, for as long as `--for` says.
+    Constant(f64),
+    /// Several, each for its time.
+    Stages(Vec<Stage>),
+}
+
+impl Rate {
+    pub(super) fn stages(&self, time: Option<Duration>) -> Result<Vec<Stage>, String> {
+        match (self, time) {
+            (Self::Constant(rate), Some(time)) => Ok(vec![Stage { rate: *rate, time }]),
+            (Self::Constant(_), None) => Err("for how long? say --for TIME".to_owned()),
+            (Self::Stages(stages), None) => Ok(stages.clone()),
+            (Self::Stages(_), Some(_)) => {
+                Err("found --for, and --rate has times already; leave one out".to_owned())
+            }
+        }
+    }
+}
+
+impl FromStr for Rate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if !text.contains([':', ',']) {
+            return rate_of(text).map(Self::Constant);
+        }
+        text.split(',').map(str::parse).collect::<Result<_, _>>().map(Self::Stages)
+    }
+}
+
 /// Arrivals a second.
-pub fn rate_of(text: &str) -> Result<f64, String> {
+fn rate_of(text: &str) -> Result<f64, String> {
     let found = text.parse().ok().filter(|rate: &f64| (1e-3..=1e6).contains(rate));
     found.ok_or_else(|| format!("found the rate {text:?}, expected 0.001 to 1000000 a second"))
 }

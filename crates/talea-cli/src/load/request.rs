@@ -7,7 +7,7 @@ use hyper::{Method, Request, Uri};
 
 use super::connection::Protocol;
 use super::target::Target;
-use crate::scenario::{Scenario, Step, Template, Unfilled, Values};
+use crate::scenario::{FillError, Scenario, Step, Template, Values};
 
 /// The requests of a scenario's steps, as far as they are known beforehand.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ struct UriTemplate {
 
 /// Why a step has no request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum NoRequest {
+pub(crate) enum NoRequest {
     /// The variable at this place has no value that could stand there.
     Unfilled(usize),
     /// With its values it is no request.
@@ -40,9 +40,7 @@ pub enum NoRequest {
 
 impl Requests {
     /// Those of a scenario.
-    ///
-    /// # Errors
-    /// When a path, behind that of the target, is none.
+    /// Fails when a path, behind that of the target, is none.
     pub(super) fn new(
         scenario: &Scenario,
         target: &Target,
@@ -59,7 +57,7 @@ impl Requests {
         values: &Values,
     ) -> Result<Request<Full<Bytes>>, NoRequest> {
         let Prepared { method, uri, headers, filled_headers, body } = &self.0[step];
-        let unfilled = |why: Unfilled| NoRequest::Unfilled(why.variable());
+        let unfilled = |why: FillError| NoRequest::Unfilled(why.variable());
         let filled = |template: &Template, mut text: String| {
             template.fill(values, &mut text).map(|()| text).map_err(unfilled)
         };
@@ -128,7 +126,7 @@ impl Prepared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::Captured;
+    use crate::scenario::CapturedValue;
 
     const HTTP1: Protocol = Protocol::Http1 { keep_alive: true };
 
@@ -141,8 +139,8 @@ mod tests {
     #[test]
     fn a_created_item_is_found_under_its_id() {
         let (scenario, requests) = requests("http://127.0.0.1:4000/api/items", HTTP1);
-        let mut values = Values::new(&scenario, 0);
-        values.begin(&scenario);
+        let mut values = Values::new(&scenario.variables, 0);
+        values.begin(&scenario.variables);
         let list = requests.request(1, &values).unwrap();
         assert_eq!(
             (list.method(), list.uri().to_string()),
@@ -152,7 +150,7 @@ mod tests {
         for step in [2, 3, 4] {
             assert_eq!(requests.request(step, &values).unwrap_err(), NoRequest::Unfilled(0));
         }
-        values.set(0, Captured::text("3f/1"));
+        values.set(0, CapturedValue::text("3f/1"));
         assert_eq!(requests.request(2, &values).unwrap().uri(), "/api/items/3f%2F1");
     }
 
@@ -162,8 +160,8 @@ mod tests {
             [("http://h", "/", "/7"), ("http://h/", "/", "/7"), ("http://h/a/", "/a", "/a/7")]
         {
             let (scenario, requests) = requests(url, HTTP1);
-            let mut values = Values::new(&scenario, 0);
-            values.set(0, Captured::text("7"));
+            let mut values = Values::new(&scenario.variables, 0);
+            values.set(0, CapturedValue::text("7"));
             assert_eq!(requests.request(1, &values).unwrap().uri(), list, "{url}");
             assert_eq!(requests.request(2, &values).unwrap().uri(), get, "{url}");
         }
@@ -172,7 +170,7 @@ mod tests {
     #[test]
     fn each_protocol_names_the_host_in_its_way() {
         let (scenario, of_2) = requests("http://h:81/a", Protocol::Http2);
-        let values = Values::new(&scenario, 0);
+        let values = Values::new(&scenario.variables, 0);
         let request = of_2.request(1, &values).unwrap();
         assert_eq!(request.uri(), "http://h:81/a");
         assert!(!request.headers().contains_key(HOST));

@@ -1,10 +1,10 @@
-//! Several rounds of one load: what they have in common, and how sure that is.
+//! Several rounds of one load: means with intervals.
 
 use std::fmt;
 
 use serde::Serialize;
 
-use super::Summary;
+use super::summary::Summary;
 use crate::statistics::Mean;
 
 /// The means over rounds; none if a round has no such number.
@@ -12,18 +12,13 @@ use crate::statistics::Mean;
 pub(super) struct Rounds {
     /// Requests sent a second.
     pub mean_rate: Option<Mean>,
-    /// Mean response time.
     pub client_mean_ms: Option<Mean>,
-    /// Median response time.
     pub client_p50_ms: Option<Mean>,
-    /// 99th percentile of the response time.
     pub client_p99_ms: Option<Mean>,
-    /// Each round.
     pub rounds: Vec<Summary>,
 }
 
 impl Rounds {
-    /// Puts rounds together.
     pub(super) fn new(rounds: Vec<Summary>) -> Self {
         let mean = |of: fn(&Summary) -> Option<f64>| {
             rounds.iter().map(of).collect::<Option<Vec<f64>>>().and_then(|values| Mean::of(&values))

@@ -11,7 +11,7 @@ use crate::scenario::Scenario;
 
 /// The result of one request.
 #[derive(Clone, Copy, Debug)]
-pub struct Sample {
+pub(crate) struct Sample {
     /// The client that made it, from 0.
     pub client: u64,
     /// Its step, from 0.
@@ -32,10 +32,8 @@ const HEADER: &str = "round,client,step,intended_us,started_us,took_us,status,fa
 
 /// Writes samples of rounds as CSV (RFC 4180), in the order in which requests were to be made;
 /// the file is there once it is whole.
-///
-/// # Errors
-/// When it cannot be written.
-pub fn write(path: &Path, scenario: &Scenario, rounds: &mut [Vec<Sample>]) -> Result<()> {
+/// Fails when it cannot be written.
+pub(crate) fn write(path: &Path, scenario: &Scenario, rounds: &mut [Vec<Sample>]) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let context = || format!("the samples cannot be written to {}", path.display());
     let file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")));

@@ -5,22 +5,20 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Outcome, Plan};
+use super::outcome::Outcome;
+use super::plan::Plan;
+use super::tally::Failure;
 use crate::figures::{measured, measured_or_none, whole};
 use crate::scenario::Scenario;
 
 /// The summary that `talea load` prints; as JSON with `--json`.
 #[derive(Clone, Debug, Serialize)]
-pub struct Summary {
+pub(crate) struct Summary {
     /// The URL that the scenario's paths stand behind.
     pub url: String,
-    /// The scenario.
     pub scenario: String,
-    /// When requests were made, in words.
     pub model: String,
-    /// The protocol.
     pub protocol: String,
-    /// The seed of random values.
     pub seed: u64,
     /// Clients at most.
     pub clients: u64,
@@ -30,9 +28,7 @@ pub struct Summary {
     pub requests_planned: Option<u64>,
     /// Requests that were made before, to warm up, and are not counted here.
     pub requests_of_warm_up: u64,
-    /// Requests that were sent.
     pub requests_sent: u64,
-    /// Requests that could not be sent.
     pub requests_not_sent: u64,
     /// Answers that were read to their end.
     pub answers: u64,
@@ -40,13 +36,10 @@ pub struct Summary {
     pub answers_by_status: BTreeMap<u16, u64>,
     /// Failed requests, those not sent among them.
     pub failed: u64,
-    /// Failed requests by kind.
     pub failures: Vec<KindOfFailure>,
     /// Requests under way when a signal stopped the load.
     pub unanswered: u64,
-    /// Whether a signal stopped the load.
     pub interrupted: bool,
-    /// Connections opened.
     pub connections: u64,
     /// Connections opened to replace another.
     pub reconnects: u64,
@@ -54,17 +47,11 @@ pub struct Summary {
     pub client_seconds: f64,
     /// Requests sent a second.
     pub mean_rate: Option<f64>,
-    /// Mean response time.
     pub client_mean_ms: Option<f64>,
-    /// Median response time.
     pub client_p50_ms: Option<f64>,
-    /// 90th percentile of the response time.
     pub client_p90_ms: Option<f64>,
-    /// 99th percentile of the response time.
     pub client_p99_ms: Option<f64>,
-    /// 99.9th percentile of the response time.
     pub client_p999_ms: Option<f64>,
-    /// 99.99th percentile of the response time.
     pub client_p9999_ms: Option<f64>,
     /// 99th percentile of how late a client took what arrived; in an open model.
     pub late_p99_ms: Option<f64>,
@@ -78,7 +65,7 @@ pub struct Summary {
 
 /// How many requests failed in one way.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KindOfFailure {
+pub(crate) struct KindOfFailure {
     /// The step, and what happened.
     pub kind: String,
     /// How often.
@@ -87,7 +74,7 @@ pub struct KindOfFailure {
 
 impl Summary {
     /// Puts a plan and its outcome together.
-    pub fn new(plan: &Plan, outcome: &Outcome) -> Self {
+    pub(crate) fn new(plan: &Plan, outcome: &Outcome) -> Self {
         let tally = &outcome.tally;
         Self {
             url: plan.target.to_string(),
@@ -126,8 +113,8 @@ impl Summary {
 }
 
 /// Every kind of failure of an outcome with its count.
-pub fn kinds_of_failure(scenario: &Scenario, outcome: &Outcome) -> Vec<KindOfFailure> {
-    let kind = |(failure, count): (&super::Failure, &u64)| KindOfFailure {
+pub(crate) fn kinds_of_failure(scenario: &Scenario, outcome: &Outcome) -> Vec<KindOfFailure> {
+    let kind = |(failure, count): (&Failure, &u64)| KindOfFailure {
         kind: failure.describe(scenario),
         count: *count,
     };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use hyper::StatusCode;
 
-use super::connection::Trouble;
+use super::connection::RequestError;
 use super::request::NoRequest;
 use crate::scenario::Scenario;
 
@@ -13,7 +13,7 @@ use crate::scenario::Scenario;
 /// `requests() == sent + not_sent`, and once a load has ended
 /// `sent == answered() + failures without an answer + unanswered`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// Requests handed to a connection that took them.
     pub sent: u64,
     /// Requests that could not be sent: no connection, or nothing captured that they need.
@@ -24,7 +24,6 @@ pub struct Tally {
     pub answers: BTreeMap<u16, u64>,
     /// Failed requests by kind, those not sent among them.
     pub failures: BTreeMap<Failure, u64>,
-    /// Connections that were opened.
     pub connections: u64,
     /// Connections that were opened to replace one that was closed or given up.
     pub reconnects: u64,
@@ -32,30 +31,30 @@ pub struct Tally {
 
 /// How a request failed; steps and variables are given by their places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// Answered with another status than the step's.
     Status(usize, u16),
     /// Answered as expected, but there was nothing to capture: the step and which of its captures.
     NotCaptured(usize, usize),
     /// No answer.
-    Trouble(usize, Trouble),
+    RequestError(usize, RequestError),
     /// Not sent.
     NoRequest(usize, NoRequest),
 }
 
 impl Tally {
     /// Requests that were sent or could not be.
-    pub fn requests(&self) -> u64 {
+    pub(crate) fn requests(&self) -> u64 {
         self.sent + self.not_sent
     }
 
     /// Answers of any status.
-    pub fn answered(&self) -> u64 {
+    pub(crate) fn answered(&self) -> u64 {
         self.answers.values().sum()
     }
 
     /// Requests that failed, those not sent among them.
-    pub fn failed(&self) -> u64 {
+    pub(crate) fn failed(&self) -> u64 {
         self.failures.values().sum()
     }
 
@@ -84,7 +83,7 @@ impl Tally {
 
 impl Failure {
     /// Describes the failure in words.
-    pub fn describe(self, scenario: &Scenario) -> String {
+    pub(crate) fn describe(self, scenario: &Scenario) -> String {
         let step = |step: usize| &scenario.steps[step];
         let variable = |place: usize| &scenario.variables[place].name;
         match self {
@@ -99,7 +98,7 @@ impl Failure {
                 let (name, pointer) = (variable(capture.variable), &capture.pointer);
                 format!("{}: nothing at {pointer} of the answer for {{{name}}}", step.name)
             }
-            Self::Trouble(n, trouble) => format!("{}: {trouble}", step(n).name),
+            Self::RequestError(n, trouble) => format!("{}: {trouble}", step(n).name),
             Self::NoRequest(n, NoRequest::Unfilled(place)) => {
                 format!("{}: not sent: there is no {{{}}}", step(n).name, variable(place))
             }

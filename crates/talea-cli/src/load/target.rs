@@ -18,7 +18,7 @@ use crate::connect::Stream;
 
 /// An `http://` or `https://` URL, taken apart once.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub(crate) struct Target {
     url: String,
     host: String,
     port: u16,
@@ -33,38 +33,35 @@ pub struct Target {
 
 impl Target {
     /// Whether its connections are encrypted.
-    pub fn is_https(&self) -> bool {
+    pub(crate) fn is_https(&self) -> bool {
         self.is_https
     }
 
     /// This target, with this TLS configuration for its connections.
     #[must_use]
-    pub fn over(mut self, tls: Arc<ClientConfig>) -> Self {
+    pub(crate) fn over(mut self, tls: Arc<ClientConfig>) -> Self {
         self.tls = Some(tls);
         self
     }
 
     /// Scheme and authority: `http://127.0.0.1:4000`.
-    pub fn origin(&self) -> String {
+    pub(crate) fn origin(&self) -> String {
         let scheme = if self.is_https { "https" } else { "http" };
         format!("{scheme}://{}", self.authority())
     }
 
     /// The path of the collection, without a slash at its end.
-    pub fn path(&self) -> &Uri {
+    pub(crate) fn path(&self) -> &Uri {
         &self.path
     }
 
-    /// The value of the Host header.
-    pub fn host_header(&self) -> &HeaderValue {
+    pub(crate) fn host_header(&self) -> &HeaderValue {
         &self.host_header
     }
 
     /// This target with another path, such as `/study/reset`.
-    ///
-    /// # Errors
-    /// When the path is not one.
-    pub fn with_path(&self, path: &'static str) -> Result<Self, String> {
+    /// Fails when the path is not one.
+    pub(crate) fn with_path(&self, path: &'static str) -> Result<Self, String> {
         format!("{}{path}", self.origin()).parse().map(|mut target: Self| {
             target.address = self.address;
             target.tls = self.tls.clone();
@@ -74,10 +71,8 @@ impl Target {
 
     /// Opens a connection, closes it again, and remembers the address, so that a load that cannot
     /// begin ends before it does. No request is sent.
-    ///
-    /// # Errors
-    /// When the name is unknown or nothing accepts a connection within `timeout`.
-    pub async fn reached(mut self, timeout: Duration) -> io::Result<Self> {
+    /// Fails when the name is unknown or nothing accepts a connection within `timeout`.
+    pub(crate) async fn reached(mut self, timeout: Duration) -> io::Result<Self> {
         let stream = tokio::time::timeout(timeout, self.connect())
             .await
             .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
@@ -86,10 +81,8 @@ impl Target {
     }
 
     /// Opens a connection that sends small requests at once (TCP_NODELAY).
-    ///
-    /// # Errors
-    /// When the name is unknown or nothing accepts a connection, or none over TLS.
-    pub async fn connect(&self) -> io::Result<Stream> {
+    /// Fails when the name is unknown or nothing accepts a connection, or none over TLS.
+    pub(crate) async fn connect(&self) -> io::Result<Stream> {
         let stream = self.connect_tcp().await?;
         let Some(tls) = &self.tls else { return Ok(Stream::Plain(stream)) };
         let name = ServerName::try_from(self.host.clone());

@@ -1,6 +1,6 @@
 //! The threads that clients run on.
 //!
-//! Each has a runtime of its own, and a client stays where it began: what it waits for wakes no
+//! Each has a runtime of its own, and a client stays where it began: its wakes reach no
 //! other thread, and threads take no clients from each other. They are runtimes of many threads
 //! with one alone: with 500 connections those of the current thread took a quarter more processor
 //! time a request.
@@ -13,12 +13,12 @@ use std::time::Instant;
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 
+use super::plan::Plan;
 use super::request::Requests;
-use super::{Plan, Prepared};
 
 /// Of so many clients a thread mostly finds several that have an answer. One that has fewer sleeps
 /// between answers, and waking it costs a good part of what a request does.
-const ENOUGH: u64 = 100;
+const CLIENTS_PER_THREAD: u64 = 100;
 
 /// Threads that end, with whatever still runs on them, when this is dropped.
 pub(super) struct Threads(Vec<Thread>);
@@ -27,7 +27,14 @@ struct Thread {
     /// There until it is dropped.
     runtime: Option<Runtime>,
     /// Of its own: threads that counted references to the same texts would wait for each other.
-    plan: Arc<Prepared>,
+    plan: Arc<ThreadPlan>,
+}
+
+/// A plan that is under way on one thread.
+pub(super) struct ThreadPlan {
+    pub(super) plan: Plan,
+    pub(super) requests: Requests,
+    pub(super) started: Instant,
 }
 
 impl Drop for Thread {
@@ -42,13 +49,11 @@ impl Drop for Thread {
 impl Threads {
     /// As many as there are cores, but no more than have clients enough. The load starts when all
     /// are there.
-    ///
-    /// # Errors
-    /// When a path of the scenario, behind that of the target, is none, or the system allows no
-    /// more threads or descriptors.
+    /// Fails when a path of the scenario, behind that of the target, is none, or the system allows
+    /// no more threads or descriptors.
     pub(super) fn start(plan: &Plan) -> Result<Self, String> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
-        let threads = plan.model.clients().div_ceil(ENOUGH).clamp(1, cores);
+        let threads = plan.model.clients().div_ceil(CLIENTS_PER_THREAD).clamp(1, cores);
         let runtimes = (0..threads).map(|_| begin());
         let runtimes = runtimes
             .collect::<Result<Vec<_>, _>>()
@@ -56,13 +61,12 @@ impl Threads {
         let started = Instant::now();
         let threads = runtimes.into_iter().map(|runtime| {
             let requests = Requests::new(&plan.scenario, &plan.target, plan.protocol)?;
-            let plan = Arc::new(Prepared { plan: plan.clone(), requests, started });
+            let plan = Arc::new(ThreadPlan { plan: plan.clone(), requests, started });
             Ok(Thread { runtime: Some(runtime), plan })
         });
         Ok(Self(threads.collect::<Result<_, String>>()?))
     }
 
-    /// How many there are.
     pub(super) fn count(&self) -> usize {
         self.0.len()
     }
@@ -76,7 +80,7 @@ impl Threads {
     pub(super) fn spawn<F>(
         &self,
         client: u64,
-        task: impl FnOnce(Arc<Prepared>) -> F,
+        task: impl FnOnce(Arc<ThreadPlan>) -> F,
     ) -> JoinHandle<F::Output>
     where
         F: Future<Output: Send> + Send + 'static,

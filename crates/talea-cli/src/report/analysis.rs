@@ -3,7 +3,7 @@
 
 use super::throughput::by_clients;
 use crate::figures::{counted, measured, whole};
-use crate::study::{Finding, Server, Study};
+use crate::study::{CaseResult, Server, Study};
 
 /// The share that counts as all of the best throughput.
 const NEARLY_ALL: f64 = 0.95;
@@ -36,13 +36,13 @@ pub(super) fn sentences(study: &Study) -> Vec<String> {
 /// One number of clients, with the case that did best of them.
 struct Level<'a> {
     clients: f64,
-    case: &'a Finding,
+    case: &'a CaseResult,
     rate: f64,
     p50: f64,
 }
 
-fn levels<'a>(cases: &[&'a Finding]) -> Vec<Level<'a>> {
-    let level = |run: &[&'a Finding]| {
+fn levels<'a>(cases: &[&'a CaseResult]) -> Vec<Level<'a>> {
+    let level = |run: &[&'a CaseResult]| {
         let long = run.iter().filter(|case| case.client.seconds >= TOO_SHORT);
         let known = long.filter_map(|case| {
             let (rate, p50) = (case.client.mean_rate?, case.client.p50_ms?);
@@ -54,7 +54,7 @@ fn levels<'a>(cases: &[&'a Finding]) -> Vec<Level<'a>> {
 }
 
 /// The fewest clients that make nearly the best throughput.
-fn knee(cases: &[&Finding]) -> Option<String> {
+fn knee(cases: &[&CaseResult]) -> Option<String> {
     let levels = levels(cases);
     let (first, last) = (levels.first()?, levels.last()?);
     if levels.len() < 3 {
@@ -99,7 +99,7 @@ fn knee(cases: &[&Finding]) -> Option<String> {
 }
 
 /// The first step at which more clients made no more requests and waited instead.
-fn queues(cases: &[&Finding]) -> Option<String> {
+fn queues(cases: &[&CaseResult]) -> Option<String> {
     let levels = levels(cases);
     let step = levels.windows(2).enumerate().find(|(at, pair)| {
         let enough = pair[0].rate * NO_MORE;
@@ -124,16 +124,16 @@ fn queues(cases: &[&Finding]) -> Option<String> {
 }
 
 /// Whether the clients' time grows as their requests do.
-fn time_and_requests(cases: &[Finding]) -> Option<String> {
-    let planned = |case: &&Finding| case.iterations.is_some() && case.client.requests_sent > 0;
-    let cases: Vec<&Finding> = cases.iter().filter(planned).collect();
-    let requests = |case: &&&Finding| case.client.requests_sent;
+fn time_and_requests(cases: &[CaseResult]) -> Option<String> {
+    let planned = |case: &&CaseResult| case.iterations.is_some() && case.client.requests_sent > 0;
+    let cases: Vec<&CaseResult> = cases.iter().filter(planned).collect();
+    let requests = |case: &&&CaseResult| case.client.requests_sent;
     let (fewest, most) = (cases.iter().min_by_key(requests)?, cases.iter().max_by_key(requests)?);
     let times = most.client.requests_sent as f64 / fewest.client.requests_sent as f64;
     if times < 2.0 {
         return None;
     }
-    let each = |case: &&Finding| case.client.seconds / case.client.requests_sent as f64;
+    let each = |case: &&CaseResult| case.client.seconds / case.client.requests_sent as f64;
     let quickest = cases.iter().min_by(|one, other| each(one).total_cmp(&each(other)))?;
     let slowest = cases.iter().max_by(|one, other| each(one).total_cmp(&each(other)))?;
     let (low, high) = (each(quickest) * 1e3, each(slowest) * 1e3);
@@ -153,7 +153,7 @@ fn time_and_requests(cases: &[Finding]) -> Option<String> {
 }
 
 /// Where requests wait for a connection to the database.
-fn pool(cases: &[Finding]) -> Option<String> {
+fn pool(cases: &[CaseResult]) -> Option<String> {
     let waits = cases.iter().filter_map(|case| {
         let server = case.server.as_ref()?;
         let pending = server.peak_pool_pending.filter(|pending| *pending > 0)?;
@@ -161,7 +161,7 @@ fn pool(cases: &[Finding]) -> Option<String> {
         Some((case, pending, used))
     });
     let (case, pending, used) = waits.max_by_key(|(_, pending, _)| *pending)?;
-    let known = |case: &&Finding| {
+    let known = |case: &&CaseResult| {
         case.server.as_ref().is_some_and(|server| server.peak_pool_pending.is_some())
     };
     let without: Vec<&str> = cases
@@ -189,13 +189,13 @@ fn processors(study: &Study) -> Option<String> {
         return None;
     }
     let cores = study.machine.cores as f64;
-    let share = |case: &Finding| -> Option<(f64, f64)> {
+    let share = |case: &CaseResult| -> Option<(f64, f64)> {
         let server = case.server.as_ref()?.cpu_seconds? / case.client.seconds;
         Some((server, case.client.generator_cores))
     };
     let long = study.cases.iter().filter(|case| case.client.seconds >= TOO_SHORT);
     let known = long.filter_map(|case| Some((case, share(case)?)));
-    let sum = |(_, (server, clients)): &(&Finding, (f64, f64))| server + clients;
+    let sum = |(_, (server, clients)): &(&CaseResult, (f64, f64))| server + clients;
     let (case, (server, clients)) = known.max_by(|one, other| sum(one).total_cmp(&sum(other)))?;
     let all = (server + clients) / cores;
     let verdict = match all >= BUSY {
@@ -213,7 +213,7 @@ fn processors(study: &Study) -> Option<String> {
 }
 
 /// Where tasks that could run have to wait.
-fn ready(cases: &[Finding], cores: u64) -> Option<String> {
+fn ready(cases: &[CaseResult], cores: u64) -> Option<String> {
     let ready = cases.iter().filter_map(|case| {
         let server = case.server.as_ref()?;
         Some((case, server, server.peak_ready_tasks.filter(|ready| *ready > cores)?))
@@ -230,7 +230,7 @@ fn ready(cases: &[Finding], cores: u64) -> Option<String> {
 }
 
 /// How much of the clients' time the server's own measurement accounts for, with the most clients.
-fn where_the_time_is(cases: &[&Finding]) -> Option<String> {
+fn where_the_time_is(cases: &[&CaseResult]) -> Option<String> {
     let case = cases.last()?;
     let (clients, server) = (case.client.mean_ms?, case.server.as_ref()?.mean_response_ms?);
     if !(clients > 0.0 && server <= clients) {
@@ -247,7 +247,7 @@ fn where_the_time_is(cases: &[&Finding]) -> Option<String> {
 }
 
 /// Why numbers may not be the server's.
-fn caveats(cases: &[Finding]) -> Vec<String> {
+fn caveats(cases: &[CaseResult]) -> Vec<String> {
     let limited = cases.iter().flat_map(|case| {
         case.client.limits.iter().map(move |limit| format!("Beware of {}: {limit}.", case.id))
     });
@@ -260,7 +260,7 @@ mod tests {
     use crate::study::{Clients, Measure};
 
     /// A case of so many clients, with rate, median and requests.
-    fn case(id: &str, clients: u64, rate: f64, p50: f64, requests: u64) -> Finding {
+    fn case(id: &str, clients: u64, rate: f64, p50: f64, requests: u64) -> CaseResult {
         let client = Clients {
             requests_sent: requests,
             seconds: requests as f64 / rate,
@@ -277,18 +277,18 @@ mod tests {
         .unwrap()
     }
 
-    fn study(cases: Vec<Finding>) -> Study {
+    fn study(cases: Vec<CaseResult>) -> Study {
         let mut study = crate::compare::tests::study(Measure::P99, &[1.0]);
         study.cases = cases;
         study.started = true;
         study
     }
 
-    fn text_of(cases: Vec<Finding>) -> String {
+    fn text_of(cases: Vec<CaseResult>) -> String {
         sentences(&study(cases)).join("\n")
     }
 
-    fn five() -> Vec<Finding> {
+    fn five() -> Vec<CaseResult> {
         vec![
             case("A", 10, 12_000.0, 1.0, 1_000), // over in 83 ms
             case("B", 100, 10_400.0, 12.0, 10_000),

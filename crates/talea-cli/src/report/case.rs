@@ -6,33 +6,32 @@ use super::heat;
 use super::metrics::{self, Key, Metric};
 use super::table::briefly;
 use crate::figures::{NONE, counted, measured, measured_or_none, whole, whole_or_none};
-use crate::study::{Between, Clients, Finding, Server};
+use crate::study::{Between, CaseResult, Clients, Server};
 
-/// All that was found in a case.
-pub(super) fn section(finding: &Finding) -> Markup {
-    let server = finding.server.as_ref();
+pub(super) fn section(result: &CaseResult) -> Markup {
+    let server = result.server.as_ref();
     html! {
-        section.case id=(anchor(finding)) {
-            h2 { span.badge { (finding.id) } (finding.model) }
-            @for line in briefly(finding) { p.wrong { (line) } }
+        section.case id=(anchor(result)) {
+            h2 { span.badge { (result.id) } (result.model) }
+            @for line in briefly(result) { p.wrong { (line) } }
             div.grid {
-                (facts(finding))
-                (percentiles(&finding.client, server))
-                (heat_map(finding))
-                @for metric in metrics::of(finding) { (figure(&metric)) }
-                (answers(&finding.client))
+                (facts(result))
+                (percentiles(&result.client, server))
+                (heat_map(result))
+                @for metric in metrics::of(result) { (figure(&metric)) }
+                (answers(&result.client))
             }
         }
     }
 }
 
 /// Where links to the case lead.
-pub(super) fn anchor(finding: &Finding) -> String {
-    format!("case-{}", finding.id.replace(['/', ':'], "-"))
+pub(super) fn anchor(result: &CaseResult) -> String {
+    format!("case-{}", result.id.replace(['/', ':'], "-"))
 }
 
-fn facts(finding: &Finding) -> Markup {
-    let client = &finding.client;
+fn facts(result: &CaseResult) -> Markup {
+    let client = &result.client;
     let mut facts = vec![
         ("Requests sent", whole(client.requests_sent)),
         ("Failed", whole(client.failed)),
@@ -47,7 +46,7 @@ fn facts(finding: &Finding) -> Markup {
         ),
         ("Generator", format!("{} cores", measured(client.generator_cores))),
     ];
-    if let Some(server) = &finding.server {
+    if let Some(server) = &result.server {
         facts.insert(1, ("Requests received", whole_or_none(server.requests_received)));
         facts.push(("Server CPU", format!("{} s", measured_or_none(server.cpu_seconds))));
         if let Some((waited, connections)) = server.peak_pool_pending.zip(server.pool_max) {
@@ -124,15 +123,15 @@ fn share(ms: f64, longest: f64) -> f64 {
     ((ms / longest).log10() / POWERS + 1.0).clamp(0.02, 1.0) * 100.0
 }
 
-fn heat_map(finding: &Finding) -> Markup {
-    let times = &finding.client.times;
-    let label = format!("Case {}: how many answers took how long, over time.", finding.id);
+fn heat_map(result: &CaseResult) -> Markup {
+    let times = &result.client.times;
+    let label = format!("Case {}: how many answers took how long, over time.", result.id);
     html! {
         @if let Some(map) = heat::heat(times, &label) {
             figure.card {
                 figcaption {
                     span { b { "Response times" } span.unit { "ms at the clients, logarithmic" } }
-                    span.headline { "longest " (measured_or_none(finding.client.max_ms)) }
+                    span.headline { "longest " (measured_or_none(result.client.max_ms)) }
                 }
                 (map)
                 (heat::key(times))

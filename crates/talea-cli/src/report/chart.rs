@@ -105,7 +105,6 @@ impl Chart<'_> {
     }
 }
 
-/// An area to draw on.
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// How a drawing ended; into a string it does not fail.
 pub(super) type Drawn<'a> =

@@ -3,12 +3,11 @@
 use maud::{Markup, html};
 
 use super::document::document;
-use crate::compare::{Comparison, Line, Other, Verdict};
+use crate::compare::{Comparison, MeasureComparison, VariantComparison, Verdict};
 use crate::compare::{in_words, interval, ratio, titled, value, verdict};
 use crate::figures::counted;
 
-/// The whole comparison as one HTML file.
-pub fn comparison_page(comparison: &Comparison, command: &str) -> String {
+pub(crate) fn comparison_page(comparison: &Comparison, command: &str) -> String {
     let rounds = counted(comparison.rounds, "round");
     let body = html! {
         header {
@@ -34,7 +33,7 @@ pub fn comparison_page(comparison: &Comparison, command: &str) -> String {
     document(&format!("Load study: variants beside {}", comparison.base), &body)
 }
 
-fn table(comparison: &Comparison, other: &Other) -> Markup {
+fn table(comparison: &Comparison, other: &VariantComparison) -> Markup {
     html! {
         section {
             h2 { code { (other.name) } }
@@ -76,7 +75,7 @@ fn table(comparison: &Comparison, other: &Other) -> Markup {
 }
 
 /// The interval from half to twice as much, on a logarithmic scale, with the ratio as a dot.
-fn whiskers(line: &Line) -> Markup {
+fn whiskers(line: &MeasureComparison) -> Markup {
     const WIDTH: f64 = 120.0;
     let at = |ratio: f64| ((ratio.log2() + 1.0) / 2.0).clamp(0.0, 1.0) * WIDTH;
     html! {

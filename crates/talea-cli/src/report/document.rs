@@ -2,7 +2,6 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-/// A page with its style.
 pub(super) fn document(title: &str, body: &Markup) -> String {
     html! {
         (DOCTYPE)

@@ -14,24 +14,20 @@ use crate::study::Study;
 
 /// A folder that can be written to.
 #[derive(Debug)]
-pub struct Folder(PathBuf);
+pub(crate) struct ReportFolder(PathBuf);
 
 /// Where a report was written.
 #[derive(Debug)]
-pub struct Written {
-    /// The page.
+pub(crate) struct ReportFiles {
     pub html: PathBuf,
-    /// Its file for programs.
     pub json: PathBuf,
 }
 
-impl Folder {
+impl ReportFolder {
     /// Makes the folder where it is missing, and tries whether a file can be written to it, so that
     /// a study that cannot be reported does not begin.
-    ///
-    /// # Errors
     /// Names the folder.
-    pub fn prepare(path: &Path) -> Result<Self> {
+    pub(crate) fn prepare(path: &Path) -> Result<Self> {
         let cannot = || {
             let path = path.display();
             format!("the report cannot be written to {path}: name another folder with --out DIR")
@@ -44,30 +40,30 @@ impl Folder {
 
     /// Writes `report.html` and `report.json`. A report of an earlier study is replaced when both
     /// files of the new one are complete.
-    ///
-    /// # Errors
     /// The error names the folder. Its former contents are still there then.
-    pub fn write(&self, study: &Study) -> Result<Written> {
+    pub(crate) fn write(&self, study: &Study) -> Result<ReportFiles> {
         self.write_both("report", serde_json::to_vec(study)?, &html::page(study))
     }
 
     /// Writes `comparison.html` and `comparison.json`.
-    ///
-    /// # Errors
     /// The error names the folder. Its former contents are still there then.
-    pub fn write_comparison(&self, comparison: &Comparison, command: &str) -> Result<Written> {
+    pub(crate) fn write_comparison(
+        &self,
+        comparison: &Comparison,
+        command: &str,
+    ) -> Result<ReportFiles> {
         let json = serde_json::to_vec_pretty(comparison)?;
         self.write_both("comparison", json, &comparison_page(comparison, command))
     }
 
-    /// The one file appears when the other is complete too.
-    fn write_both(&self, name: &str, mut json: Vec<u8>, html: &str) -> Result<Written> {
+    /// Neither file appears before both are complete.
+    fn write_both(&self, name: &str, mut json: Vec<u8>, html: &str) -> Result<ReportFiles> {
         let cannot = || format!("the report cannot be written to {}", self.0.display());
         json.push(b'\n');
         let json = self.complete(&json).with_context(cannot)?;
         let html = self.complete(html.as_bytes()).with_context(cannot)?;
         let path = |ending| self.0.join(format!("{name}.{ending}"));
-        let written = Written { html: path("html"), json: path("json") };
+        let written = ReportFiles { html: path("html"), json: path("json") };
         json.persist(&written.json).with_context(cannot)?;
         html.persist(&written.html).with_context(cannot)?;
         Ok(written)
@@ -98,14 +94,14 @@ mod tests {
     #[test]
     fn a_folder_that_cannot_be_made_is_named() {
         let file = NamedTempFile::new().unwrap();
-        let error = Folder::prepare(&file.path().join("below")).unwrap_err();
+        let error = ReportFolder::prepare(&file.path().join("below")).unwrap_err();
         assert!(format!("{error:#}").contains("--out"), "{error:#}");
     }
 
     #[test]
     fn preparing_leaves_nothing_in_the_folder() {
         let folder = tempfile::tempdir().unwrap();
-        Folder::prepare(&folder.path().join("a/b")).unwrap();
+        ReportFolder::prepare(&folder.path().join("a/b")).unwrap();
         assert_eq!(fs::read_dir(folder.path().join("a/b")).unwrap().count(), 0);
     }
 }

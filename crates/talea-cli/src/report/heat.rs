@@ -16,7 +16,6 @@ const RIGHT: f64 = 14.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 22.0;
 
-/// How many shades there are.
 const SHADES: usize = 6;
 
 /// The heat map of a case; none where nothing was answered.
@@ -67,7 +66,6 @@ pub(super) fn heat(times: &Times, label: &str) -> Option<Markup> {
     })
 }
 
-/// The key to the shades.
 pub(super) fn key(times: &Times) -> Markup {
     let most = times.heat.counts.iter().flatten().copied().max().unwrap_or(0);
     html! {
@@ -107,11 +105,12 @@ fn labelled(edges_ms: &[f64]) -> Vec<(usize, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::Heat;
 
     fn times(counts: Vec<Vec<u64>>, edges_ms: Vec<f64>) -> Times {
         let seconds = (1..=counts.len()).map(|n| n as f64).collect();
-        Times { seconds, heat: Heat { edges_ms, counts }, ..Times::default() }
+        let mut times = Times { seconds, ..Times::default() };
+        (times.heat.edges_ms, times.heat.counts) = (edges_ms, counts);
+        times
     }
 
     #[test]

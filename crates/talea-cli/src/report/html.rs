@@ -6,12 +6,11 @@ use maud::{Markup, PreEscaped, html};
 use super::document::document;
 use super::pairs::{self, Pair};
 use super::table::{briefly, unsampled};
-use super::{analysis, case, provenance, rounds, seen, throughput, witness};
+use super::{analysis, case, prometheus, provenance, rounds, throughput};
 use crate::figures::{NONE, counted, measured, measured_or_none, whole, whole_or_none};
-use crate::study::{Finding, Server, Study};
+use crate::study::{CaseResult, Server, Study};
 
-/// The whole report as one HTML file.
-pub fn page(study: &Study) -> String {
+pub(crate) fn page(study: &Study) -> String {
     let pairs = pairs::of(&study.cases);
     let body = html! {
         (opening(study))
@@ -33,17 +32,17 @@ pub fn page(study: &Study) -> String {
             }
         }
         (against_clients(&study.cases))
-        (witness::section(&study.cases))
+        (prometheus::section(&study.cases))
         (rounds::section(&study.cases))
-        @for finding in &study.cases { (case::section(finding)) }
+        @for result in &study.cases { (case::section(result)) }
         (provenance::section(study))
     };
     document(&format!("Load study: {}", case_list(study)), &body)
 }
 
 fn opening(study: &Study) -> Markup {
-    let total: u64 = study.cases.iter().map(|finding| finding.client.requests_sent).sum();
-    let received = |finding: &Finding| seen(finding).requests_received.is_some();
+    let total: u64 = study.cases.iter().map(|result| result.client.requests_sent).sum();
+    let received = |result: &CaseResult| result.server_values().requests_received.is_some();
     let compared = study.cases.iter().all(received);
     let wrong: Vec<String> = study.cases.iter().flat_map(briefly).collect();
     html! {
@@ -97,9 +96,9 @@ fn scrapes(study: &Study) -> String {
     format!("{} of the metrics are not among them.", counted(study.scrapes, "scrape"))
 }
 
-fn table(findings: &[Finding]) -> Markup {
+fn table(results: &[CaseResult]) -> Markup {
     // Metrics that the service does not report are left out.
-    let has = |of: fn(&Server) -> bool| findings.iter().any(|finding| of(&seen(finding)));
+    let has = |of: fn(&Server) -> bool| results.iter().any(|result| of(&result.server_values()));
     let has_received = has(|server| server.requests_received.is_some());
     let has_cpu = has(|server| server.cpu_seconds.is_some());
     let has_peak = has(|server| server.peak_rate_2s.is_some());
@@ -148,38 +147,38 @@ fn table(findings: &[Finding]) -> Markup {
                     }
                 }
                 tbody {
-                    @for finding in findings {
+                    @for result in results {
                         tr {
-                            th scope="row" { a href=(format!("#{}", case::anchor(finding))) { (finding.id) } }
-                            td.first { (whole_or_none(finding.concurrency())) }
-                            td { (whole_or_none(finding.iterations)) }
-                            td.first { (whole(finding.client.requests_sent)) }
+                            th scope="row" { a href=(format!("#{}", case::anchor(result))) { (result.id) } }
+                            td.first { (whole_or_none(result.concurrency())) }
+                            td { (whole_or_none(result.iterations)) }
+                            td.first { (whole(result.client.requests_sent)) }
                             @if has_received {
-                                td.wrong[finding.disagreement.is_some()] {
-                                    (whole_or_none(seen(finding).requests_received))
+                                td.wrong[result.disagreement.is_some()] {
+                                    (whole_or_none(result.server_values().requests_received))
                                 }
                             }
-                            td.wrong[finding.client.failed > 0] { (whole(finding.client.failed)) }
-                            td.first { (measured(finding.client.seconds)) }
-                            @if has_cpu { td { (measured_or_none(seen(finding).cpu_seconds)) } }
-                            td.first { (measured_or_none(finding.client.mean_rate)) }
-                            @if has_peak { td { (measured_or_none(seen(finding).peak_rate_2s)) } }
+                            td.wrong[result.client.failed > 0] { (whole(result.client.failed)) }
+                            td.first { (measured(result.client.seconds)) }
+                            @if has_cpu { td { (measured_or_none(result.server_values().cpu_seconds)) } }
+                            td.first { (measured_or_none(result.client.mean_rate)) }
+                            @if has_peak { td { (measured_or_none(result.server_values().peak_rate_2s)) } }
                             @if has_mean {
-                                td.first { (measured_or_none(seen(finding).mean_response_ms)) }
+                                td.first { (measured_or_none(result.server_values().mean_response_ms)) }
                             }
-                            td.first[!has_mean] { (measured_or_none(finding.client.p50_ms)) }
-                            td { (measured_or_none(finding.client.p99_ms)) }
+                            td.first[!has_mean] { (measured_or_none(result.client.p50_ms)) }
+                            td { (measured_or_none(result.client.p99_ms)) }
                             @if has_created {
-                                td.first { (whole_or_none(seen(finding).tasks_created)) }
+                                td.first { (whole_or_none(result.server_values().tasks_created)) }
                             }
                             @if has_alive {
                                 td.first[!has_created] {
-                                    (whole_or_none(seen(finding).peak_additional_tasks))
+                                    (whole_or_none(result.server_values().peak_additional_tasks))
                                 }
                             }
                             @if has_ready {
                                 td.first[!has_created && !has_alive] {
-                                    (whole_or_none(seen(finding).peak_ready_tasks))
+                                    (whole_or_none(result.server_values().peak_ready_tasks))
                                 }
                             }
                         }
@@ -204,7 +203,7 @@ fn what_it_says(study: &Study) -> Markup {
 }
 
 /// Throughput and response time against the number of clients.
-fn against_clients(cases: &[Finding]) -> Markup {
+fn against_clients(cases: &[CaseResult]) -> Markup {
     let cases = throughput::by_clients(cases);
     let rate = throughput::chart(
         &cases,
@@ -272,10 +271,10 @@ fn pair_table(pair: &Pair<'_>) -> Markup {
                 thead {
                     tr {
                         th scope="col" { (counted(many.client.requests_sent, "request")) }
-                        @for finding in [many, few] {
+                        @for result in [many, few] {
                             th scope="col" {
-                                (finding.id)
-                                span.sizes { (whole(finding.clients)) " × " (whole_or_none(finding.iterations)) }
+                                (result.id)
+                                span.sizes { (whole(result.clients)) " × " (whole_or_none(result.iterations)) }
                             }
                         }
                         th scope="col" { (many.id) " ÷ " (few.id) }
@@ -298,6 +297,6 @@ fn pair_table(pair: &Pair<'_>) -> Markup {
 }
 
 fn case_list(study: &Study) -> String {
-    let ids: Vec<&str> = study.cases.iter().map(|finding| finding.id.as_str()).collect();
+    let ids: Vec<&str> = study.cases.iter().map(|result| result.id.as_str()).collect();
     ids.join(", ")
 }

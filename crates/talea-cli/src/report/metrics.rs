@@ -2,7 +2,7 @@
 
 use super::chart::{Chart, Curve, PEAK, THIRD};
 use crate::figures::{NONE, bytes, measured_or_none, whole_or_none};
-use crate::study::{Finding, Server, WINDOW};
+use crate::study::{CaseResult, Server, WINDOW};
 
 /// A chart with its words.
 pub(super) struct Metric<'a> {
@@ -25,27 +25,24 @@ pub(super) enum Key {
     /// Over less than a window, because the whole case is shorter.
     ShorterAlone,
     /// Quantiles of the clients, and whether the server's mean is beside them.
-    BothSides {
-        /// Whether the server reports it.
-        server: bool,
-    },
+    BothSides { server: bool },
     /// Connections in use, and requests that wait for one.
     UsedAndPending,
 }
 
 /// All that there is of a case over time.
-pub(super) fn of(finding: &Finding) -> Vec<Metric<'_>> {
-    let mut all = vec![both_sides(finding)];
-    all.extend(finding.server.iter().flat_map(|server| of_server(finding, server)));
+pub(super) fn of(result: &CaseResult) -> Vec<Metric<'_>> {
+    let mut all = vec![both_sides(result)];
+    all.extend(result.server.iter().flat_map(|server| of_server(result, server)));
     all.retain(|metric| metric.chart.values.iter().any(Option::is_some));
     all
 }
 
 /// The clients' quantiles, and the server's mean.
-fn both_sides(finding: &Finding) -> Metric<'_> {
+fn both_sides(result: &CaseResult) -> Metric<'_> {
     let (title, unit) = ("Response time, both sides", "ms, over time");
-    let times = &finding.client.times;
-    let server = finding.server.as_ref().map(|server| &server.series);
+    let times = &result.client.times;
+    let server = result.server.as_ref().map(|server| &server.series);
     let server = server.filter(|series| !series.mean_response_ms_2s.is_empty());
     let mut curves = vec![Curve { seconds: &times.seconds, values: &times.p99_ms, colour: PEAK }];
     curves.extend(server.map(|series| Curve {
@@ -55,10 +52,10 @@ fn both_sides(finding: &Finding) -> Metric<'_> {
     }));
     let headline = format!(
         "p50 {}, p99 {}",
-        measured_or_none(finding.client.p50_ms),
-        measured_or_none(finding.client.p99_ms)
+        measured_or_none(result.client.p50_ms),
+        measured_or_none(result.client.p99_ms)
     );
-    let label = format!("Case {}: {title} over time. {headline}.", finding.id);
+    let label = format!("Case {}: {title} over time. {headline}.", result.id);
     let chart = Chart {
         seconds: &times.seconds,
         values: times.p50_ms.clone(),
@@ -72,12 +69,12 @@ fn both_sides(finding: &Finding) -> Metric<'_> {
 }
 
 /// The server's metrics.
-fn of_server<'a>(finding: &Finding, server: &'a Server) -> Vec<Metric<'a>> {
+fn of_server<'a>(result: &CaseResult, server: &'a Server) -> Vec<Metric<'a>> {
     let series = &server.series;
     let (additional, ready) = (server.peak_additional_tasks, server.peak_ready_tasks);
     let created = whole_or_none(server.tasks_created);
     let metric = |title, unit, headline: String, values: &[Option<f64>], key, peaks: &[_]| {
-        let label = format!("Case {}: {title} over time. {headline}.", finding.id);
+        let label = format!("Case {}: {title} over time. {headline}.", result.id);
         let full_from = match key {
             Some(Key::FullAndShorter | Key::ShorterAlone) => WINDOW.as_secs_f64(),
             _ => 0.0,

@@ -11,20 +11,11 @@ mod heat;
 mod html;
 mod metrics;
 mod pairs;
+mod prometheus;
 mod provenance;
 mod rounds;
 mod table;
 mod throughput;
-mod witness;
 
-pub use self::comparison::comparison_page;
-pub use self::folder::{Folder, Written};
-pub use self::html::page;
-pub use self::table::table;
-
-use crate::study::{Finding, Server};
-
-/// The server's values in a case; nothing if it has no metrics.
-fn seen(finding: &Finding) -> Server {
-    finding.server.clone().unwrap_or_default()
-}
+pub(crate) use self::folder::ReportFolder;
+pub(crate) use self::table::table;

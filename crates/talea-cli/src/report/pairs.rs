@@ -1,21 +1,20 @@
 //! Cases that make the same number of requests with clients and iterations distributed otherwise.
 
-use super::seen;
 use crate::figures::{NONE, measured, plain};
-use crate::study::Finding;
+use crate::study::CaseResult;
 
 /// Two cases of one T; the one with more clients first.
 pub(super) struct Pair<'a> {
-    pub(super) many: &'a Finding,
-    pub(super) few: &'a Finding,
+    pub(super) many: &'a CaseResult,
+    pub(super) few: &'a CaseResult,
 }
 
 /// All pairs, by the order of their first case.
-pub(super) fn of(findings: &[Finding]) -> Vec<Pair<'_>> {
-    let total = |finding: &Finding| finding.clients.checked_mul(finding.iterations?);
+pub(super) fn of(results: &[CaseResult]) -> Vec<Pair<'_>> {
+    let total = |result: &CaseResult| result.clients.checked_mul(result.iterations?);
     let mut pairs = Vec::new();
-    for (at, one) in findings.iter().enumerate() {
-        for other in &findings[at + 1..] {
+    for (at, one) in results.iter().enumerate() {
+        for other in &results[at + 1..] {
             if total(one).is_some() && total(one) == total(other) && one.clients != other.clients {
                 let (many, few) =
                     if one.clients > other.clients { (one, other) } else { (other, one) };
@@ -39,7 +38,7 @@ impl Pair<'_> {
     /// The measure by which the two cases are compared.
     pub(super) fn rows(&self) -> Vec<Row> {
         let Self { many, few } = self;
-        let (by_many, by_few) = (seen(many), seen(few));
+        let (by_many, by_few) = (many.server_values(), few.server_values());
         let counts = |one: Option<u64>| one.map(|count| count as f64);
         let all = [
             Row::of("Client time, s", Some(many.client.seconds), Some(few.client.seconds)),

@@ -5,11 +5,11 @@ use maud::{Markup, html};
 use crate::compare::{titled, value};
 use crate::figures::{NONE, counted};
 use crate::statistics::Mean;
-use crate::study::{Finding, Measure};
+use crate::study::{CaseResult, Measure};
 
 /// Means with intervals, case by case; nothing of a single round.
-pub(super) fn section(findings: &[Finding]) -> Markup {
-    let rounds = findings.iter().map(|case| case.rounds.len()).max().unwrap_or(0);
+pub(super) fn section(results: &[CaseResult]) -> Markup {
+    let rounds = results.iter().map(|case| case.rounds.len()).max().unwrap_or(0);
     html! {
         @if rounds > 1 {
             section {
@@ -18,13 +18,13 @@ pub(super) fn section(findings: &[Finding]) -> Markup {
                     table.cases {
                         thead { tr {
                             th scope="col" { "" }
-                            @for case in findings { th.first scope="col" { (case.id) } }
+                            @for case in results { th.first scope="col" { (case.id) } }
                         } }
                         tbody {
                             @for (measure, ..) in Measure::ALL {
                                 tr {
                                     th scope="row" { (titled(measure)) }
-                                    @for case in findings { (mean(case, measure)) }
+                                    @for case in results { (mean(case, measure)) }
                                 }
                             }
                         }
@@ -40,7 +40,7 @@ pub(super) fn section(findings: &[Finding]) -> Markup {
     }
 }
 
-fn mean(case: &Finding, measure: Measure) -> Markup {
+fn mean(case: &CaseResult, measure: Measure) -> Markup {
     let values = case.rounds.iter().map(|round| round.get(&measure).copied());
     let mean = values.collect::<Option<Vec<f64>>>().and_then(|values| Mean::of(&values));
     html! {

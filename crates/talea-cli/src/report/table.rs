@@ -1,23 +1,21 @@
 //! The table on the screen.
 
-use super::seen;
 use crate::figures::{NONE, counted, measured, measured_or_none, whole, whole_or_none};
 use crate::screen;
-use crate::study::{Finding, Server};
+use crate::study::{CaseResult, Server};
 
 /// A column of the table.
 struct Column {
     heading: &'static str,
     /// The quantity that the service reports in it, if it is the service's.
     quantity: Option<&'static str>,
-    /// Its text for a case.
-    of: fn(&Finding) -> String,
+    of: fn(&CaseResult) -> String,
     /// Its text for a case by a Prometheus.
     by_prometheus: fn(&Server) -> String,
 }
 
 /// A column of the clients' numbers.
-const fn clients(heading: &'static str, of: fn(&Finding) -> String) -> Column {
+const fn clients(heading: &'static str, of: fn(&CaseResult) -> String) -> Column {
     Column { heading, quantity: None, of, by_prometheus: |_| String::new() }
 }
 
@@ -27,51 +25,51 @@ macro_rules! servers {
         Column {
             heading: $heading,
             quantity: Some($quantity),
-            of: |finding| $shown(seen(finding).$field),
+            of: |result| $shown(result.server_values().$field),
             by_prometheus: |server| $shown(server.$field),
         }
     };
 }
 
 const COLUMNS: [Column; 16] = [
-    clients("case", |finding| finding.id.clone()),
-    clients("N", |finding| whole_or_none(finding.concurrency())),
-    clients("M", |finding| whole_or_none(finding.iterations)),
-    clients("T sent", |finding| whole(finding.client.requests_sent)),
+    clients("case", |result| result.id.clone()),
+    clients("N", |result| whole_or_none(result.concurrency())),
+    clients("M", |result| whole_or_none(result.iterations)),
+    clients("T sent", |result| whole(result.client.requests_sent)),
     servers!("received", "requests received", whole_or_none(requests_received)),
-    clients("failed", |finding| whole(finding.client.failed)),
-    clients("client\ns", |finding| measured(finding.client.seconds)),
-    clients("mean\nreq/s", |finding| measured_or_none(finding.client.mean_rate)),
+    clients("failed", |result| whole(result.client.failed)),
+    clients("client\ns", |result| measured(result.client.seconds)),
+    clients("mean\nreq/s", |result| measured_or_none(result.client.mean_rate)),
     servers!("peak 2 s\nreq/s", "the rate of requests", measured_or_none(peak_rate_2s)),
     servers!("mean\nms", "response times", measured_or_none(mean_response_ms)),
-    clients("p50\nms", |finding| measured_or_none(finding.client.p50_ms)),
-    clients("p99\nms", |finding| measured_or_none(finding.client.p99_ms)),
+    clients("p50\nms", |result| measured_or_none(result.client.p50_ms)),
+    clients("p99\nms", |result| measured_or_none(result.client.p99_ms)),
     servers!("tasks\ncreated", "tasks created", whole_or_none(tasks_created)),
     servers!("+tasks\npeak", "tasks alive", whole_or_none(peak_additional_tasks)),
     servers!("ready\npeak", "tasks ready", whole_or_none(peak_ready_tasks)),
     servers!("server\nCPU s", "CPU time", measured_or_none(cpu_seconds)),
 ];
 
-/// All findings, one row each, and a line of words for each case where the two sides disagree or
+/// All results, one row each, and a line of words for each case where the two sides disagree or
 /// where requests failed. A column that no case has anything in is left out, and a line says what
 /// the service does not report.
-pub fn table(findings: &[Finding]) -> String {
-    let is_empty = |column: &&Column| findings.iter().all(|finding| (column.of)(finding) == NONE);
+pub(crate) fn table(results: &[CaseResult]) -> String {
+    let is_empty = |column: &&Column| results.iter().all(|result| (column.of)(result) == NONE);
     let (empty, shown): (Vec<&Column>, Vec<&Column>) = COLUMNS.iter().partition(is_empty);
     let headings: Vec<&str> = shown.iter().map(|column| column.heading).collect();
     let mut table = screen::table(&headings, |column| column > 0);
-    for finding in findings {
-        table.add_row(shown.iter().map(|column| (column.of)(finding)));
-        if let Some(prometheus) = &finding.prometheus {
+    for result in results {
+        table.add_row(shown.iter().map(|column| (column.of)(result)));
+        if let Some(prometheus) = &result.prometheus {
             let numbers = shown.iter().map(|column| (column.by_prometheus)(prometheus));
             table.add_row(std::iter::once("  Prometheus".to_owned()).chain(numbers.skip(1)));
         }
     }
     let mut text = table.to_string();
     let missing: Vec<&str> = empty.iter().filter_map(|column| column.quantity).collect();
-    let missing = (!missing.is_empty() && findings.iter().any(|finding| finding.server.is_some()))
+    let missing = (!missing.is_empty() && results.iter().any(|result| result.server.is_some()))
         .then(|| format!("Not reported by the service: {}.", missing.join(", ")));
-    for line in missing.into_iter().chain(findings.iter().flat_map(in_words)) {
+    for line in missing.into_iter().chain(results.iter().flat_map(in_words)) {
         text.push('\n');
         text.push_str(&line);
     }
@@ -79,19 +77,19 @@ pub fn table(findings: &[Finding]) -> String {
 }
 
 /// The faults of a case, in words: empty if all is well.
-fn in_words(finding: &Finding) -> Vec<String> {
-    let id = &finding.id;
-    let failures = finding.client.failures.iter();
+fn in_words(result: &CaseResult) -> Vec<String> {
+    let id = &result.id;
+    let failures = result.client.failures.iter();
     let failures = failures
         .map(|failure| format!("Case {id}: {} failed: {}.", whole(failure.count), failure.kind));
-    let differences = finding.differences.iter().map(|words| format!("Case {id}: {words}"));
-    let unsampled = unsampled(finding);
-    wrong(finding).into_iter().chain(failures).chain(differences).chain(unsampled).collect()
+    let differences = result.differences.iter().map(|words| format!("Case {id}: {words}"));
+    let unsampled = unsampled(result);
+    wrong(result).into_iter().chain(failures).chain(differences).chain(unsampled).collect()
 }
 
 /// The faults in short: failures of all kinds in one line.
-pub(super) fn briefly(finding: &Finding) -> Vec<String> {
-    let (id, client) = (&finding.id, &finding.client);
+pub(super) fn briefly(result: &CaseResult) -> Vec<String> {
+    let (id, client) = (&result.id, &result.client);
     let all = client.requests_sent + client.requests_not_sent;
     let most = client.failures.iter().max_by_key(|failure| failure.count);
     let failed = most.map(|most| {
@@ -103,26 +101,26 @@ pub(super) fn briefly(finding: &Finding) -> Vec<String> {
             most.kind
         )
     });
-    wrong(finding).into_iter().chain(failed).collect()
+    wrong(result).into_iter().chain(failed).collect()
 }
 
 /// How the two sides disagree, and what could not be read.
-fn wrong(finding: &Finding) -> Vec<String> {
-    let id = &finding.id;
-    let disagreement = finding.disagreement.iter().map(|words| format!("Case {id}: {words}"));
-    let missed = finding.server.as_ref().map_or(0, |server| server.missed_samples);
+fn wrong(result: &CaseResult) -> Vec<String> {
+    let id = &result.id;
+    let disagreement = result.disagreement.iter().map(|words| format!("Case {id}: {words}"));
+    let missed = result.server.as_ref().map_or(0, |server| server.missed_samples);
     let missed =
         (missed > 0).then(|| format!("Case {id}: {} samples could not be taken.", whole(missed)));
     disagreement.chain(missed).collect()
 }
 
 /// Why peaks of a case are not known, if no sample was taken while it ran.
-pub(super) fn unsampled(finding: &Finding) -> Option<String> {
-    finding.server.as_ref().is_some_and(|server| server.unsampled).then(|| {
+pub(super) fn unsampled(result: &CaseResult) -> Option<String> {
+    result.server.as_ref().is_some_and(|server| server.unsampled).then(|| {
         format!(
-            "Case {} ended before its first sample: what was in flight at once is known from \
-             high-water marks alone (--long runs longer cases).",
-            finding.id
+            "Case {} ended before its first sample: its peaks are known from high-water marks \
+             alone (--long runs longer cases).",
+            result.id
         )
     })
 }
@@ -131,7 +129,7 @@ pub(super) fn unsampled(finding: &Finding) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn finding(sent: u64, received: u64) -> Finding {
+    fn result(sent: u64, received: u64) -> CaseResult {
         let disagreement = Server { requests_received: Some(received), ..Server::default() };
         serde_json::from_value(serde_json::json!({
             "id": "A", "model": "10 clients × 20 iterations", "clients": 10, "iterations": 20,
@@ -145,18 +143,18 @@ mod tests {
 
     #[test]
     fn a_rate_without_two_samples_is_a_dash() {
-        let mut other = finding(1000, 1000);
+        let mut other = result(1000, 1000);
         other.server.as_mut().unwrap().peak_rate_2s = Some(77.0);
-        let text = table(&[finding(1000, 1000), other]);
+        let text = table(&[result(1000, 1000), other]);
         assert!(text.contains(" – ") && text.contains(" 77"), "{text}");
         assert!(text.contains("1,000"), "{text}");
     }
 
     #[test]
     fn a_column_that_no_case_has_is_left_out_and_named() {
-        let mut finding = finding(1000, 1000);
-        finding.server.as_mut().unwrap().tasks_created = Some(31);
-        let text = table(&[finding]);
+        let mut result = result(1000, 1000);
+        result.server.as_mut().unwrap().tasks_created = Some(31);
+        let text = table(&[result]);
         assert!(!text.contains(" – "), "{text}");
         assert!(text.contains("created") && text.contains(" 31 ") && !text.contains("ready\n"));
         let line = "Not reported by the service: the rate of requests, response times, tasks alive, \
@@ -166,27 +164,27 @@ mod tests {
 
     #[test]
     fn a_case_without_a_sample_says_so() {
-        let mut finding = finding(1000, 1000);
-        finding.server.as_mut().unwrap().unsampled = true;
-        let text = table(&[finding]);
+        let mut result = result(1000, 1000);
+        result.server.as_mut().unwrap().unsampled = true;
+        let text = table(&[result]);
         assert!(text.contains("Case A ended before its first sample"), "{text}");
     }
 
     #[test]
     fn a_prometheus_has_a_row_of_its_own() {
-        let mut finding = finding(1000, 1000);
-        finding.prometheus =
-            Some(Server { requests_received: Some(999), ..finding.server.clone().unwrap() });
-        finding.differences = vec!["Requests received: not the same.".to_owned()];
-        let text = table(&[finding]);
+        let mut result = result(1000, 1000);
+        result.prometheus =
+            Some(Server { requests_received: Some(999), ..result.server.clone().unwrap() });
+        result.differences = vec!["Requests received: not the same.".to_owned()];
+        let text = table(&[result]);
         assert!(text.contains("Prometheus") && text.contains(" 999 "), "{text}");
         assert!(text.ends_with("Case A: Requests received: not the same."), "{text}");
     }
 
     #[test]
     fn a_disagreement_stands_below_the_table_in_words() {
-        let text = table(&[finding(1000, 1266)]);
+        let text = table(&[result(1000, 1266)]);
         assert!(text.ends_with("266 more than were sent."), "{text}");
-        assert!(!table(&[finding(1000, 1000)]).contains("were sent"));
+        assert!(!table(&[result(1000, 1000)]).contains("were sent"));
     }
 }

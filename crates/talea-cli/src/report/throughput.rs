@@ -4,25 +4,25 @@ use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
 use super::chart::{Area, Drawn, FINE, LINE, axes, framed, svg, text, tick};
-use crate::study::Finding;
+use crate::study::CaseResult;
 
 /// Cases in which some clients each wait for their answers, by how many they are; of the same number
 /// in the order of the study.
-pub(super) fn by_clients(findings: &[Finding]) -> Vec<&Finding> {
-    let mut closed: Vec<&Finding> = findings.iter().filter(|finding| !finding.open).collect();
-    closed.sort_by_key(|finding| finding.clients);
+pub(super) fn by_clients(results: &[CaseResult]) -> Vec<&CaseResult> {
+    let mut closed: Vec<&CaseResult> = results.iter().filter(|result| !result.open).collect();
+    closed.sort_by_key(|result| result.clients);
     closed
 }
 
 /// A chart with a value of each case against its clients, perhaps on a logarithmic scale; none where
 /// there are not two numbers of clients.
 pub(super) fn chart(
-    cases: &[&Finding],
+    cases: &[&CaseResult],
     label: &str,
     logarithmic: bool,
-    value: impl Fn(&Finding) -> Option<f64>,
+    value: impl Fn(&CaseResult) -> Option<f64>,
 ) -> Option<String> {
-    let known = |case: &&Finding| value(case).filter(|value| *value > 0.0);
+    let known = |case: &&CaseResult| value(case).filter(|value| *value > 0.0);
     let points: Vec<Point<'_>> = cases
         .iter()
         .filter_map(|case| Some((case.clients as f64, known(case)?, case.id.as_str())))
@@ -99,7 +99,7 @@ fn means(points: &[Point<'_>]) -> Vec<(f64, f64)> {
 mod tests {
     use super::*;
 
-    fn case(id: &str, clients: u64, rate: f64) -> Finding {
+    fn case(id: &str, clients: u64, rate: f64) -> CaseResult {
         serde_json::from_value(serde_json::json!({
             "id": id, "model": "x", "clients": clients, "iterations": 1,
             "client": { "mean_rate": rate }, "server": null, "prometheus": null, "queries": [],

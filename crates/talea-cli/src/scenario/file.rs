@@ -5,18 +5,20 @@ use std::fmt;
 use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
+use anyhow::Context;
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::definition::{Capture, ExpectedStatus, Metrics, Scenario, Step};
+use super::names::Names;
 use super::template::{Form, Template};
-use super::{Capture, Expected, Metrics, Names, Scenario, Source, Step, Variable};
+use super::variable::{Source, Variable};
 
 /// Why a text is no scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScenarioError {
-    /// The name of the text.
+pub(crate) struct ScenarioError {
     pub name: String,
     /// The line, from 1.
     pub line: usize,
@@ -31,6 +33,42 @@ impl fmt::Display for ScenarioError {
 }
 
 impl std::error::Error for ScenarioError {}
+
+impl Scenario {
+    /// The built-in one: create, list, get, update and delete an item of a collection.
+    pub(crate) fn crud() -> Self {
+        match Self::parse("crud", include_str!("crud.toml")) {
+            Ok(scenario) => scenario,
+            Err(error) => unreachable!("the built-in scenario is tested: {error}"),
+        }
+    }
+
+    /// Reads one from a text; errors call it by a name.
+    /// Fails when the text is no scenario: the error has the line, the text found and the text
+    /// expected.
+    pub(crate) fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
+        let fail = |(at, message): Fault| ScenarioError {
+            name: name.to_owned(),
+            line: text[..at.start.min(text.len())].matches('\n').count() + 1,
+            message,
+        };
+        let file: File = toml::from_str(text)
+            .map_err(|error| fail((error.span().unwrap_or(0..0), error.message().to_owned())))?;
+        scenario(name, file).map_err(fail)
+    }
+
+    /// The built-in one of this name, or the one in a file.
+    /// Fails when the file cannot be read, or is no scenario.
+    pub(crate) fn of(name_or_path: &str) -> anyhow::Result<Self> {
+        if name_or_path == "crud" {
+            return Ok(Self::crud());
+        }
+        let text = std::fs::read_to_string(name_or_path).with_context(|| {
+            format!("the scenario {name_or_path} cannot be read (built in is: crud)")
+        })?;
+        Ok(Self::parse(name_or_path, &text)?)
+    }
+}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -103,17 +141,6 @@ enum ThinkText {
 
 /// An error, and its place in the text.
 type Fault = (Range<usize>, String);
-
-pub(super) fn read(name: &str, text: &str) -> Result<Scenario, ScenarioError> {
-    let fail = |(at, message): Fault| ScenarioError {
-        name: name.to_owned(),
-        line: text[..at.start.min(text.len())].matches('\n').count() + 1,
-        message,
-    };
-    let file: File = toml::from_str(text)
-        .map_err(|error| fail((error.span().unwrap_or(0..0), error.message().to_owned())))?;
-    scenario(name, file).map_err(fail)
-}
 
 fn scenario(name: &str, file: File) -> Result<Scenario, Fault> {
     if file.step.is_empty() {
@@ -347,8 +374,8 @@ fn push_json(
     Ok(())
 }
 
-fn expected(text: Option<Spanned<ExpectText>>) -> Result<Expected, Fault> {
-    let Some(text) = text else { return Ok(Expected::AnySuccess) };
+fn expected(text: Option<Spanned<ExpectText>>) -> Result<ExpectedStatus, Fault> {
+    let Some(text) = text else { return Ok(ExpectedStatus::AnySuccess) };
     let at = text.span();
     let codes = match text.into_inner() {
         ExpectText::One(code) => vec![code],
@@ -361,7 +388,7 @@ fn expected(text: Option<Spanned<ExpectText>>) -> Result<Expected, Fault> {
         let found = StatusCode::from_u16(code).ok().filter(|_| code < 600);
         found.ok_or_else(|| (at.clone(), format!("found the status {code}, expected 100 to 599")))
     };
-    Ok(Expected::OneOf(codes.into_iter().map(status).collect::<Result<_, _>>()?))
+    Ok(ExpectedStatus::OneOf(codes.into_iter().map(status).collect::<Result<_, _>>()?))
 }
 
 fn think(text: Option<Spanned<ThinkText>>) -> Result<Option<RangeInclusive<Duration>>, Fault> {
@@ -387,10 +414,14 @@ mod tests {
     use super::super::Values;
     use super::*;
 
+    fn step_names(scenario: &Scenario) -> Vec<&str> {
+        scenario.steps.iter().map(|step| step.name.as_str()).collect()
+    }
+
     #[test]
     fn the_built_in_scenario_is_the_references() {
         let crud = Scenario::crud();
-        assert_eq!(crud.step_names(), "create, list, get, update, delete");
+        assert_eq!(step_names(&crud), ["create", "list", "get", "update", "delete"]);
         let create = &crud.steps[0];
         let body = create.body.as_ref().unwrap().constant();
         assert_eq!(body, Some(r#"{"item":{"value":true}}"#));
@@ -404,7 +435,7 @@ mod tests {
         let docs = include_str!("../../../../docs/load.md");
         let text = docs.split("```toml").nth(1).and_then(|rest| rest.split("```").next());
         let scenario = Scenario::parse("docs/load.md", text.unwrap()).unwrap();
-        assert_eq!(scenario.step_names(), "order, GET /orders/{order}, PUT /notes/{order}");
+        assert_eq!(step_names(&scenario), ["order", "GET /orders/{order}", "PUT /notes/{order}"]);
         let body = scenario.steps[2].body.as_ref().and_then(Template::constant);
         assert_eq!(body, Some("as text, {not a variable}"));
     }
@@ -433,8 +464,8 @@ mod tests {
         assert_eq!(scenario.name, "shop");
         let step = &scenario.steps[0];
         assert_eq!(step.name, "POST /orders?tenant={tenant}");
-        let mut values = Values::new(&scenario, 1);
-        values.begin(&scenario);
+        let mut values = Values::new(&scenario.variables, 1);
+        values.begin(&scenario.variables);
         let filled = |template: &Template| {
             let mut text = String::new();
             template.fill(&values, &mut text).map(|()| text)
@@ -451,7 +482,7 @@ mod tests {
         assert_eq!(step.expected.to_string(), "200 OK or 201 Created");
         assert_eq!(step.think, Some(Duration::from_millis(50)..=Duration::from_secs(1)));
         assert!(filled(&scenario.steps[1].path).is_err(), "nothing is captured yet");
-        assert_eq!(scenario.steps[1].expected, Expected::AnySuccess);
+        assert_eq!(scenario.steps[1].expected, ExpectedStatus::AnySuccess);
     }
 
     #[test]

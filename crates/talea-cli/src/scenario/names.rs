@@ -7,12 +7,11 @@ use talea_parse::Sample;
 
 /// A quantity that a study reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Quantity {
+pub(crate) enum Quantity {
     /// Requests counted since the service started.
     Requests,
     /// The histogram of their durations; its name is that without `_sum`, `_count` and `_bucket`.
     Duration,
-    /// Requests under way.
     InFlight,
     /// Tasks, processes or threads that serve.
     Tasks,
@@ -26,7 +25,6 @@ pub enum Quantity {
     ReadyPeak,
     /// Processor time of the service.
     CpuSeconds,
-    /// Memory of the service.
     MemoryBytes,
     /// When the service started, in seconds since 1970.
     StartTime,
@@ -42,7 +40,7 @@ pub enum Quantity {
 
 impl Quantity {
     /// Each with its key in a `[metrics]` table.
-    pub const ALL: [(Self, &'static str); 15] = [
+    pub(crate) const ALL: [(Self, &'static str); 15] = [
         (Self::Requests, "requests"),
         (Self::Duration, "duration"),
         (Self::InFlight, "in_flight"),
@@ -62,7 +60,7 @@ impl Quantity {
 
     /// Combines two series of it: their sum, or the larger of two high-water marks, since those
     /// need not be of the same instant.
-    pub fn together(self, one: f64, other: f64) -> f64 {
+    pub(crate) fn together(self, one: f64, other: f64) -> f64 {
         match self {
             Self::TasksPeak | Self::ReadyPeak | Self::PoolPendingPeak => one.max(other),
             _ => one + other,
@@ -70,7 +68,7 @@ impl Quantity {
     }
 
     /// Whether it holds at one instant only: a sample says nothing of the time before it.
-    pub fn is_momentary(self) -> bool {
+    pub(crate) fn is_momentary(self) -> bool {
         matches!(
             self,
             Self::InFlight | Self::Tasks | Self::Ready | Self::PoolUsed | Self::PoolPending
@@ -84,8 +82,7 @@ impl Quantity {
 
 /// A metric by its name, or those of its series that have some labels: `name{label="value"}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Selector {
-    /// The metric's name.
+pub(crate) struct Selector {
     pub name: String,
     /// Labels that a series must have.
     pub labels: Vec<(String, String)>,
@@ -108,13 +105,13 @@ impl Selector {
     }
 
     /// Whether it means the series with this name and these labels.
-    pub fn selects(&self, name: &str, labels: &[(String, String)]) -> bool {
+    pub(crate) fn selects(&self, name: &str, labels: &[(String, String)]) -> bool {
         self.name == name && self.labels.iter().all(|label| labels.contains(label))
     }
 
     /// The metric that another ending makes of it, such as `_sum`.
     #[must_use]
-    pub fn ending(&self, ending: &str) -> Self {
+    pub(crate) fn ending(&self, ending: &str) -> Self {
         Self { name: format!("{}{ending}", self.name), labels: self.labels.clone() }
     }
 }
@@ -134,7 +131,7 @@ impl fmt::Display for Selector {
 
 /// The names of a service's metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Names {
+pub(crate) struct Names {
     /// The built-in names that they begin with.
     pub base: String,
     selectors: BTreeMap<Quantity, Selector>,
@@ -142,7 +139,6 @@ pub struct Names {
     milliseconds: bool,
 }
 
-/// The built-in names.
 const BUILT_IN: [(&str, &str); 3] = [
     ("talea", include_str!("names/talea.toml")),
     ("phoenix", include_str!("names/phoenix.toml")),
@@ -151,10 +147,8 @@ const BUILT_IN: [(&str, &str); 3] = [
 
 impl Names {
     /// Those that are built in under a name: `talea`, `phoenix` or `opentelemetry`.
-    ///
-    /// # Errors
-    /// When there are none of that name; the error has those that are there.
-    pub fn built_in(base: &str) -> Result<Self, String> {
+    /// Fails when there are none of that name; the error has those that are there.
+    pub(crate) fn built_in(base: &str) -> Result<Self, String> {
         let found = BUILT_IN.iter().find(|(name, _)| *name == base);
         let Some((_, text)) = found else {
             let known = BUILT_IN.map(|(name, _)| name).join(", ");
@@ -170,11 +164,9 @@ impl Names {
         Ok(names)
     }
 
-    /// Calls one thing otherwise. An empty text says that the service has it not.
-    ///
-    /// # Errors
-    /// When the key is unknown, or the text is no metric.
-    pub fn set(&mut self, key: &str, metric: &str) -> Result<(), String> {
+    /// Sets the name of one quantity. An empty text means that the service does not have it.
+    /// Fails when the key is unknown, or the text is no metric.
+    pub(crate) fn set(&mut self, key: &str, metric: &str) -> Result<(), String> {
         let Some(quantity) = Quantity::of_key(key) else {
             let known = Quantity::ALL.map(|(_, key)| key).join(", ");
             return Err(format!("found {key}, expected names or one of {known}"));
@@ -192,19 +184,19 @@ impl Names {
         Ok(())
     }
 
-    /// The service's name of it, if it has it.
-    pub fn get(&self, quantity: Quantity) -> Option<&Selector> {
+    /// The service's name of a quantity, if it has one.
+    pub(crate) fn get(&self, quantity: Quantity) -> Option<&Selector> {
         self.selectors.get(&quantity)
     }
 
     /// All that the service has.
-    pub fn all(&self) -> impl Iterator<Item = (Quantity, &Selector)> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = (Quantity, &Selector)> {
         self.selectors.iter().map(|(quantity, selector)| (*quantity, selector))
     }
 
     /// The factor that converts a duration to seconds. Its metric's name says it: one that
     /// ends with `_milliseconds` or `_ms` is in milliseconds.
-    pub fn seconds(&self) -> f64 {
+    pub(crate) fn seconds(&self) -> f64 {
         if self.milliseconds { 1e-3 } else { 1.0 }
     }
 }

@@ -4,7 +4,7 @@ use super::value::Values;
 
 /// A text with variables, by their places.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Template {
+pub(crate) struct Template {
     parts: Vec<Part>,
 }
 
@@ -16,8 +16,7 @@ enum Part {
 
 /// How a value is written where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
-    /// As it is.
+pub(crate) enum Form {
     Plain,
     /// As part of a path's segment or a query: other characters are percent-encoded.
     Path,
@@ -29,16 +28,16 @@ pub enum Form {
 
 /// Why there is no text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unfilled {
+pub(crate) enum FillError {
     /// The variable at this place has no value yet.
     Missing(usize),
     /// Its value cannot stand in a path: it is empty, `.` or `..`.
     NoSegment(usize),
 }
 
-impl Unfilled {
+impl FillError {
     /// The variable's place.
-    pub fn variable(self) -> usize {
+    pub(crate) fn variable(self) -> usize {
         match self {
             Self::Missing(variable) | Self::NoSegment(variable) => variable,
         }
@@ -47,7 +46,7 @@ impl Unfilled {
 
 impl Template {
     /// Appends text that stands as it is.
-    pub fn push_text(&mut self, text: &str) {
+    pub(crate) fn push_text(&mut self, text: &str) {
         if let Some(Part::Text(last)) = self.parts.last_mut() {
             last.push_str(text);
         } else if !text.is_empty() {
@@ -55,16 +54,13 @@ impl Template {
         }
     }
 
-    /// Appends a variable.
-    pub fn push_variable(&mut self, variable: usize, form: Form) {
+    pub(crate) fn push_variable(&mut self, variable: usize, form: Form) {
         self.parts.push(Part::Variable(variable, form));
     }
 
     /// Takes a text apart. `place` finds a variable by its name; `{{` and `}}` are braces.
-    ///
-    /// # Errors
-    /// When a brace is not closed, or `place` finds none.
-    pub fn push(
+    /// Fails when a brace is not closed, or `place` finds none.
+    pub(crate) fn push(
         &mut self,
         text: &str,
         form: Form,
@@ -97,7 +93,7 @@ impl Template {
     }
 
     /// The text without variables, if it has none.
-    pub fn constant(&self) -> Option<&str> {
+    pub(crate) fn constant(&self) -> Option<&str> {
         match self.parts.as_slice() {
             [] => Some(""),
             [Part::Text(text)] => Some(text),
@@ -106,15 +102,13 @@ impl Template {
     }
 
     /// Whether it begins with a slash, whatever its values are.
-    pub fn begins_with_slash(&self) -> bool {
+    pub(crate) fn begins_with_slash(&self) -> bool {
         matches!(self.parts.first(), Some(Part::Text(text)) if text.starts_with('/'))
     }
 
     /// Writes the text with the values filled in.
-    ///
-    /// # Errors
-    /// When a value is not there, or cannot stand where it should.
-    pub fn fill(&self, values: &Values, into: &mut String) -> Result<(), Unfilled> {
+    /// Fails when a value is not there, or cannot stand where it should.
+    pub(crate) fn fill(&self, values: &Values, into: &mut String) -> Result<(), FillError> {
         for part in &self.parts {
             let (variable, form) = match part {
                 Part::Text(text) => {
@@ -123,11 +117,11 @@ impl Template {
                 }
                 Part::Variable(variable, form) => (*variable, *form),
             };
-            let value = values.get(variable).ok_or(Unfilled::Missing(variable))?;
+            let value = values.get(variable).ok_or(FillError::Missing(variable))?;
             match form {
                 Form::Plain => into.push_str(&value.text),
                 Form::Path if matches!(value.text.as_str(), "" | "." | "..") => {
-                    return Err(Unfilled::NoSegment(variable));
+                    return Err(FillError::NoSegment(variable));
                 }
                 Form::Path => push_percent_encoded(&value.text, into),
                 Form::InJsonText => into.push_str(&escaped(&value.text)),
@@ -165,8 +159,8 @@ fn push_percent_encoded(text: &str, into: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Scenario;
-    use super::super::value::Captured;
+    use super::super::value::CapturedValue;
+    use super::super::variable::{Source, Variable};
     use super::*;
 
     fn template(text: &str, form: Form) -> Result<Template, String> {
@@ -178,9 +172,9 @@ mod tests {
         template.push(text, form, &mut place).map(|()| template)
     }
 
-    fn filled(template: &Template, value: Option<Captured>) -> Result<String, Unfilled> {
-        let text = "[variables]\nid = \"\"\n[[step]]\nmethod = \"GET\"";
-        let mut values = Values::new(&Scenario::parse("test", text).unwrap(), 0);
+    fn filled(template: &Template, value: Option<CapturedValue>) -> Result<String, FillError> {
+        let id = Variable { name: "id".to_owned(), source: Source::Captured };
+        let mut values = Values::new(&[id], 0);
         if let Some(value) = value {
             values.set(0, value);
         }
@@ -190,8 +184,8 @@ mod tests {
 
     #[test]
     fn a_value_stands_as_its_place_asks_for() {
-        let text = || Some(Captured::text("a \"b\"/ü"));
-        let number = || Some(Captured { text: "7".to_owned(), is_text: false });
+        let text = || Some(CapturedValue::text("a \"b\"/ü"));
+        let number = || Some(CapturedValue { text: "7".to_owned(), is_text: false });
         for (form, value, expected) in [
             (Form::Plain, text(), "<a \"b\"/ü>"),
             (Form::Path, text(), "<a%20%22b%22%2F%C3%BC>"),
@@ -208,17 +202,20 @@ mod tests {
     #[test]
     fn a_value_that_cannot_stand_in_a_place_is_refused() {
         let path = template("/{id}", Form::Path).unwrap();
-        assert_eq!(filled(&path, None), Err(Unfilled::Missing(0)));
+        assert_eq!(filled(&path, None), Err(FillError::Missing(0)));
         for text in ["", ".", ".."] {
-            assert_eq!(filled(&path, Some(Captured::text(text))), Err(Unfilled::NoSegment(0)));
+            assert_eq!(
+                filled(&path, Some(CapturedValue::text(text))),
+                Err(FillError::NoSegment(0))
+            );
         }
-        assert_eq!(filled(&path, Some(Captured::text("..."))).unwrap(), "/...");
+        assert_eq!(filled(&path, Some(CapturedValue::text("..."))).unwrap(), "/...");
     }
 
     #[test]
     fn braces_that_are_doubled_are_braces() {
         let template = template("{{{id}}}", Form::Plain).unwrap();
-        assert_eq!(filled(&template, Some(Captured::text("x"))).unwrap(), "{x}");
+        assert_eq!(filled(&template, Some(CapturedValue::text("x"))).unwrap(), "{x}");
     }
 
     #[test]

@@ -5,19 +5,17 @@ use std::ops::RangeInclusive;
 use fastrand::Rng;
 use serde_json::Value as Json;
 
-use super::{Scenario, Source};
+use super::variable::{Source, Variable};
 
 /// The values of a client's variables during an iteration.
 #[derive(Clone, Debug)]
-pub struct Values {
-    values: Vec<Option<Captured>>,
+pub(crate) struct Values {
+    values: Vec<Option<CapturedValue>>,
     random: Rng,
 }
 
-/// A value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Captured {
-    /// As text.
+pub(crate) struct CapturedValue {
     pub text: String,
     /// Whether it is a text in JSON too, rather than a number or a truth value.
     pub is_text: bool,
@@ -25,21 +23,21 @@ pub struct Captured {
 
 impl Values {
     /// Those of a client whose random values come from a seed.
-    pub fn new(scenario: &Scenario, seed: u64) -> Self {
-        Self { values: vec![None; scenario.variables.len()], random: Rng::with_seed(seed) }
+    pub(crate) fn new(variables: &[Variable], seed: u64) -> Self {
+        Self { values: vec![None; variables.len()], random: Rng::with_seed(seed) }
     }
 
     /// Begins an iteration: random values are drawn, and what was captured is forgotten.
-    pub fn begin(&mut self, scenario: &Scenario) {
+    pub(crate) fn begin(&mut self, variables: &[Variable]) {
         let Self { values, random } = self;
-        for (value, variable) in values.iter_mut().zip(&scenario.variables) {
+        for (value, variable) in values.iter_mut().zip(variables) {
             match (&variable.source, &value) {
                 // It is there from the iteration before.
                 (Source::Fixed(_), Some(_)) => {}
-                (Source::Fixed(text), None) => *value = Some(Captured::text(text)),
-                (Source::Random(range), _) => *value = Some(Captured::number(random, range)),
+                (Source::Fixed(text), None) => *value = Some(CapturedValue::text(text)),
+                (Source::Random(range), _) => *value = Some(CapturedValue::number(random, range)),
                 (Source::Choice(texts), _) => {
-                    *value = random.choice(texts).map(|text| Captured::text(text));
+                    *value = random.choice(texts).map(|text| CapturedValue::text(text));
                 }
                 (Source::Captured, _) => *value = None,
             }
@@ -47,24 +45,21 @@ impl Values {
     }
 
     /// The value of the variable at a place.
-    pub fn get(&self, variable: usize) -> Option<&Captured> {
+    pub(crate) fn get(&self, variable: usize) -> Option<&CapturedValue> {
         self.values.get(variable)?.as_ref()
     }
 
-    /// Captures a value.
-    pub fn set(&mut self, variable: usize, value: Captured) {
+    pub(crate) fn set(&mut self, variable: usize, value: CapturedValue) {
         self.values[variable] = Some(value);
     }
 
-    /// A random number in a range.
-    pub fn between(&mut self, range: RangeInclusive<u64>) -> u64 {
+    pub(crate) fn between(&mut self, range: RangeInclusive<u64>) -> u64 {
         self.random.u64(range)
     }
 }
 
-impl Captured {
-    /// A text.
-    pub fn text(text: &str) -> Self {
+impl CapturedValue {
+    pub(crate) fn text(text: &str) -> Self {
         Self { text: text.to_owned(), is_text: true }
     }
 
@@ -73,7 +68,7 @@ impl Captured {
     }
 
     /// The value at a JSON pointer of an answer, if it is a text, a number or a truth value.
-    pub fn at(answer: &[u8], pointer: &str) -> Option<Self> {
+    pub(crate) fn at(answer: &[u8], pointer: &str) -> Option<Self> {
         let answer: Json = serde_json::from_slice(answer).ok()?;
         match answer.pointer(pointer)? {
             Json::String(text) => Some(Self::text(text)),
@@ -92,10 +87,10 @@ mod tests {
     #[test]
     fn the_value_at_a_pointer_is_captured_with_its_kind() {
         let answer = br#"{"data":{"id":7,"name":"a\"b","on":true,"none":null,"all":[{"x":1}]}}"#;
-        let number = |text: &str| Some(Captured { text: text.to_owned(), is_text: false });
+        let number = |text: &str| Some(CapturedValue { text: text.to_owned(), is_text: false });
         for (pointer, expected) in [
             ("/data/id", number("7")),
-            ("/data/name", Some(Captured::text("a\"b"))),
+            ("/data/name", Some(CapturedValue::text("a\"b"))),
             ("/data/on", number("true")),
             ("/data/all/0/x", number("1")),
             ("/data/none", None),
@@ -103,20 +98,20 @@ mod tests {
             ("/data", None),
             ("/id", None),
         ] {
-            assert_eq!(Captured::at(answer, pointer), expected, "{pointer}");
+            assert_eq!(CapturedValue::at(answer, pointer), expected, "{pointer}");
         }
-        assert_eq!(Captured::at(b"no JSON", "/id"), None);
+        assert_eq!(CapturedValue::at(b"no JSON", "/id"), None);
     }
 
     #[test]
     fn random_values_are_drawn_anew_and_the_same_for_the_same_seed() {
-        let text = "[variables]\nn = { random = [1, 1000000] }\nword = { choice = [\"a\", \"b\"] }\n\
-                    [[step]]\nmethod = \"GET\"\npath = \"/{n}/{word}\"";
-        let scenario = Scenario::parse("test", text).unwrap();
+        let choice = Source::Choice(["a", "b"].map(str::to_owned).to_vec());
+        let variables = [("n", Source::Random(1..=1_000_000)), ("word", choice)]
+            .map(|(name, source)| Variable { name: name.to_owned(), source });
         let drawn = |seed| {
-            let mut values = Values::new(&scenario, seed);
+            let mut values = Values::new(&variables, seed);
             let mut draw = || {
-                values.begin(&scenario);
+                values.begin(&variables);
                 (values.get(0).unwrap().text.clone(), values.get(1).unwrap().text.clone())
             };
             (0..50).map(|_| draw()).collect::<Vec<_>>()

@@ -1,4 +1,4 @@
-//! The agent: all regions that there are, and what is wrong with the others.
+//! The agent: all regions that can be read, and the reasons why others cannot.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -8,14 +8,14 @@ use std::time::Instant;
 use talea::outside::{Reader, Standing};
 use talea::{Config, Page, Registry, Scrapable, Snapshot};
 
-use super::meters::{Meters, Named, ProcessMeters};
+use super::meters::{Meters, ProcessMeters, RegionLabel};
 use super::region::Region;
+use super::source_error::{ErrorLog, SourceError, is_missing, log, system_error};
 use super::sources::{Source, Sources, Unlisted};
-use super::trouble::{Trouble, TroubleLog, is_missing, log, system_error};
 use crate::printable::printable;
 
 /// Memory for the metrics of its own.
-const OWN: u64 = 8 << 20;
+const OWN_METRICS_BYTES: u64 = 8 << 20;
 
 /// Reads regions from outside, and makes one page of them. Clones are the same agent. It
 /// looks for regions that come and go before each scrape, and at each
@@ -28,7 +28,7 @@ pub struct Agent(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     sources: Sources,
-    /// Whose files are opened.
+    /// The users whose files are opened.
     owners: Vec<u32>,
     /// The label that distinguishes regions; `None` if there is only one.
     label: Option<String>,
@@ -36,14 +36,14 @@ struct Inner {
     meters: Meters,
     processes: ProcessMeters,
     state: Mutex<State>,
-    troubles: TroubleLog,
+    errors: ErrorLog,
 }
 
 #[derive(Debug, Default)]
 struct State {
     regions: BTreeMap<String, Slot>,
     /// Directories that cannot be listed, and why.
-    unlisted: BTreeMap<PathBuf, Trouble>,
+    unlisted: BTreeMap<PathBuf, SourceError>,
     /// The conflicts that were reported.
     conflicts: BTreeSet<String>,
     /// When a page had no region because descriptors or memory ran out.
@@ -62,7 +62,7 @@ impl State {
 #[derive(Debug)]
 struct Slot {
     source: Source,
-    found: Result<Arc<Region>, Trouble>,
+    found: Result<Arc<Region>, SourceError>,
 }
 
 impl Agent {
@@ -70,22 +70,21 @@ impl Agent {
     /// name of its region in `label`, if there is one.
     ///
     /// # Errors
-    /// When a process has no region that can be read, or there is no memory for metrics of
-    /// its own.
+    /// When a process has no region that can be read, or there is no memory for metrics of its own.
     pub fn new(sources: Sources, owners: Vec<u32>, label: Option<String>) -> anyhow::Result<Self> {
         processes_are_there(&sources)?;
-        let registry = Registry::with_config(Config::with_len(OWN))?;
+        let registry = Registry::with_config(Config::with_len(OWN_METRICS_BYTES))?;
         let (meters, processes) = (Meters::new(), ProcessMeters::new());
         talea::install(&registry, &[&meters, &processes])?;
         let state = Mutex::default();
-        let troubles = TroubleLog::default();
-        let inner = Inner { sources, owners, label, registry, meters, processes, state, troubles };
+        let errors = ErrorLog::default();
+        let inner = Inner { sources, owners, label, registry, meters, processes, state, errors };
         let agent = Self(Arc::new(inner));
         agent.refresh();
         Ok(agent)
     }
 
-    /// Looks which regions there are now.
+    /// Looks for regions.
     pub fn refresh(&self) {
         self.0.regions();
     }
@@ -95,7 +94,7 @@ impl Agent {
     pub fn keep_up(&self, memory: &mut Snapshot) {
         for (name, region) in self.0.regions() {
             if let Err(error) = region.keep_up(memory) {
-                self.0.failed(&name, &region, &Trouble::from(&error));
+                self.0.failed(&name, &region, &SourceError::from(&error));
             }
         }
     }
@@ -141,12 +140,12 @@ impl Scrapable for Agent {
             match added {
                 Ok(snapshot) => {
                     let series = i64::try_from(snapshot.series_count()).unwrap_or(i64::MAX);
-                    meters.region_series.with(Named { region: &name }).set(series);
+                    meters.region_series.with(RegionLabel { region: &name }).set(series);
                     self.0.note_processes(&name, &region);
                     is_empty = false;
                 }
                 Err(error) => {
-                    let trouble = Trouble::from(&error);
+                    let trouble = SourceError::from(&error);
                     is_refused |= trouble.is_shortage;
                     self.0.failed(&name, &region, &trouble);
                 }
@@ -176,10 +175,10 @@ impl Scrapable for Agent {
         }
         for name in state.regions.keys() {
             let count = counts.get(name.as_str()).copied().unwrap_or(0);
-            self.0.meters.region_conflicts.with(Named { region: name }).set(count);
+            self.0.meters.region_conflicts.with(RegionLabel { region: name }).set(count);
         }
         for line in conflicts.difference(&state.conflicts) {
-            self.0.troubles.write_seldom(line);
+            self.0.errors.write_seldom(line);
         }
         state.conflicts = conflicts;
     }
@@ -208,13 +207,14 @@ impl Inner {
 
     fn note_unlisted(&self, state: &mut State, unlisted: Vec<Unlisted>) {
         self.meters.directory_errors.add(unlisted.len() as u64);
-        let unlisted = unlisted.iter().map(|(path, error)| (path.clone(), Trouble::from(error)));
-        let unlisted: BTreeMap<PathBuf, Trouble> = unlisted.collect();
+        let unlisted =
+            unlisted.iter().map(|(path, error)| (path.clone(), SourceError::from(error)));
+        let unlisted: BTreeMap<PathBuf, SourceError> = unlisted.collect();
         for (path, trouble) in &unlisted {
             if state.unlisted.get(path) != Some(trouble) {
-                let Trouble { reason, .. } = trouble;
+                let SourceError { reason, .. } = trouble;
                 let line = format!("the directory {} cannot be listed: {reason}", path.display());
-                self.troubles.write(trouble, &line);
+                self.errors.write(trouble, &line);
             }
         }
         state.unlisted = unlisted;
@@ -224,12 +224,12 @@ impl Inner {
         state.regions.remove(name);
         let Meters { region_up, region_series, region_conflicts, region_errors, .. } = &self.meters;
         let region = name;
-        region_up.remove(Named { region });
-        region_series.remove(Named { region });
-        region_conflicts.remove(Named { region });
-        region_errors.remove(Named { region });
-        self.processes.processes.remove(Named { region });
-        self.processes.last_death.remove(Named { region });
+        region_up.remove(RegionLabel { region });
+        region_series.remove(RegionLabel { region });
+        region_conflicts.remove(RegionLabel { region });
+        region_errors.remove(RegionLabel { region });
+        self.processes.processes.remove(RegionLabel { region });
+        self.processes.last_death.remove(RegionLabel { region });
         log(&format!("{name}: gone"));
     }
 
@@ -257,7 +257,7 @@ impl Inner {
             }
             return;
         }
-        let found = found.map(Arc::new).map_err(|error| Trouble::from(&error));
+        let found = found.map(Arc::new).map_err(|error| SourceError::from(&error));
         match &found {
             Ok(_) => log(&format!("{name}: {source} is served")),
             // Keeps the replaced file: its last counts are better than none.
@@ -265,9 +265,9 @@ impl Inner {
                 return self.note_kept(name, &trouble.reason);
             }
             Err(trouble) => {
-                self.meters.region_errors.with(Named { region: name }).inc();
+                self.meters.region_errors.with(RegionLabel { region: name }).inc();
                 if known.and_then(Result::err) != Some(trouble) {
-                    self.troubles.write(trouble, &format!("{name}: {}", trouble.reason));
+                    self.errors.write(trouble, &format!("{name}: {}", trouble.reason));
                 }
             }
         }
@@ -278,27 +278,27 @@ impl Inner {
     /// Notes that a region goes on being served as it is open, since the system refuses to look at
     /// its file or to open another that is in its place.
     fn note_kept(&self, name: &str, reason: &str) {
-        self.meters.region_errors.with(Named { region: name }).inc();
-        self.troubles.write_seldom(&format!("{name}: {reason}; what is open goes on being served"));
+        self.meters.region_errors.with(RegionLabel { region: name }).inc();
+        self.errors.write_seldom(&format!("{name}: {reason}; what is open goes on being served"));
         self.note_up(name, true);
     }
 
     /// Shows how many processes of a region live, and when one was last found gone.
     fn note_processes(&self, region: &str, found: &Region) {
         let found = found.processes();
-        self.processes.processes.with(Named { region }).set(found.count() as i64);
+        self.processes.processes.with(RegionLabel { region }).set(found.count() as i64);
         if let Some(time) = found.last_death() {
-            self.processes.last_death.with(Named { region }).set(time);
+            self.processes.last_death.with(RegionLabel { region }).set(time);
         }
     }
 
     fn note_up(&self, name: &str, is_up: bool) {
-        self.meters.region_up.with(Named { region: name }).set(is_up.into());
+        self.meters.region_up.with(RegionLabel { region: name }).set(is_up.into());
         // So that it is there before the first error.
-        self.meters.region_errors.with(Named { region: name }).add(0);
+        self.meters.region_errors.with(RegionLabel { region: name }).add(0);
         if !is_up {
-            // Nobody knows how many live.
-            self.processes.processes.remove(Named { region: name });
+            // How many live is unknown.
+            self.processes.processes.remove(RegionLabel { region: name });
         }
     }
 
@@ -312,15 +312,15 @@ impl Inner {
 
     /// Notes that a region could not be read. It is opened again the next time, unless memory
     /// ran out: then the open region is still good.
-    fn failed(&self, name: &str, region: &Arc<Region>, trouble: &Trouble) {
+    fn failed(&self, name: &str, region: &Arc<Region>, trouble: &SourceError) {
         let mut state = self.state();
         let Some(slot) = state.regions.get_mut(name) else { return };
         if slot.found.as_ref().is_ok_and(|found| Arc::ptr_eq(found, region)) {
-            self.troubles.write(trouble, &format!("{name}: {}", trouble.reason));
+            self.errors.write(trouble, &format!("{name}: {}", trouble.reason));
             if !trouble.is_shortage {
                 slot.found = Err(trouble.clone());
             }
-            self.meters.region_errors.with(Named { region: name }).inc();
+            self.meters.region_errors.with(RegionLabel { region: name }).inc();
             self.note_up(name, false);
         }
     }

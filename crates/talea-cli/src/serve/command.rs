@@ -23,9 +23,7 @@ const EVERY: Duration = Duration::from_secs(1);
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Serves regions until it is stopped.
-///
-/// # Errors
-/// When nothing was named, a process has no region, the address cannot be listened on, or the
+/// Fails when nothing was named, a process has no region, the address cannot be listened on, or the
 /// web configuration cannot be used.
 pub async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending> {
     let ServeArguments { regions, dir, pid, listen, web_config, .. } = arguments;

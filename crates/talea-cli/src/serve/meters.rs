@@ -23,7 +23,7 @@ use talea::{Counter, Family, FloatGauge, Gauge, Histogram, LabelValue, Labels, M
 
 /// A region, by the name that it goes by.
 #[derive(Labels)]
-pub(super) struct Named<'a> {
+pub(super) struct RegionLabel<'a> {
     pub(super) region: &'a str,
 }
 
@@ -39,7 +39,7 @@ pub(super) enum Outcome {
 }
 
 #[derive(Labels)]
-pub(super) struct Ended {
+pub(super) struct OutcomeLabel {
     pub(super) outcome: Outcome,
 }
 
@@ -48,10 +48,10 @@ pub(super) struct Ended {
 #[metrics(prefix = "talea_region")]
 pub(super) struct ProcessMeters {
     /// Processes that have a region open and live.
-    pub(super) processes: Family<Named<'static>, Gauge>,
+    pub(super) processes: Family<RegionLabel<'static>, Gauge>,
     /// When the agent last found a process of a region gone that it had seen alive.
     #[metric(name = "last_death_timestamp_seconds")]
-    pub(super) last_death: Family<Named<'static>, FloatGauge>,
+    pub(super) last_death: Family<RegionLabel<'static>, FloatGauge>,
 }
 
 /// The agent's metrics.
@@ -59,18 +59,18 @@ pub(super) struct ProcessMeters {
 #[metrics(prefix = "talea_agent")]
 pub(super) struct Meters {
     /// Whether a region is served.
-    pub(super) region_up: Family<Named<'static>, Gauge>,
+    pub(super) region_up: Family<RegionLabel<'static>, Gauge>,
     /// Series of a region in the last scrape.
-    pub(super) region_series: Family<Named<'static>, Gauge>,
+    pub(super) region_series: Family<RegionLabel<'static>, Gauge>,
     /// Families of a region that are left out, since most other regions define them otherwise,
     /// or they are damaged.
-    pub(super) region_conflicts: Family<Named<'static>, Gauge>,
+    pub(super) region_conflicts: Family<RegionLabel<'static>, Gauge>,
     /// Times that a region could not be opened or read.
-    pub(super) region_errors: Family<Named<'static>, Counter>,
+    pub(super) region_errors: Family<RegionLabel<'static>, Counter>,
     /// Times that a directory could not be listed.
     pub(super) directory_errors: Counter,
     /// Scrapes by how they ended.
-    pub(super) scrapes: Family<Ended, Counter>,
+    pub(super) scrapes: Family<OutcomeLabel, Counter>,
     /// Time from a scrape's request to the last byte of its body.
     pub(super) scrape_duration: Histogram<Seconds>,
     /// Bytes of bodies of scrapes, as they were sent.

@@ -1,18 +1,18 @@
 //! The agent, `talea serve`: reads regions from outside the processes that count in them, and
 //! serves them all as one page.
 //!
-//! [`Agent`] knows the regions, of which some come and go; `routes` is what it answers,
-//! and [`crate::web`] who may ask.
+//! [`Agent`] knows the regions, of which some come and go; `routes` has its answers,
+//! and [`crate::web`] its rules for clients.
 
 mod agent;
-mod answered;
 pub mod command;
 mod connections;
 mod meters;
 mod region;
 mod routes;
+mod scrape_outcome;
+mod source_error;
 mod sources;
-mod trouble;
 
 pub use agent::Agent;
 pub use sources::{Source, Sources};

@@ -64,7 +64,7 @@ struct Recent {
 }
 
 impl Region {
-    /// Opens it, if it can be read: what it claims to have is looked at.
+    /// Opens it, if it can be read: its header is checked.
     pub(super) fn open(source: &Source, owners: &[u32]) -> Result<Self, Error> {
         let reader = match source {
             Source::File(path) => Reader::open_owned_by(path, owners)?,

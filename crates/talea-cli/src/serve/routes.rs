@@ -8,13 +8,14 @@ use axum::routing::get;
 use talea_http::Exposition;
 
 use super::agent::Agent;
-use super::answered;
+use super::scrape_outcome;
 
 /// `/metrics`, `/healthz` while it runs, `/readyz` where all that was named is served, and a
 /// page that leads there. At most `at_once` scrapes are answered at the same time.
 pub(super) fn routes(agent: &Agent, at_once: usize) -> Router {
     let metrics = Exposition::of(agent).at_once(at_once);
-    let record = axum::middleware::from_fn_with_state(agent.clone(), answered::record_outcome);
+    let record =
+        axum::middleware::from_fn_with_state(agent.clone(), scrape_outcome::record_outcome);
     Router::new()
         .route_service("/metrics", metrics)
         .route_layer(record)

@@ -10,7 +10,7 @@ use crate::load::{Arrivals, Model, Stage, Until};
 
 /// One load case.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Case {
+pub(crate) struct Case {
     /// A letter of [`KNOWN`], or what was typed, as in `500x5`.
     pub id: String,
     /// When its requests are made.
@@ -18,18 +18,18 @@ pub struct Case {
 }
 
 /// The cases that have a letter: clients and iterations.
-pub const KNOWN: [(&str, u64, u64); 5] =
+pub(crate) const KNOWN: [(&str, u64, u64); 5] =
     [("A", 10, 20), ("B", 100, 20), ("C", 1000, 20), ("D", 20, 100), ("E", 20, 1000)];
 
 /// The cases of `--long`: by time, so that a Prometheus that scrapes once a second sees each.
-pub const LONG: [&str; 4] = ["10x10s", "20x10s", "100x10s", "1000x10s"];
+pub(crate) const LONG: [&str; 4] = ["10x10s", "20x10s", "100x10s", "1000x10s"];
 
 /// How many may be under way at once where requests arrive at a rate.
-const AT_MOST: u64 = 1000;
+const MAX_CONCURRENT: u64 = 1000;
 
 impl Case {
     /// How often each client runs the scenario, where that is decided beforehand.
-    pub fn iterations(&self) -> Option<u64> {
+    pub(crate) fn iterations(&self) -> Option<u64> {
         match self.model {
             Model::Closed { until: Until::Iterations(iterations), .. } => Some(iterations),
             _ => None,
@@ -37,10 +37,8 @@ impl Case {
     }
 
     /// Makes sure that no case is asked for twice.
-    ///
-    /// # Errors
     /// Names the first case that is there twice.
-    pub fn all_distinct(cases: &[Case]) -> Result<()> {
+    pub(crate) fn all_distinct(cases: &[Case]) -> Result<()> {
         for (at, case) in cases.iter().enumerate() {
             if cases[..at].iter().any(|earlier| earlier.id == case.id) {
                 bail!("case {} is there twice in --cases: name each case once", case.id);
@@ -91,7 +89,7 @@ fn open(text: &str) -> Result<Case, String> {
     let time = humantime::format_duration(stage.time);
     let id = format!("{}/s:{time}", stage.rate).replace(' ', "");
     let arrivals = Arrivals { stages: vec![stage], poisson: false };
-    Ok(Case { id, model: Model::Open { arrivals, at_most: AT_MOST } })
+    Ok(Case { id, model: Model::Open { arrivals, at_most: MAX_CONCURRENT } })
 }
 
 fn number(what: &str, text: &str) -> Result<u64, String> {
@@ -181,7 +179,7 @@ mod tests {
         let open = case("200/s:500ms");
         assert_eq!(open.id, "200/s:500ms");
         assert_eq!(open.model.iterations(), Some(100));
-        assert_eq!(open.model.clients(), AT_MOST);
+        assert_eq!(open.model.clients(), MAX_CONCURRENT);
     }
 
     #[test]

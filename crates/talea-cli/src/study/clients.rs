@@ -12,38 +12,27 @@ use crate::load::{KindOfFailure, Outcome, Plan, kinds_of_failure};
 /// in milliseconds.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Clients {
+pub(crate) struct Clients {
     /// Requests that the case makes where every one of them can be sent, if that is known.
     pub requests_planned: Option<u64>,
-    /// Requests that were sent.
     pub requests_sent: u64,
-    /// Requests that could not be sent.
     pub requests_not_sent: u64,
     /// Answers that were read to their end, by status.
     pub answers_by_status: BTreeMap<u16, u64>,
     /// Requests that failed, those that could not be sent among them.
     pub failed: u64,
-    /// Failures by kind.
     pub failures: Vec<KindOfFailure>,
     /// From the start of the first client to the end of the last, connecting included.
     pub seconds: f64,
     /// Requests sent a second, over the whole case.
     pub mean_rate: Option<f64>,
-    /// Mean response time.
     pub mean_ms: Option<f64>,
-    /// Median response time.
     pub p50_ms: Option<f64>,
-    /// 90th percentile of the response time.
     pub p90_ms: Option<f64>,
-    /// 99th percentile of the response time.
     pub p99_ms: Option<f64>,
-    /// 99.9th percentile of the response time.
     pub p999_ms: Option<f64>,
-    /// 99.99th percentile of the response time.
     pub p9999_ms: Option<f64>,
-    /// The longest response time.
     pub max_ms: Option<f64>,
-    /// Connections that were opened.
     pub connections: u64,
     /// Connections that were opened to replace another.
     pub reconnects: u64,
@@ -51,32 +40,28 @@ pub struct Clients {
     pub generator_cores: f64,
     /// Why the generator, and not the server, may have been the limit.
     pub limits: Vec<String>,
-    /// Response times over time.
     pub times: Times,
 }
 
 /// Response times over time: slices of the case, each from the end of the one before.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Times {
+pub(crate) struct Times {
     /// When each slice ended, since the baseline.
     pub seconds: Vec<f64>,
     /// Answers a second.
     pub rate: Vec<f64>,
     /// Mean response time; none where nothing was answered.
     pub mean_ms: Vec<Option<f64>>,
-    /// Median response time.
     pub p50_ms: Vec<Option<f64>>,
-    /// 99th percentile of the response time.
     pub p99_ms: Vec<Option<f64>>,
-    /// How many answers took how long.
     pub heat: Heat,
 }
 
 /// How many answers took how long, slice by slice.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Heat {
+pub(crate) struct Heat {
     /// The bounds of the bands of response times, one more than there are bands.
     pub edges_ms: Vec<f64>,
     /// Of each slice, the answers in each band.
@@ -84,7 +69,7 @@ pub struct Heat {
 }
 
 impl Clients {
-    pub(super) fn new(plan: &Plan, outcome: &Outcome, pulse: &Pulse) -> Self {
+    pub(super) fn new(plan: &Plan, outcome: &Outcome, timeline: &ResponseTimeline) -> Self {
         let tally = &outcome.tally;
         Self {
             requests_planned: plan.requests(),
@@ -106,7 +91,7 @@ impl Clients {
             reconnects: tally.reconnects,
             generator_cores: outcome.health.cores(),
             limits: outcome.health.limits(),
-            times: pulse.times(),
+            times: timeline.times(),
         }
     }
 }
@@ -114,7 +99,7 @@ impl Clients {
 /// The clients' histogram as it was at some instants. When there are too many of them every second
 /// one is dropped: each has all that was before it, so only the slices become longer.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pulse {
+pub(super) struct ResponseTimeline {
     taken: Vec<(Duration, HistogramSnapshot)>,
     /// Of how many instants one is kept, and how many have passed since.
     stride: usize,
@@ -126,9 +111,9 @@ const SLICES: usize = 160;
 /// Bands of response times in a factor of ten.
 const BANDS: f64 = 6.0;
 
-impl Pulse {
-    /// Takes note of what was observed since the case began, at an instant of it.
-    pub(super) fn beat(&mut self, at: Duration, observed: impl FnOnce() -> HistogramSnapshot) {
+impl ResponseTimeline {
+    /// Records the observations since the case began, at an instant of it.
+    pub(super) fn record(&mut self, at: Duration, observed: impl FnOnce() -> HistogramSnapshot) {
         self.passed += 1;
         if self.passed >= self.stride {
             self.passed = 0;
@@ -233,15 +218,15 @@ mod tests {
     #[test]
     fn slices_hold_what_was_observed_in_them_and_no_more() {
         let observed = Observed::new();
-        let mut pulse = Pulse::default();
+        let mut timeline = ResponseTimeline::default();
         for slice in 1..=3u64 {
             for _ in 0..slice * 10 {
                 observed.1.observe(Duration::from_millis(slice * slice));
             }
-            pulse.beat(Duration::from_millis(slice * 100), || observed.so_far());
+            timeline.record(Duration::from_millis(slice * 100), || observed.so_far());
         }
-        pulse.end(Duration::from_millis(400), observed.so_far());
-        let times = pulse.times();
+        timeline.end(Duration::from_millis(400), observed.so_far());
+        let times = timeline.times();
         assert_eq!(times.seconds, [0.1, 0.2, 0.3, 0.4]);
         assert_eq!(times.rate, [100.0, 200.0, 300.0, 0.0]);
         assert!((times.p50_ms[1].unwrap() / 4.0 - 1.0).abs() < 0.011);
@@ -258,13 +243,13 @@ mod tests {
     #[test]
     fn a_long_case_has_longer_slices_and_loses_nothing() {
         let observed = Observed::new();
-        let mut pulse = Pulse::default();
+        let mut timeline = ResponseTimeline::default();
         for tenth in 1..=5_000u64 {
             observed.1.observe(Duration::from_millis(1 + tenth % 7));
-            pulse.beat(Duration::from_millis(tenth * 100), || observed.so_far());
+            timeline.record(Duration::from_millis(tenth * 100), || observed.so_far());
         }
-        pulse.end(Duration::from_millis(500_001), observed.so_far());
-        let times = pulse.times();
+        timeline.end(Duration::from_millis(500_001), observed.so_far());
+        let times = timeline.times();
         assert!((SLICES / 3..=SLICES).contains(&times.seconds.len()), "{}", times.seconds.len());
         assert!(times.seconds.windows(2).all(|pair| pair[0] < pair[1]));
         let all: u64 = times.heat.counts.iter().flatten().sum();
@@ -273,10 +258,10 @@ mod tests {
 
     #[test]
     fn a_case_without_answers_has_no_times() {
-        let mut pulse = Pulse::default();
-        pulse.end(Duration::from_millis(10), Observed::new().so_far());
-        let times = pulse.times();
+        let mut timeline = ResponseTimeline::default();
+        timeline.end(Duration::from_millis(10), Observed::new().so_far());
+        let times = timeline.times();
         assert_eq!((times.heat.edges_ms.len(), times.rate.len()), (0, 1));
-        assert!(Pulse::default().times().seconds.is_empty());
+        assert!(ResponseTimeline::default().times().seconds.is_empty());
     }
 }

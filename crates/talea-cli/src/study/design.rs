@@ -9,10 +9,8 @@ use super::case::Case;
 use crate::load::{Protocol, Target};
 use crate::scenario::{Names, Scenario};
 
-/// The design of a study.
 #[derive(Clone, Debug)]
-pub struct Design {
-    /// The service.
+pub(crate) struct Design {
     pub service: Service,
     /// The cases in their order.
     pub cases: Vec<Case>,
@@ -24,14 +22,13 @@ pub struct Design {
     pub protocol: Protocol,
     /// How long a client waits for a connection or an answer.
     pub timeout: Duration,
-    /// The seed of random values.
     pub seed: u64,
     /// How long the load of each case is made before it, uncounted.
     pub warm_up: Option<Duration>,
     /// A command line for the shell that is run before each case.
     pub before_case: Option<String>,
     /// Whether a Prometheus takes part.
-    pub prometheus: Option<Witness>,
+    pub prometheus: Option<PrometheusSource>,
     /// Whether the service must count its requests. One variant among others may go without.
     pub must_count: bool,
     /// The command line that does it again.
@@ -40,7 +37,7 @@ pub struct Design {
 
 /// The service under study.
 #[derive(Clone, Debug)]
-pub enum Service {
+pub(crate) enum Service {
     /// A program that the study starts and ends.
     Program(Program),
     /// One that runs already.
@@ -49,20 +46,18 @@ pub enum Service {
 
 /// A program that the study starts and ends.
 #[derive(Clone, Debug)]
-pub struct Program {
-    /// The program.
+pub(crate) struct Program {
     pub path: PathBuf,
-    /// Its arguments.
     pub arguments: Vec<String>,
     /// Environment variables beyond those of this process.
     pub environment: Vec<(String, String)>,
-    /// How it is known where it serves.
+    /// How its addresses are found.
     pub addresses: AddressSource,
 }
 
-/// How it is known where a program serves.
+/// How the addresses of a program are found.
 #[derive(Clone, Debug)]
-pub enum AddressSource {
+pub(crate) enum AddressSource {
     /// It prints `items on URL` and `metrics on URL`, empties its database at `POST /study/reset`
     /// beside its metrics, and ends when its standard input does: the items API with `--study`.
     ByItself,
@@ -72,7 +67,7 @@ pub enum AddressSource {
 
 /// Where a service serves.
 #[derive(Clone, Debug)]
-pub struct Addresses {
+pub(crate) struct Addresses {
     /// The URL that the scenario's paths stand behind.
     pub items: Target,
     /// Its metrics, if it has any.
@@ -81,15 +76,15 @@ pub struct Addresses {
 
 /// A Prometheus that scrapes the service too.
 #[derive(Clone, Debug)]
-pub enum Witness {
+pub(crate) enum PrometheusSource {
     /// One that runs already, and the labels of the service's series there, such as
     /// `job="server"`; empty where only that service has such metrics.
-    At(Box<Target>, String),
+    Running(Box<Target>, String),
     /// One that the study starts, by the program's name.
     Started(PathBuf),
 }
 
-/// As it would be typed, without what the study itself adds.
+/// As it would be typed, without the arguments that the study adds.
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, value) in &self.environment {
@@ -106,7 +101,7 @@ impl fmt::Display for Program {
 }
 
 /// The arguments of a program that prints its addresses itself: free ports of the loopback.
-pub const STUDY_ARGUMENTS: [&str; 5] =
+pub(crate) const STUDY_ARGUMENTS: [&str; 5] =
     ["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", "--study"];
 
 impl fmt::Display for Addresses {

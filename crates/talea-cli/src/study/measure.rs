@@ -6,12 +6,13 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::Finding;
+use super::clients::Clients;
+use super::server::Server;
 
-/// Something that a round of a case has a number of.
+/// A number that each round of a case has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Measure {
+pub(crate) enum Measure {
     /// Requests sent a second.
     Rate,
     /// The clients' time, in seconds.
@@ -22,11 +23,8 @@ pub enum Measure {
     P50,
     /// 90th percentile of the response time at the clients.
     P90,
-    /// 99th percentile.
     P99,
-    /// 99.9th percentile.
     P999,
-    /// 99.99th percentile.
     P9999,
     /// The server's processor time a request, in microseconds.
     Cpu,
@@ -37,11 +35,11 @@ pub enum Measure {
 }
 
 /// A round's numbers.
-pub type Measures = BTreeMap<Measure, f64>;
+pub(crate) type Measures = BTreeMap<Measure, f64>;
 
 impl Measure {
-    /// All of them, with their names, what they are called in a report, and their units.
-    pub const ALL: [(Self, &'static str, &'static str, &'static str); 11] = [
+    /// All of them, with their names, their titles in a report, and their units.
+    pub(crate) const ALL: [(Self, &'static str, &'static str, &'static str); 11] = [
         (Self::Rate, "rate", "Requests a second", ""),
         (Self::Time, "time", "Client time", "s"),
         (Self::Mean, "mean", "Mean response time", "ms"),
@@ -61,23 +59,21 @@ impl Measure {
     }
 
     /// Its title in a report.
-    pub fn title(self) -> &'static str {
+    pub(crate) fn title(self) -> &'static str {
         self.names().1
     }
 
     /// Its unit; empty where it has none.
-    pub fn unit(self) -> &'static str {
+    pub(crate) fn unit(self) -> &'static str {
         self.names().2
     }
 
-    /// Whether more of it is better.
-    pub fn more_is_better(self) -> bool {
+    pub(crate) fn more_is_better(self) -> bool {
         self == Self::Rate
     }
 
     /// The value of each measure in one case; unknown ones are left out.
-    pub fn all_of(finding: &Finding) -> Measures {
-        let (client, server) = (&finding.client, finding.server.as_ref());
+    pub(crate) fn all_of(client: &Clients, server: Option<&Server>) -> Measures {
         let cpu = server.and_then(|server| server.cpu_seconds);
         let memory = server.and_then(|server| server.peak_memory_bytes);
         let of = |measure| match measure {

@@ -8,7 +8,7 @@ use crate::scenario::{Names, Quantity, Selector};
 
 /// The service's numbers at one instant.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reading {
+pub(crate) struct Reading {
     /// By [`Quantity::ALL`]; none where the service says nothing. Of the durations the count.
     values: [Option<f64>; Quantity::ALL.len()],
     /// Requests by how long they took.
@@ -17,7 +17,7 @@ pub struct Reading {
 
 /// A histogram of durations, in seconds.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Durations {
+pub(crate) struct Durations {
     /// Of all requests together.
     pub sum: f64,
     /// How many there were.
@@ -26,9 +26,9 @@ pub struct Durations {
     pub below: Vec<(f64, f64)>,
 }
 
-/// Where something lies of which more is not known.
+/// An interval that a quantile lies in.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Between {
+pub(crate) struct Between {
     /// Above this.
     pub low: f64,
     /// And at most this; none where that is not known either.
@@ -38,10 +38,8 @@ pub struct Between {
 impl Reading {
     /// Reads the text exposition format; a quantity is the sum over all series that its name means,
     /// a high-water mark the largest of them.
-    ///
-    /// # Errors
-    /// When the text cannot be parsed.
-    pub fn from_text(text: &str, names: &Names) -> Result<Self> {
+    /// Fails when the text cannot be parsed.
+    pub(crate) fn from_text(text: &str, names: &Names) -> Result<Self> {
         let samples = talea_parse::text(text).context("the metrics are not in the text format")?;
         let mut reading = Self::default();
         for (quantity, selector) in names.all() {
@@ -58,17 +56,17 @@ impl Reading {
     }
 
     /// A quantity, if the service reports it.
-    pub fn get(&self, quantity: Quantity) -> Option<f64> {
+    pub(crate) fn get(&self, quantity: Quantity) -> Option<f64> {
         self.values[quantity as usize]
     }
 
-    /// Says what a quantity is.
-    pub fn set(&mut self, quantity: Quantity, value: Option<f64>) {
+    /// Sets a quantity.
+    pub(crate) fn set(&mut self, quantity: Quantity, value: Option<f64>) {
         self.values[quantity as usize] = value;
     }
 
-    /// The metrics that the service is said to have and has not.
-    pub fn missing(&self, names: &Names) -> Vec<String> {
+    /// The metrics that are named for the service, and that it does not report.
+    pub(crate) fn missing(&self, names: &Names) -> Vec<String> {
         let missing = names.all().filter(|(quantity, _)| self.get(*quantity).is_none());
         missing.map(|(_, selector)| selector.to_string()).collect()
     }
@@ -111,13 +109,13 @@ impl Durations {
     }
 
     /// Their mean in milliseconds; none where there were none.
-    pub fn mean_ms(&self) -> Option<f64> {
+    pub(crate) fn mean_ms(&self) -> Option<f64> {
         (self.count > 0.0).then(|| self.sum / self.count * 1e3)
     }
 
     /// Between which two thresholds a quantile lies, in milliseconds: more is not known of it. None
-    /// where nothing was observed; what is above the last threshold has no upper end.
-    pub fn quantile_ms(&self, quantile: f64) -> Option<Between> {
+    /// where nothing was observed; a quantile above the last threshold has no upper end.
+    pub(crate) fn quantile_ms(&self, quantile: f64) -> Option<Between> {
         let total = self.below.last().map(|(_, count)| *count).filter(|total| *total > 0.0)?;
         let at = self.below.iter().position(|(_, count)| *count >= quantile * total)?;
         let lower = at.checked_sub(1).map_or(0.0, |before| self.below[before].0);

@@ -2,16 +2,17 @@
 
 use anyhow::{Context, Result};
 
-use super::{Design, Ended, Finding, Study};
+use super::case_result::CaseResult;
+use super::design::Design;
+use super::outcome::{RunEnd, Study};
+use super::run::run as run_once;
 use crate::load::Meters;
 use crate::stop::Stop;
 
 /// Runs each design once a round, so that a change with time affects all of them; the design that
 /// is first changes from round to round. Gives a study of each, with the numbers of all its rounds.
-///
-/// # Errors
-/// When one of them cannot be run; see [`super::run`].
-pub async fn run(designs: &[Design], rounds: u64, stop: Stop) -> Result<Ended<Vec<Study>>> {
+/// Fails when one of them cannot be run; see [`super::run()`].
+pub(crate) async fn run(designs: &[Design], rounds: u64, stop: Stop) -> Result<RunEnd<Vec<Study>>> {
     let meters = Meters::new()?;
     let mut done: Vec<Vec<Study>> = designs.iter().map(|_| Vec::new()).collect();
     for round in 0..rounds {
@@ -23,29 +24,29 @@ pub async fn run(designs: &[Design], rounds: u64, stop: Stop) -> Result<Ended<Ve
             if designs.len() > 1 || rounds > 1 {
                 eprintln!("round {} of {rounds}: {}", round + 1, design.service);
             }
-            match super::run(&design, &meters, stop.clone()).await {
-                Ok(Ended::Done(study)) => done[nth].push(study),
-                Ok(Ended::Stopped(unfinished)) => return Ok(Ended::Stopped(unfinished)),
+            match run_once(&design, &meters, stop.clone()).await {
+                Ok(RunEnd::Done(study)) => done[nth].push(study),
+                Ok(RunEnd::Stopped(unfinished)) => return Ok(RunEnd::Stopped(unfinished)),
                 Err(error) => return Err(error.context(format!("round {}", round + 1))),
             }
         }
     }
     let studies = done.into_iter().map(|rounds| Study::of_rounds(rounds).context("no rounds"));
-    Ok(Ended::Done(studies.collect::<Result<_>>()?))
+    Ok(RunEnd::Done(studies.collect::<Result<_>>()?))
 }
 
 impl Study {
     /// Puts the rounds of one study together; none of none.
     fn of_rounds(mut rounds: Vec<Self>) -> Option<Self> {
         let scrapes = rounds.iter().map(|round| round.scrapes).sum();
-        let mut by_case: Vec<Vec<Finding>> = Vec::new();
+        let mut by_case: Vec<Vec<CaseResult>> = Vec::new();
         for round in &mut rounds {
             by_case.resize_with(round.cases.len(), Vec::new);
-            for (all, finding) in by_case.iter_mut().zip(round.cases.drain(..)) {
-                all.push(finding);
+            for (all, result) in by_case.iter_mut().zip(round.cases.drain(..)) {
+                all.push(result);
             }
         }
-        let cases = by_case.into_iter().filter_map(Finding::of_rounds).collect();
+        let cases = by_case.into_iter().filter_map(CaseResult::of_rounds).collect();
         let first = rounds.into_iter().next()?;
         Some(Self { cases, scrapes, ..first })
     }

@@ -10,14 +10,14 @@ use anyhow::{Context, Result};
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval_at};
 
-use super::clients::Pulse;
+use super::clients::ResponseTimeline;
 use super::reading::Reading;
 use super::scraper::Scraper;
 use super::series::Sample;
 use crate::load::Window;
 
 /// The time between two samples, as aimed at.
-pub const SAMPLE_EVERY: Duration = Duration::from_millis(100);
+pub(crate) const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 /// How often the last sample is tried, so that a service that starts anew can be read.
 const TRIES: u32 = 20;
 
@@ -27,14 +27,13 @@ pub(super) struct Sampler {
     thread: JoinHandle<Samples>,
 }
 
-/// The samples of a case.
 #[derive(Default)]
 pub(super) struct Samples {
     /// The baseline first, the reading after the last answer at the end; nothing where the service
     /// has no metrics.
     pub(super) samples: Vec<Sample>,
     /// The clients' counts in the meantime.
-    pub(super) pulse: Pulse,
+    pub(super) timeline: ResponseTimeline,
     /// Scrapes that were tried, the baseline not among them.
     pub(super) scrapes: u64,
     /// Scrapes in between that failed, each with a sample missing.
@@ -91,8 +90,8 @@ async fn sample(
             _ = ticks.tick() => false,
         };
         match last {
-            false => all.pulse.beat(begun.elapsed(), || clients.response_times()),
-            true => all.pulse.end(begun.elapsed(), clients.response_times()),
+            false => all.timeline.record(begun.elapsed(), || clients.response_times()),
+            true => all.timeline.end(begun.elapsed(), clients.response_times()),
         }
         if let Some(scraper) = &mut scraper {
             match scraper.scrape_up_to(if last { TRIES } else { 1 }).await {

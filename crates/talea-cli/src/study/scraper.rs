@@ -9,7 +9,7 @@ use hyper::header::HOST;
 use hyper::{Method, Request, StatusCode};
 
 use super::reading::Reading;
-use crate::load::{Answer, Line, Protocol, Target};
+use crate::load::{Answer, Protocol, Session, Target};
 use crate::scenario::Names;
 
 const HTTP1: Protocol = Protocol::Http1 { keep_alive: true };
@@ -23,14 +23,19 @@ const TRY_AGAIN_AFTER: Duration = Duration::from_millis(250);
 pub(super) struct Scraper {
     target: Target,
     names: Arc<Names>,
-    line: Line,
+    session: Session,
     scrapes: u64,
 }
 
 impl Scraper {
     /// Needs a tokio runtime.
     pub(super) fn new(target: Target, names: Arc<Names>) -> Self {
-        Self { line: Line::new(target.clone(), HTTP1, ANSWERS_WITHIN), target, names, scrapes: 0 }
+        Self {
+            session: Session::new(target.clone(), HTTP1, ANSWERS_WITHIN),
+            target,
+            names,
+            scrapes: 0,
+        }
     }
 
     /// A scraper of the same target, with a connection of its own.
@@ -38,7 +43,6 @@ impl Scraper {
         Self::new(self.target.clone(), Arc::clone(&self.names))
     }
 
-    /// How many scrapes were sent.
     pub(super) fn scrapes(&self) -> u64 {
         self.scrapes
     }
@@ -50,7 +54,7 @@ impl Scraper {
         let answer = self.ask(Method::GET, self.target.clone(), StatusCode::OK).await?;
         let at = asked + asked.elapsed() / 2;
         let text = std::str::from_utf8(&answer.body)
-            .with_context(|| format!("{} answered what is not UTF-8", self.target))?;
+            .with_context(|| format!("{} answered with text that is not UTF-8", self.target))?;
         let reading =
             Reading::from_text(text, &self.names).with_context(|| self.target.to_string())?;
         Ok((at, reading))
@@ -80,7 +84,7 @@ impl Scraper {
         *request.method_mut() = method.clone();
         *request.uri_mut() = of.path().clone();
         request.headers_mut().insert(HOST, of.host_header().clone());
-        let answer = self.line.send(request, true).await;
+        let answer = self.session.send(request, true).await;
         let answer = answer.map_err(|trouble| anyhow!("{method} {of}: {trouble}"))?;
         if answer.status != expected {
             bail!("{method} {of} answered {}, expected {expected}", answer.status);

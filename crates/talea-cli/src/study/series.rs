@@ -1,4 +1,4 @@
-//! From samples to what is plotted over time.
+//! From samples to the series that are plotted over time.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use super::reading::{Durations, Reading};
 use crate::scenario::Quantity;
 
 /// The window of rates and means over time.
-pub const WINDOW: Duration = Duration::from_secs(2);
+pub(crate) const WINDOW: Duration = Duration::from_secs(2);
 
 /// A reading and when it was taken.
 #[derive(Clone, Debug)]
-pub struct Sample {
+pub(crate) struct Sample {
     /// Since the baseline, which is taken just before the first client starts.
     pub at: Duration,
     /// The values that were read.
@@ -20,13 +20,13 @@ pub struct Sample {
 }
 
 /// The server's metrics over time, column by column. A column is as long as `seconds`, or empty
-/// where the service does not tell what it holds.
+/// where the service does not report it.
 ///
 /// A rate or mean covers the last 2 s, or the time since the case began where that is less. It is
 /// none where that window holds fewer than two samples; a mean also where no request ended in it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Series {
+pub(crate) struct Series {
     /// When each sample was taken, since the baseline.
     pub seconds: Vec<f64>,
     /// Requests received so far.
@@ -35,29 +35,24 @@ pub struct Series {
     pub rate_2s: Vec<Option<f64>>,
     /// Mean response time, over the window.
     pub mean_response_ms_2s: Vec<Option<f64>>,
-    /// Requests under way.
     pub in_flight: Vec<Option<f64>>,
     /// Server tasks beyond those of the baseline.
     pub additional_tasks: Vec<Option<f64>>,
     /// The most that there were so far, by the server's high-water mark.
     pub additional_tasks_peak: Vec<Option<f64>>,
-    /// Server tasks woken and not yet polled.
     pub ready_tasks: Vec<Option<f64>>,
     /// The most that there were so far, by the server's high-water mark.
     pub ready_tasks_peak: Vec<Option<f64>>,
     /// Processor time a second, over the window; 1 is one core.
     pub cpu_cores_2s: Vec<Option<f64>>,
-    /// Memory of the service.
     pub memory_bytes: Vec<Option<f64>>,
-    /// Database connections in use.
     pub pool_used: Vec<Option<f64>>,
-    /// Requests that wait for a database connection.
     pub pool_pending: Vec<Option<f64>>,
 }
 
-/// Counters over a case: what was counted since its baseline, also across restarts of the service.
+/// The increase of counters since the baseline of a case, also across restarts of the service.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Counted {
+pub(super) struct CounterIncrease {
     pub(super) at: Duration,
     pub(super) requests: Option<f64>,
     pub(super) cpu_seconds: Option<f64>,
@@ -68,17 +63,17 @@ pub(super) struct Counted {
 }
 
 /// The counts of each sample since the first.
-pub(super) fn counted(samples: &[Sample]) -> Vec<Counted> {
-    let mut all: Vec<Counted> = Vec::with_capacity(samples.len());
+pub(super) fn counted(samples: &[Sample]) -> Vec<CounterIncrease> {
+    let mut all: Vec<CounterIncrease> = Vec::with_capacity(samples.len());
     for (n, sample) in samples.iter().enumerate() {
         let Some(before) = n.checked_sub(1).map(|before| &samples[before].reading) else {
             let known = |quantity| sample.reading.get(quantity).map(|_| 0.0);
-            all.push(Counted {
+            all.push(CounterIncrease {
                 at: sample.at,
                 requests: known(Quantity::Requests),
                 cpu_seconds: known(Quantity::CpuSeconds),
                 tasks_spawned: known(Quantity::TasksSpawned),
-                ..Counted::default()
+                ..CounterIncrease::default()
             });
             continue;
         };
@@ -116,10 +111,10 @@ fn grown(total: Option<f64>, before: &Reading, now: &Reading, of: Quantity) -> O
 }
 
 impl Series {
-    /// Reckons the series of a case; the first sample is its baseline, the last was taken after the
+    /// Computes the series of a case; the first sample is its baseline, the last was taken after the
     /// last answer. A state at one instant, such as the requests in flight, is left out if no
     /// sample was taken in between: those two are of an idle service.
-    pub fn of(samples: &[Sample]) -> Self {
+    pub(crate) fn of(samples: &[Sample]) -> Self {
         let counted = counted(samples);
         let mut series = Self::default();
         let Some(baseline) = samples.first().map(|sample| &sample.reading) else { return series };
@@ -157,7 +152,7 @@ impl Series {
 
     /// The highest rate over a full window; over the whole case where that is shorter than one.
     /// None where there are not two samples.
-    pub fn peak_rate(&self) -> Option<f64> {
+    pub(crate) fn peak_rate(&self) -> Option<f64> {
         let full = |seconds: f64| seconds >= WINDOW.as_secs_f64();
         if !full(*self.seconds.last()?) {
             return *self.rate_2s.last()?;
@@ -208,12 +203,16 @@ fn first_in_window(samples: &[Sample], last: usize) -> Option<usize> {
     (first < last).then_some(first)
 }
 
-fn rate(from: &Counted, to: &Counted, of: impl Fn(&Counted) -> Option<f64>) -> Option<f64> {
+fn rate(
+    from: &CounterIncrease,
+    to: &CounterIncrease,
+    of: impl Fn(&CounterIncrease) -> Option<f64>,
+) -> Option<f64> {
     let seconds = to.at.checked_sub(from.at)?.as_secs_f64();
     (seconds > 0.0).then(|| Some((of(to)? - of(from).unwrap_or(0.0)) / seconds)).flatten()
 }
 
-fn mean_ms((from, to): (&Counted, &Counted)) -> Option<f64> {
+fn mean_ms((from, to): (&CounterIncrease, &CounterIncrease)) -> Option<f64> {
     let count = to.durations.count - from.durations.count;
     (count > 0.0).then(|| (to.durations.sum - from.durations.sum) / count * 1e3)
 }

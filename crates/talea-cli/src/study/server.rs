@@ -10,14 +10,14 @@ use crate::scenario::Quantity;
 /// The values of a server's metrics in one case; none if it does not report them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Server {
+pub(crate) struct Server {
     /// Requests that the server counted.
     pub requests_received: Option<u64>,
     /// Requests received a second, in the best 2 s.
     pub peak_rate_2s: Option<f64>,
     /// Mean response time by the server's clock, over the whole case.
     pub mean_response_ms: Option<f64>,
-    /// Within which bucket of the server's histogram the median response time lies.
+    /// The bucket of the server's histogram that the median response time lies in.
     pub p50_ms: Option<Between>,
     /// The 99th percentile, likewise.
     pub p99_ms: Option<Between>,
@@ -56,7 +56,7 @@ pub struct Server {
 impl Server {
     /// Evaluates samples; the first is the baseline, the last was taken after the last answer.
     /// Whether high-water marks were reset before the first.
-    pub fn of(samples: &[Sample], missed_samples: u64, reset: bool) -> Self {
+    pub(crate) fn of(samples: &[Sample], missed_samples: u64, reset: bool) -> Self {
         let series = Series::of(samples);
         let totals = counted(samples).pop().unwrap_or_default();
         let whole_of = |value: Option<f64>| value.map(|value| value.max(0.0).round() as u64);
@@ -89,7 +89,7 @@ impl Server {
 
     /// Says in words how what the clients sent and what the server counted disagree; none where
     /// they agree, or where the server does not count.
-    pub fn disagreement(&self, sent: u64) -> Option<String> {
+    pub(crate) fn disagreement(&self, sent: u64) -> Option<String> {
         if let Some(why) = &self.unread {
             return Some(format!(
                 "The server's metrics could not be read after the last answer, so it is not known \

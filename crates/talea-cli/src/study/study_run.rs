@@ -9,9 +9,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use tokio::process::Command;
 
 use super::case::Case;
+use super::case_result::CaseResult;
 use super::clients::Clients;
 use super::design::{Addresses, Design};
-use super::finding::Finding;
 use super::prometheus::{Prometheus, PrometheusResult, differences};
 use super::reading::Reading;
 use super::sampler::{Sampler, Samples};
@@ -27,7 +27,7 @@ use crate::stop::Stop;
 pub(super) struct StudyRun<'a> {
     design: &'a Design,
     meters: &'a Meters,
-    findings: Vec<Finding>,
+    results: Vec<CaseResult>,
     scrapes: u64,
     missing_metrics: Vec<String>,
     prometheus: Option<Prometheus>,
@@ -35,20 +35,18 @@ pub(super) struct StudyRun<'a> {
 }
 
 /// The target once it serves: where, how it is read, and how it was before any client came.
-struct Served {
+struct ServingTarget {
     addresses: Addresses,
     metrics: Option<(Scraper, Reading)>,
 }
 
 /// How far a study got that was stopped.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Unfinished {
-    /// The cases that were finished.
+pub(crate) struct StoppedStudy {
     pub finished: Vec<String>,
     /// The case that was under way, how many of its requests were done, and of how many
     /// where that is known.
     pub stopped_in: Option<(String, u64, Option<u64>)>,
-    /// The cases that had not begun.
     pub not_begun: Vec<String>,
 }
 
@@ -57,7 +55,7 @@ impl<'a> StudyRun<'a> {
         Self {
             design,
             meters,
-            findings: Vec::new(),
+            results: Vec::new(),
             scrapes: 0,
             missing_metrics: Vec::new(),
             prometheus: None,
@@ -65,11 +63,10 @@ impl<'a> StudyRun<'a> {
         }
     }
 
-    pub(super) fn into_findings(self) -> Vec<Finding> {
-        self.findings
+    pub(super) fn into_results(self) -> Vec<CaseResult> {
+        self.results
     }
 
-    /// How many scrapes were sent.
     pub(super) fn scrapes(&self) -> u64 {
         self.scrapes
     }
@@ -86,13 +83,13 @@ impl<'a> StudyRun<'a> {
         &self.missing_metrics
     }
 
-    pub(super) fn unfinished(&self) -> Unfinished {
+    pub(super) fn unfinished(&self) -> StoppedStudy {
         let ids = |cases: &[Case]| cases.iter().map(|case| case.id.clone()).collect();
         let cases = &self.design.cases;
-        let finished = self.findings.len();
+        let finished = self.results.len();
         let begun = finished + usize::from(self.under_way.is_some());
         let stopped_in = self.under_way.as_ref();
-        Unfinished {
+        StoppedStudy {
             finished: ids(&cases[..finished]),
             stopped_in: stopped_in.map(|(case, window)| {
                 let runs = case.model.iterations();
@@ -103,7 +100,6 @@ impl<'a> StudyRun<'a> {
         }
     }
 
-    /// Runs all cases.
     pub(super) async fn run(&mut self, addresses: Addresses) -> Result<()> {
         let mut served = self.served(addresses).await?;
         for case in &self.design.cases {
@@ -111,23 +107,23 @@ impl<'a> StudyRun<'a> {
             self.prepare(case, &mut served).await.with_context(|| case.to_string())?;
             let window = self.meters.window();
             self.under_way = Some((case, window.clone()));
-            let finding = self.run_case(case, &window, &mut served).await;
-            let finding = finding.with_context(|| case.to_string())?;
-            eprintln!("{}", summary_line(case, &finding));
+            let result = self.run_case(case, &window, &mut served).await;
+            let result = result.with_context(|| case.to_string())?;
+            eprintln!("{}", summary_line(case, &result));
             self.under_way = None;
-            self.findings.push(finding);
+            self.results.push(result);
         }
         self.scrapes += served.metrics.map_or(0, |(scraper, _)| scraper.scrapes());
         Ok(())
     }
 
     /// Reads the service's metrics for the first time.
-    async fn served(&mut self, addresses: Addresses) -> Result<Served> {
+    async fn served(&mut self, addresses: Addresses) -> Result<ServingTarget> {
         let Some(target) = addresses.metrics.clone() else {
             if self.design.prometheus.is_some() {
                 bail!("a Prometheus has nothing to scrape: name the metrics with --metrics-url");
             }
-            return Ok(Served { addresses, metrics: None });
+            return Ok(ServingTarget { addresses, metrics: None });
         };
         let names = Arc::new(self.design.names.clone());
         let mut scraper = Scraper::new(target, Arc::clone(&names));
@@ -147,10 +143,10 @@ impl<'a> StudyRun<'a> {
             );
         }
         self.missing_metrics = idle.missing(&names);
-        if let Some(witness) = &self.design.prometheus {
-            self.prometheus = Some(Prometheus::of(witness, &addresses, names, &idle).await?);
+        if let Some(source) = &self.design.prometheus {
+            self.prometheus = Some(Prometheus::of(source, &addresses, names, &idle).await?);
         }
-        Ok(Served { addresses, metrics: Some((scraper, idle)) })
+        Ok(ServingTarget { addresses, metrics: Some((scraper, idle)) })
     }
 
     /// Runs the scenario once, uncounted.
@@ -178,7 +174,7 @@ impl<'a> StudyRun<'a> {
     }
 
     /// Warms the service up, and empties its database.
-    async fn prepare(&self, case: &Case, served: &mut Served) -> Result<()> {
+    async fn prepare(&self, case: &Case, served: &mut ServingTarget) -> Result<()> {
         if let Some(time) = self.design.warm_up {
             self.uncounted(&served.addresses, case.model.only_for(time)).await?;
         }
@@ -196,8 +192,8 @@ impl<'a> StudyRun<'a> {
         &mut self,
         case: &Case,
         window: &Window,
-        served: &mut Served,
-    ) -> Result<Finding> {
+        served: &mut ServingTarget,
+    ) -> Result<CaseResult> {
         let plan = self.plan(&served.addresses, case.model.clone());
         let resets = self.design.service.resets();
         let scraped_before = match &mut self.prometheus {
@@ -214,20 +210,20 @@ impl<'a> StudyRun<'a> {
         progress.end();
 
         self.scrapes += samples.scrapes;
-        let client = Clients::new(&plan, &outcome, &samples.pulse);
+        let client = Clients::new(&plan, &outcome, &samples.timeline);
         let server = served.metrics.is_some().then(|| server(&samples, resets));
-        let mut finding = Finding::new(case, client, server);
+        let mut result = CaseResult::new(case, client, server);
         if let (Some(prometheus), Some(from)) = (&mut self.prometheus, scraped_before) {
             let to = prometheus.scraped().await?;
             let sampled =
-                finding.server.as_ref().context("a service with Prometheus has metrics")?;
+                result.server.as_ref().context("a service with Prometheus has metrics")?;
             let PrometheusResult { server, queries } =
-                prometheus.testify(from, to, resets, sampled).await?;
-            finding.differences = differences(sampled, &server);
-            finding.queries = queries;
-            finding.prometheus = Some(server);
+                prometheus.case_result(from, to, resets, sampled).await?;
+            result.differences = differences(sampled, &server);
+            result.queries = queries;
+            result.prometheus = Some(server);
         }
-        Ok(finding)
+        Ok(result)
     }
 }
 
@@ -255,7 +251,7 @@ async fn in_a_shell(command: &str) -> Result<()> {
     Ok(())
 }
 
-impl Served {
+impl ServingTarget {
     /// Waits until the tasks of the case before are gone, so that they are not in the baseline.
     /// Goes on after 5 s all the same: the baseline is what it is then.
     async fn settle(&mut self) -> Result<()> {
@@ -283,9 +279,9 @@ impl Served {
     }
 }
 
-fn summary_line(case: &Case, finding: &Finding) -> String {
-    let client = &finding.client;
-    let received = finding.server.as_ref().and_then(|server| server.requests_received);
+fn summary_line(case: &Case, result: &CaseResult) -> String {
+    let client = &result.client;
+    let received = result.server.as_ref().and_then(|server| server.requests_received);
     let received = received.map(|received| format!(", received {}", whole(received)));
     format!(
         "{case}: sent {}{}, failed {} in {} s",
@@ -296,7 +292,7 @@ fn summary_line(case: &Case, finding: &Finding) -> String {
     )
 }
 
-impl fmt::Display for Unfinished {
+impl fmt::Display for StoppedStudy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let list = |cases: &[String]| match cases {
             [] => "none".to_owned(),

@@ -17,7 +17,7 @@ use crate::load::Target;
 const STARTS_WITHIN: Duration = Duration::from_secs(60);
 /// How long it may take to finish after it was asked to.
 const ENDS_WITHIN: Duration = Duration::from_secs(12);
-/// How much of its last words is kept.
+/// The bytes kept of the end of its standard error.
 const LAST_WORDS: usize = 4096;
 
 /// The running target. It ends when its standard input closes, so also when this process dies.
@@ -33,7 +33,6 @@ pub(super) struct TargetProcess {
 }
 
 impl TargetProcess {
-    /// Starts the program.
     pub(super) fn start(program: &Program) -> Result<Self> {
         let mut command = Command::new(&program.path);
         command

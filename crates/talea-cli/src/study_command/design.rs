@@ -10,9 +10,10 @@ use super::variant::Variant;
 use crate::arguments::StudyArguments;
 use crate::load::Target;
 use crate::scenario::Scenario;
-use crate::study::{AddressSource, Addresses, Design, Program, STUDY_ARGUMENTS, Service, Witness};
+use crate::study::{
+    AddressSource, Addresses, Design, Program, PrometheusSource, STUDY_ARGUMENTS, Service,
+};
 
-/// The design of a study by these arguments, of one service.
 pub(super) fn design(arguments: &StudyArguments, service: Service) -> Result<Design> {
     let scenario = Scenario::of(&arguments.scenario)?;
     let names = scenario.metrics.names(arguments.names.as_deref());
@@ -27,22 +28,24 @@ pub(super) fn design(arguments: &StudyArguments, service: Service) -> Result<Des
         seed: arguments.seed,
         warm_up: arguments.warm_up,
         before_case: arguments.before_case.clone(),
-        prometheus: witness(arguments)?,
+        prometheus: prometheus(arguments)?,
         must_count: arguments.ab.is_empty(),
         command: as_typed(std::env::args()),
     })
 }
 
 /// The Prometheus that the arguments name.
-fn witness(arguments: &StudyArguments) -> Result<Option<Witness>> {
+fn prometheus(arguments: &StudyArguments) -> Result<Option<PrometheusSource>> {
     if let Some(url) = &arguments.prometheus {
         let target = arguments.connection.to(url, "http/1.1")?;
-        return Ok(Some(Witness::At(Box::new(target), arguments.prometheus_labels.clone())));
+        return Ok(Some(PrometheusSource::Running(
+            Box::new(target),
+            arguments.prometheus_labels.clone(),
+        )));
     }
-    Ok(arguments.with_prometheus.clone().map(Witness::Started))
+    Ok(arguments.with_prometheus.clone().map(PrometheusSource::Started))
 }
 
-/// The service that the arguments name.
 pub(super) fn service(arguments: &StudyArguments) -> Result<Service> {
     let Some(url) = &arguments.url else {
         return Ok(Service::Program(Program {

@@ -11,18 +11,17 @@ use anyhow::{Context, Result, anyhow, bail};
 use crate::arguments::{CompareArguments, StudyArguments, StudyCommand};
 use crate::compare::{self, Comparison, Condition, Judgement};
 use crate::descriptors;
-use crate::report::{self, Folder};
+use crate::report::{self, ReportFolder};
 use crate::stop::{Ending, Stop};
-use crate::study::{Case, Ended, Finding, Study, rounds};
+use crate::study::{Case, CaseResult, RunEnd, Study, rounds};
 
 /// How often variants are run side by side, where it is not said.
 const ROUNDS_OF_VARIANTS: u64 = 5;
 
 /// Does what the arguments ask for; results go to standard output and to the report's folder.
-///
-/// # Errors
-/// When it cannot begin (a case twice, too few descriptors, no service, no folder) or cannot end.
-pub async fn run(arguments: &StudyArguments, stop: Stop) -> Result<Ending> {
+/// Fails when it cannot begin (a case twice, too few descriptors, no service, no folder) or cannot
+/// end.
+pub(crate) async fn run(arguments: &StudyArguments, stop: Stop) -> Result<Ending> {
     if let Some(StudyCommand::Compare(arguments)) = &arguments.then {
         return compare(arguments);
     }
@@ -42,7 +41,7 @@ async fn one(arguments: &StudyArguments, stop: Stop) -> Result<Ending> {
         bail!("--fail-if {condition} compares, and there is nothing to compare with: use --ab");
     }
     let design = design::design(arguments, design::service(arguments)?)?;
-    let folder = Folder::prepare(&arguments.out)?;
+    let folder = ReportFolder::prepare(&arguments.out)?;
     let rounds = arguments.rounds.unwrap_or(1);
     let Some(studies) = finished(rounds::run(&[design], rounds, stop).await?) else {
         return Ok(Ending::Interrupted);
@@ -66,8 +65,9 @@ async fn side_by_side(arguments: &StudyArguments, stop: Stop) -> Result<Ending> 
         design::design(arguments, service)
     });
     let designs = designs.collect::<Result<Vec<_>>>()?;
-    let folder = Folder::prepare(&arguments.out)?;
-    let of_each = (1..=designs.len()).map(|n| Folder::prepare(&arguments.out.join(n.to_string())));
+    let folder = ReportFolder::prepare(&arguments.out)?;
+    let of_each =
+        (1..=designs.len()).map(|n| ReportFolder::prepare(&arguments.out.join(n.to_string())));
     let of_each = of_each.collect::<Result<Vec<_>>>()?;
     let rounds = arguments.rounds.unwrap_or(ROUNDS_OF_VARIANTS);
     let Some(studies) = finished(rounds::run(&designs, rounds, stop).await?) else {
@@ -125,10 +125,10 @@ fn read(path: &Path) -> Result<Study> {
 }
 
 /// The study; none if it was stopped, which is reported.
-fn finished(ended: Ended<Vec<Study>>) -> Option<Vec<Study>> {
+fn finished(ended: RunEnd<Vec<Study>>) -> Option<Vec<Study>> {
     match ended {
-        Ended::Done(studies) => Some(studies),
-        Ended::Stopped(unfinished) => {
+        RunEnd::Done(studies) => Some(studies),
+        RunEnd::Stopped(unfinished) => {
             eprintln!("stopped; {unfinished}. No report was written.");
             None
         }
@@ -147,6 +147,6 @@ fn report_conditions(judgements: Vec<Judgement>, conditions: &[Condition]) -> Re
 }
 
 fn ending(holds: bool, studies: &[Study]) -> Ending {
-    let clean = studies.iter().flat_map(|study| &study.cases).all(Finding::is_clean);
+    let clean = studies.iter().flat_map(|study| &study.cases).all(CaseResult::is_clean);
     if clean && !holds { Ending::Clean } else { Ending::Failures }
 }

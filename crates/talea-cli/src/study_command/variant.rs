@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 /// One variant, as it was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Variant {
-    /// Services that run already: what the scenario's paths stand behind, and the metrics.
+    /// The URLs of a service that runs already: of its requests, and of its metrics.
     Urls(String, Option<String>),
     /// How a program is started.
     Started {
@@ -15,16 +15,13 @@ pub(super) enum Variant {
         environment: Vec<(String, String)>,
         /// The program; none is the one that is studied otherwise.
         program: Option<PathBuf>,
-        /// Its arguments.
         arguments: Vec<String>,
     },
 }
 
 impl Variant {
     /// `NAME=VALUE … [PROGRAM] [ARGUMENT …]`, quoted as in a shell, or `URL [METRICS-URL]`.
-    ///
-    /// # Errors
-    /// When a quote is not closed, or there is nothing.
+    /// Fails when a quote is not closed, or there is nothing.
     pub(super) fn parse(text: &str) -> Result<Self> {
         let Some(words) = shlex::split(text) else {
             bail!("--ab {text:?}: a quote is not closed");

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use anyhow::Result;
 
-use super::place::{Place, chosen};
 use crate::arguments::ExpireArguments;
 use crate::figures::count;
+use crate::region_command::{Place, chosen};
 
-/// Sweeps begin a minute apart where somebody sees to them; this is longer.
+/// Longer than the minute between two sweeps of a service that is scraped.
 const LONG: Duration = Duration::from_secs(120);
 
-/// Removes idle series; returns what is said of it.
+/// Removes idle series; returns the message about it.
 pub(super) fn expire(arguments: &ExpireArguments) -> Result<String> {
     let affected = &arguments.affected;
     let place = Place::of(&affected.which)?;

@@ -6,11 +6,11 @@ use anyhow::{Result, bail};
 use talea::Kind;
 use talea::outside::{FamilyFacts, Look};
 
-use super::place::{Place, chosen};
 use crate::arguments::WipeArguments;
 use crate::figures::count;
+use crate::region_command::{Place, chosen};
 
-/// Has what is counted begin from 0 again; returns what is said of it.
+/// Resets counts to 0; returns the message about it.
 pub(super) fn wipe(arguments: &WipeArguments) -> Result<String> {
     let affected = &arguments.affected;
     let place = Place::of(&affected.which)?;

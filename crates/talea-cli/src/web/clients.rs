@@ -1,4 +1,4 @@
-//! Certificates of clients: who signs them, and whom they may name.
+//! Certificates of clients: their authorities, and the names that are allowed.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tokio_rustls::rustls::{
 use webpki::EndEntityCert;
 
 use super::file::TlsSection;
-use super::tls::Pem;
+use super::pem::Pem;
 
 const NONE: &str = "NoClientCert";
 const IF_GIVEN: &str = "VerifyClientCertIfGiven";
@@ -57,14 +57,14 @@ pub(super) fn verifier(
     let signed = builder.build()?;
     match &section.client_allowed_sans {
         None => Ok(Some(signed)),
-        Some(names) => Ok(Some(Arc::new(Named { signed, allowed: names_of(names)? }))),
+        Some(names) => Ok(Some(Arc::new(AllowedNames { signed, allowed: names_of(names)? }))),
     }
 }
 
 fn roots(signers: Vec<CertificateDer<'static>>) -> Result<Arc<RootCertStore>> {
     let mut store = RootCertStore::empty();
     for signer in signers {
-        store.add(signer).context("a certificate of those who sign clients cannot be used")?;
+        store.add(signer).context("a certificate in client_ca cannot be used")?;
     }
     Ok(Arc::new(store))
 }
@@ -94,13 +94,13 @@ fn names_of(names: &[String]) -> Result<Vec<Name>> {
 
 /// Lets in a client whose certificate is signed and has a name of the list.
 #[derive(Debug)]
-struct Named {
+struct AllowedNames {
     signed: Arc<dyn ClientCertVerifier>,
     allowed: Vec<Name>,
 }
 
-impl Named {
-    fn lets_in(&self, certificate: &EndEntityCert<'_>) -> bool {
+impl AllowedNames {
+    fn allows(&self, certificate: &EndEntityCert<'_>) -> bool {
         self.allowed.iter().any(|name| match name {
             Name::Address(address) => {
                 let name = ServerName::from(*address);
@@ -114,7 +114,7 @@ impl Named {
     }
 }
 
-impl ClientCertVerifier for Named {
+impl ClientCertVerifier for AllowedNames {
     fn offer_client_auth(&self) -> bool {
         self.signed.offer_client_auth()
     }
@@ -136,7 +136,7 @@ impl ClientCertVerifier for Named {
         let verified = self.signed.verify_client_cert(certificate, intermediates, now)?;
         let certificate =
             EndEntityCert::try_from(certificate).map_err(|_| CertificateError::BadEncoding)?;
-        if !self.lets_in(&certificate) {
+        if !self.allows(&certificate) {
             return Err(CertificateError::ApplicationVerificationFailure.into());
         }
         Ok(verified)

@@ -1,4 +1,4 @@
-//! The file as it is written: what may be in it, and under which names.
+//! The file as it is written: its sections and their fields.
 //!
 //! The names are those of Prometheus' web configuration. An optional key may also be
 //! empty.
@@ -69,7 +69,7 @@ impl WebFile {
 }
 
 impl TlsSection {
-    /// Whether clients may not be just anybody. These fields are of use for nothing else.
+    /// Whether clients need a certificate. These fields have no other use.
     pub(super) fn checks_clients(&self) -> bool {
         self.client_ca.is_some() || self.client_ca_file.is_some()
     }

@@ -15,7 +15,7 @@ use super::{Refusal, Web};
 
 type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// The challenge for which a browser asks its user for a password.
+/// The challenge that makes a browser ask for a password.
 const CHALLENGE: HeaderValue = HeaderValue::from_static("Basic realm=\"talea\"");
 /// The seconds after which a client may try again whose password could not be checked.
 const RETRY: HeaderValue = HeaderValue::from_static("1");
@@ -40,7 +40,7 @@ impl Gate for Web {
     ) -> Boxed<'a, Result<(), Response>> {
         Box::pin(async move {
             let rules = self.current();
-            if !rules.keeps_pace() {
+            if !rules.is_within_rate_limit() {
                 return Err((StatusCode::TOO_MANY_REQUESTS, "Too Many Requests\n").into_response());
             }
             rules.admit(headers, client.ip()).await.map_err(|refusal| match refusal {

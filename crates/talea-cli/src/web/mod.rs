@@ -1,18 +1,19 @@
 //! The web configuration: TLS, passwords, headers and pace, in the format that Prometheus and its
 //! exporters share.
 //!
-//! [`Web`] stands for the file; what it says at a moment is [`Rules`]. The file and those that it
+//! [`Web`] stands for the file; [`Rules`] are its content at a moment. The file and those that it
 //! names are checked again while the agent runs, so that a certificate or a password can be
 //! changed without a restart. Nothing becomes weaker by accident: a file that is bad changes
-//! nothing, and neither does one that has lost its TLS, its passwords or what clients are checked
-//! by, as one that met a full disk may have.
+//! nothing, and neither does one that has lost its TLS, its passwords or its authority for clients,
+//! as one written to a full disk may have.
 
 mod clients;
 mod file;
 mod gate;
 mod headers;
-mod pace;
 mod passwords;
+mod pem;
+mod rate_limit;
 mod rules;
 mod sources;
 mod tls;
@@ -26,7 +27,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use talea_http::turns::Turns;
 
-pub use self::rules::{Refusal, Rules};
+pub use self::passwords::Refusal;
+pub use self::rules::Rules;
 use self::sources::{Sources, State};
 
 /// How long the files are taken to be as they were.
@@ -37,10 +39,10 @@ pub struct Web {
     rules: RwLock<Arc<Rules>>,
     bad_reloads: AtomicU64,
     unauthorized: AtomicU64,
-    followed: Option<Followed>,
+    followed: Option<WatchedFile>,
 }
 
-struct Followed {
+struct WatchedFile {
     path: PathBuf,
     checks: Turns,
     checked: Mutex<CheckedFiles>,
@@ -63,15 +65,15 @@ impl Web {
         let rules =
             Rules::read(path, &mut sources, &checks).with_context(|| cannot_be_used(path))?;
         let checked = Mutex::new(CheckedFiles { at: Instant::now(), sources });
-        Ok(Self::with(rules, Some(Followed { path: path.to_owned(), checks, checked })))
+        Ok(Self::with(rules, Some(WatchedFile { path: path.to_owned(), checks, checked })))
     }
 
-    /// No TLS and no passwords, and HTTP/2 for those who speak it.
+    /// No TLS and no passwords, and HTTP/2 for clients that speak it.
     pub fn nothing() -> Self {
         Self::with(Rules::default(), None)
     }
 
-    fn with(rules: Rules, followed: Option<Followed>) -> Self {
+    fn with(rules: Rules, followed: Option<WatchedFile>) -> Self {
         Self {
             rules: RwLock::new(Arc::new(rules)),
             bad_reloads: AtomicU64::new(0),
@@ -108,7 +110,7 @@ impl Web {
         self.bad_reloads.load(Ordering::Relaxed)
     }
 
-    fn look(&self, followed: &Followed, sources: &mut Sources) {
+    fn look(&self, followed: &WatchedFile, sources: &mut Sources) {
         if sources.state() != State::Changed {
             return;
         }
@@ -124,7 +126,7 @@ impl Web {
             }
             Err(error) => {
                 self.bad_reloads.fetch_add(1, Ordering::Relaxed);
-                eprintln!("{error:#}; what was in force before stays so");
+                eprintln!("{error:#}; the rules in force stay");
             }
         }
     }

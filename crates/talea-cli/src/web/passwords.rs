@@ -11,10 +11,7 @@ use bcrypt::HashParts;
 use hyper::header::{AUTHORIZATION, HeaderMap};
 use ring::hmac;
 use ring::rand::SystemRandom;
-
 use talea_http::turns::{Client, Turn, Turns};
-
-use super::rules::Refusal;
 
 /// The number of passwords that are compared at once: guessing takes one core at most.
 pub(super) const CHECKS_AT_ONCE: usize = 1;
@@ -24,12 +21,21 @@ pub(super) const CHECKS_WAITING: usize = 64;
 /// From what bcrypt takes at least to what takes some ten seconds; each more doubles it.
 const COSTS: std::ops::RangeInclusive<u32> = 4..=18;
 
+/// The reason for which a request is not admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// There is no right name and password.
+    Unauthorized,
+    /// Too many clients wait to have their passwords checked.
+    Busy,
+}
+
 /// The users that are let in, by name.
 pub(super) struct Passwords {
     users: HashMap<Vec<u8>, Arc<User>>,
     /// Their names, to take one by number.
     all: Vec<Arc<User>>,
-    /// Random, so that what is remembered helps nobody who reads it.
+    /// Random, so that a remembered tag is of no use to a reader of the memory.
     key: hmac::Key,
     checks: Turns,
 }
@@ -75,7 +81,7 @@ impl Passwords {
         let right = match user {
             Some(user) => self.compare(turn, user, password).await,
             None => {
-                // It takes as long as for a user that exists, always the same one for the same
+                // It takes as long as for a user that exists, always one and the same for a
                 // name: the time does not show which names there are.
                 self.compare(turn, self.somebody(&name), password).await;
                 false
@@ -109,7 +115,7 @@ impl Passwords {
 }
 
 impl User {
-    /// In a time that does not tell how much of it is right.
+    /// In constant time.
     fn remembers(&self, key: &hmac::Key, password: &[u8]) -> bool {
         let right = *self.right.lock().unwrap_or_else(PoisonError::into_inner);
         right.is_some_and(|right| hmac::verify(key, password, right.as_ref()).is_ok())
@@ -127,7 +133,7 @@ fn check(name: &str, hash: &str) -> Result<()> {
     }
     // The error does not show the hash: it may be a password that was not hashed.
     let parts: HashParts = hash.parse().map_err(|_| {
-        anyhow!("what {name} has is no bcrypt hash, expected one such as htpasswd -nB makes")
+        anyhow!("{name} has no bcrypt hash, expected one such as htpasswd -nB makes")
     })?;
     if !COSTS.contains(&parts.get_cost()) {
         bail!(

@@ -11,19 +11,10 @@ use talea_http::turns::Turns;
 use tokio_rustls::TlsAcceptor;
 
 use super::file::{TlsSection, WebFile};
-use super::pace::Pace;
-use super::passwords::Passwords;
+use super::passwords::{Passwords, Refusal};
+use super::rate_limit::RateLimit;
 use super::sources::Sources;
 use super::{headers, tls};
-
-/// The reason for which a request is not admitted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// There is no right name and password.
-    Unauthorized,
-    /// Too many clients wait to have their passwords checked.
-    Busy,
-}
 
 /// The rules of a web configuration at one moment.
 pub struct Rules {
@@ -31,7 +22,7 @@ pub struct Rules {
     checks_clients: bool,
     http2: bool,
     headers: HeaderMap,
-    pace: Option<Pace>,
+    rate_limit: Option<RateLimit>,
     passwords: Option<Passwords>,
 }
 
@@ -42,7 +33,7 @@ impl Default for Rules {
             checks_clients: false,
             http2: true,
             headers: HeaderMap::new(),
-            pace: None,
+            rate_limit: None,
             passwords: None,
         }
     }
@@ -51,8 +42,8 @@ impl Default for Rules {
 impl Rules {
     pub(super) fn read(path: &Path, sources: &mut Sources, checks: &Turns) -> Result<Self> {
         let file = WebFile::parse(&sources.read(path)?)?;
-        let pace = file.rate_limit.unwrap_or_default();
-        let pace = Pace::new(&pace).context("rate_limit")?;
+        let rate_limit = file.rate_limit.unwrap_or_default();
+        let rate_limit = RateLimit::new(&rate_limit).context("rate_limit")?;
         let http = file.http_server_config.unwrap_or_default();
         let http2 = http.http2.unwrap_or(true);
         let headers = headers::from(http.headers.unwrap_or_default())
@@ -72,7 +63,7 @@ impl Rules {
             checks_clients,
             http2,
             headers,
-            pace,
+            rate_limit,
             passwords: passwords.transpose()?,
         })
     }
@@ -109,8 +100,8 @@ impl Rules {
     }
 
     /// Whether a request that comes now is in time, by a limit that is one for all clients.
-    pub fn keeps_pace(&self) -> bool {
-        self.pace.as_ref().is_none_or(|pace| pace.keeps(Instant::now()))
+    pub fn is_within_rate_limit(&self) -> bool {
+        self.rate_limit.as_ref().is_none_or(|limit| limit.admits(Instant::now()))
     }
 
     /// Admits a request by the name and password in its header `Authorization`, or because no

@@ -1,4 +1,4 @@
-//! Claims about files: what they come to, the errors of bad ones, and what changes do.
+//! Claims about files: the rules that they give, the errors of bad ones, the effect of changes.
 
 use std::fs::{self, File};
 use std::sync::LazyLock;
@@ -128,7 +128,7 @@ fn all_that_can_be_done_is_taken() {
         "rate_limit: {burst: 20}",
     ] {
         let rules = folder.rules(text);
-        assert!((0..100).all(|_| rules.keeps_pace()), "{text}");
+        assert!((0..100).all(|_| rules.is_within_rate_limit()), "{text}");
     }
     assert!(!folder.rules("http_server_config: {http2: false}").http2());
 }
@@ -361,7 +361,7 @@ fn a_file_that_is_no_configuration_is_reported() {
 #[test]
 fn a_bad_hash_is_reported_without_being_shown() {
     let folder = Folder::new();
-    let no_hash = "basic_auth_users: what alice has is no bcrypt hash, expected one such as \
+    let no_hash = "basic_auth_users: alice has no bcrypt hash, expected one such as \
                    htpasswd -nB makes";
     assert_eq!(folder.error_of("basic_auth_users: {alice: secret}"), no_hash);
     let sha = format!("basic_auth_users: {{alice: '{{SHA}}{}'}}", "A".repeat(55));

@@ -63,7 +63,7 @@ async fn connects(address: &str, window: u32) -> Option<SendRequest<Bytes>> {
     sends.ready().await.ok()
 }
 
-/// Asks for some pages, and resets each if it is to; what keeps the connection.
+/// Asks for some pages, and resets each if asked to. The result keeps the connection.
 async fn asks(mut sends: SendRequest<Bytes>, resets: bool) -> impl Sized {
     let mut streams = Vec::new();
     for _ in 0..if resets { 200 } else { 8 } {

@@ -2,7 +2,7 @@
 //! Prometheus documentation.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, anyhow, bail};
 use form_urlencoded::Serializer;
@@ -12,14 +12,14 @@ use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HOST};
 use serde::Deserialize;
 
-use crate::load::{Line, Protocol, Target};
+use crate::load::{Protocol, Session, Target};
 
 const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
 
 /// A line to a Prometheus.
 pub(super) struct Api {
     target: Target,
-    line: Line,
+    session: Session,
 }
 
 /// A series with its samples: milliseconds since 1970, and values.
@@ -69,7 +69,7 @@ impl Api {
     /// Needs a tokio runtime.
     pub(super) fn new(target: Target) -> Self {
         let protocol = Protocol::Http1 { keep_alive: true };
-        Self { line: Line::new(target.clone(), protocol, ANSWERS_WITHIN), target }
+        Self { session: Session::new(target.clone(), protocol, ANSWERS_WITHIN), target }
     }
 
     pub(super) fn target(&self) -> &Target {
@@ -137,7 +137,7 @@ impl Api {
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
             .body(Full::new(Bytes::from(form)))?;
         let target = &self.target;
-        let answer = self.line.send(request, true).await;
+        let answer = self.session.send(request, true).await;
         let answer = answer.map_err(|trouble| anyhow!("Prometheus at {target}: {trouble}"))?;
         let query = parameters.first().map_or("", |(_, query)| query);
         let read: Answer = serde_json::from_slice(&answer.body).with_context(|| {
@@ -150,6 +150,11 @@ impl Api {
             }
         }
     }
+}
+
+/// Seconds since 1970.
+pub(super) fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
 #[cfg(test)]

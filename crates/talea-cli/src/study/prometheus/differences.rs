@@ -1,11 +1,11 @@
-//! Where a Prometheus and the study's own samples say different things.
+//! Differences between a Prometheus and the study's own samples.
 
 use super::super::series::WINDOW;
 use super::super::server::Server;
 use crate::figures::{measured, whole};
 
 /// The tolerance for a mean or a sum of the same counters: they are read at other instants.
-const SLIGHT: f64 = 0.01;
+const TOLERANCE: f64 = 0.01;
 /// Processor time that the service may use between the two ways' last readings, in seconds: a
 /// second's idling.
 const IDLING: f64 = 0.1;
@@ -41,7 +41,7 @@ pub(crate) fn differences(sampled: &Server, scraped: &Server) -> Vec<String> {
     ];
     for (what, ours, theirs, slack) in means {
         if let (Some(ours), Some(theirs)) = (ours, theirs) {
-            if (ours - theirs).abs() > ours.abs() * SLIGHT + slack {
+            if (ours - theirs).abs() > ours.abs() * TOLERANCE + slack {
                 say(what, measured(ours), measured(theirs));
             }
         }

@@ -1,22 +1,22 @@
-//! A real Prometheus as a second witness: what it scraped goes through the same reckoning as the
-//! study's own samples, and the queries of "Phoenix Concurrency" are put to it as they stand there.
+//! A real Prometheus beside the study's own samples: its samples are evaluated as those are, and it
+//! is asked the queries of "Phoenix Concurrency" as they stand there.
 
 mod api;
 mod differences;
+mod process;
 mod queries;
-mod started;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
-use self::api::{Api, Series};
+use self::api::{Api, Series, now};
 pub(super) use self::differences::differences;
-use self::started::Started;
-use super::design::{Addresses, Witness};
-use super::finding::Query;
+use self::process::PrometheusProcess;
+use super::case_result::Query;
+use super::design::{Addresses, PrometheusSource};
 use super::reading::Reading;
 use super::series::Sample;
 use super::server::Server;
@@ -33,8 +33,8 @@ pub(super) struct Prometheus {
     /// Labels that the service's series have there.
     labels: String,
     /// A metric that the service has all the time: its samples show that a scrape has arrived.
-    pulse: Selector,
-    started: Option<Started>,
+    probe: Selector,
+    started: Option<PrometheusProcess>,
 }
 
 /// The kinds of series that are read.
@@ -66,16 +66,15 @@ impl Column {
     }
 }
 
-/// The results of a case by Prometheus.
 pub(super) struct PrometheusResult {
     pub(super) server: Server,
     pub(super) queries: Vec<Query>,
 }
 
 impl Prometheus {
-    /// Reaches, or starts, the one that the design asks for. The metrics of the service are `idle`.
+    /// Reaches, or starts, the Prometheus of the design. `idle` are the service's metrics at rest.
     pub(super) async fn of(
-        witness: &Witness,
+        source: &PrometheusSource,
         addresses: &Addresses,
         names: Arc<Names>,
         idle: &Reading,
@@ -85,17 +84,17 @@ impl Prometheus {
         };
         let reported =
             names.all().find(|(of, _)| *of != Quantity::Duration && idle.get(*of).is_some());
-        let pulse = reported.map(|(_, selector)| selector.clone());
-        let pulse =
-            pulse.context("the service reports no metric that a Prometheus could be asked for")?;
-        let (target, labels, started) = match witness {
-            Witness::At(target, labels) => ((**target).clone(), labels.clone(), None),
-            Witness::Started(program) => {
-                let started = Started::begin(program, metrics).await?;
+        let probe = reported.map(|(_, selector)| selector.clone());
+        let probe =
+            probe.context("the service reports no metric that a Prometheus could be asked for")?;
+        let (target, labels, started) = match source {
+            PrometheusSource::Running(target, labels) => ((**target).clone(), labels.clone(), None),
+            PrometheusSource::Started(program) => {
+                let started = PrometheusProcess::begin(program, metrics).await?;
                 (started.target.clone(), String::new(), Some(started))
             }
         };
-        let mut prometheus = Self { api: Api::new(target), names, labels, pulse, started };
+        let mut prometheus = Self { api: Api::new(target), names, labels, probe, started };
         let since = now();
         let seen = prometheus.scraped_since(since).await;
         seen.with_context(|| format!("it is to scrape {metrics}"))?;
@@ -110,20 +109,20 @@ impl Prometheus {
 
     async fn scraped_since(&mut self, since: f64) -> Result<f64> {
         // Of all targets, if there are several; those that are gone have no series any more.
-        let pulse = self.selected(&self.pulse);
-        let query = format!("min(timestamp({pulse}))");
+        let probe = self.selected(&self.probe);
+        let query = format!("min(timestamp({probe}))");
         let begun = std::time::Instant::now();
         while begun.elapsed() < SCRAPED_WITHIN {
             let last = self.api.number(&query, now()).await?;
             if last.is_some_and(|last| last >= since) {
                 // Once the latest of them has come, all have.
-                let query = format!("max(timestamp({pulse}))");
+                let query = format!("max(timestamp({probe}))");
                 return self.api.number(&query, now()).await?.context("its samples are gone again");
             }
             tokio::time::sleep(ASK_EVERY).await;
         }
         bail!(
-            "{} has no new samples of {pulse} after {} s",
+            "{} has no new samples of {probe} after {} s",
             self.api.target(),
             SCRAPED_WITHIN.as_secs()
         )
@@ -131,7 +130,7 @@ impl Prometheus {
 
     /// Its results of a case: from a scrape before it to one after it, in seconds since 1970.
     /// Whether high-water marks were reset before.
-    pub(super) async fn testify(
+    pub(super) async fn case_result(
         &mut self,
         from: f64,
         to: f64,
@@ -213,9 +212,4 @@ impl Prometheus {
             (labels, None) => format!("{text}{{{labels}}}"),
         }
     }
-}
-
-/// Seconds since 1970.
-fn now() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }

@@ -7,8 +7,8 @@ use super::super::server::Server;
 use super::api::Api;
 use crate::scenario::{Names, Quantity, Selector};
 
-/// A query, and what the study's own samples say to it.
-pub(super) struct Asked {
+/// A query, and the same quantity from the study's own samples.
+pub(super) struct QueryTemplate {
     pub(super) title: &'static str,
     pub(super) unit: &'static str,
     query: String,
@@ -22,14 +22,14 @@ enum When {
     /// Once, at the end: of the whole case.
     AtTheEnd,
     /// Each second from so many seconds after the beginning on, when what it looks back at is of
-    /// this case alone; what counts is the most.
+    /// this case alone; the result is the maximum.
     EachSecondFrom(f64),
 }
 
 /// The placeholder in a query for the time of the case, as in the appendix.
 const TIME: &str = "<time>";
 
-impl Asked {
+impl QueryTemplate {
     /// The query for a case that took some seconds.
     pub(super) fn text(&self, seconds: f64) -> String {
         self.query.replace(TIME, &format!("{}ms", (seconds * 1e3).ceil()))
@@ -51,13 +51,13 @@ impl Asked {
 }
 
 /// All that the names allow, in the appendix' order.
-pub(super) fn all(names: &Names, selected: impl Fn(&Selector) -> String) -> Vec<Asked> {
+pub(super) fn all(names: &Names, selected: impl Fn(&Selector) -> String) -> Vec<QueryTemplate> {
     let of = |quantity| names.get(quantity).map(&selected);
     let duration = |ending| names.get(Quantity::Duration).map(|it| selected(&it.ending(ending)));
     let to_ms = if names.seconds() == 1.0 { " * 1000" } else { "" };
     let mut queries = Vec::new();
     let mut ask = |title, unit, when, query: Option<String>, sampled| {
-        queries.extend(query.map(|query| Asked { title, unit, query, when, sampled }));
+        queries.extend(query.map(|query| QueryTemplate { title, unit, query, when, sampled }));
     };
     ask(
         "Requests received",

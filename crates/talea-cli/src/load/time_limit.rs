@@ -1,0 +1,75 @@
+//! A time limit for one request after another at the price of one timer.
+//!
+//! A timer that is set and cleared for each request costs a lock each time. Deadlines only ever move
+//! later, so the timer may stay where it is: when it fires too early it is moved to the deadline of
+//! the request that is under way then.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// One limit for a sequence of waits.
+pub(super) struct TimeLimit {
+    limit: Duration,
+    /// None before the first wait, so that it is one of the runtime that waits.
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl TimeLimit {
+    pub(super) fn new(limit: Duration) -> Self {
+        Self { limit, timer: None }
+    }
+
+    /// Waits for the work; none when it takes longer than the limit.
+    pub(super) async fn wait<T>(
+        &mut self,
+        mut work: Pin<&mut impl Future<Output = T>>,
+    ) -> Option<T> {
+        let deadline = Instant::now() + self.limit;
+        let timer = self.timer.get_or_insert_with(|| Box::pin(sleep_until(deadline)));
+        poll_fn(|context| {
+            if let Poll::Ready(done) = work.as_mut().poll(context) {
+                return Poll::Ready(Some(done));
+            }
+            while timer.as_mut().poll(context).is_ready() {
+                if Instant::now() >= deadline {
+                    return Poll::Ready(None);
+                }
+                timer.as_mut().reset(deadline);
+            }
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_millis(100);
+
+    #[tokio::test]
+    async fn work_that_takes_too_long_is_given_up() {
+        let mut limit = TimeLimit::new(LIMIT);
+        let begun = Instant::now();
+        assert_eq!(limit.wait(pin!(std::future::pending::<()>())).await, None);
+        assert!(begun.elapsed() >= LIMIT);
+    }
+
+    #[tokio::test]
+    async fn each_wait_has_the_whole_limit() {
+        let mut limit = TimeLimit::new(LIMIT);
+        for _ in 0..4 {
+            assert_eq!(limit.wait(pin!(tokio::time::sleep(LIMIT / 2))).await, Some(()));
+        }
+        let begun = Instant::now();
+        assert_eq!(limit.wait(pin!(std::future::pending::<()>())).await, None);
+        assert!(begun.elapsed() >= LIMIT);
+    }
+}

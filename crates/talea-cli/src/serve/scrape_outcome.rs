@@ -1,0 +1,112 @@
+//! Records the outcome of each scrape once it is over.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Instant;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use hyper::body::{Frame, SizeHint};
+
+use super::agent::Agent;
+use super::meters::{Outcome, OutcomeLabel};
+
+/// Counts in the agent's metrics how a scrape ended. If no region can be read because descriptors
+/// or memory ran out, the answer is 503: a scraper must not take an empty page for the true state.
+pub(super) async fn record_outcome(
+    State(agent): State<Agent>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let began = Instant::now();
+    let is_head = request.method() == Method::HEAD;
+    let response = next.run(request).await;
+    if response.status() != StatusCode::OK {
+        agent.ended(Outcome::Refused);
+        return response;
+    }
+    // The page is there before its response is.
+    if agent.was_starved_since(began) {
+        agent.ended(Outcome::Refused);
+        return starved();
+    }
+    if is_head {
+        agent.ended(Outcome::Complete);
+        return response;
+    }
+    response.map(|inner| Body::new(RecordedBody { inner, agent, began, is_over: false }))
+}
+
+fn starved() -> Response {
+    let headers = [(CONTENT_TYPE, "text/plain; charset=utf-8"), (RETRY_AFTER, "1")];
+    let text = "No region can be read: the agent is out of file descriptors or memory.\n";
+    (StatusCode::SERVICE_UNAVAILABLE, headers, text).into_response()
+}
+
+impl Agent {
+    fn ended(&self, outcome: Outcome) {
+        self.meters().scrapes.with(OutcomeLabel { outcome }).inc();
+    }
+}
+
+/// A body that records how it ended.
+struct RecordedBody {
+    inner: Body,
+    agent: Agent,
+    began: Instant,
+    is_over: bool,
+}
+
+impl RecordedBody {
+    fn end(&mut self, outcome: Outcome) {
+        if std::mem::replace(&mut self.is_over, true) {
+            return;
+        }
+        if matches!(outcome, Outcome::Complete) {
+            self.agent.meters().scrape_duration.observe(self.began.elapsed());
+        }
+        self.agent.ended(outcome);
+    }
+}
+
+impl hyper::body::Body for RecordedBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let frame = ready!(Pin::new(&mut self.inner).poll_frame(cx));
+        match &frame {
+            Some(Ok(frame)) => {
+                let len = frame.data_ref().map_or(0, Bytes::len);
+                self.agent.meters().scrape_bytes.add(len as u64);
+                if self.inner.is_end_stream() {
+                    self.end(Outcome::Complete);
+                }
+            }
+            Some(Err(_)) => self.end(Outcome::BrokenOff),
+            None => self.end(Outcome::Complete),
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+impl Drop for RecordedBody {
+    fn drop(&mut self) {
+        self.end(Outcome::BrokenOff);
+    }
+}

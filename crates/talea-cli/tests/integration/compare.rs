@@ -1,0 +1,153 @@
+//! `talea study --ab` and `talea study compare`: the real program.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::support::stand_in::{Reply, StandIn, as_expected};
+use crate::support::{TALEA, items_api, json_file, stderr, stdout};
+
+fn talea(arguments: &[&str], out: Option<&Path>) -> (Output, String, String) {
+    let mut command = Command::new(TALEA);
+    command.arg("study").args(arguments);
+    if let Some(out) = out {
+        command.arg("--out").arg(out);
+    }
+    let output = command.output().unwrap();
+    let (stdout, stderr) = (stdout(&output), stderr(&output));
+    (output, stdout, stderr)
+}
+
+/// Answers 500 to requests with one of these methods, which are steps that no other needs.
+fn failing(methods: &'static [&'static str]) -> StandIn {
+    StandIn::start(move |request| match methods.contains(&request.method.as_str()) {
+        true => Reply::Answer(500, String::new()),
+        false => {
+            let (status, body) = as_expected(request);
+            Reply::Answer(status, body)
+        }
+    })
+}
+
+/// Failures are counted, so the ratio is exact however busy the machine is; times are compared by
+/// the tests of [`talea_cli::compare`].
+#[test]
+fn a_service_that_fails_more_often_is_shown_to_do_so() {
+    let (base, other) = (failing(&["DELETE"]), failing(&["DELETE", "PUT"]));
+    let folder = tempfile::tempdir().unwrap();
+    let urls = [base.url(), other.url()];
+    let mut arguments = vec!["--cases", "2x5", "--rounds", "4", "--ab"];
+    arguments.extend(urls.iter().map(String::as_str));
+    let (output, stdout, stderr) = talea(&arguments, Some(folder.path()));
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    let words = "more often failing (2.000 times, 2.000 to 2.000)";
+    assert!(stdout.contains(words), "{stdout}");
+
+    let comparison = json_file(&folder.path().join("comparison.json"));
+    assert_eq!((&comparison["rounds"], &comparison["paired"]), (&4.into(), &true.into()));
+    let lines = comparison["others"][0]["cases"][0]["lines"].as_array().unwrap();
+    let of = |measure: &str| lines.iter().find(|line| line["measure"] == measure).unwrap();
+    let failed = of("failed");
+    assert_eq!((&failed["base"], &failed["other"]), (&10.0.into(), &20.0.into()));
+    assert_eq!(failed["verdict"], "worse");
+    for measured in ["rate", "time", "p50", "p99"] {
+        let line = of(measured);
+        assert!(
+            line["ratio"]["interval"].is_array() && line["base"].as_f64() > Some(0.0),
+            "{line}"
+        );
+    }
+    let page = fs::read_to_string(folder.path().join("comparison.html")).unwrap();
+    assert!(page.contains("more often failing"));
+
+    // Each variant has a report of its own, with the numbers of all rounds; they compare too.
+    let reports: Vec<String> = ["1", "2"]
+        .map(|n| folder.path().join(n).join("report.json").display().to_string())
+        .to_vec();
+    let rounds = json_file(Path::new(&reports[0]))["cases"][0]["rounds"].take();
+    assert_eq!(rounds.as_array().unwrap().len(), 4);
+    for (condition, status) in [("failed > 1.5x", 1), ("failed > 9x", 0), ("failed > 15", 1)] {
+        let arguments = ["compare", &reports[0], &reports[1], "--fail-if", condition];
+        let (output, stdout, stderr) = talea(&arguments, None);
+        assert_eq!(output.status.code(), Some(status), "{condition}: {stdout}{stderr}");
+        assert!(stdout.contains("run apart"), "{stdout}");
+        assert_eq!(stderr.contains("FAILED"), status == 1, "{stderr}");
+    }
+}
+
+#[test]
+fn variants_are_environments_and_arguments_of_the_service() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments =
+        ["--cases", "2x5", "--rounds", "2", "--ab", "ITEMS_VARIANT=1", "ITEMS_VARIANT='two words'"];
+    let (output, stdout, stderr) = talea(&arguments, Some(folder.path()));
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(stderr.contains("round 1 of 2: ITEMS_VARIANT=1 items-api"), "{stderr}");
+    // The first variant changes from round to round.
+    let order: Vec<&str> = stderr.lines().filter(|line| line.starts_with("round ")).collect();
+    assert!(order[1].contains("two words") && order[2].contains("two words"), "{order:?}");
+    assert!(stdout.contains("Server CPU a request"), "{stdout}");
+    for n in ["1", "2"] {
+        let report = json_file(&folder.path().join(n).join("report.json"));
+        assert_eq!(report["cases"][0]["server"]["requests_received"], 50);
+    }
+}
+
+#[test]
+fn variants_are_command_lines_that_serve_at_a_url() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let api = items_api::program();
+    let variant =
+        format!("{} --listen=127.0.0.1:{port} --metrics-listen=127.0.0.1:0", api.display());
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("http://127.0.0.1:{port}/api/items");
+    let arguments = [
+        "--cases",
+        "2x5",
+        "--rounds",
+        "2",
+        "--url",
+        &url,
+        "--ab",
+        &variant,
+        &format!("X=1 {variant}"),
+    ];
+    let (output, stdout, stderr) = talea(&arguments, Some(folder.path()));
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert!(stdout.contains("Requests a second"), "{stdout}");
+    assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err(), "both have ended");
+}
+
+#[test]
+fn a_study_fails_where_its_condition_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = failing(&[]);
+    for (condition, status, message) in [
+        ("p50 > 0us", 1, "FAILED: case 1x5: p50 > 0us holds"),
+        ("p50 > 60s", 0, "p50 > 60s is not shown"),
+        ("failed > 0", 0, "failed > 0 is not shown: 0"),
+        ("p99 > 1.1x", 2, "there is nothing to compare with: use --ab"),
+        ("B: p99 > 1s", 2, "no such case"),
+        ("p98 > 1s", 2, "expected one of rate, time"),
+    ] {
+        let url = service.url();
+        let arguments = ["--cases", "1x5", "--url", &url, "--fail-if", condition];
+        let (output, _, stderr) = talea(&arguments, Some(folder.path()));
+        assert_eq!(output.status.code(), Some(status), "{condition}: {stderr}");
+        assert!(stderr.contains(message), "{condition}: {stderr}");
+    }
+}
+
+#[test]
+fn a_file_that_is_no_report_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.json");
+    fs::write(&path, "{}").unwrap();
+    let path = path.display().to_string();
+    let (output, _, stderr) = talea(&["compare", &path, "/nowhere.json"], None);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr.contains("x.json") && stderr.contains("expected the report.json"), "{stderr}");
+    let (output, _, stderr) = talea(&["compare", &path], None);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+}

@@ -1,0 +1,276 @@
+//! `talea inspect`: the real program on regions that the real items API counts in.
+
+use std::ffi::OsStr;
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::support::items_api::{ItemsApi, get};
+use crate::support::region_folder::RegionFolder;
+use crate::support::talea;
+
+fn inspect<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
+    let arguments = arguments.into_iter().map(|argument| argument.as_ref().to_owned());
+    talea(std::iter::once("inspect".into()).chain(arguments))
+}
+
+fn text(output: &Output) -> String {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), stderr.as_ref()), (Some(0), ""));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn json(region: &Path, more: &[&str]) -> Value {
+    let region = region.to_str().unwrap();
+    let arguments = [region, "--json"].into_iter().chain(more.iter().copied());
+    serde_json::from_str(&text(&inspect(arguments))).unwrap()
+}
+
+/// The names and types of the families that have series.
+fn families(inspection: &Value) -> Vec<(String, String)> {
+    let families = inspection["families"].as_array().unwrap().iter();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    families.map(|family| (text(&family["name"]), text(&family["type"]))).collect()
+}
+
+/// The counts of the service: its families of HTTP, each with all series and values.
+fn counted(region: &Path) -> Vec<(String, Value)> {
+    let all = families(&json(region, &[])).into_iter();
+    let http = all.filter(|(name, kind)| name.starts_with("http_") && kind != "gauge");
+    http.map(|(name, _)| {
+        let series = json(region, &["--family", &name])["series"].take();
+        (name, series)
+    })
+    .collect()
+}
+
+#[test]
+fn a_service_is_inspected_while_it_runs_is_stopped_and_is_dead() {
+    let folder = RegionFolder::new();
+    let region = folder.at("items.talea");
+    let mut service = ItemsApi::start(Some(&region));
+    service.make_and_list(3);
+    let scrape = get(&service.metrics, "/metrics");
+    let (_, scrape) = scrape.split_once("\r\n\r\n").unwrap();
+
+    let running = json(&region, &[]);
+    let known = families(&running);
+    let pid = u64::from(service.pid());
+    let process = |inspection: &Value| {
+        let all = inspection["processes"].as_array().unwrap();
+        assert_eq!((all.len(), all[0]["pid"].as_u64()), (1, Some(pid)));
+        all[0]["alive"].as_bool().unwrap()
+    };
+    assert!(process(&running));
+    assert_eq!(running["region"]["layout_version"], 8);
+    assert_eq!(running["region"]["bytes"], region.metadata().unwrap().len());
+
+    // A series of its own scrape is here too, and has the same type.
+    let types = scrape.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    let mut shown = 0;
+    for line in types {
+        let (name, kind) = line.rsplit_once(' ').unwrap();
+        let found = known.iter().find(|(known, _)| known == name);
+        let (_, found) = found.unwrap_or_else(|| panic!("{name} is not in {known:?}"));
+        // The text format has fewer types.
+        let found = match found.as_str() {
+            "info" | "stateset" => "gauge",
+            found => found,
+        };
+        assert_eq!(found, kind, "{name}");
+        shown += 1;
+    }
+    assert!(shown > 10, "{shown}");
+
+    let before = counted(&region);
+    assert!(before.len() >= 3, "{before:?}");
+    agrees(&before, scrape);
+
+    service.signal(Signal::STOP);
+    let stopped = json(&region, &[]);
+    assert!(process(&stopped));
+    assert_eq!((families(&stopped), counted(&region)), (known.clone(), before.clone()));
+
+    service.kill();
+    let dead = json(&region, &[]);
+    assert!(!process(&dead));
+    assert_eq!((families(&dead), counted(&region)), (known, before.clone()));
+    assert_eq!(dead["usage"]["text_bytes_without_owner"], 0);
+    assert_eq!(dead["usage"]["cell_bytes_without_owner"], 0);
+
+    // A restart goes on where it was.
+    let service = ItemsApi::start(Some(&region));
+    service.make_and_list(2);
+    let scrape = get(&service.metrics, "/metrics");
+    let (_, scrape) = scrape.split_once("\r\n\r\n").unwrap();
+    let after = counted(&region);
+    agrees(&after, scrape);
+    let total = |counted: &[(String, Value)]| -> u64 {
+        let counts = counted.iter().flat_map(|(_, series)| series.as_array().unwrap());
+        counts.filter_map(|one| one["count"].as_u64()).sum()
+    };
+    assert!(total(&before) >= 6 && total(&after) > total(&before));
+}
+
+/// Whether what was counted is what a scrape says: counters, and the counts and sums of
+/// histograms.
+fn agrees(counted: &[(String, Value)], scrape: &str) {
+    let samples = talea_parse::text(scrape).unwrap();
+    let mut compared = 0;
+    for (name, series) in counted {
+        for one in series.as_array().unwrap() {
+            let labels: Vec<(String, String)> =
+                serde_json::from_value(one["labels"].clone()).unwrap();
+            let value = |name: &str| {
+                let of_it = samples.iter().find(|sample| {
+                    sample.name == name
+                        && labels.iter().all(|(name, value)| {
+                            sample.labels.iter().any(|(n, v)| n == name && v == value)
+                        })
+                });
+                of_it.unwrap_or_else(|| panic!("{name} {labels:?}")).value
+            };
+            for (ending, key) in [("", "value"), ("_count", "count"), ("_sum", "sum")] {
+                if let Some(reported) = one[key].as_f64() {
+                    assert_eq!(
+                        reported,
+                        value(&format!("{name}{ending}")),
+                        "{name}{ending} {labels:?}"
+                    );
+                    compared += 1;
+                }
+            }
+        }
+    }
+    assert!(compared > 20, "{compared}");
+}
+
+#[test]
+fn a_person_reads_tables() {
+    let folder = RegionFolder::new();
+    let region = folder.at("items.talea");
+    let service = ItemsApi::start(Some(&region));
+    service.make_and_list(1);
+    let all = text(&inspect([&region]));
+    let path = region.display().to_string();
+    for part in [
+        path.as_str(),
+        "layout 8",
+        "single cells",
+        "alive",
+        "adds",
+        "storage",
+        "striped",
+        "seconds",
+    ] {
+        assert!(all.contains(part), "{part}: {all}");
+    }
+    assert!(all.contains(&service.pid().to_string()), "{all}");
+    let (name, _) = counted(&region).into_iter().find(|(_, s)| s[0]["count"].is_u64()).unwrap();
+    let one = text(&inspect([path.as_str(), "--family", &name]));
+    for part in ["series", "p99", "/api/items"] {
+        assert!(one.contains(part), "{part}: {one}");
+    }
+    // A short time has three digits and a unit: its sum, its mean and its quantiles.
+    let times = text(&inspect([path.as_str(), "--family", "http_request_duration_seconds"]));
+    let listed = times.lines().find(|line| line.contains("/api/items\"")).unwrap();
+    let cells: Vec<&str> =
+        listed.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    assert_eq!(cells.len(), 6, "{times}");
+    for cell in &cells[2..] {
+        let (number, unit) = cell.split_once(' ').unwrap_or((*cell, "nothing"));
+        let digits = number.chars().filter(char::is_ascii_digit).count();
+        assert!(digits == 3 && ["s", "ms", "µs", "ns"].contains(&unit), "{cell}: {times}");
+    }
+}
+
+#[test]
+fn memory_of_a_process_is_found_by_its_id() {
+    let service = ItemsApi::start(None);
+    service.make_and_list(2);
+    let pid = service.pid().to_string();
+    let inspection: Value =
+        serde_json::from_str(&text(&inspect(["--pid", &pid, "--json"]))).unwrap();
+    assert_eq!(inspection["source"], format!("process {pid}"));
+    assert!(families(&inspection).len() > 10);
+}
+
+/// A bad region: one line reports it by its name, with status 2.
+fn refused(arguments: &[&str], parts: &[&str]) {
+    let output = inspect(arguments);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{stderr}");
+    assert!(stderr.starts_with("error: ") && stderr.trim_end().lines().count() == 1, "{stderr}");
+    for part in parts {
+        assert_eq!(stderr.matches(part).count().min(2), 1, "{part}: {stderr}");
+    }
+}
+
+#[test]
+fn each_kind_of_bad_file_is_one_clear_error() {
+    let folder = RegionFolder::new();
+    let region = folder.at("items.talea");
+    drop(ItemsApi::start(Some(&region)));
+    let at = |name: &str| -> PathBuf { folder.at(name) };
+    let bad = |name: &str, part: &str| {
+        let path = at(name);
+        let path = path.to_str().unwrap();
+        refused(&[path], &[path, part]);
+    };
+
+    bad("missing", "No such file");
+    fs::create_dir(at("directory")).unwrap();
+    bad("directory", "a directory, not a regular file");
+    assert!(Command::new("mkfifo").arg(at("fifo")).status().unwrap().success());
+    bad("fifo", "a FIFO, not a regular file");
+    std::os::unix::fs::symlink(&region, at("link")).unwrap();
+    bad("link", "a symbolic link, which is not followed");
+    let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+    bad("socket", "not a regular file");
+    fs::write(at("empty"), b"").unwrap();
+    bad("empty", "shorter than a region");
+    fs::write(at("foreign"), vec![b'x'; 1 << 20]).unwrap();
+    bad("foreign", "does not begin as a region does");
+
+    let copy = |name: &str| {
+        fs::copy(&region, at(name)).unwrap();
+        OpenOptions::new().write(true).open(at(name)).unwrap()
+    };
+    let put = |file: &fs::File, at, word: u64| file.write_all_at(&word.to_le_bytes(), at).unwrap();
+    copy("truncated").set_len(1 << 20).unwrap();
+    bad("truncated", "its file has 1048576");
+    put(&copy("version"), 8, 4);
+    bad("version", "layout is version 4, where 8 was expected");
+    put(&copy("boot"), 40, 1);
+    bad("boot", "before the machine was last started");
+    put(&copy("limits"), 24, u64::MAX);
+    bad("limits", "a limit of 18446744073709551615 series");
+    put(&copy("marks"), 1408, 1 << 40);
+    bad("marks", "planes are in use");
+    put(&copy("sizes"), 1088, u64::MAX);
+    bad("sizes", "of a part that has");
+    let whole = at("whole");
+    drop(copy("whole"));
+    text(&inspect([&whole]));
+}
+
+#[test]
+fn what_was_not_asked_for_well_is_said() {
+    let folder = RegionFolder::new();
+    let region = folder.at("items.talea");
+    let service = ItemsApi::start(Some(&region));
+    let path = region.to_str().unwrap();
+    refused(&[path, "--family", "nothing"], &["nothing", "without --family they are listed"]);
+    // Its region is in a file.
+    let pid = service.pid().to_string();
+    refused(&["--pid", &pid], &["no region in memory", "name that"]);
+    refused(&["--pid", "4194305"], &["process 4194305", "No such file"]);
+    for arguments in [&[][..], &[path, "--pid", "1"]] {
+        let output = inspect(arguments);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+    }
+}

@@ -1,0 +1,205 @@
+//! `talea load`: the real program against a server that counts.
+
+use std::process::{Command, Output, Stdio};
+
+use crate::support::stand_in::{Reply, StandIn, as_expected};
+use crate::support::{TALEA, interrupt, printed_json as summary, stderr, until};
+
+fn load(url: &str, clients: u64, iterations: u64, more: &[&str]) -> Output {
+    let sizes = [clients.to_string(), iterations.to_string()];
+    Command::new(TALEA)
+        .args(["load", url, "--clients", &sizes[0], "--iterations", &sizes[1], "--json"])
+        .args(more)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn every_request_is_sent_once_over_one_connection_a_client_and_counted_by_status() {
+    let server = StandIn::well_behaved();
+    let output = load(&server.url(), 7, 3, &[]);
+    let summary = summary(&output);
+    assert_eq!(output.status.code(), Some(0), "{summary}");
+    assert_eq!(server.requests(), 7 * 3 * 5);
+    assert_eq!(summary["requests_sent"], 105);
+    assert_eq!(summary["answers"], 105);
+    assert_eq!(summary["failed"], 0);
+    assert_eq!(summary["answers_by_status"], serde_json::json!({"200": 63, "201": 21, "204": 21}));
+    assert_eq!((&summary["connections"], &summary["reconnects"]), (&7.into(), &0.into()));
+    // One more looks whether the target is there.
+    assert_eq!(server.connections(), 8);
+    assert!(summary["client_p50_ms"].as_f64().unwrap() > 0.0);
+    assert!(summary["client_p99_ms"].as_f64() >= summary["client_p50_ms"].as_f64());
+}
+
+#[test]
+fn the_summary_is_also_for_people() {
+    let server = StandIn::well_behaved();
+    let output = Command::new(TALEA)
+        .args(["load", &server.url(), "--clients", "2", "--iterations", "1"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("requests sent  10 of 10"), "{text}");
+    assert!(text.contains("200: 6, 201: 2, 204: 2"), "{text}");
+}
+
+#[test]
+fn a_request_that_is_answered_500_is_counted_and_not_sent_again() {
+    let server = StandIn::start(|_| Reply::Answer(500, "{}".to_owned()));
+    let output = load(&server.url(), 2, 3, &[]);
+    let summary = summary(&output);
+    assert_eq!(output.status.code(), Some(1));
+    // Create and list go out; get, update and delete have no item.
+    assert_eq!(server.requests(), 12);
+    assert_eq!(summary["requests_sent"], 12);
+    assert_eq!(summary["requests_not_sent"], 18);
+    assert_eq!(summary["answers_by_status"], serde_json::json!({"500": 12}));
+    assert_eq!(summary["failed"], 30);
+    let kinds = summary["failures"].to_string();
+    assert!(kinds.contains("create: 500 Internal Server Error, expected 201 Created"), "{kinds}");
+    assert!(kinds.contains("delete: not sent: there is no {id}"), "{kinds}");
+}
+
+#[test]
+fn a_create_without_an_id_fails_and_leaves_the_rest_unsent() {
+    let server = StandIn::start(|request| match request.method.as_str() {
+        "POST" => Reply::Answer(201, "{}".to_owned()),
+        _ => Reply::Answer(200, "{}".to_owned()),
+    });
+    let summary = summary(&load(&server.url(), 1, 1, &[]));
+    assert_eq!(summary["requests_sent"], 2);
+    assert_eq!(summary["failed"], 4);
+    assert!(
+        summary["failures"]
+            .to_string()
+            .contains("create: nothing at /data/id of the answer for {id}")
+    );
+}
+
+#[test]
+fn a_connection_that_the_server_closes_is_replaced_and_the_reconnect_counted() {
+    let server = StandIn::start(|request| {
+        let (status, body) = as_expected(request);
+        Reply::AnswerAndClose(status, body)
+    });
+    let output = load(&server.url(), 3, 4, &[]);
+    let summary = summary(&output);
+    assert_eq!(output.status.code(), Some(0), "{summary}");
+    assert_eq!(server.requests(), 60);
+    assert_eq!(summary["requests_sent"], 60);
+    assert_eq!(summary["failed"], 0);
+    assert_eq!(summary["connections"], 60);
+    assert_eq!(summary["reconnects"], 57);
+}
+
+#[test]
+fn a_connection_that_vanishes_between_requests_loses_no_count() {
+    let server = StandIn::start(|request| {
+        let (status, body) = as_expected(request);
+        Reply::AnswerAndVanish(status, body)
+    });
+    let summary = summary(&load(&server.url(), 3, 4, &[]));
+    let count = |name: &str| summary[name].as_u64().unwrap();
+    // A request may meet the closing connection: then it was sent, failed, and not received.
+    assert_eq!(count("answers"), server.requests());
+    assert_eq!(count("requests_sent") + count("requests_not_sent"), 60);
+    assert_eq!(count("failed"), 60 - count("answers"));
+}
+
+#[test]
+fn a_connection_closed_instead_of_an_answer_is_a_failure_with_that_name() {
+    let server = StandIn::start(|_| Reply::Close);
+    let output = load(&server.url(), 1, 1, &[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(server.requests(), 2);
+    let summary = summary(&output);
+    assert_eq!(summary["requests_sent"], 2);
+    assert_eq!(summary["answers"], 0);
+    assert!(summary["client_p50_ms"].is_null());
+    let kinds = summary["failures"].to_string();
+    assert!(kinds.contains("create: the connection was closed before the answer"), "{kinds}");
+}
+
+#[test]
+fn half_a_body_is_a_failure_with_that_name() {
+    let server = StandIn::start(|_| Reply::HalfABody);
+    let summary = summary(&load(&server.url(), 1, 1, &[]));
+    assert_eq!(summary["answers"], 0);
+    let kinds = summary["failures"].to_string();
+    assert!(kinds.contains("the connection was closed in the answer's body"), "{kinds}");
+}
+
+#[test]
+fn an_answer_that_does_not_come_in_time_is_a_failure() {
+    let server = StandIn::start(|_| Reply::Silence);
+    let output = load(&server.url(), 2, 1, &["--timeout", "150ms"]);
+    assert_eq!(output.status.code(), Some(1));
+    let summary = summary(&output);
+    assert_eq!(summary["requests_sent"], 4);
+    assert_eq!(server.requests(), 4);
+    assert!(summary["failures"].to_string().contains("create: no answer in time"));
+    assert!(summary["client_seconds"].as_f64().unwrap() >= 0.3);
+}
+
+#[test]
+fn a_target_that_is_not_there_is_named_with_what_to_do() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = format!("http://{free}/api/items");
+    let output = load(&url, 1, 1, &[]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = stderr(&output);
+    assert!(text.contains(&url) && text.contains("start the service"), "{text}");
+}
+
+#[test]
+fn wrong_usage_is_refused_with_status_2() {
+    assert_eq!(load("http://127.0.0.1:1/items", 0, 1, &[]).status.code(), Some(2));
+    let output = load("ftp://127.0.0.1/items", 1, 1, &[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("http and https are spoken"));
+}
+
+#[cfg(unix)]
+#[test]
+fn more_clients_than_descriptors_are_refused_before_anything_is_sent() {
+    let server = StandIn::well_behaved();
+    let script =
+        format!("ulimit -n 200; exec {TALEA} load {} --clients 500 --iterations 1", server.url());
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let text = stderr(&output);
+    assert!(text.contains("200") && text.contains("ulimit -n 564"), "{text}");
+    assert_eq!(server.connections(), 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_low_soft_limit_is_raised() {
+    let server = StandIn::well_behaved();
+    let script =
+        format!("ulimit -Sn 64; exec {TALEA} load {} --clients 80 --iterations 1", server.url());
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(server.requests(), 400);
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_a_load_and_counts_what_was_under_way() {
+    let server = StandIn::start(|_| Reply::Silence);
+    let child = Command::new(TALEA)
+        .args(["load", &server.url(), "--clients", "3", "--iterations", "9", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    until("three requests", || server.requests() >= 3);
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let summary = summary(&output);
+    assert_eq!(summary["interrupted"], true);
+    assert_eq!(summary["requests_sent"], 3);
+    assert_eq!(summary["unanswered"], 3);
+}

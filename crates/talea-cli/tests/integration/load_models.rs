@@ -1,0 +1,285 @@
+//! `talea load`: models, protocols and scenarios, against a real server that counts.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::counting_server::{Certificate, Server, text};
+use crate::support::{
+    self, HELLO_SCENARIO as HELLO, TALEA, interrupt, printed_json as summary, sample_file, until,
+};
+
+fn load(url: &str, arguments: &[&str]) -> Output {
+    Command::new(TALEA).args(["load", url, "--json"]).args(arguments).output().unwrap()
+}
+
+fn scenario(folder: &Path, text: &str) -> PathBuf {
+    let path = folder.join("scenario.toml");
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// A server that says hello, and a scenario that asks for it.
+struct Hello {
+    server: Server,
+    folder: tempfile::TempDir,
+    url: String,
+    scenario: String,
+}
+
+impl Hello {
+    fn new(certificate: Option<&Certificate>) -> Self {
+        let server = Server::start(certificate, async |_| text("hello"));
+        let folder = tempfile::tempdir().unwrap();
+        let scenario = scenario(folder.path(), HELLO).to_str().unwrap().to_owned();
+        let scheme = if certificate.is_some() { "https" } else { "http" };
+        let url = format!("{scheme}://{}", server.address);
+        Self { server, folder, url, scenario }
+    }
+
+    fn load(&self, arguments: &[&str]) -> Output {
+        load(&self.url, &[&["--scenario", self.scenario.as_str()], arguments].concat())
+    }
+
+    /// The summary of a load of which all went well, and was received.
+    fn loaded(&self, arguments: &[&str]) -> Value {
+        let before = self.server.requests();
+        let output = self.load(arguments);
+        let summary = summary(&output);
+        assert_eq!(output.status.code(), Some(0), "{summary}");
+        let sent = summary["requests_sent"].as_u64().unwrap();
+        assert_eq!(self.server.requests() - before, sent, "{summary}");
+        assert_eq!(summary["answers"], sent);
+        summary
+    }
+}
+
+#[test]
+fn every_protocol_sends_each_request_once() {
+    let certificate = Certificate::new();
+    let ca = certificate.pem.to_str().unwrap();
+    for (tls, arguments, connections, http2) in [
+        (false, vec![], 3, false),
+        (false, vec!["--no-keep-alive"], 30, false),
+        (false, vec!["--http2"], 3, true),
+        (true, vec!["--ca", ca], 3, false),
+        (true, vec!["--insecure"], 3, false),
+        (true, vec!["--ca", ca, "--http2"], 3, true),
+        (true, vec!["--insecure", "--no-keep-alive"], 30, false),
+    ] {
+        let hello = Hello::new(tls.then_some(&certificate));
+        let plan = [&["--clients", "3", "--iterations", "10"], arguments.as_slice()].concat();
+        let summary = hello.loaded(&plan);
+        assert_eq!(summary["requests_sent"], 30, "{arguments:?}");
+        assert_eq!(summary["connections"], connections, "{arguments:?}");
+        assert_eq!(summary["reconnects"], 0, "{arguments:?}");
+        assert_eq!(hello.server.http2(), if http2 { 30 } else { 0 }, "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_certificate_that_is_not_trusted_is_refused_with_what_to_do() {
+    let certificate = Certificate::new();
+    let hello = Hello::new(Some(&certificate));
+    let other = Certificate::new();
+    let output =
+        hello.load(&["--clients", "1", "--iterations", "1", "--ca", other.pem.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    let stderr = support::stderr(&output);
+    assert!(stderr.contains("--ca FILE") && stderr.contains("--insecure"), "{stderr}");
+    assert_eq!(hello.server.requests(), 0);
+}
+
+#[test]
+fn even_arrivals_are_sent_at_their_rate() {
+    let hello = Hello::new(None);
+    let summary = hello.loaded(&["--rate", "200", "--for", "2s"]);
+    assert_eq!(summary["requests_sent"], 400);
+    assert_eq!(summary["requests_planned"], 400);
+    let seconds = summary["client_seconds"].as_f64().unwrap();
+    assert!((1.99..4.0).contains(&seconds), "{seconds}");
+    let summary = hello.loaded(&["--rate", "100:1s,300:1s"]);
+    assert_eq!(summary["requests_sent"], 400);
+}
+
+#[test]
+fn random_arrivals_are_the_same_for_the_same_seed() {
+    let hello = Hello::new(None);
+    let sent = |seed: &str| {
+        let arguments = ["--rate", "300", "--for", "1s", "--poisson", "--seed", seed];
+        hello.loaded(&arguments)["requests_sent"].as_u64().unwrap()
+    };
+    let (one, two) = (sent("1"), sent("2"));
+    assert_eq!(one, sent("1"));
+    assert!(one != two && (200..400).contains(&one) && (200..400).contains(&two), "{one} {two}");
+}
+
+#[test]
+fn clients_go_on_for_a_time() {
+    let hello = Hello::new(None);
+    let summary = hello.loaded(&["--clients", "4", "--for", "1s"]);
+    assert!(summary["requests_planned"].is_null());
+    let seconds = summary["client_seconds"].as_f64().unwrap();
+    assert!((0.99..3.0).contains(&seconds), "{seconds}");
+    assert_eq!(summary["connections"], 4);
+}
+
+#[test]
+fn a_warm_up_is_not_counted_and_is_reported() {
+    let hello = Hello::new(None);
+    let output = hello.load(&["--clients", "2", "--iterations", "5", "--warm-up", "300ms"]);
+    let summary = summary(&output);
+    assert_eq!(summary["requests_sent"], 10);
+    let warm_up = summary["requests_of_warm_up"].as_u64().unwrap();
+    assert!(warm_up > 0);
+    assert_eq!(hello.server.requests(), warm_up + 10);
+}
+
+#[test]
+fn rounds_have_intervals() {
+    let hello = Hello::new(None);
+    let rounds = summary(&hello.load(&["--clients", "2", "--iterations", "50", "--rounds", "3"]));
+    assert_eq!(rounds["rounds"].as_array().unwrap().len(), 3);
+    assert_eq!(hello.server.requests(), 300);
+    let mean = |what: &str| rounds["client_p50_ms"][what].as_f64().unwrap();
+    assert!(mean("low") <= mean("mean") && mean("mean") <= mean("high"), "{rounds}");
+}
+
+#[test]
+fn a_scenario_carries_values_from_answer_to_request() {
+    let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let log = seen.clone();
+    let server = Server::start(None, move |request| {
+        let log = log.clone();
+        async move {
+            use http_body_util::BodyExt;
+            let (head, body) = request.into_parts();
+            let body = body.collect().await.unwrap().to_bytes();
+            let header = head.headers.get("x-tenant").map_or("", |value| value.to_str().unwrap());
+            let body = String::from_utf8_lossy(&body);
+            log.lock().unwrap().push(format!("{} {} {header} {body}", head.method, head.uri));
+            text(r#"{"order":{"id":42,"ref":"a/b"}}"#)
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let path = scenario(
+        folder.path(),
+        r#"
+            [variables]
+            tenant = "acme"
+            count = { random = [3, 3] }
+            [[step]]
+            method = "POST"
+            path = "/orders"
+            headers = { "X-Tenant" = "{tenant}" }
+            json = { count = "{count}", note = "of {tenant}" }
+            capture = { id = "/order/id", ref = "/order/ref" }
+            think = "1ms"
+            [[step]]
+            method = "PUT"
+            path = "/orders/{ref}?by={tenant}"
+            json = { id = "{id}" }
+        "#,
+    );
+    let url = format!("http://{}/api", server.address);
+    let output =
+        load(&url, &["--scenario", path.to_str().unwrap(), "--clients", "1", "--iterations", "1"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let seen = seen.lock().unwrap();
+    assert_eq!(
+        *seen,
+        [
+            r#"POST /api/orders acme {"count":3,"note":"of acme"}"#,
+            r#"PUT /api/orders/a%2Fb?by=acme  {"id":42}"#
+        ]
+    );
+}
+
+#[test]
+fn a_wrong_scenario_is_reported_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = scenario(folder.path(), "[[step]]\nmethod = \"GET\"\npath = \"/{who}\"\n");
+    let path = path.to_str().unwrap();
+    let output = load("http://127.0.0.1:1", &["--scenario", path, "-n", "1", "-m", "1"]);
+    assert_eq!(output.status.code(), Some(2));
+    let stderr = support::stderr(&output);
+    assert!(stderr.contains("scenario.toml:3: found {who}, which is no variable"), "{stderr}");
+    let output = load("http://127.0.0.1:1", &["--scenario", "nowhere", "-n", "1", "-m", "1"]);
+    let stderr = support::stderr(&output);
+    assert!(stderr.contains("the scenario nowhere cannot be read"), "{stderr}");
+}
+
+#[test]
+fn a_missing_argument_is_named() {
+    for (arguments, message) in [
+        (vec![], "--clients N, or --rate R"),
+        (vec!["-n", "1"], "--iterations M, or --for TIME"),
+        (vec!["--rate", "5"], "say --for TIME"),
+        (vec!["--rate", "5:1s", "--for", "1s"], "leave one out"),
+        (vec!["--rate", "0", "--for", "1s"], "expected 0.001 to 1000000"),
+        (vec!["--rate", "5:x"], "expected RATE:TIME"),
+    ] {
+        let output = load("http://127.0.0.1:1", &arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let stderr = support::stderr(&output);
+        assert!(stderr.contains(message), "{arguments:?}: {stderr}");
+    }
+}
+
+#[test]
+fn samples_are_as_many_as_requests() {
+    let hello = Hello::new(None);
+    let path = hello.folder.path().join("samples.csv");
+    let arguments = ["--rate", "100", "--for", "1s", "--samples", path.to_str().unwrap()];
+    let summary = hello.loaded(&arguments);
+    let samples = sample_file::read(&path);
+    assert_eq!(samples.len() as u64, summary["requests_sent"].as_u64().unwrap());
+    for (n, sample) in samples.iter().enumerate() {
+        assert!((sample.intended - n as f64 * 0.01).abs() < 1e-4);
+        assert!(sample.started >= sample.intended && sample.took > 0.0);
+    }
+    let nowhere = ["-n", "1", "-m", "1", "--samples", "/nowhere/samples.csv"];
+    let output = hello.load(&nowhere);
+    assert_eq!(output.status.code(), Some(2));
+    let stderr = support::stderr(&output);
+    assert!(stderr.contains("/nowhere/samples.csv"), "{stderr}");
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_an_open_load_at_once() {
+    let hold = Arc::new(AtomicBool::new(true));
+    let held = hold.clone();
+    let server = Server::start(None, move |_| {
+        let held = held.clone();
+        async move {
+            while held.load(SeqCst) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+            text("at last")
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let path = scenario(folder.path(), HELLO);
+    let child = Command::new(TALEA)
+        .args(["load", &format!("http://{}", server.address), "--json", "--scenario"])
+        .args([path.to_str().unwrap(), "--rate", "100", "--for", "60s"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    until("20 requests", || server.requests() >= 20);
+    interrupt(&child);
+    let begun = Instant::now();
+    let output = child.wait_with_output().unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    assert_eq!(output.status.code(), Some(130));
+    let summary = summary(&output);
+    assert_eq!(summary["interrupted"], true);
+    assert_eq!(summary["requests_sent"], summary["unanswered"]);
+    assert!(summary["requests_sent"].as_u64().unwrap() >= 20);
+    hold.store(false, SeqCst);
+}

@@ -1,0 +1,443 @@
+//! `talea serve`: the real agent, while what it serves is stopped, dies and comes back, and
+//! until it is stopped itself.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::RwLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::thread::{scope, sleep};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use talea::{Config, Counter, Family, Labels, Opts, Registry, Seconds, Summary};
+
+use crate::support::agent::{Agent, refused};
+use crate::support::items_api::ItemsApi;
+use crate::support::region_folder::RegionFolder;
+
+const LISTED: &str = r#"http_requests_total{method="GET",route="/api/items",status="2xx"}"#;
+
+/// The values of a page in text 0.0.4, by name and labels as they are written.
+fn values(page: &str) -> BTreeMap<&str, f64> {
+    let samples = page.lines().filter(|line| !line.starts_with('#'));
+    samples
+        .map(|line| {
+            let (series, value) = line.rsplit_once(' ').unwrap();
+            (series, value.parse().unwrap())
+        })
+        .collect()
+}
+
+/// Clients that list items of whatever service there is, and what they know of it.
+struct Load {
+    address: RwLock<String>,
+    is_over: AtomicBool,
+    begun: AtomicU64,
+    answered: AtomicU64,
+}
+
+impl Load {
+    /// Lists again and again until it is over. It says whether all of an answer came.
+    fn run(&self) {
+        while !self.is_over.load(SeqCst) {
+            let address = self.address.read().unwrap().clone();
+            self.begun.fetch_add(1, SeqCst);
+            if lists(&address).is_some_and(|answer| answer.starts_with("HTTP/1.1 200")) {
+                self.answered.fetch_add(1, SeqCst);
+            }
+            sleep(Duration::from_millis(5));
+        }
+    }
+}
+
+/// An answer, unless who should give it is dead.
+fn lists(address: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(address).ok()?;
+    stream.set_read_timeout(Some(Duration::from_secs(20))).ok()?;
+    stream.write_all(b"GET /api/items HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    Some(answer)
+}
+
+/// Scrapes each 50 ms until it is over: how long each took. No counter ever goes down, and what
+/// was answered before a scrape is in it.
+fn watch(agent: &Agent, load: &Load) -> Vec<Duration> {
+    let (mut times, mut before) = (Vec::new(), String::new());
+    while !load.is_over.load(SeqCst) {
+        let answered = load.answered.load(SeqCst);
+        let began = Instant::now();
+        let page = agent.scrape();
+        times.push(began.elapsed());
+        let begun = load.begun.load(SeqCst);
+        let now = values(&page);
+        let listed = now.get(LISTED).copied().unwrap_or(0.0) as u64;
+        assert!((answered..=begun).contains(&listed), "{answered} <= {listed} <= {begun}");
+        let counts = |series: &str| {
+            let name = series.split('{').next().unwrap();
+            let is_counter =
+                ["_total", "_count", "_bucket"].iter().any(|ending| name.ends_with(ending));
+            // These are what one process says of itself, and begin anew with the next.
+            is_counter && !name.starts_with("process_") && !name.starts_with("tokio_")
+        };
+        for (series, was) in values(&before).into_iter().filter(|(series, _)| counts(series)) {
+            let is = now.get(series).unwrap_or_else(|| panic!("{series} is gone"));
+            assert!(*is >= was, "{series} was {was} and is {is}");
+        }
+        before = page;
+        sleep(Duration::from_millis(50).saturating_sub(began.elapsed()));
+    }
+    times
+}
+
+/// One life and the next, under load and scraped all the time: how long the scrapes took.
+fn a_stop_a_death_and_a_restart() -> Vec<Duration> {
+    let (place, phase) = (RegionFolder::new(), || sleep(Duration::from_millis(600)));
+    let mut service = ItemsApi::start(Some(&place.region()));
+    let agent = Agent::start([place.region()]);
+    let load = Load {
+        address: RwLock::new(service.items.clone()),
+        is_over: AtomicBool::new(false),
+        begun: AtomicU64::new(0),
+        answered: AtomicU64::new(0),
+    };
+    let answered = || load.answered.load(SeqCst);
+    let mut times = Vec::new();
+    scope(|scope| {
+        let clients: Vec<_> = (0..3).map(|_| scope.spawn(|| load.run())).collect();
+        let watch = scope.spawn(|| watch(&agent, &load));
+        phase();
+        let before = answered();
+        assert!(before > 0);
+        service.signal(Signal::STOP);
+        phase();
+        service.kill();
+        let of_the_first = answered();
+        phase();
+        assert_eq!(answered(), of_the_first);
+        service = ItemsApi::start(Some(&place.region()));
+        load.address.write().unwrap().clone_from(&service.items);
+        phase();
+        load.is_over.store(true, SeqCst);
+        clients.into_iter().for_each(|client| client.join().unwrap());
+        times = watch.join().unwrap();
+        assert!(answered() > of_the_first);
+    });
+    // Nothing more comes: the counts of both lives.
+    let page = agent.scrape();
+    let listed = values(&page)[LISTED] as u64;
+    assert!(listed >= answered(), "{listed} of {}", answered());
+    assert_eq!(values(&page)[r#"talea_agent_region_up{region="shop"}"#], 1.0);
+    let stderr = agent.stderr();
+    assert!(stderr.iter().filter(|line| line.contains("shop")).count() == 1, "{stderr:?}");
+    times
+}
+
+#[test]
+fn an_application_is_served_while_it_is_stopped_dead_and_back_with_all_that_was_counted() {
+    let mut largest = Vec::new();
+    for _ in 0..5 {
+        let mut times = a_stop_a_death_and_a_restart();
+        times.sort();
+        println!(
+            "{} scrapes: median {:?}, {:?}",
+            times.len(),
+            times[times.len() / 2],
+            times.last()
+        );
+        largest.extend(times.pop());
+        // Other work on the machine takes its time too.
+        if largest.last().is_some_and(|time| *time <= Duration::from_millis(100)) {
+            return;
+        }
+    }
+    panic!("the slowest scrape of each try took {largest:?}");
+}
+
+#[test]
+fn memory_of_a_process_is_served_also_when_that_is_killed() {
+    let mut service = ItemsApi::start(None);
+    let agent = Agent::start(["--pid", &service.pid().to_string()]);
+    service.list(3);
+    let listed = || values(&agent.scrape())[LISTED];
+    assert_eq!(listed(), 3.0);
+    let of_it = format!("{{region=\"{}\"}}", service.pid());
+    let living = format!("talea_region_processes{of_it}");
+    let death = format!("talea_region_last_death_timestamp_seconds{of_it}");
+    let page = agent.scrape();
+    assert_eq!((values(&page)[&*living], values(&page).get(&*death)), (1.0, None), "{page}");
+    let before = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs_f64();
+    service.list(2);
+    service.kill();
+    let page = agent.scrape();
+    assert_eq!(values(&page)[&*living], 0.0, "{page}");
+    assert!(values(&page)[&*death] >= before, "{page}");
+    for _ in 0..3 {
+        assert_eq!(listed(), 5.0);
+        assert_eq!(agent.get("/readyz", &[]).status, 200);
+        sleep(Duration::from_millis(600));
+    }
+    let up = format!("talea_agent_region_up{{region=\"{}\"}} 1", service.pid());
+    assert!(agent.scrape().contains(&up), "{}", agent.scrape());
+}
+
+/// It ends with status 2, and one line that has these parts.
+fn is_one_clear_line(arguments: &[&str], parts: &[&str]) {
+    let (status, stderr) = refused(arguments);
+    assert_eq!(status, Some(2), "{stderr}");
+    assert!(stderr.starts_with("error: ") && stderr.trim_end().lines().count() == 1, "{stderr}");
+    for part in parts {
+        assert!(stderr.contains(part), "{part}: {stderr}");
+    }
+}
+
+#[test]
+fn a_process_that_has_no_region_in_memory_is_one_clear_line() {
+    let place = RegionFolder::new();
+    let service = ItemsApi::start(Some(&place.region()));
+    let mut other = Command::new("sleep").arg("60").spawn().unwrap();
+    let (pid, other_pid) = (service.pid().to_string(), other.id().to_string());
+    is_one_clear_line(&["--pid", "4194305"], &["process 4194305", "No such file"]);
+    is_one_clear_line(&["--pid", &pid], &[&pid, "no region in memory", "in a file, name that"]);
+    // Also beside what can be served.
+    let region = place.region();
+    is_one_clear_line(
+        &[region.to_str().unwrap(), "--pid", &other_pid],
+        &[&other_pid, "no region in memory", "in a file, name that"],
+    );
+    other.kill().unwrap();
+    other.wait().unwrap();
+}
+
+#[test]
+fn nobody_is_said_to_live_in_a_region_that_cannot_be_read() {
+    let place = RegionFolder::new();
+    let mut service = ItemsApi::start(Some(&place.region()));
+    let agent = Agent::start([place.region()]);
+    let shown = || {
+        let page = agent.scrape();
+        let of =
+            |metric: &str| values(&page).get(&*format!("{metric}{{region=\"shop\"}}")).copied();
+        (of("talea_agent_region_up"), of("talea_region_processes"))
+    };
+    assert_eq!(shown(), (Some(1.0), Some(1.0)));
+    std::fs::remove_file(place.region()).unwrap();
+    service.kill();
+    assert_eq!(shown(), (Some(0.0), None));
+}
+
+#[test]
+fn a_scrape_of_few_families_finds_a_process_of_a_file_dead() {
+    let place = RegionFolder::new();
+    let mut service = ItemsApi::start(Some(&place.region()));
+    let agent = Agent::start([place.region()]);
+    let path =
+        "/metrics?name[]=talea_region_processes&name[]=talea_region_last_death_timestamp_seconds";
+    let shown = || agent.get(path, &[]).text();
+    let page = shown();
+    assert_eq!(values(&page).into_values().collect::<Vec<_>>(), [1.0], "{page}");
+    service.kill();
+    let page = shown();
+    assert_eq!(values(&page)[r#"talea_region_processes{region="shop"}"#], 0.0, "{page}");
+    assert_eq!(values(&page).len(), 2, "{page}");
+}
+
+/// The environment variable that gives the process of `a_process_that_observes_on_request` its
+/// region.
+const SUMMARY: &str = "TALEA_TEST_SUMMARY";
+const WINDOW: Duration = Duration::from_secs(4);
+
+/// Not a claim of its own: another test starts it as a process. For each line of its input it
+/// observes that many milliseconds, a hundred times.
+#[test]
+fn a_process_that_observes_on_request() {
+    let Some(region) = std::env::var_os(SUMMARY) else { return };
+    let registry = Registry::open(region).unwrap();
+    let opts = Opts::new("pricing", "Time to price.").quantiles(&[0.5, 0.9]).window(WINDOW);
+    let pricing: Summary<Seconds> = registry.register(opts).unwrap();
+    println!("\nready");
+    for line in std::io::stdin().lines().map_while(Result::ok) {
+        let time = Duration::from_millis(line.parse().unwrap());
+        (0..100).for_each(|_| pricing.observe(time));
+        println!("\nobserved");
+    }
+}
+
+/// A process with a summary.
+struct Observer {
+    child: Child,
+    said: Box<dyn Iterator<Item = String>>,
+}
+
+impl Observer {
+    fn start(region: &Path) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "serve_life::a_process_that_observes_on_request", "--nocapture"])
+            .env(SUMMARY, region)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let said = lines.filter(|line| line == "ready" || line == "observed");
+        let mut observer = Self { child, said: Box::new(said) };
+        assert_eq!(observer.said.next().as_deref(), Some("ready"));
+        observer
+    }
+
+    /// Observes a time, a hundred times.
+    fn observe(&mut self, millis: u64) {
+        writeln!(self.child.stdin.as_ref().unwrap(), "{millis}").unwrap();
+        assert_eq!(self.said.next().as_deref(), Some("observed"));
+    }
+}
+
+impl Drop for Observer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn quantiles_are_those_of_their_window_whether_anybody_scrapes_or_not() {
+    let place = RegionFolder::new();
+    let mut observer = Observer::start(&place.region());
+    let agent = Agent::start([place.region()]);
+    let shows = |median: f64, count: f64| {
+        let page = agent.scrape();
+        let now = values(&page);
+        let shown = ["0.5", "0.9"].map(|q| now[&*format!("pricing_seconds{{quantile=\"{q}\"}}")]);
+        let is_near =
+            |shown: f64| median.is_nan() && shown.is_nan() || (shown / median - 1.0).abs() < 0.0434;
+        assert!(shown.into_iter().all(is_near), "{shown:?}, expected {median}");
+        assert_eq!(now["pricing_seconds_count"], count);
+    };
+    // Only the agent itself reports it.
+    observer.observe(10);
+    let begun = Instant::now();
+    sleep(Duration::from_secs(3));
+    observer.observe(1000);
+    sleep((begun + WINDOW + Duration::from_millis(2500)).saturating_duration_since(Instant::now()));
+    // More than those of 10 ms would be needed for another median: they are forgotten.
+    shows(1.0, 200.0);
+    sleep(WINDOW);
+    shows(f64::NAN, 200.0);
+    observer.observe(20);
+    shows(0.02, 300.0);
+    // The observations outlive the process that made them.
+    drop(observer);
+    shows(0.02, 300.0);
+}
+
+#[test]
+fn values_that_are_read_move_though_nobody_scrapes_the_application() {
+    let place = RegionFolder::new();
+    let service = ItemsApi::start(Some(&place.region()));
+    let agent = Agent::start([place.region()]);
+    let value = |page: &str, series: &str| values(page).get(series).copied().unwrap_or(0.0);
+    let peak = r#"db_client_connection_pending_requests_peak{pool_name="writer"}"#;
+    let cpu = "process_cpu_seconds_total";
+    let before = agent.scrape();
+    let (cpu_before, peak_before) = (value(&before, cpu), value(&before, peak));
+    scope(|scope| {
+        (0..8).for_each(|_| {
+            scope.spawn(|| service.make_and_list(20));
+        });
+    });
+    let began = Instant::now();
+    loop {
+        let now = agent.scrape();
+        let (cpu, peak) = (value(&now, cpu), value(&now, peak));
+        if cpu > cpu_before && peak > peak_before {
+            break;
+        }
+        // Five seconds, and what a busy machine adds.
+        assert!(began.elapsed() < Duration::from_secs(10), "{cpu_before} {cpu}, {peak}");
+        sleep(Duration::from_millis(100));
+    }
+}
+
+#[derive(Labels)]
+struct Of<'a> {
+    customer: &'a str,
+}
+
+/// A region whose page is larger than what a connection takes of it that nobody reads.
+fn large(region: &Path) -> Registry {
+    let registry = Registry::open_with(region, Config::with_len(256 << 20)).unwrap();
+    let opts = Opts::new("orders", "Orders accepted.").limit(100_000);
+    let orders: Family<Of<'static>, Counter> = registry.register(opts).unwrap();
+    let name = "x".repeat(400);
+    for n in 0..60_000 {
+        orders.with(Of { customer: &format!("{name}{n}") }).inc();
+    }
+    registry
+}
+
+/// Asks for a page, and takes but the beginning of it.
+fn begin_scrape(agent: &Agent) -> TcpStream {
+    let mut stream = TcpStream::connect(&agent.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+    let mut piece = [0; 4096];
+    stream.read_exact(&mut piece).unwrap();
+    assert!(piece.starts_with(b"HTTP/1.1 200 OK\r\n"));
+    stream
+}
+
+/// Whether all of a page comes, when it is read on.
+fn is_whole(mut stream: TcpStream) -> bool {
+    let mut rest = Vec::new();
+    let read = stream.read_to_end(&mut rest);
+    read.is_ok() && rest.ends_with(b"\r\n0\r\n\r\n")
+}
+
+#[test]
+fn a_signal_ends_it_soon_whatever_it_is_at() {
+    let place = RegionFolder::new();
+    let soon = |agent: Agent, what: &str| {
+        let (status, took) = agent.stop();
+        println!("{what}: {took:?}");
+        assert!(status == Some(0) && took < Duration::from_secs(2), "{what}: {status:?}, {took:?}");
+    };
+    soon(Agent::start([place.region()]), "while it waits");
+
+    let _orders = large(&place.region());
+    let agent = Agent::start([place.region()]);
+    let reads_no_more = begin_scrape(&agent);
+    let mut speaks_no_more = TcpStream::connect(&agent.address).unwrap();
+    speaks_no_more.write_all(b"GET /metrics HTTP/1.1\r\nHost:").unwrap();
+    soon(agent, "while somebody takes a page and another asks for one");
+    assert!(!is_whole(reads_no_more), "it was in the middle of a scrape");
+
+    let agent = Agent::start([place.region()]);
+    let reads = begin_scrape(&agent);
+    scope(|scope| {
+        let is_whole = scope.spawn(|| is_whole(reads));
+        soon(agent, "while somebody reads a page");
+        assert!(is_whole.join().unwrap(), "who reads on gets all of it");
+    });
+}
+
+#[test]
+fn a_scrape_that_is_still_moving_keeps_its_turn_from_one_with_little_time() {
+    let place = RegionFolder::new();
+    let _orders = large(&place.region());
+    let agent = Agent::start([place.region().to_str().unwrap(), "--at-once", "1"]);
+    let takes = begin_scrape(&agent);
+    let refused = agent.get("/metrics", &["x-prometheus-scrape-timeout-seconds: 0.02"]);
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")));
+    assert_eq!(agent.get("/healthz", &[]).status, 200);
+    assert_eq!(agent.get("/readyz", &[]).status, 200);
+    drop(takes);
+    let answer = agent.until("/metrics?name[]=talea_agent_scrapes_total", |it| it.status == 200);
+    let page = answer.text();
+    let ended = |outcome: &str| {
+        values(&page)[&*format!("talea_agent_scrapes_total{{outcome=\"{outcome}\"}}")]
+    };
+    assert!(ended("refused") >= 1.0 && ended("broken_off") == 1.0, "{page}");
+}

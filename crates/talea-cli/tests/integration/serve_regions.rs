@@ -1,0 +1,515 @@
+//! `talea serve` among many regions, of which some come, go, or are none: each fault is reported
+//! once, and all that the others have is served at each scrape.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt, chown, symlink};
+use std::os::unix::net::UnixListener;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use talea::{Config, Counter, Gauge, Opts, Registry};
+use talea_parse::{Severity, Syntax, check, families};
+
+use crate::support::TALEA;
+use crate::support::agent::{Agent, ask};
+use crate::support::region_folder::RegionFolder;
+
+/// Somebody else.
+const NOBODY: u32 = 65_534;
+
+fn region(path: &Path, n: u64, series: u64) -> Registry {
+    let registry = Registry::open_with(path, Config::with_len(1 << 20)).unwrap();
+    let orders = registry.family::<Counter>(Opts::new("orders", "Orders."), &["customer"]).unwrap();
+    for one in 0..series {
+        orders.with_values(&[one.to_string()]).add(n * 10_000 + one);
+    }
+    registry
+}
+
+/// By region, its lines of that family.
+fn orders(page: &str) -> BTreeMap<&str, Vec<&str>> {
+    let mut orders: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for line in page.lines() {
+        if let Some((region, rest)) =
+            line.strip_prefix("orders_total{region=\"").and_then(|line| line.split_once("\","))
+        {
+            orders.entry(region).or_default().push(rest);
+        }
+    }
+    orders
+}
+
+/// So many regions of so many series, the values of which follow from both.
+fn fill(place: &RegionFolder, regions: u64, series: u64) -> Vec<Registry> {
+    (0..regions).map(|n| region(&place.at(&format!("r{n}.talea")), n, series)).collect()
+}
+
+/// That all of some regions' series are there, each with its value.
+#[track_caller]
+fn assert_all_of(page: &str, regions: impl IntoIterator<Item = u64>, series: u64) {
+    let found = orders(page);
+    let mut line = String::new();
+    for n in regions {
+        let found = found.get(format!("r{n}").as_str()).map_or(&[][..], Vec::as_slice);
+        assert_eq!(found.len() as u64, series, "r{n}");
+        for (one, found) in found.iter().enumerate() {
+            line.clear();
+            write!(line, "customer=\"{one}\"}} {}", n * 10_000 + one as u64).unwrap();
+            assert_eq!(*found, line, "r{n}");
+        }
+    }
+}
+
+/// The value of one of the agent's own metrics for a region.
+fn agent_value(page: &str, metric: &str, region: &str) -> Option<u64> {
+    let begin = format!("talea_agent_region_{metric}{{region=\"{region}\"}} ");
+    page.lines().find_map(|line| line.strip_prefix(&begin)?.parse().ok())
+}
+
+#[test]
+fn a_family_left_out_of_a_single_region_is_reported_and_counted_by_its_name() {
+    let place = RegionFolder::new();
+    let registry = region(&place.at("shop.talea"), 1, 1);
+    // The agent has one of this name, with a label.
+    let up: Gauge = registry.register(Opts::new("talea_agent_region_up", "Ours.")).unwrap();
+    up.set(7);
+    let agent = Agent::start([place.at("shop.talea").as_os_str()]);
+    // A family left out of a page is counted in the next.
+    agent.scrape();
+    let page = agent.scrape();
+    assert_eq!(agent_value(&page, "conflicts", "shop"), Some(1), "{page}");
+    let lines = agent.stderr();
+    let expected = "talea serve: shop: the family talea_agent_region_up is left out";
+    assert!(lines.iter().any(|line| line.starts_with(expected)), "{lines:?}");
+    assert!(lines.iter().all(|line| !line.starts_with("talea serve: :")), "{lines:?}");
+}
+
+#[test]
+fn a_hundred_regions_of_a_thousand_series_are_one_page() {
+    const REGIONS: u64 = 100;
+    const SERIES: u64 = 1_000;
+    let place = RegionFolder::new();
+    let _regions = fill(&place, REGIONS, SERIES);
+    let agent = place.agent();
+    let mut times = Vec::new();
+    for _ in 0..3 {
+        let began = Instant::now();
+        let page = agent.scrape();
+        times.push(began.elapsed());
+        assert_all_of(&page, 0..REGIONS, SERIES);
+        assert_eq!(orders(&page).len() as u64, REGIONS);
+        for n in 0..REGIONS {
+            let region = format!("r{n}");
+            assert_eq!(agent_value(&page, "up", &region), Some(1), "{region}");
+            assert_eq!(agent_value(&page, "series", &region), Some(SERIES + 1), "{region}");
+        }
+    }
+    times.sort();
+    println!("{REGIONS} regions of {SERIES} series are scraped in {:?}", times[1]);
+    let page = agent.scrape();
+    families(&page, Syntax::Text).unwrap();
+    let faults = check(&page, Syntax::Text);
+    let faults: Vec<_> = faults.iter().filter(|one| one.severity == Severity::Violation).collect();
+    assert!(faults.is_empty(), "{faults:?}");
+}
+
+/// Scrapes again and again, and asserts that some regions are whole each time, while
+/// something else is done.
+fn while_scraped(agent: &Agent, regions: u64, series: u64, act: impl FnOnce()) {
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let scrapes = scope.spawn(|| {
+            let mut scrapes = 0;
+            while !is_over.load(Ordering::SeqCst) {
+                assert_all_of(&agent.scrape(), 0..regions, series);
+                scrapes += 1;
+            }
+            scrapes
+        });
+        let end = End(&is_over);
+        act();
+        drop(end);
+        assert!(scrapes.join().unwrap() > 0);
+    });
+}
+
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn regions_that_come_go_or_are_replaced_are_served_as_they_are() {
+    let place = RegionFolder::new();
+    let _stay = fill(&place, 4, 50);
+    let agent = place.agent();
+    let goes = |name: &str| {
+        let page = agent.scrape();
+        assert!(
+            !orders(&page).contains_key(name) && agent_value(&page, "up", name).is_none(),
+            "{page}"
+        );
+    };
+    while_scraped(&agent, 4, 50, || {
+        for round in 0..20 {
+            let comes = place.at("comes.talea");
+            let first = region(&comes, 7, 3);
+            let page = agent.scrape();
+            assert_eq!(orders(&page)["comes"].len(), 3);
+            assert_eq!(agent_value(&page, "up", "comes"), Some(1));
+            // Another over it, as if its service was started anew.
+            let second = region(&place.at("new"), 8, 5);
+            fs::rename(place.at("new"), &comes).unwrap();
+            let page = agent.scrape();
+            assert_eq!(orders(&page)["comes"].len(), 5, "{round}");
+            assert!(orders(&page)["comes"][0].ends_with(" 80000"));
+            drop((first, second));
+            fs::remove_file(&comes).unwrap();
+            goes("comes");
+        }
+    });
+    said(&agent, "comes: gone", 20);
+}
+
+/// The lines on standard error that have a part, of which there are so many and no more: all was
+/// said before the agent answered, and takes a moment to come.
+#[track_caller]
+fn said(agent: &Agent, part: &str, times: usize) -> Vec<String> {
+    let lines = about(agent, part, times);
+    assert_eq!(lines.len(), times, "{part:?}: {lines:?}");
+    lines
+}
+
+/// Likewise, with at least so many of them.
+fn about(agent: &Agent, part: &str, times: usize) -> Vec<String> {
+    let lines =
+        || -> Vec<_> { agent.stderr().into_iter().filter(|line| line.contains(part)).collect() };
+    let began = Instant::now();
+    while lines().len() < times && began.elapsed() < Duration::from_secs(5) {
+        thread::sleep(Duration::from_millis(2));
+    }
+    thread::sleep(Duration::from_millis(10));
+    lines()
+}
+
+/// A file that is no region, or none that may be read: how it is made at a path, and the report of
+/// it.
+type Fault = (&'static str, fn(&Path, &RegionFolder), &'static str);
+
+/// Writes into a copy of a region.
+fn with_words(path: &Path, place: &RegionFolder, words: &[(u64, u64)]) {
+    fs::copy(place.at("r0.talea"), place.at("copy")).unwrap();
+    let file = OpenOptions::new().write(true).open(place.at("copy")).unwrap();
+    for (at, word) in words {
+        file.write_all_at(&word.to_le_bytes(), *at).unwrap();
+    }
+    fs::rename(place.at("copy"), path).unwrap();
+}
+
+fn write(path: &Path, bytes: &[u8]) {
+    let mut file = OpenOptions::new();
+    let file = file.write(true).create_new(true).mode(0o600).open(path).unwrap();
+    file.write_all_at(bytes, 0).unwrap();
+}
+
+/// Where the header says how much of the arena is in use and has memory, and how much of the
+/// planes' part is.
+const ARENA: u64 = 1024 + 2 * 64;
+
+fn faults() -> Vec<Fault> {
+    let mut faults: Vec<Fault> = vec![
+        ("empty", |path, _| write(path, b""), "shorter than a region"),
+        ("short", |path, _| write(path, &[7; 100]), "shorter than a region"),
+        (
+            "noise",
+            |path, _| {
+                let mut random = fastrand::Rng::with_seed(1);
+                write(
+                    path,
+                    &std::iter::repeat_with(|| random.u8(..)).take(1 << 20).collect::<Vec<_>>(),
+                );
+            },
+            "does not begin as a region does",
+        ),
+        ("another version", |path, place| with_words(path, place, &[(8, 4)]), "version"),
+        (
+            "another length",
+            |path, place| with_words(path, place, &[(16, 1 << 40)]),
+            "its header states",
+        ),
+        (
+            "holes",
+            |path, place| {
+                // All of it is in use, and nothing has memory.
+                let mut header = vec![0; 4096];
+                let from = OpenOptions::new().read(true).open(place.at("r0.talea")).unwrap();
+                from.read_exact_at(&mut header, 0).unwrap();
+                for mark in [ARENA, ARENA + 8] {
+                    header[mark as usize..][..8].copy_from_slice(&u64::MAX.to_le_bytes());
+                }
+                write(path, &header);
+                let file = OpenOptions::new().write(true).open(path).unwrap();
+                file.set_len(from.metadata().unwrap().len()).unwrap();
+            },
+            "claims",
+        ),
+        ("link", |path, place| symlink(place.at("r0.talea"), path).unwrap(), "symbolic link"),
+        ("folder", |path, _| fs::create_dir(path).unwrap(), "a directory"),
+        ("socket", |path, _| drop(UnixListener::bind(path).unwrap()), "a socket"),
+        (
+            "for its group",
+            |path, place| {
+                with_words(path, place, &[]);
+                fs::set_permissions(path, Permissions::from_mode(0o620)).unwrap();
+            },
+            "any user of its group",
+        ),
+        (
+            "for all",
+            |path, place| {
+                with_words(path, place, &[]);
+                fs::set_permissions(path, Permissions::from_mode(0o602)).unwrap();
+            },
+            "any user could",
+        ),
+    ];
+    if is_root() {
+        faults.push((
+            "of somebody else",
+            |path, place| {
+                with_words(path, place, &[]);
+                chown(path, Some(NOBODY), None).unwrap();
+            },
+            "it belongs to user 65534",
+        ));
+    } else {
+        eprintln!("skipped: a file of somebody else, which only root can make");
+    }
+    faults
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+#[test]
+fn a_file_that_is_no_region_is_reported_once_and_costs_the_others_nothing() {
+    let place = RegionFolder::new();
+    let _stay = fill(&place, 4, 50);
+    let agent = place.agent();
+    let bad = place.at("bad.talea");
+    let mut lines = 0;
+    while_scraped(&agent, 4, 50, || {
+        for (what, make, reason) in faults() {
+            // As it comes, and in the place of one that is served.
+            for is_replaced in [false, true] {
+                let made = place.at("made");
+                make(&made, &place);
+                if is_replaced && !made.is_dir() {
+                    drop(region(&place.at("served"), 9, 1));
+                    fs::rename(place.at("served"), &bad).unwrap();
+                    assert_eq!(agent_value(&agent.scrape(), "up", "bad"), Some(1), "{what}");
+                    lines += 1;
+                    said(&agent, " bad: ", lines);
+                }
+                fs::rename(&made, &bad).unwrap();
+                let mut errors = 0;
+                for _ in 0..5 {
+                    let page = agent.scrape();
+                    assert_eq!(agent_value(&page, "up", "bad"), Some(0), "{what}: {page}");
+                    assert!(!orders(&page).contains_key("bad"), "{what}");
+                    let more = agent_value(&page, "errors_total", "bad").unwrap();
+                    assert!(more > errors, "{what}: {more} after {errors}");
+                    errors = more;
+                }
+                lines += 1;
+                let last = said(&agent, " bad: ", lines).pop().unwrap();
+                assert!(last.contains(reason), "{what}: {last}");
+                let ready = agent.get("/readyz", &[]);
+                assert_eq!(ready.status, 200, "{what}: it was not named: {}", ready.text());
+                match bad.is_dir() {
+                    true => fs::remove_dir(&bad).unwrap(),
+                    false => fs::remove_file(&bad).unwrap(),
+                }
+                assert_eq!(agent_value(&agent.scrape(), "up", "bad"), None, "{what}");
+                lines += 1;
+                assert!(said(&agent, " bad: ", lines).pop().unwrap().ends_with("bad: gone"));
+            }
+        }
+    });
+}
+
+#[test]
+fn a_file_that_is_named_and_cannot_be_read_keeps_it_from_being_ready() {
+    for (what, make, reason) in faults() {
+        let place = RegionFolder::new();
+        let _stay = fill(&place, 1, 1);
+        let bad = place.at("bad.talea");
+        make(&bad, &place);
+        let agent = Agent::start([&bad, &place.at("r0.talea")]);
+        for _ in 0..3 {
+            let ready = agent.get("/readyz", &[]);
+            assert_eq!(ready.status, 503, "{what}: {}", ready.text());
+            assert!(ready.text().contains(reason), "{what}: {}", ready.text());
+            assert_all_of(&agent.scrape(), 0..1, 1);
+        }
+    }
+}
+
+#[test]
+fn a_region_that_is_cut_is_reported_once_and_served_when_it_is_whole() {
+    let place = RegionFolder::new();
+    let _stay = fill(&place, 3, 50);
+    let cut = place.at("cut.talea");
+    // Not mapped by anybody whom the cut would kill.
+    drop(region(&place.at("first"), 9, 50));
+    fs::copy(place.at("first"), &cut).unwrap();
+    let agent = place.agent();
+    assert_eq!(agent_value(&agent.scrape(), "up", "cut"), Some(1));
+    let mut lines = 1;
+    while_scraped(&agent, 3, 50, || {
+        for len in [0, 4095, 4096, 12_288, 200_000, (1 << 20) - 1] {
+            said(&agent, " cut: ", lines);
+            OpenOptions::new().write(true).open(&cut).unwrap().set_len(len).unwrap();
+            let scrape = || assert_eq!(agent_value(&agent.scrape(), "up", "cut"), Some(0), "{len}");
+            scrape();
+            // A reader that had it open finds it cut; a later one finds how short it is.
+            let before = lines;
+            lines = about(&agent, " cut: ", before + 1).len();
+            assert!(lines <= before + 2, "{len}: {:?}", agent.stderr());
+            (0..3).for_each(|_| scrape());
+            said(&agent, " cut: ", lines);
+            lines += 1;
+            // At once, so that it is never seen half-way.
+            fs::copy(place.at("first"), place.at("again")).unwrap();
+            fs::rename(place.at("again"), &cut).unwrap();
+            let page = agent.scrape();
+            assert_eq!(agent_value(&page, "up", "cut"), Some(1), "{len}");
+            assert_eq!(orders(&page)["cut"].len(), 50, "{len}");
+        }
+    });
+}
+
+#[test]
+fn a_fifo_is_never_opened() {
+    let place = RegionFolder::new();
+    let _stay = fill(&place, 2, 5);
+    let fifo = place.at("fifo.talea");
+    assert!(Command::new("mkfifo").args(["-m", "600"]).arg(&fifo).status().unwrap().success());
+    let is_woken = AtomicBool::new(false);
+    let agent = place.agent();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            // It waits for a reader.
+            drop(OpenOptions::new().write(true).open(&fifo).unwrap());
+            is_woken.store(true, Ordering::SeqCst);
+        });
+        let began = Instant::now();
+        // For longer than it takes until regions are looked for by themselves.
+        while began.elapsed() < Duration::from_millis(1500) {
+            let page = agent.scrape();
+            assert_all_of(&page, 0..2, 5);
+            assert_eq!(agent_value(&page, "up", "fifo"), Some(0));
+        }
+        let was_woken = is_woken.load(Ordering::SeqCst);
+        drop(OpenOptions::new().read(true).open(&fifo).unwrap());
+        assert!(!was_woken, "somebody opened it");
+    });
+    assert!(said(&agent, "fifo", 1)[0].contains("a FIFO"));
+}
+
+#[test]
+fn a_folder_that_vanishes_comes_back_with_its_regions() {
+    let [place, other] = [RegionFolder::new(), RegionFolder::new()];
+    let _stay = fill(&place, 2, 5);
+    let folder = other.at("folder");
+    fs::create_dir(&folder).unwrap();
+    let _goes = region(&folder.join("goes.talea"), 9, 4);
+    let agent = Agent::start([
+        "--dir".as_ref(),
+        place.0.path().as_os_str(),
+        "--dir".as_ref(),
+        folder.as_os_str(),
+    ]);
+    while_scraped(&agent, 2, 5, || {
+        for round in 1..=3 {
+            assert_eq!(orders(&agent.scrape())["goes"].len(), 4);
+            assert_eq!(agent.get("/readyz", &[]).status, 200);
+            fs::rename(&folder, other.at("away")).unwrap();
+            for _ in 0..5 {
+                let page = agent.scrape();
+                assert!(
+                    !orders(&page).contains_key("goes")
+                        && agent_value(&page, "up", "goes").is_none()
+                );
+            }
+            assert_eq!(agent.get("/readyz", &[]).status, 503);
+            said(&agent, "cannot be listed", round);
+            fs::rename(other.at("away"), &folder).unwrap();
+        }
+    });
+    let page = agent.scrape();
+    let line = page.lines().find(|line| line.starts_with("talea_agent_directory_errors_total "));
+    let errors: u64 = line.unwrap().rsplit_once(' ').unwrap().1.parse().unwrap();
+    assert!(errors >= 15, "{errors}");
+}
+
+#[test]
+fn an_unreadable_file_is_reported_and_the_others_are_served() {
+    if !is_root() {
+        eprintln!("skipped: an agent of another user, which only root can start");
+        return;
+    }
+    let place = RegionFolder::new();
+    fs::set_permissions(place.0.path(), Permissions::from_mode(0o755)).unwrap();
+    let _stay = fill(&place, 2, 5);
+    for n in 0..2 {
+        fs::set_permissions(place.at(&format!("r{n}.talea")), Permissions::from_mode(0o644))
+            .unwrap();
+    }
+    let _closed = region(&place.at("closed.talea"), 9, 4);
+    fs::set_permissions(place.at("closed.talea"), Permissions::from_mode(0o000)).unwrap();
+    let mut command = Command::new(TALEA);
+    command.arg("serve").arg("--dir").arg(place.0.path());
+    command.args(["--owner", "0", "--owner", "65534", "--listen", "127.0.0.1:0"]);
+    command.uid(NOBODY).gid(NOBODY).stdin(Stdio::null()).stderr(Stdio::piped()).current_dir("/");
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => return eprintln!("skipped: another user cannot run {TALEA}: {error}"),
+    };
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let mut said = Vec::new();
+    let address = loop {
+        let line = lines.next().expect("it listens");
+        let address = line.split_once("http://").map(|(_, rest)| rest.trim_end_matches("/metrics"));
+        if let Some(address) = address {
+            break address.to_owned();
+        }
+        said.push(line);
+    };
+    for _ in 0..3 {
+        let page = ask(&address, "GET", "/metrics", &[]).text();
+        assert_all_of(&page, 0..2, 5);
+        assert_eq!(agent_value(&page, "up", "closed"), Some(0));
+    }
+    let open = Permissions::from_mode(0o644);
+    fs::set_permissions(place.at("closed.talea"), open).unwrap();
+    let page = ask(&address, "GET", "/metrics", &[]).text();
+    assert_eq!((agent_value(&page, "up", "closed"), orders(&page)["closed"].len()), (Some(1), 4));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    said.extend(lines);
+    let of_it: Vec<_> = said.iter().filter(|line| line.contains("closed")).collect();
+    assert_eq!(of_it.len(), 2, "{said:?}");
+    assert!(of_it[0].contains("ermission denied") && of_it[1].contains("is served"), "{said:?}");
+}

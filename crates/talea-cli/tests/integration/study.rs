@@ -1,0 +1,149 @@
+//! `talea study`: the real program against the real items API.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::support::{TALEA, interrupt, items_api, json_file, stderr};
+
+#[test]
+fn the_service_counts_as_many_requests_as_are_sent() {
+    let out = tempfile::tempdir().unwrap();
+    let output = Command::new(TALEA)
+        .args(["study", "--cases", "3x4,10x2"])
+        .arg("--out")
+        .arg(out.path())
+        .output()
+        .unwrap();
+    let stderr = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+
+    let report = json_file(&out.path().join("report.json"));
+    let cases = report["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 2);
+    for (case, (clients, requests)) in cases.iter().zip([(3, 60), (10, 100)]) {
+        let (client, server) = (&case["client"], &case["server"]);
+        assert_eq!(client["requests_sent"], requests);
+        assert_eq!(server["requests_received"], requests);
+        assert_eq!(client["failed"], 0);
+        assert!(case["disagreement"].is_null());
+        // One task a connection at least.
+        assert!(server["peak_additional_tasks"].as_u64().unwrap() >= clients, "{case}");
+        assert!(server["tasks_created"].as_u64().unwrap() >= clients, "{case}");
+        assert!(server["mean_response_ms"].as_f64().unwrap() > 0.0);
+        assert!(server["cpu_seconds"].as_f64().unwrap() > 0.0);
+        assert!(server["peak_memory_bytes"].as_u64().unwrap() > 1_000_000);
+        let series = &server["series"];
+        let length = series["seconds"].as_array().unwrap().len();
+        assert!(length >= 2);
+        for column in ["requests_received", "rate_2s", "mean_response_ms_2s", "memory_bytes"] {
+            assert_eq!(series[column].as_array().unwrap().len(), length, "{column}");
+        }
+        // The requests in flight are known if there was a sample while the case ran.
+        let is_sampled = length > 2;
+        assert_eq!(server["unsampled"], !is_sampled);
+        assert_eq!(server["peak_in_flight"].is_u64(), is_sampled, "{case}");
+        let in_flight = series["in_flight"].as_array().unwrap();
+        assert_eq!(in_flight.len(), if is_sampled { length } else { 0 });
+        let heat = client["times"]["heat"]["counts"].as_array().unwrap();
+        let bands = heat.iter().flat_map(|slice| slice.as_array().unwrap());
+        assert_eq!(bands.map(|count| count.as_u64().unwrap()).sum::<u64>(), requests);
+    }
+}
+
+#[test]
+fn ctrl_c_stops_the_service_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pid, program) = (folder.path().join("pid"), folder.path().join("items-api"));
+    let script = format!(
+        "#!/bin/sh\ntest \"$1\" = --version || echo $$ > '{}'\nexec '{}' \"$@\"\n",
+        pid.display(),
+        items_api::program().display()
+    );
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let out = folder.path().join("out");
+    let mut study = Command::new(TALEA)
+        .args(["study", "--cases", "1x1,20x100000"])
+        .arg("--out")
+        .arg(&out)
+        .arg("--api")
+        .arg(&program)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+
+    let mut lines = BufReader::new(study.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.starts_with("case 1x1: sent 5 requests")));
+    std::thread::sleep(Duration::from_millis(500));
+    let service = fs::read_to_string(&pid).unwrap();
+    let alive = || Path::new("/proc").join(service.trim()).exists();
+    assert!(alive());
+    interrupt(&study);
+
+    let stderr = lines.collect::<Vec<_>>().join("\n");
+    assert_eq!(study.wait().unwrap().code(), Some(130), "{stderr}");
+    assert!(stderr.contains("finished: 1x1; stopped in 20x100000 after"), "{stderr}");
+    assert!(!alive());
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 0);
+}
+
+#[test]
+fn a_prometheus_that_is_not_there_is_named() {
+    let out = tempfile::tempdir().unwrap();
+    for (argument, message) in [
+        ("--with-prometheus=/nowhere/prometheus", "apt-get install prometheus"),
+        ("--prometheus=http://127.0.0.1:9/", "http://127.0.0.1:9/"),
+    ] {
+        let output = Command::new(TALEA)
+            .args(["study", "--cases", "1x1", argument, "--out"])
+            .arg(out.path())
+            .output()
+            .unwrap();
+        let stderr = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(message), "{stderr}");
+    }
+}
+
+#[test]
+fn ctrl_c_ends_the_prometheus_and_the_variant_that_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut study = Command::new(TALEA)
+        .args(["study", "--cases", "2x50s", "--with-prometheus", "--ab", "V=1", "V=2", "--out"])
+        .arg(folder.path().join("out"))
+        .env("TMPDIR", folder.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Each process of this study has its folder in the command line or the environment.
+    let mark = folder.path().display().to_string();
+    let ours = || {
+        let has = |pid: &Path, file: &str| {
+            let text = fs::read(pid.join(file)).unwrap_or_default();
+            String::from_utf8_lossy(&text).contains(&mark)
+        };
+        let all = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
+        let mut alive =
+            all.filter(|pid| has(pid, "environ") && fs::read_link(pid.join("exe")).is_ok());
+        alive.by_ref().count()
+    };
+    let mut lines = BufReader::new(study.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("case 2x50s: ")), "a line of progress");
+    assert!(ours() >= 3, "the study, the service and a Prometheus");
+    interrupt(&study);
+    let stderr = lines.collect::<Vec<_>>().join("\n");
+    assert_eq!(study.wait().unwrap().code(), Some(130), "{stderr}");
+    assert!(stderr.contains("stopped in 2x50s after"), "{stderr}");
+    assert_eq!(ours(), 0);
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|it| it.unwrap().path()).collect();
+    assert_eq!(left, [folder.path().join("out")], "its folders are gone");
+    for n in ["1", "2"] {
+        assert_eq!(fs::read_dir(folder.path().join("out").join(n)).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,283 @@
+//! `talea study` against services that fail in every way: the numbers of requests sent, received
+//! and shown are equal.
+
+use std::fs;
+use std::process::{Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::time::Duration;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::items_api::{ItemsApi, get};
+use crate::support::stand_in::{Reply, Request, StandIn, as_expected};
+use crate::support::{TALEA, json_file, stderr, stdout, until};
+
+/// A service that counts the requests it receives, reports the count, and answers every request by
+/// its number.
+fn service(reply: impl Fn(u64, u16, String) -> Reply + Send + Sync + 'static) -> StandIn {
+    let received = Arc::new(AtomicU64::new(0));
+    StandIn::start(move |request: &Request| match request.path.as_str() {
+        "/metrics" => {
+            let count = received.load(SeqCst);
+            Reply::Answer(200, format!("http_requests_total {count}\n"))
+        }
+        _ => {
+            let number = received.fetch_add(1, SeqCst);
+            let (status, body) = as_expected(request);
+            reply(number, status, body)
+        }
+    })
+}
+
+/// A study of a service by its URL: its report, the page, the table, and how it ended.
+struct Studied {
+    report: Value,
+    page: String,
+    table: String,
+    status: i32,
+    _folder: TempDir,
+}
+
+fn study(service: &StandIn, cases: &str, more: &[&str]) -> Studied {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(TALEA)
+        .args(["study", "--cases", cases, "--url", &service.url(), "--metrics-url"])
+        .arg(format!("http://{}/metrics", service.address))
+        .args(more)
+        .arg("--out")
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    let read = |name: &str| fs::read_to_string(folder.path().join(name));
+    let report = read("report.json").unwrap_or_else(|_| {
+        panic!("no report: {}", String::from_utf8_lossy(&output.stderr));
+    });
+    Studied {
+        report: serde_json::from_str(&report).unwrap(),
+        page: read("report.html").unwrap(),
+        table: String::from_utf8(output.stdout).unwrap(),
+        status: output.status.code().unwrap(),
+        _folder: folder,
+    }
+}
+
+impl Studied {
+    fn sum(&self, of: impl Fn(&Value) -> u64) -> u64 {
+        self.report["cases"].as_array().unwrap().iter().map(of).sum()
+    }
+}
+
+/// A number below a million as a report has it: `12,345`.
+fn whole(number: u64) -> String {
+    match number {
+        0..1000 => number.to_string(),
+        _ => format!("{},{:03}", number / 1000, number % 1000),
+    }
+}
+
+/// Closed for some iterations, closed for a time, open.
+const MODELS: &str = "4x10,3x400ms,150/s:400ms";
+
+/// Each way to fail, with what is expected of the exit status.
+fn exact_in_every_model(
+    reply: impl Fn(u64, u16, String) -> Reply + Send + Sync + 'static,
+    more: &[&str],
+    status: i32,
+) -> Studied {
+    let service = service(reply);
+    let studied = study(&service, MODELS, more);
+    let sent = studied.sum(|case| case["client"]["requests_sent"].as_u64().unwrap());
+    assert_eq!(sent, service.requests(), "{}", studied.table);
+    for case in studied.report["cases"].as_array().unwrap() {
+        let (client, server) = (&case["client"], &case["server"]);
+        assert_eq!(client["requests_sent"], server["requests_received"], "{case}");
+        assert!(case["disagreement"].is_null());
+        // Every request has an answer or a failure of its own, or both.
+        let answers: u64 = client["answers_by_status"]
+            .as_object()
+            .unwrap()
+            .values()
+            .filter_map(Value::as_u64)
+            .sum();
+        let failed: u64 = client["failures"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|kind| kind["count"].as_u64().unwrap())
+            .sum();
+        assert_eq!(client["failed"], failed);
+        let (sent, not_sent) = (
+            client["requests_sent"].as_u64().unwrap(),
+            client["requests_not_sent"].as_u64().unwrap(),
+        );
+        assert!(answers <= sent && sent + not_sent <= answers + failed, "{client}");
+        // The report shows the findings.
+        for shown in [sent, failed] {
+            assert!(studied.table.contains(&whole(shown)), "{shown} in {}", studied.table);
+            assert!(studied.page.contains(&whole(shown)), "{shown} in the page");
+        }
+        let heat = client["times"]["heat"]["counts"].as_array().unwrap();
+        let shown: u64 = heat
+            .iter()
+            .flat_map(|slice| slice.as_array().unwrap())
+            .map(|count| count.as_u64().unwrap())
+            .sum();
+        assert_eq!(shown, answers, "the heat map has every answer");
+    }
+    let failed = studied.sum(|case| case["client"]["failed"].as_u64().unwrap());
+    assert_eq!((studied.status, failed > 0), (status, status == 1), "{}", studied.table);
+    studied
+}
+
+#[test]
+fn every_request_of_a_service_that_does_well_or_fails_in_some_way_is_counted() {
+    type Behaviour = fn(u64, u16, String) -> Reply;
+    let behaviours: [(Behaviour, &[&str], i32); 6] = [
+        (|_, status, body| Reply::Answer(status, body), &[], 0),
+        (
+            |_, status, body| {
+                std::thread::sleep(Duration::from_millis(15));
+                Reply::Answer(status, body)
+            },
+            &[],
+            0,
+        ),
+        (
+            |number, status, body| match number % 7 {
+                3 => Reply::Answer(500, String::new()),
+                _ => Reply::Answer(status, body),
+            },
+            &[],
+            1,
+        ),
+        (
+            |number, status, body| match number % 9 {
+                2 => Reply::Close,
+                4 => Reply::HalfABody,
+                8 => Reply::AnswerAndClose(status, body),
+                _ => Reply::Answer(status, body),
+            },
+            &[],
+            1,
+        ),
+        (
+            |number, status, body| match number % 11 {
+                5 => Reply::Silence,
+                _ => Reply::Answer(status, body),
+            },
+            &["--timeout", "200ms"],
+            1,
+        ),
+        (
+            |number, status, body| match number % 5 {
+                3 => Reply::Close,
+                _ => Reply::AnswerAndClose(status, body),
+            },
+            &["--no-keep-alive"],
+            1,
+        ),
+    ];
+    let studied = behaviours.map(|(reply, more, status)| exact_in_every_model(reply, more, status));
+    assert!(studied[2].page.contains("500 Internal Server Error"), "the kind is named");
+}
+
+#[test]
+fn requests_that_meet_a_connection_that_is_gone_are_shown_to_be_lost() {
+    // It closes without notice: a request that meets this is not received.
+    let service = service(|number, status, body| match number % 6 {
+        5 => Reply::AnswerAndVanish(status, body),
+        _ => Reply::Answer(status, body),
+    });
+    let studied = study(&service, "4x50", &[]);
+    let case = &studied.report["cases"][0];
+    let sent = case["client"]["requests_sent"].as_u64().unwrap();
+    let received = case["server"]["requests_received"].as_u64().unwrap();
+    assert_eq!(received, service.requests());
+    let failures = case["client"]["failures"].as_array().unwrap().iter();
+    let lost = failures.filter(|kind| {
+        let kind = kind["kind"].as_str().unwrap();
+        !kind.contains("not sent") && !kind.contains("expected")
+    });
+    let lost: u64 = lost.map(|kind| kind["count"].as_u64().unwrap()).sum();
+    assert_eq!(sent - received, lost, "{}", studied.table);
+    match lost {
+        0 => assert!(case["disagreement"].is_null()),
+        _ => assert!(studied.table.contains(&format!("{} fewer than were sent", whole(lost)))),
+    }
+}
+
+#[test]
+fn metrics_that_are_wrong_are_shown_to_disagree() {
+    let received = Arc::new(AtomicU64::new(0));
+    let service = StandIn::start(move |request: &Request| match request.path.as_str() {
+        // It forgets one of ten.
+        "/metrics" => {
+            let count = received.load(SeqCst);
+            Reply::Answer(200, format!("http_requests_total {}\n", count - count / 10))
+        }
+        _ => {
+            received.fetch_add(1, SeqCst);
+            let (status, body) = as_expected(request);
+            Reply::Answer(status, body)
+        }
+    });
+    let studied = study(&service, "5x20", &[]);
+    let words = "The clients sent 500 requests, the server counted 450: 50 fewer than were sent.";
+    assert_eq!(studied.status, 1);
+    assert_eq!(studied.report["cases"][0]["disagreement"], words);
+    assert!(studied.table.contains(words) && studied.page.contains(words), "{}", studied.table);
+}
+
+/// A study of the real service, whose process ends by SIGKILL once it has served some requests.
+/// It is started anew where that is asked for.
+fn study_of_a_killed_service(case: &str, has_metrics: bool, starts_again: bool) -> (Output, Value) {
+    let mut service = ItemsApi::start(None);
+    let (items, metrics) = (service.items.clone(), service.metrics.clone());
+    let folder = tempfile::tempdir().unwrap();
+    let mut study = Command::new(TALEA);
+    study.args(["study", "--cases", case, "--url"]).arg(format!("http://{items}/api/items"));
+    if has_metrics {
+        study.arg(format!("--metrics-url=http://{metrics}/metrics"));
+    }
+    study.arg("--out").arg(folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let study = study.spawn().unwrap();
+    let listed = r#"http_requests_total{method="GET",route="/api/items",status="2xx"} "#;
+    until("the service has served some", || {
+        let scrape = get(&metrics, "/metrics");
+        let listed = scrape.lines().find_map(|line| line.strip_prefix(listed)?.parse().ok());
+        listed.is_some_and(|listed: u64| listed > 50)
+    });
+    service.kill();
+    let _second = starts_again.then(|| ItemsApi::start_at(&items, &metrics, None, &[]));
+    let output = study.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    (output, json_file(&folder.path().join("report.json"))["cases"][0].take())
+}
+
+#[test]
+fn a_service_that_refuses_connections_in_the_middle_is_reported() {
+    let (output, case) = study_of_a_killed_service("4x1500ms", false, false);
+    assert!(stdout(&output).contains("refused"), "{}", stdout(&output));
+    let client = &case["client"];
+    assert!(client["requests_not_sent"].as_u64().unwrap() > 0, "{client}");
+    assert!(client["answers_by_status"]["200"].as_u64().unwrap() > 0, "{client}");
+    assert!(case["server"].is_null(), "it has no metrics");
+}
+
+#[test]
+fn a_service_that_is_killed_and_restarted_is_counted_on_and_reported() {
+    let (output, case) = study_of_a_killed_service("4x3s", true, true);
+    let (client, server) = (&case["client"], &case["server"]);
+    assert_eq!(server["restarts"], 1, "{server}");
+    let (sent, received) =
+        (client["requests_sent"].as_u64().unwrap(), server["requests_received"].as_u64().unwrap());
+    // The counts of the first process since the last sample of it are lost, and no more: the rest
+    // is counted once.
+    assert!(received <= sent && received > 0, "{received} of {sent}");
+    assert!(client["failed"].as_u64().unwrap() > 0, "{client}");
+    if received < sent {
+        assert!(stdout(&output).contains("It started anew 1 time meanwhile"), "{output:?}");
+    }
+}

@@ -1,0 +1,399 @@
+//! `talea wipe` and `talea expire`: the real program on regions that others count in.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::thread::{scope, sleep};
+use std::time::Duration;
+
+use talea::outside::{Look, Reader};
+use talea::{Counter, Family, Histogram, Labels, Opts, Registry, Seconds};
+
+use crate::support::items_api::{ItemsApi, get};
+use crate::support::region_folder::RegionFolder;
+use crate::support::{self, TALEA, stderr, stdout};
+
+#[derive(Clone, Copy, Labels)]
+struct By<'a> {
+    user: &'a str,
+}
+
+fn files(place: &RegionFolder) -> Vec<PathBuf> {
+    let mut files: Vec<_> =
+        fs::read_dir(place.0.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+/// Runs `talea`: its status, its output, and its errors.
+fn talea(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = support::talea(arguments);
+    (output.status.code(), stdout(&output), stderr(&output))
+}
+
+/// Runs `talea`, which must succeed: its output.
+fn done(arguments: &[&str]) -> String {
+    let (status, stdout, errors) = talea(arguments);
+    assert_eq!((status, errors.as_str()), (Some(0), ""), "{stdout}");
+    stdout
+}
+
+/// It could not be done: one line with these parts, and status 2.
+fn refused(arguments: &[&str], parts: &[&str]) {
+    let (status, stdout, stderr) = talea(arguments);
+    assert_eq!((status, stdout.as_str()), (Some(2), ""), "{stderr}");
+    assert!(stderr.starts_with("error: ") && stderr.trim_end().lines().count() == 1, "{stderr}");
+    for part in parts {
+        assert!(stderr.contains(part), "{part}: {stderr}");
+    }
+}
+
+fn look(region: &Path) -> Look {
+    Reader::open(region).unwrap().look().unwrap()
+}
+
+fn value(region: &Path, name: &str) -> Option<f64> {
+    look(region).snapshot.value(name, &[])
+}
+
+fn series(region: &Path, name: &str) -> u64 {
+    look(region).families.iter().find(|family| family.name == name).unwrap().series
+}
+
+/// The requests that a service counted as answered well, by its own scrape.
+fn answered(service: &ItemsApi) -> Option<f64> {
+    let scrape = get(&service.metrics, "/metrics");
+    let series = "http_requests_total{method=\"GET\",route=\"/api/items\",status=\"2xx\"} ";
+    scrape.lines().find_map(|line| line.strip_prefix(series)).map(|n| n.parse().unwrap())
+}
+
+#[test]
+fn a_service_counts_from_zero_while_it_runs_and_after_its_death() {
+    let place = RegionFolder::new();
+    let region = place.region();
+    let path = region.to_str().unwrap();
+    let service = ItemsApi::start(Some(&region));
+    service.list(3);
+    assert_eq!(answered(&service), Some(3.0));
+    let stdout = done(&["wipe", path]);
+    assert!(stdout.starts_with("wiped ") && stdout.contains(path), "{stdout}");
+    assert_eq!(answered(&service), Some(0.0));
+    service.list(2);
+    assert_eq!(answered(&service), Some(2.0));
+    let gauge = "process_start_time_seconds";
+    assert!(value(&region, gauge).unwrap() > 1e9, "what is now stays");
+
+    drop(service);
+    done(&["wipe", path, "--family", "http_requests_total"]);
+    let service = ItemsApi::start(Some(&region));
+    service.list(1);
+    assert_eq!(answered(&service), Some(1.0));
+    assert_eq!(files(&place), [region]);
+}
+
+/// The series of a service's request counter and what each shows, by its own scrape.
+fn requests(service: &ItemsApi) -> BTreeMap<String, f64> {
+    let scrape = get(&service.metrics, "/metrics");
+    let samples = scrape.lines().filter(|line| line.starts_with("http_requests_total{"));
+    let parts = samples.map(|sample| sample.trim_end().rsplit_once(' ').unwrap());
+    parts.map(|(series, value)| (series.to_owned(), value.parse().unwrap())).collect()
+}
+
+#[test]
+fn a_wipe_leaves_all_declared_series_at_zero_now_and_after_a_restart() {
+    let place = RegionFolder::new();
+    let region = place.region();
+    let path = region.to_str().unwrap();
+    let mut service = ItemsApi::start(Some(&region));
+    let declared: BTreeMap<String, f64> = requests(&service);
+    assert!(declared.len() > 10 && declared.values().all(|value| *value == 0.0), "{declared:?}");
+    service.list(3);
+    assert_eq!(answered(&service), Some(3.0));
+
+    let stdout = done(&["wipe", path, "--family", "http_requests_total"]);
+    let count = declared.len();
+    let expected = format!(
+        "wiped 1 family of {path}: {count} series count from 0, 0 went until they are counted in again\n"
+    );
+    assert_eq!(stdout, expected);
+    assert_eq!(requests(&service), declared);
+    assert_eq!(series(&region, "http_requests_total"), count as u64, "from outside too");
+
+    service.list(2);
+    service.kill();
+    let service = ItemsApi::start(Some(&region));
+    assert_eq!(requests(&service).len(), count);
+    assert_eq!(answered(&service), Some(2.0));
+    drop(service);
+    done(&["wipe", path]);
+    let service = ItemsApi::start(Some(&region));
+    assert_eq!(requests(&service), declared);
+}
+
+#[test]
+fn memory_of_a_process_is_wiped_by_its_id() {
+    let service = ItemsApi::start(None);
+    service.list(3);
+    assert_eq!(answered(&service), Some(3.0));
+    let pid = service.pid().to_string();
+    assert!(done(&["wipe", "--pid", &pid]).contains(&format!("of process {pid}")));
+    service.list(1);
+    assert_eq!(answered(&service), Some(1.0));
+    assert!(done(&["expire", "--pid", &pid]).contains("removed 0 of "));
+}
+
+#[test]
+fn only_the_families_that_are_named_are_wiped() {
+    let place = RegionFolder::new();
+    let region = place.region();
+    let path = region.to_str().unwrap();
+    let registry = Registry::open(&region).unwrap();
+    let counters = ["one", "two", "three"].map(|name| {
+        let counter: Counter = registry.register(Opts::new(name, "One.")).unwrap();
+        counter.add(5);
+        counter
+    });
+    let values = || counters.each_ref().map(Counter::get);
+    let stdout = done(&["wipe", path, "--family", "one_total", "--family", "three_total"]);
+    assert_eq!(
+        stdout,
+        format!(
+            "wiped 2 families of {path}: 2 series count from 0, 0 went until they are counted in \
+             again\n"
+        )
+    );
+    assert_eq!(values(), [0, 5, 0]);
+
+    refused(
+        &["wipe", path, "--family", "two_total", "--family", "for"],
+        &["no family \"for\"", "among the 3", "nothing was done", "talea inspect"],
+    );
+    assert_eq!(values(), [0, 5, 0]);
+}
+
+#[test]
+fn a_gauge_is_not_wiped_and_a_request_to_do_so_says_that() {
+    let place = RegionFolder::new();
+    let region = place.region();
+    let path = region.to_str().unwrap();
+    let registry = Registry::open(&region).unwrap();
+    let level: talea::Gauge = registry.register(Opts::new("level", "Now.")).unwrap();
+    let orders: Counter = registry.register(Opts::new("orders", "Orders.")).unwrap();
+    level.set(9);
+    orders.add(9);
+    refused(
+        &["wipe", path, "--family", "orders_total", "--family", "level"],
+        &["level is of type gauge", "nothing was done"],
+    );
+    assert_eq!((level.get(), orders.get()), (9, 9));
+    assert!(done(&["wipe", path]).contains("wiped 1 family of "));
+    assert_eq!((level.get(), orders.get()), (9, 0));
+}
+
+#[test]
+fn concurrent_increments_count_before_or_after_and_never_twice_or_not_at_all() {
+    let place = RegionFolder::new();
+    let region = place.region();
+    let path = region.to_str().unwrap();
+    let registry = Registry::open(&region).unwrap();
+    let orders: Counter = registry.register(Opts::new("orders", "Orders.")).unwrap();
+    let took: Histogram<Seconds> = registry.register(Opts::new("took", "Time.")).unwrap();
+    let (begun, ended) = (AtomicU64::new(0), AtomicU64::new(0));
+    let is_over = AtomicBool::new(false);
+    let work = || {
+        while !is_over.load(SeqCst) {
+            begun.fetch_add(1, SeqCst);
+            orders.inc();
+            took.observe(Duration::from_millis(3));
+            ended.fetch_add(1, SeqCst);
+        }
+    };
+    scope(|scope| {
+        (0..3).for_each(|_| {
+            scope.spawn(work);
+        });
+        for _ in 0..5 {
+            sleep(Duration::from_millis(20));
+            let before = ended.load(SeqCst);
+            done(&["wipe", path]);
+            let after = begun.load(SeqCst);
+            // Whatever of them is shown by now: those since the wipe began at most.
+            let shown = orders.get();
+            assert!(shown <= begun.load(SeqCst) - before, "{shown}");
+            // And what comes from here on, all of it.
+            sleep(Duration::from_millis(5));
+            let least = ended.load(SeqCst).saturating_sub(after);
+            let shown = orders.get();
+            assert!(shown >= least, "{shown} of at least {least}");
+        }
+        is_over.store(true, SeqCst);
+    });
+    let counted = ended.load(SeqCst);
+    assert!(orders.get() < counted);
+    done(&["wipe", path]);
+    let observed = || look(&region).snapshot.histogram("took_seconds", &[]).unwrap().count();
+    assert_eq!((orders.get(), observed()), (0, 0));
+    (0..11).for_each(|_| orders.inc());
+    took.observe(Duration::from_millis(3));
+    assert_eq!((value(&region, "orders_total"), observed()), (Some(11.0), 1));
+}
+
+/// A registry with a series that was idle for at least two minutes, as far as sweeps tell,
+/// and one that was not.
+fn with_an_idle_series(region: &Path) -> (Registry, Family<By<'static>, Counter>) {
+    let registry = Registry::open(region).unwrap();
+    let users = registry.register(Opts::new("users", "By user.")).unwrap();
+    let by = |user| By { user };
+    let family: &Family<By<'static>, Counter> = &users;
+    ["ann", "bob"].iter().for_each(|user| family.with(by(user)).inc());
+    // Each counts as a minute.
+    (0..3).for_each(|_| registry.sweep());
+    family.with(by("bob")).inc();
+    (registry, users)
+}
+
+#[test]
+fn idle_series_go_when_somebody_asks_and_others_stay() {
+    let place = RegionFolder::new();
+    let region = place.region();
+    let path = region.to_str().unwrap();
+    let (_registry, _users) = with_an_idle_series(&region);
+    let expire = |more: &[&str]| done(&[&["expire", path], more].concat());
+    assert_eq!(
+        expire(&[]),
+        format!(
+            "removed 0 of 2 series in 1 family of {path}, which nobody had looked up for their \
+             family's time\n"
+        )
+    );
+    assert!(expire(&["--idle", "1h"]).starts_with("removed 0 of 2 series"));
+    let stdout = expire(&["--idle", "2m", "--family", "users_total"]);
+    assert_eq!(
+        stdout,
+        format!("removed 1 of 2 series in 1 family of {path}, which nobody had looked up for 2m\n")
+    );
+    let left = look(&region).snapshot;
+    assert_eq!(left.value("users_total", &[("user", "bob")]), Some(2.0));
+    assert_eq!(left.value("users_total", &[("user", "ann")]), None);
+    refused(&["expire", path, "--family", "users"], &["no family \"users\"", "talea inspect"]);
+    let (status, _, stderr) = talea(&["expire", path, "--idle", "0s"]);
+    assert!(status == Some(2) && stderr.contains("such as 30s"), "{stderr}");
+}
+
+#[test]
+fn families_that_keep_their_series_are_gone_through_only_by_name() {
+    let place = RegionFolder::new();
+    let region = place.region();
+    let path = region.to_str().unwrap();
+    let registry = Registry::open(&region).unwrap();
+    let opts = Opts::new("kept", "For good.").expires_after(None);
+    let kept: Family<By<'static>, Counter> = registry.register(opts).unwrap();
+    kept.with(By { user: "ann" }).inc();
+    (0..3).for_each(|_| registry.sweep());
+    done(&["expire", path, "--idle", "1m"]);
+    assert_eq!(series(&region, "kept_total"), 1);
+    done(&["expire", path, "--idle", "1m", "--family", "kept_total"]);
+    assert_eq!(series(&region, "kept_total"), 0);
+}
+
+#[test]
+fn a_file_that_is_no_region_is_one_clear_error_and_stays_as_it_is() {
+    let place = RegionFolder::new();
+    let region = place.region();
+    drop(Registry::open(&region).unwrap());
+    let copy = |name: &str, at, word: u64| {
+        fs::copy(&region, place.at(name)).unwrap();
+        let file = File::options().write(true).open(place.at(name)).unwrap();
+        file.write_all_at(&word.to_le_bytes(), at).unwrap();
+    };
+    copy("version", 8, 4);
+    copy("boot", 40, 1);
+    copy("marks", 1408, 1 << 40);
+    fs::write(place.at("foreign"), vec![b'x'; 1 << 20]).unwrap();
+    fs::write(place.at("empty"), b"").unwrap();
+    fs::create_dir(place.at("folder")).unwrap();
+    std::os::unix::fs::symlink(&region, place.at("link")).unwrap();
+    assert!(Command::new("mkfifo").arg(place.at("fifo")).status().unwrap().success());
+    let before = files(&place);
+    for (name, part) in [
+        ("missing", "No such file"),
+        ("version", "layout is version 4, where 8 was expected"),
+        ("boot", "before the machine was last started"),
+        ("marks", "planes are in use"),
+        ("foreign", "does not begin as a region does"),
+        ("empty", "shorter than a region"),
+        ("folder", "a directory, not a regular file"),
+        ("link", "a symbolic link, which is not followed"),
+        ("fifo", "a FIFO, not a regular file"),
+    ] {
+        let path = place.at(name);
+        let bytes = || path.is_file().then(|| fs::read(&path).unwrap());
+        let was = bytes();
+        for command in ["wipe", "expire"] {
+            refused(&[command, path.to_str().unwrap()], &[part, path.to_str().unwrap()]);
+            assert!(bytes() == was, "{name}");
+        }
+    }
+    assert_eq!(files(&place), before);
+    for command in ["wipe", "expire"] {
+        refused(&[command, "--pid", "4194305"], &["process 4194305", "No such file"]);
+        for arguments in [&[command][..], &[command, region.to_str().unwrap(), "--pid", "1"]] {
+            assert_eq!(talea(arguments).0, Some(2), "{arguments:?}");
+        }
+    }
+}
+
+#[test]
+fn a_region_of_another_user_says_who_may() {
+    use std::os::unix::fs::MetadataExt;
+    use std::os::unix::process::CommandExt;
+
+    let place = RegionFolder::new();
+    let region = place.region();
+    drop(Registry::open(&region).unwrap());
+    if region.metadata().unwrap().uid() != 0 {
+        return eprintln!("not checked without being root: a region of another user");
+    }
+    // A program that another user may start and reach, and a region that is not theirs.
+    let folder = tempfile::tempdir().unwrap();
+    let open_to_all = |path: &Path| {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    let program = folder.path().join("talea");
+    fs::copy(TALEA, &program).unwrap();
+    open_to_all(folder.path());
+    open_to_all(place.0.path());
+    for command in ["wipe", "expire"] {
+        let mut talea = Command::new(&program);
+        talea.args([command, region.to_str().unwrap()]).uid(65_534).gid(65_534).current_dir("/");
+        let output = talea.output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        for part in ["Permission denied", "run it as the user that the service runs as"] {
+            assert!(stderr.contains(part), "{part}: {stderr}");
+        }
+    }
+}
+
+#[test]
+fn root_changes_a_file_of_another_user_only_if_that_user_is_named() {
+    use std::os::unix::fs::{MetadataExt, chown};
+
+    let place = RegionFolder::new();
+    let region = place.region();
+    drop(Registry::open(&region).unwrap());
+    if region.metadata().unwrap().uid() != 0 {
+        return eprintln!("not checked without being root: a region of another user");
+    }
+    chown(&region, Some(65_534), None).unwrap();
+    let path = region.to_str().unwrap();
+    for command in ["wipe", "expire"] {
+        refused(&[command, path], &[path, "user 65534", "mode 0600", "expected user 0", "--owner"]);
+        refused(&[command, path, "--owner", "1"], &["user 65534", "expected user 1"]);
+        done(&[command, path, "--owner", "1", "--owner", "nobody"]);
+    }
+}

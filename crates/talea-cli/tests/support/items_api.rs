@@ -1,0 +1,126 @@
+//! The real items API as a process, and the requests that it counts.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::TALEA;
+
+/// The items API that was built with the program under test.
+pub(crate) fn program() -> PathBuf {
+    let program = Path::new(TALEA).with_file_name("items-api");
+    assert!(
+        program.is_file(),
+        "no items-api at {}: run `cargo build -p items-api` with the same profile first",
+        program.display()
+    );
+    program
+}
+
+/// The items API, killed when dropped.
+pub(crate) struct ItemsApi {
+    child: Child,
+    /// Where it answers requests, as `127.0.0.1:4000`.
+    pub(crate) items: String,
+    /// Where it shows its metrics.
+    pub(crate) metrics: String,
+}
+
+impl ItemsApi {
+    /// Counts in a file, or in memory of its own.
+    pub(crate) fn start(region: Option<&Path>) -> Self {
+        Self::start_with(region, &[])
+    }
+
+    /// One with more arguments.
+    pub(crate) fn start_with(region: Option<&Path>, more: &[&str]) -> Self {
+        Self::start_at("127.0.0.1:0", "127.0.0.1:0", region, more)
+    }
+
+    /// One that listens on these addresses, for requests and for scrapes.
+    pub(crate) fn start_at(
+        items: &str,
+        metrics: &str,
+        region: Option<&Path>,
+        more: &[&str],
+    ) -> Self {
+        let mut child = Command::new(program())
+            .args(["--listen", items, "--metrics-listen", metrics])
+            .args(more)
+            .env_remove("DATABASE_URL")
+            .env_remove("ITEMS_METRICS")
+            .env_remove("TALEA_REGION_GROUP")
+            .env("TALEA_REGION", region.unwrap_or(Path::new("")))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut address = || {
+            let line = lines.next().unwrap().unwrap();
+            let url = line.split("http://").nth(1).unwrap();
+            url.split('/').next().unwrap().to_owned()
+        };
+        Self { items: address(), metrics: address(), child }
+    }
+
+    /// Lists its items.
+    pub(crate) fn list(&self, times: usize) {
+        for _ in 0..times {
+            assert!(get(&self.items, "/api/items").starts_with("HTTP/1.1 200"));
+        }
+    }
+
+    /// Makes an item and lists them, so many times.
+    pub(crate) fn make_and_list(&self, times: usize) {
+        for _ in 0..times {
+            let body = r#"{"item":{"value":true}}"#;
+            let head = format!(
+                "POST /api/items HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\
+                 Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            assert!(send(&self.items, &head).starts_with("HTTP/1.1 201"));
+            self.list(1);
+        }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Ends it by SIGKILL, and waits until it is gone.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for ItemsApi {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The answer to a request at a path, head and body.
+pub(crate) fn get(address: &str, path: &str) -> String {
+    send(address, &format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"))
+}
+
+fn send(address: &str, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
