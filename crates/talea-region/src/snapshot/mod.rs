@@ -310,8 +310,8 @@ impl Snapshot {
 }
 
 impl Snapshot {
-    /// Has series that belong to one process each say so in their text: `name` is given
-    /// the text and what it may append.
+    /// Changes the label text of each series that is one process's own value: `name` gets the text
+    /// and the process.
     pub fn name_owners(&mut self, mut name: impl FnMut(&mut Vec<u8>, Owner)) {
         if self.owners.is_empty() {
             return;
@@ -346,88 +346,64 @@ impl Snapshot {
         self.dropped.iter().map(|(name, count)| (name.as_slice(), *count))
     }
 
-    /// Makes each series of a family, counted from 0, several of one cell: `part` is
-    /// given which one it is, its text and its value. A series goes whose text and
-    /// first value are not wanted.
-    pub fn split(
-        &mut self,
-        family: usize,
-        parts: usize,
-        wants: impl Fn(&[u8], u64) -> bool,
-        mut part: impl FnMut(usize, &mut Vec<u8>, &mut u64),
-    ) {
-        let Some(copy) = self.families.get(family) else { return };
-        let from = self.series.len();
-        let all = self.runs[copy.runs.clone()].iter().flat_map(Run::range).collect::<Vec<_>>();
-        for one in all {
-            let one = self.series[one];
-            let whole = self.first_value(&self.families[family], &one);
-            if !wants(self.texts.at(one.text), whole) {
-                continue;
-            }
-            for n in 0..parts {
-                let mut text = self.texts.at(one.text).to_vec();
-                let mut values = whole;
-                part(n, &mut text, &mut values);
-                let text = self.texts.push(&text);
-                self.series.push(SeriesCopy { text, values, beside: NOTHING, ..one });
-            }
+    /// Replaces the series of a family by others of one cell each.
+    pub fn replace_series(&mut self, family: usize, series: impl IntoIterator<Item = OneCell>) {
+        if family >= self.families.len() {
+            return;
         }
-        let (runs, count) = self.push_run(family, from);
+        let first = self.series.len();
+        self.series.extend(series.into_iter().map(
+            |OneCell { text, value, created_unix_nanos }| {
+                let text = self.texts.push(&text);
+                let created = created_unix_nanos;
+                SeriesCopy { text, values: value, created, family: family as u32, beside: NOTHING }
+            },
+        ));
+        let (runs, count) = self.push_run(family, first);
         let copy = &mut self.families[family];
         (copy.cells, copy.segments, copy.runs, copy.series) = (1, 0, runs, count);
-        copy.first = from;
+        copy.first = first;
     }
 
-    /// Adds a family that the region does not hold: what a reader says of it.
-    /// Each series has one integer cell.
+    /// Adds a family that the region does not hold, whose series are integers that are summed.
     pub fn add_family(
         &mut self,
         name: &str,
         definition: Vec<u8>,
         kind: u8,
-        series: impl Iterator<Item = (String, u64)>,
+        series: impl IntoIterator<Item = OneCell>,
     ) {
-        let from = self.series.len();
-        // No record of the region has this number.
-        let id = u32::MAX;
         let digests = [name.as_bytes(), &definition].map(|text| hash(0, u64::from(kind), text));
-        for (text, value) in series {
-            self.series.push(SeriesCopy {
-                text: self.texts.push(text.as_bytes()),
-                values: value,
-                created: 0,
-                family: id,
-                beside: NOTHING,
-            });
-        }
-        let (runs, count) = self.push_run(self.families.len(), from);
         self.families.push(FamilyCopy {
             name: name.as_bytes().to_vec(),
             definition,
             kind,
-            number: Number::Integer,
-            combine: Combine::Sum,
-            created_unix_nanos: 0,
-            dropped: 0,
             last_use: LastUse::Living,
-            expires: false,
             about: [digests[0], digests[1], 0, 0, 0],
-            id,
-            cells: 1,
-            segments: 0,
-            runs,
-            series: count,
-            first: from,
+            // No record of the region has this number.
+            id: u32::MAX,
+            ..FamilyCopy::default()
         });
+        self.replace_series(self.families.len() - 1, series);
     }
 
-    /// Has the series from one on be of a family: which run they are, and how many.
+    /// Makes the series from `from` on a run of a family. Returns the run's place and its length.
     fn push_run(&mut self, family: usize, from: usize) -> (Range<usize>, usize) {
         let (run, count) = (self.runs.len(), self.series.len() - from);
         self.runs.push(Run::new(family as u32, from, count));
         (run..run + 1, count)
     }
+}
+
+/// A series of one cell that a reader puts into a snapshot.
+#[derive(Clone, Debug, Default)]
+pub struct OneCell {
+    /// Its label text.
+    pub text: Vec<u8>,
+    /// The value of its cell.
+    pub value: u64,
+    /// Nanoseconds from 1970 to its creation; 0 if that is not known.
+    pub created_unix_nanos: u64,
 }
 
 /// A process that had the region open when a snapshot was taken, and lived.
