@@ -30,21 +30,21 @@ use crate::values::{Combine, Number};
 pub struct Snapshot {
     families: Vec<FamilyCopy>,
     series: Vec<SeriesCopy>,
-    /// Which of them are of which family.
+    /// The series of each family.
     runs: Vec<Run>,
     texts: Texts,
     values: Vec<u64>,
     /// The processes whose own values some series are.
     owners: Vec<Owner>,
-    /// What those series have that have anything beside their cells.
+    /// The exemplars and segments of the series that have some.
     details: Vec<Details>,
     segments: Vec<SegmentCopy>,
-    /// How often each name refused a new series, of all families.
+    /// The refused look-ups of new series, by the families' names.
     dropped: BTreeMap<Vec<u8>, u64>,
     scratch: Scratch,
 }
 
-/// What is only needed while a snapshot is taken, kept for its memory.
+/// Buffers for taking a snapshot, reused by the next.
 #[derive(Clone, Debug, Default)]
 struct Scratch {
     /// How far each plane in use lies behind plane 0.
@@ -58,21 +58,21 @@ struct Scratch {
     /// The records that are read together.
     windows: Vec<Range<u64>>,
     more: More,
-    /// What a segment held when its series was last wiped.
+    /// The cells of a segment when its series was last wiped.
     base: Vec<u64>,
 }
 
-/// What a series has beyond the usual.
+/// A series' extension: its exemplars, segments and baseline.
 #[derive(Clone, Debug, Default)]
 struct More {
     /// Where its exemplars are, and when it was last wiped; or 0.
     exemplars: u64,
     wiped: u64,
-    /// What its cells held then, if it was.
+    /// Its cells at that time, if it was.
     base: Vec<u64>,
-    /// Where the table is that says what its segments held then, or 0.
+    /// The place of the table of its segments' cells at that time, or 0.
     bases: u64,
-    /// The entries of its segments, by their number: those that have anything to say.
+    /// The entries of its segments that exist, by their number.
     segments: Vec<(u64, u64)>,
 }
 
@@ -81,13 +81,13 @@ struct More {
 pub struct FamilyCopy {
     /// The name that it is found by.
     pub name: Vec<u8>,
-    /// What the layers above keep with it.
+    /// The bytes that the layers above keep with it.
     pub definition: Vec<u8>,
-    /// Their number for it.
+    /// The number of its kind, which the layers above choose.
     pub kind: u8,
-    /// What its cells count in.
+    /// The type of number in its cells.
     pub number: Number,
-    /// What a value is, of what threads and processes wrote.
+    /// How the values of several processes make one.
     pub combine: Combine,
     /// Nanoseconds since 1970.
     pub created_unix_nanos: u64,
@@ -102,7 +102,7 @@ pub struct FamilyCopy {
     id: u32,
     cells: u16,
     segments: u16,
-    /// Which of all runs are its series, in the order of their records; and how many these are.
+    /// Its runs among all runs, in the order of their records, and the number of their series.
     runs: Range<usize>,
     series: usize,
     /// Where the first of them is.
@@ -153,9 +153,9 @@ struct SeriesCopy {
     /// its values begin.
     values: u64,
     created: u64,
-    /// Which of the families it is of, until the series of each are brought together.
+    /// Its family's place, until the series of each family are brought together.
     family: u32,
-    /// Which of the owners it has, or, with the first bit set, which of the details.
+    /// The number of its owner or, with the highest bit set, that of its details.
     beside: u32,
 }
 
@@ -166,7 +166,7 @@ const HAS_DETAILS: u32 = 1 << 31;
 #[derive(Clone, Debug, Default)]
 struct Details {
     exemplars: Vec<Exemplar>,
-    /// Which of all segments are its own.
+    /// Its segments among all.
     segments: Range<usize>,
 }
 
@@ -181,9 +181,9 @@ struct SegmentCopy {
 /// A segment in a snapshot.
 #[derive(Clone, Copy, Debug)]
 pub struct SegmentView<'a> {
-    /// Which of its series it is.
+    /// Its number in its series.
     pub n: u16,
-    /// What those above said of it.
+    /// The mark that the layers above gave it.
     pub what: u16,
     /// The value of each of its cells.
     pub values: &'a [u64],
@@ -192,13 +192,13 @@ pub struct SegmentView<'a> {
 /// A series in a snapshot.
 #[derive(Clone, Copy, Debug)]
 pub struct SeriesView<'a> {
-    /// The label text that it was made with.
+    /// Its label text.
     pub text: &'a [u8],
     /// The value of each cell; of a float, its bits.
     pub values: &'a [u64],
     /// Nanoseconds since 1970.
     pub created_unix_nanos: u64,
-    /// Things that were counted in it, at most one for each cell.
+    /// Its exemplars, at most one for each cell.
     pub exemplars: &'a [Exemplar],
     segments: Segments<'a>,
 }
@@ -249,7 +249,7 @@ impl Snapshot {
         self.copies(family, 0).map(|series| self.view(family, series))
     }
 
-    /// One of them, counted from 0.
+    /// The series with a number, counted from 0.
     #[inline]
     pub fn series_at<'a>(&'a self, family: &'a FamilyCopy, n: usize) -> Option<SeriesView<'a>> {
         if n >= family.series {
@@ -263,8 +263,8 @@ impl Snapshot {
         Some(self.view(family, series))
     }
 
-    /// Of each series of a family, from one on: where its label text begins and ends in
-    /// [that of all](Self::text), and its first value.
+    /// The series of a family from number `from` on: the place of each label text in
+    /// [`text`](Self::text), and its first value.
     #[inline]
     pub fn first_values<'a>(
         &'a self,

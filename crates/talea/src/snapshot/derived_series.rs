@@ -37,14 +37,16 @@ pub(crate) fn by_state(raw: &mut Snapshot, family: usize, states: &[String]) {
     let name = String::from_utf8_lossy(&set.name);
     // A set has no more than 64; a damaged region could claim anything.
     let states = &states[..states.len().min(64)];
-    let mut series = Vec::new();
+    let mut series = Vec::with_capacity(raw.series(set).len() * states.len());
     for one in raw.series(set) {
         let bits = one.values.first().copied().unwrap_or_default();
         if LabelText::is_overflow(one.text) && bits == 0 {
             continue;
         }
         series.extend(states.iter().enumerate().map(|(n, state)| {
-            let mut text = one.text.to_vec();
+            let added = name.len() + state.len() + 6;
+            let mut text = Vec::with_capacity(one.text.len() + added);
+            text.extend_from_slice(one.text);
             append(&mut text, &name, state);
             let created_unix_nanos = one.created_unix_nanos;
             OneCell { text, value: bits >> n & 1, created_unix_nanos }
@@ -97,5 +99,7 @@ fn of_family(family: &str, value: u64) -> OneCell {
 fn append(text: &mut Vec<u8>, name: &str, value: &str) {
     let comma = if text.is_empty() { "" } else { "," };
     let quote = if is_plain_label(name) { "" } else { "\"" };
-    text.extend([comma, quote, name, quote, "=\"", value, "\""].concat().bytes());
+    for part in [comma, quote, name, quote, "=\"", value, "\""] {
+        text.extend_from_slice(part.as_bytes());
+    }
 }
