@@ -89,8 +89,8 @@ test-packages: setup ## Pack the library crates, build them with the oldest Rust
 test-long: test ## Run longer: more kills and series, ten minutes of everything at once, Miri, fuzzing, PHP with threads, other platforms
 	TALEA_KILLS=1000 TALEA_ADDS=100000000 TALEA_TURNOVER=10000000 \
 		$(CARGO) test --release --locked -p talea-region
-	TALEA_KILLS=300 $(CARGO) test --release --locked -p talea -p talea-tests \
-		--test killed_observers --test native
+	TALEA_KILLS=300 $(CARGO) test --release --locked -p talea --test integration killed_observers
+	TALEA_KILLS=300 $(CARGO) test --release --locked -p talea-tests --test native
 	TALEA_MUTATIONS=10000 $(CARGO) test --release --locked -p talea-cli --test serve_damaged
 	TALEA_MINUTES=10 $(CARGO) test --release --locked -p talea-cli --test everything_at_once
 	$(CARGO) build --release --locked -p items-api

@@ -1,4 +1,5 @@
-//! The program's recorder: there is one, and installing a second is an error.
+//! The program's recorder: a second one is an error. A process has one, so this test is a binary of
+//! its own.
 
 use metrics::counter;
 use talea::Registry;

@@ -1,4 +1,4 @@
-//! The heap memory of the recorder.
+//! The heap memory of the recorder, in a binary of its own, whose allocator counts.
 
 use metrics::{counter, describe_counter, gauge, histogram, with_local_recorder};
 use talea::Registry;

@@ -87,7 +87,9 @@ pub use series::exemplars::Exemplar;
 pub use series::family::Family;
 pub use series::segment::Segment;
 pub use series::segments::{Segments, UsualSegment};
-pub use snapshot::{FamilyCopy, LastUse, LivingProcess, SegmentView, SeriesView, Snapshot};
+pub use snapshot::{
+    FamilyCopy, LastUse, LivingProcess, OneCell, SegmentView, SeriesView, Snapshot,
+};
 pub use source::Owner;
 pub use system_group::group_named;
 pub use usage::{Part, Usage};

@@ -35,7 +35,7 @@ struct Shop {
     pricing: Histogram<Seconds>,
     /// Orders that are being priced.
     in_flight: UpDownCounter,
-    /// What the program was built from.
+    /// The build of the program.
     build: Info<Build<'static>>,
 }
 

@@ -28,23 +28,23 @@ pub enum Error {
         variable: &'static str,
         /// The group in the variable.
         group: String,
-        /// What was found and what to do.
+        /// The fault and its remedy.
         reason: String,
     },
     /// The metric could not be registered.
     Register {
         /// Its name.
         name: String,
-        /// What was found, what was expected and what to do.
+        /// The fault, the expected value and the remedy.
         reason: String,
     },
     /// Two sets of one type were to be installed at once, which would be the same metrics.
     SetTwice {
         /// Their type.
         set: &'static str,
-        /// Which in the list was the first of them, from 0.
+        /// The number of the first of them in the list, from 0.
         first: usize,
-        /// Which was the other.
+        /// The number of the other.
         second: usize,
     },
     /// The region has no room for another metric. What is registered goes on.
@@ -56,7 +56,7 @@ pub enum Error {
     LabelSet {
         /// The set's name.
         name: &'static str,
-        /// What was found and what was expected.
+        /// The found and the expected value.
         reason: String,
     },
 }

@@ -303,7 +303,7 @@ fn metrics_that_are_not_installed_do_not_allocate() {
     let (level, state) = (Gauge::new(), StateSet::<Method>::new());
     let family = Family::<Mixed<'static>, Counter>::new();
     let values = Family::<DynamicLabels, Counter>::new();
-    // Which counts what is discarded.
+    // It counts discarded updates.
     let _reports = Registry::new().unwrap();
     check_calm("Counter", || count.inc());
     check_calm("Histogram", || drop(time.time()));

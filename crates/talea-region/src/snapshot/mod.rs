@@ -30,21 +30,21 @@ use crate::values::{Combine, Number};
 pub struct Snapshot {
     families: Vec<FamilyCopy>,
     series: Vec<SeriesCopy>,
-    /// Which of them are of which family.
+    /// The series of each family.
     runs: Vec<Run>,
     texts: Texts,
     values: Vec<u64>,
     /// The processes whose own values some series are.
     owners: Vec<Owner>,
-    /// What those series have that have anything beside their cells.
+    /// The exemplars and segments of the series that have some.
     details: Vec<Details>,
     segments: Vec<SegmentCopy>,
-    /// How often each name refused a new series, of all families.
+    /// The refused look-ups of new series, by the families' names.
     dropped: BTreeMap<Vec<u8>, u64>,
     scratch: Scratch,
 }
 
-/// What is only needed while a snapshot is taken, kept for its memory.
+/// Buffers for taking a snapshot, reused by the next.
 #[derive(Clone, Debug, Default)]
 struct Scratch {
     /// How far each plane in use lies behind plane 0.
@@ -58,21 +58,21 @@ struct Scratch {
     /// The records that are read together.
     windows: Vec<Range<u64>>,
     more: More,
-    /// What a segment held when its series was last wiped.
+    /// The cells of a segment when its series was last wiped.
     base: Vec<u64>,
 }
 
-/// What a series has beyond the usual.
+/// A series' extension: its exemplars, segments and baseline.
 #[derive(Clone, Debug, Default)]
 struct More {
     /// Where its exemplars are, and when it was last wiped; or 0.
     exemplars: u64,
     wiped: u64,
-    /// What its cells held then, if it was.
+    /// Its cells at that time, if it was.
     base: Vec<u64>,
-    /// Where the table is that says what its segments held then, or 0.
+    /// The place of the table of its segments' cells at that time, or 0.
     bases: u64,
-    /// The entries of its segments, by their number: those that have anything to say.
+    /// The entries of its segments that exist, by their number.
     segments: Vec<(u64, u64)>,
 }
 
@@ -81,13 +81,13 @@ struct More {
 pub struct FamilyCopy {
     /// The name that it is found by.
     pub name: Vec<u8>,
-    /// What the layers above keep with it.
+    /// The bytes that the layers above keep with it.
     pub definition: Vec<u8>,
-    /// Their number for it.
+    /// The number of its kind, which the layers above choose.
     pub kind: u8,
-    /// What its cells count in.
+    /// The type of number in its cells.
     pub number: Number,
-    /// What a value is, of what threads and processes wrote.
+    /// How the values of several processes make one.
     pub combine: Combine,
     /// Nanoseconds since 1970.
     pub created_unix_nanos: u64,
@@ -102,7 +102,7 @@ pub struct FamilyCopy {
     id: u32,
     cells: u16,
     segments: u16,
-    /// Which of all runs are its series, in the order of their records; and how many these are.
+    /// Its runs among all runs, in the order of their records, and the number of their series.
     runs: Range<usize>,
     series: usize,
     /// Where the first of them is.
@@ -153,9 +153,9 @@ struct SeriesCopy {
     /// its values begin.
     values: u64,
     created: u64,
-    /// Which of the families it is of, until the series of each are brought together.
+    /// Its family's place, until the series of each family are brought together.
     family: u32,
-    /// Which of the owners it has, or, with the first bit set, which of the details.
+    /// The number of its owner or, with the highest bit set, that of its details.
     beside: u32,
 }
 
@@ -166,7 +166,7 @@ const HAS_DETAILS: u32 = 1 << 31;
 #[derive(Clone, Debug, Default)]
 struct Details {
     exemplars: Vec<Exemplar>,
-    /// Which of all segments are its own.
+    /// Its segments among all.
     segments: Range<usize>,
 }
 
@@ -181,9 +181,9 @@ struct SegmentCopy {
 /// A segment in a snapshot.
 #[derive(Clone, Copy, Debug)]
 pub struct SegmentView<'a> {
-    /// Which of its series it is.
+    /// Its number in its series.
     pub n: u16,
-    /// What those above said of it.
+    /// The mark that the layers above gave it.
     pub what: u16,
     /// The value of each of its cells.
     pub values: &'a [u64],
@@ -192,13 +192,13 @@ pub struct SegmentView<'a> {
 /// A series in a snapshot.
 #[derive(Clone, Copy, Debug)]
 pub struct SeriesView<'a> {
-    /// The label text that it was made with.
+    /// Its label text.
     pub text: &'a [u8],
     /// The value of each cell; of a float, its bits.
     pub values: &'a [u64],
     /// Nanoseconds since 1970.
     pub created_unix_nanos: u64,
-    /// Things that were counted in it, at most one for each cell.
+    /// Its exemplars, at most one for each cell.
     pub exemplars: &'a [Exemplar],
     segments: Segments<'a>,
 }
@@ -249,7 +249,7 @@ impl Snapshot {
         self.copies(family, 0).map(|series| self.view(family, series))
     }
 
-    /// One of them, counted from 0.
+    /// The series with a number, counted from 0.
     #[inline]
     pub fn series_at<'a>(&'a self, family: &'a FamilyCopy, n: usize) -> Option<SeriesView<'a>> {
         if n >= family.series {
@@ -263,8 +263,8 @@ impl Snapshot {
         Some(self.view(family, series))
     }
 
-    /// Of each series of a family, from one on: where its label text begins and ends in
-    /// [that of all](Self::text), and its first value.
+    /// The series of a family from number `from` on: the place of each label text in
+    /// [`text`](Self::text), and its first value.
     #[inline]
     pub fn first_values<'a>(
         &'a self,
@@ -310,8 +310,8 @@ impl Snapshot {
 }
 
 impl Snapshot {
-    /// Has series that belong to one process each say so in their text: `name` is given
-    /// the text and what it may append.
+    /// Changes the label text of each series that is one process's own value: `name` gets the text
+    /// and the process.
     pub fn name_owners(&mut self, mut name: impl FnMut(&mut Vec<u8>, Owner)) {
         if self.owners.is_empty() {
             return;
@@ -346,88 +346,64 @@ impl Snapshot {
         self.dropped.iter().map(|(name, count)| (name.as_slice(), *count))
     }
 
-    /// Makes each series of a family, counted from 0, several of one cell: `part` is
-    /// given which one it is, its text and its value. A series goes whose text and
-    /// first value are not wanted.
-    pub fn split(
-        &mut self,
-        family: usize,
-        parts: usize,
-        wants: impl Fn(&[u8], u64) -> bool,
-        mut part: impl FnMut(usize, &mut Vec<u8>, &mut u64),
-    ) {
-        let Some(copy) = self.families.get(family) else { return };
-        let from = self.series.len();
-        let all = self.runs[copy.runs.clone()].iter().flat_map(Run::range).collect::<Vec<_>>();
-        for one in all {
-            let one = self.series[one];
-            let whole = self.first_value(&self.families[family], &one);
-            if !wants(self.texts.at(one.text), whole) {
-                continue;
-            }
-            for n in 0..parts {
-                let mut text = self.texts.at(one.text).to_vec();
-                let mut values = whole;
-                part(n, &mut text, &mut values);
-                let text = self.texts.push(&text);
-                self.series.push(SeriesCopy { text, values, beside: NOTHING, ..one });
-            }
+    /// Replaces the series of a family by others of one cell each.
+    pub fn replace_series(&mut self, family: usize, series: impl IntoIterator<Item = OneCell>) {
+        if family >= self.families.len() {
+            return;
         }
-        let (runs, count) = self.push_run(family, from);
+        let first = self.series.len();
+        self.series.extend(series.into_iter().map(
+            |OneCell { text, value, created_unix_nanos }| {
+                let text = self.texts.push(&text);
+                let created = created_unix_nanos;
+                SeriesCopy { text, values: value, created, family: family as u32, beside: NOTHING }
+            },
+        ));
+        let (runs, count) = self.push_run(family, first);
         let copy = &mut self.families[family];
         (copy.cells, copy.segments, copy.runs, copy.series) = (1, 0, runs, count);
-        copy.first = from;
+        copy.first = first;
     }
 
-    /// Adds a family that the region does not hold: what a reader says of it.
-    /// Each series has one integer cell.
+    /// Adds a family that the region does not hold, whose series are integers that are summed.
     pub fn add_family(
         &mut self,
         name: &str,
         definition: Vec<u8>,
         kind: u8,
-        series: impl Iterator<Item = (String, u64)>,
+        series: impl IntoIterator<Item = OneCell>,
     ) {
-        let from = self.series.len();
-        // No record of the region has this number.
-        let id = u32::MAX;
         let digests = [name.as_bytes(), &definition].map(|text| hash(0, u64::from(kind), text));
-        for (text, value) in series {
-            self.series.push(SeriesCopy {
-                text: self.texts.push(text.as_bytes()),
-                values: value,
-                created: 0,
-                family: id,
-                beside: NOTHING,
-            });
-        }
-        let (runs, count) = self.push_run(self.families.len(), from);
         self.families.push(FamilyCopy {
             name: name.as_bytes().to_vec(),
             definition,
             kind,
-            number: Number::Integer,
-            combine: Combine::Sum,
-            created_unix_nanos: 0,
-            dropped: 0,
             last_use: LastUse::Living,
-            expires: false,
             about: [digests[0], digests[1], 0, 0, 0],
-            id,
-            cells: 1,
-            segments: 0,
-            runs,
-            series: count,
-            first: from,
+            // No record of the region has this number.
+            id: u32::MAX,
+            ..FamilyCopy::default()
         });
+        self.replace_series(self.families.len() - 1, series);
     }
 
-    /// Has the series from one on be of a family: which run they are, and how many.
+    /// Makes the series from `from` on a run of a family. Returns the run's place and its length.
     fn push_run(&mut self, family: usize, from: usize) -> (Range<usize>, usize) {
         let (run, count) = (self.runs.len(), self.series.len() - from);
         self.runs.push(Run::new(family as u32, from, count));
         (run..run + 1, count)
     }
+}
+
+/// A series of one cell that a reader puts into a snapshot.
+#[derive(Clone, Debug, Default)]
+pub struct OneCell {
+    /// Its label text.
+    pub text: Vec<u8>,
+    /// The value of its cell.
+    pub value: u64,
+    /// Nanoseconds from 1970 to its creation; 0 if that is not known.
+    pub created_unix_nanos: u64,
 }
 
 /// A process that had the region open when a snapshot was taken, and lived.

@@ -1,7 +1,6 @@
-//! Plain series: of one single cell, and nothing else. Most are, and there may be a
-//! million, so they have a way of their own, for speed alone: what is copied of those of
-//! a group of records goes into a batch of a fixed size, and from there to the snapshot
-//! at once.
+//! Plain series: one single cell, and nothing else. Most series are plain, and there may be a
+//! million, so they have a path of their own, for speed alone: those of a group of records are
+//! copied into a batch of a fixed size, and the batch to the snapshot at once.
 
 use std::ops::Range;
 
@@ -18,7 +17,7 @@ const TEXTS: usize = 8 * SERIES;
 /// Words of a text that are copied at a time.
 const BLOCK: usize = 4;
 
-/// What was copied of some series.
+/// Copies of some series.
 pub(super) struct Batch {
     series: [SeriesCopy; SERIES],
     texts: [u64; TEXTS],
@@ -32,8 +31,8 @@ impl Default for Batch {
 }
 
 impl<S: Source> Taking<'_, '_, S> {
-    /// Copies the series of records, up to the first that is not plain, or that there is
-    /// no room for; which that is.
+    /// Copies the series of records, up to the first that is not plain or does not fit. Returns the
+    /// number of that record.
     #[inline(never)]
     pub(super) fn plain_series(
         &mut self,
@@ -81,8 +80,8 @@ impl<S: Source> Taking<'_, '_, S> {
         next
     }
 
-    /// Puts the text at `span` behind what is there; where it ends. Never a word beyond it
-    /// is read, which may lie in a page that has no memory behind it.
+    /// Appends the text at `span` to the texts and returns its end. No word beyond the text is read:
+    /// that word may lie in a page without memory.
     #[inline(always)]
     fn put_text(&self, span: Span, texts: &mut [u64; TEXTS], from: usize) -> Option<usize> {
         let (mut at, mut left) = text_place(&self.taken.s, span)?;

@@ -1,4 +1,4 @@
-//! Which of a snapshot's series are of which family: runs of them that lie in a row.
+//! Runs: series of one family that lie in a row in a snapshot.
 //!
 //! Series are copied in the order of their records, where those of families lie among each
 //! other as they were born. To move them all to where their family's are would cost a walk
@@ -13,17 +13,17 @@ use super::SeriesCopy;
 /// Series of one family in a row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
-    /// Which of the families they are of.
+    /// The place of their family.
     family: u32,
-    /// Which of all series is the first.
+    /// The place of the first among all series.
     from: u32,
     count: u32,
-    /// How many the family has before them.
+    /// The number of the family's series before them.
     before: u32,
 }
 
 impl Run {
-    /// So many of a family, from one of all series on.
+    /// A run of `count` series from `from` on.
     pub(super) fn new(family: u32, from: usize, count: usize) -> Self {
         Self { family, from: from as u32, count: count as u32, before: 0 }
     }
@@ -33,24 +33,24 @@ impl Run {
     }
 }
 
-/// So many series are brought together at a time: half a megabyte.
-const SHELF: usize = 16 << 10;
-/// Shorter ones than these are brought together, the length of all on a shelf taken together.
+/// The number of series that are brought together at a time: half a megabyte.
+const BATCH: usize = 16 << 10;
+/// Series are brought together if the mean length of the runs in a batch is below this.
 const SHORT: usize = 16;
 
 /// Finds runs while series are copied.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Gathering {
-    /// Which series, and which run, is the first that was not brought together.
+    /// The first series and the first run that were not brought together.
     series: usize,
     runs: usize,
-    /// Of each family, how many series it has there, and then where its next belongs. All 0
-    /// between.
+    /// For each family the number of its series there, then the place of its next. All 0 between
+    /// batches.
     places: Vec<u32>,
 }
 
 impl Gathering {
-    /// Begins anew, for so many families.
+    /// Starts over, for `families` families.
     pub(super) fn begin(&mut self, families: usize) {
         (self.series, self.runs) = (0, 0);
         self.places.resize(families, 0);
@@ -58,11 +58,11 @@ impl Gathering {
 
     /// Whether there are enough series for them to be brought together.
     pub(super) fn is_full(&self, series: &[SeriesCopy]) -> bool {
-        series.len() - self.series >= SHELF
+        series.len() - self.series >= BATCH
     }
 
-    /// Brings series of a family together that were copied since the last time, if they lie
-    /// much apart. Within a family they stay in their order.
+    /// Brings the series of each family together that were copied since the last call, if they are
+    /// scattered. Within a family they keep their order.
     pub(super) fn gather(&mut self, series: &mut [SeriesCopy], runs: &mut Vec<Run>) {
         let (from, first) = (self.series, self.runs);
         let found = runs.len() - first;
@@ -109,8 +109,8 @@ impl Gathering {
     }
 }
 
-/// Brings each family's runs together: which they are, how many series it has, and where the first
-/// of them is.
+/// Brings each family's runs together. `found` gets the family, the range of its runs, the number of
+/// its series and the place of the first.
 pub(super) fn of_families(
     runs: &mut [Run],
     mut found: impl FnMut(u32, Range<usize>, usize, usize),
@@ -139,7 +139,7 @@ pub(super) struct Copies<'a> {
 }
 
 impl<'a> Copies<'a> {
-    /// Those of all series that these runs name, `count` in all, from one on.
+    /// The series in these runs, `count` in all, without the first `from`.
     #[inline]
     pub(super) fn new(all: &'a [SeriesCopy], runs: &'a [Run], count: usize, from: usize) -> Self {
         // Nearly always there is one run.
@@ -186,7 +186,7 @@ mod tests {
         SeriesCopy { text: 0, values: value, created: 0, family, beside: NOTHING }
     }
 
-    /// Copies series of families, in runs as long as is said, and finds those of each.
+    /// Copies runs of series, each of a family and a length, and finds the series of each family.
     fn found(families: usize, copied: &[(u32, usize)]) -> Vec<Vec<u64>> {
         let (mut series, mut runs, mut gathering) = (Vec::new(), Vec::new(), Gathering::default());
         gathering.begin(families);
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn families_that_lie_among_each_other_over_many_shelves_come_together_on_each() {
+    fn families_that_lie_among_each_other_over_many_batches_come_together_on_each() {
         let copied: Vec<_> = (0..100_000).map(|n| (n % 20, 1)).collect();
         assert_eq!(found(20, &copied), expected(20, &copied));
     }

@@ -24,8 +24,8 @@ use crate::series::segment::Segment;
 use crate::source::{Block, CELLS, CREATED, HEAD, MORE, PINS, Record, Source, TEXT, Windows};
 use crate::values::{Combine, Number, Storage, unpack_present};
 
-/// Copies the families out of a source that are wanted, into a snapshot whose
-/// memory is used again. It fails where a window cannot be had.
+/// Copies the wanted families out of a source, into a snapshot whose memory is reused. It fails if a
+/// window cannot be read.
 pub(crate) fn take(
     mut windows: impl Windows,
     wants: &dyn Fn(&FamilyCopy) -> bool,
@@ -158,7 +158,7 @@ impl<S: Source> Taking<'_, '_, S> {
         }
     }
 
-    /// Has a walk come to a family; false where that is not wanted.
+    /// Moves a walk to a family; false if that is not wanted.
     #[inline(never)]
     pub(super) fn come_to(&mut self, id: u32, walk: &mut Walk<'_>) -> bool {
         let Some(place) = walk.chosen.place(id) else { return false };
@@ -199,7 +199,7 @@ impl<S: Source> Taking<'_, '_, S> {
         walk.count += self.taken.out.series.len() - series;
     }
 
-    /// Appends the text of a series; where it lies now, packed.
+    /// Appends the text of a series. Returns its place, packed.
     fn push_text(&mut self, span: Span) -> Option<u64> {
         let (at, count) = text_place(&self.taken.s, span)?;
         Some(self.taken.out.texts.push_words(self.source.words(at, count)?, span.len))
@@ -254,8 +254,8 @@ impl<S: Source> Taking<'_, '_, S> {
         Some(())
     }
 
-    /// Copies what a series has beyond the usual, if anything; before its cells, so that
-    /// nothing is taken away that was not counted.
+    /// Copies the extension of a series, if it has one; before its cells, so that no baseline is
+    /// subtracted that is newer than the values.
     #[inline]
     fn more(&mut self, at: u64, run: CellRun, segments: u16) -> Option<()> {
         let (cells, count) = (run.count, u64::from(segments));
@@ -284,7 +284,7 @@ impl<S: Source> Taking<'_, '_, S> {
         table::entries(self.source, rest + DIRECTORY_TABLE * WORD, count, segments)
     }
 
-    /// Takes away what was wiped, and adds exemplars and segments.
+    /// Subtracts the baseline, and adds exemplars and segments.
     fn details(
         &mut self,
         series: &mut SeriesCopy,
@@ -296,7 +296,7 @@ impl<S: Source> Taking<'_, '_, S> {
         let More { exemplars, wiped, base, bases, segments } = &more;
         if *wiped > 0 {
             series.created = series.created.max(*wiped);
-            take_away(number, &mut self.taken.out.values[series.values as usize..], base);
+            subtract_base(number, &mut self.taken.out.values[series.values as usize..], base);
         }
         // Each has a place of its own, so together they fit the region.
         let exemplars =
@@ -312,8 +312,8 @@ impl<S: Source> Taking<'_, '_, S> {
         Some(())
     }
 
-    /// Appends a series' segments, of `count` that it may have, less what they held where the table
-    /// at `bases`, if that is not 0, says.
+    /// Appends a series' segments, of `count` that it may have, less their baseline: the table at
+    /// `bases`, if that is not 0.
     fn segments(&mut self, entries: &[(u64, u64)], bases: u64, count: u16) -> Option<()> {
         for &(n, entry) in entries {
             let Some((run, what)) = Segment::unpack(entry) else { continue };
@@ -328,7 +328,7 @@ impl<S: Source> Taking<'_, '_, S> {
                 self.taken.out.values.truncate(values);
                 continue;
             }
-            take_away(
+            subtract_base(
                 Number::Integer,
                 &mut self.taken.out.values[values..],
                 &self.taken.scratch.base,
@@ -339,7 +339,7 @@ impl<S: Source> Taking<'_, '_, S> {
         Some(())
     }
 
-    /// Copies what a segment held when its series was last wiped; nothing where it was not.
+    /// Copies the baseline of a segment: its cells when its series was last wiped, if it was.
     fn base_of_segment(&mut self, (bases, count): (u64, u16), n: u64, run: CellRun) {
         self.taken.scratch.base.clear();
         if bases == 0 {
@@ -351,7 +351,7 @@ impl<S: Source> Taking<'_, '_, S> {
         }
     }
 
-    /// What a kept series' cells summed up to when a sweep last looked.
+    /// The sum of a kept series' cells at the last sweep.
     fn seen(&self, pins: u64) -> Option<u64> {
         self.taken
             .s
@@ -392,7 +392,7 @@ impl<S: Source> Taking<'_, '_, S> {
         Some(digest)
     }
 
-    /// The same of cells that are there once.
+    /// As [`sum`](Self::sum), of single cells.
     fn singles(&mut self, run: CellRun, number: Number) -> Option<u64> {
         let from = self.taken.out.values.len();
         self.taken.out.values.extend(self.source.words(run.at, run.count)?);
@@ -411,8 +411,7 @@ impl<S: Source> Taking<'_, '_, S> {
         Some(digest)
     }
 
-    /// Appends what the living processes say, as far as they do: each on its own, or the
-    /// extreme of all.
+    /// Appends the values of the living processes that set one: each of them, or the extreme of all.
     fn owned_values(
         &mut self,
         series: SeriesCopy,
@@ -425,7 +424,7 @@ impl<S: Source> Taking<'_, '_, S> {
         let Taken { scratch, out, limit, .. } = &mut *self.taken;
         for &Block { delta, owner, .. } in &scratch.living {
             let words = self.source.words(run.at.checked_add(delta)?, run.count)?;
-            let Some(said) = words.map(unpack_present).collect::<Option<Vec<u64>>>() else {
+            let Some(own) = words.map(unpack_present).collect::<Option<Vec<u64>>>() else {
                 continue;
             };
             // Each owner has a block of its own.
@@ -438,7 +437,7 @@ impl<S: Source> Taking<'_, '_, S> {
                     (true, Some(one)) => std::slice::from_mut(&mut one.values),
                     _ => &mut out.values[series.values as usize..],
                 };
-                let both = extreme.iter_mut().zip(said);
+                let both = extreme.iter_mut().zip(own);
                 both.for_each(|(one, other)| *one = combine.choose(number, *one, other));
                 continue;
             }
@@ -446,9 +445,9 @@ impl<S: Source> Taking<'_, '_, S> {
             if combine == Combine::Each {
                 out.owners.push(owner);
             }
-            let values = if is_plain { *said.first()? } else { out.values.len() as u64 };
+            let values = if is_plain { *own.first()? } else { out.values.len() as u64 };
             if !is_plain {
-                out.values.extend(said);
+                out.values.extend(own);
             }
             out.series.push(SeriesCopy { values, beside, ..series });
         }
@@ -466,8 +465,8 @@ impl<S: Source> Taking<'_, '_, S> {
     }
 }
 
-/// Takes what cells held when they were last wiped from their values.
-fn take_away(number: Number, values: &mut [u64], base: &[u64]) {
+/// Subtracts the values of cells when they were last wiped.
+fn subtract_base(number: Number, values: &mut [u64], base: &[u64]) {
     let count = values.len() as u64;
     for (n, (value, base)) in (0..).zip(values.iter_mut().zip(base)) {
         *value = number.of_cell(n, count).since(*value, *base);

@@ -1,4 +1,4 @@
-//! The state of taking a snapshot: what was taken so far, and the walk through the records.
+//! The state of taking a snapshot: the result so far, and the walk through the records.
 
 use std::ops::Range;
 
@@ -8,16 +8,16 @@ use crate::layout::*;
 use crate::series::groups::{self, FamilySet};
 use crate::source::{self, Source};
 
-/// A walk through the records, and what it knows of the family that it is at. Of a family's
-/// series there are mostly many in a row.
+/// A walk through the records, and the family of the current one. Mostly many series of a family
+/// lie in a row.
 pub(super) struct Walk<'a> {
     pub(super) chosen: &'a FamilySet,
     pub(super) id: u64,
-    /// Which of the chosen it is.
+    /// Its place among the chosen families.
     pub(super) place: u32,
     /// Whether it may have plain series.
     pub(super) may_be_plain: bool,
-    /// Where the run of its series begins, and how many these are.
+    /// The first series of its run, and their number.
     pub(super) from: usize,
     pub(super) count: usize,
 }
@@ -30,10 +30,10 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What is taken so far.
+/// A snapshot that is being taken.
 pub(super) struct Taken<'a> {
     pub(super) s: Sections,
-    /// That of the region's hashes, which no other has.
+    /// The seed of the region's hashes, which no other region has.
     pub(super) seed: u64,
     pub(super) scratch: Scratch,
     /// Bytes of names and definitions so far.
@@ -69,8 +69,8 @@ impl<'a> Taken<'a> {
         Self { s, seed, scratch, family_text: 0, exemplar_room, limit, out }
     }
 
-    /// Has room for the series of these records and for their texts, before there are many:
-    /// what grows step by step leaves holes in memory as large as itself, of each scrape.
+    /// Reserves memory for the series of these records and for their texts: a buffer that grows step
+    /// by step leaves holes in memory as large as itself, in each scrape.
     pub(super) fn reserve(&mut self, source: &impl Source, windows: &[Range<u64>]) {
         let in_use = |pool: &Pool| groups::in_use(source, pool);
         let wanted: u64 = windows.iter().map(|records| records.end - records.start).sum();

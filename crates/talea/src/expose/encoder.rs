@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::openmetrics::OpenMetrics;
-use super::pages::Pages;
+use super::pages::{Family, Pages};
 use super::protobuf::Protobuf;
 use super::shown_names::ShownNames;
 use super::text::Text;
@@ -96,7 +96,7 @@ impl Place {
         out: &mut Vec<u8>,
         enough: usize,
     ) -> bool {
-        while let Some(whole) = pages.at(self.family) {
+        while let Some(whole) = Family::at(pages, self.family) {
             while let Some((label, family)) = whole.part(self.part) {
                 writer.part(label);
                 // By number rather than with an iterator, whose items would be copied on

@@ -18,5 +18,5 @@ pub use format::Format;
 pub(crate) use number::write_float;
 #[cfg(target_os = "linux")]
 pub(crate) use openmetrics::unit;
-pub(crate) use pages::{Family, JoinedParts, Pages};
+pub(crate) use pages::Pages;
 pub use text::CONTENT_TYPE as TEXT_CONTENT_TYPE;

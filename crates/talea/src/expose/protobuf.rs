@@ -195,7 +195,7 @@ impl Writer for Protobuf {
     fn end(&mut self, _: &mut Vec<u8>) {}
 }
 
-/// Wire types: what follows a field's number.
+/// Wire types: the form of the value after a field's number.
 const VARINT: u32 = 0;
 const DOUBLE: u32 = 1;
 const BYTES: u32 = 2;

@@ -55,7 +55,7 @@ impl ShownNames {
             return;
         }
         let (mut taken, mut odd, mut place) = (TakenNames::default(), Vec::new(), 0);
-        while let Some(family) = pages.at(place) {
+        while let Some(family) = Family::at(pages, place) {
             place += family.places();
             let Some((_, family)) = family.part(0) else { continue };
             match is_plain(family.name()) {

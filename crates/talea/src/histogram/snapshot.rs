@@ -13,7 +13,7 @@ pub struct HistogramSnapshot {
     /// The sum of those that are finite, in the shown unit.
     pub(crate) finite_sum: f64,
     pub(crate) beyond: NonFinite,
-    /// The same observations in native buckets, if there are any.
+    /// These observations in native buckets, if there are any.
     pub(crate) native: Option<NativeBuckets>,
 }
 

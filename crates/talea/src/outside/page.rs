@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::sound;
 use crate::definition::kind::Kind;
 use crate::definition::names::{TakenNames, clash, is_plain_label};
-use crate::expose::{Family, JoinedParts, Pages};
+use crate::expose::Pages;
 use crate::labels::LabelText;
 use crate::registry::Registry;
 use crate::snapshot::{FamilySnapshot, Snapshot};
@@ -215,31 +215,25 @@ impl Page {
         let Self { parts, entries, .. } = self;
         entries.retain(|entry| entry.family(parts).is_some_and(|family| wants(&family)));
     }
-
-    /// A family whose first entry is at a place, with all of its parts.
-    pub(crate) fn family_at(&self, place: usize) -> Option<Family<'_>> {
-        let rest = self.entries.get(place..).filter(|rest| !rest.is_empty())?;
-        // A single part has each name once.
-        let count =
-            if self.used == 1 { 1 } else { of_name(rest, rest[0].name(&self.parts), &self.parts) };
-        Some(Family::OfPage { page: self, from: place, count })
-    }
 }
 
-impl JoinedParts for Page {
+impl Pages for Page {
     fn entry(&self, n: usize) -> Option<(&str, FamilySnapshot<'_>)> {
         let entry = self.entries.get(n)?;
         Some((&self.parts[entry.part].label, entry.family(&self.parts)?))
     }
 
+    fn entries_of_name(&self, n: usize) -> usize {
+        match self.entries.get(n..) {
+            // A single part has each name once.
+            Some([_, ..]) if self.used == 1 => 1,
+            Some(rest @ [first, ..]) => of_name(rest, first.name(&self.parts), &self.parts),
+            _ => 0,
+        }
+    }
+
     fn part_label(&self, n: usize) -> &str {
         self.entries.get(n).map_or("", |entry| &self.parts[entry.part].name)
-    }
-}
-
-impl Pages for Page {
-    fn at(&self, place: usize) -> Option<Family<'_>> {
-        self.family_at(place)
     }
 
     fn has_odd_names(&self) -> bool {

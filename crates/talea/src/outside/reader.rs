@@ -182,7 +182,7 @@ impl Reader {
         OpenError::System { doing: "read the region", path: Some(self.path.clone()), source }
     }
 
-    /// Copies all of it out. Cost: what is in use of the region, read once, in memory of this
+    /// Copies all of it out. Cost: one read of the part in use, in memory of this
     /// process.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ pub(crate) struct Bounds {
     first: Vec<Option<&'static BoundEntry>>,
 }
 
-/// What is bound to a family for one type of metric and one type of labels.
+/// The data bound to a family for one type of metric and one type of labels.
 #[derive(Debug)]
 struct BoundEntry {
     labels: TypeId,

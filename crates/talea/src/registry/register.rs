@@ -305,7 +305,7 @@ impl Registry {
             let (Some(kind), Ok(other)) = (Kind::from_u8(kind), std::str::from_utf8(other)) else {
                 return;
             };
-            // Another definition of this very name is told as such.
+            // Another definition of this very name has an error of its own.
             let clash = names::clash((shape.kind, &name), (kind, other)).filter(|_| other != name);
             match clash {
                 Some(reason) if is_own => clashing = Some((other.to_owned(), reason)),
@@ -317,8 +317,8 @@ impl Registry {
             }
         });
         if let Some((other, reason)) = clashing {
-            let told = format!("{other:?} is registered too, and {reason}; rename one");
-            return Err(told.into());
+            let clash = format!("{other:?} is registered too, and {reason}; rename one");
+            return Err(clash.into());
         }
         let combinations = combinations(opts, group)?;
         let definition = Definition {

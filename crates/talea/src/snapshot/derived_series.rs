@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use talea_region::Snapshot;
+use talea_region::{OneCell, Snapshot};
 
 use crate::definition::Definition;
 use crate::definition::kind::Kind;
@@ -33,23 +33,35 @@ pub(crate) fn by_process(raw: &mut Snapshot) {
 
 /// Makes a series of each state of a state set.
 pub(crate) fn by_state(raw: &mut Snapshot, family: usize, states: &[String]) {
-    let name = String::from_utf8_lossy(&raw.families()[family].name).into_owned();
+    let set = &raw.families()[family];
+    let name = String::from_utf8_lossy(&set.name);
     // A set has no more than 64; a damaged region could claim anything.
-    let states = states.get(..states.len().min(64)).unwrap_or_default();
-    let is_shown = |text: &[u8], bits| !LabelText::is_overflow(text) || bits != 0;
-    raw.split(family, states.len(), is_shown, |n, text, bits| {
-        append(text, &name, &states[n]);
-        *bits = *bits >> n & 1;
-    });
+    let states = &states[..states.len().min(64)];
+    let mut series = Vec::with_capacity(raw.series(set).len() * states.len());
+    for one in raw.series(set) {
+        let bits = one.values.first().copied().unwrap_or_default();
+        if LabelText::is_overflow(one.text) && bits == 0 {
+            continue;
+        }
+        series.extend(states.iter().enumerate().map(|(n, state)| {
+            let added = name.len() + state.len() + 6;
+            let mut text = Vec::with_capacity(one.text.len() + added);
+            text.extend_from_slice(one.text);
+            append(&mut text, &name, state);
+            let created_unix_nanos = one.created_unix_nanos;
+            OneCell { text, value: bits >> n & 1, created_unix_nanos }
+        }));
+    }
+    raw.replace_series(family, series);
 }
 
 /// Adds the counts of refused series, which the region has. Only families that did are shown, so
 /// this stays as bounded as they are.
 pub(crate) fn dropped(raw: &mut Snapshot) {
-    let series: Vec<(String, u64)> = raw
+    let series: Vec<OneCell> = raw
         .dropped()
         .filter(|(name, _)| !samples::is_own(name))
-        .map(|(name, count)| (LabelText::one("family", &String::from_utf8_lossy(name)), count))
+        .map(|(name, count)| of_family(&String::from_utf8_lossy(name), count))
         .collect();
     if series.is_empty() {
         return;
@@ -59,7 +71,7 @@ pub(crate) fn dropped(raw: &mut Snapshot) {
         help: "Look-ups of a new series that its family or the region had no room for.".to_owned(),
         ..Definition::default()
     };
-    raw.add_family(DROPPED, definition.encode(), Kind::Counter as u8, series.into_iter());
+    raw.add_family(DROPPED, definition.encode(), Kind::Counter as u8, series);
 }
 
 /// The families that a snapshot leaves out.
@@ -73,13 +85,21 @@ pub(crate) fn hidden(raw: &mut Snapshot, names: &[String]) {
         help: "Families that are not shown, because a newer one has one of their names.".to_owned(),
         ..Definition::default()
     };
-    let series = names.iter().map(|name| (LabelText::one("family", name), 1));
+    let series = names.iter().map(|name| of_family(name, 1));
     raw.add_family(HIDDEN, definition.encode(), Kind::Gauge as u8, series);
+}
+
+/// A series that counts something of a family.
+fn of_family(family: &str, value: u64) -> OneCell {
+    let text = LabelText::one("family", family).into_bytes();
+    OneCell { text, value, created_unix_nanos: 0 }
 }
 
 /// Appends a label whose value needs no escape, or has it.
 fn append(text: &mut Vec<u8>, name: &str, value: &str) {
     let comma = if text.is_empty() { "" } else { "," };
     let quote = if is_plain_label(name) { "" } else { "\"" };
-    text.extend([comma, quote, name, quote, "=\"", value, "\""].concat().bytes());
+    for part in [comma, quote, name, quote, "=\"", value, "\""] {
+        text.extend_from_slice(part.as_bytes());
+    }
 }

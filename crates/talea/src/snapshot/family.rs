@@ -5,11 +5,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use talea_region::{FamilyCopy, Number, SeriesView};
 
+use super::family_meta::FamilyMeta;
 use super::shown::{Shown, shown};
+use crate::definition::Recent;
 use crate::definition::kind::Kind;
-use crate::definition::{Definition, Recent};
 use crate::exemplar::Exemplar;
-use crate::histogram::buckets::Grid;
 use crate::histogram::native_buckets::NativeBuckets;
 use crate::histogram::snapshot::HistogramSnapshot;
 use crate::labels::{LabelText, pairs};
@@ -23,13 +23,7 @@ pub struct FamilySnapshot<'a> {
     pub(super) raw: &'a FamilyCopy,
     pub(super) name: &'a str,
     pub(super) help: &'a str,
-    pub(super) is_plain: bool,
-    pub(super) kind: Kind,
-    pub(super) definition: &'a Definition,
-    pub(super) grid: &'a Grid,
-    pub(super) recent: Option<&'a Recent>,
-    pub(super) quantiles: &'a [f64],
-    pub(super) window_totals: &'a [(u64, f64)],
+    pub(super) meta: &'a FamilyMeta,
 }
 
 /// A series in a snapshot.
@@ -79,12 +73,12 @@ impl<'a> FamilySnapshot<'a> {
 
     /// Whether its name and those of its labels are such as every format has.
     pub(crate) fn is_plain(&self) -> bool {
-        self.is_plain
+        self.meta.is_plain
     }
 
     /// The type of the metric.
     pub fn kind(&self) -> Kind {
-        self.kind
+        self.meta.kind
     }
 
     /// The help text.
@@ -105,29 +99,30 @@ impl<'a> FamilySnapshot<'a> {
     /// The difference from the expected family of its name, in words; `None` if it does not, other
     /// than by its help.
     pub(crate) fn disagreement(&self, wanted: &Self) -> Option<String> {
-        if self.kind != wanted.kind {
+        if self.meta.kind != wanted.meta.kind {
             return Some(format!(
                 "it is a {} here, and a {} in most others",
-                self.kind.as_str(),
-                wanted.kind.as_str()
+                self.meta.kind.as_str(),
+                wanted.meta.kind.as_str()
             ));
         }
-        self.definition.disagreement(wanted.definition)
+        self.meta.definition.disagreement(&wanted.meta.definition)
     }
 
     /// The names of its labels.
     pub(crate) fn label_names(&self) -> &'a [String] {
-        &self.definition.labels
+        &self.meta.definition.labels
     }
 
     /// Whether it has histograms or summaries of floats, which can be negative or NaN.
     pub(crate) fn has_floats(&self) -> bool {
-        matches!(self.kind, Kind::Histogram | Kind::Summary) && self.raw.number == Number::FloatLast
+        matches!(self.meta.kind, Kind::Histogram | Kind::Summary)
+            && self.raw.number == Number::FloatLast
     }
 
     /// The upper bounds of its histograms' buckets in the shown unit; the last is +Inf.
     pub(crate) fn bounds(&self) -> impl Iterator<Item = f64> + Clone + use<'a> {
-        self.grid.bounds().chain([f64::INFINITY])
+        self.meta.grid.bounds().chain([f64::INFINITY])
     }
 
     /// The label text of all series, and for each series from `from` on the place of its own text
@@ -137,8 +132,8 @@ impl<'a> FamilySnapshot<'a> {
         &self,
         from: usize,
     ) -> Option<(&'a [u8], impl Iterator<Item = Placed> + use<'a>)> {
-        let Self { snapshot, is_text, raw, kind, .. } = *self;
-        let number = raw.number;
+        let Self { snapshot, is_text, raw, meta, .. } = *self;
+        let (kind, number) = (meta.kind, raw.number);
         let is_number = !matches!(kind, Kind::Histogram | Kind::Summary);
         if !is_number || !is_text || from >= snapshot.series(raw).len() {
             return None;
@@ -163,7 +158,7 @@ impl<'a> FamilySnapshot<'a> {
 
     /// The quantiles and the window of a summary.
     pub(crate) fn recent(&self) -> Option<&'a Recent> {
-        self.recent.filter(|_| self.kind == Kind::Summary)
+        self.meta.recent.as_deref().filter(|_| self.meta.kind == Kind::Summary)
     }
 
     /// The series in the order of their birth. An overflow series that nothing
@@ -207,32 +202,32 @@ impl<'a> SeriesSnapshot<'a> {
     #[inline]
     pub(crate) fn shown(&self) -> Shown {
         let word = self.raw.values.first().copied().unwrap_or_default();
-        shown(self.family.kind, self.family.raw.number, word)
+        shown(self.family.meta.kind, self.family.raw.number, word)
     }
 
     /// The counts of a histogram's classic buckets, not cumulative: one more than thresholds.
     pub(crate) fn classic(&self, out: &mut Vec<u64>) {
-        self.family.grid.classic(&self.raw, out);
+        self.family.meta.grid.classic(&self.raw, out);
     }
 
     /// How many observations there were.
     pub(crate) fn count(&self) -> u64 {
-        self.family.grid.count(&self.raw)
+        self.family.meta.grid.count(&self.raw)
     }
 
     /// A histogram's native buckets, if it has any.
     pub(crate) fn native(&self) -> Option<NativeBuckets> {
-        self.family.grid.native(&self.raw)
+        self.family.meta.grid.native(&self.raw)
     }
 
     /// A histogram's native buckets, in memory that is reused; false if it has none.
     pub(crate) fn native_into(&self, out: &mut NativeBuckets) -> bool {
-        self.family.grid.native_into(&self.raw, out)
+        self.family.meta.grid.native_into(&self.raw, out)
     }
 
     /// The sum of a histogram's observations in the shown unit.
     pub(crate) fn sum(&self) -> f64 {
-        self.family.grid.beyond(&self.raw).sum(self.finite_sum())
+        self.family.meta.grid.beyond(&self.raw).sum(self.finite_sum())
     }
 
     /// The sum of the finite observations.
@@ -240,7 +235,7 @@ impl<'a> SeriesSnapshot<'a> {
         let sum = self.raw.values.last().copied().unwrap_or(0);
         match self.family.raw.number {
             Number::FloatLast => f64::from_bits(sum),
-            _ => sum as f64 / self.family.grid.per_unit(),
+            _ => sum as f64 / self.family.meta.grid.per_unit(),
         }
     }
 
@@ -262,8 +257,8 @@ impl<'a> SeriesSnapshot<'a> {
     #[inline]
     pub(crate) fn exemplar(&self, bucket: usize) -> Option<&'a talea_region::Exemplar> {
         let Self { family, raw, .. } = self;
-        let is_of = |exemplar: &&talea_region::Exemplar| match family.kind {
-            Kind::Histogram => family.grid.classic_of_base(exemplar.cell) == bucket,
+        let is_of = |exemplar: &&talea_region::Exemplar| match family.meta.kind {
+            Kind::Histogram => family.meta.grid.classic_of_base(exemplar.cell) == bucket,
             _ => exemplar.cell == bucket,
         };
         // Several base cells may be one bucket.
@@ -300,23 +295,23 @@ impl<'a> SeriesSnapshot<'a> {
     /// How many observations there were in the window of a
     /// [`SampledSummary`](crate::SampledSummary), and their sum; `None` of others.
     pub fn window_totals(&self) -> Option<(u64, f64)> {
-        self.family.window_totals.get(self.n).copied()
+        self.family.meta.window_totals.get(self.n).copied()
     }
 
     /// Each quantile that a summary shows, with its value.
     pub(crate) fn quantiles(&self) -> impl Iterator<Item = (f64, f64)> + use<'a> {
         let all = self.family.recent().map_or(&[][..], |recent| &recent.quantiles);
         let from = self.n * all.len();
-        let found = self.family.quantiles.get(from..from + all.len()).unwrap_or_default();
+        let found = self.family.meta.quantiles.get(from..from + all.len()).unwrap_or_default();
         let found = found.iter().copied().chain(std::iter::repeat(f64::NAN));
         all.iter().copied().zip(found)
     }
 
     pub(crate) fn histogram(&self) -> HistogramSnapshot {
-        let thresholds = self.family.grid.bounds().collect();
+        let thresholds = self.family.meta.grid.bounds().collect();
         let mut buckets = Vec::new();
         self.classic(&mut buckets);
-        let beyond = self.family.grid.beyond(&self.raw);
+        let beyond = self.family.meta.grid.beyond(&self.raw);
         let (finite_sum, native) = (self.finite_sum(), self.native());
         HistogramSnapshot { thresholds, buckets, finite_sum, beyond, native }
     }

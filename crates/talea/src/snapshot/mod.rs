@@ -263,7 +263,7 @@ impl Snapshot {
         let mut quantiles = std::mem::take(&mut known.quantiles);
         quantiles.clear();
         let found = self.family_of(&self.families[family]);
-        if let Some(recent) = found.recent {
+        if let Some(recent) = found.recent() {
             fill(&found, recent, &mut quantiles);
         }
         self.families[family].quantiles = quantiles;
@@ -275,30 +275,13 @@ impl Snapshot {
     }
 
     fn family_of<'a>(&'a self, known: &'a FamilyMeta) -> FamilySnapshot<'a> {
-        let FamilyMeta {
-            n,
-            is_plain,
-            kind,
-            definition,
-            grid,
-            recent,
-            quantiles,
-            window_totals,
-            ..
-        } = known;
         FamilySnapshot {
             snapshot: &self.raw,
             is_text: self.is_text,
-            raw: &self.raw.families()[*n],
+            raw: &self.raw.families()[known.n],
             name: &self.texts[known.name.clone()],
             help: &self.texts[known.help.clone()],
-            is_plain: *is_plain,
-            kind: *kind,
-            definition,
-            grid,
-            recent: recent.as_deref(),
-            quantiles,
-            window_totals,
+            meta: known,
         }
     }
 }

@@ -1,0 +1,110 @@
+//! Claims about the process metrics of this test itself.
+
+use std::fs::File;
+use std::hint::black_box;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::{fs, thread};
+use talea::{Registry, Snapshot};
+use talea_collectors::process;
+
+fn registry() -> Registry {
+    let registry = Registry::for_test().expect("a registry");
+    process::register(&registry).expect("the process metrics");
+    registry
+}
+
+fn value(snapshot: &Snapshot, name: &str) -> f64 {
+    snapshot.value(name, &[]).unwrap_or_else(|| panic!("there is no {name}"))
+}
+
+#[test]
+fn every_standard_metric_is_there_and_above_zero() {
+    let snapshot = registry().snapshot();
+    for name in [
+        "process_cpu_seconds_total",
+        "process_resident_memory_bytes",
+        "process_virtual_memory_bytes",
+        "process_virtual_memory_max_bytes",
+        "process_open_fds",
+        "process_max_fds",
+        "process_threads",
+        "process_start_time_seconds",
+    ] {
+        assert!(value(&snapshot, name) > 0.0, "{name}");
+    }
+}
+
+#[test]
+fn cpu_seconds_grow_by_what_is_spent_and_in_fractions() {
+    let registry = registry();
+    let before = value(&registry.snapshot(), "process_cpu_seconds_total");
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_millis(100) {
+        black_box(0);
+    }
+    let spent = value(&registry.snapshot(), "process_cpu_seconds_total") - before;
+    // Other tests spend time in the same process, and this one may be held up.
+    assert!(spent > 0.005 && spent < 60.0, "{spent}");
+    assert_ne!(spent, spent.trunc());
+}
+
+#[test]
+fn an_open_file_is_counted_while_it_is_open() {
+    let registry = registry();
+    let files: Vec<_> = (0..300).map(|_| File::open("/dev/null").unwrap()).collect();
+    let open = value(&registry.snapshot(), "process_open_fds");
+    assert!(open >= 300.0, "{open}");
+    drop(files);
+    let left = value(&registry.snapshot(), "process_open_fds");
+    // Other tests hold a few of their own.
+    assert!(left < open - 150.0, "{left} of {open}");
+}
+
+#[test]
+fn a_thread_is_counted_while_it_lives() {
+    let registry = registry();
+    let threads: Vec<_> = (0..20).map(|_| thread::spawn(thread::park)).collect();
+    let counted = value(&registry.snapshot(), "process_threads");
+    assert!(counted >= 21.0, "{counted}");
+    for thread in threads {
+        thread.thread().unpark();
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn resident_memory_is_that_of_the_kernel_in_kilobytes() {
+    let snapshot = registry().snapshot();
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    let kilobytes: f64 = line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap();
+    let ratio = value(&snapshot, "process_resident_memory_bytes") / (kilobytes * 1024.0);
+    assert!((0.5..2.0).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn the_start_was_a_moment_ago() {
+    let start = value(&registry().snapshot(), "process_start_time_seconds");
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
+    // The kernel gives the boot time in whole seconds, and the clock may have been set.
+    assert!((-5.0..600.0).contains(&(now - start)), "{start} {now}");
+}
+
+#[test]
+fn the_limit_of_descriptors_is_the_soft_one() {
+    let limits = fs::read_to_string("/proc/self/limits").unwrap();
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let soft: f64 = line.split_ascii_whitespace().nth(3).unwrap().parse().unwrap();
+    assert_eq!(value(&registry().snapshot(), "process_max_fds"), soft);
+}
+
+#[test]
+fn the_limit_of_address_space_is_the_soft_one_and_without_one_that_of_go() {
+    let limits = fs::read_to_string("/proc/self/limits").unwrap();
+    let line = limits.lines().find(|line| line.starts_with("Max address space")).unwrap();
+    let soft = match line.split_ascii_whitespace().nth(3).unwrap() {
+        "unlimited" => 18_446_744_073_709_551_615.0,
+        bytes => bytes.parse().unwrap(),
+    };
+    assert_eq!(value(&registry().snapshot(), "process_virtual_memory_max_bytes"), soft);
+}

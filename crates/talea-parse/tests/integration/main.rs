@@ -1,0 +1,7 @@
+//! The tests of the reader and the checker in one binary.
+
+mod check;
+mod corpus;
+mod hostile;
+mod promtool;
+mod reader;

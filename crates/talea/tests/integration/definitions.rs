@@ -1,0 +1,268 @@
+//! Claims about names that are taken by another definition, and definitions that are refused.
+
+use crate::support::metrics::{By, assert_name_is_taken, message_of, opts, registry};
+use talea::{
+    Bucketing, Bytes, Combine, Count, Counter, Family, FloatCounter, Floats, Gauge, Histogram,
+    LabelText, LabelValue, Labels, Opts, Seconds, StateSet, UpDownCounter,
+};
+
+#[test]
+fn a_name_of_another_type_is_taken() {
+    let registry = registry();
+    registry.register::<Gauge>(opts("x")).unwrap();
+    assert_name_is_taken(
+        registry.register::<Histogram<Count>>(opts("x")),
+        "x",
+        "it is registered as a gauge, and now a histogram was asked for",
+    );
+    assert_name_is_taken(
+        registry.register::<StateSet<bool>>(opts("x")),
+        "x",
+        "it is registered as a gauge, and now a stateset was asked for",
+    );
+    registry.register::<Histogram<Seconds>>(opts("time")).unwrap();
+    assert_name_is_taken(
+        registry.register::<Gauge>(opts("time_seconds")),
+        "time_seconds",
+        "it is registered as a histogram, and now a gauge was asked for",
+    );
+}
+
+#[test]
+fn a_name_that_is_combined_otherwise_is_taken() {
+    let registry = registry();
+    registry.register::<Gauge>(opts("x")).unwrap();
+    assert_name_is_taken(
+        registry.register::<Gauge>(opts("x").combine(Combine::Max)),
+        "x",
+        "its processes combine by Latest, and now Max was asked for",
+    );
+    assert_name_is_taken(
+        registry.register::<UpDownCounter>(opts("x")),
+        "x",
+        "its processes combine by Latest, and now Sum was asked for",
+    );
+}
+
+#[test]
+fn a_name_with_other_buckets_is_taken() {
+    let registry = registry();
+    let time =
+        |buckets: &[f64]| registry.register::<Histogram<Seconds>>(opts("time").buckets(buckets));
+    time(&[0.1, 2.5]).unwrap();
+    time(&[0.1, 2.5]).unwrap();
+    assert_name_is_taken(
+        time(&[0.1, 2.0]),
+        "time",
+        "it is registered with the buckets [0.1, 2.5], and now [0.1, 2.0] was asked for",
+    );
+    assert_name_is_taken(
+        time(&[0.1]),
+        "time",
+        "it is registered with the buckets [0.1, 2.5], and now [0.1] was asked for",
+    );
+}
+
+#[test]
+fn a_name_with_other_native_buckets_is_taken() {
+    let registry = registry();
+    let time = |opts: Opts<'_>| registry.register::<Histogram<Seconds>>(opts);
+    let opts = || opts("time").buckets(&[0.1]);
+    time(opts()).unwrap();
+    time(opts().schema(3).max_buckets(160).widest_zero(-0.0)).unwrap();
+    let usual = "native bucketing of schema 3, at most 160, with a zero up to 0";
+    for (opts, found) in [
+        (opts().schema(4), "native bucketing of schema 4, at most 160, with a zero up to 0"),
+        (opts().max_buckets(20), "native bucketing of schema 3, at most 20, with a zero up to 0"),
+        (
+            opts().widest_zero(0.5),
+            "native bucketing of schema 3, at most 160, with a zero up to 0.5",
+        ),
+        (opts().bucketing(Bucketing::Classic), "no native bucketing"),
+    ] {
+        let expected = format!("it is registered with {usual}, and now {found} was asked for");
+        assert_name_is_taken(time(opts), "time", &expected);
+    }
+    assert_name_is_taken(
+        time(opts().bucketing(Bucketing::Native)),
+        "time",
+        "it is registered with the buckets [0.1], and now [] was asked for",
+    );
+}
+
+#[test]
+fn a_name_in_another_unit_is_taken() {
+    let registry = registry();
+    let buckets = [1.0, 2.0];
+    registry.register::<Histogram<Seconds>>(opts("time").buckets(&buckets)).unwrap();
+    assert_name_is_taken(
+        registry.register::<Histogram<Count>>(opts("time_seconds").buckets(&buckets)),
+        "time_seconds",
+        "it is registered with a unit that is kept in 1000000000 parts, and now one in 1 \
+         was asked for",
+    );
+    // Another unit makes another name.
+    registry.register::<Histogram<Bytes>>(opts("time").buckets(&buckets)).unwrap();
+}
+
+#[test]
+fn a_name_with_other_labels_is_taken() {
+    let registry = registry();
+    registry.family::<Counter>(opts("x"), &["a", "b"]).unwrap();
+    assert_name_is_taken(
+        registry.family::<Counter>(opts("x"), &["b", "a"]),
+        "x",
+        "it is registered with the labels [\"a\", \"b\"], and now [\"b\", \"a\"] was asked \
+         for",
+    );
+    registry.register::<Gauge>(opts("y")).unwrap();
+    assert_name_is_taken(
+        registry.register::<Family<By<'static>, Gauge>>(opts("y")),
+        "y",
+        "it is registered with the labels [], and now [\"user\"] was asked for",
+    );
+}
+
+#[test]
+fn labels_that_each_call_names_are_described_so_and_not_by_our_own_label() {
+    struct Free;
+    impl Labels for Free {
+        type Static = Self;
+        const NAMES: &'static [&'static str] = &["otel_metric_overflow"];
+        fn write(&self, out: &mut LabelText) {
+            out.label("any", "x");
+        }
+    }
+    let registry = registry();
+    registry.register::<Gauge>(opts("x")).unwrap();
+    assert_name_is_taken(
+        registry.register::<Family<Free, Gauge>>(opts("x")),
+        "x",
+        "it is registered with the labels [], and now a choice of labels by each call was \
+         asked for",
+    );
+    registry.register::<Family<Free, Gauge>>(opts("y")).unwrap();
+    assert_name_is_taken(
+        registry.register::<Gauge>(opts("y")),
+        "y",
+        "it is registered with a choice of labels by each call, and now the labels [] was \
+         asked for",
+    );
+}
+
+#[test]
+fn a_name_with_other_states_is_taken() {
+    #[derive(LabelValue)]
+    #[allow(dead_code)]
+    enum Light {
+        Red,
+        Green,
+    }
+    let registry = registry();
+    registry.register::<StateSet<bool>>(opts("light")).unwrap();
+    assert_name_is_taken(
+        registry.register::<StateSet<Light>>(opts("light")),
+        "light",
+        "it is registered with the states [\"false\", \"true\"], and now [\"red\", \
+         \"green\"] was asked for",
+    );
+}
+
+#[test]
+fn a_name_with_another_help_is_taken() {
+    let registry = registry();
+    registry.register::<Counter>(Opts::new("x", "Ours.")).unwrap();
+    assert_name_is_taken(
+        registry.register::<Counter>(Opts::new("x", "Theirs.")),
+        "x",
+        "it is registered with the help \"Ours.\", and now \"Theirs.\" was asked for",
+    );
+}
+
+#[test]
+fn a_name_whose_values_are_kept_otherwise_is_taken() {
+    let registry = registry();
+    let kept = "it is registered with its values stored otherwise: striped or not, whole \
+                numbers or not";
+    registry.register::<Counter>(opts("x")).unwrap();
+    assert_name_is_taken(registry.register::<FloatCounter>(opts("x")), "x", kept);
+    assert_name_is_taken(registry.register::<Counter>(opts("x").striped(false)), "x", kept);
+    // The resulting storage is compared: a gauge is never striped.
+    registry.register::<Gauge>(opts("y")).unwrap();
+    registry.register::<Gauge>(opts("y").striped(true)).unwrap();
+}
+
+#[test]
+fn how_many_series_and_how_long_is_what_the_latest_says() {
+    let registry = registry();
+    let register = |limit| -> Family<By<'static>, Counter> {
+        registry.register(opts("x").limit(limit)).unwrap()
+    };
+    let first = register(1);
+    first.with(By { user: "a" }).inc();
+    assert!(first.try_with(By { user: "b" }).is_err());
+    register(2);
+    assert!(first.try_with(By { user: "b" }).is_ok());
+}
+
+#[test]
+fn a_refused_definition_changes_nothing() {
+    let registry = registry();
+    let x: Gauge = registry.register(opts("x")).unwrap();
+    x.set(3);
+    let before = registry.snapshot().to_text();
+    let _ = registry.register::<Histogram<Count>>(opts("x"));
+    let _ = registry.register::<Counter>(opts("x"));
+    assert_eq!(registry.snapshot().to_text(), before);
+}
+
+#[track_caller]
+fn check_refused(opts: Opts<'_>, reason: &str) {
+    let expected = format!("cannot register the metric \"x\": {reason}");
+    assert_eq!(message_of(registry().register::<Histogram<Floats>>(opts)), expected);
+    // Where there are none, nothing is asked of them.
+    let classic = opts.bucketing(Bucketing::Classic);
+    assert!(registry().register::<Histogram<Floats>>(classic).is_ok());
+}
+
+#[test]
+fn native_buckets_that_cannot_be_are_refused() {
+    for schema in [9, -5, i8::MIN, i8::MAX] {
+        let reason = format!("its schema is {schema}; expected -4 to 8");
+        check_refused(opts("x").schema(schema), &reason);
+    }
+    check_refused(
+        opts("x").max_buckets(0),
+        "its native buckets are at most 0; expected at least 1, or Bucketing::Classic for none",
+    );
+    for (zero, shown) in [(f64::NAN, "NaN"), (-1.0, "-1"), (f64::INFINITY, "inf")] {
+        let reason = format!("its widest zero is {shown}; expected 0 or more, and finite");
+        check_refused(opts("x").widest_zero(zero), &reason);
+    }
+}
+
+#[test]
+fn extreme_options_are_accepted() {
+    for (schema, most, zero) in [(-4, 1, 0.0), (8, u32::MAX, f64::MAX), (0, 1, 5e-324)] {
+        let opts = opts("x").schema(schema).max_buckets(most).widest_zero(zero);
+        let floats: Histogram<Floats> = registry().register(opts).unwrap();
+        floats.observe(f64::MAX);
+    }
+}
+
+#[test]
+fn thresholds_that_do_not_ascend_or_are_no_numbers_are_refused() {
+    let numbers = "buckets are finite, ascending and at most 1,024; found";
+    for (thresholds, found) in [
+        (&[][..], "0 of them"),
+        (&[1.0, 1.0], "1 after one that is as large"),
+        (&[0.0, -0.0], "-0 after one that is as large"),
+        (&[2.0, -1.0], "-1 after one that is as large"),
+        (&[f64::NAN], "NaN"),
+        (&[1.0, f64::INFINITY], "inf"),
+    ] {
+        let opts = opts("x").buckets(thresholds);
+        let message = message_of(registry().register::<Histogram<Floats>>(opts));
+        assert_eq!(message, format!("cannot register the metric \"x\": {numbers} {found}"));
+    }
+}

@@ -1,0 +1,148 @@
+//! Gauges: what is made of what processes set. Here one process is all there is;
+//! `processes.rs` has several.
+
+use talea::{
+    Bytes, Combine, Counter, Family, FloatCounter, FloatGauge, Gauge, Histogram, Info, Labels,
+    Metric, Opts, Registry, StateSet, UpDownCounter,
+};
+
+use crate::support::metrics::{count, reason, registry};
+
+const ALL: [Combine; 5] =
+    [Combine::Latest, Combine::Sum, Combine::Max, Combine::Min, Combine::Each];
+
+#[derive(Labels)]
+struct Queue<'a> {
+    queue: &'a str,
+}
+
+#[derive(Labels)]
+struct Pid<'a> {
+    pid: &'a str,
+}
+
+fn register<M: Metric>(registry: &Registry, combine: Combine) -> M {
+    registry.register(Opts::new("depth", "Depth.").combine(combine)).unwrap()
+}
+
+/// The labels of a value that belongs to this process.
+fn own(combine: Combine, pid: &str) -> Vec<(&'static str, &str)> {
+    if combine == Combine::Each { vec![("pid", pid)] } else { vec![] }
+}
+
+#[test]
+fn however_gauges_combine_one_process_shows_what_it_set() {
+    let pid = std::process::id().to_string();
+    for combine in ALL {
+        let registry = registry();
+        let gauge: Gauge = register(&registry, combine);
+        let shown = || registry.snapshot().value("depth", &own(combine, &pid));
+        let silent = matches!(combine, Combine::Max | Combine::Min | Combine::Each);
+        assert_eq!(shown(), (!silent).then_some(0.0), "{combine:?}");
+        for value in [7, 0, -3, i64::MAX, i64::MIN + 1] {
+            gauge.set(value);
+            assert_eq!((gauge.get(), shown()), (value, Some(value as f64)), "{combine:?}");
+        }
+        gauge.set(-1);
+        assert_eq!(gauge.add(5), 4);
+        gauge.inc();
+        gauge.dec();
+        gauge.set_max(2);
+        gauge.set_min(3);
+        assert_eq!((gauge.get(), shown()), (3, Some(3.0)), "{combine:?}");
+        assert_eq!(count(&registry.snapshot(), "depth"), 1);
+    }
+}
+
+#[test]
+fn however_float_gauges_combine_one_process_shows_what_it_set() {
+    let pid = std::process::id().to_string();
+    for combine in ALL {
+        let registry = registry();
+        let gauge: FloatGauge = register(&registry, combine);
+        let shown = || registry.snapshot().value("depth", &own(combine, &pid));
+        for value in [0.5, 0.0, -0.0, -1e300, f64::INFINITY, f64::NEG_INFINITY] {
+            gauge.set(value);
+            assert_eq!((gauge.get(), shown()), (value, Some(value)), "{combine:?}");
+        }
+        gauge.set(f64::NAN);
+        assert!(shown().is_some_and(f64::is_nan), "{combine:?}");
+        gauge.set(0.5);
+        gauge.add(-2.0);
+        assert_eq!((gauge.get(), shown()), (-1.5, Some(-1.5)), "{combine:?}");
+    }
+}
+
+#[test]
+fn the_smallest_integer_is_kept_as_its_neighbour_only_where_silence_is_known() {
+    for combine in ALL {
+        let gauge: Gauge = register(&registry(), combine);
+        gauge.set(i64::MIN);
+        let silent = matches!(combine, Combine::Max | Combine::Min | Combine::Each);
+        assert_eq!(gauge.get(), i64::MIN + i64::from(silent), "{combine:?}");
+    }
+}
+
+#[test]
+fn each_process_has_a_series_behind_its_labels() {
+    let registry = registry();
+    let opts = Opts::new("depth", "Depth.").combine(Combine::Each).limit(1);
+    let depths: Family<Queue<'static>, Gauge> = registry.register(opts).unwrap();
+    depths.with(Queue { queue: "in" }).set(3);
+    let pid = std::process::id();
+    let expected =
+        format!("# HELP depth Depth.\n# TYPE depth gauge\ndepth{{queue=\"in\",pid=\"{pid}\"}} 3\n");
+    assert_eq!(registry.snapshot().to_text(), expected);
+    depths.with(Queue { queue: "out" }).set(4);
+    let labels = [("otel_metric_overflow", "true"), ("pid", &pid.to_string())];
+    assert_eq!(registry.snapshot().value("depth", &labels), Some(4.0));
+}
+
+#[test]
+fn a_gauge_without_a_choice_is_the_latest() {
+    let registry = registry();
+    let gauge: Gauge = registry.register(Opts::new("depth", "Depth.")).unwrap();
+    let same: Gauge = register(&registry, Combine::Latest);
+    gauge.set(5);
+    same.set(6);
+    assert_eq!(gauge.get(), 6);
+}
+
+#[test]
+fn the_label_pid_is_ours_where_each_process_has_a_series() {
+    let registry = registry();
+    let family = |combine| {
+        registry.register::<Family<Pid<'static>, Gauge>>(Opts::new("x", "X.").combine(combine))
+    };
+    assert_eq!(
+        reason(family(Combine::Each)),
+        "its label \"pid\" cannot be used: a gauge of which each process has its own gets this \
+         label from us"
+    );
+    family(Combine::Max).unwrap().with(Pid { pid: "7" }).set(1);
+    assert_eq!(registry.snapshot().value("x", &[("pid", "7")]), Some(1.0));
+}
+
+#[test]
+fn only_gauges_can_be_combined_otherwise() {
+    let registry = registry();
+    let opts = Opts::new("x", "X.").combine(Combine::Max);
+    let message = [
+        reason(registry.register::<Counter>(opts)),
+        reason(registry.register::<FloatCounter>(opts)),
+        reason(registry.register::<Histogram<Bytes>>(opts)),
+        reason(registry.register::<UpDownCounter>(opts)),
+        reason(registry.register::<StateSet<bool>>(opts)),
+        reason(registry.register::<Info<Queue<'static>>>(opts)),
+        reason(registry.family::<Counter>(opts, &["a"])),
+        reason(registry.observable_counter(opts, || 0.0)),
+    ];
+    for message in message {
+        assert_eq!(
+            message,
+            "`combine` is Max, and only a `Gauge` or a `FloatGauge` can be combined otherwise \
+             than its type says; leave it out"
+        );
+    }
+    assert_eq!(registry.snapshot().families().len(), 0, "nothing is left of them");
+}

@@ -1,0 +1,31 @@
+//! Parts of the guide that its own examples cannot check.
+
+use talea::{Counter, Family, Labels, Metrics};
+
+#[derive(Labels)]
+struct Sale<'a> {
+    method: &'a str,
+    country: &'a str,
+}
+
+#[derive(Metrics)]
+#[metrics(prefix = "shop")]
+struct Shop {
+    /// Orders accepted.
+    orders: Family<Sale<'static>, Counter>,
+}
+
+#[test]
+fn a_failing_assertion_has_the_message_in_the_guide() {
+    let (shop, registry) = Shop::for_test();
+    for method in ["card", "cash"] {
+        shop.orders.with(Sale { method, country: "pe" }).inc();
+    }
+    let snapshot = registry.snapshot();
+    let asked = [("method", "card"), ("country", "ch")];
+    let failing = || snapshot.assert_value("shop_orders_total", &asked, 1.0);
+    let message = std::panic::catch_unwind(std::panic::AssertUnwindSafe(failing)).unwrap_err();
+    let message = message.downcast::<String>().unwrap();
+    let shown = include_str!("../../guide.md").contains(&format!("```text\n{message}\n```"));
+    assert!(shown, "guide.md should show\n{message}");
+}

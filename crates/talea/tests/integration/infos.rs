@@ -1,0 +1,93 @@
+//! Infos.
+
+use std::sync::Barrier;
+use std::thread;
+
+use talea::{Info, Kind, LabelValue, Labels, Opts};
+
+use crate::support::metrics::{count, registry};
+
+#[derive(Labels)]
+struct Build<'a> {
+    version: &'a str,
+    revision: &'a str,
+}
+
+#[test]
+fn an_info_is_one_and_has_its_labels_until_others_are_set() {
+    let registry = registry();
+    let build: Info<Build<'static>> = registry.register(Opts::new("build", "What runs.")).unwrap();
+    assert_eq!(registry.snapshot().to_text(), "", "nothing was said yet");
+    build.set(Build { version: "1.0", revision: "a\"b" });
+    let expected = "# HELP build_info What runs.\n# TYPE build_info gauge\n\
+                    build_info{version=\"1.0\",revision=\"a\\\"b\"} 1\n";
+    assert_eq!(registry.snapshot().to_text(), expected);
+    assert_eq!(registry.snapshot().family("build_info").unwrap().kind(), Kind::Info);
+
+    let other = build.clone();
+    for version in ["1.1", "1.1", "1.0", "1.2"] {
+        other.set(Build { version, revision: "" });
+        let snapshot = registry.snapshot();
+        assert_eq!(count(&snapshot, "build_info"), 1);
+        let labels = [("version", version), ("revision", "")];
+        assert_eq!(snapshot.value("build_info", &labels), Some(1.0));
+    }
+}
+
+#[test]
+fn an_info_with_fixed_labels_shows_one_combination_too() {
+    #[derive(LabelValue)]
+    enum Stage {
+        Test,
+        Live,
+    }
+    #[derive(Labels)]
+    struct Where {
+        stage: Stage,
+    }
+    let registry = registry();
+    let info: Info<Where> = registry.register(Opts::new("stage_info", "Where it runs.")).unwrap();
+    info.set(Where { stage: Stage::Test });
+    info.set(Where { stage: Stage::Live });
+    let snapshot = registry.snapshot();
+    assert_eq!(count(&snapshot, "stage_info"), 1);
+    assert_eq!(snapshot.value("stage_info", &[("stage", "live")]), Some(1.0));
+}
+
+#[test]
+fn an_info_never_expires() {
+    let registry = registry();
+    let opts = Opts::new("build", "What runs.");
+    let build: Info<Build<'static>> = registry.register(opts).unwrap();
+    build.set(Build { version: "1", revision: "" });
+    (0..200).for_each(|_| registry.sweep());
+    assert_eq!(count(&registry.snapshot(), "build_info"), 1);
+}
+
+#[test]
+fn of_many_who_say_different_things_at_once_one_is_heard() {
+    const ROUNDS: usize = if cfg!(miri) { 3 } else { 300 };
+    let registry = registry();
+    let build: Info<Build<'static>> = registry.register(Opts::new("build", "What runs.")).unwrap();
+    let (begin, end) = (Barrier::new(5), Barrier::new(5));
+    let heard = thread::scope(|scope| {
+        for version in ["a", "b", "c", "d"] {
+            let (build, begin, end) = (&build, &begin, &end);
+            scope.spawn(move || {
+                for round in 0..ROUNDS {
+                    begin.wait();
+                    build.set(Build { version, revision: &round.to_string() });
+                    end.wait();
+                }
+            });
+        }
+        let heard = (0..ROUNDS).map(|_| {
+            begin.wait();
+            end.wait();
+            count(&registry.snapshot(), "build_info")
+        });
+        // All rounds are done before one is judged, else nobody would wait for the others.
+        heard.collect::<Vec<_>>()
+    });
+    assert_eq!(heard, [1; ROUNDS]);
+}

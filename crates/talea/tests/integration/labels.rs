@@ -1,0 +1,330 @@
+//! Claims about labels that hold for any value.
+#![cfg(not(miri))]
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::{Arc, LazyLock};
+
+use crate::support::descriptors::raise_limit;
+use proptest::prelude::*;
+use talea::derived::{pop, product, push};
+use talea::{
+    Counter, Displayed, Family, HttpMethod, LabelText, LabelValue, Labels, Opts, Registry,
+    StatusClass,
+};
+
+#[derive(Clone, Copy, Debug, PartialEq, LabelValue)]
+#[label(rename_all = "SCREAMING_SNAKE_CASE")]
+enum Method {
+    Card,
+    BankTransfer,
+    #[label(rename = "I \"owe\" you\\\n")]
+    Iou,
+}
+
+talea::label_set! { struct Route; }
+
+const ROUTES: [&str; 4] = ["/", "/users/:id", "a\"b\\c\nd", ""];
+
+#[derive(Clone, Copy, Debug, PartialEq, Labels)]
+struct Fixed {
+    gift: bool,
+    method: Option<Method>,
+    route: Route,
+    class: StatusClass,
+    maybe: Option<Option<bool>>,
+    verb: HttpMethod,
+}
+
+fn nth(n: usize) -> String {
+    let mut text = LabelText::new();
+    Fixed::write_nth(n, &mut text);
+    String::from_utf8(text.as_bytes().to_vec()).unwrap()
+}
+
+fn some_fixed() -> impl Strategy<Value = Fixed> {
+    Route::fix(ROUTES).unwrap();
+    let method = proptest::option::of(prop_oneof![
+        Just(Method::Card),
+        Just(Method::BankTransfer),
+        Just(Method::Iou)
+    ]);
+    let route = proptest::sample::select(Route::all().collect::<Vec<_>>());
+    let class = any::<u16>().prop_map(|status| StatusClass::of(status % 700));
+    let maybe = proptest::option::of(proptest::option::of(any::<bool>()));
+    let verb = proptest::sample::select(HttpMethod::ALL);
+    (any::<bool>(), method, route, class, maybe, verb).prop_map(
+        |(gift, method, route, class, maybe, verb)| Fixed {
+            gift,
+            method,
+            route,
+            class,
+            maybe,
+            verb,
+        },
+    )
+}
+
+/// Text of all kinds: mostly short and full of what has to be escaped.
+fn some_text() -> impl Strategy<Value = String> {
+    let hostile = proptest::collection::vec(
+        prop_oneof![
+            proptest::sample::select(vec![
+                '"', '\\', '\n', '\0', '\r', 'n', '{', '}', ',', '=', '💡'
+            ]),
+            any::<char>(),
+        ],
+        0..40,
+    );
+    let long = (any::<char>(), 0..=65_536_usize).prop_map(|(c, len)| {
+        let count = len / c.len_utf8();
+        c.to_string().repeat(count)
+    });
+    prop_oneof![
+        8 => hostile.prop_map(|chars| chars.into_iter().collect()),
+        1 => Just(String::new()),
+        1 => long,
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
+
+    #[test]
+    fn numbers_and_digits_are_each_others_inverse(
+        labels in proptest::collection::vec((1..9_usize, any::<usize>()), 0..8)
+    ) {
+        let radices: Vec<_> = labels.iter().map(|(radix, _)| Some(*radix)).collect();
+        let digits: Vec<_> = labels.iter().map(|(radix, any)| any % radix).collect();
+        let all = product(&radices).unwrap();
+        let number = radices.iter().zip(&digits).fold(0, |n, (radix, digit)| push(n, *radix, *digit));
+        prop_assert!(number < all);
+        let mut rest = number;
+        let mut back: Vec<_> = radices.iter().rev().map(|radix| pop(&mut rest, *radix)).collect();
+        back.reverse();
+        prop_assert_eq!((rest, back), (0, digits));
+    }
+
+    #[test]
+    fn any_number_is_some_combination(
+        radices in proptest::collection::vec(1..9_usize, 0..8), any in any::<usize>()
+    ) {
+        let radices: Vec<_> = radices.into_iter().map(Some).collect();
+        let number = any % product(&radices).unwrap();
+        let mut rest = number;
+        let digits: Vec<_> = radices.iter().rev().map(|radix| pop(&mut rest, *radix)).collect();
+        let back = radices.iter().zip(digits.iter().rev());
+        prop_assert_eq!(back.fold(0, |n, (radix, digit)| push(n, *radix, *digit)), number);
+    }
+
+    #[test]
+    fn a_combination_writes_what_its_number_writes(labels in some_fixed()) {
+        prop_assert!(labels.index() < Fixed::cardinality().unwrap());
+        let text = LabelText::of(&labels);
+        prop_assert_eq!(nth(labels.index()).into_bytes(), text.as_bytes());
+    }
+
+    #[test]
+    fn any_text_comes_back_from_a_snapshot(first in some_text(), second in some_text(), n in any::<i128>()) {
+        let (family, registry) = &*ANY_TEXT;
+        let labels = || Three { first: &first, second: Displayed(&second), n };
+        let before = family.with(labels()).get();
+        family.with(labels()).inc();
+        prop_assert_eq!(family.with(&labels()).get(), before + 1);
+        let snapshot = registry.snapshot();
+        let shown = n.to_string();
+        let expected = [("first", first.as_str()), ("second", &second), ("n", &shown)];
+        let series: Vec<_> = snapshot
+            .families()
+            .flat_map(|family| family.series())
+            .filter(|series| {
+                let labels = series.labels();
+                labels.iter().map(|(name, value)| (*name, value.as_str())).eq(expected)
+            })
+            .collect();
+        prop_assert_eq!(series.len(), 1);
+        prop_assert_eq!(family.dropped(), 0);
+        // Else each snapshot would be larger than the one before.
+        prop_assert!(family.remove(labels()));
+    }
+
+    #[test]
+    fn equal_text_of_any_type_and_lifetime_is_one_series(text in some_text(), c in any::<char>()) {
+        raise_limit();
+        let registry = Registry::for_test().unwrap();
+        // The long ones are left to the other test: this region is small.
+        let text = if text.len() > 1000 { c.to_string() } else { text };
+        let by_text = texts::<ByText>(&registry);
+        by_text.with(ByText { text: &text }).add(1);
+        {
+            let shorter = text.clone();
+            by_text.with(ByText { text: &shorter }).add(2);
+        }
+        texts(&registry).with(ByString { text: text.clone() }).add(4);
+        texts::<ByCow>(&registry).with(ByCow { text: Cow::from(&text) }).add(8);
+        texts(&registry).with(ByArc { text: Arc::from(&*text) }).add(16);
+        texts(&registry).with(ByBox { text: Box::from(&*text) }).add(32);
+        texts::<ByDisplayed>(&registry).with(ByDisplayed { text: Displayed(&text) }).add(64);
+        texts::<ByDisplay>(&registry).with(ByDisplay { text: &text }).add(128);
+        texts::<ByOption>(&registry).with(ByOption { text: Some(&text) }).add(256);
+        let mut chars = text.chars();
+        if let (Some(text), None) = (chars.next(), chars.next()) {
+            texts(&registry).with(ByChar { text }).add(512);
+            by_text.with(ByText { text: &text.to_string() }).add(512);
+        } else {
+            by_text.with(ByText { text: &text }).add(1024);
+        }
+        let snapshot = registry.snapshot();
+        let family = snapshot.families().find(|family| family.name() == "texts_total").unwrap();
+        prop_assert_eq!(family.series().count(), 1);
+        prop_assert_eq!(snapshot.value("texts_total", &[("text", &text)]), Some(511.0 + 1024.0));
+    }
+}
+
+/// Families of one name and the same label names are the same family.
+fn texts<L: Labels + 'static>(registry: &Registry) -> Family<L, Counter> {
+    registry.register(Opts::new("texts", "Texts.")).unwrap()
+}
+
+#[derive(Labels)]
+struct ByText<'a> {
+    text: &'a str,
+}
+
+#[derive(Labels)]
+struct ByString {
+    text: String,
+}
+
+#[derive(Labels)]
+struct ByCow<'a> {
+    text: Cow<'a, str>,
+}
+
+#[derive(Labels)]
+struct ByArc {
+    text: Arc<str>,
+}
+
+#[derive(Labels)]
+struct ByBox {
+    text: Box<str>,
+}
+
+#[derive(Labels)]
+struct ByDisplayed<'a> {
+    text: Displayed<&'a str>,
+}
+
+#[derive(Labels)]
+struct ByDisplay<'a> {
+    #[label(display)]
+    text: &'a str,
+}
+
+#[derive(Labels)]
+struct ByOption<'a> {
+    text: Option<&'a str>,
+}
+
+#[derive(Labels)]
+struct ByChar {
+    text: char,
+}
+
+#[derive(Labels)]
+struct Three<'a> {
+    first: &'a str,
+    second: Displayed<&'a str>,
+    n: i128,
+}
+
+/// A registry stays mapped until the process ends, so all cases share this one.
+static ANY_TEXT: LazyLock<(Family<Three<'static>, Counter>, Registry)> = LazyLock::new(|| {
+    let registry = Registry::new().unwrap();
+    (registry.register(Opts::new("any", "Any text.")).unwrap(), registry)
+});
+
+#[test]
+fn text_that_is_too_long_for_a_region_overflows() {
+    let registry = Registry::new().unwrap();
+    let family = texts::<ByText>(&registry);
+    // A region's record holds a text's length in 24 bits.
+    for len in [1 << 24, (1 << 24) + 1] {
+        family.with(ByText { text: &"x".repeat(len) }).inc();
+    }
+    let snapshot = registry.snapshot();
+    assert_eq!(snapshot.value("texts_total", &[("otel_metric_overflow", "true")]), Some(2.0));
+    assert_eq!(family.dropped(), 2);
+}
+
+#[test]
+fn all_combinations_have_numbers_and_texts_of_their_own() {
+    Route::fix(ROUTES).unwrap();
+    let all = Fixed::cardinality().unwrap();
+    assert_eq!(all, 2 * 4 * 4 * 6 * 4 * 11);
+    // A missing value and one that is empty show the same; so do `None` and
+    // `Some(None)`.
+    let texts: HashSet<_> = (0..all).map(nth).collect();
+    assert_eq!(texts.len(), 2 * 4 * 4 * 6 * 3 * 11);
+}
+
+#[test]
+fn a_family_of_a_run_time_set_waits_for_its_values() {
+    talea::label_set! { struct Late; }
+    #[derive(Labels)]
+    struct Call<'a> {
+        host: &'a str,
+        late: Option<Late>,
+    }
+    let registry = Registry::for_test().unwrap();
+    let register = || registry.register::<Family<Call<'static>, Counter>>(Opts::new("c", "Calls."));
+    let message = register().unwrap_err().to_string();
+    assert!(message.contains("\"c\": its label set `Late` has no values yet"), "{message}");
+    Late::fix(["a", "b"]).unwrap();
+    let calls = register().unwrap();
+    calls.with(Call { host: "h", late: Late::find("b") }).inc();
+    calls.with(Call { host: "h", late: Late::find("c") }).inc();
+    let snapshot = registry.snapshot();
+    for late in ["b", ""] {
+        assert_eq!(snapshot.value("c_total", &[("host", "h"), ("late", late)]), Some(1.0));
+    }
+}
+
+#[test]
+fn a_family_of_a_run_time_set_has_a_series_for_each_value_and_no_more() {
+    talea::label_set! { struct Tenant; }
+    #[derive(Labels)]
+    struct Job {
+        tenant: Tenant,
+        done: bool,
+    }
+    Tenant::fix((0..100).map(|n| format!("tenant-{n}"))).unwrap();
+    let registry = Registry::for_test().unwrap();
+    let jobs: Family<Job, Counter> = registry.register(Opts::new("jobs", "Jobs.")).unwrap();
+    for tenant in Tenant::all() {
+        jobs.with(Job { tenant, done: true }).add(1 + tenant.index() as u64);
+    }
+    let snapshot = registry.snapshot();
+    for n in 0..100 {
+        let tenant = format!("tenant-{n}");
+        let labels = [("tenant", tenant.as_str()), ("done", "true")];
+        assert_eq!(snapshot.value("jobs_total", &labels), Some(f64::from(n) + 1.0));
+    }
+    assert_eq!(jobs.dropped(), 0);
+}
+
+#[test]
+fn a_display_in_parts_or_that_fails_is_written_as_far_as_it_came() {
+    struct Half;
+    impl std::fmt::Display for Half {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("a\"")?;
+            writeln!(f, "{}", 7)?;
+            Err(std::fmt::Error)
+        }
+    }
+    let mut text = LabelText::new();
+    text.label("half", &Displayed(Half));
+    assert_eq!(text.as_bytes(), br#"half="a\"7\n""#);
+}

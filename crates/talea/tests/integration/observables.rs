@@ -1,0 +1,162 @@
+//! Observable metrics.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use talea::{Combine, FloatCounter, FloatGauge, Kind, LabelValue, Labels, Opts, Value};
+
+use crate::support::metrics::{count, registry};
+
+/// A number that a test changes and a metric reads.
+fn source() -> (Arc<Mutex<f64>>, impl Fn() -> f64 + Send + Sync + 'static) {
+    let source = Arc::new(Mutex::new(0.0));
+    let read = source.clone();
+    (source, move || *read.lock().unwrap())
+}
+
+#[test]
+fn an_observable_gauge_is_read_before_each_snapshot() {
+    let registry = registry();
+    let (source, read) = source();
+    registry.observable_gauge(Opts::new("level", "Level."), read).unwrap();
+    for value in [3.0, -2.5, 0.0, f64::INFINITY] {
+        *source.lock().unwrap() = value;
+        assert_eq!(registry.snapshot().value("level", &[]), Some(value));
+    }
+    let opts = Opts::new("largest", "Largest.").combine(Combine::Max);
+    registry.observable_gauge(opts, || 4.0).unwrap();
+    assert_eq!(registry.snapshot().value("largest", &[]), Some(4.0));
+}
+
+#[test]
+fn an_observable_counter_follows_its_source_and_never_goes_down() {
+    let registry = registry();
+    let (source, read) = source();
+    registry.observable_counter(Opts::new("busy_seconds", "Busy."), read).unwrap();
+    // Each time: what the source says, and what is counted then. It is started anew
+    // twice, and what it says then counts whole.
+    for (says, counted) in [
+        (0.0, 0.0),
+        (1.5, 1.5),
+        (1.5, 1.5),
+        (4.0, 4.0),
+        (0.5, 4.5),
+        (2.5, 6.5),
+        (0.0, 6.5),
+        (1.0, 7.5),
+        (f64::NAN, 7.5),
+        (3.0, 9.5),
+    ] {
+        *source.lock().unwrap() = says;
+        let snapshot = registry.snapshot();
+        assert_eq!(snapshot.value("busy_seconds_total", &[]), Some(counted), "at {says}");
+        assert_eq!(snapshot.family("busy_seconds_total").unwrap().kind(), Kind::Counter);
+    }
+}
+
+#[test]
+fn an_observable_counter_that_is_wiped_counts_on_from_zero() {
+    let registry = registry();
+    let (source, read) = source();
+    registry.observable_counter(Opts::new("busy", "Busy."), read).unwrap();
+    *source.lock().unwrap() = 10.0;
+    registry.snapshot();
+    registry.wipe(|_| true);
+    *source.lock().unwrap() = 12.0;
+    assert_eq!(registry.snapshot().value("busy_total", &[]), Some(2.0));
+}
+
+#[test]
+fn snapshots_side_by_side_count_what_is_observed_once() {
+    const EACH: u64 = if cfg!(miri) { 3 } else { 200 };
+    let registry = registry();
+    let total = Arc::new(AtomicU64::new(0));
+    let read = total.clone();
+    registry
+        .observable_counter(Opts::new("reads", "Reads."), move || {
+            (read.fetch_add(1, Relaxed) + 1) as f64
+        })
+        .unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (0..EACH).for_each(|_| drop(registry.snapshot())));
+        }
+    });
+    let counted = registry.snapshot().value("reads_total", &[]);
+    assert_eq!(counted, Some(total.load(Relaxed) as f64));
+}
+
+#[derive(Labels)]
+struct Disk<'a> {
+    mount: &'a str,
+}
+
+#[test]
+fn observable_gauges_that_are_not_set_any_more_disappear_and_come_back() {
+    let registry = registry();
+    let disks = Arc::new(Mutex::new(vec![("/", 1.0), ("/\"srv\"", 2.0)]));
+    let read = disks.clone();
+    registry
+        .observable_gauges::<Disk<'static>>(Opts::new("free", "Free."), move |found| {
+            for (mount, free) in read.lock().unwrap().iter() {
+                found.set(Disk { mount }, *free);
+            }
+        })
+        .unwrap();
+    for round in [
+        vec![("/", 1.0), ("/\"srv\"", 2.0)],
+        vec![("/", 3.0)],
+        vec![("/\"srv\"", 0.0), ("/home", 5.0)],
+        vec![],
+        vec![("/", 4.0), ("/home", 5.0)],
+    ] {
+        *disks.lock().unwrap() = round.clone();
+        let snapshot = registry.snapshot();
+        assert_eq!(count(&snapshot, "free"), round.len(), "{snapshot:?}");
+        for (mount, free) in round {
+            assert_eq!(snapshot.value("free", &[("mount", mount)]), Some(free));
+        }
+    }
+}
+
+#[test]
+fn observable_gauges_with_fixed_labels_disappear_too() {
+    #[derive(LabelValue)]
+    enum Pool {
+        Young,
+        Old,
+    }
+    #[derive(Labels)]
+    struct By {
+        pool: Pool,
+    }
+    let registry = registry();
+    let (source, read) = source();
+    registry
+        .observable_gauges::<By>(Opts::new("pool", "Pools."), move |found| {
+            found.set(By { pool: Pool::Young }, 1.0);
+            if read() == 0.0 {
+                found.set(By { pool: Pool::Old }, 2.0);
+            }
+        })
+        .unwrap();
+    assert_eq!(count(&registry.snapshot(), "pool"), 2);
+    *source.lock().unwrap() = 1.0;
+    let snapshot = registry.snapshot();
+    assert_eq!(count(&snapshot, "pool"), 1, "{snapshot:?}");
+    assert_eq!(snapshot.value("pool", &[("pool", "young")]), Some(1.0));
+}
+
+#[test]
+fn observations_are_stored_for_readers_from_outside() {
+    let registry = registry();
+    registry.observable_gauge(Opts::new("level", "Level."), || 3.0).unwrap();
+    registry.observable_counter(Opts::new("busy", "Busy."), || 4.0).unwrap();
+    registry.snapshot();
+    let level: FloatGauge = registry.register(Opts::new("level", "Level.")).unwrap();
+    let busy: FloatCounter = registry.register(Opts::new("busy", "Busy.")).unwrap();
+    assert_eq!((level.get(), busy.get()), (3.0, 4.0));
+    let snapshot = registry.snapshot();
+    let value = snapshot.select("busy_total", &[]).next().unwrap().value();
+    assert_eq!(value, Value::Float(4.0));
+}

@@ -1,0 +1,115 @@
+//! Claims about a registry that is read from outside the processes that count in it.
+#![cfg(all(target_os = "linux", not(miri)))]
+
+use std::os::unix::fs::{FileExt, MetadataExt};
+
+use crate::support::metrics::By;
+use crate::support::tmpfs::Shm;
+use talea::outside::{FamilyFacts, Look, Reader, Standing, Storage};
+use talea::{Config, Counter, Histogram, Kind, Opts, Registry, Seconds};
+
+/// A registry with a family of each kind of fullness.
+fn fill(shm: &Shm) -> Registry {
+    let registry = Registry::open_with(shm.file(), Config::with_len(4 << 20)).unwrap();
+    let orders: Counter = registry.register(Opts::new("orders", "Orders.")).unwrap();
+    orders.add(3);
+    let opts = Opts::new("users", "By user.").limit(2);
+    let users: talea::Family<By<'static>, Counter> = registry.register(opts).unwrap();
+    for user in ["ann", "bob", "cem", "dan"] {
+        users.with(By { user }).inc();
+    }
+    let took: Histogram<Seconds> = registry.register(Opts::new("took", "Time.")).unwrap();
+    took.observe(std::time::Duration::from_millis(250));
+    registry
+}
+
+fn family<'a>(look: &'a Look, name: &str) -> &'a FamilyFacts {
+    look.families.iter().find(|family| family.name == name).unwrap()
+}
+
+#[test]
+fn from_outside_families_are_what_they_were_registered_as() {
+    let shm = Shm::new("outside-families");
+    let registry = fill(&shm);
+    let look = Reader::open(shm.file()).unwrap().look().unwrap();
+    assert_eq!(look.snapshot.to_text(), registry.snapshot().to_text());
+    assert_eq!(look.overview.usage, registry.usage());
+    let names: Vec<&str> = look.families.iter().map(|family| family.name.as_str()).collect();
+    assert_eq!(names, ["orders_total", "took_seconds", "users_total"]);
+    let took = family(&look, "took_seconds");
+    assert_eq!(
+        (took.kind, took.unit, took.help.as_str()),
+        (Kind::Histogram, Some("seconds"), "Time.")
+    );
+    assert_eq!((took.series, took.processes, took.storage), (1, 1, Storage::Striped));
+    let orders = family(&look, "orders_total");
+    assert_eq!((orders.series, orders.is_at_limit, orders.dropped), (1, false, 0));
+    let users = family(&look, "users_total");
+    assert_eq!((users.series, users.limit, users.dropped), (2, 2, 2));
+    assert!(users.is_at_limit && users.labels == ["user"] && users.storage == Storage::Single);
+}
+
+#[test]
+fn a_damaged_region_is_an_error_or_reports_families_that_it_leaves_out() {
+    let shm = Shm::new("outside-damaged");
+    let _registry = fill(&shm);
+    let copy = shm.file().with_extension("copy");
+    std::fs::copy(shm.file(), &copy).unwrap();
+    let file = std::fs::OpenOptions::new().read(true).write(true).open(&copy).unwrap();
+    // The first family's record: the span of its definition.
+    let definition = 12_288 + 256 * 128 + 16;
+    file.write_all_at(&0_u64.to_le_bytes(), definition).unwrap();
+    let look = Reader::open(&copy).unwrap().look().unwrap();
+    assert_eq!((look.families.len(), look.families_unreadable), (2, 1));
+    file.write_all_at(&u64::MAX.to_le_bytes(), 1024).unwrap();
+    let message = Reader::open(&copy).unwrap().look().unwrap_err().to_string();
+    assert!(message.contains("shop.copy"), "{message}");
+}
+
+#[test]
+fn only_an_owners_file_is_opened_and_it_is_known_when_it_is_gone() {
+    let shm = Shm::new("outside-owned");
+    let registry = fill(&shm);
+    let named = shm.file().metadata().unwrap();
+    let message = Reader::open_owned_by(shm.file(), &[named.uid() + 1]).err().unwrap().to_string();
+    assert!(message.contains(&format!("belongs to user {}", named.uid())), "{message}");
+    let reader = Reader::open_owned_by(shm.file(), &[named.uid()]).unwrap();
+    assert_eq!(reader.look().unwrap().snapshot.to_text(), registry.snapshot().to_text());
+    assert_eq!(reader.identity().unwrap(), (named.dev(), named.ino()));
+    assert_eq!(reader.standing().unwrap(), Standing::Same);
+    std::fs::remove_file(shm.file()).unwrap();
+    assert_eq!(reader.standing().unwrap(), Standing::Gone);
+    let _other = fill(&shm);
+    assert_eq!(reader.standing().unwrap(), Standing::Replaced);
+    assert!(reader.look().is_ok(), "what is gone can be read still");
+
+    // Memory of a process has no path that could name another.
+    let memory = Registry::new().unwrap();
+    let reader = Reader::of_process(std::process::id()).unwrap();
+    assert_eq!(reader.standing().unwrap(), Standing::Same);
+    drop(memory);
+}
+
+#[test]
+fn an_attached_process_wipes_and_expires_series_of_others() {
+    let shm = Shm::new("outside-attached");
+    assert!(Registry::attach(shm.file()).is_err() && !shm.file().exists());
+    let service = fill(&shm);
+    let operator = Registry::attach(shm.file()).unwrap();
+    let value = |name| service.snapshot().value(name, &[]);
+    assert_eq!(value("orders_total"), Some(3.0));
+    assert!(operator.wipe(|name| name == "orders_total"));
+    assert_eq!(value("orders_total"), Some(0.0));
+
+    let users = || family(&Reader::open(shm.file()).unwrap().look().unwrap(), "users_total").series;
+    let before = users();
+    assert!(before >= 2);
+    (0..3).for_each(|_| service.sweep());
+    let minutes = |n: u32| std::time::Duration::from_secs(60) * n;
+    let goes_by_itself = |_: &str, by_itself: bool| by_itself;
+    assert_eq!(operator.expire(None, goes_by_itself), 0, "its time is an hour");
+    assert_eq!(operator.expire(Some(minutes(3)), goes_by_itself), 0);
+    assert_eq!(operator.expire(Some(minutes(2)), |name, _| name == "orders_total"), 0);
+    assert_eq!(operator.expire(Some(minutes(2)), goes_by_itself), 2);
+    assert_eq!(users(), before - 2);
+}

@@ -1,0 +1,366 @@
+//! Claims about pages: several registries that are shown as one.
+#![cfg(not(miri))]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::support::descriptors::raise_limit;
+use crate::support::metrics::By;
+use crate::support::pages::{
+    Foreign, Several, TEXTS, assert_no_violation, counter, gauge, lossy, one_of_each, with_counter,
+};
+use crate::support::protobuf;
+use proptest::collection::vec;
+use proptest::prelude::*;
+use talea::{
+    Config, Count, Counter, DynamicLabels, Escaping, Family, FloatCounter, FloatGauge, Format,
+    Gauge, Histogram, Info, Opts, Page, Registry, Scrapable, Scraper, Summary,
+};
+use talea_parse::{Syntax, families};
+
+#[test]
+fn a_page_is_what_each_registry_shows_family_by_family_with_its_label_first() {
+    let several =
+        Several::new([("b", one_of_each(1)), ("a", one_of_each(2)), ("c", one_of_each(3))]);
+    assert_eq!(several.conflicts(), []);
+    for (format, _) in TEXTS {
+        let text = several.text(format);
+        assert_eq!(text, several.expected(format, |_, _| false));
+    }
+    let text = several.text(Format::Text);
+    for line in [
+        "calls_total{region=\"a\",user=\"a\\\"b\\\\c\\nd\"} 2\n",
+        "calls_total{region=\"c\",otel_metric_overflow=\"true\"} 3\n",
+        "talea_series_dropped_total{region=\"c\",family=\"calls_total\"} 3\n",
+        "all_total{region=\"b\"} 100\nall_total{region=\"a\"} 200\nall_total{region=\"c\"} 300\n",
+        "wait_seconds_bucket{region=\"a\",user=\"ann\",le=\"0.1\"} 1\n",
+        "bare_bucket{region=\"a\",le=\"1\"} 0\n",
+        "wait_recent_seconds{region=\"b\",user=\"ann\",quantile=\"0.5\"} ",
+        "size{region=\"b\",quantile=\"1\"} 7.0",
+        "size_sum{region=\"b\"} 7\n",
+        "build_info{region=\"a\",user=\"ci\"} 1\n",
+        "circuit{region=\"a\",circuit=\"open\"} 1\n",
+        "circuit{region=\"b\",circuit=\"open\"} 0\n",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    let pid = std::process::id();
+    assert!(text.contains(&format!("depth{{region=\"c\",pid=\"{pid}\"}} -3\n")), "{text}");
+    let text = several.text(Format::OpenMetrics);
+    assert!(text.contains("calls_total{region=\"c\",user=\"bob\"} 2 # {trace_id=\"0af3\"} 2 "));
+    assert!(text.contains("calls_created{region=\"c\",user=\"bob\"} "));
+    assert!(text.contains("bare_created{region=\"a\"} "));
+}
+
+#[test]
+fn in_protobuf_each_series_is_what_its_registry_shows_with_the_label_first() {
+    let all = [("b", one_of_each(1)), ("a", one_of_each(2)), ("c", one_of_each(3))];
+    let several = Several::new(all.clone());
+    let found = protobuf::families(&several.page(Format::Protobuf).0);
+    let mut expected: BTreeMap<String, protobuf::MetricFamily> = BTreeMap::new();
+    for (region, registry) in &all {
+        let mut scraper = registry.scraper();
+        scraper.format(Format::Protobuf, Escaping::AllowUtf8);
+        for mut family in protobuf::families(scraper.scrape()) {
+            for metric in &mut family.metric {
+                let label = protobuf::LabelPair { name: "region".into(), value: (*region).into() };
+                metric.label.insert(0, label);
+            }
+            match expected.get_mut(&family.name) {
+                Some(there) => there.metric.append(&mut family.metric),
+                None => _ = expected.insert(family.name.clone(), family),
+            }
+        }
+    }
+    assert_eq!(found, expected.into_values().collect::<Vec<_>>());
+    // There was something to lose.
+    let wait = found.iter().find(|family| family.name == "wait_seconds").unwrap();
+    assert_eq!(wait.metric.len(), 3);
+    for metric in &wait.metric {
+        let wait = metric.histogram.as_ref().unwrap();
+        assert!(wait.created.is_some() && wait.in_native() == 2 && !wait.exemplars.is_empty());
+    }
+}
+
+#[test]
+fn names_that_stand_in_quotes_or_are_renamed_have_the_label_too() {
+    let registry = |n: i64| {
+        let registry = Registry::for_test().unwrap();
+        let size = Opts::new("größe", "Size.").utf8_names(true);
+        registry.register::<Gauge>(size).unwrap().set(n);
+        let opts = Opts::new("http.requests", "Requests.").utf8_names(true);
+        let family: Family<DynamicLabels, Counter> =
+            registry.family(opts, &["http.route"]).unwrap();
+        family.with_values(&["/a"]).inc();
+        registry
+    };
+    let several = Several::new([("a", registry(1)), ("b", registry(2))]);
+    let text = several.text(Format::OpenMetrics);
+    for line in [
+        "{\"größe\",region=\"a\"} 1\n{\"größe\",region=\"b\"} 2\n",
+        "{\"http.requests_total\",region=\"b\",\"http.route\"=\"/a\"} 1\n",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
+    }
+    let text = several.escaped(Format::Text, Escaping::Dots).0;
+    let text = String::from_utf8(text).unwrap();
+    assert_no_violation(&text, Syntax::Text);
+    let line = "http_dot_requests__total{region=\"b\",http_dot_route=\"/a\"} 1\n";
+    assert!(text.contains(line), "{text}");
+}
+
+#[test]
+fn any_name_of_a_registry_makes_a_readable_label() {
+    let names = ["a\"b", "a\\", "a\nb", "", "größe", "a,b=\"c\"} 7 # {"];
+    let several = Several::new(names.map(|name| (name, one_of_each(1))));
+    for (format, syntax) in TEXTS {
+        let text = several.text(format);
+        let families = families(&text, syntax).unwrap();
+        let all = families.iter().find(|family| family.name.starts_with("all")).unwrap();
+        let totals = all.samples.iter().filter(|sample| sample.name == "all_total");
+        let found: Vec<_> = totals.map(|sample| sample.labels.get("region").unwrap()).collect();
+        assert_eq!(found, names);
+    }
+}
+
+#[test]
+fn of_helps_that_differ_the_first_is_shown_and_nothing_is_left_out() {
+    let registry = |help: &'static str| {
+        let registry = Registry::for_test().unwrap();
+        registry.register::<Counter>(Opts::new("calls", help)).unwrap().inc();
+        registry
+    };
+    let several = Several::new([
+        ("a", registry("Old words.")),
+        ("b", registry("New words.")),
+        ("c", registry("New words.")),
+    ]);
+    assert_eq!(several.conflicts(), []);
+    assert_eq!(
+        several.text(Format::Text),
+        "# HELP calls_total Old words.\n# TYPE calls_total counter\n\
+         calls_total{region=\"a\"} 1\ncalls_total{region=\"b\"} 1\ncalls_total{region=\"c\"} 1\n"
+    );
+}
+
+#[test]
+fn whole_numbers_and_floats_of_one_name_are_one_family() {
+    let float = Registry::for_test().unwrap();
+    float.register::<FloatCounter>(Opts::new("calls", "Some.")).unwrap().add(0.5);
+    let several = Several::new([("a", counter("calls", 3)), ("b", float)]);
+    assert_eq!(several.conflicts(), []);
+    let text = several.text(Format::Text);
+    assert!(
+        text.ends_with("calls_total{region=\"a\"} 3\ncalls_total{region=\"b\"} 0.5\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_part_without_a_label_is_shown_unchanged_beside_the_others() {
+    #[derive(Clone)]
+    struct Mixed(Registry, Registry);
+
+    impl Scrapable for Mixed {
+        fn fill(&self, page: &mut Page, wants: &dyn Fn(&str) -> bool) {
+            page.add(None, |snapshot| self.0.snapshot_into(snapshot, wants));
+            page.add(Some(("region", "b")), |snapshot| self.1.snapshot_into(snapshot, wants));
+        }
+    }
+
+    // It says itself which region it is of.
+    let agent = Registry::for_test().unwrap();
+    let family = agent.family::<Gauge>(Opts::new("up", "Whether."), &["region"]).unwrap();
+    family.with_values(&["b"]).set(1);
+    let agent = with_counter(agent, "calls", 1);
+    let mut scraper = Scraper::new(&Mixed(agent, counter("calls", 2)));
+    let text = String::from_utf8(scraper.scrape().to_vec()).unwrap();
+    assert_no_violation(&text, Syntax::Text);
+    assert!(text.contains("\nup{region=\"b\"} 1\n"), "{text}");
+    assert!(text.contains("\ncalls_total 1\ncalls_total{region=\"b\"} 2\n"), "{text}");
+    assert_eq!(scraper.page().conflicts(), []);
+}
+
+#[test]
+fn a_part_that_fails_is_left_out_and_comes_back() {
+    let mut page = Page::new();
+    for fails in [true, false, true] {
+        page.clear();
+        let registries = [counter("x", 1), gauge("y", 2), counter("x", 3)];
+        for (n, registry) in registries.iter().enumerate() {
+            let taken = page.try_add(Some(("region", &n.to_string())), |snapshot| {
+                registry.snapshot_into(snapshot, |_| true);
+                // It fails when something was copied already.
+                if n == 1 && fails { Err("cut") } else { Ok(()) }
+            });
+            match taken {
+                Ok(snapshot) => assert_eq!(snapshot.families().len(), 1),
+                Err(error) => assert_eq!((error, n), ("cut", 1)),
+            }
+        }
+        let names = |part: &talea::Snapshot| part.families().next().unwrap().name().to_owned();
+        let found: Vec<String> = page.parts().map(names).collect();
+        match fails {
+            true => assert_eq!(found, ["x_total", "x_total"]),
+            false => assert_eq!(found, ["x_total", "y", "x_total"]),
+        }
+    }
+}
+
+#[test]
+fn series_of_every_type_of_family_are_sound() {
+    let foreign = Foreign([("a", one_of_each(1)), ("b", one_of_each(2))]);
+    let several = Several::new(foreign.0.clone());
+    let mut scraper = Scraper::new(&foreign);
+    for (format, _) in TEXTS {
+        scraper.format(format, Escaping::AllowUtf8);
+        assert_eq!(lossy(scraper.scrape()), several.text(format));
+        assert_eq!(scraper.page().conflicts(), []);
+    }
+}
+
+#[test]
+fn unwanted_families_are_neither_shown_nor_reported() {
+    let several =
+        Several::new([("a", gauge("x", 1)), ("b", counter("x", 2)), ("c", gauge("y", 1))]);
+    let mut scraper = Scraper::new(&several);
+    for (wanted, expected) in [
+        ("x", "# HELP x Some.\n# TYPE x gauge\nx{region=\"a\"} 1\n"),
+        ("y", "# HELP y Some.\n# TYPE y gauge\ny{region=\"c\"} 1\n"),
+        ("z", ""),
+    ] {
+        scraper.begin(|name| name == wanted);
+        let mut text = Vec::new();
+        while scraper.write_some(&mut text, 1) {}
+        assert_eq!(lossy(&text), expected);
+        assert_eq!(scraper.page().conflicts(), []);
+    }
+}
+
+#[test]
+fn a_family_that_is_empty_in_some_has_the_series_of_the_others() {
+    let empty = Registry::for_test().unwrap();
+    let _ = empty.family::<Counter>(Opts::new("x", "Some."), &["a"]).unwrap();
+    let some = Registry::for_test().unwrap();
+    some.family::<Counter>(Opts::new("x", "Some."), &["a"]).unwrap().with_values(&["1"]).inc();
+    let several =
+        Several::new([("a", empty.clone()), ("b", some), ("c", empty), ("d", counter("y", 1))]);
+    let text = several.text(Format::Text);
+    let begin = "# HELP x_total Some.\n# TYPE x_total counter\nx_total{region=\"b\",a=\"1\"} 1\n#";
+    assert!(text.starts_with(begin), "{text}");
+}
+
+/// How a family of one of a few names is registered somewhere, and what it holds.
+#[derive(Clone, Debug)]
+struct Planned {
+    name: usize,
+    way: usize,
+    values: Vec<u64>,
+}
+
+const NAMES: [&str; 4] = ["a", "b_seconds", "c", "d"];
+const WAYS: usize = 7;
+
+fn register(registry: &Registry, Planned { name, way, values }: &Planned) {
+    let opts = Opts::new(NAMES[*name], "Some.").quantiles(&[0.5, 1.0]);
+    let texts = ["", "x", "\"", "größe", "a,b"];
+    let each = |count: &dyn Fn(&str, u64)| {
+        values.iter().enumerate().for_each(|(n, value)| count(texts[n], *value));
+    };
+    // Of two families of one registry that clash the first is there.
+    match way {
+        0 => {
+            let Ok(family) = registry.family::<Counter>(opts, &["u"]) else { return };
+            each(&|text, value| family.with_values(&[text]).add(value));
+        }
+        1 => {
+            let Ok(family) = registry.family::<Gauge>(opts, &["u"]) else { return };
+            each(&|text, value| family.with_values(&[text]).set(-(value as i64)));
+        }
+        2 => {
+            let Ok(family) = registry.family::<FloatGauge>(opts, &["u", "v"]) else { return };
+            each(&|text, value| family.with_values(&[text, "v"]).set(value as f64 / 7.0));
+        }
+        3 => {
+            let Ok(family) = registry.family::<Histogram<Count>>(opts, &["u"]) else { return };
+            each(&|text, value| family.with_values(&[text]).observe(value));
+        }
+        4 => {
+            let opts = opts.buckets(&[5.0, 100.0]);
+            let Ok(family) = registry.family::<Histogram<Count>>(opts, &[""; 0]) else { return };
+            each(&|_, value| family.with_values(&[""; 0]).observe(value));
+        }
+        5 => {
+            let Ok(family) = registry.family::<Summary<Count>>(opts, &["region"]) else { return };
+            each(&|text, value| family.with_values(&[text]).observe(value));
+        }
+        _ => {
+            let Ok(info) = registry.register::<Info<By<'static>>>(opts) else { return };
+            values.iter().for_each(|value| info.set(By { user: &value.to_string() }));
+        }
+    }
+}
+
+fn filled(plan: &[Planned]) -> Registry {
+    raise_limit();
+    let registry = Registry::with_config(Config::with_len(1 << 20)).unwrap();
+    plan.iter().for_each(|family| register(&registry, family));
+    registry
+}
+
+fn any_family() -> impl Strategy<Value = Planned> {
+    (0..NAMES.len(), 0..WAYS, vec(0..1_000_u64, 0..5)).prop_map(|(name, way, values)| Planned {
+        name,
+        way,
+        values,
+    })
+}
+
+/// The name of a family in OpenMetrics.
+fn bare(name: &str) -> &str {
+    name.strip_suffix("_total").or(name.strip_suffix("_info")).unwrap_or(name)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn the_page_is_the_union_of_what_the_registries_show(
+        plans in vec(vec(any_family(), 0..5), 1..5),
+        agree in any::<bool>(),
+    ) {
+        let names = ["a", "b", "c", "d"];
+        let plans = plans.into_iter().map(|mut plan| {
+            // Where all agree, a family's name says how it is registered.
+            plan.iter_mut().filter(|_| agree).for_each(|family| family.way = family.name);
+            plan
+        });
+        let several = Several::new(names.into_iter().zip(plans.map(|plan| filled(&plan))));
+        let conflicts = several.conflicts();
+        prop_assert!(!agree || conflicts.is_empty(), "{conflicts:?}");
+        let out: BTreeSet<(&str, &str)> =
+            conflicts.iter().map(|c| (c.part.as_str(), c.family.as_str())).collect();
+        prop_assert_eq!(out.len(), conflicts.len());
+        for (format, _) in TEXTS {
+            let expected = several.expected(format, |part, name| out.contains(&(part, name)));
+            prop_assert_eq!(several.text(format), expected);
+        }
+        // No family vanishes altogether, unless it cannot be shown anywhere.
+        let page = several.text(Format::Text);
+        for (part, registry) in &*several.all {
+            for family in registry.snapshot().families() {
+                let is_out = out.contains(&(part.as_str(), family.name()));
+                let others = || several.all.iter().filter(|(other, _)| other != part);
+                let is_elsewhere = others().any(|(other, registry)| {
+                    registry.snapshot().families().any(|other_family| {
+                        bare(other_family.name()) == bare(family.name())
+                            && !out.contains(&(other.as_str(), other_family.name()))
+                    })
+                });
+                let has_it = conflicts.iter().any(|conflict| {
+                    conflict.family == family.name() && conflict.reason.contains("of its own")
+                });
+                prop_assert!(!is_out || is_elsewhere || has_it, "{} {}\n{}", part, family.name(), page);
+            }
+        }
+    }
+}

@@ -1,0 +1,511 @@
+//! Claims about asking a snapshot, and about what is said where the answer is no.
+
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe};
+use std::time::Duration;
+
+use talea::{
+    Counter, Error, Family, FloatGauge, Gauge, Histogram, Kind, Labels, Metrics, Opts, Registry,
+    Seconds, Snapshot,
+};
+
+#[derive(Labels)]
+struct Sale<'a> {
+    method: &'a str,
+    country: &'a str,
+}
+
+#[derive(Labels)]
+struct Page<'a> {
+    route: &'a str,
+}
+
+#[derive(Metrics)]
+#[metrics(prefix = "shop")]
+struct Shop {
+    /// Orders accepted.
+    orders: Family<Sale<'static>, Counter>,
+    /// Time to serve a page.
+    #[metric(buckets = [0.1, 1.0])]
+    page: Family<Page<'static>, Histogram<Seconds>>,
+    /// Baskets open.
+    baskets: Gauge,
+    /// How full the store is.
+    fill: FloatGauge,
+}
+
+const ORDERS: &str = "shop_orders_total";
+
+fn shop() -> Snapshot {
+    let (shop, registry) = Shop::for_test();
+    for (method, country, n) in
+        [("card", "pe", 1), ("card", "ch", 2), ("cash", "pe", 4), ("cash", "a\"b\\c\nd", 8)]
+    {
+        shop.orders.with(Sale { method, country }).add(n);
+    }
+    for (route, millis) in [("/", 50), ("/", 500), ("/basket", 2000)] {
+        shop.page.with(Page { route }).observe(Duration::from_millis(millis));
+    }
+    shop.baskets.set(-3);
+    shop.fill.set(0.25);
+    registry.snapshot()
+}
+
+/// The message of a failing assertion.
+fn message_of(snapshot: &Snapshot, assertion: impl FnOnce(&Snapshot)) -> String {
+    let panicked = panic::catch_unwind(AssertUnwindSafe(|| assertion(snapshot))).unwrap_err();
+    *panicked.downcast::<String>().unwrap()
+}
+
+#[test]
+fn a_family_is_found_by_its_whole_name() {
+    let snapshot = shop();
+    let family = snapshot.family("shop_page_seconds").unwrap();
+    assert_eq!((family.kind(), family.help()), (Kind::Histogram, "Time to serve a page."));
+    for name in ["shop_page", "shop_page_second", "shop_page_seconds_count", ""] {
+        assert!(snapshot.family(name).is_none(), "{name}");
+    }
+}
+
+#[test]
+fn a_value_is_that_of_the_series_with_exactly_these_labels() {
+    let snapshot = shop();
+    let value = |labels: &[(&str, &str)]| snapshot.value(ORDERS, labels);
+    assert_eq!(value(&[("method", "card"), ("country", "ch")]), Some(2.0));
+    assert_eq!(value(&[("country", "ch"), ("method", "card")]), Some(2.0), "in any order");
+    assert_eq!(value(&[("country", "ch")]), None);
+    assert_eq!(value(&[]), None);
+    assert_eq!(value(&[("method", "card"), ("country", "ch"), ("gift", "true")]), None);
+    assert_eq!(value(&[("country", "ch"), ("country", "ch")]), None, "one label asked twice");
+    assert_eq!(snapshot.value("shop_baskets", &[]), Some(-3.0));
+    assert_eq!(snapshot.value("shop_fill", &[]), Some(0.25));
+    assert_eq!(snapshot.value("shop_page_seconds", &[("route", "/")]), None, "a histogram");
+    assert_eq!(snapshot.value("orders", &[]), None);
+}
+
+#[test]
+fn a_total_is_over_all_series_that_carry_the_labels() {
+    let snapshot = shop();
+    assert_eq!(snapshot.total(ORDERS, &[]), Some(15.0));
+    assert_eq!(snapshot.total(ORDERS, &[("method", "card")]), Some(3.0));
+    assert_eq!(snapshot.total(ORDERS, &[("country", "pe"), ("method", "cash")]), Some(4.0));
+    assert_eq!(snapshot.total(ORDERS, &[("country", "de")]), None);
+    assert_eq!(snapshot.total(ORDERS, &[("county", "pe")]), None);
+    assert_eq!(snapshot.total("shop_baskets", &[]), Some(-3.0));
+    assert_eq!(snapshot.total("shop_page_seconds", &[]), None, "a histogram");
+    assert_eq!(snapshot.total("orders", &[]), None);
+}
+
+#[test]
+fn a_histogram_is_over_all_series_that_carry_the_labels() {
+    let snapshot = shop();
+    let count = |labels: &[(&str, &str)]| {
+        snapshot.histogram("shop_page_seconds", labels).map(|histogram| histogram.count())
+    };
+    assert_eq!((count(&[]), count(&[("route", "/")])), (Some(3), Some(2)));
+    assert_eq!(count(&[("route", "/none")]), None);
+    assert!(snapshot.histogram(ORDERS, &[]).is_none(), "a counter");
+}
+
+#[test]
+fn series_are_selected_by_some_of_their_labels() {
+    let snapshot = shop();
+    let countries = |labels: &[(&str, &str)]| {
+        let series = snapshot.select(ORDERS, labels);
+        series.map(|series| series.label("country").unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(countries(&[]), ["pe", "ch", "pe", "a\"b\\c\nd"]);
+    assert_eq!(countries(&[("method", "card")]), ["pe", "ch"]);
+    assert_eq!(countries(&[("method", "")]), [""; 0]);
+    assert_eq!(snapshot.select("orders", &[]).count(), 0);
+
+    let selected = {
+        // Selected series live as long as the snapshot; the labels need not.
+        let method = String::from("cash");
+        let family = snapshot.family(ORDERS).unwrap();
+        family.select(&[("method", &method)]).collect::<Vec<_>>()
+    };
+    assert!(selected.iter().map(|series| series.as_f64()).eq([Some(4.0), Some(8.0)]));
+}
+
+#[test]
+fn a_series_tells_its_labels_and_its_value() {
+    let snapshot = shop();
+    let series = snapshot.select(ORDERS, &[]).next().unwrap();
+    assert_eq!(series.label("method").as_deref(), Some("card"));
+    assert_eq!(series.label("metho"), None);
+    assert!(series.carries(&[]) && series.carries(&[("country", "pe"), ("method", "card")]));
+    assert!(!series.carries(&[("country", "pe"), ("method", "cash")]));
+    assert_eq!(series.as_f64(), Some(1.0));
+    let histogram = snapshot.select("shop_page_seconds", &[]).next().unwrap();
+    assert_eq!(histogram.as_f64(), None);
+}
+
+#[test]
+fn labels_are_asked_for_by_their_plain_value() {
+    let snapshot = shop();
+    let (plain, escaped) = ("a\"b\\c\nd", r#"a\"b\\c\nd"#);
+    assert_eq!(snapshot.total(ORDERS, &[("country", plain)]), Some(8.0));
+    assert_eq!(snapshot.total(ORDERS, &[("country", escaped)]), None);
+    snapshot.assert_value(ORDERS, &[("method", "cash"), ("country", plain)], 8.0);
+    snapshot.assert_no_series(ORDERS, &[("country", escaped)]);
+    let message = message_of(&snapshot, |s| s.assert_no_series(ORDERS, &[("country", plain)]));
+    assert!(message.starts_with(&format!("asked: no series {ORDERS}{{country=\"{escaped}\"}}\n")));
+}
+
+#[test]
+fn families_and_series_show_themselves_as_the_text_format_does() {
+    let snapshot = shop();
+    assert_eq!(format!("{snapshot:?}"), snapshot.to_text());
+    assert_eq!(
+        format!("{:?}", snapshot.family(ORDERS).unwrap()),
+        r#"shop_orders_total counter
+  shop_orders_total{method="card",country="pe"} 1
+  shop_orders_total{method="card",country="ch"} 2
+  shop_orders_total{method="cash",country="pe"} 4
+  shop_orders_total{method="cash",country="a\"b\\c\nd"} 8"#
+    );
+    let series = |name| snapshot.select(name, &[]).map(|s| format!("{s:?}")).collect::<Vec<_>>();
+    assert_eq!(series("shop_baskets"), ["shop_baskets -3"]);
+    assert_eq!(series("shop_fill"), ["shop_fill 0.25"]);
+    assert_eq!(
+        series("shop_page_seconds"),
+        [
+            r#"shop_page_seconds{route="/"} count 2, sum 0.55"#,
+            r#"shop_page_seconds{route="/basket"} count 1, sum 2"#
+        ]
+    );
+}
+
+#[test]
+fn assertions_that_hold_say_nothing() -> Result<(), Error> {
+    let snapshot = shop();
+    snapshot.assert_value(ORDERS, &[("country", "pe"), ("method", "card")], 1.0);
+    snapshot.assert_value("shop_baskets", &[], -3.0);
+    assert_eq!(snapshot.expect_value("shop_fill", &[]), 0.25);
+    assert_eq!(snapshot.expect_histogram("shop_page_seconds", &[]).count(), 3);
+    snapshot.assert_no_series(ORDERS, &[("country", "de")]);
+    snapshot.assert_no_series("orders", &[]);
+
+    let registry = Registry::for_test()?;
+    let gauge: FloatGauge = registry.register(Opts::new("g", "G."))?;
+    gauge.set(f64::NAN);
+    registry.snapshot().assert_value("g", &[], f64::NAN);
+    Ok(())
+}
+
+#[test]
+fn the_message_for_a_missing_series_has_the_nearest_ones() {
+    let message = message_of(&shop(), |s| {
+        s.assert_value(ORDERS, &[("method", "card"), ("country", "de")], 1.0);
+    });
+    assert_eq!(
+        message,
+        r#"asked: shop_orders_total{method="card",country="de"} 1
+found: no such series of the counter shop_orders_total
+nearest series:
+  shop_orders_total{method="card",country="pe"} 1
+  shop_orders_total{method="card",country="ch"} 2
+  shop_orders_total{method="cash",country="pe"} 4
+  shop_orders_total{method="cash",country="a\"b\\c\nd"} 8
+to do: compare the values: the nearest series has country="pe""#
+    );
+}
+
+#[test]
+fn the_message_for_a_missing_family_has_the_nearest_names() {
+    let message = message_of(&shop(), |s| _ = s.expect_value("shop_orders", &[]));
+    assert_eq!(
+        message,
+        "asked: the value of shop_orders
+found: no metric is named shop_orders
+nearest names:
+  shop_orders_total counter
+  shop_baskets gauge
+  shop_page_seconds histogram
+  shop_fill gauge
+to do: the name of a counter ends in _total: ask for shop_orders_total"
+    );
+}
+
+#[test]
+fn the_message_for_another_value_has_the_other_series() {
+    let message = message_of(&shop(), |s| {
+        s.assert_value(ORDERS, &[("country", "pe"), ("method", "cash")], 5.5);
+    });
+    assert_eq!(
+        message,
+        r#"asked: shop_orders_total{country="pe",method="cash"} 5.5
+found: shop_orders_total{method="cash",country="pe"} 4
+nearest other series:
+  shop_orders_total{method="card",country="pe"} 1
+  shop_orders_total{method="cash",country="a\"b\\c\nd"} 8
+  shop_orders_total{method="card",country="ch"} 2"#
+    );
+}
+
+#[test]
+fn the_nearest_series_come_first_and_the_rest_are_counted() -> Result<(), Error> {
+    let registry = Registry::for_test()?;
+    let sales: Family<Sale<'static>, Counter> = registry.register(Opts::new("sales", "Sales."))?;
+    for (method, country) in [
+        ("iou", "at"),
+        ("iou", "ch"),
+        ("iou", "pt"),
+        ("card", "at"),
+        ("card", "pt"),
+        ("cash", "pe"),
+        ("iou", "pe"),
+    ] {
+        sales.with(Sale { method, country }).inc();
+    }
+    let message = message_of(&registry.snapshot(), |s| {
+        s.expect_value("sales_total", &[("method", "card"), ("country", "pe")]);
+    });
+    // One label is equal in the first four; of the other, the beginning decides.
+    let near = r#"
+nearest series:
+  sales_total{method="cash",country="pe"} 1
+  sales_total{method="card",country="pt"} 1
+  sales_total{method="card",country="at"} 1
+  sales_total{method="iou",country="pe"} 1
+  sales_total{method="iou",country="pt"} 1
+  and 2 more
+"#;
+    assert!(message.contains(near), "{message}");
+    Ok(())
+}
+
+#[test]
+fn the_nearest_names_hold_the_asked_one_or_share_the_most() {
+    let snapshot = shop();
+    let nearest = |name: &str| {
+        let message = message_of(&snapshot, |s| _ = s.expect_value(name, &[]));
+        message.lines().nth(3).unwrap_or_default().trim().to_owned()
+    };
+    assert_eq!(nearest("shop_ordres_total"), "shop_orders_total counter");
+    assert_eq!(nearest("orders"), "shop_orders_total counter");
+    assert_eq!(nearest("old_shop_baskets_open"), "shop_baskets gauge");
+    assert_eq!(nearest("shop_pages_second"), "shop_page_seconds histogram");
+    assert_eq!(nearest("fill_shop"), "shop_fill gauge");
+}
+
+#[test]
+fn a_name_that_holds_the_asked_one_comes_before_one_that_is_more_like_it() -> Result<(), Error> {
+    let registry = Registry::for_test()?;
+    for name in ["ordres", "orders_of_the_whole_shop"] {
+        registry.register::<Gauge>(Opts::new(name, "Orders."))?;
+    }
+    let message = message_of(&registry.snapshot(), |s| s.assert_value("orders", &[], 1.0));
+    let near = "nearest names:\n  orders_of_the_whole_shop gauge\n  ordres gauge\n";
+    assert!(message.contains(near), "{message}");
+    Ok(())
+}
+
+#[test]
+fn a_short_name_that_the_asked_one_ends_in_comes_after_one_that_is_misspelt() -> Result<(), Error> {
+    let registry = Registry::for_test()?;
+    registry.register::<Gauge>(Opts::new("total", "Of everything."))?;
+    registry.register::<Counter>(Opts::new("hits", "Hits."))?;
+    registry.register::<Gauge>(Opts::new("hit", "Whether it hit."))?;
+    let nearest = |name: &str| {
+        let message = message_of(&registry.snapshot(), |s| _ = s.expect_value(name, &[]));
+        message.lines().skip(3).take(3).map(|line| line.trim().to_owned()).collect::<Vec<_>>()
+    };
+    let [hit, hits, total] = ["hit gauge", "hits_total counter", "total gauge"];
+    assert_eq!(nearest("his_total"), [hits, total, hit]);
+    assert_eq!(nearest("all_hits_total"), [hits, total, hit]);
+    // A name that may be one of its samples.
+    assert_eq!(nearest("hit_total"), [hit, hits, total]);
+    Ok(())
+}
+
+#[test]
+fn more_than_five_names_are_counted() -> Result<(), Error> {
+    let registry = Registry::for_test()?;
+    for n in 0..8 {
+        registry.register::<Gauge>(Opts::new(&format!("g{n}"), "G."))?;
+    }
+    let message = message_of(&registry.snapshot(), |s| s.assert_value("g", &[], 1.0));
+    assert_eq!(message.lines().filter(|line| line.ends_with(" gauge")).count(), 5, "{message}");
+    assert!(message.contains("\n  and 3 more\n"), "{message}");
+    Ok(())
+}
+
+#[test]
+fn the_message_names_the_fault_in_a_name() {
+    let snapshot = shop();
+    for (name, part) in [
+        ("shop_orders", "a counter ends in _total: ask for shop_orders_total"),
+        ("shop_page", "a histogram of seconds ends in _seconds: ask for shop_page_seconds"),
+        ("shop_page_seconds_count", "ask for shop_page_seconds by expect_histogram"),
+        ("shop_page_seconds_bucket", "ask for shop_page_seconds by expect_histogram"),
+        ("shop_baskets_total", "only the name of a counter ends in _total: ask for shop_baskets"),
+        ("orders_total", "a set's prefix is part of the name: ask for shop_orders_total"),
+        ("store_orders", "is its set installed in this registry?"),
+    ] {
+        let message = message_of(&snapshot, |s| _ = s.expect_value(name, &[]));
+        assert!(message.lines().last().is_some_and(|last| last.contains(part)), "{message}");
+    }
+}
+
+#[test]
+fn the_message_says_if_the_registry_is_empty() -> Result<(), Error> {
+    let empty = Registry::for_test()?.snapshot();
+    let message = message_of(&empty, |s| s.assert_value(ORDERS, &[], 1.0));
+    assert_eq!(
+        message,
+        "asked: shop_orders_total 1
+found: nothing: the registry is empty
+to do: install or register the metrics in this registry before the snapshot"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_family_without_series_is_named_in_the_message() {
+    let (_, registry) = Shop::for_test();
+    let message = message_of(&registry.snapshot(), |s| {
+        s.expect_histogram("shop_page_seconds", &[]);
+    });
+    assert_eq!(
+        message,
+        "asked: the histogram shop_page_seconds
+found: the histogram shop_page_seconds has no series
+to do: use a label combination before the snapshot; that makes its series"
+    );
+}
+
+#[test]
+fn the_message_says_if_the_family_is_of_another_type() {
+    let snapshot = shop();
+    let page = "shop_page_seconds";
+    for message in [
+        message_of(&snapshot, |s| _ = s.expect_value(page, &[("route", "/")])),
+        message_of(&snapshot, |s| s.assert_value(page, &[("route", "/")], 1.0)),
+    ] {
+        assert!(message.contains("\nfound: shop_page_seconds is a histogram\n"), "{message}");
+        assert!(
+            message.contains(r#"  shop_page_seconds{route="/"} count 2, sum 0.55"#),
+            "{message}"
+        );
+        assert!(message.ends_with("\nto do: ask for it by expect_histogram"), "{message}");
+    }
+    let message = message_of(&snapshot, |s| _ = s.expect_histogram("shop_baskets", &[]));
+    assert!(message.contains("\nfound: shop_baskets is a gauge\n"), "{message}");
+    assert!(message.ends_with("\nto do: ask for it by expect_value"), "{message}");
+}
+
+#[test]
+fn the_message_names_the_fault_in_the_labels() {
+    let snapshot = shop();
+    let last = |name: &str, labels: &[(&str, &str)]| {
+        let message = message_of(&snapshot, |s| _ = s.expect_value(name, labels));
+        message.lines().last().unwrap_or_default().to_owned()
+    };
+    let message = last(ORDERS, &[("method", "card")]);
+    let expected = "labels must be all there: this series has also country=\"pe\"";
+    assert!(message.contains(expected) && message.contains("Snapshot::total"), "{message}");
+    let message = last(ORDERS, &[("metod", "card"), ("country", "pe")]);
+    assert!(message.ends_with("has no label metod: its labels are method, country"), "{message}");
+    let message = last("shop_baskets", &[("size", "xl")]);
+    assert!(message.contains("has no label size: its labels are none"), "{message}");
+    let message = last(ORDERS, &[("country", "pt")]);
+    assert!(message.contains("country=\"pe\"; labels must be all there"), "{message}");
+}
+
+#[test]
+fn a_histogram_need_not_be_asked_with_all_its_labels() -> Result<(), Error> {
+    let registry = Registry::for_test()?;
+    let times: Family<Sale<'static>, Histogram<Seconds>> =
+        registry.register(Opts::new("time", "Time."))?;
+    times.with(Sale { method: "card", country: "pe" }).observe(Duration::from_secs(1));
+    let message = message_of(&registry.snapshot(), |s| {
+        s.expect_histogram("time_seconds", &[("method", "cash")]);
+    });
+    assert_eq!(
+        message,
+        r#"asked: the histogram time_seconds{method="cash"}
+found: no such series of the histogram time_seconds
+nearest series:
+  time_seconds{method="card",country="pe"} count 1, sum 1
+to do: compare the values: the nearest series has method="card""#
+    );
+    Ok(())
+}
+
+#[test]
+fn a_series_that_should_not_be_there_is_shown() {
+    let snapshot = shop();
+    let some = message_of(&snapshot, |s| s.assert_no_series(ORDERS, &[("method", "card")]));
+    assert_eq!(
+        some,
+        r#"asked: no series shop_orders_total{method="card"}
+found: 2 series
+series:
+  shop_orders_total{method="card",country="pe"} 1
+  shop_orders_total{method="card",country="ch"} 2
+to do: series that carry further labels are found too; name more labels for fewer"#
+    );
+    let all = message_of(&snapshot, |s| s.assert_no_series("shop_fill", &[]));
+    assert!(all.ends_with("\nseries:\n  shop_fill 0.25"), "{all}");
+}
+
+#[test]
+fn the_message_says_if_series_found_no_room() -> Result<(), Error> {
+    let registry = Registry::for_test()?;
+    let visits: Family<Page<'static>, Counter> =
+        registry.register(Opts::new("visits", "Visits.").limit(2))?;
+    for route in ["/", "/basket", "/pay"] {
+        visits.with(Page { route }).inc();
+    }
+    let message = message_of(&registry.snapshot(), |s| {
+        s.assert_value("visits_total", &[("route", "pay")], 1.0);
+    });
+    let expected =
+        "1 look-up of a new series found no room and went to {otel_metric_overflow=\"true\"}";
+    assert!(message.contains(expected), "{message}");
+    let without_the_label = "visits_total{otel_metric_overflow=\"true\"} 1";
+    assert_eq!(message.lines().nth(5).map(str::trim), Some(without_the_label), "it is the last");
+    Ok(())
+}
+
+#[test]
+fn the_message_says_if_a_float_is_almost_right() -> Result<(), Error> {
+    let registry = Registry::for_test()?;
+    let gauge: FloatGauge = registry.register(Opts::new("g", "G."))?;
+    for (value, expected, close) in [
+        (0.1 + 0.2, 0.3, true),
+        (0.31, 0.3, false),
+        (f64::INFINITY, f64::NEG_INFINITY, false),
+        (1.0, f64::INFINITY, false),
+        (f64::NAN, 1.0, false),
+    ] {
+        gauge.set(value);
+        let message = message_of(&registry.snapshot(), |s| s.assert_value("g", &[], expected));
+        assert_eq!(message.contains("compared exactly"), close, "{message}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_failure_points_to_the_line_that_asked() {
+    type Assertion = fn(&Snapshot);
+    thread_local!(static LINE: Cell<u32> = const { Cell::new(0) });
+    let before = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        LINE.set(info.location().filter(|at| at.file() == file!()).map_or(0, |at| at.line()));
+        before(info);
+    }));
+    let snapshot = shop();
+    let assertions: [(u32, Assertion); 4] = [
+        (line!(), |s| s.assert_value("no", &[], 1.0)),
+        (line!(), |s| _ = s.expect_value("no", &[])),
+        (line!(), |s| _ = s.expect_histogram("no", &[])),
+        (line!(), |s| s.assert_no_series("shop_fill", &[])),
+    ];
+    for (line, assertion) in assertions {
+        message_of(&snapshot, assertion);
+        assert_eq!(LINE.get(), line);
+    }
+}

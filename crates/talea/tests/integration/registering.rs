@@ -1,0 +1,272 @@
+//! Claims about registering: again, at once, otherwise, and under names that cannot be.
+
+use std::sync::Barrier;
+use std::thread;
+
+use crate::support::metrics::{By, assert_name_is_taken, message_of, opts, registry};
+use talea::{
+    Bytes, Config, Count, Counter, Family, FloatGauge, Gauge, Histogram, Info, Labels, Metrics,
+    Opts, Registrable, Registry, Seconds, StateSet, UpDownCounter,
+};
+
+#[derive(Labels)]
+struct Fixed {
+    gift: bool,
+}
+
+mod again {
+    use super::*;
+
+    #[test]
+    fn a_metric_that_is_registered_twice_is_one() {
+        let registry = registry();
+        let pair = || registry.register::<Counter>(opts("count")).unwrap();
+        let (one, other) = (pair(), pair());
+        one.add(2);
+        other.add(3);
+        assert_eq!((one.get(), other.get()), (5, 5));
+
+        let pair = || registry.register::<Family<By<'static>, Gauge>>(opts("users")).unwrap();
+        let (one, other) = (pair(), pair());
+        one.with(By { user: "a" }).set(7);
+        assert_eq!(other.with(By { user: "a" }).get(), 7);
+
+        let pair = || registry.register::<Family<Fixed, FloatGauge>>(opts("gifts")).unwrap();
+        let (one, other) = (pair(), pair());
+        one.with(Fixed { gift: true }).set(0.5);
+        assert_eq!(other.with(Fixed { gift: true }).get(), 0.5);
+
+        let pair = || registry.register::<StateSet<bool>>(opts("state")).unwrap();
+        let (one, other) = (pair(), pair());
+        one.set(true);
+        assert!(other.is(true));
+
+        let pair = || registry.register::<UpDownCounter>(opts("open")).unwrap();
+        let (one, other) = (pair(), pair());
+        one.inc();
+        other.dec();
+        assert_eq!((one.get(), other.get()), (0, 0));
+    }
+
+    #[test]
+    fn a_handle_that_is_registered_twice_stays_where_it_is() {
+        let registry = registry();
+        let count = Counter::new();
+        count.register(&registry, &opts("count")).unwrap();
+        count.inc();
+        count.register(&registry, &opts("count")).unwrap();
+        count.inc();
+        assert_eq!(registry.snapshot().value("count_total", &[]), Some(2.0));
+        let place = "it is installed in another registry or under another name already; a \
+                     metric has one place";
+        let expected = format!("cannot register the metric \"other\": {place}");
+        assert_eq!(message_of(count.register(&registry, &opts("other"))), expected);
+        let expected = format!("cannot register the metric \"count\": {place}");
+        assert_eq!(message_of(count.register(&self::registry(), &opts("count"))), expected);
+        count.inc();
+        assert_eq!(registry.snapshot().value("count_total", &[]), Some(3.0));
+    }
+
+    /// A set that two versions of a library, or two libraries, may both have.
+    mod one_library {
+        #[derive(talea::Metrics)]
+        #[metrics(prefix = "pool")]
+        pub(super) struct Pool {
+            /// Connections taken.
+            pub(super) taken: talea::Counter,
+            /// Time to wait.
+            #[metric(buckets = [0.1, 1.0])]
+            pub(super) wait: talea::Family<super::Fixed, talea::Histogram<talea::Seconds>>,
+        }
+    }
+
+    mod another_library {
+        #[derive(talea::Metrics)]
+        #[metrics(prefix = "pool")]
+        pub(super) struct Pool {
+            /// Time to wait.
+            #[metric(buckets = [0.1, 1.0])]
+            pub(super) wait: talea::Family<super::Fixed, talea::Histogram<talea::Seconds>>,
+            /// Connections taken.
+            pub(super) taken: talea::Counter,
+        }
+    }
+
+    #[test]
+    fn two_libraries_of_one_definition_add_up() {
+        static ONE: one_library::Pool = one_library::Pool::new();
+        static ANOTHER: another_library::Pool = another_library::Pool::new();
+        let registry = registry();
+        talea::install(&registry, &[&ONE, &ANOTHER, &ONE]).unwrap();
+        ONE.taken.add(1);
+        ANOTHER.taken.add(2);
+        let millis = std::time::Duration::from_millis;
+        ONE.wait.with(Fixed { gift: true }).observe(millis(50));
+        ANOTHER.wait.with(Fixed { gift: true }).observe(millis(500));
+        let snapshot = registry.snapshot();
+        assert_eq!(snapshot.value("pool_taken_total", &[]), Some(3.0));
+        let wait = snapshot.histogram("pool_wait_seconds", &[("gift", "true")]).unwrap();
+        assert_eq!((wait.count(), wait.sum()), (2, 0.55));
+        assert_eq!(snapshot.families().len(), 2);
+    }
+
+    #[test]
+    fn of_a_set_that_does_not_fit_what_comes_before_is_there() {
+        #[derive(Metrics)]
+        #[metrics(prefix = "pool")]
+        struct Misfit {
+            /// Something of its own.
+            own: Counter,
+            /// Taken, otherwise.
+            taken: Counter,
+            /// After that.
+            late: Counter,
+        }
+        let registry = registry();
+        let (pool, misfit) = (one_library::Pool::new(), Misfit::new());
+        assert_name_is_taken(
+            talea::install(&registry, &[&pool, &misfit]),
+            "pool_taken",
+            "it is registered with the help \"Connections taken.\", and now \"Taken, \
+             otherwise.\" was asked for",
+        );
+        pool.taken.inc();
+        misfit.own.inc();
+        misfit.taken.add(100);
+        misfit.late.inc();
+        let snapshot = registry.snapshot();
+        assert_eq!(snapshot.value("pool_taken_total", &[]), Some(1.0));
+        assert_eq!(snapshot.value("pool_own_total", &[]), Some(1.0));
+        assert_eq!(snapshot.value("pool_late_total", &[]), None);
+    }
+
+    #[test]
+    fn registering_again_and_again_takes_no_room() {
+        const TIMES: u32 = if cfg!(miri) { 20 } else { 10_000 };
+        let (busy, calm) = (registry(), registry());
+        for times in [(&busy, TIMES), (&calm, 1)] {
+            for _ in 0..times.1 {
+                times.0.register::<Family<By<'static>, Counter>>(opts("users")).unwrap();
+                times.0.register::<Histogram<Seconds>>(opts("time")).unwrap();
+                times.0.register::<Info<By<'static>>>(opts("by")).unwrap();
+                times.0.family::<Gauge>(opts("level"), &["a"]).unwrap();
+                times.0.register::<Family<Fixed, Counter>>(opts("g").whole(true)).unwrap();
+            }
+        }
+        let room = |registry: &Registry| {
+            let fill: Family<By<'static>, Counter> =
+                registry.register(opts("fill").limit(u64::MAX)).unwrap();
+            (0..).take_while(|n: &u32| fill.try_with(By { user: &n.to_string() }).is_ok()).count()
+        };
+        assert_eq!(room(&busy), room(&calm));
+    }
+
+    #[test]
+    fn a_name_that_is_given_back_and_taken_again_and_again_takes_no_room() {
+        let registry = registry();
+        for _ in 0..if cfg!(miri) { 5 } else { 1_000 } {
+            registry.register::<Gauge>(opts("x")).unwrap();
+            assert!(registry.unregister("x"));
+            registry.register::<StateSet<bool>>(opts("x")).unwrap();
+            assert!(registry.unregister("x"));
+        }
+    }
+}
+
+mod at_once {
+    use super::*;
+
+    const THREADS: usize = 8;
+
+    /// The results of `work` in eight threads that begin it together.
+    fn together<T: Send>(work: impl Fn(usize) -> T + Sync) -> Vec<T> {
+        let barrier = Barrier::new(THREADS);
+        thread::scope(|scope| {
+            let threads: Vec<_> = (0..THREADS)
+                .map(|n| {
+                    let (work, barrier) = (&work, &barrier);
+                    scope.spawn(move || {
+                        barrier.wait();
+                        work(n)
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        })
+    }
+
+    #[test]
+    fn of_eight_threads_that_register_at_once_all_have_the_same_series() {
+        for _ in 0..if cfg!(miri) { 1 } else { 20 } {
+            let registry = registry();
+            together(|n| {
+                let registry = registry.clone();
+                let count: Counter = registry.register(opts("count")).unwrap();
+                let gifts: Family<Fixed, Counter> = registry.register(opts("gifts")).unwrap();
+                let users: Family<By<'static>, Counter> = registry.register(opts("users")).unwrap();
+                let sizes: Histogram<Bytes> = registry.register(opts("size")).unwrap();
+                let open: UpDownCounter = registry.register(opts("open")).unwrap();
+                for _ in 0..10 {
+                    count.inc();
+                    gifts.with(Fixed { gift: true }).inc();
+                    users.with(By { user: "a" }).inc();
+                    sizes.observe(n as u64);
+                    open.inc();
+                }
+            });
+            let snapshot = registry.snapshot();
+            let total = Some(10.0 * THREADS as f64);
+            assert_eq!(snapshot.value("count_total", &[]), total);
+            assert_eq!(snapshot.value("gifts_total", &[("gift", "true")]), total);
+            assert_eq!(snapshot.value("users_total", &[("user", "a")]), total);
+            assert_eq!(snapshot.value("open", &[]), total);
+            assert_eq!(snapshot.histogram("size_bytes", &[]).unwrap().count(), 80);
+            let series = snapshot.families().map(|family| family.series().count());
+            assert_eq!(series.sum::<usize>(), 5, "{snapshot:?}");
+        }
+    }
+
+    #[test]
+    fn of_threads_that_define_a_name_otherwise_at_once_one_has_it() {
+        let config = Config::with_len(4 << 20);
+        let registry = Registry::with_config(config).unwrap();
+        for n in 0..if cfg!(miri) { 2 } else { 100 } {
+            let name = format!("x{n}");
+            let accepted = together(|thread| match thread % 4 {
+                0 => registry.register::<Gauge>(opts(&name)).is_ok(),
+                1 => registry.register::<Histogram<Count>>(opts(&name)).is_ok(),
+                2 => registry.register::<Counter>(opts(&name)).is_ok(),
+                _ => registry.register::<Gauge>(Opts::new(&name, "Other.")).is_ok(),
+            });
+            let won: Vec<_> = (0..4).filter(|n| accepted[*n] || accepted[n + 4]).collect();
+            assert_eq!(won.len(), 1, "{name}: {accepted:?}");
+            assert_eq!(accepted[won[0]], accepted[won[0] + 4], "both of one definition");
+        }
+    }
+}
+
+#[test]
+fn many_families_are_ended_at_once() {
+    let registry = Registry::for_test().unwrap();
+    let register = |n: u64| {
+        let name = format!("{}_{n}", if n % 3 == 0 { "mine" } else { "yours" });
+        let gauges = registry.family::<Gauge>(Opts::new(&name, "Help."), &["a"]).unwrap();
+        (0..n).for_each(|a| gauges.with_values(&[a.to_string()]).set(1));
+        gauges
+    };
+    let gauges: Vec<_> = (0..30).map(register).collect();
+    assert_eq!(registry.unregister_where(|name| name.starts_with("mine_")), 10);
+    let left = registry.snapshot();
+    assert!(left.families().all(|family| family.name().starts_with("yours_")));
+    assert_eq!(left.families().count(), 20);
+    // Updates of a family that was ended are discarded until it is registered again.
+    assert!((0..30).all(|n| gauges[n].is_ended() == (n % 3 == 0)));
+    gauges[3].with_values(&["x"]).set(2);
+    assert_eq!(registry.snapshot().families().count(), 20);
+    register(3).with_values(&["y"]).set(4);
+    assert!(!gauges[3].is_ended());
+    assert_eq!(registry.snapshot().value("mine_3", &[("a", "y")]), Some(4.0));
+    assert_eq!(registry.snapshot().value("mine_3", &[("a", "x")]), None);
+    assert_eq!(registry.unregister_where(|_| true), 21);
+    assert_eq!(registry.unregister_where(|_| true), 0);
+}

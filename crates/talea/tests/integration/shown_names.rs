@@ -1,0 +1,351 @@
+//! Names that not every scraper knows stay unique on every page.
+#![cfg(not(miri))]
+
+use std::collections::BTreeSet;
+
+use crate::support::descriptors::raise_limit;
+use crate::support::protobuf;
+use proptest::collection::{btree_set, vec};
+use proptest::prelude::*;
+use talea::{
+    Config, Count, Counter, DynamicLabels, Escaping, Family, Format, Gauge, Histogram, Opts, Page,
+    Registry, Scrapable, Scraper, Snapshot, StateSet, Summary,
+};
+use talea_parse::{Severity, Syntax, check, families};
+
+const ESCAPINGS: [Escaping; 4] =
+    [Escaping::AllowUtf8, Escaping::Underscores, Escaping::Dots, Escaping::Values];
+
+fn registry() -> Registry {
+    raise_limit();
+    Registry::for_test().unwrap()
+}
+
+fn opts(name: &str) -> Opts<'_> {
+    Opts::new(name, "Some.").utf8_names(true).lenient_names(true)
+}
+
+fn page<S: Scrapable>(of: &S, format: Format, escaping: Escaping) -> String {
+    let mut scraper = Scraper::new(of);
+    scraper.format(format, escaping);
+    String::from_utf8(scraper.scrape().to_vec()).unwrap()
+}
+
+fn messages(snapshot: &Snapshot, escaping: Escaping) -> Vec<protobuf::MetricFamily> {
+    let chunks: Vec<_> = snapshot.chunks(Format::Protobuf, escaping, usize::MAX).collect();
+    protobuf::families(&chunks.concat())
+}
+
+/// The names of the families of a page.
+fn types(page: &str) -> Vec<&str> {
+    let lines = page.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    lines.map(|line| line.rsplit_once(' ').unwrap().0).collect()
+}
+
+#[test]
+fn a_name_keeps_its_short_form_unless_another_has_it() {
+    let registry = registry();
+    for name in ["a b", "a_b", "a.b", "x y", "x_y_total"] {
+        registry.register::<Gauge>(opts(name)).unwrap().set(1);
+    }
+    // A counter's samples and its family have names of their own.
+    registry.register::<Counter>(opts("x.y")).unwrap().inc();
+    registry.register::<Histogram<Count>>(opts("h i")).unwrap().observe(1);
+    registry.register::<Gauge>(opts("h_i_count")).unwrap().set(1);
+    let shown = [
+        (
+            Escaping::Underscores,
+            [
+                "U__a_20_b",
+                "U__a_2e_b",
+                "a_b",
+                "U__h_20_i",
+                "h_i_count",
+                "x_y",
+                "U__x_2e_y__total",
+                "x_y_total",
+            ],
+        ),
+        (
+            Escaping::Dots,
+            ["a__b", "a_dot_b", "a_b", "h__i", "h_i_count", "x__y", "x_dot_y__total", "x_y_total"],
+        ),
+        (
+            Escaping::Values,
+            [
+                "U__a_20_b",
+                "U__a_2e_b",
+                "a_b",
+                "U__h_20_i",
+                "h_i_count",
+                "U__x_20_y",
+                "U__x_2e_y__total",
+                "x_y_total",
+            ],
+        ),
+    ];
+    for (escaping, expected) in shown {
+        assert_eq!(types(&page(&registry, Format::Text, escaping)), expected, "{escaping:?}");
+    }
+    // A name without a rival is as every scraper expects it.
+    registry.unregister("a_b");
+    let text = page(&registry, Format::Text, Escaping::Underscores);
+    assert_eq!(types(&text)[..2], ["a_b", "U__a_2e_b"], "{text}");
+    // Also a name that looks like one that was escaped.
+    registry.register::<Gauge>(opts("U__a_2e_b")).unwrap().set(1);
+    let text = page(&registry, Format::Text, Escaping::Underscores);
+    assert_eq!(types(&text)[..3], ["U__a_2e_b", "a_b", "U___a_2e_b"], "{text}");
+}
+
+#[test]
+fn the_labels_of_a_family_stay_unique() {
+    let registry = registry();
+    let labels = ["a b", "a_b", "a:b", "é", " _name__", "le:", "otel.metric.overflow", "b"];
+    let family: Family<DynamicLabels, Gauge> = registry.family(opts("x"), &labels).unwrap();
+    family.with_values(&["1", "2", "3", "4", "5", "6", "7", "8"]).set(1);
+    for (escaping, expected) in [
+        (
+            Escaping::Underscores,
+            "U__a_20_b=\"1\",a_b=\"2\",U__a_3a_b=\"3\",_=\"4\",U___20___name____=\"5\",le_=\"6\",\
+             U__otel_2e_metric_2e_overflow=\"7\",b=\"8\"",
+        ),
+        (
+            Escaping::Dots,
+            "a__b=\"1\",a_b=\"2\",U__a_3a_b=\"3\",U___e9_=\"4\",U___20___name____=\"5\",le__=\"6\",\
+             otel_dot_metric_dot_overflow=\"7\",b=\"8\"",
+        ),
+    ] {
+        let text = page(&registry, Format::Text, escaping);
+        assert!(text.ends_with(&format!("\nx{{{expected}}} 1\n")), "{text}");
+        let same = messages(&registry.snapshot(), escaping);
+        let names: BTreeSet<_> =
+            same[0].metric[0].label.iter().map(|label| label.name.as_str()).collect();
+        assert_eq!(names.len(), labels.len());
+        assert!(names.iter().all(|name| expected.contains(&format!("{name}=\""))), "{names:?}");
+    }
+}
+
+/// Several registries, each with a label of its own.
+#[derive(Clone)]
+struct Several(Vec<Registry>);
+
+impl Scrapable for Several {
+    fn fill(&self, page: &mut Page, wants: &dyn Fn(&str) -> bool) {
+        for (n, registry) in self.0.iter().enumerate() {
+            let label = Some(("part_of", ["a", "b", "c", "d"][n]));
+            page.add(label, |snapshot| *snapshot = registry.snapshot_of(wants));
+        }
+    }
+}
+
+#[test]
+fn names_of_several_registries_stay_unique_too() {
+    let registries = ["a b", "a_b", "a.b"].map(|name| {
+        let registry = registry();
+        let family: Family<DynamicLabels, Gauge> =
+            registry.family(opts(name), &["part.of", "x"]).unwrap();
+        family.with_values(&["1", "2"]).set(1);
+        registry
+    });
+    let several = Several(registries.to_vec());
+    let text = page(&several, Format::OpenMetrics, Escaping::Underscores);
+    assert_eq!(types(&text), ["U__a_20_b", "U__a_2e_b", "a_b"], "{text}");
+    let line = "\nU__a_20_b{part_of=\"a\",U__part_2e_of=\"1\",x=\"2\"} 1\n";
+    assert!(text.contains(line), "{text}");
+}
+
+/// Few characters, so that many names are equal once they are escaped.
+fn any_name() -> impl Strategy<Value = String> {
+    let part = prop_oneof![
+        6 => "[ab._ :é]{1,3}",
+        1 => Just("U__a".to_owned()),
+        1 => Just("_20_".to_owned()),
+    ];
+    let ending = prop_oneof![
+        6 => Just(""),
+        1 => Just("_total"),
+        1 => Just(".total"),
+        1 => Just("_count"),
+        1 => Just(" sum"),
+        1 => Just("_created"),
+        1 => Just("_info"),
+    ];
+    (part, ending).prop_map(|(part, ending)| format!("{part}{ending}"))
+}
+
+#[derive(Clone, Debug)]
+struct Planned {
+    name: String,
+    kind: usize,
+    labels: Vec<String>,
+}
+
+fn any_family() -> impl Strategy<Value = Planned> {
+    (any_name(), 0_usize..5, btree_set(any_name(), 0..4)).prop_map(|(name, kind, labels)| Planned {
+        name,
+        kind,
+        labels: labels.into_iter().collect(),
+    })
+}
+
+#[derive(talea::LabelValue)]
+#[allow(dead_code)]
+enum State {
+    On,
+    Off,
+}
+
+/// Registers what can be, with one series each.
+fn fill(registry: &Registry, planned: &Planned) {
+    let Planned { name, kind, labels } = planned;
+    let values: Vec<&str> = labels.iter().map(|_| "v").collect();
+    let opts = opts(name);
+    match kind {
+        0 => drop(registry.family::<Counter>(opts, labels).map(|f| f.with_values(&values).inc())),
+        1 => drop(registry.family::<Gauge>(opts, labels).map(|f| f.with_values(&values).set(1))),
+        2 => drop(
+            registry
+                .family::<Histogram<Count>>(opts, labels)
+                .map(|f| f.with_values(&values).observe(1)),
+        ),
+        3 => drop(
+            registry
+                .family::<Summary<Count>>(opts.quantiles(&[0.5]), labels)
+                .map(|f| f.with_values(&values).observe(1)),
+        ),
+        _ => drop(
+            registry
+                .family::<StateSet<State>>(opts, labels)
+                .map(|f| f.with_values(&values).set(State::On)),
+        ),
+    }
+}
+
+/// The violations of a page against the rules of all parsers.
+fn faults(text: &str, syntax: Syntax) -> Vec<String> {
+    // A name may begin with '_' once it is escaped, which parsers take.
+    let tolerated = ["reserved-name", "reserved-label"];
+    check(text, syntax)
+        .into_iter()
+        .filter(|found| found.severity == Severity::Violation && !tolerated.contains(&found.rule))
+        .map(|found| format!("{}: {found}", found.rule))
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn whatever_is_registered_a_page_has_each_family_once(
+        plan in vec(any_family(), 1..8),
+        more in vec(any_family(), 0..4),
+    ) {
+        let registries = [&plan, &more].map(|plan| {
+            let registry = registry();
+            plan.iter().for_each(|planned| fill(&registry, planned));
+            registry
+        });
+        let one = &registries[0];
+        let count = one.snapshot().families().len();
+        let several = Several(registries.to_vec());
+        for escaping in ESCAPINGS {
+            for (format, syntax) in
+                [(Format::Text, Syntax::Text), (Format::OpenMetrics, Syntax::OpenMetrics)]
+            {
+                let text = page(one, format, escaping);
+                let names: BTreeSet<_> = types(&text).into_iter().collect();
+                prop_assert_eq!(names.len(), count, "{:?}\n{}", escaping, text);
+                let texts = [page(&several, format, escaping), text];
+                for text in texts {
+                    let found = families(&text, syntax);
+                    prop_assert!(found.is_ok(), "{:?} {:?}\n{}", escaping, found, text);
+                    let faults = faults(&text, syntax);
+                    prop_assert!(faults.is_empty(), "{:?} {:#?}\n{}", escaping, faults, text);
+                }
+            }
+            let found = messages(&one.snapshot(), escaping);
+            let names: BTreeSet<_> = found.iter().map(|family| family.name.clone()).collect();
+            prop_assert_eq!(names.len(), count);
+            for family in found {
+                for metric in family.metric {
+                    let labels: BTreeSet<_> = metric.label.iter().map(|l| &l.name).collect();
+                    prop_assert_eq!(labels.len(), metric.label.len(), "{:?}", metric.label);
+                }
+            }
+        }
+    }
+}
+
+/// Processes of a shared region register what one process alone could not.
+#[cfg(target_os = "linux")]
+mod shared {
+    use talea::outside::Reader;
+
+    use super::*;
+    use crate::support::tmpfs::Shm;
+
+    /// The region as opened by a process of its own.
+    fn opened(shm: &Shm) -> Registry {
+        Registry::open_with(shm.file(), Config::with_len(4 << 20)).unwrap()
+    }
+
+    const HIDDEN: &str = "talea_families_hidden";
+
+    #[test]
+    fn of_two_families_with_one_name_the_newer_is_shown_and_the_other_is_reported() {
+        let shm = Shm::new("shown-names-clash");
+        let (one, two) = (opened(&shm), opened(&shm));
+        one.register::<Gauge>(opts("x")).unwrap().set(7);
+        one.register::<Gauge>(opts("y_count")).unwrap().set(7);
+        one.register::<Gauge>(opts("z")).unwrap().set(7);
+        assert_eq!(one.snapshot().select(HIDDEN, &[]).count(), 0);
+        two.register::<Counter>(opts("x")).unwrap().inc();
+        two.register::<Histogram<Count>>(opts("y")).unwrap().observe(1);
+        // A scraper that saw the region before, and one that did not.
+        let mut scraper = one.scraper();
+        for _ in 0..3 {
+            let text = String::from_utf8(scraper.scrape().to_vec()).unwrap();
+            assert_eq!(types(&text), [HIDDEN, "x_total", "y", "z"], "{text}");
+        }
+        for registry in [&one, &two] {
+            let snapshot = registry.snapshot();
+            for family in ["x", "y_count"] {
+                assert_eq!(snapshot.value(HIDDEN, &[("family", family)]), Some(1.0));
+            }
+            assert_eq!(snapshot.value(HIDDEN, &[("family", "z")]), None);
+            for escaping in ESCAPINGS {
+                let text = page(registry, Format::OpenMetrics, escaping);
+                assert_eq!(faults(&text, Syntax::OpenMetrics), [""; 0], "{text}");
+            }
+        }
+        let outside = Reader::open(shm.file()).unwrap().look().unwrap().snapshot;
+        assert_eq!(outside.to_text(), one.snapshot().to_text());
+        // Only what is asked for.
+        let snapshot = one.snapshot_of(|name| name == "z");
+        assert_eq!(types(&snapshot.to_text()), ["z"]);
+        // Once the other has ended, it is there again.
+        two.unregister("x_total");
+        let text = page(&one, Format::Text, Escaping::Underscores);
+        assert_eq!(types(&text), [HIDDEN, "x", "y", "z"], "{text}");
+        two.unregister("y");
+        let text = page(&one, Format::Text, Escaping::Underscores);
+        assert_eq!(types(&text), ["x", "y_count", "z"], "{text}");
+    }
+
+    #[test]
+    fn names_that_are_equal_once_they_are_escaped_stay_unique() {
+        let shm = Shm::new("shown-names-alike");
+        let (one, two) = (opened(&shm), opened(&shm));
+        one.register::<Gauge>(opts("a b")).unwrap().set(1);
+        let text = page(&one, Format::Text, Escaping::Underscores);
+        assert_eq!(types(&text), ["a_b"]);
+        two.register::<Gauge>(opts("a_b")).unwrap().set(2);
+        for registry in [&one, &two] {
+            let text = page(registry, Format::Text, Escaping::Underscores);
+            assert!(
+                text.ends_with("\nU__a_20_b 1\n# HELP a_b Some.\n# TYPE a_b gauge\na_b 2\n"),
+                "{text}"
+            );
+        }
+    }
+}

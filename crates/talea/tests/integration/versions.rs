@@ -1,0 +1,239 @@
+//! Claims about versions of a service that define a metric differently and share a region: which
+//! definition a page shows while they come, go back and crash, and what is added up.
+#![cfg(all(target_os = "linux", not(miri)))]
+
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use crate::support::metrics::By;
+use crate::support::process::Worker;
+use crate::support::tmpfs::Shm;
+use talea::{
+    Count, Counter, Family, FloatCounter, Gauge, Histogram, Opts, Registry, Snapshot, UpDownCounter,
+};
+
+/// The metrics of a version of the service.
+struct Metrics {
+    registry: Registry,
+    /// Its help differs from version to version.
+    orders: Counter,
+    paid: FloatCounter,
+    open: UpDownCounter,
+    sizes: Histogram<Count>,
+    level: Gauge,
+    users: Family<By<'static>, Counter>,
+    /// Its buckets differ too.
+    baskets: Histogram<Count>,
+}
+
+impl Metrics {
+    fn open(file: &Path, version: usize) -> Self {
+        let registry = Registry::open(file).unwrap();
+        let help = format!("Of version {version}.");
+        let opts = |name| Opts::new(name, &help);
+        let buckets = [version as f64, 100.0];
+        Self {
+            orders: registry.register(opts("orders")).unwrap(),
+            paid: registry.register(opts("paid")).unwrap(),
+            open: registry.register(opts("open")).unwrap(),
+            sizes: registry.register(opts("sizes")).unwrap(),
+            level: registry.register(opts("level")).unwrap(),
+            users: registry.register(opts("users")).unwrap(),
+            baskets: registry.register(opts("baskets").buckets(&buckets)).unwrap(),
+            registry,
+        }
+    }
+
+    /// Records so many of everything, and has so many in flight.
+    fn record(&self, n: u64) {
+        self.orders.add(n);
+        self.paid.add(n as f64 / 2.0);
+        self.open.add(n as i64);
+        self.level.set(n as i64);
+        self.users.with(By { user: "a" }).add(n);
+        (0..n).for_each(|_| self.sizes.observe(1 << (n % 10)));
+        (0..n).for_each(|_| self.baskets.observe(1));
+    }
+}
+
+/// Not a claim of its own: a version that obeys orders, one a line.
+#[test]
+fn runs_a_version() {
+    let Some(file) = std::env::var_os("TALEA_TEST_VERSION_OF") else { return };
+    let version = std::env::var("TALEA_TEST_VERSION").unwrap().parse().unwrap();
+    let metrics = Metrics::open(file.as_ref(), version);
+    println!("\n> ready");
+    for order in std::io::stdin().lines() {
+        match order.unwrap().strip_prefix("record ") {
+            Some(n) => metrics.record(n.parse().unwrap()),
+            None => println!("{}", metrics.registry.snapshot().to_text()),
+        }
+        println!("> done");
+    }
+}
+
+/// A process of a version.
+struct Version(Worker);
+
+impl Version {
+    fn start(shm: &Shm, version: usize) -> Self {
+        let mut command = again!("runs_a_version");
+        command.env("TALEA_TEST_VERSION_OF", shm.file());
+        let mut worker = Worker::start(command.env("TALEA_TEST_VERSION", version.to_string()));
+        worker.lines_before("> ready");
+        Self(worker)
+    }
+
+    fn record(&mut self, n: u64) {
+        self.0.send(&format!("record {n}"));
+        self.0.lines_before("> done");
+    }
+
+    /// Its page.
+    fn page(&mut self) -> String {
+        self.0.send("show");
+        self.0.lines_before("> done")
+    }
+}
+
+/// The page of a reader outside.
+fn agent(shm: &Shm) -> String {
+    let reader = talea::outside::Reader::open(shm.file()).unwrap();
+    let mut snapshot = Snapshot::default();
+    reader.snapshot_into(&mut snapshot, |_| true).unwrap();
+    snapshot.to_text()
+}
+
+#[track_caller]
+fn assert_shows(page: &str, lines: &[&str]) {
+    for line in lines {
+        assert!(page.lines().any(|found| found == *line), "no {line:?} in {page}");
+    }
+}
+
+const OLD: [&str; 2] = ["# HELP baskets Of version 1.", "baskets_bucket{le=\"1\"} 3"];
+
+#[test]
+fn after_a_rollback_the_definition_of_the_living_is_shown() {
+    let shm = Shm::new("rollback");
+    let mut old = Version::start(&shm, 1);
+    old.record(2);
+    let mut new = Version::start(&shm, 2);
+    new.record(5);
+    assert_shows(&old.page(), &["# HELP baskets Of version 2.", "baskets_count 5"]);
+    drop(old);
+    let mut old = Version::start(&shm, 1);
+    old.record(1);
+    assert_shows(&old.page(), &["# HELP baskets Of version 2.", "baskets_count 5"]);
+    drop(new);
+    for page in [old.page(), agent(&shm)] {
+        assert_shows(&page, &OLD);
+        assert_shows(&page, &["baskets_count 3", "level 1"]);
+        assert!(!page.contains("le=\"2\""), "{page}");
+    }
+    // Also when no process lives any more.
+    drop(old);
+    assert_shows(&agent(&shm), &OLD);
+}
+
+/// As if the wall clock had been set back by an hour between any two registrations.
+fn set_back_the_creation_of_families(file: &Path) {
+    let file = std::fs::OpenOptions::new().write(true).open(file).unwrap();
+    // The table of families comes behind the process slots; the fourth word of each says when.
+    for n in 0..60_u64 {
+        let created = 1_700_000_000_000_000_000 - n * 3_600_000_000_000;
+        let at = 12_288 + 256 * 128 + n * 128 + 24;
+        file.write_all_at(&created.to_le_bytes(), at).unwrap();
+    }
+}
+
+#[test]
+fn the_newest_definition_is_known_though_the_wall_clock_was_set_back() {
+    let shm = Shm::new("set-back");
+    let mut old = Version::start(&shm, 1);
+    old.record(2);
+    let mut new = Version::start(&shm, 2);
+    new.record(5);
+    set_back_the_creation_of_families(&shm.file());
+    let newer = ["# HELP baskets Of version 2.", "baskets_count 5"];
+    for page in [old.page(), new.page(), agent(&shm)] {
+        assert_shows(&page, &newer);
+    }
+    let look = talea::outside::Reader::open(shm.file()).unwrap().look().unwrap();
+    let baskets = look.families.iter().filter(|family| family.name == "baskets");
+    let helps: Vec<&str> = baskets.map(|family| family.help.as_str()).collect();
+    assert_eq!(helps, ["Of version 2.", "Of version 1."]);
+}
+
+#[test]
+fn a_canary_that_crashed_leaves_the_page_as_it_was() {
+    let shm = Shm::new("canary");
+    let mut stable = Version::start(&shm, 1);
+    stable.record(3);
+    for _ in 0..3 {
+        let mut canary = Version::start(&shm, 2);
+        canary.record(7);
+        assert_shows(&stable.page(), &["# HELP baskets Of version 2."]);
+        drop(canary);
+        assert_shows(&stable.page(), &OLD);
+    }
+    stable.record(1);
+    assert_shows(&stable.page(), &["baskets_bucket{le=\"1\"} 4"]);
+}
+
+#[test]
+fn values_of_definitions_that_differ_in_their_help_are_added() {
+    let shm = Shm::new("help");
+    let mut old = Version::start(&shm, 1);
+    old.record(2);
+    let mut new = Version::start(&shm, 2);
+    new.record(5);
+    let sum = [
+        "orders_total 7",
+        "paid_total 3.5",
+        "sizes_count 7",
+        "sizes_sum 168",
+        "sizes_bucket{le=\"+Inf\"} 7",
+    ];
+    for page in [old.page(), new.page(), agent(&shm)] {
+        assert_shows(&page, &sum);
+        assert_shows(&page, &["# HELP orders_total Of version 2.", "open 7", "level 5"]);
+        assert_eq!(page.matches("# TYPE orders_total ").count(), 1);
+    }
+    // Values in flight go with their process.
+    drop(old);
+    assert_shows(&new.page(), &sum);
+    assert_shows(&new.page(), &["open 5"]);
+    // Version 1 goes on where it was, and the page with it.
+    let mut old = Version::start(&shm, 1);
+    drop(new);
+    old.record(1);
+    for page in [old.page(), agent(&shm)] {
+        assert_shows(&page, &["# HELP orders_total Of version 1.", "orders_total 8", "open 1"]);
+        assert_shows(&page, &["paid_total 4", "sizes_count 8", "sizes_sum 170"]);
+    }
+    // And a third version, which finds no process alive.
+    drop(old);
+    let mut third = Version::start(&shm, 3);
+    third.record(1);
+    assert_shows(&third.page(), &["# HELP orders_total Of version 3.", "orders_total 9"]);
+    let mut native = Snapshot::default();
+    let reader = talea::outside::Reader::open(shm.file()).unwrap();
+    reader.snapshot_into(&mut native, |name| name == "sizes").unwrap();
+    let series = native.families().next().unwrap().series().next().unwrap();
+    let talea::Value::Histogram(sizes) = series.value() else { panic!("a histogram") };
+    assert_eq!(sizes.native().unwrap().count(), 9);
+}
+
+/// A sum would fall when the series of one definition expires before that of the other.
+#[test]
+fn values_of_series_that_expire_are_not_added() {
+    let shm = Shm::new("expiring");
+    let mut old = Version::start(&shm, 1);
+    old.record(2);
+    let mut new = Version::start(&shm, 2);
+    new.record(5);
+    assert_shows(&old.page(), &["users_total{user=\"a\"} 5"]);
+    drop(new);
+    assert_shows(&old.page(), &["users_total{user=\"a\"} 2"]);
+}

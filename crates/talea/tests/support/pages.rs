@@ -1,0 +1,240 @@
+//! Pages of several registries, beside the union of what each registry shows alone.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::metrics::By;
+use talea::{
+    Combine, Conflict, Count, Counter, Escaping, Family, FloatGauge, Format, Gauge, Histogram,
+    Info, LabelValue, Opts, Page, Registry, Scrapable, Scraper, Seconds, StateSet, Summary,
+};
+use talea_parse::{Severity, Syntax, check, families};
+
+pub(crate) const TEXTS: [(Format, Syntax); 2] =
+    [(Format::Text, Syntax::Text), (Format::OpenMetrics, Syntax::OpenMetrics)];
+
+/// Registries by the names that distinguish them.
+#[derive(Clone)]
+pub(crate) struct Several {
+    label: &'static str,
+    pub(crate) all: Arc<Vec<(String, Registry)>>,
+}
+
+impl Several {
+    pub(crate) fn new(all: impl IntoIterator<Item = (&'static str, Registry)>) -> Self {
+        Self::by("region", all)
+    }
+
+    pub(crate) fn by(
+        label: &'static str,
+        all: impl IntoIterator<Item = (&'static str, Registry)>,
+    ) -> Self {
+        let all = all.into_iter().map(|(name, registry)| (name.to_owned(), registry));
+        Self { label, all: Arc::new(all.collect()) }
+    }
+
+    /// The page in a format, and what is left out of it.
+    pub(crate) fn page(&self, format: Format) -> (Vec<u8>, Vec<Conflict>) {
+        self.escaped(format, Escaping::AllowUtf8)
+    }
+
+    pub(crate) fn escaped(&self, format: Format, escaping: Escaping) -> (Vec<u8>, Vec<Conflict>) {
+        let mut scraper = Scraper::new(self);
+        scraper.format(format, escaping);
+        let whole = scraper.scrape().to_vec();
+        // In pieces it is the same, and so it is the second time.
+        for len in [1, 100] {
+            scraper.begin(|_| true);
+            let mut pieces = Vec::new();
+            let mut piece = Vec::new();
+            while scraper.write_some(&mut piece, len) {
+                pieces.append(&mut piece);
+            }
+            pieces.append(&mut piece);
+            assert_eq!(lossy(&pieces), lossy(&whole), "in pieces of {len}");
+        }
+        let conflicts = scraper.page().conflicts().to_vec();
+        (whole, conflicts)
+    }
+
+    /// The page as a text that breaks no rule of its format.
+    pub(crate) fn text(&self, format: Format) -> String {
+        let text = String::from_utf8(self.page(format).0).unwrap();
+        let syntax = TEXTS.into_iter().find(|(of, _)| *of == format).unwrap().1;
+        assert_no_violation(&text, syntax);
+        text
+    }
+
+    pub(crate) fn conflicts(&self) -> Vec<Conflict> {
+        let [text, openmetrics] = [Format::Text, Format::OpenMetrics].map(|format| {
+            self.text(format);
+            self.page(format).1
+        });
+        assert_eq!(text, openmetrics);
+        text
+    }
+
+    /// The page of what each registry shows alone.
+    pub(crate) fn expected(
+        &self,
+        format: Format,
+        is_left_out: impl Fn(&str, &str) -> bool,
+    ) -> String {
+        let mut merged: BTreeMap<String, (String, String)> = BTreeMap::new();
+        for (region, registry) in &*self.all {
+            let alone = alone(registry, format);
+            for Block { name, about, samples } in blocks(&alone, format) {
+                if is_left_out(region, &name) {
+                    continue;
+                }
+                let (_, all) = merged.entry(name).or_insert_with(|| (about, String::new()));
+                for line in samples {
+                    *all += &with_label(line, self.label, region);
+                    all.push('\n');
+                }
+            }
+        }
+        let blocks = merged.into_values().map(|(about, samples)| about + &samples);
+        let end = if format == Format::OpenMetrics { "# EOF\n" } else { "" };
+        blocks.collect::<String>() + end
+    }
+}
+
+impl Scrapable for Several {
+    fn fill(&self, page: &mut Page, wants: &dyn Fn(&str) -> bool) {
+        for (name, registry) in &*self.all {
+            page.add(Some((self.label, name)), |snapshot| registry.snapshot_into(snapshot, wants));
+        }
+    }
+}
+
+pub(crate) fn lossy(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
+}
+
+pub(crate) fn assert_no_violation(text: &str, syntax: Syntax) {
+    let mut faults = check(text, syntax);
+    faults.retain(|finding| finding.severity == Severity::Violation);
+    assert!(faults.is_empty(), "{faults:?}\n{text}");
+    families(text, syntax).unwrap_or_else(|error| panic!("{error}\n{text}"));
+}
+
+pub(crate) fn alone(registry: &Registry, format: Format) -> String {
+    let mut scraper = registry.scraper();
+    scraper.format(format, Escaping::AllowUtf8);
+    String::from_utf8(scraper.scrape().to_vec()).unwrap()
+}
+
+/// The lines of one family in a text.
+pub(crate) struct Block<'a> {
+    /// As samples have it.
+    name: String,
+    about: String,
+    samples: Vec<&'a str>,
+}
+
+pub(crate) fn blocks(text: &str, format: Format) -> Vec<Block<'_>> {
+    let mut blocks: Vec<Block<'_>> = Vec::new();
+    for line in text.lines().filter(|line| *line != "# EOF") {
+        let mut words = line.splitn(4, ' ');
+        if words.next() != Some("#") {
+            blocks.last_mut().unwrap().samples.push(line);
+            continue;
+        }
+        let (word, name) = (words.next().unwrap(), words.next().unwrap().to_owned());
+        let first = if format == Format::OpenMetrics { "TYPE" } else { "HELP" };
+        if word == first {
+            let ending = match (format, words.next()) {
+                (Format::OpenMetrics, Some("counter")) => "_total",
+                (Format::OpenMetrics, Some("info")) => "_info",
+                _ => "",
+            };
+            let name = format!("{name}{ending}");
+            blocks.push(Block { name, about: String::new(), samples: Vec::new() });
+        }
+        blocks.last_mut().unwrap().about += &format!("{line}\n");
+    }
+    blocks
+}
+
+/// The line of a sample with another label before its own.
+pub(crate) fn with_label(line: &str, name: &str, value: &str) -> String {
+    let at = line.find(['{', ' ']).unwrap();
+    let (metric, rest) = line.split_at(at);
+    match rest.strip_prefix('{') {
+        Some(rest) => format!("{metric}{{{name}=\"{value}\",{rest}"),
+        None => format!("{metric}{{{name}=\"{value}\"}}{rest}"),
+    }
+}
+
+#[derive(LabelValue)]
+#[allow(dead_code)]
+pub(crate) enum Circuit {
+    Closed,
+    Open,
+}
+
+/// A registry with a metric of each kind, whose values identify it.
+pub(crate) fn one_of_each(n: u64) -> Registry {
+    let registry = Registry::for_test().unwrap();
+    let calls: Family<By<'static>, Counter> =
+        registry.register(Opts::new("calls", "Calls.").limit(2)).unwrap();
+    calls.with(By { user: "a\"b\\c\nd" }).add(n);
+    let bob = calls.with(By { user: "bob" });
+    bob.add_with_exemplar(2, &[("trace_id", &format!("0af{n}"))]).unwrap();
+    // There is no room for these.
+    (0..n).for_each(|n| calls.with(By { user: &n.to_string() }).inc());
+    let all: Counter = registry.register(Opts::new("all", "All calls.")).unwrap();
+    all.add(100 * n);
+    let depth = Opts::new("depth", "Of each process.").combine(Combine::Each);
+    registry.register::<Gauge>(depth).unwrap().set(-(n as i64));
+    let fill: FloatGauge = registry.register(Opts::new("fill_ratio", "How full.")).unwrap();
+    fill.set(1.0 / (n + 1) as f64);
+    let opts = Opts::new("wait", "Time to wait.").buckets(&[0.1, 1.0]).quantiles(&[0.5, 0.99]);
+    let wait: Family<By<'static>, Histogram<Seconds>> = registry.register(opts).unwrap();
+    wait.with(By { user: "ann" }).observe(Duration::from_millis(50 * n));
+    wait.with(By { user: "ann" })
+        .observe_with_exemplar(Duration::from_secs(n), &[("trace_id", "beef")])
+        .unwrap();
+    let opts = Opts::new("bare", "A histogram without labels.").buckets(&[1.0, 10.0]);
+    registry.register::<Histogram<Count>>(opts).unwrap().observe(n);
+    let opts = Opts::new("size", "A summary.").quantiles(&[0.5, 1.0]);
+    registry.register::<Summary<Count>>(opts).unwrap().observe(7 * n);
+    let build: Info<By<'static>> = registry.register(Opts::new("build", "By whom.")).unwrap();
+    build.set(By { user: "ci" });
+    let circuit: StateSet<Circuit> = registry.register(Opts::new("circuit", "Its state.")).unwrap();
+    circuit.set(if n % 2 == 0 { Circuit::Open } else { Circuit::Closed });
+    registry
+}
+
+pub(crate) fn counter(name: &str, value: u64) -> Registry {
+    with_counter(Registry::for_test().unwrap(), name, value)
+}
+
+pub(crate) fn with_counter(registry: Registry, name: &str, value: u64) -> Registry {
+    registry.register::<Counter>(Opts::new(name, "Some.")).unwrap().add(value);
+    registry
+}
+
+pub(crate) fn gauge(name: &str, value: i64) -> Registry {
+    let registry = Registry::for_test().unwrap();
+    registry.register::<Gauge>(Opts::new(name, "Some.")).unwrap().set(value);
+    registry
+}
+
+/// Registries as parts that may be damaged.
+#[derive(Clone)]
+pub(crate) struct Foreign(pub(crate) [(&'static str, Registry); 2]);
+
+impl Scrapable for Foreign {
+    fn fill(&self, page: &mut Page, wants: &dyn Fn(&str) -> bool) {
+        for (name, registry) in &self.0 {
+            let take = |snapshot: &mut talea::Snapshot| {
+                registry.snapshot_into(snapshot, wants);
+                Ok::<_, std::convert::Infallible>(())
+            };
+            let Ok(_) = page.try_add(Some(("region", name)), take);
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! This test binary, started again to run one test in a process of its own.
+
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// Starts a test of a module in a process of its own: see `again!`. If the binary is
+/// built for another processor, `TALEA_TEST_RUNNER` names the program that runs it.
+pub(crate) fn again(module: &str, test: &str) -> Command {
+    // The first part of a module's path is the binary.
+    let test = match module.split_once("::") {
+        Some((_, module)) => format!("{module}::{test}"),
+        None => test.to_owned(),
+    };
+    let this = std::env::current_exe().unwrap();
+    let runner = std::env::var("TALEA_TEST_RUNNER").unwrap_or_default();
+    let mut words = runner.split_whitespace();
+    let mut command = match words.next() {
+        Some(program) => {
+            let mut command = Command::new(program);
+            command.args(words).arg(this);
+            command
+        }
+        None => Command::new(this),
+    };
+    command.args(["--exact", &test, "--nocapture"]);
+    command
+}
+
+/// A process that a test starts and sends orders, one a line. It is killed when dropped.
+pub(crate) struct Worker {
+    child: Child,
+    orders: ChildStdin,
+    answers: Lines<BufReader<ChildStdout>>,
+}
+
+impl Worker {
+    pub(crate) fn start(command: &mut Command) -> Self {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let orders = child.stdin.take().unwrap();
+        let answers = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, orders, answers }
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn send(&mut self, order: &str) {
+        writeln!(self.orders, "{order}").unwrap();
+    }
+
+    /// The next line for which `pick` has a result, among others that the test harness prints.
+    pub(crate) fn answer<T>(&mut self, pick: impl FnMut(String) -> Option<T>) -> T {
+        let mut lines = self.answers.by_ref().map_while(Result::ok);
+        lines.find_map(pick).expect("the other process ended by itself")
+    }
+
+    /// The lines before one that is `last`.
+    pub(crate) fn lines_before(&mut self, last: &str) -> String {
+        let lines = self.answers.by_ref().map_while(Result::ok);
+        lines.take_while(|line| line != last).map(|line| line + "\n").collect()
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // It has no time to tidy up.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,27 @@
+//! A directory on tmpfs.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A directory on tmpfs that is removed when the test ends.
+pub(crate) struct Shm(PathBuf);
+
+impl Shm {
+    pub(crate) fn new(name: &str) -> Self {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let (process, n) = (std::process::id(), NUMBER.fetch_add(1, Relaxed));
+        let path = PathBuf::from(format!("/dev/shm/talea-test-{name}-{process}-{n}"));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.0.join("shop.talea")
+    }
+}
+
+impl Drop for Shm {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

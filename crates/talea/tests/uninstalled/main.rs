@@ -1,0 +1,544 @@
+//! Claims about metrics that are used before they are installed, cloned before that, or never
+//! installed. They are a binary of their own, since discarded updates are counted for the process and
+//! any registry in it that is not for a test shows that count.
+
+#[macro_use]
+#[path = "../support/mod.rs"]
+mod support;
+
+mod types;
+
+use std::sync::Barrier;
+use std::thread;
+use std::time::Duration;
+
+use crate::support::metrics::By;
+use talea::{
+    Counter, Error, Family, FloatCounter, FloatGauge, Gauge, Histogram, Info, LabelValue, Labels,
+    Lazy, Metrics, Opts, Registrable, Registry, Seconds, StateSet, Summary, UpDownCounter,
+};
+
+const DISCARDED: &str = "talea_uninstalled_updates_total";
+
+#[derive(Clone, Copy, LabelValue)]
+enum Kind {
+    Card,
+}
+
+#[derive(Clone, Copy, Labels)]
+struct Fixed {
+    kind: Kind,
+}
+
+#[derive(Clone, Metrics)]
+struct Each {
+    /// Some.
+    count: Counter,
+    /// Some.
+    float: FloatCounter,
+    /// Some.
+    level: Gauge,
+    /// Some.
+    share: FloatGauge,
+    /// Some.
+    open: UpDownCounter,
+    /// Some.
+    time: Histogram<Seconds>,
+    /// Some.
+    lately: Summary<Seconds>,
+    /// Some.
+    state: StateSet<bool>,
+    /// Some.
+    build: Info<By<'static>>,
+    /// Some.
+    users: Family<By<'static>, Counter>,
+    /// Some.
+    kinds: Family<Fixed, Histogram<Seconds>>,
+}
+
+/// So many updates are in [`Each::update`].
+const UPDATES: f64 = 11.0;
+
+impl Each {
+    fn update(&self) {
+        let (user, kind) = ("a", Kind::Card);
+        self.count.inc();
+        self.float.add(0.5);
+        self.level.add(3);
+        self.share.set(0.25);
+        self.open.inc();
+        self.time.observe(Duration::from_secs(1));
+        self.lately.observe(Duration::from_secs(1));
+        self.state.set(true);
+        self.build.set(By { user });
+        self.users.with(By { user }).inc();
+        self.kinds.with(Fixed { kind }).observe(Duration::from_secs(1));
+    }
+}
+
+mod clones {
+    use super::*;
+
+    fn registry() -> Registry {
+        Registry::for_test().unwrap()
+    }
+
+    #[test]
+    fn clones_share_what_they_are_installed_to_in_either_order() {
+        for clone_is_installed in [false, true] {
+            let registry = registry();
+            let set = Each::new();
+            let clone = set.clone();
+            let of_clone = clone.clone();
+            set.update();
+            clone.update();
+            let installed = if clone_is_installed { &clone } else { &set };
+            talea::install(&registry, &[installed]).unwrap();
+            for handle in [&set, &clone, &of_clone, &of_clone.clone()] {
+                handle.update();
+            }
+            let snapshot = registry.snapshot();
+            snapshot.assert_value("count_total", &[], 4.0);
+            snapshot.assert_value("float_total", &[], 2.0);
+            snapshot.assert_value("level", &[], 12.0);
+            snapshot.assert_value("share", &[], 0.25);
+            snapshot.assert_value("open", &[], 4.0);
+            assert_eq!(snapshot.expect_histogram("time_seconds", &[]).count(), 4);
+            snapshot.assert_value("state", &[("state", "true")], 1.0);
+            snapshot.assert_value("build_info", &[("user", "a")], 1.0);
+            snapshot.assert_value("users_total", &[("user", "a")], 4.0);
+            let kinds = snapshot.expect_histogram("kinds_seconds", &[("kind", "card")]);
+            assert_eq!(kinds.count(), 4);
+            assert_eq!((of_clone.count.get(), clone.level.get(), set.open.get()), (4, 12, 4));
+            assert!(of_clone.state.is(true));
+            assert_eq!(of_clone.users.dropped(), 0);
+        }
+    }
+
+    #[test]
+    fn clones_have_one_place() {
+        let registry = registry();
+        let count = Counter::new();
+        let clone = count.clone();
+        count.register(&registry, &Opts::new("a", "A.")).unwrap();
+        clone.register(&registry, &Opts::new("a", "A.")).unwrap();
+        for (registry, name) in [(&registry, "b"), (&self::registry(), "a")] {
+            let refused = clone.register(registry, &Opts::new(name, "A."));
+            let message = refused.unwrap_err().to_string();
+            assert!(message.contains("a metric has one place"), "{message}");
+        }
+        let users = Family::<By<'static>, Counter>::new();
+        let clone = users.clone();
+        users.register(&registry, &Opts::new("users", "U.")).unwrap();
+        assert!(clone.register(&self::registry(), &Opts::new("users", "U.")).is_err());
+        clone.with(By { user: "a" }).inc();
+        assert_eq!(users.with(By { user: "a" }).get(), 1);
+    }
+
+    #[test]
+    fn a_clone_of_a_lazy_handle_that_was_made_too_early_counts_once_that_is_used() {
+        static USERS: Family<By<'static>, Counter> = Family::new();
+        static ANN: Lazy<By<'static>, Counter> = USERS.lazy(By { user: "ann" });
+        let (early, referred): (Counter, &Counter) = (ANN.clone(), &ANN);
+        early.add(100);
+        let registry = registry();
+        USERS.register(&registry, &Opts::new("users", "U.")).unwrap();
+        ANN.inc();
+        early.add(2);
+        referred.add(3);
+        registry.snapshot().assert_value("users_total", &[("user", "ann")], 6.0);
+    }
+
+    #[test]
+    fn of_clones_that_are_made_while_a_set_is_installed_none_is_dead() {
+        const THREADS: usize = 4;
+        for _ in 0..if cfg!(miri) { 2 } else { 200 } {
+            let registry = registry();
+            let (count, users) = (Counter::new(), Family::<By<'static>, Counter>::new());
+            let barrier = Barrier::new(THREADS + 1);
+            let clones = thread::scope(|scope| {
+                let cloned = || {
+                    barrier.wait();
+                    (count.clone(), users.clone())
+                };
+                let threads = [(); THREADS].map(|()| scope.spawn(cloned));
+                barrier.wait();
+                count.register(&registry, &Opts::new("count", "C.")).unwrap();
+                users.register(&registry, &Opts::new("users", "U.")).unwrap();
+                threads.map(|thread| thread.join().unwrap())
+            });
+            for (count, users) in &clones {
+                count.inc();
+                users.with(By { user: "a" }).inc();
+            }
+            assert_eq!(count.get(), THREADS as u64);
+            assert_eq!(users.with(By { user: "a" }).get(), THREADS as u64);
+        }
+    }
+}
+
+#[cfg(not(miri))]
+mod reports {
+    use super::*;
+    use crate::support::tmpfs::Shm;
+
+    /// The variable that names the case for a process.
+    const CASE: &str = "TALEA_TEST_UNINSTALLED";
+
+    /// Not a claim of its own: what the others start as a process, since what is not installed is
+    /// counted by process.
+    #[test]
+    fn does_a_case_when_ordered() {
+        let Ok(name) = std::env::var(CASE) else { return };
+        let (_, case) = CASES.iter().find(|(of, _)| *of == name).unwrap();
+        case().unwrap();
+    }
+
+    /// Talea's lines on standard error in a case; the case itself asserts the rest.
+    fn printed(case: &str) -> Vec<String> {
+        let mut process = again!("does_a_case_when_ordered");
+        let output = process.env(CASE, case).output().unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{case}: {text}");
+        text.lines().filter(|line| line.starts_with("talea: ")).map(str::to_owned).collect()
+    }
+
+    type Case = (&'static str, fn() -> Result<(), Error>);
+    const CASES: [Case; 9] = [
+        ("never", never),
+        ("each type", each_type),
+        ("before", before),
+        ("late", late),
+        ("kept too early", kept_too_early),
+        ("many places", many_places),
+        ("for a test", for_a_test),
+        ("several registries", several_registries),
+        ("full", full),
+    ];
+
+    fn shown(registry: &Registry) -> Option<f64> {
+        registry.snapshot().value(DISCARDED, &[])
+    }
+
+    fn never() -> Result<(), Error> {
+        static HITS: Counter = Counter::new();
+        let registry = Registry::new()?;
+        assert_eq!(shown(&registry), None);
+        (0..3).for_each(|_| HITS.inc());
+        let text = registry.snapshot().to_text();
+        let help = "# HELP talea_uninstalled_updates_total ";
+        assert!(text.contains(help) && text.contains("\ntalea_uninstalled_updates_total 3\n"));
+        assert_eq!(shown(&registry), Some(3.0));
+        HITS.add(500);
+        assert_eq!(HITS.get(), 0);
+        assert_eq!(shown(&registry), Some(4.0));
+        Ok(())
+    }
+
+    #[test]
+    fn a_metric_that_is_never_installed_is_counted_and_reported_once_with_the_place_of_its_making()
+    {
+        let lines = printed("never");
+        let [line] = &lines[..] else { panic!("{lines:?}") };
+        assert!(line.contains("3 updates") && line.contains("not installed"), "{line}");
+        let made = include_str!("main.rs").lines();
+        let (n, _) = (1..).zip(made).find(|(_, line)| line.contains("static HITS")).unwrap();
+        assert!(line.contains(&format!("tests/uninstalled/main.rs:{n}:")), "{line}");
+    }
+
+    fn each_type() -> Result<(), Error> {
+        static SET: Each = Each::new();
+        let registry = Registry::new()?;
+        SET.update();
+        assert_eq!(shown(&registry), Some(UPDATES));
+        SET.level.set(1);
+        SET.level.set_max(2);
+        SET.level.set_min(2);
+        SET.level.inc();
+        SET.level.dec();
+        SET.share.add(1.0);
+        SET.share.set_max(1.0);
+        SET.share.set_min(1.0);
+        drop(SET.open.hold());
+        drop(SET.time.time());
+        drop(SET.lately.time());
+        SET.time.observe_in_both(&SET.time, Duration::ZERO);
+        SET.state.enable(true);
+        SET.state.disable(true);
+        SET.count.add_with_exemplar(1, &[]).unwrap();
+        SET.time.observe_with_exemplar(Duration::ZERO, &[]).unwrap();
+        let users = SET.users.try_with(By { user: "a" }).unwrap();
+        users.inc();
+        users.clone().inc();
+        drop(users);
+        SET.users.with(By { user: "a" }).keep().inc();
+        assert_eq!(shown(&registry), Some(UPDATES + 21.0));
+        // To read is no update.
+        let _ = (SET.count.get(), SET.level.get(), SET.state.is(true), SET.users.dropped());
+        let _ = SET.users.with(By { user: "a" }).get();
+        assert_eq!(shown(&registry), Some(UPDATES + 21.0));
+        Ok(())
+    }
+
+    #[test]
+    fn each_type_of_metric_counts_what_it_discards() {
+        let lines = printed("each type");
+        let [line] = &lines[..] else { panic!("{lines:?}") };
+        // The fields of a derived set have places of their own.
+        let text = include_str!("main.rs");
+        for field in ["count: Counter", "level: Gauge", "open: UpDown"] {
+            let (n, _) =
+                (1..).zip(text.lines()).find(|(_, line)| line.trim().starts_with(field)).unwrap();
+            assert!(line.contains(&format!("uninstalled/main.rs:{n}:")), "{field} {n}: {line}");
+        }
+    }
+
+    fn before() -> Result<(), Error> {
+        static SET: Each = Each::new();
+        static ANN: Lazy<By<'static>, Counter> = SET.users.lazy(By { user: "ann" });
+        let registry = Registry::new()?;
+        let clone = SET.clone();
+        SET.update();
+        clone.update();
+        ANN.inc();
+        talea::install(&registry, &[&SET])?;
+        SET.update();
+        clone.update();
+        ANN.inc();
+        for _ in 0..3 {
+            assert_eq!(shown(&registry), None);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn updates_before_the_installation_are_not_reported() {
+        assert_eq!(printed("before"), [""; 0]);
+    }
+
+    fn late() -> Result<(), Error> {
+        static HITS: Counter = Counter::new();
+        let registry = Registry::new()?;
+        HITS.add(1);
+        assert_eq!(shown(&registry), Some(1.0));
+        HITS.add(1);
+        HITS.register(&registry, &Opts::new("hits", "Hits."))?;
+        HITS.add(1);
+        assert_eq!(shown(&registry), Some(1.0), "what came before the installation is no fault");
+        assert_eq!(HITS.get(), 1);
+        Ok(())
+    }
+
+    #[test]
+    fn reported_updates_stay_counted_when_the_metric_is_installed_late() {
+        assert_eq!(printed("late").len(), 1);
+    }
+
+    fn kept_too_early() -> Result<(), Error> {
+        static USERS: Family<By<'static>, Counter> = Family::new();
+        let registry = Registry::new()?;
+        let kept = USERS.with(By { user: "a" }).keep();
+        USERS.register(&registry, &Opts::new("users", "Users."))?;
+        assert_eq!(shown(&registry), None);
+        kept.inc();
+        USERS.with(By { user: "a" }).inc();
+        assert_eq!(shown(&registry), Some(1.0));
+        registry.snapshot().assert_value("users_total", &[("user", "a")], 1.0);
+        Ok(())
+    }
+
+    #[test]
+    fn updates_of_a_handle_that_was_kept_before_its_family_was_installed_are_reported() {
+        let lines = printed("kept too early");
+        let [line] = &lines[..] else { panic!("{lines:?}") };
+        assert!(line.contains("1 update was") && line.contains("keep"), "{line}");
+    }
+
+    fn many_places() -> Result<(), Error> {
+        let registry = Registry::new()?;
+        // Each is made at a place of its own.
+        let counters = [
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+            Counter::new(),
+        ];
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    counters.iter().for_each(|counter| (0..50).for_each(|_| counter.inc()))
+                });
+            }
+        });
+        assert_eq!(shown(&registry), Some(4.0 * 80.0 * 50.0));
+        assert_eq!(shown(&registry), Some(4.0 * 80.0 * 50.0));
+        Ok(())
+    }
+
+    #[test]
+    fn however_many_there_are_each_update_counts_and_there_is_one_line() {
+        let lines = printed("many places");
+        let [line] = &lines[..] else { panic!("{lines:?}") };
+        assert!(line.contains("16000 updates") && line.contains("75 further places"), "{line}");
+    }
+
+    fn for_a_test() -> Result<(), Error> {
+        let counter = Counter::new();
+        let (_, registry) = Each::for_test();
+        let other = Registry::new()?;
+        counter.inc();
+        assert_eq!(shown(&registry), None);
+        assert_eq!(shown(&other), Some(1.0));
+        Ok(())
+    }
+
+    #[test]
+    fn a_registry_for_a_test_says_nothing_of_what_other_tests_do() {
+        assert_eq!(printed("for a test").len(), 1);
+    }
+
+    fn several_registries() -> Result<(), Error> {
+        let counter = Counter::new();
+        let registries = [Registry::new()?, Registry::new()?];
+        counter.inc();
+        assert_eq!(registries.each_ref().map(shown), [Some(1.0), None]);
+        counter.inc();
+        assert_eq!(registries.each_ref().map(shown), [Some(2.0), None]);
+        counter.inc();
+        assert_eq!([&registries[1], &registries[0]].map(shown), [Some(1.0), Some(2.0)]);
+        Ok(())
+    }
+
+    #[test]
+    fn each_update_is_shown_by_one_registry_of_the_process() {
+        assert_eq!(printed("several registries").len(), 1);
+    }
+
+    fn full() -> Result<(), Error> {
+        let counter = Counter::new();
+        let registry = Registry::with_config(talea::Config::with_len(1 << 20))?;
+        let mut n = 0;
+        while registry.register::<Counter>(Opts::new(&format!("fill_{n}"), "F.")).is_ok() {
+            n += 1;
+        }
+        counter.inc();
+        for _ in 0..3 {
+            assert_eq!(shown(&registry), None);
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn where_the_region_is_full_there_is_the_line_alone() {
+        assert_eq!(printed("full").len(), 1);
+    }
+
+    /// A region that is read from outside alone.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_reader_outside_sees_it_where_the_process_keeps_its_values_fresh() {
+        let mut process = again!("counts_without_a_snapshot_when_ordered");
+        let shm = Shm::new("uninstalled");
+        process.env("TALEA_REGION", shm.file()).env(CASE, "fresh");
+        let output = process.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{text}");
+        let reader = talea::outside::Reader::open(shm.file()).unwrap();
+        assert_eq!(reader.look().unwrap().snapshot.value(DISCARDED, &[]), Some(2.0), "{text}");
+    }
+
+    /// Not a claim of its own: the test above starts it as a process.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn counts_without_a_snapshot_when_ordered() {
+        if std::env::var_os("TALEA_REGION").is_none() {
+            return;
+        }
+        let registry = Registry::from_env().unwrap();
+        let counter = Counter::new();
+        (0..2).for_each(|_| counter.inc());
+        // Called each five seconds, and by a snapshot.
+        registry.refresh_every(Duration::from_millis(1));
+        let reader = talea::outside::Reader::open(std::env::var_os("TALEA_REGION").unwrap());
+        let reader = reader.unwrap();
+        while reader.look().unwrap().snapshot.value(DISCARDED, &[]).is_none() {
+            thread::yield_now();
+        }
+    }
+}
