@@ -119,7 +119,7 @@ impl Place {
                 (self.part, self.series) = (self.part + 1, 0);
             }
             self.part = 0;
-            if self.begun && writer.again(out) {
+            if self.begun && writer.starts_over(out) {
                 continue;
             }
             *self = Self { family: self.family + whole.places(), named: true, ..Self::default() };

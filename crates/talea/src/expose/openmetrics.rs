@@ -106,7 +106,7 @@ impl Writer for OpenMetrics {
         self.lines.part(label);
     }
 
-    fn again(&mut self, out: &mut Vec<u8>) -> bool {
+    fn starts_over(&mut self, out: &mut Vec<u8>) -> bool {
         self.part = self.part.and_then(Part::next);
         if self.part.is_some() {
             // The name alone says which it is.

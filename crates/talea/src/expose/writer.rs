@@ -10,7 +10,7 @@ pub(super) trait Writer {
     fn family(&mut self, out: &mut Vec<u8>, family: &Family<'_>, names: &ShownNames);
 
     /// Begins to go over the family's series once more, if that is needed.
-    fn again(&mut self, _: &mut Vec<u8>) -> bool {
+    fn starts_over(&mut self, _: &mut Vec<u8>) -> bool {
         false
     }
 

@@ -34,13 +34,13 @@ impl fmt::Display for Failure {
 
 /// The message of [`Snapshot::expect_value`].
 pub(crate) fn no_value(snapshot: &Snapshot, name: &str, labels: &[(&str, &str)]) -> Failure {
-    let asked = format!("the value of {}", asked(name, labels));
+    let asked = format!("the value of {}", selector_of(name, labels));
     missing(snapshot, asked, name, labels, Wanted::Value)
 }
 
 /// The message of [`Snapshot::expect_histogram`].
 pub(crate) fn no_histogram(snapshot: &Snapshot, name: &str, labels: &[(&str, &str)]) -> Failure {
-    let asked = format!("the histogram {}", asked(name, labels));
+    let asked = format!("the histogram {}", selector_of(name, labels));
     missing(snapshot, asked, name, labels, Wanted::Histogram)
 }
 
@@ -57,14 +57,14 @@ pub(crate) fn wrong_value(
     labels: &[(&str, &str)],
     expected: f64,
 ) -> Failure {
-    let asked = format!("{} {}", asked(name, labels), shown(expected));
+    let asked = format!("{} {}", selector_of(name, labels), shown(expected));
     let there = snapshot.only(name, labels).and_then(|series| Some((series, series.as_f64()?)));
     let Some((series, value)) = there else {
         return missing(snapshot, asked, name, labels, Wanted::Value);
     };
     let mut others = nearest::series(series.family(), labels);
     others.retain(|other| other.label_text() != series.label_text());
-    let mut to_do = refused(series.family());
+    let mut to_do = room_advice(series.family());
     let close = expected.is_finite() && (value - expected).abs() <= expected.abs() * 1e-9;
     if close && matches!(series.value(), Value::Float(_)) {
         to_do.push("values are compared exactly; compare expect_value with a tolerance".to_owned());
@@ -103,7 +103,7 @@ fn missing(
         ),
         (.., Some(nearest)) => {
             let mut to_do = differences(nearest, labels, wanted);
-            to_do.extend(refused(family));
+            to_do.extend(room_advice(family));
             (format!("no such series of the {kind} {name}"), to_do)
         }
     };
@@ -124,7 +124,7 @@ fn unknown(snapshot: &Snapshot, asked: String, name: &str) -> Failure {
         ),
         false => (
             format!("no metric is named {name}"),
-            families.iter().find_map(|family| meant(*family, name)).unwrap_or_else(|| {
+            families.iter().find_map(|family| name_advice(*family, name)).unwrap_or_else(|| {
                 "compare the name; is its set installed in this registry?".to_owned()
             }),
         ),
@@ -141,15 +141,15 @@ pub(crate) fn unwanted(
     let further = found.iter().any(|series| series.labels().len() > labels.len());
     let to_do = "series that carry further labels are found too; name more labels for fewer";
     Failure {
-        asked: format!("no series {}", asked(name, labels)),
+        asked: format!("no series {}", selector_of(name, labels)),
         found: format!("{} series", found.len()),
         near: list("series", found, |series| format!("{series:?}")),
         to_do: further.then(|| to_do.to_owned()).into_iter().collect(),
     }
 }
 
-/// `name{labels}` as asked.
-fn asked(name: &str, labels: &[(&str, &str)]) -> String {
+/// The selector `name{labels}` of a request.
+fn selector_of(name: &str, labels: &[(&str, &str)]) -> String {
     let labels: Vec<_> = labels.iter().map(|(name, value)| LabelText::one(name, value)).collect();
     selector(name, &labels.join(","))
 }
@@ -168,7 +168,7 @@ fn list<T>(title: &str, all: &[T], line: impl Fn(&T) -> String) -> String {
 }
 
 /// Advice if this family was meant by the name; `None` if that is not certain.
-fn meant(family: FamilySnapshot<'_>, asked: &str) -> Option<String> {
+fn name_advice(family: FamilySnapshot<'_>, asked: &str) -> Option<String> {
     let name = family.name();
     let more = name.strip_prefix(asked).and_then(|rest| rest.strip_prefix('_'));
     let sample = asked.strip_prefix(name).and_then(|rest| rest.strip_prefix('_'));
@@ -228,7 +228,7 @@ fn differences(
 }
 
 /// A note if the family refused series: the one asked for may be among them.
-fn refused(family: FamilySnapshot<'_>) -> Vec<String> {
+fn room_advice(family: FamilySnapshot<'_>) -> Vec<String> {
     match family.dropped() {
         0 => Vec::new(),
         n => vec![format!(

@@ -1,11 +1,11 @@
 //! Claims about names of metrics and labels: which are refused, and which are taken.
 
 use crate::support::metrics::{By, message_of, opts, registry};
+use crate::support::pages::{TEXTS, alone, assert_no_violation};
 use talea::{
-    Count, Counter, Error, Escaping, Family, FloatGauge, Format, Gauge, Histogram, Info, LabelText,
-    Labels, Opts, Registry, Seconds, StateSet, Summary, Unit, UpDownCounter,
+    Count, Counter, Error, Family, FloatGauge, Gauge, Histogram, Info, LabelText, Labels, Opts,
+    Registry, Seconds, StateSet, Summary, Unit, UpDownCounter,
 };
-use talea_parse::{Severity, Syntax, check};
 
 /// Labels of one name, which no derive makes.
 macro_rules! labelled {
@@ -184,17 +184,8 @@ fn any_accepted_name_makes_a_sound_page() {
                 let snapshot = registry.snapshot();
                 let accepted = snapshot.families().len();
                 assert_eq!(accepted > 0, taken.iter().any(Result::is_ok));
-                for syntax in [Syntax::Text, Syntax::OpenMetrics] {
-                    let format = match syntax {
-                        Syntax::Text => Format::Text,
-                        Syntax::OpenMetrics => Format::OpenMetrics,
-                    };
-                    let mut scraper = registry.scraper();
-                    scraper.format(format, Escaping::default());
-                    let page = String::from_utf8(scraper.scrape().to_vec()).unwrap();
-                    let mut found = check(&page, syntax);
-                    found.retain(|finding| finding.severity == Severity::Violation);
-                    assert!(found.is_empty(), "{metric:?} {label:?}: {found:?}\n{page}");
+                for (format, syntax) in TEXTS {
+                    assert_no_violation(&alone(&registry, format), syntax);
                 }
             }
         }

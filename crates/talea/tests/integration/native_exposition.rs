@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use crate::support::pages::{TEXTS, alone, assert_no_violation};
 use crate::support::protobuf::{self, Buckets, Span};
-use talea::{Bucketing, Count, Escaping, Floats, Format, Histogram, Opts, Registry, Seconds};
+use talea::{Bucketing, Count, Floats, Format, Histogram, Opts, Registry, Seconds};
 
 fn opts(bucketing: Bucketing) -> Opts<'static> {
     Opts::new("x", "Some.").bucketing(bucketing)
@@ -16,12 +17,6 @@ fn shown(opts: Opts<'_>, values: &[f64]) -> (Registry, Buckets) {
     values.iter().for_each(|&x| histogram.observe(x));
     let buckets = protobuf::histogram(&registry.snapshot(), "x");
     (registry, buckets)
-}
-
-fn text(registry: &Registry, format: Format) -> String {
-    let mut scraper = registry.scraper();
-    scraper.format(format, Escaping::default());
-    String::from_utf8(scraper.scrape().to_vec()).unwrap()
 }
 
 fn span(offset: i32, length: u32) -> Span {
@@ -140,7 +135,7 @@ fn exemplars_are_shown_with_native_buckets() {
             Bucketing::Native => assert_eq!(of_classic.collect::<Vec<_>>(), [200.0]),
             _ => assert_eq!(of_classic.collect::<Vec<_>>(), [0.05, 0.5, 200.0]),
         }
-        let text = text(&registry, Format::OpenMetrics);
+        let text = alone(&registry, Format::OpenMetrics);
         assert!(text.contains("x_seconds_bucket{le=\"+Inf\"} 4 # {trace_id=\"d\"} 200 "), "{text}");
     }
 }
@@ -149,8 +144,8 @@ fn exemplars_are_shown_with_native_buckets() {
 fn text_formats_show_the_count_and_the_sum_of_native_buckets() {
     let (registry, _) = shown(opts(Bucketing::Native), &[1.0, 2.5]);
     let expected = "x_bucket{le=\"+Inf\"} 2\nx_sum 3.5\nx_count 2\n";
-    assert!(text(&registry, Format::Text).ends_with(expected));
-    let page = text(&registry, Format::OpenMetrics);
+    assert!(alone(&registry, Format::Text).ends_with(expected));
+    let page = alone(&registry, Format::OpenMetrics);
     let expected = "x_bucket{le=\"+Inf\"} 2\nx_count 2\nx_sum 3.5\nx_created ";
     assert!(page.contains(expected), "{page}");
 }
@@ -190,7 +185,7 @@ fn a_histogram_has_a_sum_and_a_count_in_openmetrics_whatever_was_observed() {
                 thresholds => opts(bucketing).buckets(thresholds),
             };
             let (registry, _) = shown(opts, values);
-            let page = text(&registry, Format::OpenMetrics);
+            let page = alone(&registry, Format::OpenMetrics);
             assert_eq!(sample_names(&page), all, "{values:?}\n{page}");
             assert!(page.contains(kind), "{values:?}\n{page}");
             // As many as in the text format.
@@ -203,7 +198,7 @@ fn a_histogram_has_a_sum_and_a_count_in_openmetrics_whatever_was_observed() {
                 x => format!("\nx_sum {x}\n"),
             };
             let whole = format!("x_bucket{{le=\"+Inf\"}} {}\n", values.len());
-            for page in [page, text(&registry, Format::Text)] {
+            for page in [page, alone(&registry, Format::Text)] {
                 for line in [&count, &sum, &whole] {
                     assert!(page.contains(line), "{line}{values:?}\n{page}");
                 }
@@ -212,7 +207,7 @@ fn a_histogram_has_a_sum_and_a_count_in_openmetrics_whatever_was_observed() {
         // With a threshold below zero it has neither, also while the sum is above it.
         for values in [&[][..], &[1.0], &[-1.0], &[f64::NAN]] {
             let (registry, _) = shown(opts(bucketing).buckets(&[-1.0, 1.0]), values);
-            let page = text(&registry, Format::OpenMetrics);
+            let page = alone(&registry, Format::OpenMetrics);
             assert!(page.contains("# TYPE x histogram\n"), "{page}");
             assert_eq!(sample_names(&page), ["x_bucket", "x_created"], "{page}");
         }
@@ -227,10 +222,10 @@ fn a_family_has_one_type_for_all_of_its_series() {
     let (one, two) = (family.with_values(&["1"]), family.with_values(&["2"]));
     one.observe(0.5);
     two.observe_with_exemplar(0.5, &[("trace_id", "beef")]).unwrap();
-    let page = text(&registry, Format::OpenMetrics);
+    let page = alone(&registry, Format::OpenMetrics);
     assert!(page.contains("# TYPE x histogram\n") && page.contains("beef"), "{page}");
     one.observe(-2.5);
-    let page = text(&registry, Format::OpenMetrics);
+    let page = alone(&registry, Format::OpenMetrics);
     let expected = "\
         # TYPE x_bucket unknown\n# HELP x_bucket Some.\n\
         x_bucket{n=\"1\",le=\"0.0\"} 1\nx_bucket{n=\"1\",le=\"1.0\"} 2\nx_bucket{n=\"1\",le=\"+Inf\"} 2\n\
@@ -246,18 +241,8 @@ fn every_format_shows_a_histogram_of_floats_as_its_readers_allow() {
     let values = [f64::NAN, f64::INFINITY, -3.0, 0.0, 1e-40, 2.0];
     for bucketing in [Bucketing::Classic, Bucketing::Native, Bucketing::Dual] {
         let (registry, _) = shown(opts(bucketing).buckets(&[-5.0, 0.0, 5.0]), &values);
-        for format in [Format::Text, Format::OpenMetrics] {
-            let syntax = match format {
-                Format::Text => talea_parse::Syntax::Text,
-                _ => talea_parse::Syntax::OpenMetrics,
-            };
-            let text = text(&registry, format);
-            let found = talea_parse::check(&text, syntax);
-            let errors: Vec<_> = found
-                .iter()
-                .filter(|finding| finding.severity == talea_parse::Severity::Violation)
-                .collect();
-            assert!(errors.is_empty(), "{errors:?}\n{text}");
+        for (format, syntax) in TEXTS {
+            assert_no_violation(&alone(&registry, format), syntax);
         }
     }
 }

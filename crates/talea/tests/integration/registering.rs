@@ -3,10 +3,10 @@
 use std::sync::Barrier;
 use std::thread;
 
-use crate::support::metrics::{By, assert_name_is_taken, message_of, opts, registry};
+use crate::support::metrics::{By, message_of, opts, registry};
 use talea::{
-    Bytes, Config, Count, Counter, Family, FloatGauge, Gauge, Histogram, Info, Labels, Metrics,
-    Opts, Registrable, Registry, Seconds, StateSet, UpDownCounter,
+    Bytes, Config, Count, Counter, Family, FloatGauge, Gauge, Histogram, Info, Labels, Opts,
+    Registrable, Registry, Seconds, StateSet, UpDownCounter,
 };
 
 #[derive(Labels)]
@@ -108,36 +108,6 @@ mod again {
         let wait = snapshot.histogram("pool_wait_seconds", &[("gift", "true")]).unwrap();
         assert_eq!((wait.count(), wait.sum()), (2, 0.55));
         assert_eq!(snapshot.families().len(), 2);
-    }
-
-    #[test]
-    fn of_a_set_that_does_not_fit_what_comes_before_is_there() {
-        #[derive(Metrics)]
-        #[metrics(prefix = "pool")]
-        struct Misfit {
-            /// Something of its own.
-            own: Counter,
-            /// Taken, otherwise.
-            taken: Counter,
-            /// After that.
-            late: Counter,
-        }
-        let registry = registry();
-        let (pool, misfit) = (one_library::Pool::new(), Misfit::new());
-        assert_name_is_taken(
-            talea::install(&registry, &[&pool, &misfit]),
-            "pool_taken",
-            "it is registered with the help \"Connections taken.\", and now \"Taken, \
-             otherwise.\" was asked for",
-        );
-        pool.taken.inc();
-        misfit.own.inc();
-        misfit.taken.add(100);
-        misfit.late.inc();
-        let snapshot = registry.snapshot();
-        assert_eq!(snapshot.value("pool_taken_total", &[]), Some(1.0));
-        assert_eq!(snapshot.value("pool_own_total", &[]), Some(1.0));
-        assert_eq!(snapshot.value("pool_late_total", &[]), None);
     }
 
     #[test]

@@ -5,13 +5,14 @@
 use std::collections::BTreeSet;
 
 use crate::support::descriptors::raise_limit;
+use crate::support::pages::{TEXTS, assert_no_violation};
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 use talea::{
     Count, Counter, DynamicLabels, Escaping, Family, FloatGauge, Floats, Format, Gauge, Histogram,
     Kind, Opts, Registry, Snapshot, Summary, Value,
 };
-use talea_parse::{FamilyRef, Severity, Syntax, check, families};
+use talea_parse::{FamilyRef, Syntax, families};
 
 /// A text for a metric's name, a help or a label's value.
 fn any_text() -> impl Strategy<Value = String> {
@@ -225,9 +226,7 @@ proptest! {
         let registry = filled(&plan);
         let snapshot = registry.snapshot();
         let all = expected(&snapshot);
-        for (format, syntax) in
-            [(Format::Text, Syntax::Text), (Format::OpenMetrics, Syntax::OpenMetrics)]
-        {
+        for (format, syntax) in TEXTS {
             let bytes: Vec<u8> =
                 snapshot.chunks(format, Escaping::AllowUtf8, 1 << 12).flatten().collect();
             let text = String::from_utf8(bytes).unwrap();
@@ -249,11 +248,7 @@ proptest! {
                 let help = read.and_then(|read| read.help.as_deref());
                 prop_assert_eq!(help, Some(family.help()), "{}", text);
             }
-            let faults: Vec<_> = check(&text, syntax)
-                .into_iter()
-                .filter(|finding| finding.severity == Severity::Violation)
-                .collect();
-            prop_assert!(faults.is_empty(), "{:?}\n{}", faults, text);
+            assert_no_violation(&text, syntax);
         }
     }
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::support::metrics::{count, registry};
+use crate::support::metrics::{assert_name_is_taken, count, opts, registry};
 use talea::{
-    Counter, DynamicLabels, Error, Family, Gauge, Histogram, Info, LabelValue, Labels, Lazy,
-    Metrics, Opts, Registry, Seconds, StateSet,
+    Bucketing, Counter, DynamicLabels, Error, Family, Gauge, Histogram, Info, LabelValue, Labels,
+    Lazy, Metrics, Opts, Registry, Seconds, StateSet,
 };
 
 #[derive(Clone, Copy, LabelValue)]
@@ -191,4 +191,58 @@ fn threads_that_use_a_lazy_handle_first_at_once_lose_nothing() {
         }
     });
     assert_eq!(family.with(Sale { method: Method::Cash, country: "pe" }).get(), 800);
+}
+
+#[test]
+fn an_observation_in_two_histograms_counts_in_the_one_that_is_installed() {
+    for bucketing in [Bucketing::Dual, Bucketing::Classic, Bucketing::Native] {
+        let registry = registry();
+        let opts = opts("wait").bucketing(bucketing);
+        let installed: Histogram<Seconds> = registry.register(opts).unwrap();
+        let late = Histogram::new();
+        for millis in 0..100 {
+            let value = Duration::from_millis(millis * millis);
+            installed.observe_in_both(&late, value);
+            late.observe_in_both(&installed, value);
+            late.observe_in_both(&late, value);
+        }
+        let shown = registry.snapshot().histogram("wait_seconds", &[]).unwrap();
+        assert_eq!((shown.count(), shown.sum()), (200, 656.7), "{bucketing:?}");
+    }
+}
+
+#[test]
+fn of_a_set_that_does_not_fit_what_comes_before_is_there() {
+    #[derive(Metrics)]
+    #[metrics(prefix = "pool")]
+    struct Pool {
+        /// Connections taken.
+        taken: Counter,
+    }
+    #[derive(Metrics)]
+    #[metrics(prefix = "pool")]
+    struct Misfit {
+        /// Something of its own.
+        own: Counter,
+        /// Taken, otherwise.
+        taken: Counter,
+        /// After that.
+        late: Counter,
+    }
+    let registry = registry();
+    let (pool, misfit) = (Pool::new(), Misfit::new());
+    assert_name_is_taken(
+        talea::install(&registry, &[&pool, &misfit]),
+        "pool_taken",
+        "it is registered with the help \"Connections taken.\", and now \"Taken, \
+         otherwise.\" was asked for",
+    );
+    pool.taken.inc();
+    misfit.own.inc();
+    misfit.taken.add(100);
+    misfit.late.inc();
+    let snapshot = registry.snapshot();
+    assert_eq!(snapshot.value("pool_taken_total", &[]), Some(1.0));
+    assert_eq!(snapshot.value("pool_own_total", &[]), Some(1.0));
+    assert_eq!(snapshot.value("pool_late_total", &[]), None);
 }
