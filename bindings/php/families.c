@@ -27,10 +27,6 @@ static void take_family(zval *into, zval *series, const talea_family_view *famil
 static bool take_series(zval *into, const talea_family_view *family,
     const talea_series_view *series, size_t label_count, shared *shared);
 
-static zend_string *key_of(const char *text) {
-    return zend_string_init_interned(text, strlen(text), 1);
-}
-
 void families_begin(void) {
     SAMPLES = key_of("samples");
     SERIES = key_of("series");

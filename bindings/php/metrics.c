@@ -230,21 +230,11 @@ process_family *metric_family(zval *metric) {
     return metric_of(Z_OBJ_P(metric))->family;
 }
 
-static zend_class_entry *metric_class(const char *name, const zend_function_entry *methods) {
-    zend_class_entry class;
-    INIT_CLASS_ENTRY_EX(class, name, strlen(name), methods);
-    zend_class_entry *registered = zend_register_internal_class(&class);
-    registered->ce_flags |=
-        ZEND_ACC_FINAL | ZEND_ACC_NO_DYNAMIC_PROPERTIES | ZEND_ACC_NOT_SERIALIZABLE;
-    registered->create_object = metric_create;
-    return registered;
-}
-
 void metrics_begin(void) {
-    counter_class = metric_class("Talea\\Counter", class_Talea_Counter_methods);
-    gauge_class = metric_class("Talea\\Gauge", class_Talea_Gauge_methods);
-    histogram_class = metric_class("Talea\\Histogram", class_Talea_Histogram_methods);
-    summary_class = metric_class("Talea\\Summary", class_Talea_Summary_methods);
+    counter_class = class_register("Talea\\Counter", class_Talea_Counter_methods, metric_create);
+    gauge_class = class_register("Talea\\Gauge", class_Talea_Gauge_methods, metric_create);
+    histogram_class = class_register("Talea\\Histogram", class_Talea_Histogram_methods, metric_create);
+    summary_class = class_register("Talea\\Summary", class_Talea_Summary_methods, metric_create);
     metric_handlers = *zend_get_std_object_handlers();
     metric_handlers.offset = XtOffsetOf(metric, std);
     metric_handlers.clone_obj = NULL;

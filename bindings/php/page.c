@@ -2,8 +2,7 @@
  *
  * A string that grows would be copied, and so exist twice. So the text waits in blocks outside of
  * PHP's memory, and each block is freed as soon as it is copied: at most the page and one block exist
- * at once. The first few blocks are kept for the next scrape, to save system calls. No code of PHP
- * runs while the library calls back. */
+ * at once. The first few blocks are kept for the next scrape, to save system calls. */
 #include "php_talea.h"
 
 #include <sys/mman.h>
@@ -28,15 +27,22 @@ typedef struct {
     size_t len;
 } page;
 
-static int32_t page_take(void *context, const char *piece, size_t piece_len);
+static bool page_append(page *page, talea_text piece);
+static talea_status page_render(page *page, talea_rendering *rendering, bool *is_full);
 static block *block_new(void);
 static void page_drop_first(page *page);
 
 zend_string *page_of(const talea_registry *registry, talea_text accept) {
     page page = { NULL, NULL, 0 };
-    talea_status status = talea_render(registry, accept, page_take, &page);
-    zend_string *string = NULL;
+    bool is_full = false;
+    talea_rendering *rendering = NULL;
+    talea_status status = talea_render_begin(registry, accept, &rendering);
     if (status == TALEA_STATUS_OK) {
+        status = page_render(&page, rendering, &is_full);
+        talea_render_end(rendering);
+    }
+    zend_string *string = NULL;
+    if (status == TALEA_STATUS_OK && !is_full) {
         /* Beyond the memory limit it jumps out of here. */
         zend_try {
             string = zend_string_alloc(page.len, 0);
@@ -57,7 +63,7 @@ zend_string *page_of(const talea_registry *registry, talea_text accept) {
     }
     if (string) {
         ZSTR_VAL(string)[copied] = '\0';
-    } else if (status == TALEA_STATUS_STOPPED) {
+    } else if (is_full) {
         failure_throw("there is no memory for the text of the metrics");
     } else {
         failure_of_status(status);
@@ -65,26 +71,38 @@ zend_string *page_of(const talea_registry *registry, talea_text accept) {
     return string;
 }
 
-static int32_t page_take(void *context, const char *piece, size_t piece_len) {
-    page *page = context;
-    while (piece_len > 0) {
+static talea_status page_render(page *page, talea_rendering *rendering, bool *is_full) {
+    talea_text piece;
+    talea_status status;
+    while ((status = talea_render_next(rendering, &piece)) == TALEA_STATUS_OK && piece.len > 0) {
+        if (!page_append(page, piece)) {
+            *is_full = true;
+            break;
+        }
+    }
+    return status;
+}
+
+/* False if there is no memory. */
+static bool page_append(page *page, talea_text piece) {
+    while (piece.len > 0) {
         if (!page->last || page->last->used == BLOCK_TEXT) {
             block *block = block_new();
             if (!block) {
-                return 1;
+                return false;
             }
             *(page->last ? &page->last->next : &page->first) = block;
             page->last = block;
         }
         block *into = page->last;
-        size_t part = MIN(piece_len, BLOCK_TEXT - into->used);
-        memcpy(into->text + into->used, piece, part);
+        size_t part = MIN(piece.len, BLOCK_TEXT - into->used);
+        memcpy(into->text + into->used, piece.data, part);
         into->used += part;
         page->len += part;
-        piece += part;
-        piece_len -= part;
+        piece.data += part;
+        piece.len -= part;
     }
-    return 0;
+    return true;
 }
 
 /* Null if there is no memory. */

@@ -199,6 +199,23 @@ void failure_throw(const char *format, ...) ZEND_ATTRIBUTE_FORMAT(printf, 1, 2);
 /* The text of a status, for a call that has no message. */
 void failure_of_status(talea_status status);
 
+/* Registers a class that code of PHP cannot extend, and whose objects have no further properties. */
+static inline zend_class_entry *class_register(const char *name,
+    const zend_function_entry *methods, zend_object *(*create)(zend_class_entry *)) {
+    zend_class_entry class;
+    INIT_CLASS_ENTRY_EX(class, name, strlen(name), methods);
+    zend_class_entry *registered = zend_register_internal_class(&class);
+    registered->ce_flags |=
+        ZEND_ACC_FINAL | ZEND_ACC_NO_DYNAMIC_PROPERTIES | ZEND_ACC_NOT_SERIALIZABLE;
+    registered->create_object = create;
+    return registered;
+}
+
+/* A key of arrays, which stays. */
+static inline zend_string *key_of(const char *text) {
+    return zend_string_init_interned(text, strlen(text), 1);
+}
+
 /* The empty text for null. */
 static inline talea_text text_of(const zend_string *string) {
     return string ? (talea_text) { ZSTR_VAL(string), ZSTR_LEN(string) } : (talea_text) { NULL, 0 };

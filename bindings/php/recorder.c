@@ -22,7 +22,6 @@ typedef struct {
     zend_object std;
 } recorder;
 
-static zend_class_entry *recorder_class;
 static zend_object_handlers recorder_handlers;
 static zend_string *NAME, *HELP, *LABEL_NAMES, *LABEL_VALUES, *VALUE, *COMMAND, *BUCKETS,
     *QUANTILES, *MAX_AGE_SECONDS, *NAMES_NAME;
@@ -247,10 +246,6 @@ static void recorder_free(zend_object *object) {
     zend_object_std_dtor(object);
 }
 
-static zend_string *key_of(const char *text) {
-    return zend_string_init_interned(text, strlen(text), 1);
-}
-
 void recorder_begin(void) {
     NAME = key_of("name");
     HELP = key_of("help");
@@ -262,12 +257,7 @@ void recorder_begin(void) {
     QUANTILES = key_of("quantiles");
     MAX_AGE_SECONDS = key_of("maxAgeSeconds");
     NAMES_NAME = key_of(NAMES);
-    zend_class_entry class;
-    INIT_CLASS_ENTRY(class, "Talea\\Recorder", class_Talea_Recorder_methods);
-    recorder_class = zend_register_internal_class(&class);
-    recorder_class->ce_flags |=
-        ZEND_ACC_FINAL | ZEND_ACC_NO_DYNAMIC_PROPERTIES | ZEND_ACC_NOT_SERIALIZABLE;
-    recorder_class->create_object = recorder_create;
+    class_register("Talea\\Recorder", class_Talea_Recorder_methods, recorder_create);
     recorder_handlers = *zend_get_std_object_handlers();
     recorder_handlers.offset = XtOffsetOf(recorder, std);
     recorder_handlers.free_obj = recorder_free;

@@ -391,12 +391,8 @@ static void registry_free(zend_object *object) {
 }
 
 void registry_begin(void) {
-    zend_class_entry class;
-    INIT_CLASS_ENTRY(class, "Talea\\Registry", class_Talea_Registry_methods);
-    registry_class = zend_register_internal_class(&class);
-    registry_class->ce_flags |=
-        ZEND_ACC_FINAL | ZEND_ACC_NO_DYNAMIC_PROPERTIES | ZEND_ACC_NOT_SERIALIZABLE;
-    registry_class->create_object = registry_create;
+    registry_class =
+        class_register("Talea\\Registry", class_Talea_Registry_methods, registry_create);
     registry_handlers = *zend_get_std_object_handlers();
     registry_handlers.offset = XtOffsetOf(registry, std);
     registry_handlers.free_obj = registry_free;

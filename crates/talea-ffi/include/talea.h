@@ -91,13 +91,11 @@ enum talea_status
   TALEA_STATUS_CANNOT_REGISTER = 10,
   // The buffer is too short; nothing was written to it.
   TALEA_STATUS_TOO_SHORT = 11,
-  // The caller's function stopped the call.
-  TALEA_STATUS_STOPPED = 12,
   // The region has no room: for another family, or for the note of the present values that a
   // wipe needs; the values are not reset then.
-  TALEA_STATUS_NO_ROOM = 13,
+  TALEA_STATUS_NO_ROOM = 12,
   // An error in the library itself. The call did nothing, or a part; other calls still work.
-  TALEA_STATUS_PANIC = 14,
+  TALEA_STATUS_PANIC = 13,
 };
 #ifndef __cplusplus
 #if __STDC_VERSION__ >= 202311L
@@ -411,9 +409,6 @@ typedef struct talea_family_options {
   double widest_zero;
 } talea_family_options;
 
-// Takes a piece; anything but 0 stops.
-typedef int32_t (*talea_write)(void *context, const char *piece, size_t piece_len);
-
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -598,16 +593,6 @@ talea_status talea_render_next(struct talea_rendering *rendering, struct talea_t
 // Ends a scrape, at any time. Its memory stays for the registry's next one: that of a snapshot.
 // Null is fine.
 void talea_render_end(struct talea_rendering *rendering);
-
-// Renders the page in one call: passes one piece after the other to `write`, and stops if `write`
-// returns anything but 0. `write` must return: no longjmp and no exception may leave it. If the host
-// cannot guarantee that, use talea_render_begin.
-//
-// TALEA_STATUS_NULL, _WRONG_LENGTH, _STOPPED.
-talea_status talea_render(const struct talea_registry *registry,
-                          struct talea_text accept,
-                          talea_write write,
-                          void *context);
 
 // The text of a status, with a zero at its end; it stays as long as the process. An unknown
 // number has a text that says so.

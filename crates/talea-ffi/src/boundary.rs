@@ -54,7 +54,7 @@ pub(crate) unsafe fn guarded_with_message(
     status
 }
 
-/// Writes a text with a zero at its end, cut between characters where it does not fit.
+/// Writes a text with a zero at its end, cut between characters if it does not fit.
 ///
 /// # Safety
 ///
@@ -92,7 +92,7 @@ pub(crate) unsafe fn place<'a, T>(pointer: *mut T) -> Result<&'a mut MaybeUninit
     unsafe { pointer.cast::<MaybeUninit<T>>().as_mut() }.ok_or(Status::Null)
 }
 
-/// An array; null where it has no elements.
+/// An array; null if it has no elements.
 ///
 /// # Safety
 ///

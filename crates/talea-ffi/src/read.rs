@@ -227,7 +227,16 @@ impl FamilyData {
         labels.clear();
         samples.clear();
         series.clear();
-        let names = Names::of(family.name(), text);
+        let name = family.name();
+        let names = [
+            [name, ""],
+            [name, "_bucket"],
+            [name, "_sum"],
+            [name, "_count"],
+            ["le", ""],
+            ["quantile", ""],
+        ]
+        .map(|parts| append(text, parts));
         for one in family.series() {
             let (label_count, sample_count) = (labels.len(), samples.len());
             for (name, value) in one.labels() {
@@ -273,29 +282,9 @@ impl FamilyData {
     }
 }
 
-/// The names of a family's samples and of their labels.
-struct Names {
-    family: Text,
-    bucket: Text,
-    sum: Text,
-    count: Text,
-    le: Text,
-    quantile: Text,
-}
-
-impl Names {
-    fn of(name: &str, text: &mut String) -> Self {
-        let mut of = |parts| append(text, parts);
-        Self {
-            family: of([name, ""]),
-            bucket: of([name, "_bucket"]),
-            sum: of([name, "_sum"]),
-            count: of([name, "_count"]),
-            le: of(["le", ""]),
-            quantile: of(["quantile", ""]),
-        }
-    }
-}
+/// The names of samples: the family's, and that with `_bucket`, `_sum` and `_count`; and of their
+/// labels: `le` and `quantile`.
+type Names = [Text; 6];
 
 fn append_samples(
     names: &Names,
@@ -304,6 +293,7 @@ fn append_samples(
     samples: &mut Vec<Sample>,
     bounds: &mut Bounds,
 ) {
+    let &[family, bucket, sum, count, le, quantile] = names;
     const NO_LABEL: Label = Label { name: NO_TEXT, value: NO_TEXT };
     let plain = |samples: &mut Vec<Sample>, name, number| {
         samples.push(Sample { name, label: NO_LABEL, bound: 0.0, number });
@@ -313,24 +303,22 @@ fn append_samples(
         samples.push(Sample { name, label, bound, number });
     };
     match series.value() {
-        Value::Unsigned(n) => plain(samples, names.family, Number::unsigned(n)),
-        Value::Signed(n) => plain(samples, names.family, Number::signed(n)),
-        Value::Float(x) => plain(samples, names.family, Number::double(x)),
+        Value::Unsigned(n) => plain(samples, family, Number::unsigned(n)),
+        Value::Signed(n) => plain(samples, family, Number::signed(n)),
+        Value::Float(x) => plain(samples, family, Number::double(x)),
         Value::Histogram(histogram) => {
-            for (place, (bound, count)) in histogram.cumulative().enumerate() {
-                let count = Number::unsigned(count);
-                bounded(samples, names.bucket, names.le, place, bound, count);
+            for (place, (bound, below)) in histogram.cumulative().enumerate() {
+                bounded(samples, bucket, le, place, bound, Number::unsigned(below));
             }
-            plain(samples, names.sum, Number::double(histogram.sum()));
-            plain(samples, names.count, Number::unsigned(histogram.count()));
+            plain(samples, sum, Number::double(histogram.sum()));
+            plain(samples, count, Number::unsigned(histogram.count()));
         }
         Value::Summary(summary) => {
             for (place, (bound, value)) in summary.quantiles.into_iter().enumerate() {
-                let value = Number::double(value);
-                bounded(samples, names.family, names.quantile, place, bound, value);
+                bounded(samples, family, quantile, place, bound, Number::double(value));
             }
-            plain(samples, names.sum, Number::double(summary.sum));
-            plain(samples, names.count, Number::unsigned(summary.count));
+            plain(samples, sum, Number::double(summary.sum));
+            plain(samples, count, Number::unsigned(summary.count));
         }
     }
 }

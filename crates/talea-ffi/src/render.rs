@@ -1,6 +1,6 @@
 //! Rendering: from the region to the text that a scraper reads, piece by piece.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_char;
 
 use talea::{Escaping, Format, Scraper};
 
@@ -21,11 +21,6 @@ pub struct Rendering {
     more: bool,
     kept: &'static Kept<(Scraper, Vec<u8>)>,
 }
-
-/// Takes a piece; anything but 0 stops.
-pub type Write = Option<
-    unsafe extern "C" fn(context: *mut c_void, piece: *const c_char, piece_len: usize) -> i32,
->;
 
 /// Writes the Content-Type of a page for an Accept header (if it is empty: text), with a zero after
 /// it. `written` receives its length without the zero. 256 bytes are enough.
@@ -116,34 +111,6 @@ pub unsafe extern "C" fn talea_render_end(rendering: *mut Rendering) {
         }
         Ok(())
     });
-}
-
-/// Renders the page in one call: passes one piece after the other to `write`, and stops if `write`
-/// returns anything but 0. `write` must return: no longjmp and no exception may leave it. If the host
-/// cannot guarantee that, use talea_render_begin.
-///
-/// TALEA_STATUS_NULL, _WRONG_LENGTH, _STOPPED.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn talea_render(
-    registry: *const Registry,
-    accept: Text,
-    write: Write,
-    context: *mut c_void,
-) -> Status {
-    // SAFETY: the header demands valid pointers, and a function that takes the context.
-    guarded(|| unsafe {
-        let (registry, write) = (required(registry)?, write.ok_or(Status::Null)?);
-        let mut rendering = Rendering::of(registry, format_of(accept)?);
-        loop {
-            let piece = rendering.next();
-            if piece.is_empty() {
-                return Ok(());
-            }
-            if write(context, piece.as_ptr().cast(), piece.len()) != 0 {
-                return Err(Status::Stopped);
-            }
-        }
-    })
 }
 
 impl Rendering {

@@ -31,17 +31,15 @@ pub enum Status {
     CannotRegister = 10,
     /// The buffer is too short; nothing was written to it.
     TooShort = 11,
-    /// The caller's function stopped the call.
-    Stopped = 12,
     /// The region has no room: for another family, or for the note of the present values that a
     /// wipe needs; the values are not reset then.
-    NoRoom = 13,
+    NoRoom = 12,
     /// An error in the library itself. The call did nothing, or a part; other calls still work.
-    Panic = 14,
+    Panic = 13,
 }
 
 /// By their numbers.
-const TEXTS: [&CStr; 15] = [
+const TEXTS: [&CStr; 14] = [
     c"success",
     c"a pointer that must not be null is null",
     c"the size of a struct is unknown to this library, or the struct sets a field that is; fill it \
@@ -55,7 +53,6 @@ const TEXTS: [&CStr; 15] = [
     c"the region cannot be opened",
     c"the family cannot be registered",
     c"the buffer is too short",
-    c"the caller's function stopped the call",
     c"the region has no room",
     c"an error in the library itself",
 ];
@@ -104,8 +101,8 @@ mod tests {
             unsafe { CStr::from_ptr(talea_status_text(status)) }.to_str().unwrap()
         };
         let unknown = words(-1);
-        let known: std::collections::HashSet<_> = (0..=14).map(words).collect();
-        assert_eq!(known.len(), 15);
-        assert!(!known.contains(unknown) && words(15) == unknown);
+        let known: std::collections::HashSet<_> = (0..=13).map(words).collect();
+        assert_eq!(known.len(), 14);
+        assert!(!known.contains(unknown) && words(14) == unknown);
     }
 }

@@ -74,9 +74,13 @@ fn a_library_that_is_closed_keeps_working() {
     let plugin = folder.path().join("plugin.so");
     let mut cc = Command::new("cc");
     cc.args(["-shared", "-pthread", "-o"]).arg(&plugin);
-    for name in
-        ["talea_open", "talea_register", "talea_series_keep", "talea_series_record", "talea_render"]
-    {
+    for name in [
+        "talea_open",
+        "talea_register",
+        "talea_series_keep",
+        "talea_series_record",
+        "talea_render_begin",
+    ] {
         cc.arg(format!("-Wl,-u,{name}"));
     }
     link(&mut cc, Linked::Static);

@@ -24,8 +24,7 @@ struct page {
     size_t longest_piece;
 };
 
-static inline int32_t onto(void *context, const char *piece, size_t len) {
-    struct page *page = (struct page *)context;
+static inline void onto(struct page *page, const char *piece, size_t len) {
     char *text = (char *)realloc(page->text, page->len + len + 1);
     CHECK(text != NULL);
     memcpy(text + page->len, piece, len);
@@ -34,7 +33,6 @@ static inline int32_t onto(void *context, const char *piece, size_t len) {
     page->text[page->len] = 0;
     if (len > page->longest_piece)
         page->longest_piece = len;
-    return 0;
 }
 
 // Calls by name, which a program that loads the library cannot make.
@@ -107,9 +105,16 @@ static inline const talea_family *family_of(const talea_registry *registry, uint
 // The page of a scrape; the caller frees its text.
 static inline struct page rendered(const talea_registry *registry, const char *accept) {
     struct page page = {NULL, 0, 0};
-    OK(talea_render(registry, talea_text_of(accept), onto, &page));
-    if (page.text == NULL)
-        onto(&page, "", 0);
+    talea_rendering *rendering;
+    talea_text piece;
+    OK(talea_render_begin(registry, talea_text_of(accept), &rendering));
+    do {
+        OK(talea_render_next(rendering, &piece));
+        onto(&page, piece.data, piece.len);
+    } while (piece.len > 0);
+    OK(talea_render_next(rendering, &piece));
+    CHECK(piece.len == 0);
+    talea_render_end(rendering);
     return page;
 }
 

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -9,7 +10,8 @@
 static talea_status (*record)(const talea_series *, uint32_t, talea_number);
 static volatile int closed, stop;
 static const talea_series *kept;
-static uint64_t counted, counted_after;
+static uint64_t counted;
+static volatile uint64_t counted_after;
 
 static void *function(void *library, const char *name) {
     void *found = dlsym(library, name);
@@ -44,12 +46,14 @@ int main(int argc, char **argv) {
     talea_status (*regist)(const talea_registry *, const talea_family_options *,
                            const talea_family **, char *, size_t);
     talea_status (*keep)(const talea_family *, const talea_text *, size_t, const talea_series **);
-    talea_status (*render)(const talea_registry *, talea_text, talea_write, void *);
+    talea_status (*begin)(const talea_registry *, talea_text, talea_rendering **);
+    talea_status (*next)(talea_rendering *, talea_text *);
     *(void **)&open = function(library, "talea_open");
     *(void **)&regist = function(library, "talea_register");
     *(void **)&keep = function(library, "talea_series_keep");
     *(void **)&record = function(library, "talea_series_record");
-    *(void **)&render = function(library, "talea_render");
+    *(void **)&begin = function(library, "talea_render_begin");
+    *(void **)&next = function(library, "talea_render_next");
 
     const talea_registry *registry;
     const talea_family *family;
@@ -68,19 +72,24 @@ int main(int argc, char **argv) {
     usleep(20000);
     CHECK(dlclose(library) == 0);
     closed = 1;
-    usleep(50000);
+    while (counted_after == 0)
+        usleep(1000);
     // The fork handlers are loaded too.
     pid_t child = fork();
     if (child == 0) {
         CHECK(adds_one());
         _exit(0);
     }
-    usleep(20000);
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
     stop = 1;
     pthread_join(thread, NULL);
-    CHECK(counted_after > 0);
     struct page page = {NULL, 0, 0};
-    CHECK(render(registry, (talea_text){NULL, 0}, onto, &page) == TALEA_STATUS_OK);
+    talea_rendering *rendering;
+    talea_text piece;
+    CHECK(begin(registry, (talea_text){NULL, 0}, &rendering) == TALEA_STATUS_OK);
+    CHECK(next(rendering, &piece) == TALEA_STATUS_OK);
+    onto(&page, piece.data, piece.len);
     char line[64];
     sprintf(line, "orders_total %llu\n", (unsigned long long)counted + 1);
     if (strstr(page.text, line) == NULL)

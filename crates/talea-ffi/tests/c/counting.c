@@ -258,24 +258,7 @@ static void formats(const talea_registry *registry) {
     CHECK(strncmp(type, "text/plain", 10) == 0);
     struct page page = rendered(registry, accept);
     CHECK(strcmp(page.text + page.len - 6, "# EOF\n") == 0);
-
-    // In pieces it is the same.
-    talea_rendering *rendering;
-    talea_text piece;
-    struct page pieces = {NULL, 0, 0};
-    OK(talea_render_begin(registry, talea_text_of(accept), &rendering));
-    for (;;) {
-        OK(talea_render_next(rendering, &piece));
-        if (piece.len == 0)
-            break;
-        onto(&pieces, piece.data, piece.len);
-    }
-    OK(talea_render_next(rendering, &piece));
-    CHECK(piece.len == 0);
-    talea_render_end(rendering);
-    CHECK(strcmp(page.text, pieces.text) == 0);
     free(page.text);
-    free(pieces.text);
 }
 
 // A page of some megabytes leaves in pieces.

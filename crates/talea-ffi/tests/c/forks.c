@@ -159,22 +159,12 @@ static void calls_and_forks(talea_text name, int *calls) {
     ++*calls;
 }
 
-static int32_t calls_back(void *calls, const char *piece, size_t len) {
-    (void)piece, (void)len;
-    calls_and_forks(talea_text_of("rendered"), (int *)calls);
-    return 0;
-}
-
-static void a_callback_may_call_and_fork(void) {
-    int calls = 0;
-    OK(talea_render(registry, NONE, calls_back, &calls));
-    CHECK(calls > 0 && total_of(registry, "seen_total", NULL) == calls - 1);
-}
-
 static void a_reader_may_call_and_fork_meanwhile(void) {
     int calls = 0;
     talea_reading *reading;
+    talea_rendering *rendering;
     const talea_family_view *family;
+    OK(talea_render_begin(registry, NONE, &rendering));
     OK(talea_read_begin(registry, NONE, &reading));
     do {
         OK(talea_read_next(reading, &family));
@@ -182,6 +172,7 @@ static void a_reader_may_call_and_fork_meanwhile(void) {
             calls_and_forks(family->name, &calls);
     } while (family != NULL);
     talea_read_end(reading);
+    talea_render_end(rendering);
     CHECK(calls > 50);
     // The first was wiped.
     CHECK(total_of(registry, "seen_total", NULL) == calls - 1);
@@ -192,7 +183,6 @@ int main(void) {
     threads_do_not_block_a_child();
     a_killed_child_loses_nothing();
     summaries_do_not_disturb();
-    a_callback_may_call_and_fork();
     a_reader_may_call_and_fork_meanwhile();
     return 0;
 }

@@ -4,11 +4,6 @@
 
 #include <string>
 
-extern "C" int32_t onto(void *page, const char *piece, size_t len) {
-    static_cast<std::string *>(page)->append(piece, len);
-    return 0;
-}
-
 int main() {
     if (talea_abi_version() != TALEA_ABI_VERSION)
         return 1;
@@ -33,7 +28,12 @@ int main() {
     if (talea_record(orders, &value, 1, TALEA_OPERATION_ADD, talea_unsigned(2)) != TALEA_STATUS_OK)
         return 4;
     std::string page;
-    if (talea_render(registry, talea_text{nullptr, 0}, onto, &page) != TALEA_STATUS_OK)
+    talea_rendering *rendering = nullptr;
+    talea_text piece{nullptr, 0};
+    if (talea_render_begin(registry, piece, &rendering) != TALEA_STATUS_OK)
         return 5;
+    while (talea_render_next(rendering, &piece) == TALEA_STATUS_OK && piece.len > 0)
+        page.append(piece.data, piece.len);
+    talea_render_end(rendering);
     return page.find("orders_total{method=\"card\"} 2\n") == std::string::npos ? 6 : 0;
 }
