@@ -4,14 +4,11 @@ use std::fs;
 
 use serde::{Deserialize, Serialize};
 
-/// The machine, as far as it is known.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Machine {
     pub cpu_model: String,
     pub cores: u64,
-    /// Memory; none if it is unknown.
     pub memory_bytes: Option<u64>,
-    /// The kernel's name and release.
     pub kernel: String,
     pub os: String,
     pub architecture: String,

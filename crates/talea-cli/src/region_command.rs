@@ -11,12 +11,12 @@ use crate::arguments::{RegionFamilies, RegionSource, User};
 use crate::stop::{Ending, Stop};
 
 /// A region that is there.
-pub(crate) enum Place<'a> {
+pub(crate) enum RegionPlace<'a> {
     File(&'a Path),
     Process(u32),
 }
 
-impl<'a> Place<'a> {
+impl<'a> RegionPlace<'a> {
     pub(crate) fn of(which: &'a RegionSource) -> Result<Self> {
         match (&which.region, which.pid) {
             (Some(path), None) => Ok(Self::File(path)),
@@ -58,7 +58,7 @@ impl<'a> Place<'a> {
     }
 }
 
-impl std::fmt::Display for Place<'_> {
+impl std::fmt::Display for RegionPlace<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::File(path) => path.display().fmt(f),

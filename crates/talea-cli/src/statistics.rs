@@ -14,8 +14,13 @@ pub(crate) struct Mean {
     pub high: f64,
 }
 
+/// The arithmetic mean; NaN of no values.
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
 impl Mean {
-    /// That of some values, by Student's distribution; none of fewer than two.
+    /// The mean of some values, with an interval by Student's t distribution; none of fewer than two.
     pub(crate) fn of(values: &[f64]) -> Option<Self> {
         let degrees = values.len().checked_sub(1).filter(|degrees| *degrees > 0)?;
         let (mean, variance) = moments(values);
@@ -80,7 +85,7 @@ fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
 /// Mean and sample variance; of one value the variance is 0.
 fn moments(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
+    let mean = mean(values);
     let square = |value: &f64| (value - mean) * (value - mean);
     let squares = values.iter().map(square).sum::<f64>();
     (mean, squares / (count - 1.0).max(1.0))

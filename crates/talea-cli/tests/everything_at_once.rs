@@ -3,8 +3,8 @@
 //! word under its writers, a region on a tmpfs that is full, and clients that mean harm.
 //!
 //! By round: the agent shows exactly the counts that the writers of the undamaged regions
-//! acknowledged, and at most a batch of 64 more of each one that was killed; the agent has answered all the time;
-//! nothing crashed or hung; and the agent holds no more descriptors than before. At the end: it
+//! acknowledged, and at most a batch of 64 more of each one that was killed; the agent has answered
+//! all the time; nothing crashed or hung; and the agent holds no more descriptors than before. At the end: it
 //! holds no more memory than in the beginning, but for a bound.
 //!
 //! `TALEA_MINUTES` says for how long it goes on; without it, for some rounds. In a binary of its
@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
-use everything::page::{Holdings, Page, ask, scrape};
+use everything::page::{Page, ProcessUsage, ask, scrape};
 use everything::writers::{BATCH, Role, Writer};
 use everything::{SOON, clients, writers};
 
@@ -178,7 +178,7 @@ impl Stage {
         let agent = Agent::start(directories);
         let [good, bad] = ["good.talea", "bad.talea"].map(|name| place.path().join(name));
         let full = small.as_ref().map(|Mount(small)| Exact::new(small.join("full.talea"), "full"));
-        let others = Holdings::of(agent.pid(), place.path()).others;
+        let others = ProcessUsage::of(agent.pid(), place.path()).others;
         let random = fastrand::Rng::with_seed(1);
         Self { agent, good: Exact::new(good, "good"), full, bad, random, others, small, place }
     }
@@ -283,7 +283,7 @@ impl Stage {
     }
 
     /// Once nobody counts and only one process of a version has the good region open.
-    fn nothing_is_lost_or_left(&mut self, version: u64) -> Holdings {
+    fn nothing_is_lost_or_left(&mut self, version: u64) -> ProcessUsage {
         let mut alone = self.good.start(version, Role::Waits);
         assert!(alone.is_ready());
         // A child that ends closes its output before it lets go of its lock.
@@ -302,7 +302,9 @@ impl Stage {
         let place = self.place.path();
         let files = regions_in(place) + regions_in(&place.join("small"));
         let others = self.others + 1;
-        Holdings::settled(self.agent.pid(), place, |now| now.files <= files && now.others <= others)
+        ProcessUsage::settled(self.agent.pid(), place, |now| {
+            now.files <= files && now.others <= others
+        })
     }
 
     /// A page, as soon as there is one that is as expected.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::Ratio;
+use crate::statistics::{Ratio, mean};
 use crate::study::{CaseResult, Measure, Study};
 
 /// Variants, each compared with the first.
@@ -60,12 +60,12 @@ pub(crate) enum Verdict {
 }
 
 impl Comparison {
-    /// Of studies that were run side by side, the first being the base; each has its name.
+    /// Compares studies that were run side by side with the first; each has its name.
     pub(crate) fn side_by_side(studies: &[(String, Study)]) -> Option<Self> {
         Self::of(studies, true)
     }
 
-    /// Of studies that were run apart.
+    /// Compares studies that were run apart.
     pub(crate) fn apart(studies: &[(String, Study)]) -> Option<Self> {
         Self::of(studies, false)
     }
@@ -96,7 +96,6 @@ fn compared(base: &CaseResult, study: &Study, paired: bool) -> Option<CaseCompar
         let (to, of) = (of(base, measure)?, of(other, measure)?);
         let paired = paired && to.len() == of.len();
         let ratio = if paired { Ratio::paired(&of, &to) } else { Ratio::unpaired(&of, &to) };
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
         Some(MeasureComparison {
             measure,
             base: mean(&to),

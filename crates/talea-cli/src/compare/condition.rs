@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::comparison::{Comparison, MeasureComparison};
 use super::words::value;
-use crate::statistics::Mean;
+use crate::statistics::{Mean, mean};
 use crate::study::{CaseResult, Measure};
 
 /// A measure and a limit.
@@ -21,7 +21,7 @@ pub(crate) struct Condition {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Limit {
-    /// So many times the first variant's.
+    /// A multiple of the first variant's number.
     Times(f64),
     /// In the measure's own unit.
     Value(f64),
@@ -80,7 +80,7 @@ impl Condition {
             else {
                 continue;
             };
-            let mean = rounds.iter().sum::<f64>() / rounds.len() as f64;
+            let mean = mean(&rounds);
             let interval = Mean::of(&rounds).map(|mean| (mean.low, mean.high));
             let (low, high) = interval.unwrap_or((mean, mean));
             let holds = self.is_beyond(low, high, limit);

@@ -9,7 +9,6 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-/// An open connection to a target.
 #[derive(Debug)]
 pub(crate) enum Stream {
     Plain(TcpStream),

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::{Inspection, table};
 use crate::arguments::InspectArguments;
-use crate::region_command::{Place, print_result};
+use crate::region_command::{RegionPlace, print_result};
 use crate::stop::{Ending, Stop};
 
 /// Looks into a region and prints what was found to standard output. Fails when the region cannot be
@@ -14,7 +14,7 @@ pub(crate) async fn run(arguments: InspectArguments, stop: Stop) -> Result<Endin
 }
 
 fn inspect(arguments: &InspectArguments) -> Result<String> {
-    let place = Place::of(&arguments.which)?;
+    let place = RegionPlace::of(&arguments.which)?;
     let family = arguments.family.as_deref();
     let inspection = Inspection::of(place.to_string(), &place.look()?, family)?;
     Ok(match arguments.json {

@@ -4,20 +4,16 @@ use serde::Serialize;
 use talea::outside::{FamilyFacts, Look, Overview, ProcessSlot, Storage};
 use talea::{Combine, Part, SeriesSnapshot, Snapshot, Value};
 
-/// A region, looked into.
 #[derive(Debug, Serialize)]
 pub(crate) struct Inspection {
     /// The file, or the process.
     pub source: String,
-    /// Its properties.
     pub region: Header,
-    /// How much of each of its parts is in use.
     pub usage: Usage,
     /// The processes that have it open, and those that had.
     pub processes: Vec<Process>,
     /// Its families by name; of one name the newest first.
     pub families: Vec<FamilyLine>,
-    /// Families that cannot be read.
     pub families_unreadable: u64,
     /// Families that a later definition of their name has replaced.
     pub families_retired: u64,
@@ -31,7 +27,6 @@ pub(crate) struct Inspection {
     pub unit: Option<&'static str>,
 }
 
-/// The properties of a region.
 #[derive(Debug, Serialize)]
 pub(crate) struct Header {
     pub layout_version: u64,
@@ -39,7 +34,6 @@ pub(crate) struct Header {
     pub boot_id: String,
     /// Bytes that it may come to use.
     pub bytes: u64,
-    /// When it was made, in nanoseconds since 1970.
     pub created_unix_nanos: u64,
     /// When idle series were last looked for, in nanoseconds since 1970, as the wall clock has that
     /// time now.
@@ -55,7 +49,6 @@ pub(crate) struct Usage {
     pub families: PartUsage,
     /// Slots of living processes.
     pub processes: PartUsage,
-    /// Planes of CPUs.
     pub cpu_planes: PartUsage,
     /// Bytes of names, definitions and label text.
     pub text_bytes: PartUsage,
@@ -74,7 +67,6 @@ pub(crate) struct Usage {
 /// How much of a part is in use.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct PartUsage {
-    /// The amount in use.
     pub used: u64,
     /// How much there ever was at once, as far as that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -130,7 +122,6 @@ pub(crate) struct FamilyLine {
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Series {
-    /// Its labels, in their order.
     pub labels: Vec<(String, String)>,
     #[serde(flatten)]
     pub value: SeriesValue,
@@ -151,7 +142,6 @@ pub(crate) enum SeriesValue {
         value: f64,
     },
     Histogram {
-        /// Observations.
         count: u64,
         sum: f64,
         /// The median, by its buckets.
@@ -163,7 +153,6 @@ pub(crate) enum SeriesValue {
     },
     /// A summary, whose quantiles only its process knows.
     Summary {
-        /// Observations.
         count: u64,
         sum: f64,
     },

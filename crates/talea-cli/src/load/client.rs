@@ -35,7 +35,7 @@ pub(super) struct Ending {
     pub(super) samples: Vec<Sample>,
 }
 
-/// A client's task, which ends when nobody waits for it any more.
+/// A client's task, aborted when this is dropped.
 pub(super) struct ClientTask(pub(super) JoinHandle<Ending>);
 
 impl Drop for ClientTask {
@@ -53,7 +53,7 @@ impl Client {
         Self { session, values, samples, tally: Tally::default(), plan, number, meters }
     }
 
-    /// Goes on by itself.
+    /// Runs the scenario again and again.
     pub(super) async fn run(mut self, until: Until, mut stop: Stop) -> Ending {
         tokio::select! {
             biased;

@@ -21,10 +21,8 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use super::coalescing_waker::CoalescingWaker;
 use crate::connect::Stream;
 
-/// The protocol that a load speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
-    /// HTTP/1.1.
     Http1 {
         /// Whether a connection serves more than one request.
         keep_alive: bool,
@@ -70,7 +68,7 @@ pub(super) struct Connection {
 struct Driver {
     /// None once it has ended, which is when the connection is closed.
     running: Option<Running>,
-    /// That of the task which waited last.
+    /// The waker of the task that waited last.
     waker: Option<Arc<CoalescingWaker>>,
 }
 
@@ -126,13 +124,11 @@ pub(crate) enum RequestError {
     ClosedBeforeAnswer,
     /// The connection ended before the end of the answer's body.
     ClosedInBody,
-    /// The answer is not HTTP.
     NotHttp,
     /// Reading or writing failed otherwise.
     Broken(io::ErrorKind),
     /// The connection or the answer took longer than the limit.
     TimedOut {
-        /// Whether the request had been sent.
         sent: bool,
     },
 }

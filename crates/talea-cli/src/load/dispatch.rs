@@ -12,14 +12,13 @@ use super::model::Arrivals;
 use super::threads::Threads;
 use crate::stop::Stop;
 
-/// An open load that is to be dispatched.
 pub(super) struct Dispatch {
     pub(super) seed: u64,
     pub(super) arrivals: Arrivals,
     pub(super) at_most: u64,
     pub(super) meters: Meters,
     pub(super) stop: Stop,
-    /// Gone when nobody waits for the load any more.
+    /// Dropped when the caller no longer waits for the load.
     pub(super) waiting: Weak<()>,
     pub(super) threads: Arc<Threads>,
 }

@@ -80,7 +80,6 @@ impl Window {
         self.meters.done.get() - self.done_before
     }
 
-    /// The response times so far.
     pub(crate) fn response_times(&self) -> HistogramSnapshot {
         self.meters.times(RESPONSE_TIME).diff(&self.response_times_before)
     }

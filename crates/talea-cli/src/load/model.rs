@@ -14,14 +14,12 @@ pub(crate) enum Model {
     /// Some clients each make their next request when the last one is answered: a server that
     /// is slow is asked less.
     Closed {
-        /// How many clients run at the same time.
         clients: u64,
         /// How long each goes on.
         until: Until,
     },
     /// Requests arrive whatever became of those before. Each arrival runs the scenario once.
     Open {
-        /// When they arrive.
         arrivals: Arrivals,
         /// How many may be under way at once. One that arrives beyond waits, and its wait counts.
         at_most: u64,
@@ -31,7 +29,7 @@ pub(crate) enum Model {
 /// How long a client goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Until {
-    /// It has run the scenario so often.
+    /// After so many runs of the scenario.
     Iterations(u64),
     /// So much time has passed. Requests under way then are finished; no new one is begun.
     Time(Duration),
@@ -45,12 +43,11 @@ pub(crate) struct Arrivals {
     pub poisson: bool,
 }
 
-/// A time of one rate.
+/// A period with a constant rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stage {
     /// Arrivals a second.
     pub rate: f64,
-    /// For how long.
     pub time: Duration,
 }
 

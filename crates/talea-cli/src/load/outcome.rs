@@ -10,7 +10,6 @@ use super::tally::Tally;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
-    /// Requests, answers and failures of all clients.
     pub tally: Tally,
     /// From the start of the first client to the end of the last, connecting included.
     pub elapsed: Duration,

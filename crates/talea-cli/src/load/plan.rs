@@ -12,7 +12,6 @@ use crate::scenario::Scenario;
 pub(crate) struct Plan {
     /// The URL that the scenario's paths stand behind.
     pub target: Target,
-    /// The requests that clients make.
     pub scenario: Arc<Scenario>,
     pub model: Model,
     pub protocol: Protocol,

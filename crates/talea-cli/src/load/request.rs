@@ -29,7 +29,6 @@ struct UriTemplate {
     path: Template,
 }
 
-/// Why a step has no request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum NoRequest {
     /// The variable at this place has no value that could stand there.
@@ -50,7 +49,6 @@ impl Requests {
         Ok(Self(prepared.collect::<Result<_, _>>()?))
     }
 
-    /// The request of a step.
     pub(super) fn request(
         &self,
         step: usize,

@@ -22,9 +22,7 @@ pub(crate) struct Sample {
     pub started: Duration,
     /// From then to the end of the answer.
     pub took: Duration,
-    /// The answer's status, if there was one.
     pub status: Option<u16>,
-    /// How it failed, if it did.
     pub failure: Option<Failure>,
 }
 

@@ -40,7 +40,6 @@ impl Session {
         }
     }
 
-    /// How many connections were opened so far.
     pub(crate) fn opened(&self) -> u64 {
         self.opened
     }

@@ -32,7 +32,6 @@ pub(crate) struct Summary {
     pub requests_not_sent: u64,
     /// Answers that were read to their end.
     pub answers: u64,
-    /// Answers by status.
     pub answers_by_status: BTreeMap<u16, u64>,
     /// Failed requests, those not sent among them.
     pub failed: u64,
@@ -68,12 +67,10 @@ pub(crate) struct Summary {
 pub(crate) struct KindOfFailure {
     /// The step, and what happened.
     pub kind: String,
-    /// How often.
     pub count: u64,
 }
 
 impl Summary {
-    /// Puts a plan and its outcome together.
     pub(crate) fn new(plan: &Plan, outcome: &Outcome) -> Self {
         let tally = &outcome.tally;
         Self {

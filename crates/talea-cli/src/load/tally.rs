@@ -36,9 +36,7 @@ pub(crate) enum Failure {
     Status(usize, u16),
     /// Answered as expected, but there was nothing to capture: the step and which of its captures.
     NotCaptured(usize, usize),
-    /// No answer.
     RequestError(usize, RequestError),
-    /// Not sent.
     NoRequest(usize, NoRequest),
 }
 
@@ -82,7 +80,6 @@ impl Tally {
 }
 
 impl Failure {
-    /// Describes the failure in words.
     pub(crate) fn describe(self, scenario: &Scenario) -> String {
         let step = |step: usize| &scenario.steps[step];
         let variable = |place: usize| &scenario.variables[place].name;

@@ -32,7 +32,6 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Whether its connections are encrypted.
     pub(crate) fn is_https(&self) -> bool {
         self.is_https
     }

@@ -24,7 +24,7 @@ const CLIENTS_PER_THREAD: u64 = 100;
 pub(super) struct Threads(Vec<Thread>);
 
 struct Thread {
-    /// There until it is dropped.
+    /// Some until it is dropped.
     runtime: Option<Runtime>,
     /// Of its own: threads that counted references to the same texts would wait for each other.
     plan: Arc<ThreadPlan>,
@@ -71,7 +71,6 @@ impl Threads {
         self.0.len()
     }
 
-    /// When the load started.
     pub(super) fn started(&self) -> Instant {
         self.0[0].plan.started
     }

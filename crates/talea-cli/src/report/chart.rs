@@ -51,7 +51,6 @@ pub(super) struct Chart<'a> {
 }
 
 impl Chart<'_> {
-    /// The chart as an `svg` element.
     pub(super) fn to_svg(&self) -> String {
         svg(&self.label, |area| self.draw(area))
     }
@@ -157,7 +156,6 @@ where
         .draw()
 }
 
-/// How labels are written.
 pub(super) fn text() -> TextStyle<'static> {
     // The library divides a size by 1.24 before it writes it.
     ("sans-serif", f64::from(TEXT_SIZE * FINE) * 1.24).into_font().color(&TEXT)

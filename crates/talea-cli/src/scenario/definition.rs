@@ -18,7 +18,6 @@ pub(crate) struct Scenario {
     pub variables: Vec<Variable>,
     /// The requests, in their order.
     pub steps: Vec<Step>,
-    /// The service's names of its metrics.
     pub metrics: Metrics,
 }
 
@@ -28,12 +27,12 @@ pub(crate) struct Metrics {
     /// The built-in names that they begin with.
     pub base: String,
     /// The names that differ: keys and metrics.
-    pub said: Vec<(String, String)>,
+    pub overrides: Vec<(String, String)>,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
-        Self { base: "talea".to_owned(), said: Vec::new() }
+        Self { base: "talea".to_owned(), overrides: Vec::new() }
     }
 }
 
@@ -42,7 +41,7 @@ impl Metrics {
     /// Fails when there is no such base.
     pub(crate) fn names(&self, base: Option<&str>) -> Result<Names, String> {
         let mut names = Names::built_in(base.unwrap_or(&self.base))?;
-        for (key, metric) in &self.said {
+        for (key, metric) in &self.overrides {
             names.set(key, metric)?;
         }
         Ok(names)
@@ -57,27 +56,22 @@ pub(crate) struct Step {
     pub path: Template,
     /// Headers that are the same each time.
     pub headers: HeaderMap,
-    /// Headers with variables.
     pub filled_headers: Vec<(HeaderName, Template)>,
     pub body: Option<Template>,
     /// The statuses that say that it was done.
     pub expected: ExpectedStatus,
-    /// The values captured from its answer.
     pub captures: Vec<Capture>,
     /// How long the client thinks after the answer, at least and at most.
     pub think: Option<RangeInclusive<Duration>>,
 }
 
-/// A value captured from an answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Capture {
-    /// The variable's place.
     pub variable: usize,
     /// Where it stands in the answer's JSON, as a JSON pointer (RFC 6901).
     pub pointer: String,
 }
 
-/// The statuses that say that a step was done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ExpectedStatus {
     /// 200 to 299.

@@ -175,13 +175,12 @@ fn scenario(name: &str, file: File) -> Result<Scenario, Fault> {
     Ok(Scenario { name: file.name.unwrap_or_else(|| name.to_owned()), variables, steps, metrics })
 }
 
-/// The service's names of its metrics.
 fn metrics(text: &BTreeMap<Spanned<String>, Spanned<String>>) -> Result<Metrics, Fault> {
     let mut metrics = Metrics::default();
     for (key, value) in text {
         match key.as_ref().as_str() {
             "names" => metrics.base = value.as_ref().clone(),
-            other => metrics.said.push((other.to_owned(), value.as_ref().clone())),
+            other => metrics.overrides.push((other.to_owned(), value.as_ref().clone())),
         }
     }
     // Whether the names are good is seen one by one, so that the error has its line.

@@ -189,7 +189,6 @@ impl Names {
         self.selectors.get(&quantity)
     }
 
-    /// All that the service has.
     pub(crate) fn all(&self) -> impl Iterator<Item = (Quantity, &Selector)> {
         self.selectors.iter().map(|(quantity, selector)| (*quantity, selector))
     }

@@ -36,7 +36,6 @@ pub(crate) enum FillError {
 }
 
 impl FillError {
-    /// The variable's place.
     pub(crate) fn variable(self) -> usize {
         match self {
             Self::Missing(variable) | Self::NoSegment(variable) => variable,

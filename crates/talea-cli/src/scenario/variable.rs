@@ -16,7 +16,6 @@ pub(crate) enum Source {
     Fixed(String),
     /// A whole number from the one to the other, anew for each iteration.
     Random(RangeInclusive<i64>),
-    /// One of some texts, anew for each iteration.
     Choice(Vec<String>),
     /// An answer of this iteration, once it is there.
     Captured,

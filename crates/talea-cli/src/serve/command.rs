@@ -16,7 +16,7 @@ use crate::web::Web;
 
 /// The number of connections that may be open at once.
 const CONNECTIONS: usize = 1024;
-/// How often regions are looked for where nobody scrapes.
+/// How often regions are looked for without a scrape.
 const EVERY: Duration = Duration::from_secs(1);
 /// How long scrapes may take to their end once it is to stop. A scraper asks again; a user
 /// who restarts the agent wants the next one.

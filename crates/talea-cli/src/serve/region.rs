@@ -9,7 +9,7 @@ use talea::{Error, LivingProcess, Snapshot, Windows};
 
 use super::sources::Source;
 
-/// How often it is looked for summaries where nobody scrapes and none is known.
+/// How often summaries are looked for without a scrape, when none is known.
 const DISCOVERY: Duration = Duration::from_secs(10);
 
 /// A region that is open, and what it held in the last minutes.

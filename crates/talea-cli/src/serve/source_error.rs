@@ -52,7 +52,7 @@ fn is_shortage(error: &io::Error) -> bool {
 
 /// How long a line is not repeated.
 const REPEAT_AFTER: Duration = Duration::from_secs(60);
-/// How many lines are remembered; a region that somebody damages can have ever other ones.
+/// How many lines are remembered: a region that is being damaged can give new ones each time.
 const MAX_LINES: usize = 1_000;
 
 /// Writes lines about trouble that can begin and end many times a second.

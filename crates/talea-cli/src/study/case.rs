@@ -8,12 +8,10 @@ use anyhow::{Result, bail};
 
 use crate::load::{Arrivals, Model, Stage, Until};
 
-/// One load case.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Case {
     /// A letter of [`KNOWN`], or what was typed, as in `500x5`.
     pub id: String,
-    /// When its requests are made.
     pub model: Model,
 }
 

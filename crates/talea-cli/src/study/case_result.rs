@@ -22,7 +22,6 @@ pub(crate) struct CaseResult {
     pub open: bool,
     /// Runs of the scenario by each client, where that is decided beforehand.
     pub iterations: Option<u64>,
-    /// The clients' requests and answers.
     pub client: Clients,
     /// The values of the server's metrics; none if it has none.
     pub server: Option<Server>,

@@ -12,13 +12,9 @@ use crate::scenario::{Names, Scenario};
 #[derive(Clone, Debug)]
 pub(crate) struct Design {
     pub service: Service,
-    /// The cases in their order.
     pub cases: Vec<Case>,
-    /// The requests that clients make.
     pub scenario: Arc<Scenario>,
-    /// The service's names of its metrics.
     pub names: Names,
-    /// How requests are made.
     pub protocol: Protocol,
     /// How long a client waits for a connection or an answer.
     pub timeout: Duration,
@@ -27,7 +23,6 @@ pub(crate) struct Design {
     pub warm_up: Option<Duration>,
     /// A command line for the shell that is run before each case.
     pub before_case: Option<String>,
-    /// Whether a Prometheus takes part.
     pub prometheus: Option<PrometheusSource>,
     /// Whether the service must count its requests. One variant among others may go without.
     pub must_count: bool,
@@ -35,7 +30,6 @@ pub(crate) struct Design {
     pub command: String,
 }
 
-/// The service under study.
 #[derive(Clone, Debug)]
 pub(crate) enum Service {
     /// A program that the study starts and ends.
@@ -51,7 +45,6 @@ pub(crate) struct Program {
     pub arguments: Vec<String>,
     /// Environment variables beyond those of this process.
     pub environment: Vec<(String, String)>,
-    /// How its addresses are found.
     pub addresses: AddressSource,
 }
 
@@ -70,7 +63,6 @@ pub(crate) enum AddressSource {
 pub(crate) struct Addresses {
     /// The URL that the scenario's paths stand behind.
     pub items: Target,
-    /// Its metrics, if it has any.
     pub metrics: Option<Target>,
 }
 

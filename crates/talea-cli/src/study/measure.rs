@@ -19,7 +19,6 @@ pub(crate) enum Measure {
     Time,
     /// Mean response time at the clients, in milliseconds.
     Mean,
-    /// Median response time at the clients.
     P50,
     /// 90th percentile of the response time at the clients.
     P90,
@@ -30,7 +29,6 @@ pub(crate) enum Measure {
     Cpu,
     /// The most memory that the server had, in bytes.
     Memory,
-    /// Requests that failed.
     Failed,
 }
 

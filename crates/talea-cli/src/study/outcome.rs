@@ -16,14 +16,13 @@ pub(crate) struct Study {
     pub started: bool,
     pub scenario: String,
     pub steps: Vec<String>,
-    /// How, such as HTTP/1.1.
     pub protocol: String,
     /// Whether the service's database was emptied before each case.
     pub emptied: bool,
     /// Metrics that are named for the service, and that it did not report.
+    #[serde(default)]
     pub missing_metrics: Vec<String>,
     pub machine: Machine,
-    /// Of what.
     pub versions: Versions,
     /// The command that does it again.
     pub command: String,
@@ -35,10 +34,8 @@ pub(crate) struct Study {
     pub sampled_every_ms: u64,
 }
 
-/// The versions of what took part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Versions {
-    /// Of this program.
     pub talea: String,
     /// The version of the target, as it reports it.
     pub subject: String,

@@ -18,9 +18,7 @@ pub(crate) struct Reading {
 /// A histogram of durations, in seconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Durations {
-    /// Of all requests together.
     pub sum: f64,
-    /// How many there were.
     pub count: f64,
     /// Thresholds in their order, each with the requests that took at most that long.
     pub below: Vec<(f64, f64)>,
@@ -60,7 +58,6 @@ impl Reading {
         self.values[quantity as usize]
     }
 
-    /// Sets a quantity.
     pub(crate) fn set(&mut self, quantity: Quantity, value: Option<f64>) {
         self.values[quantity as usize] = value;
     }
@@ -89,7 +86,7 @@ impl Durations {
         durations
     }
 
-    /// Adds to those that took at most so long.
+    /// Adds requests that took at most `threshold` seconds.
     pub(super) fn add(&mut self, threshold: f64, count: f64) {
         let at = self.below.partition_point(|(known, _)| *known < threshold);
         match self.below.get_mut(at).filter(|(known, _)| *known == threshold) {

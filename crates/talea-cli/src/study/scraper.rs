@@ -19,7 +19,7 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 /// How long it waits before a scrape that failed is tried again.
 const TRY_AGAIN_AFTER: Duration = Duration::from_millis(250);
 
-/// A line to a service's metrics port.
+/// A client of a service's metrics port.
 pub(super) struct Scraper {
     target: Target,
     names: Arc<Names>,

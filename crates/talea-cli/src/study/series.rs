@@ -15,7 +15,6 @@ pub(crate) const WINDOW: Duration = Duration::from_secs(2);
 pub(crate) struct Sample {
     /// Since the baseline, which is taken just before the first client starts.
     pub at: Duration,
-    /// The values that were read.
     pub reading: Reading,
 }
 
@@ -29,7 +28,6 @@ pub(crate) struct Sample {
 pub(crate) struct Series {
     /// When each sample was taken, since the baseline.
     pub seconds: Vec<f64>,
-    /// Requests received so far.
     pub requests_received: Vec<Option<f64>>,
     /// Requests received a second, over the window.
     pub rate_2s: Vec<Option<f64>>,
@@ -190,7 +188,6 @@ pub(super) fn is_sampled(samples: &[Sample]) -> bool {
     samples.len() > 2
 }
 
-/// The largest of a column.
 pub(super) fn most(column: &[Option<f64>]) -> Option<f64> {
     column.iter().flatten().copied().reduce(f64::max)
 }

@@ -11,7 +11,6 @@ use crate::scenario::Quantity;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Server {
-    /// Requests that the server counted.
     pub requests_received: Option<u64>,
     /// Requests received a second, in the best 2 s.
     pub peak_rate_2s: Option<f64>,
@@ -49,7 +48,6 @@ pub(crate) struct Server {
     /// Why the metrics could not be read after the last answer; then it is not known how many
     /// requests were received.
     pub unread: Option<String>,
-    /// The metrics over time.
     pub series: Series,
 }
 

@@ -78,7 +78,6 @@ impl<'a> StudyRun<'a> {
         }
     }
 
-    /// Metrics that the service does not have.
     pub(super) fn missing_metrics(&self) -> &[String] {
         &self.missing_metrics
     }

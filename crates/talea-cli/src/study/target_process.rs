@@ -95,7 +95,6 @@ impl TargetProcess {
         }
     }
 
-    /// Why the target died, if it did.
     pub(super) async fn cause_of_death(&mut self) -> Option<anyhow::Error> {
         timeout(Duration::from_secs(1), self.died()).await.ok()
     }

@@ -34,7 +34,6 @@ pub(super) fn design(arguments: &StudyArguments, service: Service) -> Result<Des
     })
 }
 
-/// The Prometheus that the arguments name.
 fn prometheus(arguments: &StudyArguments) -> Result<Option<PrometheusSource>> {
     if let Some(url) = &arguments.prometheus {
         let target = arguments.connection.to(url, "http/1.1")?;

@@ -11,7 +11,6 @@ pub(super) enum Variant {
     Urls(String, Option<String>),
     /// How a program is started.
     Started {
-        /// Environment variables.
         environment: Vec<(String, String)>,
         /// The program; none is the one that is studied otherwise.
         program: Option<PathBuf>,

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::arguments::ExpireArguments;
 use crate::figures::count;
-use crate::region_command::{Place, chosen};
+use crate::region_command::{RegionPlace, chosen};
 
 /// Longer than the minute between two sweeps of a service that is scraped.
 const LONG: Duration = Duration::from_secs(120);
@@ -14,7 +14,7 @@ const LONG: Duration = Duration::from_secs(120);
 /// Removes idle series; returns the message about it.
 pub(super) fn expire(arguments: &ExpireArguments) -> Result<String> {
     let affected = &arguments.affected;
-    let place = Place::of(&affected.which)?;
+    let place = RegionPlace::of(&affected.which)?;
     let before = place.look()?;
     let chosen = chosen(&before, affected)?;
     let is_named = |name: &str| affected.families.iter().any(|named| named == name);

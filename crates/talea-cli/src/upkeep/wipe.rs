@@ -8,12 +8,12 @@ use talea::outside::{FamilyFacts, Look};
 
 use crate::arguments::WipeArguments;
 use crate::figures::count;
-use crate::region_command::{Place, chosen};
+use crate::region_command::{RegionPlace, chosen};
 
 /// Resets counts to 0; returns the message about it.
 pub(super) fn wipe(arguments: &WipeArguments) -> Result<String> {
     let affected = &arguments.affected;
-    let place = Place::of(&affected.which)?;
+    let place = RegionPlace::of(&affected.which)?;
     let before = place.look()?;
     let chosen = chosen(&before, affected)?;
     let other = chosen.iter().find(|family| !counts(family));

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-/// The whole file.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "sections by their names")]
 pub(super) struct WebFile {

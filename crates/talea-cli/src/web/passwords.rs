@@ -49,7 +49,7 @@ struct User {
 }
 
 impl Passwords {
-    /// Of names and hashes.
+    /// From names and bcrypt hashes.
     pub(super) fn new(users: BTreeMap<String, String>, checks: Turns) -> Result<Self> {
         let key = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new())
             .map_err(|_| anyhow!("the system has no random numbers"))?;

@@ -19,7 +19,7 @@ pub(super) struct RateLimit {
 }
 
 impl RateLimit {
-    /// None where there is no interval.
+    /// From the section; none if it has no interval.
     pub(super) fn new(section: &RateSection) -> Result<Option<Self>> {
         let interval = match &section.interval {
             None => return Ok(None),

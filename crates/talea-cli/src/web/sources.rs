@@ -86,7 +86,7 @@ mod tests {
 
     use super::*;
 
-    /// Written long ago, as far as anybody can see.
+    /// Writes a file with a modification time in the past.
     fn write(path: &Path, text: &str) {
         fs::write(path, text).unwrap();
         let file = File::options().write(true).open(path).unwrap();

@@ -10,7 +10,7 @@ use tempfile::{TempDir, tempdir};
 
 use super::*;
 
-/// Of "right", as cheap as it can be.
+/// The hash of "right", at the lowest cost.
 static HASH: LazyLock<String> = LazyLock::new(|| bcrypt::hash("right", 4).unwrap());
 
 /// A folder with a certificate, its key, another key, and no web configuration yet.
@@ -83,7 +83,7 @@ fn authorization(value: &str) -> HeaderMap {
     HeaderMap::from_iter([(AUTHORIZATION, HeaderValue::from_str(value).unwrap())])
 }
 
-/// Looks now, whenever the last look was.
+/// Checks the files now, however recent the last check is.
 fn look(web: &Web) -> Arc<Rules> {
     let followed = web.followed.as_ref().unwrap();
     web.look(followed, &mut followed.checked.lock().unwrap().sources);

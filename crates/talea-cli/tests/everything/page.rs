@@ -82,7 +82,7 @@ impl Page {
 
 /// The resources of a process.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Holdings {
+pub(crate) struct ProcessUsage {
     /// Bytes in memory.
     pub(crate) memory: u64,
     /// Descriptors of files in a folder.
@@ -91,7 +91,7 @@ pub(crate) struct Holdings {
     pub(crate) others: usize,
 }
 
-impl Holdings {
+impl ProcessUsage {
     pub(crate) fn of(pid: u32, folder: &Path) -> Self {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();

@@ -101,7 +101,7 @@ fn even_arrivals_are_sent_at_their_rate() {
     assert_eq!(summary["requests_sent"], 400);
     assert_eq!(summary["requests_planned"], 400);
     let seconds = summary["client_seconds"].as_f64().unwrap();
-    assert!((1.99..4.0).contains(&seconds), "{seconds}");
+    assert!(seconds >= 1.99, "{seconds}");
     let summary = hello.loaded(&["--rate", "100:1s,300:1s"]);
     assert_eq!(summary["requests_sent"], 400);
 }
@@ -124,7 +124,7 @@ fn clients_go_on_for_a_time() {
     let summary = hello.loaded(&["--clients", "4", "--for", "1s"]);
     assert!(summary["requests_planned"].is_null());
     let seconds = summary["client_seconds"].as_f64().unwrap();
-    assert!((0.99..3.0).contains(&seconds), "{seconds}");
+    assert!(seconds >= 0.99, "{seconds}");
     assert_eq!(summary["connections"], 4);
 }
 

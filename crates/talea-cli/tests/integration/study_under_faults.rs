@@ -32,7 +32,7 @@ fn service(reply: impl Fn(u64, u16, String) -> Reply + Send + Sync + 'static) ->
 }
 
 /// A study of a service by its URL: its report, the page, the table, and how it ended.
-struct Studied {
+struct StudyOutput {
     report: Value,
     page: String,
     table: String,
@@ -40,7 +40,7 @@ struct Studied {
     _folder: TempDir,
 }
 
-fn study(service: &StandIn, cases: &str, more: &[&str]) -> Studied {
+fn study(service: &StandIn, cases: &str, more: &[&str]) -> StudyOutput {
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new(TALEA)
         .args(["study", "--cases", cases, "--url", &service.url(), "--metrics-url"])
@@ -54,7 +54,7 @@ fn study(service: &StandIn, cases: &str, more: &[&str]) -> Studied {
     let report = read("report.json").unwrap_or_else(|_| {
         panic!("no report: {}", String::from_utf8_lossy(&output.stderr));
     });
-    Studied {
+    StudyOutput {
         report: serde_json::from_str(&report).unwrap(),
         page: read("report.html").unwrap(),
         table: String::from_utf8(output.stdout).unwrap(),
@@ -63,7 +63,7 @@ fn study(service: &StandIn, cases: &str, more: &[&str]) -> Studied {
     }
 }
 
-impl Studied {
+impl StudyOutput {
     fn sum(&self, of: impl Fn(&Value) -> u64) -> u64 {
         self.report["cases"].as_array().unwrap().iter().map(of).sum()
     }
@@ -85,7 +85,7 @@ fn exact_in_every_model(
     reply: impl Fn(u64, u16, String) -> Reply + Send + Sync + 'static,
     more: &[&str],
     status: i32,
-) -> Studied {
+) -> StudyOutput {
     let service = service(reply);
     let studied = study(&service, MODELS, more);
     let sent = studied.sum(|case| case["client"]["requests_sent"].as_u64().unwrap());

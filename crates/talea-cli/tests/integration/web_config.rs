@@ -10,18 +10,18 @@ use rcgen::SanType;
 
 use crate::support::keep_alive::KeepAlive;
 use crate::support::until;
-use crate::support::web_config::{Answer, Authority, Folder, PAGE, Served, tls, users};
+use crate::support::web_config::{Answer, Authority, Folder, PAGE, RunningServer, tls, users};
 
 const CA: [&str; 2] = ["--cacert", "ca.pem"];
 
 /// Asks for the page over TLS, and trusts the authority of the folder.
-fn page(folder: &Folder, served: &Served, arguments: &[&str]) -> Answer {
+fn page(folder: &Folder, served: &RunningServer, arguments: &[&str]) -> Answer {
     let url = format!("https://{}/metrics", served.address);
     folder.curl(&url, &[&CA, arguments].concat())
 }
 
 /// Gets the page without TLS.
-fn plain(folder: &Folder, served: &Served, arguments: &[&str]) -> Answer {
+fn plain(folder: &Folder, served: &RunningServer, arguments: &[&str]) -> Answer {
     folder.curl(&format!("http://{}/metrics", served.address), arguments)
 }
 
@@ -281,12 +281,12 @@ fn a_flood_of_guesses_keeps_no_right_password_out() {
 struct OpenConnection(KeepAlive);
 
 impl OpenConnection {
-    fn to(served: &Served) -> Self {
+    fn to(served: &RunningServer) -> Self {
         Self::from([127, 0, 0, 1], served)
     }
 
     /// A connection from an address of its own.
-    fn from(address: [u8; 4], served: &Served) -> Self {
+    fn from(address: [u8; 4], served: &RunningServer) -> Self {
         let connect = async {
             let socket = tokio::net::TcpSocket::new_v4().unwrap();
             socket.bind((address, 0).into()).unwrap();

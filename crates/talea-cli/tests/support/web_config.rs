@@ -21,7 +21,7 @@ use tokio::runtime::Runtime;
 pub(crate) const PAGE: &str = "# TYPE answers counter\nanswers_total 42\n# EOF\n";
 
 /// A running server; it ends when it is dropped.
-pub(crate) struct Served {
+pub(crate) struct RunningServer {
     pub(crate) address: SocketAddr,
     pub(crate) counts: Arc<Counts>,
     pub(crate) web: Arc<Web>,
@@ -29,7 +29,7 @@ pub(crate) struct Served {
 }
 
 /// Serves [`PAGE`] at `/metrics` by a web configuration.
-pub(crate) fn serve_with(web: &Path) -> Served {
+pub(crate) fn serve_with(web: &Path) -> RunningServer {
     let runtime = Runtime::new().unwrap();
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     let web = Arc::new(Web::open(web).unwrap());
@@ -39,7 +39,7 @@ pub(crate) fn serve_with(web: &Path) -> Served {
     let (address, counts) = (server.local_addr(), server.counts());
     runtime.spawn(server.serve(page(), std::future::pending()));
     drop(entered);
-    Served { address, counts, web, runtime }
+    RunningServer { address, counts, web, runtime }
 }
 
 fn page() -> Router {
@@ -119,7 +119,7 @@ impl Folder {
         self.folder.path().join(name)
     }
 
-    pub(crate) fn serve(&self, web: &str) -> Served {
+    pub(crate) fn serve(&self, web: &str) -> RunningServer {
         self.write("web.yml", web);
         serve_with(&self.path("web.yml"))
     }

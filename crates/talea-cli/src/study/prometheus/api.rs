@@ -16,7 +16,7 @@ use crate::load::{Protocol, Session, Target};
 
 const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
 
-/// A line to a Prometheus.
+/// A client of a Prometheus.
 pub(super) struct Api {
     target: Target,
     session: Session,
@@ -48,7 +48,7 @@ struct Found {
     values: Vec<(f64, String)>,
 }
 
-/// Prometheus' own grain of time.
+/// Prometheus' resolution of time.
 fn milliseconds(seconds: f64) -> i64 {
     (seconds * 1e3).round() as i64
 }
