@@ -4,9 +4,9 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use crate::statistics::median;
 use crate::task::{self, Task};
 use crate::work::{Group, Setting};
+use talea_statistics::median;
 
 /// Talea's times in both builds.
 pub(crate) struct Pair {

@@ -24,7 +24,6 @@ mod recorder;
 mod report;
 mod row;
 mod scrape;
-mod statistics;
 mod store_table;
 mod task;
 mod thresholds;

@@ -14,8 +14,8 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use talea_region::{AddPath, Region};
 
-use crate::statistics::median;
 use crate::work::{Subject, Work};
+use talea_statistics::median;
 
 /// How long a measurement should take.
 const TARGET: Duration = Duration::from_millis(75);

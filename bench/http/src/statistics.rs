@@ -1,7 +1,7 @@
-//! Means over rounds with their intervals of 95 %, by `talea_cli::statistics`.
+//! Means over rounds with their intervals of 95 %, by `talea_statistics`.
 
 use serde::Serialize;
-use talea_cli::statistics::{Mean, Ratio};
+use talea_statistics::{Mean, Ratio};
 
 /// An estimate and its interval. The interval is unknown if there is only one round.
 #[derive(Clone, Copy, Debug, Serialize)]

@@ -21,7 +21,7 @@ use self::turns::SubjectCost;
 use crate::measure::Cost;
 use crate::process;
 use crate::row::{Overhead, Row};
-use crate::statistics::median;
+use talea_statistics::median;
 
 pub(crate) use self::budget::judge;
 pub(crate) use self::case::NAME;

@@ -15,8 +15,8 @@ use self::agent::Agent;
 use self::filled_region::FilledRegion;
 use crate::measure;
 use crate::row::{AgentCost, Row};
-use crate::statistics::median;
 use crate::verdict::Verdict;
+use talea_statistics::median;
 
 /// The name on the command line and in the results.
 pub(crate) const NAME: &str = "scrape-1m";

@@ -36,7 +36,6 @@ mod scenario;
 mod screen;
 #[cfg(target_os = "linux")]
 pub mod serve;
-mod statistics;
 pub mod stop;
 mod study;
 mod study_command;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
-use talea_cli::statistics::median;
+use talea_statistics::median;
 
 use super::comparison::{Comparison, GENERATORS, WRK};
 use super::memory::MemoryRow;
@@ -35,7 +35,7 @@ struct Row {
 fn rows(comparison: &Comparison) -> impl Iterator<Item = Row> {
     GENERATORS.iter().enumerate().map(|(n, &(generator, _))| {
         let median = |figure: fn(&Measurement) -> f64| {
-            median(&comparison.found.of(n, figure)).unwrap_or(f64::NAN)
+            median(comparison.found.of(n, figure).into_iter())
         };
         Row {
             generator,

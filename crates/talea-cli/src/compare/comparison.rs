@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::statistics::{Ratio, mean};
 use crate::study::{CaseResult, Measure, Study};
+use talea_statistics::{Ratio, mean};
 
 /// Variants, each compared with the first.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use super::comparison::{Comparison, MeasureComparison};
 use super::words::value;
-use crate::statistics::{Mean, mean};
 use crate::study::{CaseResult, Measure};
+use talea_statistics::{Mean, mean};
 
 /// A measure and a limit.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,7 +5,8 @@ use std::fmt;
 use serde::Serialize;
 
 use super::summary::Summary;
-use crate::statistics::Mean;
+use crate::figures::measured;
+use talea_statistics::Mean;
 
 /// The means over rounds; none if a round has no such number.
 #[derive(Clone, Debug, Serialize)]
@@ -45,8 +46,9 @@ impl fmt::Display for Rounds {
             ("p50", self.client_p50_ms, " ms"),
             ("p99", self.client_p99_ms, " ms"),
         ] {
-            if let Some(mean) = mean {
-                write!(f, "\n  {name:<20} {mean}{unit}")?;
+            if let Some(Mean { mean, low, high }) = mean {
+                let [mean, low, high] = [mean, low, high].map(measured);
+                write!(f, "\n  {name:<20} {mean} ({low} to {high}){unit}")?;
             }
         }
         Ok(())

@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use crate::compare::{titled, value};
 use crate::figures::{NONE, counted};
-use crate::statistics::Mean;
 use crate::study::{CaseResult, Measure};
+use talea_statistics::Mean;
 
 /// Means with intervals, case by case; nothing of a single round.
 pub(super) fn section(results: &[CaseResult]) -> Markup {

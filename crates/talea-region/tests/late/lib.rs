@@ -32,7 +32,7 @@ pub unsafe extern "C" fn late_open(path: *const c_char) -> bool {
         })
         .unwrap();
     CELL.set(family.family.series(b"").unwrap().at(0)).unwrap();
-    (Region::add_path() == AddPath::Restartable)
+    Region::add_path() == AddPath::Restartable
 }
 
 /// Adds one, so many times.

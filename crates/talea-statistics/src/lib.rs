@@ -1,27 +1,41 @@
-//! Means and ratios over rounds, and how sure they are.
+//! Means, medians and ratios over the rounds of an experiment, with their intervals.
+//!
+//! An interval holds the true value in 95 of 100 such experiments.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::figures::measured;
-
 /// A mean over rounds, with the interval that holds the true one in 95 of 100 such experiments.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Mean {
+pub struct Mean {
+    /// The mean.
     pub mean: f64,
+    /// The lower end of the interval.
     pub low: f64,
+    /// The upper end.
     pub high: f64,
 }
 
 /// The arithmetic mean; NaN of no values.
-pub(crate) fn mean(values: &[f64]) -> f64 {
+pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The median; NaN of no values.
+pub fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    match (values.len(), values.len() / 2) {
+        (0, _) => f64::NAN,
+        (len, half) if len % 2 == 1 => values[half],
+        (_, half) => (values[half - 1] + values[half]) / 2.0,
+    }
 }
 
 impl Mean {
     /// The mean of some values, with an interval by Student's t distribution; none of fewer than two.
-    pub(crate) fn of(values: &[f64]) -> Option<Self> {
+    pub fn of(values: &[f64]) -> Option<Self> {
         let degrees = values.len().checked_sub(1).filter(|degrees| *degrees > 0)?;
         let (mean, variance) = moments(values);
         let half = students_t(degrees as f64) * (variance / values.len() as f64).sqrt();
@@ -31,7 +45,7 @@ impl Mean {
 
 /// How many times as much there was of something as of something else.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Ratio {
+pub struct Ratio {
     /// The ratio: the geometric mean over rounds.
     pub ratio: f64,
     /// The interval that holds the true one in 95 of 100 such experiments; none of a single round.
@@ -42,7 +56,7 @@ impl Ratio {
     /// Of rounds that were run side by side: each pair has a ratio of its own, so that what changes
     /// from round to round for both is not counted. None where a number is not above 0, or there
     /// are none.
-    pub(crate) fn paired(of: &[f64], to: &[f64]) -> Option<Self> {
+    pub fn paired(of: &[f64], to: &[f64]) -> Option<Self> {
         let (of, to) = (logarithms(of)?, logarithms(to)?);
         if of.len() != to.len() {
             return None;
@@ -56,7 +70,7 @@ impl Ratio {
 
     /// Of rounds that were run apart, perhaps on other days: by Welch's test on the logarithms. None
     /// where a number is not above 0, or there are none.
-    pub(crate) fn unpaired(of: &[f64], to: &[f64]) -> Option<Self> {
+    pub fn unpaired(of: &[f64], to: &[f64]) -> Option<Self> {
         let (of, to) = (logarithms(of)?, logarithms(to)?);
         let ((mean_of, variance_of), (mean_to, variance_to)) = (moments(&of), moments(&to));
         let difference = mean_of - mean_to;
@@ -104,13 +118,6 @@ fn students_t(degrees: f64) -> f64 {
     TABLE[whole as usize - 1]
 }
 
-impl fmt::Display for Mean {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { mean, low, high } = self;
-        write!(f, "{} ({} to {})", measured(*mean), measured(*low), measured(*high))
-    }
-}
-
 impl fmt::Display for Ratio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.3}", self.ratio)?;
@@ -127,6 +134,13 @@ mod tests {
 
     fn close(found: f64, expected: f64) {
         assert!((found - expected).abs() < 0.001, "{found}, expected {expected}");
+    }
+
+    #[test]
+    fn the_median_lies_in_the_middle() {
+        assert_eq!(median([3.0, 1.0, 2.0].into_iter()), 2.0);
+        assert_eq!(median([4.0, 1.0, 2.0, 3.0].into_iter()), 2.5);
+        assert!(median([].into_iter()).is_nan());
     }
 
     #[test]
