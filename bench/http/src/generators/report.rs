@@ -34,9 +34,8 @@ struct Row {
 
 fn rows(comparison: &Comparison) -> impl Iterator<Item = Row> {
     GENERATORS.iter().enumerate().map(|(n, &(generator, _))| {
-        let median = |figure: fn(&Measurement) -> f64| {
-            median(comparison.found.of(n, figure).into_iter())
-        };
+        let median =
+            |figure: fn(&Measurement) -> f64| median(comparison.found.of(n, figure).into_iter());
         Row {
             generator,
             connections: comparison.load.connections,

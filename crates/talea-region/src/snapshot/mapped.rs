@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering::Acquire;
 
+use super::copies::{FamilyCopy, Snapshot};
 use super::take::take;
-use super::{FamilyCopy, Snapshot};
 use crate::layout::M_AHEAD;
 use crate::region::Region;
 

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::{Details, FamilyCopy, HAS_DETAILS, NOTHING, Run, SegmentCopy, SeriesCopy, Snapshot};
+use super::copies::{Details, FamilyCopy, SegmentCopy, Snapshot};
+use super::runs::Run;
+use super::series_copy::{HAS_DETAILS, NOTHING, SeriesCopy};
 use crate::values::Combine;
 
 impl FamilyCopy {

@@ -4,8 +4,8 @@
 
 use std::ops::Range;
 
+use super::series_copy::{NOTHING, SeriesCopy};
 use super::taking::{Taking, Walk, text_place};
-use super::{NOTHING, SeriesCopy};
 use crate::layout::*;
 use crate::series::record::{self, HIDDEN, PUBLISHED};
 use crate::source::{CELLS, CREATED, HEAD, MORE, Record, Source, TEXT};

@@ -8,7 +8,7 @@
 use std::ops::Range;
 use std::slice;
 
-use super::SeriesCopy;
+use super::series_copy::SeriesCopy;
 
 /// Series of one family in a row.
 #[derive(Clone, Copy, Debug)]
@@ -180,7 +180,7 @@ impl ExactSizeIterator for Copies<'_> {}
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::snapshot::NOTHING;
+    use crate::snapshot::series_copy::NOTHING;
 
     fn copy(family: u32, value: u64) -> SeriesCopy {
         SeriesCopy { text: 0, values: value, created: 0, family, beside: NOTHING }

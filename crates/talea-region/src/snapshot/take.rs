@@ -7,11 +7,10 @@
 use std::io;
 use std::ops::Range;
 
+use super::copies::{Details, FamilyCopy, LastUse, More, SegmentCopy, Snapshot};
 use super::plain::Batch;
+use super::series_copy::{HAS_DETAILS, NOTHING, SeriesCopy};
 use super::taking::{Taken, Taking, Walk, text_place};
-use super::{
-    Details, FamilyCopy, HAS_DETAILS, LastUse, More, NOTHING, SegmentCopy, SeriesCopy, Snapshot,
-};
 use crate::layout::*;
 use crate::memory::runs::{CellRun, STRIPES, stripe_len};
 use crate::memory::table;

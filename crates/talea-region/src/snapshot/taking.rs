@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use super::copies::{Scratch, Snapshot};
 use super::runs::{self, Run};
-use super::{Scratch, Snapshot};
 use crate::layout::*;
 use crate::series::groups::{self, FamilySet};
 use crate::source::{self, Source};
