@@ -117,7 +117,7 @@ impl Places {
         let is_used = |word: &usize| bytes[word * 8..][..8] != [0; 8];
         let used: Vec<usize> = (0..bytes.len() / 8).filter(is_used).collect();
         // The families and the records stand behind the slots, within the first part of it.
-        let tables = (12_288 + 256 * 128) / 8..bytes.len() / 4 / 8;
+        let tables = (20_480 + 256 * 128) / 8..bytes.len() / 4 / 8;
         let tables = used.iter().copied().filter(|word| tables.contains(word)).collect();
         Self { header: 0..256, used, tables }
     }

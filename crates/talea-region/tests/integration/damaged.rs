@@ -15,7 +15,7 @@ use talea_region::{
 };
 
 /// Where the CPU table stands.
-const CPU_TABLE: std::ops::Range<u64> = 4096..12_288;
+const CPU_TABLE: std::ops::Range<u64> = 4096..20_480;
 
 fn spec(name: &str, cells: u16) -> FamilySpec<'_> {
     FamilySpec {
@@ -452,7 +452,7 @@ const fn mark(n: u64) -> u64 {
     1024 + n * 64
 }
 
-const FAMILIES: u64 = 12_288 + 256 * 128;
+const FAMILIES: u64 = 20_480 + 256 * 128;
 
 #[test]
 fn families_that_share_one_long_text_do_not_multiply_it() {

@@ -93,7 +93,7 @@ fn a_search_ends_in_an_index_that_has_no_empty_place() {
     // record that no key fits. (The header and the CPU table stay as they are.)
     for taken in [1_u64 << 63, u64::MAX] {
         let mut bytes = original.clone();
-        for at in (12_288..bytes.len() / 2).step_by(8) {
+        for at in (20_480..bytes.len() / 2).step_by(8) {
             if bytes[at..at + 8] == [0; 8] {
                 put(&mut bytes, at, taken);
             }

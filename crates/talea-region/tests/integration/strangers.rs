@@ -237,7 +237,7 @@ fn a_stranger_with_a_region_changes_nothing_in_the_service() {
     assert_eq!(add(region, 5), 5);
     // The stranger changes its CPU table, and cuts it.
     let file = File::options().write(true).open(shm.file()).unwrap();
-    (4096..12_288).step_by(8).for_each(|at| {
+    (4096..20_480).step_by(8).for_each(|at| {
         file.write_all_at(&(1_u64 << 46).to_le_bytes(), at).unwrap();
     });
     file.set_len(0).unwrap();

@@ -239,7 +239,7 @@ fn a_process_keeps_its_name_whoever_of_the_same_id_comes_or_dies() {
     let _other = start();
     assert_eq!(named(&here), ["1", "1@2"]);
     let file = std::fs::OpenOptions::new().write(true).open(shm.file()).unwrap();
-    let namesake = 12_288 + 2 * 128 + 4 * 8;
+    let namesake = 20_480 + 2 * 128 + 4 * 8;
     file.write_all_at(&0_u64.to_le_bytes(), namesake).unwrap();
     assert_eq!(named(&here), ["1@1", "1@2"]);
 }
