@@ -54,7 +54,7 @@ const TEXTS: &[(&str, Syntax, By)] = &[
     ("", Syntax::OpenMetrics, Scrape),
     ("# TYPE a  gauge\na 1\n# EOF\n", Syntax::OpenMetrics, Scrape),
     ("a 1\r\n", Syntax::Text, Scrape),
-    // What looks as odd, and is taken.
+    // Lines that look as odd, and are accepted.
     ("# HELP\na 1\n", Syntax::Text, Nobody),
     ("# HELP  a  b\na 1\n", Syntax::Text, Nobody),
     ("#  TYPE  a gauge\na 1\n", Syntax::Text, Nobody),
@@ -120,7 +120,7 @@ fn promtool_refuses(text: &str) -> bool {
 }
 
 #[tokio::test]
-async fn what_a_scraper_refuses_is_a_violation_and_what_all_take_is_none() {
+async fn a_fault_that_a_scraper_refuses_is_a_violation_and_no_other_is() {
     let dropped = dropped_by_prometheus().await;
     for (&(text, syntax, by), dropped) in TEXTS.iter().zip(dropped) {
         let parser = match syntax {

@@ -143,7 +143,7 @@ fn kubernetes_takes_the_manifest_with_tls_and_without() {
         ] {
             assert_linted(Linter::KubernetesValidate, "kubernetes.yaml", &manifest, change);
         }
-        // What is indented wrongly stands somewhere else.
+        // A wrongly indented line belongs to another parent.
         let [from, to] = ["\n            runAsUser: 10002", "\n          runAsUser: 10002"];
         let change = [from, to, ""];
         assert_ne!(

@@ -96,7 +96,7 @@ async fn floats(prometheus: &Prometheus, job: &str, snapshot: &Snapshot) -> Samp
     prometheus.query(&query).await
 }
 
-/// What it makes of native histograms is what there is.
+/// It stores native histograms as they are.
 async fn check_native(prometheus: &Prometheus, job: &str, snapshot: &Snapshot) {
     let number = async |query: String| prometheus.number(&query).await;
     for name in ["even_seconds", "sent_bytes"] {

@@ -42,7 +42,7 @@ fn random(state: &mut u64) -> u64 {
 
 /// Not a claim of its own: what the other tests start as a process.
 #[test]
-fn observes_until_killed_when_told() {
+fn observes_until_killed_when_asked() {
     let Ok(path) = std::env::var("TALEA_TEST_KILLED") else { return };
     let shop = Shop::open(path.as_ref());
     let mut state = u64::from(std::process::id());
@@ -60,7 +60,7 @@ struct Observer(Child);
 impl Observer {
     fn start(path: &Path) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "observes_until_killed_when_told"]);
+        command.args(["--exact", "observes_until_killed_when_asked"]);
         let command = command.env("TALEA_TEST_KILLED", path).stdout(std::process::Stdio::null());
         Self(command.spawn().unwrap())
     }
@@ -139,7 +139,7 @@ async fn it_takes_every_scrape_while_observers_are_killed() {
     assert!(scrapes >= f64::from(kills) / 6.0, "{scrapes}");
     assert_eq!(prometheus.log(), "", "it complains");
 
-    // What it makes of the buckets is what there is, up to the width of one.
+    // Its buckets are ours, up to the width of one.
     let shown = shop.registry.snapshot().histogram("still_seconds", &[]).unwrap();
     let native = shown.native().unwrap();
     assert_eq!(native.schema(), 4);

@@ -39,7 +39,7 @@ async fn it_has_no_complaint() {
     talea_collectors::tokio::register(&registry, "main", runtime).unwrap();
     TaskMeter::register(&registry, "server").unwrap().spawn(async {}).await.unwrap();
 
-    // What the recorder cannot record, and a family that is full.
+    // Names that the recorder cannot record, and a family that is full.
     let recorder = talea_metrics::Recorder::new(&registry).unwrap();
     registry.register::<Counter>(Opts::new("jobs", "Taken.")).unwrap();
     registry.register::<talea::Gauge>(Opts::new("jobs_counter", "Taken too.")).unwrap();

@@ -164,7 +164,7 @@ async fn faults(page: &Path, name: &str, screenshots: &Path) -> Vec<String> {
             let mut faults = BTreeSet::from_iter(seen_faults(&browser, screen).await);
             browser.run(OPEN_DETAILS, &[]).await;
             faults.extend(seen_faults(&browser, screen).await);
-            faults.extend(told_faults(&browser, page).await);
+            faults.extend(logged_faults(&browser, page).await);
             found.extend(faults.into_iter().map(|fault| format!("{shown}: {fault}")));
         }
         if backgrounds[0] == backgrounds[1] {
@@ -189,7 +189,7 @@ async fn seen_faults(browser: &Browser, screen: Screen) -> Vec<String> {
 }
 
 /// The console messages of a page, and the addresses that it requests.
-async fn told_faults(browser: &Browser, page: &Path) -> Vec<String> {
+async fn logged_faults(browser: &Browser, page: &Path) -> Vec<String> {
     let mut faults = Vec::new();
     for message in browser.console().await {
         if matches!(&*message.level, "WARNING" | "SEVERE") {
@@ -199,7 +199,7 @@ async fn told_faults(browser: &Browser, page: &Path) -> Vec<String> {
     let itself = file_url(page);
     let requests = browser.requests().await;
     assert!(requests.contains(&itself), "requests are not reported: {requests:?}");
-    // What is written out within the page is asked of nobody.
+    // Content within the page is fetched from no server.
     let others = requests.iter().filter(|url| **url != itself && !url.starts_with("data:"));
     faults.extend(others.map(|url| format!("it asks for {url}")));
     faults
@@ -243,6 +243,6 @@ async fn a_page_that_reads_badly_is_noticed() {
     ] {
         assert!(found.iter().any(|found| found.starts_with(fault)), "{fault}: {found:#?}");
     }
-    // What is in order is not complained of: 7 a theme on the telephone, 6 on the desk.
+    // Correct elements are not reported: 7 a theme on a telephone, 6 on a desktop.
     assert_eq!(found.len(), 2 * (7 + 6) + 2, "{found:#?}");
 }

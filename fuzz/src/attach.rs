@@ -60,7 +60,7 @@ pub(crate) fn run(input: &[u8]) {
         look_at(&opened.region.snapshot());
         work(opened.region);
         look_at(&opened.region.snapshot());
-        // What stays mapped need not stay in memory.
+        // The mapping stays; its pages need not.
         give_back(&file);
         give_back(&open(&opened.path));
     }
@@ -179,8 +179,7 @@ fn fill(family: Family, number: Number, from: u64) -> Result<(), Overflow> {
     Ok(())
 }
 
-/// What a service does with a region: what it finds there may be refused, and
-/// that is all.
+/// The operations of a service on a region: any of them may be refused, and that is all.
 fn work(region: &'static Region) {
     let new = spec("new", Storage::Striped, Number::Integer, 3);
     // Another definition of a name that is there.
@@ -322,7 +321,7 @@ impl Change<'_> {
                 let (from, to) = (self.used()?, self.used()?);
                 self.write(to, self.read(from));
             }
-            // The same over some records in a row.
+            // The change, on some records in a row.
             7 => {
                 let (from, [apart, times], new) = (self.used()?, self.take()?, self.word()?);
                 for n in 0..u64::from(times) {

@@ -1,4 +1,4 @@
-//! What the commands on one region share: finding it, and printing what was done.
+//! The common parts of commands on one region: finding it, and printing the result.
 
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_tells_a_unit_that_nobody_described() {
+    fn a_name_shows_a_unit_that_is_not_described() {
         for (name, unit) in [
             ("pricing_seconds", Some(Unit::Seconds)),
             ("pricing_ms", Some(Unit::Milliseconds)),

@@ -16,7 +16,7 @@ pub enum OpenError {
         doing: &'static str,
         /// The file, where there is one.
         path: Option<PathBuf>,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A new file could not be given to the group that may read it.
@@ -25,7 +25,7 @@ pub enum OpenError {
         group: u32,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The file is not opened, since not only those that are trusted could write to it.

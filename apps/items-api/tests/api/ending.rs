@@ -110,7 +110,7 @@ fn a_temporary_database_is_removed() {
 }
 
 #[test]
-fn running_out_of_descriptors_is_told_once_and_survived() {
+fn running_out_of_descriptors_is_reported_once_and_survived() {
     let mut service = Service::run(program_after("ulimit -n 40"));
     let crowd: Vec<_> = (0..60).map(|_| TcpStream::connect(service.items).unwrap()).collect();
     sleep(Duration::from_millis(500));

@@ -38,7 +38,7 @@ claims! {
     a_body_above_two_megabytes_is_413,
     an_unknown_method_is_405_and_allow_names_the_known_ones,
     a_path_that_is_not_there_is_404_and_says_where_the_items_are,
-    what_one_request_wrote_the_next_one_reads,
+    a_request_reads_the_writes_of_the_one_before,
 }
 
 fn a_created_item_has_a_location_and_is_shown_there(service: &Service) {
@@ -222,7 +222,7 @@ fn a_path_that_is_not_there_is_404_and_says_where_the_items_are(service: &Servic
     }
 }
 
-fn what_one_request_wrote_the_next_one_reads(service: &Service) {
+fn a_request_reads_the_writes_of_the_one_before(service: &Service) {
     for _ in 0..50 {
         let id = service.create();
         let path = format!("/api/items/{id}");

@@ -53,7 +53,7 @@ fn each_request_takes_a_connection_of_its_pool() {
 }
 
 #[test]
-fn who_waits_for_a_connection_is_counted_and_the_most_of_them_until_a_reset() {
+fn waits_for_a_connection_are_counted_and_their_maximum_until_a_reset() {
     const POOL: [(&str, &str); 1] = [("pool_name", "postgres")];
     let url = Postgres::shared().new_database();
     let mut command = program();

@@ -120,7 +120,7 @@ fn a_server_that_is_not_there_is_named_at_once_and_without_the_password() {
 }
 
 #[test]
-fn a_password_that_is_wrong_is_told_without_it() {
+fn a_wrong_password_is_reported_without_it() {
     let url = Postgres::shared().new_database();
     let (user, rest) = (url.find("items:").unwrap(), url.find('@').unwrap());
     let url = format!("{}items:sesame{}", &url[..user], &url[rest..]);

@@ -195,7 +195,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_lies_beyond_its_interval_is_better_or_worse_by_what_it_measures() {
+    fn a_difference_beyond_its_interval_is_better_or_worse_by_its_measure() {
         let (low, high) = ([1.0, 1.1, 0.9, 1.0], [2.0, 2.2, 1.9, 2.1]);
         assert_eq!(verdict(Measure::P99, &low, &high), Verdict::Worse);
         assert_eq!(verdict(Measure::P99, &high, &low), Verdict::Better);

@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_side_by_side_is_one_piece() {
+    fn adjacent_cells_are_one_piece() {
         let times = times(vec![vec![5, 0], vec![5, 0], vec![5, 100]], vec![1.0, 2.0, 3.0]);
         let svg = heat(&times, "a <b>").unwrap().into_string();
         assert_eq!(svg.matches("class=\"shade").count(), 2, "{svg}");

@@ -14,7 +14,7 @@ pub(crate) fn page(study: &Study) -> String {
     let pairs = pairs::of(&study.cases);
     let body = html! {
         (opening(study))
-        (what_it_says(study))
+        (conclusions(study))
         section {
             h2 { "All cases" }
             (table(&study.cases))
@@ -190,7 +190,7 @@ fn table(results: &[CaseResult]) -> Markup {
 }
 
 /// The conclusions from the numbers; nothing if there are none.
-fn what_it_says(study: &Study) -> Markup {
+fn conclusions(study: &Study) -> Markup {
     let sentences = analysis::sentences(study);
     html! {
         @if !sentences.is_empty() {

@@ -259,7 +259,7 @@ fn each_kind_of_bad_file_is_one_clear_error() {
 }
 
 #[test]
-fn what_was_not_asked_for_well_is_said() {
+fn bad_arguments_are_explained() {
     let folder = RegionFolder::new();
     let region = folder.at("items.talea");
     let service = ItemsApi::start(Some(&region));

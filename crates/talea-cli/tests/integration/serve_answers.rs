@@ -267,7 +267,7 @@ fn regions_are_distinguished_by_the_label_that_was_asked_for() {
 }
 
 #[test]
-fn what_was_not_asked_for_well_is_said() {
+fn bad_arguments_are_explained() {
     let place = RegionFolder::new();
     let region = place.at("shop.talea");
     let _orders = count(&region, 1);

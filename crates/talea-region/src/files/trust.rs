@@ -16,7 +16,7 @@ pub(crate) enum NotOpened {
     Denied {
         /// Its owner and its mode, in words.
         found: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The system failed otherwise.

@@ -37,7 +37,7 @@ pub(crate) struct Copy<'a> {
     is_whole: bool,
     /// The region's epoch, when that was read.
     epoch: u64,
-    /// The same records, read again after their texts and cells, if the epoch had moved.
+    /// The records, read again after their texts and cells if the epoch had moved.
     again: Pages,
     /// Of each of them, whether it was the same then; nothing where all were.
     stands: Vec<bool>,

@@ -72,7 +72,7 @@ impl Series<'_> {
         self.extension_at(at, cells, segments)
     }
 
-    /// The same, made if need be; `None` where there is no room.
+    /// As the method before, and makes it if it does not exist; `None` if there is no room.
     pub(crate) fn extension_or_new(self) -> Option<Extension> {
         let (cells, segments) = self.sizes_of()?;
         let at = self
@@ -118,7 +118,7 @@ impl Series<'_> {
         self.bases_at(directory.bases.load(Acquire), directory, cells)
     }
 
-    /// The same, made if need be; `None` where there is no room.
+    /// As the method before, and makes it if it does not exist; `None` if there is no room.
     pub(crate) fn bases_or_new(self, directory: &Directory, cells: u64) -> Option<Bases> {
         let at = self
             .region

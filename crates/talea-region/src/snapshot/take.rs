@@ -212,9 +212,8 @@ impl<S: Source> Taking<'_, '_, S> {
         if run.count != u64::from(cells) {
             return None;
         }
-        // What a damaged record claims costs nothing: its text is copied before its
-        // cells are summed, and each series has cells and text of its own, so together
-        // they fit the region.
+        // A false claim of a damaged record costs nothing: its text is copied before its cells are
+        // summed, and each series has cells and text of its own, so together they fit the region.
         let values = self.taken.out.values.len();
         let span = Span::unpack(record[TEXT]);
         if (values as u64 + run.count) * WORD > self.taken.limit

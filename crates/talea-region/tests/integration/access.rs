@@ -79,7 +79,7 @@ fn opener(path: &Path, group: Option<u32>) -> Command {
     command
 }
 
-/// The same command, started by a shell.
+/// A command, started by a shell.
 fn by_shell(script: &str, command: &Command) -> Command {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("{script}; exec \"$@\""), "sh"]);
@@ -165,7 +165,7 @@ fn a_process_outside_of_the_group_gets_advice_and_leaves_no_file() {
         assert!(said.contains(part), "{part}: {said}");
     }
     assert_eq!(files(), 0);
-    // The same user may, without it.
+    // Without the group, this user may.
     as_nobody.env_remove("TALEA_TEST_GROUP");
     assert_eq!(outcome(as_nobody), "opened ");
     assert_eq!(shm.file().metadata().unwrap().uid(), NOBODY);

@@ -157,7 +157,7 @@ fn a_restart_with_another_definition_retires_the_old_one() {
 }
 
 #[test]
-fn while_old_and_new_live_each_counts_in_its_own_family_and_is_told() {
+fn while_old_and_new_live_each_counts_in_its_own_family_and_is_warned() {
     let shm = Shm::new("rolling");
     let region = Region::open(shm.file(), config()).unwrap().region;
     let (mut old, conflict) = version(&shm.file(), "old");

@@ -91,7 +91,7 @@ fn a_file_of_a_stranger_is_left_alone_and_the_service_counts_in_a_sibling() {
 }
 
 #[test]
-fn a_file_that_others_may_write_to_is_left_alone_whoever_owns_it() {
+fn a_file_that_others_may_write_to_is_left_alone_for_any_owner() {
     for mode in [0o620, 0o660, 0o602, 0o666] {
         let shm = Shm::new(&format!("writable-{mode:o}"));
         let before = region_of(&shm.file(), None, mode);

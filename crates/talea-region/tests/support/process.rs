@@ -33,7 +33,7 @@ pub(crate) fn again(module: &str, test: &str) -> Command {
     command
 }
 
-/// The same command as another user, who runs a copy of this binary: root's folders are closed to them.
+/// A command as another user, who runs a copy of this binary: root's folders are closed to them.
 #[cfg(target_os = "linux")]
 pub(crate) struct AsUser {
     pub(crate) command: Command,

@@ -204,7 +204,7 @@ impl Page {
         }
         // The families of one part do not clash.
         if has_many {
-            tell_apart(entries, &groups, parts, conflicts);
+            distinguish(entries, &groups, parts, conflicts);
         }
         entries.retain(|entry| entry.is_shown);
         conflicts.sort_by(|one, other| one.family.cmp(&other.family));
@@ -295,7 +295,7 @@ fn settle(entries: &mut [Entry], parts: &[Part], conflicts: &mut Vec<Conflict>) 
 }
 
 /// Leaves out families that have a name of others, which more parts have, or newer ones.
-fn tell_apart(
+fn distinguish(
     entries: &mut [Entry],
     groups: &[Range<usize>],
     parts: &[Part],

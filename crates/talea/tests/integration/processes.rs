@@ -208,7 +208,7 @@ fn named(here: &Metrics) -> Vec<String> {
 }
 
 #[test]
-fn a_process_keeps_its_name_whoever_of_the_same_id_comes_or_dies() {
+fn a_process_keeps_its_name_when_others_of_its_id_come_and_die() {
     let shm = Shm::new("names");
     let here = Metrics::open(&shm.file());
     // Each is the first process of a namespace, as in a container.

@@ -162,7 +162,7 @@ fn negative_and_positive_floats_have_quantiles_within_the_error_too() {
 }
 
 #[test]
-fn a_histogram_that_nothing_was_said_of_tells_quantiles_within_what_it_shows() {
+fn a_histogram_without_options_has_quantiles_within_its_buckets() {
     for name in ALL {
         let all = distribution(name, 20_000);
         let times = all.iter().map(|&n| Duration::from_nanos(n));
@@ -192,7 +192,7 @@ fn a_quantile_is_that_of_its_rank_however_its_share_rounds() {
 }
 
 #[test]
-fn native_buckets_alone_tell_the_same() {
+fn native_buckets_alone_have_the_same_quantiles() {
     let all = distribution("log-normal", 5_000);
     let estimate_with = |bucketing| {
         let times = all.iter().map(|&n| Duration::from_nanos(n));

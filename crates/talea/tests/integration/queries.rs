@@ -129,7 +129,7 @@ fn series_are_selected_by_some_of_their_labels() {
 }
 
 #[test]
-fn a_series_tells_its_labels_and_its_value() {
+fn a_series_has_its_labels_and_its_value() {
     let snapshot = shop();
     let series = snapshot.select(ORDERS, &[]).next().unwrap();
     assert_eq!(series.label("method").as_deref(), Some("card"));
