@@ -67,7 +67,7 @@ deny-advisories: setup-lint ## Check the dependencies against the RustSec adviso
 
 test-rust: setup-test ## Test the Rust crates, with Prometheus and Python's client (CRATE=name: one crate)
 	$(if $(CRATE),,$(CARGO) build --locked $(ALL))
-	$(CARGO) test --locked $(CRATES)
+	$(CARGO) test --locked --no-fail-fast $(CRATES)
 	$(if $(CRATE),,$(CARGO) test --locked -p talea-collectors --all-features)
 
 test-models: setup ## Check the region's lock-free code with loom

@@ -40,6 +40,8 @@ const KILLS: u64 = 6;
 const GROWTH: u64 = 32 << 20;
 /// Of a tmpfs that is soon full.
 const SMALL: &str = "size=700k";
+/// What does not fit any more, in bytes.
+const MORE: usize = 256 << 10;
 
 /// Not a claim of its own: the other test starts it as processes.
 #[test]
@@ -142,10 +144,24 @@ impl Mount {
         Self(at)
     }
 
+    /// Waits until there is less room than for a third of the file that fills it.
+    fn fills_up(&self) {
+        let began = Instant::now();
+        loop {
+            let now = rustix::fs::statvfs(&self.0).unwrap();
+            let free = now.f_bfree * now.f_frsize;
+            if free <= MORE as u64 {
+                return;
+            }
+            assert!(began.elapsed() < SOON, "{free} bytes are free");
+            sleep(Duration::from_millis(1));
+        }
+    }
+
     /// That a file of a third of its size does not fit.
     fn assert_full(&self) {
         let more = self.0.join("more");
-        let written = fs::write(&more, vec![1; 256 << 10]);
+        let written = fs::write(&more, vec![1; MORE + 1]);
         fs::remove_file(more).unwrap();
         assert_eq!(written.unwrap_err().kind(), ErrorKind::StorageFull);
     }
@@ -263,8 +279,9 @@ impl Stage {
         // It dies before its children.
         master.has_forked();
         self.good.kill(master);
-        if let (Some(full), Some(mut writer)) = (&mut self.full, full) {
+        if let (Some(full), Some(small), Some(mut writer)) = (&mut self.full, &self.small, full) {
             assert!(writer.is_ready());
+            small.fills_up();
             sleep(Duration::from_micros(self.random.u64(..30_000)));
             let mut next = full.start(1, Role::Fills);
             full.kill(writer);

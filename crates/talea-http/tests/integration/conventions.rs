@@ -168,7 +168,7 @@ async fn caddys_request_size_includes_headers_and_body() {
         .body(Body::from("12345"));
     send(&app, request.unwrap()).await;
     let labels =
-        [("server", "edge"), ("handler", "it::conventions::create"), ("host", "a.example")];
+        [("server", "edge"), ("handler", "integration::conventions::create"), ("host", "a.example")];
     let snapshot = registry.snapshot();
     let size = snapshot.histogram("caddy_http_request_size_bytes", &labels).unwrap();
     let counted = "POST/itemsHTTP/1.1hostA.examplecontent-length512345";
@@ -212,8 +212,8 @@ async fn caddys_handlers_of_one_name_have_series_of_their_own() {
         registry.snapshot().total("caddy_http_requests_total", &labels).unwrap_or(-1.0)
     };
     let handlers = [
-        "it::conventions::users::list",
-        "it::conventions::orders::list",
+        "integration::conventions::users::list",
+        "integration::conventions::orders::list",
         "GET /closures",
         "POST /closures",
         "GET /layered/users",
@@ -273,7 +273,7 @@ async fn caddys_errors_are_those_that_handlers_return() {
     ] {
         ask(&app, "GET", path, "").await;
         let handler = match path {
-            "/panic" => "it::conventions::broken".to_owned(),
+            "/panic" => "integration::conventions::broken".to_owned(),
             _ => format!("GET {path}"),
         };
         let labels = [("handler", handler.as_str())];

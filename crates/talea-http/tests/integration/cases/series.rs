@@ -139,10 +139,10 @@ fn is_undeclared(metering: Metering, expected: &Expected) -> bool {
 fn handler(metering: Metering, expected: &Expected) -> String {
     match (metering, expected.route, expected.declared) {
         // Functions are named by their paths.
-        (Metering::Declared, "/memory", "GET") => "it::cases::metering::memory".to_owned(),
-        (Metering::Declared, "/upgrades", "GET") => "it::cases::metering::upgrades".to_owned(),
+        (Metering::Declared, "/memory", "GET") => "integration::cases::metering::memory".to_owned(),
+        (Metering::Declared, "/upgrades", "GET") => "integration::cases::metering::upgrades".to_owned(),
         (Metering::Declared, "/panics-at-once", "GET") => {
-            "it::cases::metering::panics_at_once".to_owned()
+            "integration::cases::metering::panics_at_once".to_owned()
         }
         _ if is_undeclared(metering, expected) => "_unmatched".to_owned(),
         (Metering::RouterLayer, route, _) => route.to_owned(),
