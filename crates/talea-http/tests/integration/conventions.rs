@@ -167,8 +167,11 @@ async fn caddys_request_size_includes_headers_and_body() {
         .header("content-length", "5")
         .body(Body::from("12345"));
     send(&app, request.unwrap()).await;
-    let labels =
-        [("server", "edge"), ("handler", "integration::conventions::create"), ("host", "a.example")];
+    let labels = [
+        ("server", "edge"),
+        ("handler", "integration::conventions::create"),
+        ("host", "a.example"),
+    ];
     let snapshot = registry.snapshot();
     let size = snapshot.histogram("caddy_http_request_size_bytes", &labels).unwrap();
     let counted = "POST/itemsHTTP/1.1hostA.examplecontent-length512345";

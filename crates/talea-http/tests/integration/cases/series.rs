@@ -140,7 +140,9 @@ fn handler(metering: Metering, expected: &Expected) -> String {
     match (metering, expected.route, expected.declared) {
         // Functions are named by their paths.
         (Metering::Declared, "/memory", "GET") => "integration::cases::metering::memory".to_owned(),
-        (Metering::Declared, "/upgrades", "GET") => "integration::cases::metering::upgrades".to_owned(),
+        (Metering::Declared, "/upgrades", "GET") => {
+            "integration::cases::metering::upgrades".to_owned()
+        }
         (Metering::Declared, "/panics-at-once", "GET") => {
             "integration::cases::metering::panics_at_once".to_owned()
         }
