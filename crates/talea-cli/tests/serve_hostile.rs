@@ -21,7 +21,7 @@ use crate::support::test_server::{Client, asks};
 const SERIES: u64 = if cfg!(debug_assertions) { 300_000 } else { 1_000_000 };
 const MIB: u64 = 1 << 20;
 /// The memory that a scrape may use for each series.
-const EACH: u64 = 128;
+const EACH: u64 = 96;
 /// The memory that all else may use, most of it for connections.
 const BESIDE: u64 = 64 * MIB;
 /// Far more than anything takes, also on a busy machine.

@@ -30,13 +30,14 @@
 //! | `open` | a region is made or attached to; this process takes a slot |
 //!
 //! All unsafe code of the Rust side is in this crate: system calls (`memory`, `files`, `open`,
-//! `clock.rs`, `system_group.rs`, `threads.rs`), the adds to a CPU's plane
-//! (`memory/restartable.rs`, `memory/planes.rs`), words seen as bytes (`read/copy.rs`,
+//! `clock.rs`, `system_group.rs`, `threads.rs`, `allocator.rs`), the adds to a CPU's plane
+//! (`memory/restartable/`, `memory/planes.rs`), words seen as bytes (`read/copy.rs`,
 //! `snapshot/texts.rs`), a reference in a word (`atomic_ref.rs`), a prefetch (`primitive.rs`), and the
 //! end of a model's region (`models.rs`).
 
 #![allow(unsafe_code)]
 
+mod allocator;
 mod atomic_ref;
 mod clock;
 mod config;
@@ -65,6 +66,7 @@ mod threads;
 mod usage;
 mod values;
 
+pub use allocator::return_large_buffers;
 pub use atomic_ref::AtomicRef;
 pub use config::Config;
 pub use error::{FamilyError, OpenError, Overflow};

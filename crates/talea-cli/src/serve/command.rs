@@ -38,6 +38,7 @@ pub async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending> {
     };
     let owners = arguments.owner.into_iter().map(|owner| owner.0).collect::<Vec<u32>>();
     let owners = if owners.is_empty() { vec![rustix::process::geteuid().as_raw()] } else { owners };
+    talea::outside::return_large_buffers();
     let agent = Agent::new(sources, owners, label)?;
     let limits = Limits { connections: CONNECTIONS, ..Limits::default() };
     if let Err(error) = descriptors::ensure(limits.connections as u64) {

@@ -9,14 +9,14 @@ use crate::error::OpenError;
 /// The path of a process's striped adds. All paths can be used in one region at the same time, and no
 /// add is lost: planes that get plain adds get no atomic ones.
 ///
-/// Default: [`Restartable`](Self::Restartable) if the C library has registered restartable sequences,
-/// otherwise [`Atomic`](Self::Atomic). The environment variable `TALEA_PLANES` with `restartable`,
+/// Default: [`Restartable`](Self::Restartable) if the C library has registered restartable sequences, or
+/// leaves that to its users and the system permits it; otherwise [`Atomic`](Self::Atomic). The environment variable `TALEA_PLANES` with `restartable`,
 /// `atomic` or `single` chooses another one when a region is opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum AddPath {
-    /// Plain adds to the running CPU's plane in restartable sequences (`rseq(2)`): on Linux with
-    /// glibc 2.35 or later, on x86-64. A CPU without a plane is added to as by `Atomic`.
+    /// Plain adds to the running CPU's plane in restartable sequences (`rseq(2)`): on Linux on x86-64 and
+    /// aarch64. A CPU without a plane is added to as by `Atomic`.
     #[default]
     Restartable = 0,
     /// Atomic adds to the plane of the CPU on which the thread was last seen.

@@ -132,7 +132,7 @@ fn claim(memory: &'static Memory, n: u64) -> Option<u64> {
     let is_usable = is_in_use(memory, delta) && owners(memory, delta).all(|owner| owner == n);
     if is_usable && n < CPUS {
         memory.cpus_known[0].fetch_max(n + 1, Relaxed);
-        memory.cpu_table()[n as usize].store(delta, Release);
+        memory.plain_entries()[n as usize].store(delta, Release);
     }
     Some(if is_usable { delta } else { 0 })
 }
@@ -193,14 +193,14 @@ impl Memory {
 
     /// This process's copy of an entry; 0 if it has none.
     fn own_entry(&self, n: u64) -> u64 {
-        let (plain, atomic) = (self.cpu_table(), self.atomic_entries());
+        let (plain, atomic) = (self.plain_entries(), self.atomic_entries());
         let entry = plain.iter().chain(atomic).nth(n as usize);
         entry.map_or(0, |entry| entry.load(Relaxed) & !KNOWN)
     }
 
     /// This process's copies of the entries that are not 0, with their numbers.
     pub(super) fn own_planes_by_entry(&self) -> impl Iterator<Item = (u64, u64)> {
-        let tables = [self.cpu_table(), self.atomic_entries()];
+        let tables = [self.plain_entries(), self.atomic_entries()];
         let known = self.cpus_known.iter().map(|known| known.load(Relaxed).min(CPUS) as usize);
         let entries =
             tables.into_iter().zip(known).zip([0, CPUS]).flat_map(|((table, known), first)| {

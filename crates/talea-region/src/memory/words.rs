@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64 as OwnWord, Ordering::Acquire};
 
 use super::mapping::{Mapping, PoolWords};
 use super::refusal::Refusal;
+use super::restartable::CpuTable;
 use crate::layout::*;
 use crate::primitive::AtomicU64;
 use crate::source::{RECORD_WORDS, Record, Source};
@@ -38,7 +39,7 @@ pub(crate) struct OwnSlot {
 #[repr(align(64))]
 pub(crate) struct Adds {
     /// This process's own copy of the CPU table for plain adds, which no other process can write to.
-    table: &'static [AtomicU64],
+    table: &'static CpuTable,
     /// The pools that most segments lie in.
     pub(crate) striped: PoolWords,
     pub(crate) singles: PoolWords,
@@ -47,8 +48,8 @@ pub(crate) struct Adds {
 impl Memory {
     /// Mapped words that are laid out in this way.
     pub(crate) fn new(map: Mapping, sections: Sections) -> Self {
-        let entries = || Vec::leak((0..CPUS).map(|_| AtomicU64::new(0)).collect());
-        let (table, atomic_table) = (entries(), entries());
+        let atomic_table = Vec::leak((0..CPUS).map(|_| AtomicU64::new(0)).collect());
+        let table = Box::leak(empty_cpu_table());
         let [striped, singles] =
             [&sections.striped, &sections.singles].map(|pool| PoolWords::of(&map, pool));
         Self {
@@ -62,11 +63,15 @@ impl Memory {
         }
     }
 
-    /// CPU id to the distance of its plane from plane 0; 0 if it has none that this process knows
-    /// of. It has [`CPUS`] words, in memory of this process: see `planes.rs`.
+    /// CPU id to the plane for plain adds, as far as this process knows: see `planes.rs`.
     #[inline]
-    pub(crate) fn cpu_table(&self) -> &'static [AtomicU64] {
+    pub(crate) fn cpu_table(&self) -> &'static CpuTable {
         self.adds.table
+    }
+
+    /// The entries of the CPU table for plain adds that may be other than 0.
+    pub(super) fn plain_entries(&self) -> &'static [AtomicU64] {
+        &self.adds.table[..CPUS as usize]
     }
 
     /// CPU id to the plane for atomic adds, in memory of this process: see `planes.rs`.
@@ -157,6 +162,26 @@ impl Source for Memory {
     fn lives(&self, slot: u64) -> bool {
         slot == self.own_slot() || self.map.backing().others_hold(slot..slot + 1).unwrap_or(true)
     }
+}
+
+/// A table whose pages take no memory until they are used.
+#[cfg(not(loom))]
+fn empty_cpu_table() -> Box<CpuTable> {
+    let layout = std::alloc::Layout::new::<CpuTable>();
+    // SAFETY: the layout is that of the table, which is not empty and of which all bytes may be 0. The
+    // box frees it as the allocator expects.
+    unsafe {
+        let table = std::alloc::alloc_zeroed(layout).cast::<CpuTable>();
+        if table.is_null() {
+            std::alloc::handle_alloc_error(layout);
+        }
+        Box::from_raw(table)
+    }
+}
+
+#[cfg(loom)]
+fn empty_cpu_table() -> Box<CpuTable> {
+    Box::new(std::array::from_fn(|_| AtomicU64::new(0)))
 }
 
 #[cfg(not(loom))]

@@ -25,3 +25,4 @@ mod sound;
 
 #[cfg(target_os = "linux")]
 pub use reader::*;
+pub use talea_region::return_large_buffers;

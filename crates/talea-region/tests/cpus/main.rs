@@ -4,12 +4,17 @@
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code)]
 
+#[path = "../support/mod.rs"]
 #[macro_use]
 mod support;
 
+mod interrupted;
+mod refused;
+mod threads;
+
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
@@ -117,11 +122,16 @@ fn adds_while_moved_when_asked() {
     let _ = std::io::stdin().lines().next();
 }
 
+/// A command that starts such a process.
+fn mover(file: &Path) -> Command {
+    let mut command = again!("adds_while_moved_when_asked");
+    command.env("TALEA_TEST_MOVED", file).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command
+}
+
 /// Starts such a process with some variables.
 fn start(file: &Path, variables: &[(&str, &str)]) -> Child {
-    let mut command = again!("adds_while_moved_when_asked");
-    command.env("TALEA_TEST_MOVED", file).envs(variables.iter().copied());
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
+    mover(file).envs(variables.iter().copied()).spawn().unwrap()
 }
 
 /// The line of its output that begins in this way, without the beginning.

@@ -1,0 +1,85 @@
+//! Adds in restartable sequences: a plain add to the running CPU's plane,
+//! which the kernel starts over if the thread is moved, preempted or signalled
+//! in the middle. (Linux on x86-64 and aarch64; see `rseq(2)`.)
+//!
+//! `system` has the sequences of the processor (`x86_64`, `aarch64`) and the thread's `area`; `model` stands
+//! for it under the model checker, `missing` on other systems.
+//!
+//! Implementation details. The sequence, from arming to its one store:
+//!
+//! ```text
+//!     before ← rseq_cs                0, or what a signal handler interrupted
+//!     rseq_cs ← descriptor            arm
+//!  4: cpu ← rseq.cpu_id               start of the sequence
+//!     delta ← table[cpu]              0: this CPU has no plane, leave
+//!     [cell + delta] += value         the commit, its last instruction
+//!  5: rseq_cs ← before                disarm, on every way out
+//! ```
+//!
+//! - The kernel compares the interrupted address with `4..5`. Inside, it continues at the abort
+//!   label, which starts again. The four bytes before that label must be the signature with which the
+//!   area was registered.
+//! - Of `cpu_id` 16 bits are read, and the table has an entry for each number of 16 bits, so that
+//!   nothing is to be compared: Linux has at most 8,192 CPUs. An area that is not registered holds −1 or
+//!   −2, whose entries are always 0. So the add leaves, and [`cpu`] registers the area.
+//! - The commit is one instruction on x86-64, an add to memory. On aarch64 it is the store of a sum,
+//!   whose load stands in the sequence too.
+//! - The descriptor is written to the thread's area by address, so that it
+//!   must stay mapped; disarming on every way out means that a library could
+//!   even be unloaded. It lives in a writable section, since its addresses are
+//!   relocated.
+//! - An add that fails to find a plane returns false and has changed nothing.
+//! - Two adds in a row are two sequences with a descriptor each, since each has one
+//!   commit. The second is armed over the first, finds the same plane as long as the
+//!   CPU is the same, and starts over on its own: the first is done by then.
+
+use crate::primitive::AtomicU64;
+
+#[cfg_attr(loom, path = "model.rs")]
+#[cfg_attr(
+    all(
+        target_os = "linux",
+        target_pointer_width = "64",
+        target_endian = "little",
+        any(target_arch = "x86_64", target_arch = "aarch64"),
+        not(any(loom, miri))
+    ),
+    path = "system.rs"
+)]
+#[cfg_attr(
+    not(any(
+        all(
+            target_os = "linux",
+            target_pointer_width = "64",
+            target_endian = "little",
+            any(target_arch = "x86_64", target_arch = "aarch64"),
+            not(miri)
+        ),
+        loom
+    )),
+    path = "missing.rs"
+)]
+mod imp;
+
+pub(crate) use imp::*;
+
+/// The entries of a [`CpuTable`].
+pub(crate) const CPU_NUMBERS: usize = if cfg!(loom) { 2 } else { 1 << 16 };
+
+/// The distance from plane 0 of each CPU's plane for plain adds, 0 for a CPU that has none. It lies in
+/// memory of this process.
+pub(crate) type CpuTable = [AtomicU64; CPU_NUMBERS];
+
+/// The number of two adds in a row that are not done, because they found no plane.
+// A plain number: to distinguish more than two cases would slow down the common one, in which both
+// are done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Done(u64);
+
+impl Done {
+    pub(crate) const NEITHER: Self = Self(2);
+    // Without restartable sequences none is.
+    #[allow(dead_code)]
+    pub(crate) const ONE: Self = Self(1);
+    pub(crate) const BOTH: Self = Self(0);
+}
