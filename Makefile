@@ -103,6 +103,7 @@ test-long: test ## Run longer: more kills and series, ten minutes of everything 
 	scripts/miri
 	scripts/fuzz 30
 	scripts/other-platforms
+	scripts/aarch64-machine
 
 # BASE compares with an earlier build of Talea instead of other libraries.
 bench: setup ## Compare Talea with other libraries (ONLY=counter-kept: one group; BASE=revision)

@@ -5,6 +5,7 @@ use std::io;
 use std::ops::Range;
 
 use crate::layout::*;
+use crate::memory::path::AddPath;
 
 /// Where a snapshot's words come from.
 pub(crate) trait Source {
@@ -135,6 +136,8 @@ pub(crate) struct Block {
     pub(crate) owner: Owner,
     /// When the process took its slot, in nanoseconds of the boot clock.
     pub(crate) started: u64,
+    /// The path of its striped adds.
+    pub(crate) adds: AddPath,
 }
 
 /// The blocks of the living processes.
@@ -153,6 +156,7 @@ pub(crate) fn living(source: &impl Source) -> impl Iterator<Item = Block> {
         let (pid, has_namesake) = (word(SLOT_PID), word(SLOT_NAMESAKE) != 0);
         let owner = Owner { pid, slot, has_namesake };
         let started = word(SLOT_STARTED);
-        Block { delta: slot * source.sections().owned.len, owner, started }
+        let adds = AddPath::from_u64(word(SLOT_ADDS));
+        Block { delta: slot * source.sections().owned.len, owner, started, adds }
     })
 }

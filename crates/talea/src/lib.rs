@@ -114,7 +114,7 @@ pub use scraper::Scraper;
 pub use snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot, SummarySnapshot, Value};
 #[cfg(feature = "derive")]
 pub use talea_derive::{LabelValue, Labels, Metrics};
-pub use talea_region::{Combine, Config, LivingProcess, OpenError, Overflow, Part, Usage};
+pub use talea_region::{AddPath, Combine, Config, LivingProcess, OpenError, Overflow, Part, Usage};
 
 #[doc = include_str!("../guide.md")]
 pub mod guide {}

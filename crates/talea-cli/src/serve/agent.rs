@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use talea::outside::{Reader, Standing};
-use talea::{Config, Page, Registry, Scrapable, Snapshot};
+use talea::{AddPath, Config, Page, Registry, Scrapable, Snapshot};
 
-use super::meters::{Meters, ProcessMeters, RegionLabel};
+use super::meters::{Meters, PathLabels, ProcessMeters, RegionLabel};
 use super::region::Region;
 use super::source_error::{ErrorLog, SourceError, is_missing, log, system_error};
 use super::sources::{Source, Sources, Unlisted};
@@ -228,7 +228,7 @@ impl Inner {
         region_series.remove(RegionLabel { region });
         region_conflicts.remove(RegionLabel { region });
         region_errors.remove(RegionLabel { region });
-        self.processes.processes.remove(RegionLabel { region });
+        self.forget_processes(region);
         self.processes.last_death.remove(RegionLabel { region });
         log(&format!("{name}: gone"));
     }
@@ -287,6 +287,10 @@ impl Inner {
     fn note_processes(&self, region: &str, found: &Region) {
         let found = found.processes();
         self.processes.processes.with(RegionLabel { region }).set(found.count() as i64);
+        for path in AddPath::all() {
+            let labels = PathLabels { region, path: path.name() };
+            self.processes.adds_by.with(labels).set(found.count_by(path) as i64);
+        }
         if let Some(time) = found.last_death() {
             self.processes.last_death.with(RegionLabel { region }).set(time);
         }
@@ -298,7 +302,14 @@ impl Inner {
         self.meters.region_errors.with(RegionLabel { region: name }).add(0);
         if !is_up {
             // How many live is unknown.
-            self.processes.processes.remove(RegionLabel { region: name });
+            self.forget_processes(name);
+        }
+    }
+
+    fn forget_processes(&self, region: &str) {
+        self.processes.processes.remove(RegionLabel { region });
+        for path in AddPath::all() {
+            self.processes.adds_by.remove(PathLabels { region, path: path.name() });
         }
     }
 

@@ -7,6 +7,7 @@
 //! | `talea_agent_region_conflicts` | by `region`: families that are left out, since other regions define them otherwise, or they are damaged |
 //! | `talea_agent_region_errors_total` | by `region`: how often it could not be opened or read |
 //! | `talea_region_processes` | by `region`: processes that have it open and live |
+//! | `talea_adds_by` | by `region` and `path`: living processes whose striped adds take this path |
 //! | `talea_region_last_death_timestamp_seconds` | by `region`: when the agent last found a process gone that it had seen alive; whether it was killed or ended in order is unknown |
 //! | `talea_agent_directory_errors_total` | how often a directory could not be listed |
 //! | `talea_agent_scrapes_total` | by `outcome`: `complete`, `refused` or `broken_off` |
@@ -27,6 +28,13 @@ pub(super) struct RegionLabel<'a> {
     pub(super) region: &'a str,
 }
 
+/// A region, and a path of striped adds by its name.
+#[derive(Labels)]
+pub(super) struct PathLabels<'a> {
+    pub(super) region: &'a str,
+    pub(super) path: &'a str,
+}
+
 /// How a scrape ended.
 #[derive(Clone, Copy, Debug, LabelValue)]
 pub(super) enum Outcome {
@@ -45,12 +53,15 @@ pub(super) struct OutcomeLabel {
 
 /// The state of the processes of a region, as the agent finds it.
 #[derive(Debug, Metrics)]
-#[metrics(prefix = "talea_region")]
+#[metrics(prefix = "talea")]
 pub(super) struct ProcessMeters {
     /// Processes that have a region open and live.
+    #[metric(name = "region_processes")]
     pub(super) processes: Family<RegionLabel<'static>, Gauge>,
+    /// Processes that have a region open and live, by how they add to cells with a copy for each CPU.
+    pub(super) adds_by: Family<PathLabels<'static>, Gauge>,
     /// When the agent last found a process of a region gone that it had seen alive.
-    #[metric(name = "last_death_timestamp_seconds")]
+    #[metric(name = "region_last_death_timestamp_seconds")]
     pub(super) last_death: Family<RegionLabel<'static>, FloatGauge>,
 }
 

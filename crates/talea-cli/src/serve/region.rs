@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use talea::outside::{Reader, Standing};
-use talea::{Error, LivingProcess, Snapshot, Windows};
+use talea::{AddPath, Error, LivingProcess, Snapshot, Windows};
 
 use super::sources::Source;
 
@@ -47,6 +47,11 @@ impl Processes {
     /// How many live.
     pub(super) fn count(&self) -> usize {
         self.living.len()
+    }
+
+    /// How many live and add in this way.
+    pub(super) fn count_by(&self, path: AddPath) -> usize {
+        self.living.iter().filter(|process| process.adds == path).count()
     }
 
     /// When one was last found gone, in seconds since 1970.
@@ -142,7 +147,10 @@ mod tests {
 
     #[test]
     fn a_process_that_is_gone_is_a_death_also_if_another_has_its_slot_and_its_id() {
-        let process = |slot, started| LivingProcess { slot, started_boot_nanos: started, pid: 1 };
+        let process = |slot, started| {
+            let adds = AddPath::default();
+            LivingProcess { slot, started_boot_nanos: started, pid: 1, adds }
+        };
         let mut processes = Processes::default();
         processes.found(Instant::now(), BTreeSet::from([process(0, 10)]), 100.0);
         processes.found(Instant::now(), BTreeSet::from([process(0, 10), process(1, 20)]), 200.0);
@@ -157,7 +165,8 @@ mod tests {
 
     #[test]
     fn a_look_that_another_has_overtaken_kills_nobody() {
-        let process = LivingProcess { slot: 0, started_boot_nanos: 10, pid: 1 };
+        let adds = AddPath::default();
+        let process = LivingProcess { slot: 0, started_boot_nanos: 10, pid: 1, adds };
         let mut processes = Processes::default();
         // Of two scrapes at a time, one looked before the process came and is reported last.
         let began = Instant::now();

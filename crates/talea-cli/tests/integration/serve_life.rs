@@ -224,9 +224,18 @@ fn nobody_is_said_to_live_in_a_region_that_cannot_be_read() {
         (of("talea_agent_region_up"), of("talea_region_processes"))
     };
     assert_eq!(shown(), (Some(1.0), Some(1.0)));
+    let by_path = || {
+        let page = agent.scrape();
+        ["restartable", "atomic", "single"].map(|path| {
+            let series = format!("talea_adds_by{{region=\"shop\",path=\"{path}\"}}");
+            values(&page).get(&*series).copied()
+        })
+    };
+    assert_eq!(by_path().into_iter().flatten().sum::<f64>(), 1.0);
     std::fs::remove_file(place.region()).unwrap();
     service.kill();
     assert_eq!(shown(), (Some(0.0), None));
+    assert_eq!(by_path(), [None; 3]);
 }
 
 #[test]

@@ -12,7 +12,7 @@ use crate::error::OpenError;
 /// Default: [`Restartable`](Self::Restartable) if the C library has registered restartable sequences, or
 /// leaves that to its users and the system permits it; otherwise [`Atomic`](Self::Atomic). The environment variable `TALEA_PLANES` with `restartable`,
 /// `atomic` or `single` chooses another one when a region is opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum AddPath {
     /// Plain adds to the running CPU's plane in restartable sequences (`rseq(2)`): on Linux on x86-64 and
@@ -34,7 +34,11 @@ impl AddPath {
         Self::ALL[self as usize].0
     }
 
-    #[cfg(all(target_os = "linux", not(loom)))]
+    /// All paths.
+    pub fn all() -> [Self; 3] {
+        Self::ALL.map(|(_, path)| path)
+    }
+
     pub(crate) fn from_u64(n: u64) -> Self {
         Self::ALL.get(n as usize).map_or(Self::Single, |(_, path)| *path)
     }

@@ -8,6 +8,7 @@ use super::series_copy::{HAS_DETAILS, NOTHING, SeriesCopy};
 use super::texts::Texts;
 use crate::hash::hash;
 use crate::layout::*;
+use crate::memory::path::AddPath;
 use crate::series::exemplars::Exemplar;
 use crate::series::groups::FamilySet;
 use crate::source::{Block, Owner};
@@ -314,6 +315,7 @@ impl Snapshot {
             slot: block.owner.slot,
             started_boot_nanos: block.started,
             pid: block.owner.pid,
+            adds: block.adds,
         })
     }
 
@@ -392,4 +394,6 @@ pub struct LivingProcess {
     pub started_boot_nanos: u64,
     /// Its id, as it sees it itself.
     pub pid: u64,
+    /// The path of its striped adds.
+    pub adds: AddPath,
 }

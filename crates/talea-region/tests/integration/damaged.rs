@@ -182,7 +182,7 @@ fn a_plane_is_never_given_to_a_second_cpu() {
     };
     let mut planes: Vec<u64> = CPU_TABLE.step_by(8).map(word).filter(|&plane| plane != 0).collect();
     let all = planes.len();
-    assert!(all > 0 || !(Region::add_path() == AddPath::Restartable));
+    assert!(all > 0 || Region::add_path() != AddPath::Restartable);
     planes.sort_unstable();
     planes.dedup();
     assert_eq!(planes.len(), all, "{planes:?}");
