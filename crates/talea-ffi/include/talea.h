@@ -431,6 +431,32 @@ talea_status talea_series_keep(const struct talea_family *family,
                                size_t value_count,
                                const struct talea_series **series);
 
+// Writes the addresses of up to `capacity` words of a kept series, and their number to `count`. Code
+// in any language may add to each of them without a call, by its own atomic instruction on 64 bits
+// (relaxed), beside all other recording; never by a plain one. The words are aligned, and valid until
+// the process ends.
+//
+// | kind | a word holds | update |
+// |---|---|---|
+// | counter | a whole number | add |
+// | float counter | the bits of a double | add, by compare and swap |
+// | integer gauge | a whole number, in two's complement | add, or store |
+// | gauge | the bits of a double | add, by compare and swap, or store |
+// | up-down counter | a whole number, in two's complement | add |
+//
+// A counter without dynamic labels has a word for each CPU, and its value is the sum: word n is for
+// threads that run on CPU n, so that they do not wait for each other; any other is as right. So give the
+// capacity that is the number of CPUs, or 1 if few threads add. Others have one word, or a few of
+// which any may be used. The word of an up-down counter, or of a gauge that is combined over
+// processes, belongs to this process: a child made by fork has to ask for its own.
+//
+// TALEA_STATUS_NULL; _WRONG_KIND of histograms and summaries, and of gauges that a process may leave
+// without a value.
+talea_status talea_series_words(const struct talea_series *series,
+                                uint64_t **words,
+                                size_t capacity,
+                                size_t *count);
+
 // Removes a series with all its values; the next update creates it anew. A series that a living
 // process keeps is left out of scrapes until its next update, and counts from 0. `removed`, which
 // may be null, receives whether the series existed.

@@ -121,6 +121,49 @@ pub unsafe extern "C" fn talea_series_keep(
     })
 }
 
+/// Writes the addresses of up to `capacity` words of a kept series, and their number to `count`. Code
+/// in any language may add to each of them without a call, by its own atomic instruction on 64 bits
+/// (relaxed), beside all other recording; never by a plain one. The words are aligned, and valid until
+/// the process ends.
+///
+/// | kind | a word holds | update |
+/// |---|---|---|
+/// | counter | a whole number | add |
+/// | float counter | the bits of a double | add, by compare and swap |
+/// | integer gauge | a whole number, in two's complement | add, or store |
+/// | gauge | the bits of a double | add, by compare and swap, or store |
+/// | up-down counter | a whole number, in two's complement | add |
+///
+/// A counter without dynamic labels has a word for each CPU, and its value is the sum: word n is for
+/// threads that run on CPU n, so that they do not wait for each other; any other is as right. So give the
+/// capacity that is the number of CPUs, or 1 if few threads add. Others have one word, or a few of
+/// which any may be used. The word of an up-down counter, or of a gauge that is combined over
+/// processes, belongs to this process: a child made by fork has to ask for its own.
+///
+/// TALEA_STATUS_NULL; _WRONG_KIND of histograms and summaries, and of gauges that a process may leave
+/// without a value.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_series_words(
+    series: *const Series,
+    words: *mut *mut u64,
+    capacity: usize,
+    count: *mut usize,
+) -> Status {
+    // SAFETY: the header demands valid pointers, and room for so many words.
+    guarded(|| unsafe {
+        let (series, count) = (required(series)?, place(count)?);
+        if capacity > 0 && words.is_null() {
+            return Err(Status::Null);
+        }
+        let found = series.metric.words(capacity).ok_or(Status::WrongKind)?;
+        for (n, word) in found.iter().enumerate() {
+            words.add(n).write(word.as_ptr());
+        }
+        count.write(found.len());
+        Ok(())
+    })
+}
+
 /// Removes a series with all its values; the next update creates it anew. A series that a living
 /// process keeps is left out of scrapes until its next update, and counts from 0. `removed`, which
 /// may be null, receives whether the series existed.

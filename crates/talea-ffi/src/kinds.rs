@@ -1,5 +1,6 @@
 //! Families and kept series of any kind of metric.
 
+use std::sync::atomic::AtomicU64;
 use std::time::SystemTime;
 
 use talea::{
@@ -162,6 +163,20 @@ macro_rules! kinds {
         }
 
         impl AnyMetric {
+            /// The words of its value for the atomic adds of others, at most so many; `None` if it has
+            /// none for that.
+            pub(crate) fn words(&self, most: usize) -> Option<Vec<&'static AtomicU64>> {
+                let words = match self {
+                    Self::Counter(metric) => metric.words(most),
+                    Self::FloatCounter(metric) => metric.words(most),
+                    Self::Gauge(metric) => metric.words(most),
+                    Self::IntegerGauge(metric) => metric.words(most),
+                    Self::UpDownCounter(metric) => metric.words(most),
+                    _ => return None,
+                };
+                Some(words).filter(|words| most == 0 || !words.is_empty())
+            }
+
             pub(crate) fn recorder(&self) -> Record {
                 match self {
                     $(Self::$name(_) => {

@@ -27,6 +27,7 @@ programs! {
     a_child_made_by_fork_needs_no_preparation: "forks", Shared;
     updates_without_room_count_in_the_overflow_series: "full", Shared;
     recording_allocates_nothing: "allocations", Shared;
+    other_code_adds_to_the_words_of_a_series_and_nothing_is_lost: "words", Shared;
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! The CPU on which this thread was last seen, for atomic adds. A stale number costs time and never an
 //! add, so it is refreshed only every 256 adds: to ask for it may take a system call.
 
+#[cfg(not(loom))]
 use std::cell::Cell;
 
 use crate::threads::thread_number;
 
 /// Adds between two refreshes.
+#[cfg(not(loom))]
 const EVERY: u64 = 256;
 
 #[cfg(not(loom))]

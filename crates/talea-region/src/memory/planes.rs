@@ -97,7 +97,12 @@ fn claim_plain(memory: &'static Memory) -> bool {
 /// The distance of the plane that this thread may add to atomically.
 #[inline]
 fn atomic_plane(memory: &'static Memory) -> u64 {
-    let cpu = current_cpu();
+    atomic_plane_of(memory, current_cpu())
+}
+
+/// The distance of the plane of a CPU for atomic adds.
+#[inline]
+fn atomic_plane_of(memory: &'static Memory, cpu: u64) -> u64 {
     match memory.atomic_entries().get(cpu as usize).map(|entry| entry.load(Relaxed)) {
         Some(known) if known & KNOWN != 0 => known & !KNOWN,
         Some(_) => claim_atomic(memory, cpu),
@@ -257,13 +262,23 @@ fn chunk_up(memory: &Memory, end: u64) -> u64 {
 }
 
 /// The copy of a striped cell in the plane at a distance from plane 0, which is one that
-/// [`atomic_plane`] gave for the cell's region.
+/// [`atomic_plane_of`] gave for the cell's region.
 #[inline]
 fn copy_at(cell: &'static AtomicU64, delta: u64) -> &'static AtomicU64 {
     // SAFETY: only striped cells come here, each as its copy in plane 0, which was checked to lie
     // inside that plane. The distance is 0, or was checked to be that of another plane of the same
     // length, so the same place there is inside the mapping, which is never unmapped.
     unsafe { &*std::ptr::from_ref(cell).add((delta / WORD) as usize) }
+}
+
+/// The copies of a striped cell that each of the CPUs below a number may add to atomically. They get
+/// planes for that.
+pub(crate) fn atomic_copies(
+    memory: &'static Memory,
+    cell: &'static AtomicU64,
+    cpus: usize,
+) -> impl Iterator<Item = &'static AtomicU64> {
+    (0..cpus as u64).map(move |cpu| copy_at(cell, atomic_plane_of(memory, cpu)))
 }
 
 /// Every copy of a striped cell that may have been added to, in a fixed order: the shared plane, then

@@ -350,6 +350,26 @@ impl Cell {
         }
     }
 
+    /// Words that code of another language may add to by its own atomic instructions, exactly beside all
+    /// other adds: at most `most`, of which any thread may use any. Those of a striped cell are one for
+    /// each CPU from 0 on, so that CPUs do not meet. Of an owned cell it is this process's word, which
+    /// is not that of a child made by `fork`. Empty for an owned cell that may have no value, whose word
+    /// is not the value.
+    ///
+    /// A float's word holds its bits. Cost: for a striped cell a plane for each CPU, as in a process that
+    /// adds atomically.
+    pub fn words(self, most: usize) -> Vec<&'static AtomicU64> {
+        let memory = &self.copies.region.memory;
+        match self.copies.how() {
+            PLANES => planes::atomic_copies(memory, self.word, most).collect(),
+            OPTIONAL_BLOCKS => Vec::new(),
+            ONE | BLOCKS => (0..most.min(1)).map(|_| self.own()).collect(),
+            apart => (0..STRIPES.min(most as u64))
+                .filter_map(|n| memory.word_after(self.word, n * u64::from(apart)))
+                .collect(),
+        }
+    }
+
     /// The first copy.
     pub(crate) fn word(self) -> &'static AtomicU64 {
         self.word

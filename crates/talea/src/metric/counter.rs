@@ -1,5 +1,7 @@
 //! Counters: totals that only go up.
 
+use std::sync::atomic::AtomicU64;
+
 use talea_region::{Cell, Number};
 
 use super::slot::Slot;
@@ -63,6 +65,16 @@ impl Counter {
     pub fn get(&self) -> u64 {
         self.cell.get().map_or(0, |cell| cell.get())
     }
+
+    /// Words that a binding to another language may add to: at most `most`, of which any thread may use
+    /// any by the atomic instructions of its own language, beside all other updates. They hold whole
+    /// numbers.
+    ///
+    /// Word `n` is for threads on CPU `n`; there is one where the value is in one word, and none if it is
+    /// not installed. The words stay valid until the process ends.
+    pub fn words(&self, most: usize) -> Vec<&'static AtomicU64> {
+        self.cell.get().map_or_else(Vec::new, |cell| cell.words(most))
+    }
 }
 
 /// A total that is not a whole number, such as seconds. It starts at 0 and only goes up; very small
@@ -93,5 +105,15 @@ impl FloatCounter {
     /// [`Counter::get`].
     pub fn get(&self) -> f64 {
         self.cell.get().map_or(0.0, |cell| cell.get_float())
+    }
+
+    /// Words that a binding to another language may add to: at most `most`, of which any thread may use
+    /// any by the atomic instructions of its own language, beside all other updates. They hold the bits
+    /// of an `f64`.
+    ///
+    /// Word `n` is for threads on CPU `n`; there is one where the value is in one word, and none if it is
+    /// not installed. The words stay valid until the process ends.
+    pub fn words(&self, most: usize) -> Vec<&'static AtomicU64> {
+        self.cell.get().map_or_else(Vec::new, |cell| cell.words(most))
     }
 }

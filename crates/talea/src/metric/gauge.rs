@@ -1,5 +1,7 @@
 //! Gauges: values that go up and down.
 
+use std::sync::atomic::AtomicU64;
+
 use talea_region::{Cell, Combine, Number, Storage};
 
 use super::slot::Slot;
@@ -68,6 +70,17 @@ impl Gauge {
     pub fn get(&self) -> i64 {
         self.cell.get().map_or(0, |cell| cell.get() as i64)
     }
+
+    /// Words that a binding to another language may add to: at most `most`, of which any thread may use
+    /// any by the atomic instructions of its own language, beside all other updates. They hold whole
+    /// numbers.
+    ///
+    /// Word `n` is for threads on CPU `n`; there is one where the value is in one word, and none if it is
+    /// not installed,
+    /// or may be absent in a process. The words stay valid until the process ends.
+    pub fn words(&self, most: usize) -> Vec<&'static AtomicU64> {
+        self.cell.get().map_or_else(Vec::new, |cell| cell.words(most))
+    }
 }
 
 /// A [`Gauge`] of any float, NaN and the infinities included.
@@ -112,6 +125,17 @@ impl FloatGauge {
     #[inline]
     pub fn get(&self) -> f64 {
         self.cell.get().map_or(0.0, |cell| cell.get_float())
+    }
+
+    /// Words that a binding to another language may add to: at most `most`, of which any thread may use
+    /// any by the atomic instructions of its own language, beside all other updates. They hold the bits
+    /// of an `f64`.
+    ///
+    /// Word `n` is for threads on CPU `n`; there is one where the value is in one word, and none if it is
+    /// not installed,
+    /// or may be absent in a process. The words stay valid until the process ends.
+    pub fn words(&self, most: usize) -> Vec<&'static AtomicU64> {
+        self.cell.get().map_or_else(Vec::new, |cell| cell.words(most))
     }
 }
 
@@ -176,6 +200,16 @@ impl UpDownCounter {
     #[inline]
     pub fn get(&self) -> i64 {
         self.cell.get().map_or(0, |cell| cell.get() as i64)
+    }
+
+    /// Words that a binding to another language may add to: at most `most`, of which any thread may use
+    /// any by the atomic instructions of its own language, beside all other updates. They hold whole
+    /// numbers, of this process: a child made by `fork` has others.
+    ///
+    /// Word `n` is for threads on CPU `n`; there is one where the value is in one word, and none if it is
+    /// not installed. The words stay valid until the process ends.
+    pub fn words(&self, most: usize) -> Vec<&'static AtomicU64> {
+        self.cell.get().map_or_else(Vec::new, |cell| cell.words(most))
     }
 }
 
