@@ -122,6 +122,14 @@ bench-load: setup ## Compare the load generator with wrk (short: ROUNDS=2 SECOND
 	@$(CARGO) build --release --locked --quiet -p talea-bench-http -p talea-cli
 	$(CARGO) run --release --locked --quiet -p talea-bench-http -- generators $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS))
 
+# Without rustup it leaves out the subject with musl.
+bench-scale: setup ## Measure one counter that more and more threads add to (THREADS=1,2,64 ROUNDS=5)
+	@$(CARGO) build --release --locked --quiet -p talea-bench-scale
+	@rustup --quiet target add x86_64-unknown-linux-musl && $(CARGO) build --release --locked --quiet \
+		-p talea-bench-scale --no-default-features --target x86_64-unknown-linux-musl --target-dir target/musl || true
+	target/release/talea-bench-scale $(if $(THREADS),--threads $(THREADS)) $(if $(ROUNDS),--rounds $(ROUNDS)) \
+		$$(ls target/musl/x86_64-unknown-linux-musl/release/talea-bench-scale 2>/dev/null | sed 's/^/--musl /')
+
 # PROMPHP names the folder of promphp/prometheus_client_php.
 bench-php: setup ## Compare the extension for PHP with promphp's storages (PROMPHP=folder; short: QUICK=1)
 	@scripts/setup --php

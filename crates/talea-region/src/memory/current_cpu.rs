@@ -16,24 +16,27 @@ thread_local! {
     static SEEN: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The CPU on which this thread was last seen; any number if the system does not say.
+/// The CPU on which this thread was last seen; any number if the system does not say, `None` if it is
+/// time to ask.
 #[cfg(not(loom))]
 #[inline]
-pub(super) fn current_cpu() -> u64 {
+pub(super) fn known_cpu() -> Option<u64> {
     let seen = SEEN.get();
     if seen & 0xFFFF_FFFF == 0 {
-        return refresh();
+        return None;
     }
     SEEN.set(seen - 1);
-    seen >> 32
+    Some(seen >> 32)
 }
 
+/// As [`known_cpu`]; it asks if it is time.
 #[cfg(not(loom))]
-#[cold]
-fn refresh() -> u64 {
-    let cpu = ask();
-    SEEN.set(cpu << 32 | EVERY);
-    cpu
+pub(super) fn current_cpu() -> u64 {
+    known_cpu().unwrap_or_else(|| {
+        let cpu = ask();
+        SEEN.set(cpu << 32 | EVERY);
+        cpu
+    })
 }
 
 #[cfg(all(target_os = "linux", not(loom)))]
@@ -53,4 +56,9 @@ fn ask() -> u64 {
 #[cfg(loom)]
 pub(super) fn current_cpu() -> u64 {
     thread_number() % 2
+}
+
+#[cfg(loom)]
+pub(super) fn known_cpu() -> Option<u64> {
+    Some(current_cpu())
 }

@@ -31,7 +31,7 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
-use super::current_cpu::current_cpu;
+use super::current_cpu::{current_cpu, known_cpu};
 use super::path;
 use super::restartable::{self, Done};
 use super::words::Memory;
@@ -45,8 +45,20 @@ const KNOWN: u64 = 1;
 
 /// Completes an integer add that found no plane for plain adds: claims one for this CPU, or adds
 /// atomically.
+// What is rare is a tail call, so that nothing is saved on the stack for it: the atomic add waits for
+// all stores before it.
 #[inline(never)]
 pub(crate) fn add_slowly(memory: &'static Memory, cell: &'static AtomicU64, n: u64) {
+    match known_atomic_plane(memory) {
+        Some(plane) => {
+            copy_at(cell, plane).fetch_add(n, Relaxed);
+        }
+        None => add_more_slowly(memory, cell, n),
+    }
+}
+
+#[inline(never)]
+fn add_more_slowly(memory: &'static Memory, cell: &'static AtomicU64, n: u64) {
     if claim_plain(memory) && restartable::add(cell, memory.cpu_table(), n) {
         return;
     }
@@ -62,17 +74,28 @@ pub(crate) fn count_rest(
     n: u64,
     done: Done,
 ) {
-    if done == Done::NEITHER && !restartable::enabled() {
-        let plane = atomic_plane(memory);
-        copy_at(one, plane).fetch_add(1, Relaxed);
-        copy_at(other, plane).fetch_add(n, Relaxed);
-        return;
+    match known_atomic_plane(memory) {
+        Some(plane) if done == Done::NEITHER => {
+            copy_at(one, plane).fetch_add(1, Relaxed);
+            copy_at(other, plane).fetch_add(n, Relaxed);
+        }
+        _ => count_rest_slowly(memory, one, other, n, done),
     }
+}
+
+#[inline(never)]
+fn count_rest_slowly(
+    memory: &'static Memory,
+    one: &'static AtomicU64,
+    other: &'static AtomicU64,
+    n: u64,
+    done: Done,
+) {
     if done == Done::NEITHER {
-        add_slowly(memory, one, 1);
+        add_more_slowly(memory, one, 1);
     }
     if done != Done::BOTH {
-        add_slowly(memory, other, n);
+        add_more_slowly(memory, other, n);
     }
 }
 
@@ -92,6 +115,17 @@ fn claim_plain(memory: &'static Memory) -> bool {
         Some(cpu) => claim(memory, cpu).is_some_and(|delta| delta != 0),
         None => false,
     }
+}
+
+/// The distance of the plane that this thread adds to atomically if the process has no restartable
+/// sequences; `None` if it has, or if more is to be done to find the plane.
+#[inline]
+fn known_atomic_plane(memory: &'static Memory) -> Option<u64> {
+    if restartable::enabled() {
+        return None;
+    }
+    let entry = memory.atomic_entries().get(known_cpu()? as usize)?.load(Relaxed);
+    (entry & KNOWN != 0).then_some(entry & !KNOWN)
 }
 
 /// The distance of the plane that this thread may add to atomically.
