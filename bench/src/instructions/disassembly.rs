@@ -49,7 +49,31 @@ fn parse(text: &str, name: &str) -> Vec<Instruction> {
         parts.extend(body(text, |line| line.starts_with(&format!("{next:016x} <"))));
     }
     let place = |at| parts.iter().position(|&(other, _)| other == at);
-    parts.iter().map(|&(_, text)| instruction(text, place)).collect()
+    let mut before = None;
+    let instructions = parts.iter().map(|&(_, text)| {
+        before = loaded_descriptor(text).or(before);
+        if before.is_some_and(|register| is_store_of(text, register)) {
+            return Instruction::Disarm;
+        }
+        instruction(text, place)
+    });
+    instructions.collect()
+}
+
+/// Where a thread's area holds the descriptor of its sequence. An add loads that first, and stores it
+/// again at its end.
+const DESCRIPTOR: &str = "%fs:0x8(";
+
+/// The register that receives the descriptor.
+fn loaded_descriptor(text: &str) -> Option<&str> {
+    let operands = text.strip_prefix("mov ")?.trim_start().strip_prefix(DESCRIPTOR)?;
+    operands.split_once("),").map(|(_, register)| register)
+}
+
+fn is_store_of(text: &str, register: &str) -> bool {
+    let operands = text.strip_prefix("mov ").map(str::trim_start);
+    let place = operands.and_then(|operands| operands.strip_prefix(register));
+    place.is_some_and(|place| place.trim_start_matches(',').starts_with(DESCRIPTOR))
 }
 
 /// The lines of a function, by its heading.
@@ -74,7 +98,6 @@ fn instruction(text: &str, place: impl Fn(u64) -> Option<usize>) -> Instruction 
         ("call" | "jmp" | "ud1" | "ud2" | "int3" | "hlt", _) => Instruction::Away,
         // A branch out of the function is cold.
         (name, Some(target)) if name.starts_with('j') => Instruction::Branch(target),
-        _ if operand.trim_start().starts_with("$0x0,%fs:0x8(") => Instruction::Disarm,
         _ => Instruction::Plain,
     }
 }
@@ -95,12 +118,12 @@ mod tests {
       10:\tret
 
 0000000000000020 <operations::add>:
-      20:\tcmp    $0x400,%edx
+      20:\tmov    %fs:0x8(%rcx),%r9
       21:\tjae    10 <operations::other>
       22:\tje     25 <operations::add+0x5>
-      23:\tlea    0x6e0aa(%rip),%rdx        # 98600 <FN+0x40>
+      23:\tmov    %rdx,%fs:0x8(%rcx)        # 98600 <FN+0x40>
       24:\tadd    %rsi,(%rbx,%rdx,1)
-      25:\tmovq   $0x0,%fs:0x8(%rcx)
+      25:\tmov    %r9,%fs:0x8(%rcx)
       26:\tjmp    22 <operations::add+0x2>
       27:\tcall   *0x6bb53(%rip)        # 960f0 <_DYNAMIC+0x300>
 

@@ -65,8 +65,8 @@ impl Memory {
 
     /// CPU id to the plane for plain adds, as far as this process knows: see `planes.rs`.
     #[inline]
-    pub(crate) fn cpu_table(&self) -> &'static CpuTable {
-        self.adds.table
+    pub(crate) fn cpu_table(&self) -> &&'static CpuTable {
+        &self.adds.table
     }
 
     /// The entries of the CPU table for plain adds that may be other than 0.

@@ -160,7 +160,7 @@ macro_rules! two_sequences {
 /// Adds 1 to the first and `value` to the second of two striped cells, as
 /// [`add`] does.
 #[inline]
-pub(crate) fn count(cells: [&AtomicU64; 2], table: &CpuTable, value: u64) -> Done {
+pub(crate) fn count(cells: [&AtomicU64; 2], table: &&CpuTable, value: u64) -> Done {
     two_sequences!(
         "ldr {sum}, [{one}, {t}]\nadd {sum}, {sum}, #1\nstr {sum}, [{one}, {t}]",
         "ldr {sum}, [{other}, {t}]\nadd {sum}, {sum}, {value}\nstr {sum}, [{other}, {t}]",
@@ -170,7 +170,7 @@ pub(crate) fn count(cells: [&AtomicU64; 2], table: &CpuTable, value: u64) -> Don
 
 /// As [`count`], if the second cell holds a float.
 #[inline]
-pub(crate) fn count_float(cells: [&AtomicU64; 2], table: &CpuTable, value: f64) -> Done {
+pub(crate) fn count_float(cells: [&AtomicU64; 2], table: &&CpuTable, value: f64) -> Done {
     two_sequences!(
         "ldr {sum}, [{one}, {t}]\nadd {sum}, {sum}, #1\nstr {sum}, [{one}, {t}]",
         "ldr {float:d}, [{other}, {t}]\nfadd {float:d}, {float:d}, {value:d}\nstr {float:d}, [{other}, {t}]",
@@ -181,7 +181,7 @@ pub(crate) fn count_float(cells: [&AtomicU64; 2], table: &CpuTable, value: f64) 
 /// Adds to the running CPU's copy of a striped cell; false where that CPU
 /// has no plane.
 #[inline]
-pub(crate) fn add(cell: &AtomicU64, table: &CpuTable, value: u64) -> bool {
+pub(crate) fn add(cell: &AtomicU64, table: &&CpuTable, value: u64) -> bool {
     sequence!(
         "ldr {sum}, [{cell}, {t}]\nadd {sum}, {sum}, {value}\nstr {sum}, [{cell}, {t}]",
         cell, table, value = in(reg) value, sum = out(reg) _,
@@ -190,7 +190,7 @@ pub(crate) fn add(cell: &AtomicU64, table: &CpuTable, value: u64) -> bool {
 
 /// As [`add`], for a cell that holds a float.
 #[inline]
-pub(crate) fn add_float(cell: &AtomicU64, table: &CpuTable, value: f64) -> bool {
+pub(crate) fn add_float(cell: &AtomicU64, table: &&CpuTable, value: f64) -> bool {
     sequence!(
         "ldr {float:d}, [{cell}, {t}]\nfadd {float:d}, {float:d}, {value:d}\nstr {float:d}, [{cell}, {t}]",
         cell, table, value = in(vreg) value, float = out(vreg) _,

@@ -16,21 +16,21 @@ pub(crate) fn cpu() -> Option<u64> {
 }
 
 #[inline]
-pub(crate) fn add(_: &AtomicU64, _: &CpuTable, _: u64) -> bool {
+pub(crate) fn add(_: &AtomicU64, _: &&CpuTable, _: u64) -> bool {
     false
 }
 
 #[inline]
-pub(crate) fn add_float(_: &AtomicU64, _: &CpuTable, _: f64) -> bool {
+pub(crate) fn add_float(_: &AtomicU64, _: &&CpuTable, _: f64) -> bool {
     false
 }
 
 #[inline]
-pub(crate) fn count(_: [&AtomicU64; 2], _: &CpuTable, _: u64) -> Done {
+pub(crate) fn count(_: [&AtomicU64; 2], _: &&CpuTable, _: u64) -> Done {
     Done::NEITHER
 }
 
 #[inline]
-pub(crate) fn count_float(_: [&AtomicU64; 2], _: &CpuTable, _: f64) -> Done {
+pub(crate) fn count_float(_: [&AtomicU64; 2], _: &&CpuTable, _: f64) -> Done {
     Done::NEITHER
 }

@@ -29,7 +29,7 @@ pub(crate) fn cpu() -> Option<u64> {
     MODEL_CPU.with(Cell::get)
 }
 
-pub(crate) fn add(cell: &AtomicU64, table: &CpuTable, value: u64) -> bool {
+pub(crate) fn add(cell: &AtomicU64, table: &&CpuTable, value: u64) -> bool {
     let Some(cpu) = cpu() else { return false };
     let _running = RUNNING[cpu as usize].lock().unwrap();
     let delta = table[cpu as usize].load(Relaxed);
@@ -42,14 +42,14 @@ pub(crate) fn add(cell: &AtomicU64, table: &CpuTable, value: u64) -> bool {
     true
 }
 
-pub(crate) fn add_float(_: &AtomicU64, _: &CpuTable, _: f64) -> bool {
+pub(crate) fn add_float(_: &AtomicU64, _: &&CpuTable, _: f64) -> bool {
     false
 }
 
-pub(crate) fn count(_: [&AtomicU64; 2], _: &CpuTable, _: u64) -> Done {
+pub(crate) fn count(_: [&AtomicU64; 2], _: &&CpuTable, _: u64) -> Done {
     Done::NEITHER
 }
 
-pub(crate) fn count_float(_: [&AtomicU64; 2], _: &CpuTable, _: f64) -> Done {
+pub(crate) fn count_float(_: [&AtomicU64; 2], _: &&CpuTable, _: f64) -> Done {
     Done::NEITHER
 }

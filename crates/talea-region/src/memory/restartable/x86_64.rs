@@ -105,7 +105,8 @@ macro_rules! two_sequences {
                 "mov qword ptr fs:[{offset} + 8], {t}",
                 "4:",
                 "movzx {cpu:e}, word ptr fs:[{offset} + 4]",
-                "mov {t}, qword ptr [{table} + {cpu} * 8]",
+                "mov {t}, qword ptr [{table}]",
+                "mov {t}, qword ptr [{t} + {cpu} * 8]",
                 "test {t}, {t}",
                 "jz 14f",
                 $one,
@@ -136,7 +137,8 @@ macro_rules! two_sequences {
                 // Another CPU than before.
                 "15:",
                 "movzx {cpu:e}, word ptr fs:[{offset} + 4]",
-                "mov {t}, qword ptr [{table} + {cpu} * 8]",
+                "mov {t}, qword ptr [{table}]",
+                "mov {t}, qword ptr [{t} + {cpu} * 8]",
                 "test {t}, {t}",
                 "jnz 5b",
                 // No plane for the second.
@@ -148,7 +150,9 @@ macro_rules! two_sequences {
                 done = out(reg) done,
                 before = out(reg) _,
                 offset = in(reg) offset,
-                table = in(reg) $table.as_ptr(),
+                // Not the table itself: its place is known for another reason, and with one more register
+                // the caller would have to save one.
+                table = in(reg) std::ptr::from_ref($table),
                 one = in(reg) one.as_ptr(),
                 other = in(reg) other.as_ptr(),
                 $($operand)*
@@ -162,7 +166,7 @@ macro_rules! two_sequences {
 /// Adds 1 to the first and `value` to the second of two striped cells, as
 /// [`add`] does.
 #[inline]
-pub(crate) fn count(cells: [&AtomicU64; 2], table: &CpuTable, value: u64) -> Done {
+pub(crate) fn count(cells: [&AtomicU64; 2], table: &&CpuTable, value: u64) -> Done {
     two_sequences!(
         "add qword ptr [{one} + {t}], 1",
         "add qword ptr [{other} + {t}], {value}",
@@ -172,7 +176,7 @@ pub(crate) fn count(cells: [&AtomicU64; 2], table: &CpuTable, value: u64) -> Don
 
 /// As [`count`], if the second cell holds a float.
 #[inline]
-pub(crate) fn count_float(cells: [&AtomicU64; 2], table: &CpuTable, value: f64) -> Done {
+pub(crate) fn count_float(cells: [&AtomicU64; 2], table: &&CpuTable, value: f64) -> Done {
     two_sequences!(
         "add qword ptr [{one} + {t}], 1",
         "movsd {sum}, qword ptr [{other} + {t}]\naddsd {sum}, {value}\nmovsd qword ptr [{other} + {t}], {sum}",
@@ -183,13 +187,13 @@ pub(crate) fn count_float(cells: [&AtomicU64; 2], table: &CpuTable, value: f64) 
 /// Adds to the running CPU's copy of a striped cell; false where that CPU
 /// has no plane.
 #[inline]
-pub(crate) fn add(cell: &AtomicU64, table: &CpuTable, value: u64) -> bool {
+pub(crate) fn add(cell: &AtomicU64, table: &&CpuTable, value: u64) -> bool {
     sequence!("add qword ptr [{cell} + {t}], {value}", cell, table, value = in(reg) value,)
 }
 
 /// As [`add`], for a cell that holds a float.
 #[inline]
-pub(crate) fn add_float(cell: &AtomicU64, table: &CpuTable, value: f64) -> bool {
+pub(crate) fn add_float(cell: &AtomicU64, table: &&CpuTable, value: f64) -> bool {
     sequence!(
         "movsd {sum}, qword ptr [{cell} + {t}]\naddsd {sum}, {value}\nmovsd qword ptr [{cell} + {t}], {sum}",
         cell, table, value = in(xmm_reg) value, sum = out(xmm_reg) _,
