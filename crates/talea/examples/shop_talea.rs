@@ -52,7 +52,7 @@ struct Order {
 fn accept(shop: &Shop, order: &Order) -> Result<u64, &'static str> {
     let _in_flight = shop.in_flight.hold();
     let cents = {
-        let _timer = shop.pricing.time();
+        let _timer = shop.pricing.start_timer();
         price(order)?
     };
     shop.orders.with(Sale { method: order.method, country: &order.country }).inc();

@@ -29,7 +29,7 @@
 //!     let country = String::from("pe");
 //!     SHOP.orders.with(Sale { method: Method::Card, country: &country }).inc();
 //!     {
-//!         let _timer = SHOP.pricing.time();
+//!         let _timer = SHOP.pricing.start_timer();
 //!     }
 //!     let snapshot = registry.snapshot();
 //!     let labels = [("method", "card"), ("country", "pe")];
@@ -93,6 +93,7 @@ pub use error::{Error, SeriesError};
 pub use exemplar::{Exemplar, ExemplarError};
 pub use expose::{Escaping, Format, TEXT_CONTENT_TYPE};
 pub use family::lazy::Lazy;
+pub use family::timers::Labelled;
 pub use family::values::DynamicLabels;
 pub use family::{Family, SeriesGuard};
 pub use histogram::native_buckets::NativeBuckets;
@@ -101,8 +102,8 @@ pub use histogram::thresholds::{exponential_buckets, linear_buckets};
 pub use histogram::windows::Windows;
 pub use labels::{Displayed, HttpMethod, LabelText, LabelValue, Labels, StatusClass};
 pub use metric::{
-    Counter, FloatCounter, FloatGauge, Gauge, Histogram, InFlightGuard, Info, Metric, StateSet,
-    Summary, Timer, UpDownCounter,
+    Counter, FloatCounter, FloatGauge, Gauge, Histogram, InFlightGuard, Info, Metric,
+    ObserveDuration, StateSet, Summary, Timer, UpDownCounter,
 };
 pub use outside::page::{Conflict, Page, Scrapable, is_usable_as_part_label};
 pub use registry::Registry;

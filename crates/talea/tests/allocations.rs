@@ -134,7 +134,7 @@ fn no_operation_of_a_metric_allocates() {
         check("UpDownCounter::add", &|| open.add(-2));
         check("UpDownCounter::get", &|| assert!(open.get() <= 0));
         check("Histogram<Seconds>::observe", &|| time.observe(Duration::from_millis(7)));
-        check("Histogram::time", &|| drop(time.time()));
+        check("Histogram::start_timer", &|| drop(time.start_timer()));
         check("Histogram<Bytes>::observe", &|| size.observe(5_000_000_000));
         check("Histogram<Floats>::observe", &|| drift.observe(-0.25));
         check("Histogram<Count>::observe", &|| things.observe(0));
@@ -199,7 +199,15 @@ fn check_families<L: Labels<Static = L> + Copy + 'static>(labels: L) {
     check_family(registry, "level", labels, |metric: &Gauge| metric.set(3));
     check_family(registry, "ratio", labels, |metric: &FloatGauge| metric.set(0.5));
     check_family(registry, "open", labels, |metric: &UpDownCounter| metric.dec());
-    check_family(registry, "time", labels, |metric: &Histogram<Seconds>| drop(metric.time()));
+    check_family(registry, "time", labels, |metric: &Histogram<Seconds>| {
+        drop(metric.start_timer())
+    });
+    let timed: Family<L, Histogram<Seconds>> =
+        register(registry, &format!("timed_{}", L::NAMES[0]));
+    check_calm("a labelled timer", || drop(timed.start_timer(labels)));
+    check_calm("a labelled timer that is stopped", || {
+        timed.start_timer(labels).stop_with(labels);
+    });
     check_family(registry, "size", labels, |metric: &Histogram<Bytes>| metric.observe(9));
     check_family(registry, "state", labels, |metric: &StateSet<Method>| metric.set(Method::Cash));
 }
@@ -258,7 +266,7 @@ fn overflow_and_refusal_do_not_allocate() {
     check_calm("with that overflows", || family.with(other).inc());
     check_calm("keep of the overflow series", || family.with(other).keep().inc());
     check_calm("try_with that is refused", || assert!(family.try_with(other).is_err()));
-    check_calm("with of fixed labels that overflows", || drop(fixed.with(FIXED).time()));
+    check_calm("with of fixed labels that overflows", || drop(fixed.with(FIXED).start_timer()));
     check_calm("try_with of fixed labels that is refused", || {
         assert!(fixed.try_with(FIXED).is_err());
     });
@@ -286,7 +294,7 @@ fn no_lazy_handle_allocates() {
     static TIME: Lazy<Fixed, Histogram<Seconds>> = TIMED.lazy(FIXED);
     let all = |when: &str| {
         check_calm(&format!("a lazy counter {when}"), || COUNT.inc());
-        check_calm(&format!("a lazy timer {when}"), || drop(TIME.time()));
+        check_calm(&format!("a lazy timer {when}"), || drop(TIME.start_timer()));
     };
     all("before it is installed");
     fix();
@@ -306,7 +314,7 @@ fn metrics_that_are_not_installed_do_not_allocate() {
     // It counts discarded updates.
     let _reports = Registry::new().unwrap();
     check_calm("Counter", || count.inc());
-    check_calm("Histogram", || drop(time.time()));
+    check_calm("Histogram", || drop(time.start_timer()));
     check_calm("Gauge", || level.set(3));
     check_calm("StateSet", || state.set(Method::Cash));
     check_calm("Family::with", || family.with(MIXED).inc());

@@ -1,6 +1,7 @@
 //! Families: metrics with labels.
 
 pub(crate) mod lazy;
+pub(crate) mod timers;
 pub(crate) mod values;
 
 use std::fmt;

@@ -3,7 +3,6 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
-use std::time::Instant;
 
 use talea_region::{Cell, Cells, Combine, Number, Segment, Segments, UsualSegment};
 
@@ -12,7 +11,7 @@ use super::{Metric, Sealed, Shape};
 use crate::definition::Recent;
 use crate::definition::kind::Kind;
 use crate::definition::opts::{Bucketing, Opts};
-use crate::definition::unit::{Seconds, Unit};
+use crate::definition::unit::Unit;
 use crate::exemplar::{self, ExemplarError};
 use crate::histogram::buckets::{
     COARSEST, FINEST, Grid, Layout, NativeLayout, Numbers, Octave, Octaves, ZERO, order,
@@ -323,53 +322,6 @@ impl<U: Unit> Histogram<U> {
         let kept = U::kept(value);
         // The base cell determines the bucket of the exemplar.
         exemplar::keep(cells.at(grid.base_of(kept)), grid.shown(kept), labels)
-    }
-}
-
-impl Histogram<Seconds> {
-    /// Starts a timer that observes when it is dropped, on every way out. Cost: two
-    /// readings of the monotonic clock, and the observation.
-    #[inline]
-    pub fn time(&self) -> Timer<'_> {
-        Timer::new(&self.bound)
-    }
-
-    /// Runs a future and observes how long that took, from its first poll on; also where it is
-    /// dropped before it is done, as when a client has disconnected. Cost: as [`time`](Self::time).
-    ///
-    /// ```
-    /// # use talea::{Histogram, Opts, Registry, Seconds};
-    /// # async fn price() -> u64 { 1250 }
-    /// # async fn pricing(pricing: Histogram<Seconds>) {
-    /// let cents = pricing.time_future(price()).await;
-    /// # let _ = cents;
-    /// # }
-    /// ```
-    pub async fn time_future<F: Future>(&self, future: F) -> F::Output {
-        let _timer = self.time();
-        future.await
-    }
-}
-
-/// Observes the time from its making to its end; see [`Histogram::time`]. To observe
-/// nothing after all, give it to [`std::mem::forget`].
-#[must_use = "a timer that is dropped at once measures nothing"]
-#[derive(Debug)]
-pub struct Timer<'a> {
-    bound: &'a Slot<Bound>,
-    start: Instant,
-}
-
-impl<'a> Timer<'a> {
-    #[inline]
-    pub(super) fn new(bound: &'a Slot<Bound>) -> Self {
-        Self { bound, start: Instant::now() }
-    }
-}
-
-impl Drop for Timer<'_> {
-    fn drop(&mut self) {
-        self.bound.observe::<Seconds>(self.start.elapsed());
     }
 }
 

@@ -14,15 +14,17 @@ mod info;
 pub(crate) mod slot;
 mod state_set;
 mod summary;
+pub(crate) mod timer;
 
 pub use counter::{Counter, FloatCounter};
 pub use gauge::{FloatGauge, Gauge, InFlightGuard, UpDownCounter};
-pub use histogram::{Histogram, Timer};
+pub use histogram::Histogram;
 pub use info::Info;
 pub(crate) use info::InfoSeries;
 pub use state_set::StateSet;
 pub use summary::Summary;
 use talea_region::{Cells, Combine, Number, Storage};
+pub use timer::{ObserveDuration, Timer};
 
 use self::slot::Slot;
 use crate::definition::Recent;

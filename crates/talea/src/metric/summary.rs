@@ -10,7 +10,7 @@ use super::slot::Slot;
 use super::{Metric, Sealed, Shape};
 use crate::definition::kind::Kind;
 use crate::definition::opts::{Bucketing, Opts};
-use crate::definition::unit::{Seconds, Unit};
+use crate::definition::unit::Unit;
 use crate::histogram::buckets::Grid;
 
 /// Shows quantiles of the observations of the last ten minutes, with the count and the
@@ -73,22 +73,6 @@ impl<U: Unit> Summary<U> {
     #[inline]
     pub fn observe(&self, value: U::Value) {
         self.bound.observe::<U>(value);
-    }
-}
-
-impl Summary<Seconds> {
-    /// Starts a timer that observes when it is dropped, as
-    /// [`Histogram::time`](crate::Histogram::time).
-    #[inline]
-    pub fn time(&self) -> histogram::Timer<'_> {
-        histogram::Timer::new(&self.bound)
-    }
-
-    /// Runs a future and observes how long that took, as
-    /// [`Histogram::time_future`](crate::Histogram::time_future).
-    pub async fn time_future<F: Future>(&self, future: F) -> F::Output {
-        let _timer = self.time();
-        future.await
     }
 }
 

@@ -17,7 +17,7 @@ fn a_handle_shows_itself_and_not_the_memory_behind_it() {
     let info: Info<()> = registry.register(opts("e")).unwrap();
     for shown in [
         format!("{count:?} {gauge:?}"),
-        format!("{time:?} {:?}", time.time()),
+        format!("{time:?} {:?}", time.start_timer()),
         format!("{family:?} {:?}", family.with_values(&["x"])),
         format!("{info:?} {:?} {registry:?}", StateSet::<Silent>::new()),
     ] {

@@ -270,7 +270,7 @@ mod by_names {
         let open = registry.family::<UpDownCounter>(opts("open"), &["x"]).unwrap();
         let state = registry.family::<StateSet<Method>>(opts("state"), &["x"]).unwrap();
         levels.with_values(&["1"]).set(3);
-        drop(times.with_values(&["1"]).time());
+        drop(times.with_values(&["1"]).start_timer());
         open.with_values(&["1"]).inc();
         state.with_values(&["1"]).set(Method::Cash);
         let snapshot = registry.snapshot();

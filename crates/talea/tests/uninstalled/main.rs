@@ -260,8 +260,8 @@ mod reports {
         SET.share.set_max(1.0);
         SET.share.set_min(1.0);
         drop(SET.open.hold());
-        drop(SET.time.time());
-        drop(SET.lately.time());
+        drop(SET.time.start_timer());
+        drop(SET.lately.start_timer());
         SET.time.observe_in_both(&SET.time, Duration::ZERO);
         SET.state.enable(true);
         SET.state.disable(true);

@@ -140,7 +140,7 @@ static ANSWERED: Lazy<Sale<'static>, Histogram<Seconds>> =
 fn updates_of_a_lazy_handle_are_discarded_before_it_is_installed_and_count_then() {
     FROM_PERU.add(100);
     assert_eq!(FROM_PERU.get(), 0);
-    drop(ANSWERED.time());
+    drop(ANSWERED.start_timer());
     let early = FROM_PERU.clone();
     let registry = registry();
     talea::install(&registry, &[&ORDERS]).unwrap();
@@ -148,7 +148,7 @@ fn updates_of_a_lazy_handle_are_discarded_before_it_is_installed_and_count_then(
     FROM_PERU.inc();
     FROM_PERU.inc();
     early.add(1);
-    drop(ANSWERED.time());
+    drop(ANSWERED.start_timer());
     ORDERS.orders.with(card("pe")).add(2);
     assert_eq!(FROM_PERU.get(), 5);
     let snapshot = registry.snapshot();

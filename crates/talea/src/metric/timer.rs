@@ -1,0 +1,121 @@
+//! Timers: they observe how long something took, on every way out.
+
+use std::time::{Duration, Instant};
+
+use super::histogram::Histogram;
+use super::summary::Summary;
+use crate::definition::unit::Seconds;
+
+/// A metric of durations, or a reference to one: a timer observes in it.
+pub trait ObserveDuration {
+    /// Counts one observation.
+    fn observe_duration(&self, duration: Duration);
+}
+
+impl ObserveDuration for Histogram<Seconds> {
+    #[inline]
+    fn observe_duration(&self, duration: Duration) {
+        self.observe(duration);
+    }
+}
+
+impl ObserveDuration for Summary<Seconds> {
+    #[inline]
+    fn observe_duration(&self, duration: Duration) {
+        self.observe(duration);
+    }
+}
+
+impl<T: ObserveDuration> ObserveDuration for &T {
+    #[inline]
+    fn observe_duration(&self, duration: Duration) {
+        (**self).observe_duration(duration);
+    }
+}
+
+/// Observes the time from its start to its end, once: when it is stopped, or else when it is dropped,
+/// whether by an error, by a panic or with a future. See [`Histogram::start_timer`] and
+/// [`Family::start_timer`](crate::Family::start_timer).
+///
+/// It may be sent to another thread. Cost: two readings of the monotonic clock, and an observation; no
+/// allocation.
+#[must_use = "a timer that is dropped at once measures nothing"]
+#[derive(Debug)]
+pub struct Timer<T: ObserveDuration> {
+    pub(crate) target: T,
+    /// None once it has ended.
+    start: Option<Instant>,
+}
+
+impl<T: ObserveDuration> Timer<T> {
+    #[inline]
+    pub(crate) fn new(target: T) -> Self {
+        Self { target, start: Some(Instant::now()) }
+    }
+
+    /// Observes now; returns the time that it observed.
+    #[inline]
+    pub fn stop(mut self) -> Duration {
+        let took = self.end();
+        self.target.observe_duration(took);
+        took
+    }
+
+    /// Ends it without an observation; returns the time until now.
+    pub fn discard(mut self) -> Duration {
+        self.end()
+    }
+
+    /// The time until now. From here on it observes nothing.
+    #[inline]
+    pub(crate) fn end(&mut self) -> Duration {
+        self.start.take().map_or(Duration::ZERO, |start| start.elapsed())
+    }
+}
+
+impl<T: ObserveDuration> Drop for Timer<T> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(start) = self.start {
+            self.target.observe_duration(start.elapsed());
+        }
+    }
+}
+
+macro_rules! timed {
+    ($metric:ident) => {
+        impl $metric<Seconds> {
+            /// Starts a timer, which observes when it is stopped or dropped. Of a family, use
+            /// [`Family::start_timer`](crate::Family::start_timer). Cost: that of [`Timer`].
+            #[inline]
+            pub fn start_timer(&self) -> Timer<&Self> {
+                Timer::new(self)
+            }
+
+            /// Calls a function and observes how long that took, also if it panics.
+            #[inline]
+            pub fn observe_closure<R>(&self, function: impl FnOnce() -> R) -> R {
+                let _timer = self.start_timer();
+                function()
+            }
+
+            /// Runs a future and observes how long that took, from its first poll on; also if it is dropped
+            /// before it is done, as when a client has disconnected.
+            ///
+            /// ```
+            /// # use talea::{Histogram, Opts, Registry, Seconds};
+            /// # async fn price() -> u64 { 1250 }
+            /// # async fn pricing(pricing: Histogram<Seconds>) {
+            /// let cents = pricing.observe_future(price()).await;
+            /// # let _ = cents;
+            /// # }
+            /// ```
+            pub async fn observe_future<F: Future>(&self, future: F) -> F::Output {
+                let _timer = self.start_timer();
+                future.await
+            }
+        }
+    };
+}
+timed!(Histogram);
+timed!(Summary);
