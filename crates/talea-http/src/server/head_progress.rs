@@ -1,5 +1,11 @@
 //! Finds whether the bytes that a client has sent end within the head of a request or within a
 //! frame of HTTP/2, so that the client has to send the rest.
+//!
+//! hyper's own limits fall short of that. Its time for heads of HTTP/1 also ends a connection that is
+//! idle between two scrapes, and nothing limits the bytes before the protocol is known: half a preface
+//! stays open. Over HTTP/2 its keep-alive pings do end a head that is drawn out, since a client cannot
+//! answer within it. But they end a client that is stopped for as long just the same, which has
+//! [`patience`](super::Limits::patience).
 
 /// The first bytes of every connection of HTTP/2 (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
