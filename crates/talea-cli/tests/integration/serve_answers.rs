@@ -186,9 +186,7 @@ fn a_page_is_the_one_that_the_application_serves_itself() {
         }
         let (own, mut outside) = (family_texts(&own), family_texts(&outside));
         let all = outside.len();
-        let is_own =
-            |name: &str| name.starts_with("talea_agent_") || name.starts_with("talea_region_");
-        outside.retain(|name, _| !is_own(name));
+        outside.retain(|name, _| !name.starts_with("talea_"));
         let is_whole = path == "/metrics";
         assert_eq!(outside.len() < all, is_whole, "the agent's own metrics");
         assert_eq!(own.len() > 20, is_whole, "{:?}", own.keys());
