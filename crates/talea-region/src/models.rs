@@ -460,7 +460,7 @@ fn two_that_make_a_segment_at_once_count_in_one() {
         other.join().unwrap();
         let snapshot = region.snapshot();
         let series = snapshot.series(&snapshot.families()[1]).next().unwrap();
-        let found: Vec<_> = series.segments().map(|s| (s.n, s.what, s.values.to_vec())).collect();
+        let found: Vec<_> = series.segments().map(|s| (s.n, s.tag, s.values.to_vec())).collect();
         assert_eq!((series.values, found), (&[3][..], vec![(1, 3, vec![0, 2])]));
         // The second segment's entry is in a block.
         let made = (2 + TABLE_BLOCK) * WORD;

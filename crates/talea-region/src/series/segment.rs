@@ -13,7 +13,7 @@ use crate::values::Storage;
 /// The most cells of a segment.
 pub(super) const MOST_CELLS: u64 = (1 << 12) - 1;
 /// The largest number that the layer above can store with a segment.
-pub(super) const MOST_WHAT: u16 = (1 << 12) - 1;
+pub(super) const MOST_TAG: u16 = (1 << 12) - 1;
 
 /// The shifts of the place and the storage in an entry.
 pub(super) const PLACE: u64 = 27;
@@ -29,18 +29,18 @@ impl Segment {
         NonZeroU64::new(entry).map(Self)
     }
 
-    /// The `what` that it was made with.
+    /// The tag that it was made with.
     #[inline]
-    pub fn what(&self) -> u16 {
-        self.0.get() as u16 & MOST_WHAT
+    pub fn tag(&self) -> u16 {
+        self.0.get() as u16 & MOST_TAG
     }
 
-    pub(super) fn pack(run: CellRun, what: u16) -> u64 {
+    pub(super) fn pack(run: CellRun, tag: u16) -> u64 {
         let CellRun { at, storage, count } = run;
-        (at / WORD) << PLACE | (storage as u64) << STORAGE | count << 12 | u64::from(what)
+        (at / WORD) << PLACE | (storage as u64) << STORAGE | count << 12 | u64::from(tag)
     }
 
-    /// The cells of an entry and their `what`; `None` if the entry names no segment.
+    /// The cells of an entry and their `tag`; `None` if the entry names no segment.
     pub(crate) fn unpack(entry: u64) -> Option<(CellRun, u16)> {
         let segment = Self::of_entry(entry)?;
         let storage = match Storage::from_u8((entry >> STORAGE & 7) as u8)? {
@@ -48,7 +48,7 @@ impl Segment {
             storage => storage,
         };
         let run = CellRun { at: (entry >> PLACE) * WORD, storage, count: entry >> 12 & MOST_CELLS };
-        Some((run, segment.what()))
+        Some((run, segment.tag()))
     }
 }
 
@@ -84,8 +84,8 @@ mod tests {
     fn a_segment_survives_packing() {
         for storage in [Storage::Single, Storage::Striped, Storage::Stripes] {
             let run = CellRun { at: MAX_LEN - 8, storage, count: MOST_CELLS };
-            let packed = Segment::pack(run, MOST_WHAT);
-            assert_eq!(Segment::unpack(packed).unwrap(), (run, MOST_WHAT));
+            let packed = Segment::pack(run, MOST_TAG);
+            assert_eq!(Segment::unpack(packed).unwrap(), (run, MOST_TAG));
         }
         assert!(Segment::unpack(0).is_none());
         assert!(Segment::unpack((Storage::Owned as u64) << 24 | 1 << 12).is_none());

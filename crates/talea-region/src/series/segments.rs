@@ -8,7 +8,7 @@
 //!   place:37 | storage:3 | cells:12 | what:12
 //! ```
 //!
-//! The place is the offset of the first copy in words; `what` is for the layers above. An entry is
+//! The place is the offset of the first copy in words; `tag` is for the layers above. An entry is
 //! published once, by compare-and-swap, and stays as long as the series. A thread that loses the
 //! race gives its cells back and uses the winner's. A process that is killed between taking cells
 //! and publishing them leaks that one run.
@@ -19,7 +19,7 @@
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
-use super::segment::{MOST_CELLS, MOST_WHAT, PLACE, STORAGE, Segment};
+use super::segment::{MOST_CELLS, MOST_TAG, PLACE, STORAGE, Segment};
 use crate::layout::*;
 use crate::memory::table::Table;
 use crate::primitive::AtomicU64;
@@ -44,7 +44,7 @@ pub struct Segments {
     /// The entries that are in place.
     entries: &'static [AtomicU64],
     /// The low bits of the entry of a usual segment: stored as that cell is, and made with the
-    /// `what` of most segments. No entry has this value if the cell is in stripes.
+    /// `tag` of most segments. No entry has this value if the cell is in stripes.
     usual: u64,
     /// Where the other entries are.
     blocks: &'static [AtomicU64],
@@ -89,25 +89,25 @@ impl Segments {
         words.filter_map(|(n, word)| Some((n, Segment::of_entry(word.load(Acquire))?)))
     }
 
-    /// Gets segment `n`, or makes it with so many cells, at most 4,095, and `what`, a number for
+    /// Gets segment `n`, or makes it with so many cells, at most 4,095, and `tag`, a number for
     /// the layers above of at most 4,095. Another thread may have made it with other numbers.
     /// `None` if there is no room, or one of the numbers is too large.
     ///
     /// Cost: some atomic operations, and a system call if the pages that were backed ahead are used
     /// up.
     #[cold]
-    pub fn make(&self, n: usize, cells: usize, what: u16) -> Option<Segment> {
+    pub fn make(&self, n: usize, cells: usize, tag: u16) -> Option<Segment> {
         if let Some(segment) = self.get(n) {
             return Some(segment);
         }
         let cells = cells as u64;
-        if cells == 0 || cells > MOST_CELLS || what > MOST_WHAT {
+        if cells == 0 || cells > MOST_CELLS || tag > MOST_TAG {
             return None;
         }
         let region = self.last.region();
         let entry = region.memory.table_word_or_new(self.table(), n)?;
         let run = region.memory.take_cells(self.storage()?, cells)?;
-        let made = Segment::pack(run, what);
+        let made = Segment::pack(run, tag);
         match entry.compare_exchange(0, made, AcqRel, Acquire) {
             Ok(_) => Segment::of_entry(made),
             Err(theirs) => {
@@ -132,15 +132,15 @@ impl Segments {
         Some(Cell::new(word, Copies::of(self.last.series(), run, Combine::Sum)))
     }
 
-    /// These segments, of which most are made with `what`: [`usual`](Self::usual) finds those.
+    /// These segments, of which most are made with `tag`: [`usual`](Self::usual) finds those.
     /// Default: 0. With more than 4,095, it finds none.
     #[inline]
     #[must_use]
-    pub fn mostly(self, what: u16) -> Self {
-        Self { usual: self.usual & !u64::from(MOST_WHAT) | u64::from(what), ..self }
+    pub fn mostly(self, tag: u16) -> Self {
+        Self { usual: self.usual & !u64::from(MOST_TAG) | u64::from(tag), ..self }
     }
 
-    /// Segment `n`, if it is usual: made with the `what` of [most](Self::mostly), its cells stored
+    /// Segment `n`, if it is usual: made with the tag of [most](Self::mostly), its cells stored
     /// as the last cell of the series is. If the family has more than 64 segments, only the first
     /// 16 are found.
     ///
@@ -200,8 +200,8 @@ impl Segments {
     }
 }
 
-/// The bits that are equal for all usual segments: the storage and `what`.
-const USUAL: u64 = 7 << STORAGE | MOST_WHAT as u64;
+/// The bits that are equal for all usual segments: the storage and `tag`.
+const USUAL: u64 = 7 << STORAGE | MOST_TAG as u64;
 const STRIPED: u64 = (Storage::Striped as u64) << STORAGE;
 const SINGLE: u64 = (Storage::Single as u64) << STORAGE;
 

@@ -143,7 +143,7 @@ pub(super) struct Details {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SegmentCopy {
     pub(super) n: u16,
-    pub(super) what: u16,
+    pub(super) tag: u16,
     pub(super) count: u16,
     pub(super) values: usize,
 }
@@ -154,7 +154,7 @@ pub struct SegmentView<'a> {
     /// Its number in its series.
     pub n: u16,
     /// The mark that the layers above gave it.
-    pub what: u16,
+    pub tag: u16,
     /// The value of each of its cells.
     pub values: &'a [u64],
 }
@@ -183,9 +183,9 @@ impl<'a> SeriesView<'a> {
     /// Its segments, by their number.
     pub fn segments(&self) -> impl ExactSizeIterator<Item = SegmentView<'a>> + Clone + use<'a> {
         let Segments { own, values } = self.segments;
-        own.iter().map(move |&SegmentCopy { n, what, count, values: at }| SegmentView {
+        own.iter().map(move |&SegmentCopy { n, tag, count, values: at }| SegmentView {
             n,
-            what,
+            tag,
             values: &values[at..at + usize::from(count)],
         })
     }

@@ -83,7 +83,7 @@ impl Snapshot {
         for n in theirs.segments {
             let segment = self.segments[n];
             let is_it = |ours: &&mut SegmentCopy| {
-                (ours.n, ours.what, ours.count) == (segment.n, segment.what, segment.count)
+                (ours.n, ours.tag, ours.count) == (segment.n, segment.tag, segment.count)
             };
             match segments.iter_mut().find(is_it) {
                 Some(ours) => {

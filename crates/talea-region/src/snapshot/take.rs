@@ -314,7 +314,7 @@ impl<S: Source> Taking<'_, '_, S> {
     /// `bases`, if that is not 0.
     fn segments(&mut self, entries: &[(u64, u64)], bases: u64, count: u16) -> Option<()> {
         for &(n, entry) in entries {
-            let Some((run, what)) = Segment::unpack(entry) else { continue };
+            let Some((run, tag)) = Segment::unpack(entry) else { continue };
             let values = self.taken.out.values.len();
             // Each has cells of its own, so together they fit the region.
             if (values as u64 + run.count) * WORD > self.taken.limit {
@@ -332,7 +332,7 @@ impl<S: Source> Taking<'_, '_, S> {
                 &self.taken.scratch.base,
             );
             let (n, count) = (n as u16, run.count as u16);
-            self.taken.out.segments.push(SegmentCopy { n, what, count, values });
+            self.taken.out.segments.push(SegmentCopy { n, tag, count, values });
         }
         Some(())
     }

@@ -53,7 +53,7 @@ fn shown(snapshot: &Snapshot) -> Shown {
         snapshot.series(family).map(|s| {
             let mut values = s.values.to_vec();
             for segment in s.segments() {
-                values.extend([segment.n, segment.what].map(u64::from));
+                values.extend([segment.n, segment.tag].map(u64::from));
                 values.extend(segment.values);
             }
             (s.text.to_vec(), values)

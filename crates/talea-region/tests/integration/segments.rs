@@ -37,7 +37,7 @@ type Shown = (u16, u16, Vec<u64>);
 
 /// Of the only series of each family: its last cell, and its segments.
 fn shown(snapshot: &Snapshot) -> Vec<(u64, Vec<Shown>)> {
-    let one = |SegmentView { n, what, values }| (n, what, values.to_vec());
+    let one = |SegmentView { n, tag, values }| (n, tag, values.to_vec());
     let series = snapshot.families().iter().flat_map(|family| snapshot.series(family));
     series.map(|s| (*s.values.last().unwrap(), s.segments().map(one).collect())).collect()
 }
@@ -58,7 +58,7 @@ fn a_segment_is_there_once_it_is_made_and_nothing_of_others() {
         count(&cells, 3, 1);
         count(&cells, 3, 4);
         count(&cells, 0, 9);
-        assert_eq!((segments.made().count(), segments.get(3).unwrap().what()), (2, 103));
+        assert_eq!((segments.made().count(), segments.get(3).unwrap().tag()), (2, 103));
         assert!(segments.get(8).is_none() && segments.make(8, 1, 0).is_none());
         let expected = (30, vec![(0, 100, vec![0, 0, 0, 0, 1]), (3, 103, vec![0, 1, 0, 0, 1])]);
         assert_eq!(shown(&region.snapshot()).last(), Some(&expected), "{storage:?}");
@@ -84,10 +84,10 @@ fn of_many_segments_those_that_are_there_take_memory_and_all_of_it_comes_back() 
         for &n in all.iter().rev() {
             assert!(segments.get(n).is_none(), "{storage:?} {n}");
             count(&series, n, 2);
-            assert_eq!(segments.get(n).unwrap().what(), n as u16 + 100);
+            assert_eq!(segments.get(n).unwrap().tag(), n as u16 + 100);
             // Another thread that looks for it finds it.
             let others = family.series(b"a").unwrap();
-            assert_eq!(others.segments().unwrap().get(n).unwrap().what(), n as u16 + 100);
+            assert_eq!(others.segments().unwrap().get(n).unwrap().tag(), n as u16 + 100);
         }
         assert!(segments.get(18).is_none() && segments.get(32).is_none());
         assert!(segments.get(112).is_none() && segments.make(112, 1, 0).is_none());
@@ -133,8 +133,8 @@ fn of_many_segments_each_counts_from_zero_when_it_is_wiped() {
 fn a_segment_stays_as_it_was_made_and_sizes_that_do_not_fit_are_refused() {
     let cells = family(region(), Storage::Striped).permanent_series(b"").unwrap();
     let segments = cells.segments().unwrap();
-    assert_eq!(segments.make(1, 5, 7).unwrap().what(), 7);
-    assert_eq!(segments.make(1, 9, 8).unwrap().what(), 7);
+    assert_eq!(segments.make(1, 5, 7).unwrap().tag(), 7);
+    assert_eq!(segments.make(1, 9, 8).unwrap().tag(), 7);
     assert!(segments.make(2, 0, 0).is_none());
     assert!(segments.make(2, 4096, 0).is_none());
     assert!(segments.make(2, 4, 4096).is_none());

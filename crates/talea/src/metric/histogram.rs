@@ -163,7 +163,7 @@ impl Bound {
             Some(segment) => segment,
             None => native.make_segment(octave)?,
         };
-        native.segments.cell(segment, native.octaves.cell_of_whole(kept, segment.what())?)
+        native.segments.cell(segment, native.octaves.cell_of_whole(kept, segment.tag())?)
     }
 
     /// Counts a float.
@@ -188,7 +188,7 @@ impl Bound {
                 Some(segment) => segment,
                 None => native.make_segment(octave)?,
             };
-            if let Some(cell) = native.octaves.cell_of_float(x, octave, segment.what()) {
+            if let Some(cell) = native.octaves.cell_of_float(x, octave, segment.tag()) {
                 return native.segments.cell(segment, cell);
             }
         }
@@ -217,11 +217,11 @@ impl Native {
     #[inline(never)]
     fn make_segment(&self, octave: Octave) -> Option<Segment> {
         let Self { segments, octaves } = *self;
-        let made = || segments.made().map(|(n, segment)| (n, segment.what()));
+        let made = || segments.made().map(|(n, segment)| (n, segment.tag()));
         loop {
             let level = segments.level();
             match octaves.segment(octave, made(), level) {
-                Ok((cells, what)) => return segments.make(octave.slot, cells, what),
+                Ok((cells, tag)) => return segments.make(octave.slot, cells, tag),
                 Err(coarser) => segments.set_level(level, coarser),
             }
         }

@@ -32,7 +32,7 @@ impl RecentObservations {
         for segment in series.segments() {
             let n = usize::from(segment.n);
             if !RING_SEGMENTS.contains(&n) {
-                slices::read((n, segment.what), segment.values, latest, &mut add);
+                slices::read((n, segment.tag), segment.values, latest, &mut add);
                 continue;
             }
             let (samples, marks) = ring::read(segment.values);

@@ -172,13 +172,13 @@ impl Octave {
 
     /// Its near segment, made if there is a free one.
     fn near(self, segments: Segments) -> Near {
-        let Some(what) = self.what() else { return Near::AllTaken };
+        let Some(tag) = self.tag() else { return Near::AllTaken };
         // The segments of negative values begin after half of all.
         let first = (self.octave - FIRST_NEAR) as usize + NEAR / 2 * usize::from(self.is_negative);
         for n in first..first + TRIES {
             let n = FIRST_NEAR_SEGMENT + n % NEAR;
-            match segment(segments, n, OCTAVE, what) {
-                Some(segment) if segment.what() == what => return Near::Has(segment),
+            match segment(segments, n, OCTAVE, tag) {
+                Some(segment) if segment.tag() == tag => return Near::Has(segment),
                 Some(_) => {}
                 None => return Near::NoRoom,
             }
@@ -187,13 +187,13 @@ impl Octave {
     }
 
     /// The `what` of its near segment; `None` if it can have none.
-    fn what(self) -> Option<u16> {
+    fn tag(self) -> Option<u16> {
         let n = usize::try_from(self.octave - FIRST_NEAR).ok()?;
         Some(1 + (n + NEAR_OCTAVES * usize::from(self.is_negative)) as u16)
     }
 
-    fn of_what(what: u16) -> Option<Self> {
-        let n = usize::from(what).checked_sub(1).filter(|&n| n < 2 * NEAR_OCTAVES)?;
+    fn of_tag(tag: u16) -> Option<Self> {
+        let n = usize::from(tag).checked_sub(1).filter(|&n| n < 2 * NEAR_OCTAVES)?;
         let octave = FIRST_NEAR + (n % NEAR_OCTAVES) as i32;
         Some(Self { octave, is_negative: n >= NEAR_OCTAVES })
     }
@@ -233,7 +233,7 @@ enum Near {
 /// Calls `each` with the values of a segment that was copied, and how many observations of the
 /// window each stands for. `latest` is the latest slice of the window.
 pub(super) fn read(
-    (n, what): (usize, u16),
+    (n, tag): (usize, u16),
     words: &[u64],
     latest: u64,
     mut each: impl FnMut(f64, u64),
@@ -241,7 +241,7 @@ pub(super) fn read(
     for (nth, words) in words.chunks_exact(OCTAVE).enumerate() {
         let octave = match n {
             FIRST_FAR_SEGMENT..SEGMENTS => Octave::of_far(n, nth),
-            FIRST_NEAR_SEGMENT..FIRST_FAR_SEGMENT => match Octave::of_what(what) {
+            FIRST_NEAR_SEGMENT..FIRST_FAR_SEGMENT => match Octave::of_tag(tag) {
                 Some(octave) => octave,
                 None => return,
             },
@@ -288,14 +288,14 @@ mod tests {
                 assert!(far < SEGMENTS && nth < SPAN);
                 assert_eq!(Octave::of_far(far, nth), octave);
                 assert!(names.insert((far, nth)));
-                if let Some(what) = octave.what() {
+                if let Some(tag) = octave.tag() {
                     assert!(what < 1 << 12, "{what}");
-                    assert_eq!(Octave::of_what(what), Some(octave));
+                    assert_eq!(Octave::of_tag(tag), Some(octave));
                 }
             }
         }
-        assert_eq!(Octave::of_what(0), None);
-        assert_eq!(Octave::of_what(u16::MAX), None);
+        assert_eq!(Octave::of_tag(0), None);
+        assert_eq!(Octave::of_tag(u16::MAX), None);
     }
 
     proptest! {

@@ -19,8 +19,8 @@ const MARKS: usize = SLICES * KINDS;
 
 /// A segment of a series, made if it is not there; `None` if the region has no room for it.
 #[inline]
-pub(super) fn segment(segments: Segments, n: usize, cells: usize, what: u16) -> Option<Segment> {
-    segments.get(n).or_else(|| segments.make(n, cells, what))
+pub(super) fn segment(segments: Segments, n: usize, cells: usize, tag: u16) -> Option<Segment> {
+    segments.get(n).or_else(|| segments.make(n, cells, tag))
 }
 
 /// The segment of the first places, behind which the slices have some words.

@@ -24,9 +24,9 @@ pub(crate) struct Octaves {
 #[derive(Debug)]
 #[repr(align(64))]
 struct Usual {
-    /// The `what` of nearly all segments of whole numbers: they were made for the family's own
-    /// schema. If an octave has many thresholds, a `what` that no segment has.
-    what: u16,
+    /// The tag of nearly all segments of whole numbers: they were made for the family's own
+    /// schema. If an octave has many thresholds, a tag that no segment has.
+    tag: u16,
     /// The shift of that schema.
     shift: u32,
     starts: Starts,
@@ -80,7 +80,7 @@ impl Octaves {
             Numbers::Floats => None,
         };
         let usual = Usual {
-            what: if cuts.is_some() { u16::from(finest) } else { u16::MAX },
+            tag: if cuts.is_some() { u16::from(finest) } else { u16::MAX },
             shift: Starts::shift(u32::from(finest)),
             starts: Starts::new(&levels),
             cuts: cuts.unwrap_or_default(),
@@ -126,24 +126,24 @@ impl Octaves {
     }
 
     /// The cell of a whole number in the segment of its octave.
-    pub(crate) fn cell_of_whole(&self, kept: u64, what: u16) -> Option<usize> {
+    pub(crate) fn cell_of_whole(&self, kept: u64, tag: u16) -> Option<usize> {
         let octave = Self::of_whole(kept);
-        let Usual { what: usual, starts, cuts, .. } = &self.usual;
+        let Usual { tag: usual, starts, cuts, .. } = &self.usual;
         let cut = match *usual {
             u16::MAX => self.thresholds_of(octave).partition_point(|&cut| cut < kept),
             _ => cuts.within(kept),
         };
-        let shift = Starts::shift(schema_of(what));
+        let shift = Starts::shift(schema_of(tag));
         Some(starts.below(shift, kept << (63 - octave.slot))? + cut)
     }
 
-    /// The `what` of the segments that [`usual_cell`](Self::usual_cell) is for.
+    /// The `tag` of the segments that [`usual_cell`](Self::usual_cell) is for.
     #[inline]
     pub(crate) fn usual(&self) -> u16 {
-        self.usual.what
+        self.usual.tag
     }
 
-    /// The cell in a segment with the usual `what`, so that it does not depend on a load from the
+    /// The cell in a segment with the usual `tag`, so that it does not depend on a load from the
     /// segment.
     // Always inlined, with its callees: calls would double the time.
     #[inline(always)]
@@ -154,12 +154,12 @@ impl Octaves {
     }
 
     /// The cell of a float in a segment that may be that of its octave, if it is.
-    pub(crate) fn cell_of_float(&self, x: f64, octave: Octave, what: u16) -> Option<usize> {
+    pub(crate) fn cell_of_float(&self, x: f64, octave: Octave, tag: u16) -> Option<usize> {
         let bits = x.abs().to_bits();
-        let shift = Starts::shift(schema_of(what));
+        let shift = Starts::shift(schema_of(tag));
         let below = self.usual.starts.below(shift, bits << 11 | 1 << 63)?;
         let cut = self.thresholds_of(octave).partition_point(|&cut| cut < bits);
-        (Octave::of(octave.slot, what) == octave).then_some(below + cut)
+        (Octave::of(octave.slot, tag) == octave).then_some(below + cut)
     }
 
     /// With what an octave's segment is made, for a series that has these segments, each
@@ -173,7 +173,7 @@ impl Octaves {
     ) -> Result<(usize, u16), u64> {
         let finest = self.levels.len() - 1;
         let schema = finest.saturating_sub(level as usize);
-        let others = made.filter(|&(slot, what)| !self.may_be_zero(Octave::of(slot, what)));
+        let others = made.filter(|&(slot, tag)| !self.may_be_zero(Octave::of(slot, tag)));
         if schema > 0
             && !self.may_be_zero(octave)
             && (others.count() + 1) << schema > CELLS.saturating_mul(self.most as usize)
@@ -211,14 +211,14 @@ impl Octaves {
     }
 
     /// The schema that a segment was made for.
-    pub(super) fn schema(&self, what: u16) -> i8 {
-        schema_of(what) as i8
+    pub(super) fn schema(&self, tag: u16) -> i8 {
+        schema_of(tag) as i8
     }
 
     /// How many cells a segment has.
-    pub(super) fn cells(&self, slot: usize, what: u16) -> usize {
-        let Some(level) = self.levels.get(schema_of(what) as usize) else { return 0 };
-        level.bounds().len() + 1 + self.thresholds_of(Octave::of(slot, what)).len()
+    pub(super) fn cells(&self, slot: usize, tag: u16) -> usize {
+        let Some(level) = self.levels.get(schema_of(tag) as usize) else { return 0 };
+        level.bounds().len() + 1 + self.thresholds_of(Octave::of(slot, tag)).len()
     }
 
     /// Calls `each` for the cells of a segment in which anything was counted, in order, with the
@@ -226,13 +226,13 @@ impl Octaves {
     #[inline]
     pub(super) fn each_count(
         &self,
-        (slot, what): (usize, u16),
+        (slot, tag): (usize, u16),
         counts: &[u64],
         layout: &Layout,
         mut each: impl FnMut(i32, bool, usize, u64),
     ) {
-        let Some(level) = self.levels.get(schema_of(what) as usize) else { return };
-        let octave = Octave::of(slot, what);
+        let Some(level) = self.levels.get(schema_of(tag) as usize) else { return };
+        let octave = Octave::of(slot, tag);
         let cuts = self.thresholds_of(octave);
         let (number, is_negative) = match self.numbers {
             Numbers::Whole => (slot as i64, false),
@@ -280,8 +280,8 @@ impl Octaves {
 
 impl Octave {
     /// The octave that a segment was made for.
-    fn of(slot: usize, what: u16) -> Self {
-        Self { slot, turn: what >> 4 & 0x1F, step: what >> 9 }
+    fn of(slot: usize, tag: u16) -> Self {
+        Self { slot, turn: tag >> 4 & 0x1F, step: tag >> 9 }
     }
 
     /// The exponent of its floats, as their bits have it.
@@ -302,6 +302,6 @@ fn distance(step: u16) -> usize {
     usize::from((step as u8).reverse_bits() >> 2)
 }
 
-fn schema_of(what: u16) -> u32 {
-    u32::from(what & 0xF)
+fn schema_of(tag: u16) -> u32 {
+    u32::from(tag & 0xF)
 }

@@ -35,7 +35,7 @@ impl Grid {
         self.each_of_base(series, |_, _, count| all = all.wrapping_add(count));
         if let Some(octaves) = &self.octaves {
             for segment in series.segments() {
-                let cells = octaves.cells(usize::from(segment.n), segment.what);
+                let cells = octaves.cells(usize::from(segment.n), segment.tag);
                 all = segment.values.iter().take(cells).fold(all, |all, n| all.wrapping_add(*n));
             }
         }
@@ -91,9 +91,9 @@ impl Grid {
         });
         let Some(octaves) = &self.octaves else { return schema };
         for segment in series.segments() {
-            let found = octaves.schema(segment.what);
+            let found = octaves.schema(segment.tag);
             if found < schema {
-                let cells = octaves.cells(usize::from(segment.n), segment.what);
+                let cells = octaves.cells(usize::from(segment.n), segment.tag);
                 if segment.values.iter().take(cells).any(|&count| count != 0) {
                     schema = found;
                 }
@@ -120,7 +120,7 @@ impl Grid {
         self.each_of_base(series, &mut each);
         let Some(octaves) = &self.octaves else { return };
         for segment in series.segments() {
-            let (place, schema) = ((segment.n.into(), segment.what), octaves.schema(segment.what));
+            let (place, schema) = ((segment.n.into(), segment.tag), octaves.schema(segment.tag));
             octaves.each_count(
                 place,
                 segment.values,
