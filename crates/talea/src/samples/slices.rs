@@ -23,7 +23,7 @@
 //!   far, 84 segments       51 octaves each, of one sign
 //! ```
 //!
-//! A near segment may be any octave's; its `what` names it. An octave looks at four of them, the
+//! A near segment may be any octave's; its `tag` names it. An octave looks at four of them, the
 //! first by its number, and takes the first that is free. So 32 neighbouring octaves each have one.
 //! An octave that finds all four taken is counted in the far segment that has its place. Segments
 //! stay as long as their series, so an octave finds the same one each time.
@@ -62,7 +62,7 @@ const NEAR: usize = 32;
 /// How many of these an octave looks at.
 const TRIES: usize = 4;
 /// The first octave that may have one: that of the smallest normal float. The numbers of these
-/// octaves, of either sign, fit into the `what` of a segment.
+/// octaves, of either sign, fit into the `tag` of a segment.
 const FIRST_NEAR: i32 = -1022;
 const NEAR_OCTAVES: usize = (LAST_OCTAVE - FIRST_NEAR) as usize + 1;
 /// Octaves of a far segment: as many as a segment has room for.
@@ -186,7 +186,7 @@ impl Octave {
         Near::AllTaken
     }
 
-    /// The `what` of its near segment; `None` if it can have none.
+    /// The `tag` of its near segment; `None` if it can have none.
     fn tag(self) -> Option<u16> {
         let n = usize::try_from(self.octave - FIRST_NEAR).ok()?;
         Some(1 + (n + NEAR_OCTAVES * usize::from(self.is_negative)) as u16)
@@ -289,7 +289,7 @@ mod tests {
                 assert_eq!(Octave::of_far(far, nth), octave);
                 assert!(names.insert((far, nth)));
                 if let Some(tag) = octave.tag() {
-                    assert!(what < 1 << 12, "{what}");
+                    assert!(tag < 1 << 12, "{tag}");
                     assert_eq!(Octave::of_tag(tag), Some(octave));
                 }
             }
