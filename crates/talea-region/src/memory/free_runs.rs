@@ -121,7 +121,6 @@ impl<'a> Tree<'a> {
             let shift = n % TREE_FAN * 8;
             let mut changed = false;
             loop {
-                settle();
                 let seen = word.load(SeqCst);
                 let byte = self.longest(level, n);
                 if seen >> shift & 0xFF == byte {
@@ -163,13 +162,6 @@ impl<'a> Tree<'a> {
             }
         }
     }
-}
-
-/// Orders a thread's write before its later reads. The model checker takes sequentially consistent
-/// accesses for acquire and release, so it needs a fence.
-fn settle() {
-    #[cfg(loom)]
-    crate::primitive::fence(SeqCst);
 }
 
 /// Where the first run of at most [`SHOWN`] granules begins among the first 64 bits.
