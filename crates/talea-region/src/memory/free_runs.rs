@@ -210,7 +210,7 @@ pub(super) fn first_at_least(word: u64, count: u64, from: u64) -> Option<u64> {
     const ONES: u64 = u64::MAX / 0xFF;
     const HIGH: u64 = ONES << 7;
     // No byte borrows from the next one, since each has its high bit set.
-    let enough = ((word | HIGH) - count * ONES | word) & HIGH;
+    let enough = (((word | HIGH) - count * ONES) | word) & HIGH;
     let enough = enough.checked_shr((from * 8) as u32)? << (from * 8);
     (enough != 0).then(|| u64::from(enough.trailing_zeros()) / 8)
 }
@@ -236,7 +236,7 @@ mod tests {
         let mut random = 1_u64;
         let mut next = || {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            random >> 32 | random << 32
+            random.rotate_left(32)
         };
         for n in 0..2000 {
             let mut free = u128::from(next()) << 64 | u128::from(next());
