@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
     /// Rounds; each subject is measured once in each. Publish from 7 on
     #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) rounds: u32,
-    /// Series that `insert-5m` makes
+    /// Inserts of the groups `insert-5m…`
     #[arg(long, default_value_t = groups::INSERTS,
         value_parser = clap::value_parser!(u64).range(1000..=200_000_000))]
     pub(crate) inserts: u64,

@@ -33,13 +33,19 @@ pub(crate) struct Cost {
     /// Calls of the allocator that give memory.
     pub(crate) allocs: f64,
     pub(crate) bytes: f64,
+    /// The time of the last tenth of the operations to that of the first, where it is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) last_to_first: Option<f64>,
 }
 
 impl Cost {
     /// The median of each part.
     pub(crate) fn median(costs: impl Iterator<Item = Self> + Clone) -> Self {
         let of = |part: fn(&Self) -> f64| median(costs.clone().map(|cost| part(&cost)));
-        Self { ns: of(|c| c.ns), allocs: of(|c| c.allocs), bytes: of(|c| c.bytes) }
+        let ratios = costs.clone().filter_map(|cost| cost.last_to_first);
+        let last_to_first = ratios.clone().next().map(|_| median(ratios));
+        let (ns, allocs, bytes) = (of(|c| c.ns), of(|c| c.allocs), of(|c| c.bytes));
+        Self { ns, allocs, bytes, last_to_first }
     }
 }
 
@@ -63,6 +69,7 @@ pub(crate) fn measure(subject: &Subject, work: &dyn Work, threads: usize, n: u64
         ns: best.iter().map(time).sum::<Duration>().as_nanos() as f64 / operations,
         allocs: best.iter().map(|one| one.allocs).sum::<u64>() as f64 / operations,
         bytes: best.iter().map(|one| one.bytes).sum::<u64>() as f64 / operations,
+        last_to_first: None,
     };
     (cost, tries * threads as u64 * n)
 }
@@ -152,6 +159,7 @@ pub(crate) fn once<T>(n: u64, run: impl FnOnce() -> T) -> (Cost, T) {
         ns: per_operation(spent.running.as_nanos() as u64),
         allocs: per_operation(spent.allocs),
         bytes: per_operation(spent.bytes),
+        last_to_first: None,
     };
     (cost, result)
 }

@@ -55,11 +55,15 @@ fn read(path: &Path) -> Result<Vec<Row>> {
 
 /// Prints a group.
 pub(crate) fn print(group: &Group, rows: &[Row]) {
-    let header =
-        ["bench", "threads", "subject", "ns", "to talea", "talea to it", "allocs", "bytes"];
+    let mut header =
+        vec!["bench", "threads", "subject", "ns", "to talea", "talea to it", "allocs", "bytes"];
+    let has_tenths = rows.iter().any(|row| row.last_to_first.is_some());
+    if has_tenths {
+        header.push("last/first");
+    }
     let line = |row: &Row| {
         let ratio = |ratio: Option<f64>| shown(ratio, |ratio| format!("{ratio:.2}"));
-        vec![
+        let mut cells = vec![
             row.bench.clone(),
             row.threads.to_string(),
             row.subject.clone(),
@@ -68,7 +72,11 @@ pub(crate) fn print(group: &Group, rows: &[Row]) {
             ratio(row.ratio_to_talea.map(f64::recip)),
             shown(row.allocs_per_op, figure),
             shown(row.bytes_per_op, figure),
-        ]
+        ];
+        if has_tenths {
+            cells.push(ratio(row.last_to_first));
+        }
+        cells
     };
     print_table(&header, rows.iter().map(line), group.note);
 }

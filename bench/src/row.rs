@@ -15,6 +15,9 @@ pub(crate) struct Row {
     pub(crate) bytes_per_op: Option<f64>,
     /// This subject's time to Talea's: above 1, Talea is faster.
     pub(crate) ratio_to_talea: Option<f64>,
+    /// The time of the last tenth of the operations to that of the first, where it is measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) last_to_first: Option<f64>,
     /// Of the groups that count instructions and measure no time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) instructions: Option<f64>,
@@ -70,6 +73,7 @@ impl Row {
     pub(crate) fn of_cost(bench: impl Into<String>, subject: &str, cost: Cost) -> Self {
         let (ns, allocs, bytes) = (Some(cost.ns), Some(cost.allocs), Some(cost.bytes));
         let row = Self::new(bench, subject);
-        Self { ns, allocs_per_op: allocs, bytes_per_op: bytes, ..row }
+        let last_to_first = cost.last_to_first;
+        Self { ns, allocs_per_op: allocs, bytes_per_op: bytes, last_to_first, ..row }
     }
 }

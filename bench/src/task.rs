@@ -76,7 +76,7 @@ impl Task {
 pub(crate) fn bench_name(group: &Group, setting: &Setting) -> String {
     match group.place {
         Place::FromNothing if setting.inserts != groups::INSERTS => {
-            format!("insert-{}", setting.inserts)
+            group.name.replace("5m", &setting.inserts.to_string())
         }
         _ => group.name.to_owned(),
     }
@@ -84,14 +84,30 @@ pub(crate) fn bench_name(group: &Group, setting: &Setting) -> String {
 
 /// The whole life of a subject as one measurement.
 fn make_and_measure(subject: &Subject, setting: &Setting) -> Result<Cost> {
+    const PARTS: u64 = 10;
     let before = memory::held()?;
-    let (cost, made) = measure::once(setting.inserts, || {
-        let work = (subject.make)(setting);
-        work.iter().for_each(|work| work.run(0, setting.inserts));
-        work
-    });
+    let (making, made) = measure::once(1, || (subject.make)(setting));
+    let work = made?;
+    work.prepare()?;
+    let parts: Vec<_> = (0..PARTS)
+        .map(|part| {
+            let n = setting.inserts * (part + 1) / PARTS - setting.inserts * part / PARTS;
+            (n, measure::once(n, || work.run(0, n)).0)
+        })
+        .collect();
     let held = memory::held()?.saturating_sub(before);
-    let (name, done, expected) = (subject.name, made?.done()?, setting.inserts);
+    let (name, done, expected) = (subject.name, work.done()?, setting.inserts);
     ensure!(done == expected, "{name}: {done} operations were found, {expected} were done");
-    Ok(Cost { bytes: held as f64 / setting.inserts as f64, ..cost })
+    let per_insert = |figure: fn(&Cost) -> f64| {
+        let parts = parts.iter().map(|(n, cost)| figure(cost) * *n as f64);
+        (figure(&making) + parts.sum::<f64>()) / setting.inserts as f64
+    };
+    let series = work.series().unwrap_or(setting.inserts);
+    let (first, last) = (parts[0].1.ns, parts[parts.len() - 1].1.ns);
+    Ok(Cost {
+        ns: per_insert(|cost| cost.ns),
+        allocs: per_insert(|cost| cost.allocs),
+        bytes: held as f64 / series as f64,
+        last_to_first: Some(last / first),
+    })
 }

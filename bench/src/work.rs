@@ -72,11 +72,21 @@ pub(crate) struct Setting {
 
 /// The operation that a subject repeats.
 pub(crate) trait Work: Send + Sync {
+    /// Reaches the state in which the operation is measured. Only measurements from nothing call it.
+    fn prepare(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Does the operation `n` times, as thread number `thread`.
     fn run(&self, thread: usize, n: u64);
 
     /// The number of operations by the library's own count.
     fn done(&self) -> Result<u64>;
+
+    /// The number of series that exist, if their memory is measured.
+    fn series(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Work on a state: `run` is the loop, `done` the library's own count.

@@ -12,6 +12,7 @@ mod failures;
 mod failures_by_user;
 mod float_kept;
 mod insert;
+mod insert_plan;
 mod observe_fixed18;
 mod observe_kept;
 mod observe_sampled;
@@ -42,5 +43,7 @@ pub(crate) const ALL: &[&Group] = &[
     &counter_18000_encode::GROUP,
     &parse::GROUP,
     &parse::HISTOGRAMS,
-    &insert::GROUP,
+    &insert::NEW,
+    &insert::DRAWN,
+    &insert::REFILLED,
 ];

@@ -49,6 +49,7 @@ pub(super) fn measure(case: Case) -> Result<Vec<SubjectCost>> {
                 ns: cost.ns - beside.ns,
                 allocs: cost.allocs - beside.allocs,
                 bytes: cost.bytes - beside.bytes,
+                last_to_first: None,
             });
         }
     }

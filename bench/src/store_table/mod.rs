@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     fn line(own: u64, others: u64, ns: f64) -> Line {
-        let cost = Cost { ns, allocs: 0.0, bytes: 0.0 };
+        let cost = Cost { ns, allocs: 0.0, bytes: 0.0, last_to_first: None };
         Line { own, others, costs: [cost; OPERATIONS.len()] }
     }
 

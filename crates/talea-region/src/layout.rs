@@ -21,7 +21,8 @@
 //!   groups       ├──────────────────────────────────────────────┤
 //!                │ whose series are in each 64 records          │  a word each
 //!                ├──────────────────────────────────────────────┤
-//!                │ what is taken in each pool, a bit a granule  │
+//!                │ what is taken in each pool, a bit a granule, │
+//!                │ and a tree of free runs above the bits       │
 //!   arena        ├──────────────────────────────────────────────┤
 //!                │ label arena: names, definitions, label text  │
 //!   singles      ├──────────────────────────────────────────────┤
@@ -131,11 +132,11 @@ const _: () = assert!(M_SWEPT_AT + LINE <= PAGE);
 pub(crate) const USED: u64 = 0;
 /// How far its pages are known to be backed, in bytes.
 pub(crate) const BACKED: u64 = USED + WORD;
-/// The word of its bits at which the next search begins.
-pub(crate) const CURSOR: u64 = BACKED + WORD;
-/// About how many granules below the mark are free.
-pub(crate) const SPARE: u64 = CURSOR + WORD;
-const _: () = assert!(SPARE + WORD <= LINE);
+/// The word of its bits at which the next repair of its tree begins.
+pub(crate) const REPAIRED: u64 = BACKED + WORD;
+/// The top of its tree of free runs: see `memory/free_runs.rs`.
+pub(crate) const TOP: u64 = REPAIRED + WORD;
+const _: () = assert!(TOP + WORD <= LINE);
 
 // The CPU table: the distance of a plane from plane 0, or 0, for each CPU: first of the planes for
 // plain adds, then of those for atomic adds.
@@ -270,7 +271,7 @@ pub(crate) struct Limits {
 pub(crate) struct Pool {
     /// Its marks.
     pub(crate) marks: u64,
-    /// Its bits.
+    /// Its bits. Its tree of free runs follows them.
     pub(crate) bits: u64,
     /// Its first byte, in the first copy if it has several.
     pub(crate) at: u64,
@@ -279,6 +280,33 @@ pub(crate) struct Pool {
     /// Bytes of a granule.
     pub(crate) granule: u64,
 }
+
+impl Pool {
+    /// Words of its bits.
+    pub(crate) fn words_of_bits(&self) -> u64 {
+        words_of_bits(self.len, self.granule)
+    }
+}
+
+/// A bit a granule, in whole words.
+fn words_of_bits(len: u64, granule: u64) -> u64 {
+    len.div_ceil(granule).div_ceil(64)
+}
+
+/// Words of the tree of free runs above so many words of bits, without its top: a byte for each word
+/// below, level by level.
+fn words_of_tree(bits: u64) -> u64 {
+    let mut level = bits.div_ceil(TREE_FAN);
+    let mut words = 0;
+    while level > 1 {
+        words += level;
+        level = level.div_ceil(TREE_FAN);
+    }
+    words
+}
+
+/// How many words a word of a tree of free runs is about.
+pub(crate) const TREE_FAN: u64 = WORD;
 
 /// The byte offsets of the sections.
 #[derive(Clone, Copy, Debug)]
@@ -294,7 +322,7 @@ pub(crate) struct Sections {
     pub(crate) guards: u64,
     /// Bytes of one process's guard words.
     pub(crate) guards_len: u64,
-    /// A word for each group of records, see `series/groups.rs`; then the pools' bits.
+    /// A word for each group of records, see `series/groups.rs`; then the pools' bits and trees.
     pub(crate) groups: u64,
     pub(crate) arena: Pool,
     pub(crate) singles: Pool,
@@ -342,8 +370,10 @@ impl Sections {
         let groups_len = series.div_ceil(GROUP) * WORD;
         let plane_len = page_down(len / 4 / planes);
         let planes_at = len - plane_len * planes;
-        // A bit a granule, in whole words.
-        let bits_for = |len: u64, granule: u64| len.div_ceil(granule).div_ceil(64) * WORD;
+        let bits_for = |len: u64, granule: u64| {
+            let bits = words_of_bits(len, granule);
+            (bits + words_of_tree(bits)) * WORD
+        };
         let record_bits = bits_for(series, 1);
         let owned_bits = bits_for(owned_len, WORD);
         let striped_bits = bits_for(plane_len, WORD);
@@ -351,7 +381,8 @@ impl Sections {
         let fixed_bits = record_bits + owned_bits + striped_bits;
         // The arena and the single cells share the rest, bits included.
         let left = planes_at.saturating_sub(page_up(bits + fixed_bits));
-        let arena_at = page_up(bits + fixed_bits + bits_for(left, WORD));
+        let half = page_up(left.div_ceil(2));
+        let arena_at = page_up(bits + fixed_bits + 2 * bits_for(half, WORD));
         if plane_len == 0 || arena_at + 2 * PAGE > planes_at {
             return Err(format!(
                 "{len} bytes cannot hold the tables of {series} series and {planes} planes; ask for fewer series or more bytes"
@@ -467,13 +498,20 @@ mod tests {
                 assert_eq!(s.singles.at + s.singles.len, s.striped.at);
                 assert_eq!(s.plane(planes), len);
                 assert!(s.striped.len * planes <= len / 4);
-                assert!(pools.is_sorted_by(|a, b| {
-                    a.bits + a.len.div_ceil(a.granule).div_ceil(64) * WORD <= b.bits
-                }));
-                let last = pools[4];
-                assert!(last.bits + last.len.div_ceil(8 * 64) * WORD <= s.groups + s.groups_len());
+                let end_of_bits = |pool: &Pool| {
+                    let bits = pool.words_of_bits();
+                    pool.bits + (bits + words_of_tree(bits)) * WORD
+                };
+                assert!(pools.is_sorted_by(|a, b| end_of_bits(a) <= b.bits));
+                assert!(end_of_bits(&pools[4]) <= s.groups + s.groups_len());
             }
         }
+    }
+
+    #[test]
+    fn a_tree_has_a_byte_for_each_word_below() {
+        let words = |bits| words_of_tree(bits);
+        assert_eq!([1, 8, 9, 64, 65, 512, 513].map(words), [0, 0, 2, 8, 11, 72, 76]);
     }
 
     #[test]

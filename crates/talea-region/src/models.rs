@@ -415,6 +415,38 @@ fn runs_of_a_pool_do_not_overlap() {
         region.memory.give_back(&pool, at, 40);
         // The name and the definition of the family are empty.
         assert_eq!(region.memory.taken(&pool), 40);
+        region.memory.assert_tree(&pool);
+    });
+}
+
+#[test]
+fn of_threads_that_change_neighbouring_runs_none_hides_a_free_run_of_a_pool() {
+    check(|region, _| {
+        let pool = region.memory.sections.arena;
+        // The second one lies in two words of bits.
+        let [first, second, _] =
+            [30, 50, 48].map(|count| region.memory.take(&pool, count).unwrap());
+        let other = spawn(1, move || region.memory.give_back(&pool, first, 30));
+        region.memory.give_back(&pool, second, 50);
+        other.join().unwrap();
+        region.memory.assert_tree(&pool);
+        assert_eq!(region.memory.take(&pool, 64), Some(0));
+    });
+}
+
+#[test]
+fn a_run_of_a_pool_that_is_given_back_while_another_is_taken_is_not_hidden() {
+    check(|region, _| {
+        let pool = region.memory.sections.arena;
+        let [first, _, second, _] = [20, 2, 20, 22].map(|count| region.memory.take(&pool, count));
+        region.memory.give_back(&pool, first.unwrap(), 20);
+        // The byte of this word is 20 before and after.
+        let other = spawn(1, move || region.memory.give_back(&pool, second.unwrap(), 20));
+        let third = region.memory.take(&pool, 20);
+        other.join().unwrap();
+        region.memory.assert_tree(&pool);
+        let both = [third, region.memory.take(&pool, 20)];
+        assert!(both == [first, second] || both == [second, first], "{both:?}");
     });
 }
 

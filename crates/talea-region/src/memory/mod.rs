@@ -11,6 +11,7 @@
 //! - `pool`: runs of granules; in them `text`, `runs` of cells, and `table`s of segments
 
 mod current_cpu;
+mod free_runs;
 pub(crate) mod guard;
 pub(crate) mod mapping;
 pub(crate) mod membarrier;

@@ -5,37 +5,43 @@
 //! adjacent free runs are one run without being joined, and neither a stopped process nor a dead one
 //! blocks a pool: a process that is killed leaks at most the run that it was just taking.
 //!
-//! In a small pool, a search begins at the first word that is not full, so that the pool stays
-//! dense. In a large one it begins where the last search ended, and gives up after some words. Then
-//! the pool's mark moves on, and the pages below it are backed before any process may touch them.
+//! A tree of hints (`free_runs.rs`) leads to the first free run that is long enough. Where there is
+//! none, the pool's mark moves on, and the pages below it are backed before any process may touch
+//! them. When the pool is full, each attempt repairs a part of the tree.
 
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
+use super::free_runs::{SHOWN, Tree, first_at_least, first_run};
 use super::planes;
 use super::words::Memory;
 use crate::layout::*;
 use crate::primitive::AtomicU64;
 
-/// Words of bits that a search looks at: those of 64 Ki granules.
-const WINDOW: u64 = 1024;
+/// How many runs a search tries that other threads take first, or that turn out too short, before
+/// fresh memory is taken.
+const TRIES: u64 = 16;
+
+/// How many words of bits a repair looks at.
+const REPAIR: u64 = 64;
 
 impl Memory {
     /// Takes `count` granules in a row; returns the byte offset of the first from
     /// the pool's start. They are zeroed.
     pub(crate) fn take(&self, pool: &Pool, count: u64) -> Option<u64> {
         loop {
-            if let Some(n) = self.take_returned(pool, count, WINDOW) {
+            if let Some(n) = self.take_returned(pool, count, TRIES) {
                 return Some(n * pool.granule);
             }
             let Some(n) = self.extend(pool, count) else {
                 // Full: now it is worth to look everywhere.
+                self.repair(pool);
                 return Some(self.take_returned(pool, count, u64::MAX)? * pool.granule);
             };
             if self.claim(pool, n, count) {
                 return Some(n * pool.granule);
             }
             // A search found some of the new granules first. The others are free.
-            self.count_free(pool, count);
+            Tree::of(self, pool).refresh_run(n, count);
         }
     }
 
@@ -63,13 +69,11 @@ impl Memory {
         if at % pool.granule != 0 || count == 0 || end.is_none_or(|end| end > pool.len) {
             return;
         }
-        for (n, mask) in words_of(at / pool.granule, count) {
-            self.bits(pool, n).fetch_and(!mask, Release);
+        let first = at / pool.granule;
+        for (n, mask) in words_of(first, count) {
+            self.bits(pool, n).fetch_and(!mask, SeqCst);
         }
-        if self.used(pool) / pool.granule <= WINDOW * 64 {
-            self.word_at(pool.marks + CURSOR).fetch_min(at / pool.granule / 64, Relaxed);
-        }
-        self.count_free(pool, count);
+        Tree::of(self, pool).refresh_run(first, count);
     }
 
     /// Whether a granule is taken.
@@ -83,6 +87,12 @@ impl Memory {
         (0..words).map(|n| u64::from(self.bits(pool, n).load(Relaxed).count_ones())).sum()
     }
 
+    /// Panics if the tree is not what follows from the bits.
+    #[cfg(test)]
+    pub(crate) fn assert_tree(&self, pool: &Pool) {
+        Tree::of(self, pool).assert_right();
+    }
+
     /// How far the pool was ever used and may be read, in bytes.
     pub(crate) fn used(&self, pool: &Pool) -> u64 {
         // The mark moves before the pages below it are backed.
@@ -90,94 +100,76 @@ impl Memory {
         self.word_at(pool.marks + USED).load(Acquire).min(backed).min(pool.len)
     }
 
-    /// Searches below the mark.
-    fn take_returned(&self, pool: &Pool, count: u64, window: u64) -> Option<u64> {
-        let free = self.word_at(pool.marks + SPARE);
-        if (free.load(Relaxed) as i64) < count as i64 {
-            return None;
-        }
-        let granules = self.used(pool) / pool.granule;
-        let words = granules.div_ceil(64);
-        let cursor = self.word_at(pool.marks + CURSOR);
-        let start = match cursor.load(Relaxed) {
-            start if start < words => start,
-            _ => 0,
-        };
-        let end = words.min(start.saturating_add(window));
-        let mut found = self.search(pool, count, start..end, granules);
-        if words > window {
-            cursor.store(found.map_or(end, |n| n / 64), Relaxed);
-        } else {
-            let full = (start..end).take_while(|&n| self.bits(pool, n).load(Relaxed) == u64::MAX);
-            let first = start + full.count() as u64;
-            if first > start {
-                // If something comes back before that word at this very instant, it
-                // may be passed over until a search fails.
-                let _ = cursor.compare_exchange(start, first, Relaxed, Relaxed);
-            }
-            if found.is_none() && start > 0 {
-                cursor.store(0, Relaxed);
-                found = self.search(pool, count, 0..start, granules);
-            }
-        }
-        if found.is_some() {
-            free.fetch_sub(count, Relaxed);
-        }
-        found
-    }
-
-    /// The first free run in some words of bits, claimed.
-    fn search(
-        &self,
-        pool: &Pool,
-        count: u64,
-        words: std::ops::Range<u64>,
-        granules: u64,
-    ) -> Option<u64> {
-        // How many granules are free right before where we are.
-        let mut run = 0;
-        let mut n = words.start;
-        while n < words.end {
-            let taken = self.bits(pool, n).load(Relaxed);
-            let mut bit = 0;
-            let mut found = None;
-            while bit < 64 && found.is_none() {
-                let rest = taken >> bit;
-                let free = u64::from(rest.trailing_zeros()).min(64 - bit);
-                run += free;
-                bit += free;
-                if run >= count {
-                    found = Some(n * 64 + bit - run);
-                } else if bit < 64 {
-                    bit += u64::from((taken >> bit).trailing_ones());
-                    run = 0;
-                }
-            }
-            let Some(first) = found else {
-                n += 1;
+    /// Takes a run below the mark, after at most so many tries.
+    fn take_returned(&self, pool: &Pool, count: u64, tries: u64) -> Option<u64> {
+        let shown = count.min(SHOWN);
+        // Nearly always there is none while a region fills, and this is all that it costs.
+        first_at_least(self.word_at(pool.marks + TOP).load(Relaxed), shown, 0)?;
+        let tree = Tree::of(self, pool);
+        let mut from = 0;
+        for _ in 0..tries {
+            let word = tree.next(from, shown)?;
+            let Some(first) = first_run(self.free_bits(pool, word), shown) else {
+                tree.refresh(0, word);
                 continue;
             };
-            if first + count > granules {
-                return None;
-            }
-            if self.claim(pool, first, count) {
+            let first = word * 64 + first;
+            let len = if count > shown { self.measure(pool, first, count) } else { count };
+            if len < count {
+                // The word in which it ends can be the begin of another one.
+                from = ((first + len) / 64).max(word + 1);
+            } else if self.claim(pool, first, count) {
+                tree.refresh_run(first, count);
                 return Some(first);
             }
-            // Another thread was faster: search this word again.
-            run = 0;
         }
         None
+    }
+
+    /// How many granules are free from one on, up to `count`.
+    fn measure(&self, pool: &Pool, first: u64, count: u64) -> u64 {
+        let mut len = 0;
+        while len < count {
+            let at = first + len;
+            let free = self.free_bits(pool, at / 64) >> (at % 64);
+            let run = u64::from(free.trailing_ones());
+            len += run;
+            if run < 128 - at % 64 {
+                break;
+            }
+        }
+        len.min(count)
+    }
+
+    /// Refreshes a part of the tree: a process that was killed may have left bytes too low.
+    fn repair(&self, pool: &Pool) {
+        let words = (self.used(pool) / pool.granule).div_ceil(64).max(1);
+        let first = self.word_at(pool.marks + REPAIRED).fetch_add(REPAIR, Relaxed) % words;
+        let tree = Tree::of(self, pool);
+        (first..words.min(first + REPAIR)).for_each(|n| tree.refresh(0, n));
+    }
+
+    /// The bits of a word and of the next one, inverted. Granules above the mark are not free.
+    pub(super) fn free_bits(&self, pool: &Pool, n: u64) -> u128 {
+        let granules = self.used(pool) / pool.granule;
+        let free = |n: u64| match granules.saturating_sub(n * 64) {
+            0 => 0,
+            below => !self.bits(pool, n).load(SeqCst) & u64::MAX >> 64_u64.saturating_sub(below),
+        };
+        u128::from(free(n + 1)) << 64 | u128::from(free(n))
     }
 
     /// Sets the bits of a run, or none of them.
     fn claim(&self, pool: &Pool, first: u64, count: u64) -> bool {
         for (n, mask) in words_of(first, count) {
-            let before = self.bits(pool, n).fetch_or(mask, AcqRel);
+            let before = self.bits(pool, n).fetch_or(mask, SeqCst);
             if before & mask != 0 {
-                self.bits(pool, n).fetch_and(!(mask & !before), Release);
+                self.bits(pool, n).fetch_and(!(mask & !before), SeqCst);
                 for (n, mask) in words_of(first, count).take_while(|&(earlier, _)| earlier < n) {
-                    self.bits(pool, n).fetch_and(!mask, Release);
+                    self.bits(pool, n).fetch_and(!mask, SeqCst);
                 }
+                // Another thread may have refreshed while these were set.
+                Tree::of(self, pool).refresh_run(first, count);
                 return false;
             }
         }
@@ -220,11 +212,7 @@ impl Memory {
         }
     }
 
-    fn count_free(&self, pool: &Pool, count: u64) {
-        self.word_at(pool.marks + SPARE).fetch_add(count, Relaxed);
-    }
-
-    fn bits(&self, pool: &Pool, n: u64) -> &'static AtomicU64 {
+    pub(super) fn bits(&self, pool: &Pool, n: u64) -> &'static AtomicU64 {
         self.word_at(pool.bits + n * WORD)
     }
 }
@@ -263,34 +251,182 @@ mod tests {
         if cfg!(miri) { n / 100 } else { n }
     }
 
+    /// A generator whose high bits are random.
+    struct Random(u64);
+
+    impl Random {
+        fn below(&mut self, end: u64) -> u64 {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (self.0 >> 33) % end
+        }
+    }
+
+    /// Runs of a pool that are held. Each granule has one owner at most.
+    struct Held {
+        memory: &'static Memory,
+        pool: Pool,
+        owners: Vec<bool>,
+        runs: Vec<(u64, u64)>,
+    }
+
+    impl Held {
+        fn of(memory: &'static Memory, pool: Pool) -> Self {
+            let owners = vec![false; (pool.len / pool.granule) as usize];
+            Self { memory, pool, owners, runs: Vec::new() }
+        }
+
+        fn own(&mut self, at: u64, count: u64, owned: bool) {
+            let first = (at / self.pool.granule) as usize;
+            for owner in &mut self.owners[first..first + count as usize] {
+                assert_eq!(std::mem::replace(owner, owned), !owned);
+            }
+        }
+
+        fn take(&mut self, count: u64) -> bool {
+            let Some(at) = self.memory.take(&self.pool, count) else { return false };
+            self.own(at, count, true);
+            self.runs.push((at, count));
+            true
+        }
+
+        fn give_back(&mut self, n: usize) {
+            let (at, count) = self.runs.swap_remove(n);
+            self.own(at, count, false);
+            self.memory.give_back(&self.pool, at, count);
+        }
+
+        fn give_back_any(&mut self, random: &mut Random) {
+            if !self.runs.is_empty() {
+                self.give_back(random.below(self.runs.len() as u64) as usize);
+            }
+        }
+
+        fn taken(&self) -> u64 {
+            self.runs.iter().map(|(_, count)| count).sum()
+        }
+
+        fn check(&self) {
+            assert_eq!(self.memory.taken(&self.pool), self.taken());
+            self.memory.assert_tree(&self.pool);
+        }
+    }
+
     #[test]
     fn runs_do_not_overlap_and_come_back() {
         let memory = memory();
-        let pool = memory.sections.arena;
-        let mut owner = vec![0_u32; (pool.len / 8) as usize];
-        let mut held: Vec<(u64, u64, u32)> = Vec::new();
-        let mut random = 1_u64;
-        for n in 1..times(20_000) as u32 {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            if random >> 63 == 0 && held.len() < 100 {
-                let count = (random >> 40) % 150 + 1;
-                let at = memory.take(&pool, count).unwrap();
-                for granule in at / 8..at / 8 + count {
-                    assert_eq!(std::mem::replace(&mut owner[granule as usize], n), 0);
-                }
-                held.push((at, count, n));
-            } else if !held.is_empty() {
-                let (at, count, n) = held.swap_remove((random >> 33) as usize % held.len());
-                for granule in at / 8..at / 8 + count {
-                    assert_eq!(std::mem::take(&mut owner[granule as usize]), n);
-                }
-                memory.give_back(&pool, at, count);
+        let mut held = Held::of(memory, memory.sections.arena);
+        let mut random = Random(1);
+        for _ in 1..times(20_000) {
+            if random.below(2) == 0 && held.runs.len() < 100 {
+                assert!(held.take(random.below(150) + 1));
+            } else {
+                held.give_back_any(&mut random);
             }
         }
-        let taken: u64 = held.iter().map(|(_, count, _)| count).sum();
-        assert_eq!(memory.taken(&pool), taken);
+        held.check();
         // At most 100 runs of at most 150: twice that would be careless.
-        assert!(memory.used(&pool) <= 2 * 100 * 150 * 8, "{}", memory.used(&pool));
+        assert!(memory.used(&held.pool) <= 2 * 100 * 150 * 8, "{}", memory.used(&held.pool));
+    }
+
+    #[test]
+    fn in_any_order_of_takes_and_returns_no_granule_is_lost_or_handed_out_twice() {
+        // Under Miri, a pool of each kind once.
+        for seed in 0..if cfg!(miri) { 2 } else { 60 } {
+            let memory = memory();
+            // Pools with a tree of one level and of several, and with two sizes of granules.
+            let sections = &memory.sections;
+            let pools = [sections.owned, sections.records, sections.singles, sections.arena];
+            let mut held = Held::of(memory, pools[seed as usize % pools.len()]);
+            let mut random = Random(seed);
+            let room = held.pool.len / held.pool.granule;
+            for _ in 0..10 {
+                // Each phase has a longest run of its own, and ends nearly full or nearly empty.
+                let longest = 1 << random.below(10).min(u64::from(room.ilog2()));
+                let target = random.below(room + room / 4);
+                for _ in 0..500 {
+                    if held.taken() < target {
+                        held.take(random.below(longest) + 1);
+                    } else {
+                        held.give_back_any(&mut random);
+                    }
+                }
+                held.check();
+            }
+            // To the end of the pool, granule by granule.
+            while held.take(1) {}
+            assert_eq!(held.taken(), room, "seed {seed}");
+            while !held.runs.is_empty() {
+                held.give_back_any(&mut random);
+            }
+            held.check();
+            // All is one run again.
+            assert!(held.take(room), "seed {seed}");
+            held.check();
+        }
+    }
+
+    #[test]
+    fn runs_of_other_lengths_use_the_holes_of_removed_ones() {
+        let memory = memory();
+        let mut held = Held::of(memory, memory.sections.arena);
+        let mut random = Random(1);
+        let mut lens = [1, 8];
+        let mut most = 0;
+        for _ in 0..10 {
+            while held.taken() < 4000 {
+                assert!(held.take(lens[0] + random.below(lens[1])));
+            }
+            most = most.max(held.taken());
+            for _ in 0..held.runs.len() / 2 {
+                held.give_back_any(&mut random);
+            }
+            held.check();
+            // Short texts and long ones take turns.
+            lens = [9 - lens[0], 9 - lens[1]];
+        }
+        let used = memory.used(&held.pool) / 8;
+        assert!(used * 10 <= most * 13, "{used} granules for {most}");
+    }
+
+    #[test]
+    fn a_repair_finds_runs_that_a_killed_process_left_unknown() {
+        let memory = memory();
+        let pool = if cfg!(miri) { memory.sections.owned } else { memory.sections.singles };
+        let mut held = Held::of(memory, pool);
+        while held.take(3) {}
+        let at = held.runs[held.runs.len() / 2].0 / 8;
+        // This is as far as that process came.
+        words_of(at, 3).for_each(|(n, mask)| {
+            memory.bits(&held.pool, n).fetch_and(!mask, SeqCst);
+        });
+        let attempts = held.pool.words_of_bits().div_ceil(REPAIR);
+        let found = (0..attempts).find_map(|_| memory.take(&held.pool, 3));
+        assert_eq!(found, Some(at * 8));
+    }
+
+    #[test]
+    fn a_damaged_tree_hands_out_no_granule_twice() {
+        let memory = memory();
+        let mut held = Held::of(memory, memory.sections.arena);
+        let mut random = Random(1);
+        let pool = held.pool;
+        let tree = pool.bits + pool.words_of_bits() * WORD..memory.sections.singles.bits;
+        let words = (tree.end.min(memory.sections.arena.at) - tree.start) / WORD;
+        for _ in 0..times(5000) {
+            let word = match random.below(words + 1) {
+                0 => pool.marks + TOP,
+                n => tree.start + (n - 1) * WORD,
+            };
+            let damage = [0, u64::MAX, random.below(u64::MAX), 0x4040_4040_4040_4040];
+            let damage = damage[random.below(4) as usize];
+            memory.word_at(word).store(damage, Relaxed);
+            if random.below(2) == 0 {
+                held.take(random.below(90) + 1);
+            } else {
+                held.give_back_any(&mut random);
+            }
+        }
+        assert_eq!(memory.taken(&pool), held.taken());
     }
 
     #[test]
@@ -330,5 +466,6 @@ mod tests {
             .collect();
         writers.into_iter().for_each(|writer| writer.join().unwrap());
         assert_eq!(memory.taken(&pool), 0);
+        memory.assert_tree(&pool);
     }
 }
