@@ -88,19 +88,15 @@ impl MetricField {
 
     pub(crate) fn of(attributes: &[Attribute], field: &str) -> Result<Self> {
         let mut said = Self::default();
-        let mut expected = vec!["name = \"…\""];
-        expected.extend(Self::OPTS);
+        let mut expected = Self::of_metrics();
         expected.push("nested");
         let mut others = 0;
         let mut last = None;
         keys(attributes, "metric", field, &expected, |key, meta| {
             match key {
-                "name" => said.name = Some(meta.value()?.parse()?),
                 "nested" => said.nested = true,
-                _ => match Self::OPTS.into_iter().find(|opt| *opt == key) {
-                    Some(opt) => said.opts.push((opt, meta.value()?.parse()?)),
-                    None => return Ok(false),
-                },
+                _ if !said.take(key, meta)? => return Ok(false),
+                _ => {}
             }
             others += usize::from(key != "nested");
             last = Some(meta.error(format_args!(
@@ -114,6 +110,31 @@ impl MetricField {
             Some(error) if said.nested && others > 0 => Err(error),
             _ => Ok(said),
         }
+    }
+}
+
+impl MetricField {
+    /// The options of `#[register(…)]` on a static.
+    pub(crate) fn of_static(attribute: &Attribute, name: &str) -> Result<Self> {
+        let mut said = Self::default();
+        let attributes = std::slice::from_ref(attribute);
+        keys(attributes, "register", name, &Self::of_metrics(), |key, meta| said.take(key, meta))?;
+        Ok(said)
+    }
+
+    /// The keys of a metric.
+    fn of_metrics() -> Vec<&'static str> {
+        ["name = \"…\""].into_iter().chain(Self::OPTS).collect()
+    }
+
+    /// Takes a key of a metric; false if it is none.
+    fn take(&mut self, key: &str, meta: &ParseNestedMeta<'_>) -> Result<bool> {
+        match Self::OPTS.into_iter().find(|opt| *opt == key) {
+            Some(opt) => self.opts.push((opt, meta.value()?.parse()?)),
+            None if key == "name" => self.name = Some(meta.value()?.parse()?),
+            None => return Ok(false),
+        }
+        Ok(true)
     }
 }
 

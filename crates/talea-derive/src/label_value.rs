@@ -9,10 +9,10 @@ use syn::{DeriveInput, Error, Fields, Result};
 
 use crate::{attributes, item};
 
-pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
+pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let name = &input.ident;
     let data = item::variants(
-        &input,
+        input,
         "A struct of several labels derives Labels; any other type that implements Display can be a field with #[label(display)]",
     )?;
     if let Some(param) = input.generics.params.first() {
@@ -79,4 +79,15 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
             }
         }
     })
+}
+
+/// A value that writes nothing.
+pub(crate) fn fallback(input: &DeriveInput) -> TokenStream {
+    let name = &input.ident;
+    let (impl_generics, type_generics, wheres) = input.generics.split_for_impl();
+    quote! {
+        impl #impl_generics ::talea::LabelValue for #name #type_generics #wheres {
+            fn write(&self, _: &mut ::talea::LabelText) {}
+        }
+    }
 }

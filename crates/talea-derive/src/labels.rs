@@ -10,9 +10,9 @@ use syn::{DeriveInput, Error, GenericParam, Lifetime, Result};
 use crate::attributes::{self, LabelField};
 use crate::{item, names};
 
-pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
+pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let fields = item::named_fields(
-        &input,
+        input,
         "Labels",
         "An enum of a label's values derives LabelValue",
         "Give each label a field with its name",
@@ -22,7 +22,7 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
         "label",
         "#[label(…)] belongs on a field; a group of labels has no choices of its own",
     )?;
-    let statics = static_parameters(&input)?;
+    let statics = static_parameters(input)?;
     let mut seen = HashSet::new();
     let mut parts = Vec::new();
     for (field, ident) in &fields {
@@ -145,6 +145,20 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
             }
         }
     })
+}
+
+/// Labels without names.
+pub(crate) fn fallback(input: &DeriveInput) -> TokenStream {
+    let Ok(statics) = static_parameters(input) else { return TokenStream::new() };
+    let name = &input.ident;
+    let (impl_generics, type_generics, wheres) = input.generics.split_for_impl();
+    quote! {
+        impl #impl_generics ::talea::Labels for #name #type_generics #wheres {
+            type Static = #name #statics;
+            const NAMES: &'static [&'static str] = &[];
+            fn write(&self, _: &mut ::talea::LabelText) {}
+        }
+    }
 }
 
 /// The parameters of the same group with `'static` values.

@@ -1,8 +1,10 @@
-//! The derive macros of Talea. They are documented and re-exported by the crate
-//! `talea`.
+//! The macros of Talea: derives, and attributes of statics and functions. The crate `talea`
+//! re-exports them.
 
 mod attributes;
 mod case;
+mod declared;
+mod function;
 mod item;
 mod label_value;
 mod labels;
@@ -10,7 +12,7 @@ mod metrics;
 mod names;
 
 use proc_macro::TokenStream;
-use syn::{DeriveInput, Error, parse_macro_input};
+use syn::{DeriveInput, Error, Expr, ItemFn, ItemStatic, parse_macro_input};
 
 /// Derives `Labels` for a struct with named fields: each field is a label, in order. A
 /// field's name is the label's; `#[label(rename = "…")]` gives another.
@@ -24,7 +26,7 @@ use syn::{DeriveInput, Error, parse_macro_input};
 /// whose type is no `LabelValue`.
 #[proc_macro_derive(Labels, attributes(label))]
 pub fn derive_labels(input: TokenStream) -> TokenStream {
-    expand(parse_macro_input!(input), labels::derive)
+    expand(&parse_macro_input!(input), labels::derive, labels::fallback)
 }
 
 /// Derives `LabelValue` for an enum without fields: each variant is a value, in
@@ -39,7 +41,7 @@ pub fn derive_labels(input: TokenStream) -> TokenStream {
 /// two variants have, anything but an enum.
 #[proc_macro_derive(LabelValue, attributes(label))]
 pub fn derive_label_value(input: TokenStream) -> TokenStream {
-    expand(parse_macro_input!(input), label_value::derive)
+    expand(&parse_macro_input!(input), label_value::derive, label_value::fallback)
 }
 
 /// Derives `Metrics` for a struct whose fields are metrics or families, and gives it `const fn
@@ -60,12 +62,49 @@ pub fn derive_label_value(input: TokenStream) -> TokenStream {
 /// that define one metric, is an error of `install`.
 #[proc_macro_derive(Metrics, attributes(metrics, metric))]
 pub fn derive_metrics(input: TokenStream) -> TokenStream {
-    expand(parse_macro_input!(input), metrics::derive)
+    expand(&parse_macro_input!(input), metrics::derive, metrics::fallback)
 }
 
+/// Registers a static metric or family with the program's default registry.
+#[proc_macro_attribute]
+pub fn register(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    on_item(
+        item.clone(),
+        declared::register(arguments.into(), parse_macro_input!(item as ItemStatic)),
+    )
+}
+
+/// Times each call of a function.
+#[proc_macro_attribute]
+pub fn timed(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let metric = parse_macro_input!(arguments as Expr);
+    on_item(item.clone(), function::timed(metric, parse_macro_input!(item as ItemFn)))
+}
+
+/// Counts each call of a function, and those that fail.
+#[proc_macro_attribute]
+pub fn counted(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let counted = parse_macro_input!(arguments as function::Counted);
+    on_item(item.clone(), function::counted(counted, parse_macro_input!(item as ItemFn)))
+}
+
+/// What became of an item. With an error it stays as it is, so that its uses are no further errors.
+fn on_item(item: TokenStream, expanded: Result<proc_macro2::TokenStream, Error>) -> TokenStream {
+    expanded.map_or_else(
+        |error| [error.into_compile_error().into(), item].into_iter().collect(),
+        Into::into,
+    )
+}
+
+/// What is derived for an item. With an error, that is an implementation that does nothing, so that
+/// uses of the item are no further errors.
 fn expand(
-    input: DeriveInput,
-    derive: fn(DeriveInput) -> Result<proc_macro2::TokenStream, Error>,
+    input: &DeriveInput,
+    derive: fn(&DeriveInput) -> Result<proc_macro2::TokenStream, Error>,
+    fallback: fn(&DeriveInput) -> proc_macro2::TokenStream,
 ) -> TokenStream {
-    derive(input).unwrap_or_else(Error::into_compile_error).into()
+    let derived = derive(input);
+    derived
+        .unwrap_or_else(|error| [error.into_compile_error(), fallback(input)].into_iter().collect())
+        .into()
 }

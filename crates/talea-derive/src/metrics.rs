@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet};
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
-use syn::{DeriveInput, Error, Expr, ExprLit, Field, Ident, Lit, LitStr, Meta, Result};
+use syn::{Attribute, DeriveInput, Error, Expr, ExprLit, Field, Ident, Lit, LitStr, Meta, Result};
 
 use crate::attributes::{self, MetricField};
 use crate::{item, names};
 
-pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
+pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let name = &input.ident;
     if let Some(param) = input.generics.params.first() {
         return Err(Error::new_spanned(
@@ -28,7 +28,7 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
         names::check_prefix(&prefix.value(), prefix.span())?;
     }
     let fields = item::named_fields(
-        &input,
+        input,
         "Metrics",
         "Give each metric a field",
         "Give each metric a field with its name",
@@ -69,37 +69,54 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
                 ),
             ));
         }
-        let help = help(field, ident)?;
-        let opts = said.opts.iter().map(|(opt, expr)| {
-            let method = Ident::new(opt, Span::call_site());
-            match *opt {
-                // A reference, so that arrays of any length fit.
-                "buckets" | "quantiles" => quote!(.#method(&#expr)),
-                _ => quote!(.#method(#expr)),
-            }
-        });
+        let (help, opts) = (help(&field.attrs, ident)?, options(&said));
         registrations.push(quote! {
             <#ty as ::talea::Registrable>::register(
                 &self.#ident,
                 &set.field(#of_field, ""),
-                &::talea::Opts::new(#name, #help)#(#opts)*,
+                &::talea::Opts::new(#name, #help)#opts,
             )?;
         });
     }
-    let new = fields.iter().map(|(field, ident)| {
+    let new = new(input, &fields);
+    let of_set = name.unraw().to_string();
+    Ok(quote! {
+        #new
+
+        impl ::talea::Metrics for #name {
+            fn register(&self, registry: &::talea::Registry) -> ::core::result::Result<(), ::talea::Error> {
+                let set = ::talea::derived::SetFields::new(registry, #of_set);
+                #(#registrations)*
+                ::core::result::Result::Ok(())
+            }
+
+            fn set_type(&self) -> ::core::option::Option<(::core::any::TypeId, &'static str)> {
+                ::core::option::Option::Some((
+                    ::core::any::TypeId::of::<Self>(),
+                    ::core::any::type_name::<Self>(),
+                ))
+            }
+        }
+    })
+}
+
+/// The functions that make a set.
+fn new(input: &DeriveInput, fields: &[(&Field, &Ident)]) -> TokenStream {
+    let (name, vis) = (&input.ident, &input.vis);
+    let values = fields.iter().map(|(field, ident)| {
         let ty = &field.ty;
         // A metric says that it was made here.
         let made = quote_spanned!(ident.span()=> <#ty>::new());
         quote!(#ident: #made)
     });
-    let of_set = name.unraw().to_string();
-    let vis = &input.vis;
-    Ok(quote! {
+    quote! {
+        // `Default` is left to its own derive.
+        #[allow(clippy::new_without_default)]
         impl #name {
             /// A set that is not installed yet: until then, updates of its metrics are
             /// discarded.
             #vis const fn new() -> Self {
-                Self { #(#new,)* }
+                Self { #(#values,)* }
             }
 
             /// A set of its own in a registry of its own, for a test.
@@ -117,28 +134,25 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
                 (metrics, registry)
             }
         }
+    }
+}
 
-        impl ::core::default::Default for #name {
-            fn default() -> Self {
-                Self::new()
-            }
-        }
+/// A set that registers nothing.
+pub(crate) fn fallback(input: &DeriveInput) -> TokenStream {
+    let fields = item::named_fields(input, "", "", "").ok();
+    let Some(fields) = fields.filter(|_| input.generics.params.is_empty()) else {
+        return TokenStream::new();
+    };
+    let (name, new) = (&input.ident, new(input, &fields));
+    quote! {
+        #new
 
         impl ::talea::Metrics for #name {
-            fn register(&self, registry: &::talea::Registry) -> ::core::result::Result<(), ::talea::Error> {
-                let set = ::talea::derived::SetFields::new(registry, #of_set);
-                #(#registrations)*
+            fn register(&self, _: &::talea::Registry) -> ::core::result::Result<(), ::talea::Error> {
                 ::core::result::Result::Ok(())
             }
-
-            fn set_type(&self) -> ::core::option::Option<(::core::any::TypeId, &'static str)> {
-                ::core::option::Option::Some((
-                    ::core::any::TypeId::of::<Self>(),
-                    ::core::any::type_name::<Self>(),
-                ))
-            }
         }
-    })
+    }
 }
 
 fn metric_name(ident: &Ident, said: &MetricField, prefix: Option<&LitStr>) -> Result<String> {
@@ -160,9 +174,22 @@ fn metric_name(ident: &Ident, said: &MetricField, prefix: Option<&LitStr>) -> Re
     Ok(name)
 }
 
+/// The options, as calls of the methods of `Opts`.
+pub(crate) fn options(said: &MetricField) -> TokenStream {
+    let calls = said.opts.iter().map(|(opt, expr)| {
+        let method = Ident::new(opt, Span::call_site());
+        match *opt {
+            // A reference, so that arrays of any length fit.
+            "buckets" | "quantiles" => quote!(.#method(&#expr)),
+            _ => quote!(.#method(#expr)),
+        }
+    });
+    quote!(#(#calls)*)
+}
+
 /// The doc comment in one line.
-fn help(field: &Field, ident: &Ident) -> Result<String> {
-    let lines = field.attrs.iter().filter_map(|attribute| match &attribute.meta {
+pub(crate) fn help(attributes: &[Attribute], ident: &Ident) -> Result<String> {
+    let lines = attributes.iter().filter_map(|attribute| match &attribute.meta {
         Meta::NameValue(meta) if meta.path.is_ident("doc") => match &meta.value {
             Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value().trim().to_owned()),
             _ => None,

@@ -50,7 +50,7 @@ struct Order {
 }
 
 fn accept(shop: &Shop, order: &Order) -> Result<u64, &'static str> {
-    let _in_flight = shop.in_flight.hold();
+    let _in_flight = shop.in_flight.in_flight_guard();
     let cents = {
         let _timer = shop.pricing.start_timer();
         price(order)?

@@ -78,6 +78,8 @@ mod expose;
 mod family;
 mod histogram;
 mod labels;
+#[cfg(feature = "derive")]
+mod macros;
 mod metric;
 pub mod outside;
 mod registry;
@@ -94,6 +96,7 @@ pub use exemplar::{Exemplar, ExemplarError};
 pub use expose::{Escaping, Format, TEXT_CONTENT_TYPE};
 pub use family::lazy::Lazy;
 pub use family::timers::Labelled;
+pub use family::unguarded::Unguarded;
 pub use family::values::DynamicLabels;
 pub use family::{Family, SeriesGuard};
 pub use histogram::native_buckets::NativeBuckets;
@@ -101,20 +104,22 @@ pub use histogram::snapshot::HistogramSnapshot;
 pub use histogram::thresholds::{exponential_buckets, linear_buckets};
 pub use histogram::windows::Windows;
 pub use labels::{Displayed, HttpMethod, LabelText, LabelValue, Labels, StatusClass};
+#[cfg(feature = "derive")]
+pub use macros::{LabelValue, Labels, Metrics, counted, register, timed};
 pub use metric::{
     Counter, FloatCounter, FloatGauge, Gauge, Histogram, InFlightGuard, Info, Metric,
     ObserveDuration, StateSet, Summary, Timer, UpDownCounter,
 };
 pub use outside::page::{Conflict, Page, Scrapable, is_usable_as_part_label};
 pub use registry::Registry;
+#[cfg(feature = "derive")]
+pub use registry::declared::default_registry;
 pub use registry::install::{Metrics, install};
 pub use registry::observable::Observation;
 pub use registry::register::Registrable;
 pub use samples::SampledSummary;
 pub use scraper::Scraper;
 pub use snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot, SummarySnapshot, Value};
-#[cfg(feature = "derive")]
-pub use talea_derive::{LabelValue, Labels, Metrics};
 pub use talea_region::{AddPath, Combine, Config, LivingProcess, OpenError, Overflow, Part, Usage};
 
 #[doc = include_str!("../guide.md")]
@@ -125,5 +130,9 @@ pub mod guide {}
 pub mod derived {
     pub use crate::labels::mixed_radix::{pop, product, push};
     pub use crate::labels::{LabelKey, LabelSet, Member};
+    #[cfg(feature = "derive")]
+    pub use crate::registry::declared::DeclaredStatic;
     pub use crate::registry::set_fields::SetFields;
+    #[cfg(feature = "derive")]
+    pub use inventory;
 }

@@ -205,6 +205,7 @@ fn check_families<L: Labels<Static = L> + Copy + 'static>(labels: L) {
     let timed: Family<L, Histogram<Seconds>> =
         register(registry, &format!("timed_{}", L::NAMES[0]));
     check_calm("a labelled timer", || drop(timed.start_timer(labels)));
+    check_calm("a timer of a series", || drop(timed.with(labels).start_timer()));
     check_calm("a labelled timer that is stopped", || {
         timed.start_timer(labels).stop_with(labels);
     });

@@ -79,8 +79,12 @@ pub struct Guard {
     /// The number of the sweep, read after the announcement.
     sweep: u64,
     /// It is the thread's.
-    bound: PhantomData<*const ()>,
+    bound: PhantomData<*const dyn EndsBeforeTheNextAwait>,
 }
+
+/// Neither `Send` nor `Sync`. The compiler names it where a guard is held across an `await` or sent
+/// to another thread.
+trait EndsBeforeTheNextAwait {}
 
 impl fmt::Debug for Guard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

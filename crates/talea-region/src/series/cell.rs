@@ -383,7 +383,7 @@ impl Cell {
     ///
     /// [`SeriesGuard::keep`]: crate::SeriesGuard::keep
     pub fn keep(self) -> Result<(), Overflow> {
-        self.copies.series().keep()
+        self.series().keep()
     }
 }
 

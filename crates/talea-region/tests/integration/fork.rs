@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 
 use crate::support::tmpfs::Shm;
-use talea_region::{Cell, Config, FamilySpec, Reader, Region, Storage};
+use talea_region::{Cell, Config, FamilySpec, Incarnation, Reader, Region, Storage};
 
 fn cell(region: &'static Region, name: &str, storage: Storage) -> Cell {
     let family = region
@@ -266,4 +266,19 @@ fn descriptors_that_a_program_closed_are_not_used_when_they_are_another_file_s()
     let orphan = Orphan::of(&shm, "closes descriptors");
     assert_eq!(std::fs::metadata(shm.file().with_extension("log")).unwrap().len(), 0);
     drop(orphan);
+}
+
+#[test]
+fn an_incarnation_is_of_the_process_that_noted_it() {
+    let region = Region::anonymous(Config::with_len(4 << 20)).unwrap();
+    let own = cell(region, "own", Storage::Owned);
+    let noted = Incarnation::of(own);
+    assert!(noted.is_of_this_process() && noted.enter().is_some());
+    let report = cell(region, "report", Storage::Single);
+    let child = fork(|| {
+        let as_expected = !noted.is_of_this_process() && noted.enter().is_some();
+        report.add(1 + u64::from(as_expected));
+    });
+    assert_eq!(total(region, "report"), 2);
+    kill(child);
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod lazy;
 pub(crate) mod timers;
+pub(crate) mod unguarded;
 pub(crate) mod values;
 
 use std::fmt;

@@ -252,8 +252,9 @@ impl Slot<Bound> {
 }
 
 impl slot::Bound for Bound {
-    fn keep(self) -> bool {
-        self.cells.at(0).keep().is_ok()
+    #[inline]
+    fn cell(self) -> Cell {
+        self.cells.at(0)
     }
 }
 

@@ -8,13 +8,19 @@ use super::discarded::{self, Origin};
 
 /// The binding of a handle: the cells of a series.
 pub trait Bound: Copy + PartialEq + Send + Sync + 'static {
+    /// One cell of the series.
+    fn cell(self) -> Cell;
+
     /// Has the series stay as long as this process lives; false if there is no room to note it.
-    fn keep(self) -> bool;
+    fn keep(self) -> bool {
+        self.cell().keep().is_ok()
+    }
 }
 
 impl Bound for Cell {
-    fn keep(self) -> bool {
-        Cell::keep(self).is_ok()
+    #[inline]
+    fn cell(self) -> Cell {
+        self
     }
 }
 

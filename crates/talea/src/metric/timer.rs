@@ -7,6 +7,11 @@ use super::summary::Summary;
 use crate::definition::unit::Seconds;
 
 /// A metric of durations, or a reference to one: a timer observes in it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` holds no durations, so it has no timers",
+    label = "expected a `Histogram<Seconds>` or a `Summary<Seconds>`",
+    note = "of another unit, measure by `std::time::Instant` and pass the value to `observe`"
+)]
 pub trait ObserveDuration {
     /// Counts one observation.
     fn observe_duration(&self, duration: Duration);

@@ -1,6 +1,8 @@
 //! The registry: a region, and the way of metrics into it.
 
 mod bounds;
+#[cfg(feature = "derive")]
+pub(crate) mod declared;
 mod field;
 pub(crate) mod install;
 pub(crate) mod observable;

@@ -5,7 +5,7 @@
 #[cfg_attr(miri, ignore = "it compiles programs")]
 fn misuse_is_refused_with_a_remedy() {
     let cases = trybuild::TestCases::new();
-    cases.pass("tests/derives/all_choices.rs");
+    cases.pass("tests/derives/all_*.rs");
     for of in ["label", "value", "metric"] {
         cases.compile_fail(format!("tests/derives/{of}*.rs"));
     }

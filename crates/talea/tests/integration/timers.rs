@@ -4,7 +4,10 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use talea::{Family, Histogram, Labels, Opts, Registry, Seconds};
+use proptest::prelude::*;
+use talea::{
+    Counter, Family, Histogram, InFlightGuard, Labels, Opts, Registry, Seconds, UpDownCounter,
+};
 
 fn timed() -> (Registry, Histogram<Seconds>) {
     let registry = Registry::for_test().unwrap();
@@ -120,6 +123,7 @@ fn a_labelled_timer_lives_across_an_await_of_a_future_that_is_sent() {
     {
         let mut never = pin!(is_send(async {
             let _timer = payment.start_timer(By { outcome: "paid" });
+            let _other = payment.with(By { outcome: "looked up" }).start_timer();
             std::future::pending::<()>().await;
         }));
         assert!(never.as_mut().poll(&mut context).is_pending());
@@ -129,4 +133,178 @@ fn a_labelled_timer_lives_across_an_await_of_a_future_that_is_sent() {
     let mut done = pin!(is_send(payment.observe_future(By { outcome: "paid" }, async { 7 })));
     assert_eq!(done.as_mut().poll(&mut context), Poll::Ready(7));
     assert_eq!(count_by(&registry, "paid"), 2);
+    assert_eq!(count_by(&registry, "looked up"), 1);
+    let found = payment.with(By { outcome: "looked up" });
+    let mut done = pin!(is_send(found.observe_future(async { 7 })));
+    assert_eq!(done.as_mut().poll(&mut context), Poll::Ready(7));
+    assert_eq!(count_by(&registry, "looked up"), 2);
+}
+
+#[test]
+fn a_timer_of_a_series_that_is_removed_observes_nothing_in_the_series_that_takes_its_place() {
+    let registry = Registry::for_test().unwrap();
+    let payment = by_outcome(&registry);
+    let timer = payment.with(By { outcome: "paid" }).start_timer();
+    // It pins nothing: the series is removed at once, and its memory is used again.
+    assert!(payment.remove(By { outcome: "paid" }));
+    for n in 0..100 {
+        let outcome = n.to_string();
+        payment.with(By { outcome: &outcome }).observe(Duration::from_secs(1));
+    }
+    payment.with(By { outcome: "paid" }).observe(Duration::from_secs(1));
+    let total = || registry.snapshot().select("payment_seconds", &[]).count();
+    let before = total();
+    drop(timer);
+    assert_eq!((total(), count_by(&registry, "paid")), (before, 1));
+    assert!((0..100).all(|n| count_by(&registry, &n.to_string()) == 1));
+    payment.with(By { outcome: "paid" }).start_timer().stop();
+    payment.with(By { outcome: "paid" }).start_timer().discard();
+    assert_eq!(payment.with(By { outcome: "paid" }).observe_closure(|| 7), 7);
+    assert_eq!(count_by(&registry, "paid"), 3);
+}
+
+/// The steps of the test below; labels are numbered.
+#[derive(Clone, Debug)]
+enum Step {
+    Begin(usize),
+    /// Ends one of those that began, counted from the latest.
+    End(usize),
+    Remove(usize),
+    Clear,
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn guards_of_labelled_counts_are_exact_in_any_order_with_removals(
+        steps in prop::collection::vec(
+            prop_oneof![
+                4 => (0..3_usize).prop_map(Step::Begin),
+                3 => any::<usize>().prop_map(Step::End),
+                1 => (0..3_usize).prop_map(Step::Remove),
+                1 => Just(Step::Clear),
+            ],
+            1..60,
+        )
+    ) {
+        const OUTCOMES: [&str; 3] = ["paid", "refused", "aborted"];
+        let registry = Registry::for_test().unwrap();
+        let opts = Opts::new("open", "Payments that are open.");
+        let open: Family<By<'static>, UpDownCounter> = registry.register(opts).unwrap();
+        // Of each label, how often it was removed, and its count since.
+        let mut model = [(0_u32, 0_i64); 3];
+        let mut guards: Vec<(usize, u32, InFlightGuard)> = Vec::new();
+        for step in steps {
+            match step {
+                Step::Begin(n) => {
+                    let guard = open.with(By { outcome: OUTCOMES[n] }).in_flight_guard();
+                    guards.push((n, model[n].0, guard));
+                    model[n].1 += 1;
+                }
+                Step::End(which) if !guards.is_empty() => {
+                    let (n, life, guard) = guards.swap_remove(which % guards.len());
+                    // Ends on another thread.
+                    std::thread::scope(|scope| scope.spawn(move || drop(guard)).join().unwrap());
+                    if model[n].0 == life {
+                        model[n].1 -= 1;
+                    }
+                }
+                Step::End(_) => {}
+                Step::Remove(n) => {
+                    open.remove(By { outcome: OUTCOMES[n] });
+                    model[n] = (model[n].0 + 1, 0);
+                }
+                Step::Clear => {
+                    open.remove_matching(&[]);
+                    model.iter_mut().for_each(|(life, count)| (*life, *count) = (*life + 1, 0));
+                }
+            }
+            let snapshot = registry.snapshot();
+            for (n, (_, count)) in model.iter().enumerate() {
+                let found = snapshot.value("open", &[("outcome", OUTCOMES[n])]);
+                prop_assert_eq!(found.unwrap_or(0.0), *count as f64);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_guard_that_began_before_its_metric_was_installed_subtracts_nothing_afterwards() {
+    let open = UpDownCounter::new();
+    let guard = open.in_flight_guard();
+    let registry = Registry::for_test().unwrap();
+    talea::Registrable::register(&open, &registry, &Opts::new("open", "Open.")).unwrap();
+    let _second = open.in_flight_guard();
+    drop(guard);
+    assert_eq!(open.get(), 1);
+}
+
+/// The metrics of one test, as the functions below find them.
+struct Work {
+    time: Histogram<Seconds>,
+    by: Family<By<'static>, Histogram<Seconds>>,
+    calls: Counter,
+    failures: Counter,
+}
+
+impl Work {
+    fn new(registry: &Registry) -> Self {
+        Self {
+            time: registry.register(Opts::new("work", "Time to work.")).unwrap(),
+            by: by_outcome(registry),
+            calls: registry.register(Opts::new("calls", "Calls.")).unwrap(),
+            failures: registry.register(Opts::new("failures", "Failures.")).unwrap(),
+        }
+    }
+
+    #[talea::timed(self.time)]
+    #[talea::counted(self.calls, error = self.failures)]
+    fn parse<'a>(&self, text: &'a str) -> Result<&'a str, std::num::ParseIntError> {
+        if text == "early" {
+            return Ok(text);
+        }
+        let _: u64 = text.parse()?;
+        Ok(text)
+    }
+
+    #[talea::counted(work.calls, error = work.failures)]
+    #[talea::timed(work.by.with(By { outcome: &outcome }))]
+    async fn take(work: &Self, outcome: String) -> Result<String, std::num::ParseIntError> {
+        let _: u64 = std::future::ready(outcome.parse()).await?;
+        Ok(outcome)
+    }
+
+    #[talea::timed(self.by.with(By { outcome: "numbers" }))]
+    #[talea::counted(self.calls)]
+    fn numbers<T: Default + Clone>(&self, of: T) -> impl Iterator<Item = T> {
+        std::iter::repeat_n(of, 3)
+    }
+
+    #[talea::counted(self.calls, error = self.failures)]
+    fn first(&self) -> Result<impl Iterator<Item = u8> + use<>, ()> {
+        Ok(std::iter::once(1))
+    }
+}
+
+#[test]
+fn attributes_time_and_count_functions_of_any_form() {
+    let registry = Registry::for_test().unwrap();
+    let work = Work::new(&registry);
+    assert_eq!((work.parse("7"), work.parse("early")), (Ok("7"), Ok("early")));
+    assert!(work.parse("seven").is_err());
+    assert_eq!((count(&registry), work.calls.get(), work.failures.get()), (3, 3, 1));
+    let mut context = Context::from_waker(Waker::noop());
+    {
+        let mut done = pin!(Work::take(&work, "8".to_owned()));
+        assert_eq!(done.as_mut().poll(&mut context), Poll::Ready(Ok("8".to_owned())));
+        assert!(pin!(Work::take(&work, "eight".into())).poll(&mut context).is_ready());
+        drop(Work::take(&work, "never polled".into()));
+    }
+    assert_eq!((count_by(&registry, "8"), count_by(&registry, "eight")), (1, 1));
+    assert_eq!((work.calls.get(), work.failures.get()), (5, 2));
+    assert_eq!(work.numbers(7_u8).count(), 3);
+    assert_eq!(count_by(&registry, "numbers"), 1);
+    assert_eq!(work.first().unwrap().count(), 1);
+    assert_eq!((work.calls.get(), work.failures.get()), (7, 2));
 }

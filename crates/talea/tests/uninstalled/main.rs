@@ -259,7 +259,7 @@ mod reports {
         SET.share.add(1.0);
         SET.share.set_max(1.0);
         SET.share.set_min(1.0);
-        drop(SET.open.hold());
+        drop(SET.open.in_flight_guard());
         drop(SET.time.start_timer());
         drop(SET.lately.start_timer());
         SET.time.observe_in_both(&SET.time, Duration::ZERO);

@@ -1,0 +1,124 @@
+//! `#[timed]` and `#[counted]`, on functions.
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::parse::{Parse, ParseStream};
+use syn::spanned::Spanned;
+use syn::{Error, Expr, Ident, ItemFn, Result, ReturnType, Token};
+
+/// The expression of `#[timed(…)]`: the metric that a timer is started of.
+pub(crate) fn timed(metric: Expr, mut function: ItemFn) -> Result<TokenStream> {
+    refuse_const(&function, "timed")?;
+    let statements = &function.block.stmts;
+    // In the order of declaration, so that it is dropped last.
+    let timer = quote_spanned!(metric.span()=> let _talea_timer = (#metric).start_timer(););
+    function.block = syn::parse_quote!({ #timer #(#statements)* });
+    Ok(function.into_token_stream())
+}
+
+/// The arguments of `#[counted(…)]`: `calls` or `calls, error = failures`.
+pub(crate) struct Counted {
+    calls: Expr,
+    errors: Option<Expr>,
+}
+
+impl Parse for Counted {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let calls = input.parse()?;
+        let mut errors = None;
+        if input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
+            let key: Ident = input.parse()?;
+            if key != "error" {
+                let found = format!("found `{key}`; expected `error = counter`");
+                return Err(Error::new(key.span(), found));
+            }
+            input.parse::<Token![=]>()?;
+            errors = Some(input.parse()?);
+            input.parse::<Option<Token![,]>>()?;
+        }
+        match input.is_empty() {
+            true => Ok(Self { calls, errors }),
+            false => Err(input.error("expected nothing after `error = counter`")),
+        }
+    }
+}
+
+pub(crate) fn counted(arguments: Counted, mut function: ItemFn) -> Result<TokenStream> {
+    refuse_const(&function, "counted")?;
+    let Counted { calls, errors } = arguments;
+    let block = &function.block;
+    let calls = quote_spanned!(calls.span()=> (#calls).inc(););
+    let Some(errors) = errors else {
+        let statements = &block.stmts;
+        function.block = syn::parse_quote!({ #calls #(#statements)* });
+        return Ok(function.into_token_stream());
+    };
+    let ReturnType::Type(_, output) = &function.sig.output else {
+        return Err(Error::new(
+            function.sig.ident.span(),
+            format!(
+                "`{}` returns nothing; `error = …` counts what a function that returns a Result \
+                 returns as Err: leave it out",
+                function.sig.ident
+            ),
+        ));
+    };
+    // So that `?` and `return` in the body end the body alone. Its type is written where it can be.
+    let is_named = !names_impl(output.to_token_stream());
+    let returned = if is_named { output.to_token_stream() } else { quote!(_) };
+    let outcome = match function.sig.asyncness {
+        Some(_) => quote! {
+            let outcome: #returned = async move {
+                if false {
+                    let returned: #returned = ::core::unreachable!();
+                    #[allow(unreachable_code)]
+                    return returned;
+                }
+                #block
+            }.await;
+        },
+        None if !is_named => quote!(let outcome = (move || #block)();),
+        None => quote!(let outcome: #returned = (move || -> #returned { #block })();),
+    };
+    let count = quote_spanned! {errors.span()=>
+        if let ::core::result::Result::Err(_) = &outcome { (#errors).inc(); }
+    };
+    function.block = syn::parse_quote!({
+        #calls
+        #[allow(
+            unreachable_code,
+            unused_braces,
+            clippy::diverging_sub_expression,
+            clippy::redundant_closure_call,
+            clippy::let_and_return,
+            clippy::redundant_async_block
+        )]
+        let outcome = { #outcome outcome };
+        #count
+        outcome
+    });
+    Ok(function.into_token_stream())
+}
+
+fn refuse_const(function: &ItemFn, attribute: &str) -> Result<()> {
+    match &function.sig.constness {
+        Some(token) => Err(Error::new_spanned(
+            token,
+            format!(
+                "`{}` is const, and a metric cannot be updated while compiling; remove `const` or \
+                 #[{attribute}(…)]",
+                function.sig.ident
+            ),
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Whether `impl Trait` is in a type, which stands in signatures only.
+fn names_impl(tokens: TokenStream) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => ident == "impl",
+        TokenTree::Group(group) => names_impl(group.stream()),
+        _ => false,
+    })
+}

@@ -1,0 +1,97 @@
+//! Metrics that were looked up and are used later, as a timer does: on another thread, behind an
+//! `await`. They pin nothing meanwhile, so each use makes sure that the series is still there.
+
+use std::mem::ManuallyDrop;
+use std::time::Duration;
+
+use talea_region::Incarnation;
+
+use super::SeriesGuard;
+use crate::metric::slot::{Bound, Slot};
+use crate::metric::timer::{ObserveDuration, Timer};
+use crate::metric::{Metric, Sealed};
+
+/// A metric that was looked up, for one later use; made by [`SeriesGuard::start_timer`]. It may be
+/// sent to another thread.
+#[derive(Debug)]
+pub struct Unguarded<M> {
+    /// Never dropped, as in a [`SeriesGuard`].
+    metric: ManuallyDrop<M>,
+    /// `None` where the series stays, or where the family is not installed.
+    incarnation: Option<Incarnation>,
+}
+
+impl<M: Metric + ObserveDuration> ObserveDuration for Unguarded<M> {
+    fn observe_duration(&self, duration: Duration) {
+        match &self.incarnation {
+            None => self.metric.observe_duration(duration),
+            Some(incarnation) => {
+                if let Some(_guard) = incarnation.enter() {
+                    self.metric.observe_duration(duration);
+                }
+            }
+        }
+    }
+}
+
+impl<M: Metric> SeriesGuard<M> {
+    fn unguarded(self) -> Unguarded<M> {
+        let incarnation = match Sealed::slot(&*self.metric) {
+            Slot::Bound { bound, passes: true } => Some(Incarnation::of(bound.cell())),
+            _ => None,
+        };
+        Unguarded { metric: self.metric, incarnation }
+    }
+}
+
+/// Timers of a series that was just looked up. They pin nothing: if the series is removed or expires
+/// before a timer ends, the observation goes with it. With
+/// [`Family::start_timer`](crate::Family::start_timer) the series is looked up at the end, and made
+/// anew then.
+impl<M: Metric + ObserveDuration> SeriesGuard<M> {
+    /// Starts a timer, which observes when it is stopped or dropped. It is not bound to this thread.
+    ///
+    /// ```
+    /// use talea::{Family, Histogram, Labels, Opts, Registry, Seconds};
+    ///
+    /// #[derive(Labels)]
+    /// struct By<'a> { provider: &'a str }
+    ///
+    /// let registry = Registry::new()?;
+    /// let opts = Opts::new("payment", "Time to pay.");
+    /// let payment: Family<By<'static>, Histogram<Seconds>> = registry.register(opts)?;
+    /// {
+    ///     let _timer = payment.with(By { provider: "acme" }).start_timer();
+    ///     // … pay …
+    /// }
+    /// let labels = [("provider", "acme")];
+    /// assert_eq!(registry.snapshot().expect_histogram("payment_seconds", &labels).count(), 1);
+    /// # Ok::<(), talea::Error>(())
+    /// ```
+    ///
+    /// Cost: two readings of the monotonic clock, a guard and an observation; no allocation.
+    #[inline]
+    pub fn start_timer(self) -> Timer<Unguarded<M>> {
+        Timer::new(self.unguarded())
+    }
+
+    /// Calls a function and observes how long that took, also if it panics.
+    #[inline]
+    pub fn observe_closure<R>(self, function: impl FnOnce() -> R) -> R {
+        let _timer = self.start_timer();
+        function()
+    }
+
+    /// Runs a future and observes how long that took, from its first poll on; also if it is dropped
+    /// before it is done. The result is `Send` if the future is.
+    pub fn observe_future<F: Future>(
+        self,
+        future: F,
+    ) -> impl Future<Output = F::Output> + use<M, F> {
+        let target = self.unguarded();
+        async move {
+            let _timer = Timer::new(target);
+            future.await
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! The macros: derives, and attributes of statics and functions.
+
+/// Registers a static metric or family when the program's [default registry] is first used, or when
+/// [`install_statics`] is called. Its name is that of the static in small letters, its help the doc
+/// comment.
+///
+/// ```
+/// use talea::{Counter, Family, Histogram, Labels, Seconds};
+///
+/// /// Requests that were answered.
+/// #[talea::register]
+/// static HITS: Counter = Counter::new();
+///
+/// /// Time to price a basket.
+/// #[talea::register(name = "shop_pricing", buckets = [0.001, 0.01, 0.1])]
+/// static PRICING: Histogram<Seconds> = Histogram::new();
+///
+/// #[derive(Labels)]
+/// struct Sale<'a> { country: &'a str }
+///
+/// /// Orders accepted.
+/// #[talea::register]
+/// static ORDERS: Family<Sale<'static>, Counter> = Family::new();
+///
+/// let registry = talea::default_registry()?;
+/// HITS.inc();
+/// ORDERS.with(Sale { country: "pe" }).inc();
+/// assert_eq!(registry.snapshot().value("hits_total", &[]), Some(1.0));
+/// # Ok::<(), talea::Error>(())
+/// ```
+///
+/// The options are those of `#[metric(…)]` on a field of [`Metrics`](derive@Metrics). The statics of all crates that
+/// are linked into the program are registered, so this is for programs; a library has a set by
+/// `#[derive(Metrics)]`, so that its user chooses the registry and the prefix.
+///
+/// Cost: none before `main` but that of a linked list; then that of registering.
+///
+/// Errors while compiling: as of [`Metrics`](derive@Metrics); on anything but a static. Two statics of one name are an
+/// error when they are registered.
+///
+/// [default registry]: default_registry
+/// [`install_statics`]: Registry::install_statics
+pub use talea_derive::register;
+
+/// Times each call of a function, or each run of an `async` one from its first poll on, by a timer of
+/// the metric: it observes on every way out, errors, panics and dropped futures among them.
+///
+/// The metric is any expression that has `start_timer()`: a `Histogram<Seconds>`, or a series of a
+/// family, `SHOP.pricing.with(By { provider })`. It is evaluated at the beginning, and may name the
+/// function's arguments.
+///
+/// ```
+/// use talea::{Histogram, Seconds};
+///
+/// /// Time to price a basket.
+/// #[talea::register]
+/// static PRICING: Histogram<Seconds> = Histogram::new();
+///
+/// #[talea::timed(PRICING)]
+/// async fn price(items: u64) -> Result<u64, std::io::Error> {
+///     Ok(items * 1250)
+/// }
+/// # let _ = price(1);
+/// ```
+///
+/// Cost: that of the timer; no allocation. A function that returns a future and is not `async` itself
+/// (also one that another macro rewrites so) is timed until it has returned the future.
+pub use talea_derive::timed;
+
+/// Counts each call of a function: `#[talea::counted(calls, error = failures)]`. `calls` counts when a
+/// call begins, or at the first poll if it is `async`; `failures` when it returns an `Err`. Both are
+/// expressions that have `inc()`: a counter, or a series of a family. `failures`, which may be left
+/// out, is evaluated after the body and sees only those arguments that the body does not take.
+///
+/// ```
+/// use talea::Counter;
+///
+/// /// Payments begun.
+/// #[talea::register]
+/// static PAYMENTS: Counter = Counter::new();
+/// /// Payments that failed.
+/// #[talea::register]
+/// static PAYMENTS_FAILED: Counter = Counter::new();
+///
+/// #[talea::counted(PAYMENTS, error = PAYMENTS_FAILED)]
+/// fn pay(cents: u64) -> Result<(), &'static str> {
+///     if cents == 0 { Err("nothing to pay") } else { Ok(()) }
+/// }
+///
+/// let registry = talea::default_registry()?;
+/// assert!(pay(0).is_err() && pay(5).is_ok());
+/// let snapshot = registry.snapshot();
+/// assert_eq!(snapshot.value("payments_total", &[]), Some(2.0));
+/// assert_eq!(snapshot.value("payments_failed_total", &[]), Some(1.0));
+/// # Ok::<(), talea::Error>(())
+/// ```
+///
+/// A panic or a future that is dropped is a call, and no failure. Cost: that of the adds.
+pub use talea_derive::counted;
+
+pub use talea_derive::{LabelValue, Labels, Metrics};
