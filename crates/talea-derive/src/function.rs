@@ -81,7 +81,7 @@ pub(crate) fn counted(arguments: Counted, mut function: ItemFn) -> Result<TokenS
         None => quote!(let outcome: #returned = (move || -> #returned { #block })();),
     };
     let count = quote_spanned! {errors.span()=>
-        if let ::core::result::Result::Err(_) = &outcome { (#errors).inc(); }
+        if ::core::result::Result::is_err(&outcome) { (#errors).inc(); }
     };
     function.block = syn::parse_quote!({
         #calls

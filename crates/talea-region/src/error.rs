@@ -4,8 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a region could not be opened.
-#[derive(Debug)]
+/// Why a region could not be opened. Its `Debug` form is its text, as `main` shows an error that it
+/// returns.
 #[non_exhaustive]
 pub enum OpenError {
     /// The limits that were asked for do not fit each other.
@@ -37,6 +37,8 @@ pub enum OpenError {
     },
     /// The file is not on tmpfs, where writing back pages could stall writers.
     NotTmpfs(PathBuf),
+    /// The file is no region, of whatever layout. It stays as it is.
+    Foreign(PathBuf),
     /// The file or memory is not a region of this boot and layout.
     Damaged {
         /// The file.
@@ -60,7 +62,8 @@ impl fmt::Display for OpenError {
             ),
             Self::Limits(fault) => write!(f, "a region cannot be laid out with {fault}"),
             Self::System { doing, path: Some(path), source } => {
-                write!(f, "cannot {doing} {}: {source}", path.display())
+                write!(f, "cannot {doing} {}: {source}", path.display())?;
+                remedy(source.kind()).map_or(Ok(()), |remedy| write!(f, "; {remedy}"))
             }
             Self::System { doing, path: None, source } => write!(f, "cannot {doing}: {source}"),
             Self::Group { group, path, source } => write!(
@@ -77,6 +80,12 @@ impl fmt::Display for OpenError {
                 "{} is not on tmpfs, and a disk that writes pages back can stall or kill writers; use a path under /dev/shm or another tmpfs",
                 path.display()
             ),
+            Self::Foreign(path) => write!(
+                f,
+                "{} is a file of something else: it does not begin as a region does, and stays as it is; \
+                 use another path, or remove the file",
+                path.display()
+            ),
             Self::Damaged { path, reason } => {
                 write!(f, "{} is no region that can be read: {reason}", path.display())
             }
@@ -85,6 +94,27 @@ impl fmt::Display for OpenError {
                 "a region in a file needs Linux; on this platform use a region of the process's own memory"
             ),
         }
+    }
+}
+
+/// The remedy for a file that the system refused.
+fn remedy(refusal: io::ErrorKind) -> Option<&'static str> {
+    Some(match refusal {
+        io::ErrorKind::NotFound => "make the directory first, or use a path under /dev/shm",
+        io::ErrorKind::PermissionDenied => {
+            "run as the user that owns it, or use a path that this user may write to"
+        }
+        io::ErrorKind::StorageFull => {
+            "make room there, or make the tmpfs larger (of a container, by --shm-size)"
+        }
+        io::ErrorKind::ReadOnlyFilesystem => "use a tmpfs that is mounted writable",
+        _ => return None,
+    })
+}
+
+impl fmt::Debug for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

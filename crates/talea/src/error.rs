@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use talea_region::{OpenError, Overflow};
 
 /// An error of opening, registering or fixing. Metrics themselves never fail. Its text names the
-/// file or the metric, the value found, the value expected and what to do.
-#[derive(Debug)]
+/// file or the metric, the value found, the value expected and what to do. So does its `Debug` form,
+/// which is what a program shows whose `main` returns it.
 #[non_exhaustive]
 pub enum Error {
     /// The region could not be opened.
@@ -78,9 +78,8 @@ impl fmt::Display for Error {
             Self::Open(error) => error.fmt(f),
             Self::Environment { variable, path, source } => write!(
                 f,
-                "the environment variable {variable} names {}, which cannot be used: {source}; \
-                 have it name a file on tmpfs, such as /dev/shm/shop.talea, or leave it out for \
-                 memory of this process",
+                "the environment variable {variable} names {}, which cannot be used: {source}; or \
+                 leave the variable out, for memory of this process",
                 path.display()
             ),
             Self::Group { variable, group, reason } => write!(
@@ -106,6 +105,12 @@ impl fmt::Display for Error {
                 write!(f, "cannot fix the label set `{name}`: {reason}")
             }
         }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -4,7 +4,7 @@
 /// [`install_statics`] is called. Its name is that of the static in small letters, its help the doc
 /// comment.
 ///
-/// ```
+/// ```standalone_crate
 /// use talea::{Counter, Family, Histogram, Labels, Seconds};
 ///
 /// /// Requests that were answered.
@@ -72,7 +72,7 @@ pub use talea_derive::timed;
 /// expressions that have `inc()`: a counter, or a series of a family. `failures`, which may be left
 /// out, is evaluated after the body and sees only those arguments that the body does not take.
 ///
-/// ```
+/// ```standalone_crate
 /// use talea::Counter;
 ///
 /// /// Payments begun.

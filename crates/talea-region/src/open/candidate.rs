@@ -7,13 +7,18 @@ use std::path::Path;
 
 use crate::files::trust::{self, NotOpened};
 use crate::header;
-use crate::layout::{SLOT_COUNT, SLOTS, Sections};
+use crate::layout::{MAGIC, SLOT_COUNT, SLOTS, Sections};
 use crate::memory::mapping::{others_hold, region_len};
 
 /// The file at a path that may come to be used.
 pub(crate) enum Candidate {
     Region(File, Box<Sections>),
-    Unusable { reason: String, used: bool },
+    Unusable {
+        reason: String,
+        used: bool,
+    },
+    /// No region of any layout: a file that somebody has for something else.
+    Foreign,
 }
 
 /// Inspects the file at a path, without taking part in its region.
@@ -25,6 +30,9 @@ pub(crate) fn inspect(path: &Path, users: &[u32]) -> Result<Candidate, NotOpened
 /// Inspects an open file. It is read and not mapped: a mapping lasts as long as the process, and with it the memory of the
 /// file, also when that is removed.
 pub(crate) fn inspect_file(file: File) -> io::Result<Candidate> {
+    if !may_be_region(&file)? {
+        return Ok(Candidate::Foreign);
+    }
     let mut head = vec![0; SLOTS as usize];
     let read = region_len(&file).and_then(|len| file.read_exact_at(&mut head, 0).map(|()| len));
     let len = match read {
@@ -48,4 +56,14 @@ pub(crate) fn inspect_file(file: File) -> io::Result<Candidate> {
             Candidate::Unusable { reason, used }
         }
     })
+}
+
+/// Whether a file begins as a region of any layout does. An empty one may be: nothing is lost with it.
+fn may_be_region(file: &File) -> io::Result<bool> {
+    let mut magic = [0; 8];
+    match file.read_exact_at(&mut magic, 0) {
+        Ok(()) => Ok(u64::from_le_bytes(magic) == MAGIC),
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(file.metadata()?.len() == 0),
+        Err(error) => Err(error),
+    }
 }

@@ -57,8 +57,9 @@ impl Region {
     /// to it: such a user could end this process, or change its values. No symbolic link is
     /// followed at the end of the path; its directories are the caller's to trust.
     ///
-    /// A file that cannot be used never keeps a service from starting. If it is damaged or of
-    /// another boot or layout, and no process uses it, it is moved aside to `PATH.stale-N`. The
+    /// A region that cannot be used never keeps a service from starting. If it is damaged or of
+    /// another boot or layout, and no process uses it, it is moved aside to `PATH.stale-N`; so is an
+    /// empty file. A file that does not begin as a region does is somebody's, and an error. The
     /// region that was moved aside last stays; earlier ones that no process uses are removed. A
     /// file that is in use, that is not trusted, or that this process has no right to open or to
     /// move stays, and a sibling, `PATH.N`, is opened by the same rules. Once there is no file at
@@ -67,8 +68,8 @@ impl Region {
     ///
     /// # Errors
     ///
-    /// The directory is missing, not writable or not on tmpfs; a trusted user put something other
-    /// than a regular file at the path; a hundred siblings cannot be used either; limits that do
+    /// The directory is missing, not writable or not on tmpfs; a file at the path that is no region;
+    /// a trusted user put something other than a regular file there; a hundred siblings cannot be used either; limits that do
     /// not fit, or a length beyond `ulimit -f`; no memory; the process is not in the group that a
     /// new file is to have.
     #[cfg(all(target_os = "linux", not(loom)))]
@@ -259,6 +260,7 @@ impl Region {
             Candidate::Unusable { reason, .. } => {
                 return Err(OpenError::Damaged { path: path.to_owned(), reason });
             }
+            Candidate::Foreign => return Err(OpenError::Foreign(path.to_owned())),
         };
         let region = Self::leak(map, *sections);
         if region.memory.own_slot() == SLOT_COUNT {
@@ -359,6 +361,10 @@ fn attach(candidate: &Path, path: &Path, users: &[u32]) -> Result<Found, OpenErr
             Found::Left { reason: format!("is in use and cannot be shared: {reason}") }
         }
         Ok(Candidate::Unusable { reason, used: false }) => Found::Unusable { reason },
+        Ok(Candidate::Foreign) if candidate == path => {
+            return Err(OpenError::Foreign(path.to_owned()));
+        }
+        Ok(Candidate::Foreign) => Found::Left { reason: "is no region".to_owned() },
         Err(NotOpened::Untrusted(Distrust { reason, is_mistake: true })) => {
             return Err(OpenError::Untrusted { path: candidate.to_owned(), reason });
         }

@@ -157,7 +157,7 @@ impl Region {
         let is_unused = match inspect(path, users) {
             Ok(Candidate::Unusable { used, .. }) => !used,
             Err(NotOpened::System(error)) => error.kind() == ErrorKind::NotFound,
-            Ok(Candidate::Region(..)) | Err(_) => false,
+            Ok(Candidate::Region(..) | Candidate::Foreign) | Err(_) => false,
         };
         // A process that restarts is not there for a moment.
         if !was_unused.swap(is_unused, AcqRel) || !is_unused {

@@ -207,10 +207,9 @@ fn a_stale_or_damaged_file_is_moved_aside_and_the_service_starts() {
         bytes[at] ^= 1;
         bytes
     };
-    let cases: [(&str, Vec<u8>, &str); 7] = [
+    let cases: [(&str, Vec<u8>, &str); 6] = [
         ("empty", vec![], "0 bytes"),
         ("short", original[..4096].to_vec(), "4096 bytes"),
-        ("magic", damaged(0), "begin as a region"),
         ("version", damaged(8), "its layout is version"),
         ("length", damaged(18), "its header states"),
         ("planes", damaged(39), "planes"),
@@ -230,10 +229,36 @@ fn a_stale_or_damaged_file_is_moved_aside_and_the_service_starts() {
 }
 
 #[test]
+fn a_file_of_something_else_is_an_error_and_stays_as_it_is() {
+    let shm = Shm::new("foreign");
+    for bytes in [&b"T"[..], b"TALEA", b"# our notes\n", &[0; 1 << 20]] {
+        fs::write(shm.file(), bytes).unwrap();
+        let errors = [
+            Region::open(shm.file(), config()).map(|_| ()).unwrap_err(),
+            Region::attach(shm.file()).map(|_| ()).unwrap_err(),
+        ];
+        for error in errors {
+            assert!(matches!(error, OpenError::Foreign(_)), "{error}");
+            assert!(format!("{error:?}").contains("shop.talea is a file of something else"));
+        }
+        assert!(fs::read(shm.file()).unwrap() == bytes);
+        assert_eq!(fs::read_dir(shm.path()).unwrap().count(), 1);
+    }
+    // As a sibling it is passed over.
+    fs::rename(shm.file(), shm.path().join("shop.talea.1")).unwrap();
+    let _used = count(&shm.file(), 1);
+    let damage = fs::OpenOptions::new().write(true).open(shm.file()).unwrap();
+    damage.write_all_at(b"X", 8).unwrap();
+    let opened = Region::open(shm.file(), config()).unwrap();
+    assert_eq!(opened.path, shm.path().join("shop.talea.2"));
+    assert!(opened.notice.unwrap().contains("is no region"));
+}
+
+#[test]
 fn processes_that_start_at_once_over_a_damaged_file_end_in_one_region() {
     for round in 0..20 {
         let shm = Shm::new(&format!("herd-{round}"));
-        crate::support::tmpfs::write(shm.file(), vec![7; 1 << 20]);
+        crate::support::tmpfs::write(shm.file(), [&b"TALEAREG"[..], &[7; (1 << 20) - 8]].concat());
         let mut herd: Vec<_> =
             (0..8).map(|_| writer(&shm.file(), 1_000).spawn().unwrap()).collect();
         assert!(herd.iter_mut().all(|writer| writer.wait().unwrap().success()));
@@ -541,10 +566,9 @@ fn of_regions_that_were_moved_aside_the_last_one_stays() {
         region.notice.unwrap()
     };
     // A file that is no region is left to the operator.
-    crate::support::tmpfs::write(shm.file(), vec![7; 1 << 20]);
-    moved();
+    fs::write(shm.path().join("shop.talea.stale-1"), [7; 100]).unwrap();
     let unused = || {
-        fs::remove_file(shm.file()).unwrap();
+        let _ = fs::remove_file(shm.file());
         assert!(writer(&shm.file(), 1).status().unwrap().success());
         make_another_layout(&shm.file());
     };

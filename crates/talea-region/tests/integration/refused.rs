@@ -57,14 +57,12 @@ type Change = (&'static str, fn(&mut Vec<u8>));
 
 #[test]
 fn a_file_that_is_no_whole_region_is_an_error_to_read_and_moved_aside_to_start() {
-    let changes: [Change; 12] = [
+    let changes: [Change; 10] = [
         ("zero length", |bytes| bytes.clear()),
-        ("one byte", |bytes| bytes.truncate(1)),
         ("the header alone", |bytes| bytes.truncate(4096)),
         ("half", |bytes| bytes.truncate(1 << 19)),
         ("a byte less", |bytes| bytes.truncate((1 << 20) - 1)),
         ("a page more", |bytes| bytes.resize((1 << 20) + 4096, 0)),
-        ("another magic", |bytes| put(bytes, 0, u64::from_le_bytes(*b"TALEBREG"))),
         ("another version", |bytes| put(bytes, 8, u64::MAX)),
         ("the largest length", |bytes| put(bytes, 16, u64::MAX)),
         ("a length of 1 TiB", |bytes| put(bytes, 16, 1 << 40)),

@@ -138,14 +138,17 @@ fn a_variable_that_is_unset_or_empty_is_memory_of_ones_own() {
 fn a_file_that_cannot_be_used_is_an_error_that_says_what_to_do() {
     let shm = Shm::new("from-env-refused");
     let folder = shm.file().parent().unwrap().to_owned();
-    for (region, found) in [
-        (folder.as_path(), "directory"),
-        (&folder.join("missing/shop.talea"), "No such file"),
-        (Path::new("/proc/shop.talea"), "not on tmpfs"),
+    std::fs::write(shm.file(), "our notes").unwrap();
+    for (region, found, remedy) in [
+        (folder.as_path(), "directory", "expected a regular file"),
+        (&folder.join("missing/shop.talea"), "No such file", "make the directory first"),
+        (Path::new("/proc/shop.talea"), "not on tmpfs", "use a path under /dev/shm"),
+        (&shm.file(), "something else", "use another path, or remove the file"),
     ] {
         let said = Adder::start(1, Some(region)).said();
         let path = region.display().to_string();
-        for part in ["refused", "TALEA_REGION", &path, found, "/dev/shm", "leave it out"] {
+        let without = "leave the variable out";
+        for part in ["refused", "TALEA_REGION", &path, found, remedy, without] {
             assert!(said.contains(part), "{part}: {said}");
         }
     }
