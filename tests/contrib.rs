@@ -344,5 +344,5 @@ fn the_image_of_the_agent_is_the_agent_alone() {
     );
     let command: Vec<String> = serde_json::from_str(lines("CMD ")[0]).unwrap();
     assert_eq!(command[0], "serve");
-    assert!(command.contains(&"0.0.0.0:9464".to_owned()), "{command:?}");
+    assert!(command.contains(&"0.0.0.0:9465".to_owned()), "{command:?}");
 }

@@ -48,7 +48,7 @@ impl Meters {
     pub(crate) fn register(metering: Metering, registry: &Registry) -> Result<Meters, Error> {
         talea_collectors::build::register(registry, talea_collectors::build_info!())?;
         talea_collectors::process::register(registry)?;
-        let opts = Opts::new().durations(&DURATIONS);
+        let opts = Opts::new().detailed().durations(&DURATIONS);
         let opts = match metering {
             Metering::Off => return Ok(Meters::default()),
             Metering::On => opts,

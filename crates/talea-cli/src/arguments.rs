@@ -465,7 +465,7 @@ pub struct ServeArguments {
     #[arg(long, value_name = "PID")]
     pub pid: Vec<u32>,
     /// The address to listen on
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9464")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9465")]
     pub listen: SocketAddr,
     /// TLS and passwords, in the format of Prometheus' web configuration
     #[arg(long, value_name = "FILE")]

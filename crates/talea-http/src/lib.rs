@@ -1,5 +1,5 @@
 //! Meters HTTP endpoints from their declaration: it makes both the router and the meters, so no
-//! endpoint is served without a meter, and all its series exist before the first request.
+//! endpoint is served without a meter, and its series exist before the first request.
 //!
 //! ```no_run
 //! use talea::Registry;
@@ -21,9 +21,9 @@
 //! # Metrics
 //!
 //! Each request is recorded once, at its route and outside of all middleware: as in flight, by its
-//! status, with the time to the head of the response and to the end of its body, with the bytes
-//! of both bodies as they pass, and by its outcome, which is one of *complete*, *aborted*,
-//! *panicked* and *timed out*. [`Convention`] has the names.
+//! status, with the time to the head of the response, and by its outcome, which is one of *complete*,
+//! *aborted*, *panicked* and *timed out*. [`Opts::detailed`] adds the time to the end of its body, and
+//! the bytes of both bodies as they pass. [`Convention`] has the names.
 //!
 //! The number of series depends on the declaration only, never on requests: a route is recorded as
 //! its template, and undeclared routes, methods, status codes and hosts have one label value each.
@@ -93,7 +93,7 @@ pub use labels::status::StatusLabel;
 pub use layer::{EndpointLayer, MeteredFuture, MeteredService};
 pub use meters::endpoint::Endpoint;
 #[cfg(feature = "server")]
-pub use metrics_server::{MetricsServer, MetricsServerBuilder};
+pub use metrics_server::{MetricsServer, MetricsServerBuilder, ServeError, serve};
 pub use opts::Opts;
 #[cfg(feature = "server")]
 pub use server::Limits;

@@ -1,17 +1,72 @@
 //! A server for the metrics, on a port and a thread of its own.
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
+use ::axum::response::Html;
+use ::axum::routing::get;
 use talea::Registry;
 use tokio::sync::oneshot;
 
 use crate::exposition::Exposition;
 use crate::server::{Counts, Limits, OpenGate, Server};
 
-/// Serves `GET /metrics` as an [`Exposition`] does.
+/// Serves the program's [default registry](talea::default_registry) at `/metrics`, with default limits;
+/// port 0 picks a free port. It stops when the result is dropped.
+///
+/// ```no_run
+/// use talea::Counter;
+///
+/// /// Orders accepted.
+/// #[talea::register]
+/// static ORDERS: Counter = Counter::new();
+///
+/// fn main() -> Result<(), talea_http::ServeError> {
+///     let _metrics = talea_http::serve(([127, 0, 0, 1], 9464))?;
+///     ORDERS.inc();
+///     Ok(())
+/// }
+/// ```
+///
+/// # Errors
+///
+/// As [`talea::default_registry`] and [`MetricsServer::bind`].
+pub fn serve(address: impl Into<SocketAddr>) -> Result<MetricsServer, ServeError> {
+    let registry = talea::default_registry().map_err(ServeError::Registry)?;
+    MetricsServer::bind(address.into(), registry).map_err(ServeError::Listen)
+}
+
+/// Why the default registry is not served; see [`serve`]. Its `Debug` form is its text.
+#[non_exhaustive]
+pub enum ServeError {
+    /// The registry could not be opened, or a metric not registered.
+    Registry(talea::Error),
+    /// The address cannot be listened on, or no thread can be started.
+    Listen(io::Error),
+}
+
+impl fmt::Display for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Registry(error) => error.fmt(f),
+            Self::Listen(error) => error.fmt(f),
+        }
+    }
+}
+
+impl fmt::Debug for ServeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// Without a source, since the text has the cause.
+impl std::error::Error for ServeError {}
+
+/// Serves `GET /metrics` as an [`Exposition`] does, and at `/` a page that leads there.
 ///
 /// It has a thread and a runtime of its own, so that a scrape neither waits for the service's
 /// workers nor counts among its tasks. It stops when it is dropped.
@@ -56,7 +111,7 @@ impl MetricsServer {
     /// ```
     pub fn builder(exposition: Exposition) -> MetricsServerBuilder {
         let limits = Limits { patience: exposition.patience_limit(), ..Limits::default() };
-        MetricsServerBuilder { exposition, routes: ::axum::Router::new(), limits }
+        MetricsServerBuilder { exposition, routes: None, limits }
     }
 
     /// The address that it listens on.
@@ -74,15 +129,15 @@ impl MetricsServer {
 #[derive(Clone, Debug)]
 pub struct MetricsServerBuilder {
     exposition: Exposition,
-    routes: ::axum::Router,
+    routes: Option<::axum::Router>,
     limits: Limits,
 }
 
 impl MetricsServerBuilder {
-    /// Further routes beside `/metrics`. Default: none.
+    /// Further routes beside `/metrics`. Default: `/`, a page that leads there.
     #[must_use]
     pub fn routes(mut self, routes: ::axum::Router) -> Self {
-        self.routes = routes;
+        self.routes = Some(routes);
         self
     }
 
@@ -104,7 +159,8 @@ impl MetricsServerBuilder {
     ///
     /// The routes have `/metrics` already.
     pub fn bind(self, address: SocketAddr) -> io::Result<MetricsServer> {
-        let app = self.routes.route_service("/metrics", self.exposition);
+        let index = || ::axum::Router::new().route("/", get(async || Html(INDEX)));
+        let app = self.routes.unwrap_or_else(index).route_service("/metrics", self.exposition);
         let (stop, stopped) = oneshot::channel::<()>();
         let (started, starts) = mpsc::channel();
         // The runtime lives and ends on this thread: the caller may be in another runtime, where
@@ -144,6 +200,9 @@ impl MetricsServerBuilder {
         Ok(MetricsServer { address, counts, stop: Some(stop), thread: Some(thread) })
     }
 }
+
+const INDEX: &str = "<!doctype html><html lang=en><meta charset=utf-8><title>Metrics</title>\
+    <h1>Metrics</h1><p><a href=metrics>/metrics</a></html>\n";
 
 fn runtime() -> io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().thread_name("talea-scrape").build()

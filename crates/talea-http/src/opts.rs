@@ -5,6 +5,7 @@ use std::time::Duration;
 use talea::{Bucketing, LabelValue};
 
 use crate::convention::Convention;
+use crate::convention::metric_set::MetricSet;
 use crate::labels::extension::ExtensionLabel;
 use crate::labels::status::StatusLabel;
 
@@ -39,6 +40,8 @@ pub struct Opts {
     pub(crate) durations: Option<Vec<f64>>,
     pub(crate) sizes: Option<Vec<f64>>,
     pub(crate) bucketing: Bucketing,
+    exchange_durations: bool,
+    body_sizes: bool,
     pub(crate) quantiles: Vec<f64>,
     pub(crate) constants: Vec<(String, String)>,
     pub(crate) request_labels: Vec<ExtensionLabel>,
@@ -64,6 +67,38 @@ impl Opts {
     pub fn prefix(mut self, prefix: &str) -> Self {
         self.prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}_") };
         self
+    }
+
+    /// Records all that [`Convention::Prometheus`] has: [`exchange_durations`](Self::exchange_durations)
+    /// and [`body_sizes`](Self::body_sizes). That makes a page four times as long. Other conventions
+    /// always record all of theirs.
+    pub fn detailed(self) -> Self {
+        self.exchange_durations(true).body_sizes(true)
+    }
+
+    /// Whether [`Convention::Prometheus`] records the time to the end of the response's body, in
+    /// `http_exchange_duration_seconds`: downloads and streams. Default: no.
+    pub fn exchange_durations(mut self, recorded: bool) -> Self {
+        self.exchange_durations = recorded;
+        self
+    }
+
+    /// Whether [`Convention::Prometheus`] records the bytes of bodies, in
+    /// `http_request_body_size_bytes` and `http_response_body_size_bytes`. Default: no.
+    pub fn body_sizes(mut self, recorded: bool) -> Self {
+        self.body_sizes = recorded;
+        self
+    }
+
+    /// The metrics of the convention that are recorded.
+    pub(crate) fn metric_set(&self) -> MetricSet {
+        let mut set = self.convention.metric_set();
+        if self.convention == Convention::Prometheus {
+            set.to_end = set.to_end.filter(|_| self.exchange_durations);
+            set.request_size = set.request_size.filter(|_| self.body_sizes);
+            set.response_size = set.response_size.filter(|_| self.body_sizes);
+        }
+        set
     }
 
     /// The label `server` of [`Convention::Caddy`]. Default: `srv0`, Caddy's name for its first

@@ -112,7 +112,6 @@ pub use metric::{
 };
 pub use outside::page::{Conflict, Page, Scrapable, is_usable_as_part_label};
 pub use registry::Registry;
-#[cfg(feature = "derive")]
 pub use registry::declared::default_registry;
 pub use registry::install::{Metrics, install};
 pub use registry::observable::Observation;

@@ -18,7 +18,7 @@ const SOON: Duration = Duration::from_secs(20);
 /// An agent that serves on a port of its own; it is killed when it is dropped.
 pub(crate) struct Agent {
     child: Child,
-    /// Where it listens, as `127.0.0.1:9464`.
+    /// Where it listens, as `127.0.0.1:9465`.
     pub(crate) address: String,
     /// Whether clients have to speak TLS.
     pub(crate) is_encrypted: bool,

@@ -27,7 +27,7 @@ use crate::endpoints::Endpoints;
 /// # }
 /// ```
 ///
-/// The routes and their methods are read from the router, without calling it. All series of all
+/// The routes and their methods are read from the router, without calling it. The series of all
 /// endpoints exist from then on, at 0, with the same labels as by [`Router`](super::Router). A
 /// method that a route does not declare is `_OTHER`, a request that no route matches is
 /// `_unmatched`, and a service that is nested under a prefix is `PREFIX/{*rest}`. The meter is

@@ -303,7 +303,7 @@ where
         }
     }
 
-    /// The `axum::Router` with a meter for every endpoint, with default options. All series of all
+    /// The `axum::Router` with a meter for every endpoint, with default options. The series of all
     /// endpoints exist from then on, at 0.
     ///
     /// # Errors

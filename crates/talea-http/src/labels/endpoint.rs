@@ -23,14 +23,3 @@ pub(crate) enum Methods {
     /// The methods that the route does not declare.
     Rest,
 }
-
-impl Methods {
-    /// Whether a request of this method is likely.
-    pub(crate) fn is_likely(self, method: HttpMethod) -> bool {
-        match self {
-            Self::One(one) => one == method,
-            Self::Each => true,
-            Self::Rest => method == HttpMethod::Other,
-        }
-    }
-}

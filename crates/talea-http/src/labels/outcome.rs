@@ -17,6 +17,11 @@ impl Outcome {
     pub(crate) const ALL: [Self; 4] =
         [Self::Complete, Self::Aborted, Self::Panicked, Self::TimedOut];
 
+    /// Whether its series exist from the start: an alert sees a first panic only as an increase.
+    pub(crate) fn is_likely(self) -> bool {
+        matches!(self, Self::Complete | Self::Panicked)
+    }
+
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Complete => "complete",

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 /// Other conventions define their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StatusLabel {
-    /// The class, `1xx` to `5xx`. All series exist from the start.
+    /// The class, `1xx` to `5xx`. The series of `2xx`, `4xx` and `5xx` exist from the start.
     #[default]
     Class,
     /// The code, `100` to `599`. A series exists from the first response with its code on.
@@ -42,9 +42,14 @@ impl Statuses {
         }
     }
 
-    /// Whether each value has a series from the start.
-    pub(crate) fn are_few(self) -> bool {
-        !matches!(self, Self::Codes { .. })
+    /// Whether the value with this index has a series from the start.
+    pub(crate) fn is_likely(self, index: usize) -> bool {
+        match self {
+            Self::Classes => matches!(CLASSES.get(index), Some(&("2xx" | "4xx" | "5xx"))),
+            Self::Codes { .. } => false,
+            // As servant-prometheus shows them.
+            Self::Servant => true,
+        }
     }
 
     /// The index of a status's value.

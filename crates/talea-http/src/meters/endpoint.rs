@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use super::attributes::RequestHead;
 use super::families::Families;
 use super::request::RequestMeters;
-use crate::labels::endpoint::EndpointLabels;
+use crate::labels::endpoint::{EndpointLabels, Methods};
 
 /// A declared endpoint: a pointer to its meters.
 #[derive(Clone, Copy)]
@@ -35,7 +35,7 @@ pub(crate) struct EndpointMeters {
 const LIKELY_AT_MOST: usize = 256;
 
 impl EndpointMeters {
-    /// Creates the meters, and all series that do not depend on what requests contain.
+    /// Creates the meters, and the series of the endpoint's likely requests.
     pub(crate) fn new(families: &'static Families, labels: EndpointLabels) -> Self {
         let by_method = families.texts.method_names.are_separate(labels.methods);
         let count = families.attributes.count(by_method);
@@ -47,10 +47,12 @@ impl EndpointMeters {
 
     fn create_likely(&self) {
         let Self { families, labels, .. } = self;
+        // Of others, no method is known to be sent.
+        let Methods::One(method) = labels.methods else { return };
         let is_likely = |&index: &usize| {
             let attributes = families.attributes.nth(self.by_method, index);
-            let method = !self.by_method || labels.methods.is_likely(attributes.method);
-            method && families.attributes.is_likely(&attributes)
+            let is_sent = !self.by_method || attributes.method == method;
+            is_sent && families.attributes.is_likely(&attributes)
         };
         let likely: Vec<usize> = (0..self.requests.len()).filter(is_likely).collect();
         if likely.len() <= LIKELY_AT_MOST {

@@ -34,7 +34,7 @@ pub(crate) struct Families {
 
 impl Families {
     pub(crate) fn register(opts: Opts, registry: &Registry) -> Result<Self, Error> {
-        let set = opts.convention.metric_set();
+        let set = opts.metric_set();
         let texts = LabelTexts::new(&opts, &set)?;
         let attributes = AttributeIndex::new(&opts, &set)?;
         let family = Registration { opts: &opts, set: &set, registry };

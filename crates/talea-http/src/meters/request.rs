@@ -93,18 +93,20 @@ impl RequestMeters {
         self.families
     }
 
-    /// Creates the series of all responses and outcomes if they are few, or else those which do
-    /// not depend on them.
+    /// Creates the series of likely responses and outcomes; if no response is likely, the series which
+    /// do not depend on them.
     pub(super) fn create_likely(&self) {
         let Families { requests, errors, texts, .. } = self.families;
-        if self.statuses.are_few() && self.response_labels == 1 {
-            for index in 0..self.responses.len() {
-                let response = self.nth_response(index);
-                for outcome in Outcome::ALL {
-                    self.outcome(response, outcome);
-                }
+        let likely = (0..self.responses.len())
+            .filter(|&index| self.response_labels == 1 && self.statuses.is_likely(index));
+        let mut is_any = false;
+        for response in likely.map(|index| self.nth_response(index)) {
+            is_any = true;
+            for outcome in Outcome::ALL.into_iter().filter(|outcome| outcome.is_likely()) {
+                self.outcome(response, outcome);
             }
-        } else {
+        }
+        if !is_any {
             let context = LabelContext::at_arrival(&self.endpoint, &self.attributes);
             let counters = [requests, errors].into_iter().flatten();
             for metric in counters.filter(|metric| metric.stage <= Stage::Arrival) {

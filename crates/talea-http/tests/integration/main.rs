@@ -10,5 +10,6 @@ mod metrics_server;
 mod mirror;
 mod options;
 mod outcomes;
+mod page_size;
 mod support;
 mod turns;

@@ -34,12 +34,29 @@ async fn a_scrape_has_the_right_type_and_the_newest_values() {
     assert_eq!(get(server.local_addr(), "/else", &[]).await.status, 404);
 }
 
+/// Orders accepted.
+#[talea::register]
+static ORDERS: Counter = Counter::new();
+
+#[tokio::test]
+async fn the_default_registry_is_served_by_one_call_with_a_page_that_leads_to_it() {
+    let server = talea_http::serve(loopback()).unwrap();
+    ORDERS.inc();
+    let page = get(server.local_addr(), "/", &[]).await;
+    assert!(page.text().contains("<a href=metrics>"), "{page:?}");
+    let scrape = get(server.local_addr(), "/metrics", &[]).await;
+    assert!(scrape.text().contains("\norders_total 1\n"), "{scrape:?}");
+    let error = talea_http::serve(server.local_addr()).unwrap_err();
+    assert!(format!("{error:?}").starts_with("cannot listen on 127.0.0.1:"), "{error:?}");
+}
+
 #[tokio::test]
 async fn it_serves_further_routes() {
     let routes = axum::Router::new().route("/hello", axum::routing::get(async || "hello"));
     let builder = MetricsServer::builder(Exposition::new(&registry()));
     let server = builder.routes(routes).bind(loopback()).unwrap();
     assert_eq!(get(server.local_addr(), "/hello", &[]).await.text(), "hello");
+    assert_eq!(get(server.local_addr(), "/", &[]).await.status, 404);
 }
 
 /// Within a runtime too, where a runtime must not be dropped.

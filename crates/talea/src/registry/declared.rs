@@ -1,13 +1,14 @@
-//! Statics that are declared as metrics by [`#[register]`](macro@crate::register), and the default
-//! registry, which has them.
+//! Statics that are declared as metrics by `#[register]`, and the default registry, which has them.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::Registry;
+#[cfg(feature = "derive")]
 use super::set_fields::SetFields;
 use crate::error::Error;
 
 /// A declared static. All of a program are a linked list, which is complete before `main` begins.
+#[cfg(feature = "derive")]
 #[derive(Debug)]
 pub struct DeclaredStatic {
     /// Its path in the program.
@@ -16,8 +17,10 @@ pub struct DeclaredStatic {
     pub register: fn(&Registry) -> Result<(), Error>,
 }
 
+#[cfg(feature = "derive")]
 inventory::collect!(DeclaredStatic);
 
+#[cfg(feature = "derive")]
 impl Registry {
     /// Registers all statics that [`#[register]`](macro@crate::register) declares, in a registry of
     /// your own: one with another [`Config`](crate::Config), say. Doing it again changes nothing.
@@ -38,8 +41,7 @@ impl Registry {
     }
 }
 
-/// The program's default registry, with all statics that [`#[register]`](macro@crate::register)
-/// declares. The first call opens it by [`Registry::from_env`]: in the file that `TALEA_REGION` names,
+/// The program's default registry, with all statics that `#[talea::register]` declares. The first call opens it by [`Registry::from_env`]: in the file that `TALEA_REGION` names,
 /// or in memory of its own. Until then, updates of those statics are discarded, so call it first in
 /// `main`; any thread may call it.
 ///
@@ -61,6 +63,7 @@ pub fn default_registry() -> Result<&'static Registry, Error> {
             || opened
         }),
     };
+    #[cfg(feature = "derive")]
     registry.install_statics()?;
     Ok(INSTALLED.get_or_init(|| registry))
 }

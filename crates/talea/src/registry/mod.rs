@@ -1,7 +1,6 @@
 //! The registry: a region, and the way of metrics into it.
 
 mod bounds;
-#[cfg(feature = "derive")]
 pub(crate) mod declared;
 mod field;
 pub(crate) mod install;

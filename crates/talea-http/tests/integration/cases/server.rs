@@ -40,7 +40,7 @@ pub(crate) struct Setup {
 
 impl Setup {
     pub(crate) fn opts(self, convention: Convention) -> Opts {
-        let opts = Opts::new().convention(convention).hosts(self.hosts);
+        let opts = Opts::new().detailed().convention(convention).hosts(self.hosts);
         if self.limited { opts.timed_out_after(TIME_LIMIT) } else { opts }
     }
 }

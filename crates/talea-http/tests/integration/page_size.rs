@@ -1,0 +1,85 @@
+//! The size of a page, beside one that is made by prometheus-client by hand with the same
+//! information.
+
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use talea::Registry;
+use talea_http::axum::{Router, delete, get, meter};
+
+use crate::support::counts::registry;
+use crate::support::requests::ask;
+
+const ROUTES: [(&str, &str); 5] = [
+    ("GET", "/items"),
+    ("POST", "/items"),
+    ("GET", "/items/{id}"),
+    ("PUT", "/items/{id}"),
+    ("DELETE", "/items/{id}/tags"),
+];
+
+/// OpenTelemetry's, which are the default of both.
+const THRESHOLDS: [f64; 14] =
+    [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0];
+
+fn by_hand() -> String {
+    type Labels = Vec<(&'static str, &'static str)>;
+    let requests = Family::<Labels, Counter>::default();
+    let in_flight = Family::<Labels, Gauge>::default();
+    let durations =
+        Family::<Labels, Histogram>::new_with_constructor(|| Histogram::new(THRESHOLDS));
+    let mut registry = prometheus_client::registry::Registry::default();
+    registry.register("http_requests_in_flight", "Requests in flight", in_flight.clone());
+    registry.register("http_requests", "Requests answered", requests.clone());
+    registry.register("http_request_duration_seconds", "Time taken", durations.clone());
+    for (method, route) in ROUTES {
+        let endpoint = vec![("method", method), ("route", route)];
+        in_flight.get_or_create(&endpoint).set(0);
+        durations.get_or_create(&endpoint).observe(0.001);
+        let answered = [&endpoint[..], &[("status", "200")]].concat();
+        requests.get_or_create(&answered).inc();
+    }
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+    text
+}
+
+#[tokio::test]
+async fn the_default_page_is_at_most_1_3_times_that_made_by_hand() {
+    let registry = registry();
+    let app: axum::Router = Router::new()
+        .route("/items", get(async || "").post(async || ""))
+        .route("/items/{id}", get(async || "").put(async || ""))
+        .route("/items/{id}/tags", delete(async || ""))
+        .metered(&registry)
+        .unwrap();
+    for (method, route) in ROUTES {
+        ask(&app, method, &route.replace("{id}", "7")).await;
+    }
+    let (text, by_hand) = (registry.snapshot().to_text(), by_hand());
+    for (name, size) in [
+        ("lines", (|text| text.lines().count()) as fn(&str) -> usize),
+        ("bytes", str::len as fn(&str) -> usize),
+    ] {
+        let ratio = size(&text) as f64 / size(&by_hand) as f64;
+        assert!(ratio <= 1.3, "{ratio} times the {name}: {text}\n{by_hand}");
+    }
+}
+
+#[test]
+fn the_page_of_17_existing_routes_is_below_80_kb() {
+    let registry = Registry::for_test().unwrap();
+    let paths: Vec<String> = (0..17).map(|n| format!("/api/v1/resources-{n}/{{id}}")).collect();
+    let app = paths.iter().fold(axum::Router::new(), |app, path| {
+        app.route(path, axum::routing::get(async || "").post(async || ""))
+    });
+    let _app = meter(app, &registry).unwrap();
+    let text = registry.snapshot().to_text();
+    assert_eq!(registry.snapshot().select("http_requests_in_flight", &[]).count(), 34);
+    assert!(text.len() < 80_000, "{} bytes", text.len());
+    // A list of routes that is not known is not guessed.
+    let registry = Registry::for_test().unwrap();
+    let _layer = talea_http::axum::Layer::new(&registry).unwrap();
+    assert!(registry.snapshot().to_text().lines().count() < 30);
+}
