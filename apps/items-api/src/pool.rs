@@ -1,18 +1,22 @@
 //! Connections to a database, which requests take in turn.
 //!
-//! The connections are sqlx's pool. In front of it stands a queue of ours: so a request
-//! may wait long for its turn and still not long for a server that is gone, and it is
-//! known exactly who waits.
+//! A connection whose last query succeeded goes back as it is. After an error, or if its user left in
+//! the middle of a query, a task of its own asks it first whether it still stands. So the usual request
+//! pays for neither a task nor a question. A request may wait long for its turn and still not long for a
+//! server that is gone, and it is known exactly who waits.
 
 use crate::pool_metrics::{Connections, PoolMeter, PoolMetrics, PoolName};
-use sqlx::migrate::{Migrate, Migrator};
-use sqlx::pool::{PoolConnection, PoolOptions};
-use sqlx::{Connection, Database, Error};
+use sqlx::{ConnectOptions, Connection, Database, Error};
+use std::fmt;
+use std::io::ErrorKind;
+use std::mem;
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::{Notify, Semaphore, SemaphorePermit};
-use tokio::time::timeout;
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::{sleep, timeout};
 
 /// How long a request may wait for its turn. Long, since a wait under load
 /// is what a study measures, and must not turn into an error.
@@ -20,6 +24,9 @@ const QUEUE_LIMIT: Duration = Duration::from_secs(600);
 
 /// After how long without use a connection is asked whether it still stands.
 const FRESH_FOR: Duration = Duration::from_secs(1);
+
+/// The pause before a refused connection is tried again; each is twice the one before, to a second.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
 
 type Options<D> = <<D as Database>::Connection as Connection>::Options;
 
@@ -38,101 +45,142 @@ pub(crate) struct Plan<D: Database> {
 /// Open connections.
 #[derive(Debug)]
 pub(crate) struct Pool<D: Database> {
-    connections: sqlx::Pool<D>,
+    plan: Plan<D>,
+    connections: Arc<OpenConnections<D>>,
     /// As many turns as connections.
     turns: Arc<Semaphore>,
-    max: u32,
     /// Wakes all waiters: no connection will become free.
     gone: Notify,
     meter: Option<PoolMeter>,
 }
 
+/// The connections that are open: those that wait here, and the number of all.
+struct OpenConnections<D: Database> {
+    idle: Mutex<Vec<(D::Connection, Instant)>>,
+    count: AtomicU32,
+}
+
+impl<D: Database> fmt::Debug for OpenConnections<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenConnections").field("count", &self.count).finish_non_exhaustive()
+    }
+}
+
 /// A connection that is taken, and comes back when this is dropped.
-#[derive(Debug)]
-pub(crate) struct PooledConnection<'a, D: Database> {
-    // In this order: it is on its way back before the turn is somebody else's.
-    connection: PoolConnection<D>,
-    _turn: SemaphorePermit<'a>,
+pub(crate) struct PooledConnection<D: Database> {
+    /// `None` once it is on its way back.
+    connection: Option<D::Connection>,
+    // Dropped after the connection is back: then the turn is somebody else's.
+    turn: Option<OwnedSemaphorePermit>,
+    connections: Arc<OpenConnections<D>>,
+    connect_limit: Duration,
+    /// Whether its last query succeeded.
+    is_ready: bool,
+}
+
+impl<D: Database> OpenConnections<D> {
+    fn take_idle(&self) -> Option<(D::Connection, Instant)> {
+        // The last that was used: its memory is still in the cache.
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    fn put_back(&self, connection: D::Connection) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        idle.push((connection, Instant::now()));
+    }
+
+    fn discard(&self, connection: D::Connection) {
+        drop(connection);
+        self.count.fetch_sub(1, Relaxed);
+    }
 }
 
 impl<D: Database> Pool<D> {
     /// Opens all connections, and has `metrics` show them.
     pub(crate) async fn open(plan: Plan<D>, metrics: Option<&PoolMetrics>) -> sqlx::Result<Self> {
-        let connections = PoolOptions::new()
-            .max_connections(plan.connections)
-            .acquire_timeout(plan.connect_limit)
-            .idle_timeout(None)
-            .max_lifetime(None)
-            .test_before_acquire(false);
-        let connections = if plan.remote { tested_when_idle(connections) } else { connections };
-        let connections = connections.connect_with(plan.options).await?;
         let max = plan.connections;
-        // Not as sqlx's own minimum: for that it would go on by itself trying a server that
-        // is gone, and keep those connections from requests meanwhile.
-        let mut all = Vec::new();
-        for _ in 0..max {
-            all.push(connections.acquire().await?);
-        }
-        drop(all);
+        let connections = Arc::new(OpenConnections { idle: Mutex::default(), count: 0.into() });
         let turns = Arc::new(Semaphore::new(max as usize));
         let meter = metrics.map(|metrics| {
             let (connections, turns) = (connections.clone(), turns.clone());
             metrics.meter(plan.name, move || {
                 let taken = max.saturating_sub(turns.available_permits() as u32);
-                let open = connections.size();
+                let open = connections.count.load(Relaxed);
                 // Whose turn it is may still be connecting.
                 let used = taken.min(open);
                 Connections { used, idle: open - used, max }
             })
         });
-        Ok(Pool { connections, turns, max, gone: Notify::new(), meter })
-    }
-
-    /// Brings the tables up to date.
-    pub(crate) async fn migrate(&self, migrations: &Migrator) -> sqlx::Result<()>
-    where
-        D::Connection: Migrate,
-    {
-        Ok(migrations.run(&self.connections).await?)
+        let pool = Pool { plan, connections, turns, gone: Notify::new(), meter };
+        for _ in 0..max {
+            let connection = pool.connect().await?;
+            pool.connections.put_back(connection);
+        }
+        Ok(pool)
     }
 
     /// A connection, when it is the caller's turn.
-    pub(crate) async fn take(&self) -> sqlx::Result<PooledConnection<'_, D>> {
+    pub(crate) async fn take(&self) -> sqlx::Result<PooledConnection<D>> {
         let asked = self.meter.as_ref().map(|meter| (meter, Instant::now()));
-        let turn = match self.turns.try_acquire() {
+        let turn = match self.turns.clone().try_acquire_owned() {
             Ok(turn) => turn,
             Err(_) => self.turn().await?,
         };
-        let connection = self.connection().await?;
+        let connection = self.standing().await.inspect_err(|_| {
+            // Each of those who wait would find out the same, a few at a time.
+            self.gone.notify_waiters();
+        })?;
         if let Some((meter, since)) = asked {
             meter.waited(since.elapsed());
         }
-        Ok(PooledConnection { connection, _turn: turn })
+        Ok(PooledConnection {
+            connection: Some(connection),
+            turn: Some(turn),
+            connections: self.connections.clone(),
+            connect_limit: self.plan.connect_limit,
+            is_ready: false,
+        })
     }
 
     /// The connection of whose turn it is: one that is there, or a new one.
-    async fn connection(&self) -> sqlx::Result<PoolConnection<D>> {
-        loop {
-            match self.connections.acquire().await {
-                Ok(connection) => return Ok(connection),
-                // All are there: the last user left before an answer came, which is still
-                // to be read.
-                Err(Error::PoolTimedOut) if self.connections.size() == self.max => {}
-                Err(error) => {
-                    // Each of those who wait would find out the same, a few at a time.
-                    self.gone.notify_waiters();
-                    return Err(error);
-                }
+    async fn standing(&self) -> sqlx::Result<D::Connection> {
+        while let Some((connection, since)) = self.connections.take_idle() {
+            if !self.plan.remote || since.elapsed() <= FRESH_FOR {
+                return Ok(connection);
+            }
+            // Counted as open until it is known: if this future is dropped, it is not.
+            let mut asked = Asked { connection: Some(connection), connections: &self.connections };
+            if asked.stands(self.plan.connect_limit).await {
+                return asked.connection.take().ok_or(Error::PoolClosed);
             }
         }
+        self.connect().await
     }
 
-    async fn turn(&self) -> sqlx::Result<SemaphorePermit<'_>> {
+    /// Opens a connection. A server that refuses it, or that is just starting, is tried again.
+    async fn connect(&self) -> sqlx::Result<D::Connection> {
+        let connecting = async {
+            let mut pause = FIRST_PAUSE;
+            loop {
+                match self.plan.options.connect().await {
+                    Err(error) if is_passing(&error) => sleep(pause).await,
+                    connected => return connected,
+                }
+                pause = (pause * 2).min(Duration::from_secs(1));
+            }
+        };
+        let limited = timeout(self.plan.connect_limit, connecting).await;
+        let connection = limited.map_err(|_| Error::PoolTimedOut)??;
+        self.connections.count.fetch_add(1, Relaxed);
+        Ok(connection)
+    }
+
+    async fn turn(&self) -> sqlx::Result<OwnedSemaphorePermit> {
         let _waits = self.meter.as_ref().map(PoolMeter::wait);
         tokio::select! {
             biased;
             () = self.gone.notified() => Err(Error::PoolTimedOut),
-            turn = timeout(QUEUE_LIMIT, self.turns.acquire()) => {
+            turn = timeout(QUEUE_LIMIT, self.turns.clone().acquire_owned()) => {
                 turn.map_err(|_| Error::PoolTimedOut)?.map_err(|_| Error::PoolClosed)
             }
         }
@@ -147,32 +195,92 @@ impl<D: Database> Pool<D> {
 
     /// Ends all connections, once what they do is done.
     pub(crate) async fn close(&self) {
-        self.connections.close().await;
+        // All of them are back then.
+        let all = self.turns.acquire_many(self.plan.connections).await;
+        self.turns.close();
+        drop(all);
+        while let Some((connection, _)) = self.connections.take_idle() {
+            self.connections.count.fetch_sub(1, Relaxed);
+            // It has gone, whether or not the server could be told.
+            let _ = connection.close().await;
+        }
     }
 }
 
-/// A connection that was idle is asked whether it still stands. That takes an allocation a request.
-fn tested_when_idle<D: Database>(options: PoolOptions<D>) -> PoolOptions<D> {
-    options.before_acquire(|connection: &mut D::Connection, met| {
-        Box::pin(async move {
-            if met.idle_for > FRESH_FOR {
-                connection.ping().await?;
-            }
-            Ok(true)
-        })
-    })
+/// Whether a server that refused a connection may take one soon.
+fn is_passing(error: &Error) -> bool {
+    match error {
+        Error::Io(error) => error.kind() == ErrorKind::ConnectionRefused,
+        Error::Database(error) => error.is_transient_in_connect_phase(),
+        _ => false,
+    }
 }
 
-impl<D: Database> Deref for PooledConnection<'_, D> {
+/// A connection that is asked whether it still stands. If it is dropped meanwhile, it is no longer
+/// open.
+struct Asked<'a, D: Database> {
+    connection: Option<D::Connection>,
+    connections: &'a OpenConnections<D>,
+}
+
+impl<D: Database> Asked<'_, D> {
+    async fn stands(&mut self, limit: Duration) -> bool {
+        match &mut self.connection {
+            Some(connection) => {
+                timeout(limit, connection.ping()).await.is_ok_and(|ping| ping.is_ok())
+            }
+            None => false,
+        }
+    }
+}
+
+impl<D: Database> Drop for Asked<'_, D> {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            self.connections.discard(connection);
+        }
+    }
+}
+
+impl<D: Database> PooledConnection<D> {
+    /// Ends the use of the connection with the result of its last query.
+    pub(crate) fn finish<T>(mut self, result: sqlx::Result<T>) -> sqlx::Result<T> {
+        self.is_ready = result.is_ok();
+        result
+    }
+}
+
+impl<D: Database> Drop for PooledConnection<D> {
+    fn drop(&mut self) {
+        let Some(connection) = self.connection.take() else { return };
+        if self.is_ready {
+            self.connections.put_back(connection);
+            return;
+        }
+        // Its answer is still to be read, or it is broken. The turn stays taken meanwhile.
+        let (connections, limit) = (self.connections.clone(), self.connect_limit);
+        let turn = mem::take(&mut self.turn);
+        let Ok(runtime) = Handle::try_current() else { return connections.discard(connection) };
+        runtime.spawn(async move {
+            let _turn = turn;
+            let mut asked = Asked { connection: Some(connection), connections: &connections };
+            if asked.stands(limit).await {
+                asked.connection.take().into_iter().for_each(|back| connections.put_back(back));
+            }
+        });
+    }
+}
+
+impl<D: Database> Deref for PooledConnection<D> {
     type Target = D::Connection;
 
     fn deref(&self) -> &D::Connection {
-        &self.connection
+        self.connection.as_ref().expect("it is there until it is dropped")
     }
 }
 
-impl<D: Database> DerefMut for PooledConnection<'_, D> {
+impl<D: Database> DerefMut for PooledConnection<D> {
     fn deref_mut(&mut self) -> &mut D::Connection {
-        &mut self.connection
+        self.connection.as_mut().expect("it is there until it is dropped")
     }
 }

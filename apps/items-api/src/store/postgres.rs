@@ -58,7 +58,7 @@ impl PostgresItems {
                  that its max_connections allows so many, or choose fewer with --pool"
             )
         })?;
-        pool.migrate(&MIGRATIONS).await.map_err(|error| {
+        migrate(&pool).await.map_err(|error| {
             anyhow!(
                 "cannot make the tables in the database {server}: {error}; see that those that \
                  are there are this program's and that its user may change them"
@@ -68,41 +68,52 @@ impl PostgresItems {
     }
 
     pub(super) async fn list(&self) -> sqlx::Result<String> {
-        sqlx::query_scalar(LIST).fetch_one(&mut *self.pool.take().await?).await
+        let mut connection = self.pool.take().await?;
+        let outcome = sqlx::query_scalar(LIST).fetch_one(&mut *connection).await;
+        connection.finish(outcome)
     }
 
     pub(super) async fn find(&self, id: i64) -> sqlx::Result<Option<Item>> {
-        sqlx::query_as("SELECT id, value FROM items WHERE id = $1")
+        let mut connection = self.pool.take().await?;
+        let outcome = sqlx::query_as("SELECT id, value FROM items WHERE id = $1")
             .bind(id)
-            .fetch_optional(&mut *self.pool.take().await?)
-            .await
+            .fetch_optional(&mut *connection)
+            .await;
+        connection.finish(outcome)
     }
 
     pub(super) async fn create(&self, value: bool) -> sqlx::Result<Item> {
-        sqlx::query_as("INSERT INTO items (value) VALUES ($1) RETURNING id, value")
+        let mut connection = self.pool.take().await?;
+        let outcome = sqlx::query_as("INSERT INTO items (value) VALUES ($1) RETURNING id, value")
             .bind(value)
-            .fetch_one(&mut *self.pool.take().await?)
-            .await
+            .fetch_one(&mut *connection)
+            .await;
+        connection.finish(outcome)
     }
 
     pub(super) async fn update(&self, id: i64, value: bool) -> sqlx::Result<Option<Item>> {
-        sqlx::query_as("UPDATE items SET value = $1 WHERE id = $2 RETURNING id, value")
-            .bind(value)
-            .bind(id)
-            .fetch_optional(&mut *self.pool.take().await?)
-            .await
+        let mut connection = self.pool.take().await?;
+        let outcome =
+            sqlx::query_as("UPDATE items SET value = $1 WHERE id = $2 RETURNING id, value")
+                .bind(value)
+                .bind(id)
+                .fetch_optional(&mut *connection)
+                .await;
+        connection.finish(outcome)
     }
 
     pub(super) async fn delete(&self, id: i64) -> sqlx::Result<bool> {
-        let deleted = sqlx::query("DELETE FROM items WHERE id = $1")
-            .bind(id)
-            .execute(&mut *self.pool.take().await?)
-            .await?;
+        let mut connection = self.pool.take().await?;
+        let deleted =
+            sqlx::query("DELETE FROM items WHERE id = $1").bind(id).execute(&mut *connection).await;
+        let deleted = connection.finish(deleted)?;
         Ok(deleted.rows_affected() > 0)
     }
 
     pub(super) async fn clear(&self) -> sqlx::Result<()> {
-        sqlx::query("TRUNCATE items").execute(&mut *self.pool.take().await?).await?;
+        let mut connection = self.pool.take().await?;
+        let outcome = sqlx::query("TRUNCATE items").execute(&mut *connection).await;
+        connection.finish(outcome)?;
         Ok(())
     }
 
@@ -113,6 +124,13 @@ impl PostgresItems {
     pub(super) async fn close(&self) {
         self.pool.close().await;
     }
+}
+
+/// Brings the tables up to date.
+async fn migrate(pool: &Pool<Postgres>) -> sqlx::Result<()> {
+    let mut connection = pool.take().await?;
+    let migrated = MIGRATIONS.run(&mut *connection).await;
+    connection.finish(migrated.map_err(sqlx::Error::from))
 }
 
 async fn reach(server: &PostgresServer) -> sqlx::Result<()> {

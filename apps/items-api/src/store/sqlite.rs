@@ -67,8 +67,11 @@ impl SqliteItems {
             remote: false,
             options,
         };
-        let writer = Pool::open(plan(PoolName::Writer, 1, options.clone()), metrics).await?;
-        writer.migrate(&MIGRATIONS).await?;
+        let writer: Pool<Sqlite> =
+            Pool::open(plan(PoolName::Writer, 1, options.clone()), metrics).await?;
+        let mut connection = writer.take().await?;
+        let migrated = MIGRATIONS.run(&mut *connection).await;
+        connection.finish(migrated.map_err(sqlx::Error::from))?;
         let cores = available_parallelism().map_or(2, NonZero::get);
         let reading = options.pragma("query_only", "on");
         let reading = plan(PoolName::Readers, cores.clamp(2, 8) as u32, reading);
@@ -76,39 +79,47 @@ impl SqliteItems {
     }
 
     pub(super) async fn list(&self) -> sqlx::Result<String> {
-        sqlx::query_scalar(LIST).fetch_one(&mut *self.readers.take().await?).await
+        let mut connection = self.readers.take().await?;
+        let outcome = sqlx::query_scalar(LIST).fetch_one(&mut *connection).await;
+        connection.finish(outcome)
     }
 
     pub(super) async fn find(&self, id: i64) -> sqlx::Result<Option<Item>> {
-        sqlx::query_as("SELECT id, value FROM items WHERE id = ?")
+        let mut connection = self.readers.take().await?;
+        let outcome = sqlx::query_as("SELECT id, value FROM items WHERE id = ?")
             .bind(id)
-            .fetch_optional(&mut *self.readers.take().await?)
-            .await
+            .fetch_optional(&mut *connection)
+            .await;
+        connection.finish(outcome)
     }
 
     pub(super) async fn create(&self, value: bool) -> sqlx::Result<Item> {
         // Not RETURNING: its row is there before the commit, which may fail.
+        let mut connection = self.writer.take().await?;
         let created = sqlx::query("INSERT INTO items (value) VALUES (?)")
             .bind(value)
-            .execute(&mut *self.writer.take().await?)
-            .await?;
+            .execute(&mut *connection)
+            .await;
+        let created = connection.finish(created)?;
         Ok(Item { id: created.last_insert_rowid(), value })
     }
 
     pub(super) async fn update(&self, id: i64, value: bool) -> sqlx::Result<Option<Item>> {
+        let mut connection = self.writer.take().await?;
         let updated = sqlx::query("UPDATE items SET value = ? WHERE id = ?")
             .bind(value)
             .bind(id)
-            .execute(&mut *self.writer.take().await?)
-            .await?;
+            .execute(&mut *connection)
+            .await;
+        let updated = connection.finish(updated)?;
         Ok((updated.rows_affected() > 0).then_some(Item { id, value }))
     }
 
     pub(super) async fn delete(&self, id: i64) -> sqlx::Result<bool> {
-        let deleted = sqlx::query("DELETE FROM items WHERE id = ?")
-            .bind(id)
-            .execute(&mut *self.writer.take().await?)
-            .await?;
+        let mut connection = self.writer.take().await?;
+        let deleted =
+            sqlx::query("DELETE FROM items WHERE id = ?").bind(id).execute(&mut *connection).await;
+        let deleted = connection.finish(deleted)?;
         Ok(deleted.rows_affected() > 0)
     }
 
@@ -117,8 +128,8 @@ impl SqliteItems {
     pub(super) async fn clear(&self) -> sqlx::Result<()> {
         let mut writer = self.writer.take().await?;
         sqlx::query("DELETE FROM items").execute(&mut *writer).await?;
-        sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut *writer).await?;
-        Ok(())
+        let emptied = sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(&mut *writer).await;
+        writer.finish(emptied.map(|_| ()))
     }
 
     pub(super) fn reset_peaks(&self) {
