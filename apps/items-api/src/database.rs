@@ -1,8 +1,10 @@
 //! Where the items are kept, by the scheme of a URL.
 
+#[cfg(feature = "postgres")]
 mod postgres;
 mod sqlite;
 
+#[cfg(feature = "postgres")]
 pub use postgres::PostgresServer;
 pub use sqlite::SqliteFile;
 
@@ -14,6 +16,7 @@ pub enum Database {
     /// A file on this machine.
     Sqlite(SqliteFile),
     /// A server.
+    #[cfg(feature = "postgres")]
     Postgres(PostgresServer),
 }
 
@@ -31,7 +34,14 @@ impl Database {
         let scheme = url.split_once(':').map(|(scheme, _)| scheme);
         match scheme {
             Some("sqlite") => Ok(Database::Sqlite(SqliteFile::at(url)?)),
+            #[cfg(feature = "postgres")]
             Some("postgres" | "postgresql") => Ok(Database::Postgres(PostgresServer::at(url)?)),
+            #[cfg(not(feature = "postgres"))]
+            Some("postgres" | "postgresql") => bail!(
+                "DATABASE_URL names a server of PostgreSQL, and this program was built without it: \
+                 build it with its default features (`make build`), or leave DATABASE_URL out for a \
+                 temporary file"
+            ),
             _ => bail!(
                 "DATABASE_URL has {}, expected sqlite or postgres: name a file as sqlite:PATH \
                  or a server as postgres://USER:PASSWORD@HOST:PORT/DATABASE, or leave \

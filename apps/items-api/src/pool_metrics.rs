@@ -25,6 +25,7 @@ pub(crate) enum PoolName {
     /// SQLite's connections that read.
     Readers,
     /// PostgreSQL's connections.
+    #[cfg_attr(not(feature = "postgres"), allow(dead_code))]
     Postgres,
 }
 

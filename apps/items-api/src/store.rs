@@ -1,24 +1,41 @@
 //! The items, in whichever database they are kept.
 
+#[cfg(feature = "postgres")]
 mod postgres;
 mod sqlite;
 
 use crate::database::Database;
 use crate::pool_metrics::PoolMetrics;
 use anyhow::Result;
+#[cfg(feature = "postgres")]
 use postgres::PostgresItems;
 use serde::Serialize;
 use sqlite::SqliteItems;
-use sqlx::FromRow;
+use sqlx::migrate::{Migration, MigrationType, Migrator};
 use std::sync::Arc;
 
 /// An item, as stored and as shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, FromRow)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Item {
     /// Given by the database, never given twice.
     pub id: i64,
     /// The value of the item.
     pub value: bool,
+}
+
+/// A row of an item.
+type Row = (i64, bool);
+
+impl From<Row> for Item {
+    fn from((id, value): Row) -> Item {
+        Item { id, value }
+    }
+}
+
+/// The migrations to the tables that this program knows.
+fn migrations(items: &'static str) -> Migrator {
+    let first = Migration::new(1, "items".into(), MigrationType::Simple, items.into(), false);
+    Migrator { migrations: vec![first].into(), ..Migrator::DEFAULT }
 }
 
 /// The items. Clones share the connections.
@@ -27,6 +44,7 @@ pub enum Store {
     /// In a file.
     Sqlite(Arc<SqliteItems>),
     /// On a server.
+    #[cfg(feature = "postgres")]
     Postgres(Arc<PostgresItems>),
 }
 
@@ -38,6 +56,7 @@ impl Store {
     ///
     /// Fails when the database cannot be opened, is none, or has tables that this program
     /// does not know. The error names the file or the server.
+    #[cfg_attr(not(feature = "postgres"), allow(unused_variables))]
     pub(crate) async fn open(
         database: &Database,
         connections: u32,
@@ -47,6 +66,7 @@ impl Store {
             Database::Sqlite(file) => {
                 Store::Sqlite(Arc::new(SqliteItems::open(file, metrics).await?))
             }
+            #[cfg(feature = "postgres")]
             Database::Postgres(server) => {
                 let items = PostgresItems::open(server, connections, metrics).await?;
                 Store::Postgres(Arc::new(items))
@@ -61,6 +81,7 @@ impl Store {
     pub async fn list(&self) -> sqlx::Result<String> {
         match self {
             Store::Sqlite(items) => items.list().await,
+            #[cfg(feature = "postgres")]
             Store::Postgres(items) => items.list().await,
         }
     }
@@ -69,6 +90,7 @@ impl Store {
     pub async fn find(&self, id: i64) -> sqlx::Result<Option<Item>> {
         match self {
             Store::Sqlite(items) => items.find(id).await,
+            #[cfg(feature = "postgres")]
             Store::Postgres(items) => items.find(id).await,
         }
     }
@@ -77,6 +99,7 @@ impl Store {
     pub async fn create(&self, value: bool) -> sqlx::Result<Item> {
         match self {
             Store::Sqlite(items) => items.create(value).await,
+            #[cfg(feature = "postgres")]
             Store::Postgres(items) => items.create(value).await,
         }
     }
@@ -88,6 +111,7 @@ impl Store {
         };
         match self {
             Store::Sqlite(items) => items.update(id, value).await,
+            #[cfg(feature = "postgres")]
             Store::Postgres(items) => items.update(id, value).await,
         }
     }
@@ -96,6 +120,7 @@ impl Store {
     pub async fn delete(&self, id: i64) -> sqlx::Result<bool> {
         match self {
             Store::Sqlite(items) => items.delete(id).await,
+            #[cfg(feature = "postgres")]
             Store::Postgres(items) => items.delete(id).await,
         }
     }
@@ -104,6 +129,7 @@ impl Store {
     pub async fn clear(&self) -> sqlx::Result<()> {
         match self {
             Store::Sqlite(items) => items.clear().await,
+            #[cfg(feature = "postgres")]
             Store::Postgres(items) => items.clear().await,
         }
     }
@@ -112,6 +138,7 @@ impl Store {
     pub fn reset_peaks(&self) {
         match self {
             Store::Sqlite(items) => items.reset_peaks(),
+            #[cfg(feature = "postgres")]
             Store::Postgres(items) => items.reset_peaks(),
         }
     }
@@ -120,6 +147,7 @@ impl Store {
     pub async fn close(&self) {
         match self {
             Store::Sqlite(items) => items.close().await,
+            #[cfg(feature = "postgres")]
             Store::Postgres(items) => items.close().await,
         }
     }

@@ -1,15 +1,14 @@
 //! The items in PostgreSQL.
 
-use super::Item;
+use super::{Item, Row, migrations};
 use crate::database::PostgresServer;
 use crate::pool::{Plan, Pool};
 use crate::pool_metrics::{PoolMetrics, PoolName};
 use anyhow::{Result, anyhow};
-use sqlx::migrate::Migrator;
 use sqlx::{ConnectOptions, Connection, Postgres};
 use std::time::Duration;
 
-static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
+const TABLES: &str = include_str!("../../migrations/postgres/0001_items.sql");
 
 /// Byte for byte what SQLite makes of the same items; json_agg would add spaces, and
 /// take longer.
@@ -75,31 +74,33 @@ impl PostgresItems {
 
     pub(super) async fn find(&self, id: i64) -> sqlx::Result<Option<Item>> {
         let mut connection = self.pool.take().await?;
-        let outcome = sqlx::query_as("SELECT id, value FROM items WHERE id = $1")
+        let outcome = sqlx::query_as::<_, Row>("SELECT id, value FROM items WHERE id = $1")
             .bind(id)
             .fetch_optional(&mut *connection)
             .await;
-        connection.finish(outcome)
+        Ok(connection.finish(outcome)?.map(Item::from))
     }
 
     pub(super) async fn create(&self, value: bool) -> sqlx::Result<Item> {
         let mut connection = self.pool.take().await?;
-        let outcome = sqlx::query_as("INSERT INTO items (value) VALUES ($1) RETURNING id, value")
-            .bind(value)
-            .fetch_one(&mut *connection)
-            .await;
-        connection.finish(outcome)
+        let outcome =
+            sqlx::query_as::<_, Row>("INSERT INTO items (value) VALUES ($1) RETURNING id, value")
+                .bind(value)
+                .fetch_one(&mut *connection)
+                .await;
+        connection.finish(outcome).map(Item::from)
     }
 
     pub(super) async fn update(&self, id: i64, value: bool) -> sqlx::Result<Option<Item>> {
         let mut connection = self.pool.take().await?;
-        let outcome =
-            sqlx::query_as("UPDATE items SET value = $1 WHERE id = $2 RETURNING id, value")
-                .bind(value)
-                .bind(id)
-                .fetch_optional(&mut *connection)
-                .await;
-        connection.finish(outcome)
+        let outcome = sqlx::query_as::<_, Row>(
+            "UPDATE items SET value = $1 WHERE id = $2 RETURNING id, value",
+        )
+        .bind(value)
+        .bind(id)
+        .fetch_optional(&mut *connection)
+        .await;
+        Ok(connection.finish(outcome)?.map(Item::from))
     }
 
     pub(super) async fn delete(&self, id: i64) -> sqlx::Result<bool> {
@@ -129,7 +130,7 @@ impl PostgresItems {
 /// Brings the tables up to date.
 async fn migrate(pool: &Pool<Postgres>) -> sqlx::Result<()> {
     let mut connection = pool.take().await?;
-    let migrated = MIGRATIONS.run(&mut *connection).await;
+    let migrated = migrations(TABLES).run(&mut *connection).await;
     connection.finish(migrated.map_err(sqlx::Error::from))
 }
 

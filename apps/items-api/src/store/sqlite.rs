@@ -4,19 +4,18 @@
 //! wait for the writer, and writers queue for its connection, in order, rather than
 //! meet in the database and find it busy.
 
-use super::Item;
+use super::{Item, Row, migrations};
 use crate::database::SqliteFile;
 use crate::pool::{Plan, Pool};
 use crate::pool_metrics::{PoolMetrics, PoolName};
 use anyhow::{Result, anyhow};
-use sqlx::migrate::Migrator;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions, Sqlite};
 use std::num::NonZero;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
+const TABLES: &str = include_str!("../../migrations/sqlite/0001_items.sql");
 
 const LIST: &str = r#"
     SELECT json_group_array(
@@ -70,7 +69,7 @@ impl SqliteItems {
         let writer: Pool<Sqlite> =
             Pool::open(plan(PoolName::Writer, 1, options.clone()), metrics).await?;
         let mut connection = writer.take().await?;
-        let migrated = MIGRATIONS.run(&mut *connection).await;
+        let migrated = migrations(TABLES).run(&mut *connection).await;
         connection.finish(migrated.map_err(sqlx::Error::from))?;
         let cores = available_parallelism().map_or(2, NonZero::get);
         let reading = options.pragma("query_only", "on");
@@ -86,11 +85,11 @@ impl SqliteItems {
 
     pub(super) async fn find(&self, id: i64) -> sqlx::Result<Option<Item>> {
         let mut connection = self.readers.take().await?;
-        let outcome = sqlx::query_as("SELECT id, value FROM items WHERE id = ?")
+        let outcome = sqlx::query_as::<_, Row>("SELECT id, value FROM items WHERE id = ?")
             .bind(id)
             .fetch_optional(&mut *connection)
             .await;
-        connection.finish(outcome)
+        Ok(connection.finish(outcome)?.map(Item::from))
     }
 
     pub(super) async fn create(&self, value: bool) -> sqlx::Result<Item> {
