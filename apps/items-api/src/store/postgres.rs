@@ -130,7 +130,8 @@ impl PostgresItems {
 /// Brings the tables up to date.
 async fn migrate(pool: &Pool<Postgres>) -> sqlx::Result<()> {
     let mut connection = pool.take().await?;
-    let migrated = migrations(TABLES).run(&mut *connection).await;
+    // Hidden: `run` of a connection gives a future that the compiler does not take for `Send`.
+    let migrated = migrations(TABLES).run_direct(&mut *connection).await;
     connection.finish(migrated.map_err(sqlx::Error::from))
 }
 

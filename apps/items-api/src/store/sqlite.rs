@@ -69,7 +69,8 @@ impl SqliteItems {
         let writer: Pool<Sqlite> =
             Pool::open(plan(PoolName::Writer, 1, options.clone()), metrics).await?;
         let mut connection = writer.take().await?;
-        let migrated = migrations(TABLES).run(&mut *connection).await;
+        // Hidden: `run` of a connection gives a future that the compiler does not take for `Send`.
+        let migrated = migrations(TABLES).run_direct(&mut *connection).await;
         connection.finish(migrated.map_err(sqlx::Error::from))?;
         let cores = available_parallelism().map_or(2, NonZero::get);
         let reading = options.pragma("query_only", "on");
