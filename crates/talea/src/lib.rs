@@ -40,7 +40,13 @@
 //! }
 //! ```
 //!
-//! The [`guide`] goes through all of it, with examples.
+//! The crate `talea-http` serves a registry at `/metrics` (`talea_http::MetricsServer`, or
+//! `talea_http::serve` for the [default registry](default_registry)) and meters HTTP endpoints. With
+//! `TALEA_REGION=/dev/shm/shop.talea`, [`Registry::from_env`] keeps the metrics in a file, which
+//! `talea serve` answers for from outside.
+//!
+//! The [`guide`] goes through all of it, with examples. It begins with metrics that are statics and
+//! register themselves, by [`#[register]`](macro@register).
 //!
 //! - **Statics or values.** [`#[derive(Metrics)]`](derive@Metrics) makes a set that can
 //!   be a `static`: a library owns metrics and no registry, the application

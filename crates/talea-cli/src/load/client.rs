@@ -160,7 +160,7 @@ impl Client {
                 self.tally.answer(answer.status);
                 // From when it was to be made: waiting for a client is part of it.
                 let took = intended.map_or(answer.took, |intended| answer.at - intended);
-                self.meters.observe(took);
+                self.meters.observe(n, took);
                 match step.expected.includes(answer.status) {
                     true => Ok(()),
                     false => Err(Failure::Status(n, answer.status.as_u16())),

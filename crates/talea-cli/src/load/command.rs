@@ -27,7 +27,7 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
     let target = reached.map_err(|error| unreachable(&arguments.url, &error))?;
     let plan = Plan { target, ..plan };
 
-    let meters = Meters::new()?;
+    let meters = Meters::new(plan.scenario.steps.len())?;
     let warmed_up = match arguments.warm_up {
         None => 0,
         Some(time) => warm_up(&plan, time, &meters, &stop).await?,

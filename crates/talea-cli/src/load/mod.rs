@@ -3,7 +3,7 @@
 //! A client keeps one connection (`line`), sends one request at a time, waits for the
 //! answer, and reads all of its body. Its requests and their results go into a [`Tally`] of
 //! its own, so that no counter is shared between clients; the tallies are merged at the end.
-//! Response times go into one Talea histogram that all clients share. Clients run on threads of
+//! Response times go into a Talea histogram for each step, which all clients share. Clients run on threads of
 //! their own (`threads`), beside whatever else this process does.
 //!
 //! The [`Model`] decides when a request is made: the clients themselves (closed), or a
@@ -24,6 +24,7 @@ mod rounds;
 mod run;
 pub(crate) mod samples;
 mod session;
+mod steps;
 mod summary;
 mod tally;
 mod target;
@@ -37,5 +38,6 @@ pub(crate) use self::outcome::Outcome;
 pub(crate) use self::plan::Plan;
 pub(crate) use self::run::run;
 pub(crate) use self::session::{Answer, Session};
+pub(crate) use self::steps::StepSummary;
 pub(crate) use self::summary::{KindOfFailure, Summary, kinds_of_failure};
 pub(crate) use self::target::Target;

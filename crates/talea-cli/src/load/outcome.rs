@@ -18,6 +18,8 @@ pub(crate) struct Outcome {
     /// scenario's first request counts from when it was to be made, so that waiting for a client
     /// or a connection is part of it.
     pub response_times: HistogramSnapshot,
+    /// These times of each step of the scenario.
+    pub step_times: Vec<HistogramSnapshot>,
     /// Whether a signal stopped the clients before they were done.
     pub interrupted: bool,
     /// How the generator itself fared.

@@ -54,6 +54,7 @@ pub(crate) async fn run(plan: &Plan, window: &Window, stop: Stop) -> Result<Outc
         elapsed,
         tally,
         response_times: window.response_times(),
+        step_times: window.step_times(),
         samples,
     })
 }

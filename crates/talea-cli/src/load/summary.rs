@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::outcome::Outcome;
 use super::plan::Plan;
+use super::steps::StepSummary;
 use super::tally::Failure;
 use crate::figures::{measured, measured_or_none, whole};
 use crate::scenario::Scenario;
@@ -52,6 +53,8 @@ pub(crate) struct Summary {
     pub client_p99_ms: Option<f64>,
     pub client_p999_ms: Option<f64>,
     pub client_p9999_ms: Option<f64>,
+    /// The steps of the scenario.
+    pub steps: Vec<StepSummary>,
     /// 99th percentile of how late a client took what arrived; in an open model.
     pub late_p99_ms: Option<f64>,
     /// Arrivals that found all clients busy; in an open model.
@@ -101,6 +104,7 @@ impl Summary {
             client_p99_ms: outcome.quantile_ms(0.99),
             client_p999_ms: outcome.quantile_ms(0.999),
             client_p9999_ms: outcome.quantile_ms(0.9999),
+            steps: StepSummary::all_of(&plan.scenario, outcome),
             late_p99_ms: outcome.health.late_ms(0.99),
             starved: outcome.health.starved,
             generator_cores: outcome.health.cores(),
@@ -152,6 +156,7 @@ impl fmt::Display for Summary {
             measured_or_none(self.client_p999_ms),
             measured_or_none(self.client_p9999_ms),
         )?;
+        self.write_steps(f)?;
         writeln!(
             f,
             "  connections    {}, of which {} to replace one that was closed",
@@ -170,6 +175,27 @@ impl fmt::Display for Summary {
 }
 
 impl Summary {
+    /// A line for each step, if there are several.
+    fn write_steps(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.steps.len() < 2 {
+            return Ok(());
+        }
+        let longest = self.steps.iter().map(|step| step.name.chars().count()).max().unwrap_or(0);
+        for step in &self.steps {
+            writeln!(
+                f,
+                "    {:longest$}  {:>10} answered, {} failed, p50 {} ms, p90 {}, p99 {}",
+                step.name,
+                whole(step.answers),
+                whole(step.failed),
+                measured_or_none(step.p50_ms),
+                measured_or_none(step.p90_ms),
+                measured_or_none(step.p99_ms),
+            )?;
+        }
+        Ok(())
+    }
+
     fn by_status(&self) -> String {
         if self.answers_by_status.is_empty() {
             return String::new();

@@ -80,6 +80,16 @@ impl Tally {
 }
 
 impl Failure {
+    /// The place of the step that failed.
+    pub(super) fn step(self) -> usize {
+        match self {
+            Self::Status(step, _)
+            | Self::NotCaptured(step, _)
+            | Self::RequestError(step, _)
+            | Self::NoRequest(step, _) => step,
+        }
+    }
+
     pub(crate) fn describe(self, scenario: &Scenario) -> String {
         let step = |step: usize| &scenario.steps[step];
         let variable = |place: usize| &scenario.variables[place].name;

@@ -17,6 +17,7 @@ pub(super) fn section(result: &CaseResult) -> Markup {
             div.grid {
                 (facts(result))
                 (percentiles(&result.client, server))
+                (steps(&result.client))
                 (heat_map(result))
                 @for metric in metrics::of(result) { (figure(&metric)) }
                 (answers(&result.client))
@@ -99,6 +100,44 @@ fn percentiles(client: &Clients, server: Option<&Server>) -> Markup {
             p.note {
                 "Bars are logarithmic. Of the server's own percentiles its histogram gives the \
                  bucket."
+            }
+        }
+    }
+}
+
+/// Which of the requests are slow, and which fail, if there are several.
+fn steps(client: &Clients) -> Markup {
+    let slowest = client.steps.iter().filter_map(|step| step.p99_ms).fold(0.0, f64::max);
+    html! {
+        @if client.steps.len() > 1 {
+            div.card.percentiles {
+                table {
+                    caption { b { "By step" } span.unit { "ms at the clients" } }
+                    thead {
+                        tr {
+                            th {} th scope="col" { "answers" } th scope="col" { "failed" }
+                            th scope="col" { "p50" } th scope="col" { "p90" } th scope="col" { "p99" }
+                            th {}
+                        }
+                    }
+                    tbody {
+                        @for step in &client.steps {
+                            tr {
+                                th scope="row" { (step.name) }
+                                td { (whole(step.answers)) }
+                                td.wrong[step.failed > 0] { (whole(step.failed)) }
+                                td { (measured_or_none(step.p50_ms)) }
+                                td { (measured_or_none(step.p90_ms)) }
+                                td { (measured_or_none(step.p99_ms)) }
+                                td.bar {
+                                    @if let Some(ms) = step.p99_ms {
+                                        span style=(format!("width:{:.1}%", share(ms, slowest))) {}
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
             }
         }
     }

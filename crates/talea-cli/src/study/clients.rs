@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use talea::HistogramSnapshot;
 
-use crate::load::{KindOfFailure, Outcome, Plan, kinds_of_failure};
+use crate::load::{KindOfFailure, Outcome, Plan, StepSummary, kinds_of_failure};
 
 /// The requests of the clients of one case, and their answers. Response times are by their clock,
 /// in milliseconds.
@@ -33,6 +33,8 @@ pub(crate) struct Clients {
     pub p999_ms: Option<f64>,
     pub p9999_ms: Option<f64>,
     pub max_ms: Option<f64>,
+    /// The steps of the scenario.
+    pub steps: Vec<StepSummary>,
     pub connections: u64,
     /// Connections that were opened to replace another.
     pub reconnects: u64,
@@ -87,6 +89,7 @@ impl Clients {
             p999_ms: outcome.quantile_ms(0.999),
             p9999_ms: outcome.quantile_ms(0.9999),
             max_ms: outcome.quantile_ms(1.0),
+            steps: StepSummary::all_of(&plan.scenario, outcome),
             connections: tally.connections,
             reconnects: tally.reconnects,
             generator_cores: outcome.health.cores(),

@@ -13,7 +13,8 @@ use crate::stop::Stop;
 /// is first changes from round to round. Gives a study of each, with the numbers of all its rounds.
 /// Fails when one of them cannot be run; see [`super::run()`].
 pub(crate) async fn run(designs: &[Design], rounds: u64, stop: Stop) -> Result<RunEnd<Vec<Study>>> {
-    let meters = Meters::new()?;
+    let steps = designs.iter().map(|design| design.scenario.steps.len()).max();
+    let meters = Meters::new(steps.unwrap_or(0))?;
     let mut done: Vec<Vec<Study>> = designs.iter().map(|_| Vec::new()).collect();
     for round in 0..rounds {
         for turn in 0..designs.len() {

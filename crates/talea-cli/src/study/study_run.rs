@@ -332,7 +332,7 @@ mod tests {
             must_count: true,
             command: "talea study".to_owned(),
         };
-        let meters = Meters::new().unwrap();
+        let meters = Meters::new(1).unwrap();
         let mut run = StudyRun::new(&design, &meters);
         assert_eq!(run.unfinished().to_string(), "finished: none; not begun: A, B, 5x1s");
         run.under_way = Some((&design.cases[0], meters.window()));

@@ -42,6 +42,10 @@ fn the_summary_is_also_for_people() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("requests sent  10 of 10"), "{text}");
     assert!(text.contains("200: 6, 201: 2, 204: 2"), "{text}");
+    for step in ["create", "list", "get", "update", "delete"] {
+        let line = text.lines().find(|line| line.trim_start().starts_with(step)).expect(step);
+        assert!(line.contains(" 2 answered, 0 failed, p50 "), "{text}");
+    }
 }
 
 #[test]
@@ -59,6 +63,13 @@ fn a_request_that_is_answered_500_is_counted_and_not_sent_again() {
     let kinds = summary["failures"].to_string();
     assert!(kinds.contains("create: 500 Internal Server Error, expected 201 Created"), "{kinds}");
     assert!(kinds.contains("delete: not sent: there is no {id}"), "{kinds}");
+    let steps = summary["steps"].as_array().unwrap();
+    let counts = steps.iter().map(|step| (&step["name"], &step["answers"], &step["failed"]));
+    let expected = [("create", 6), ("list", 6), ("get", 0), ("update", 0), ("delete", 0)]
+        .map(|(name, answers)| serde_json::json!([name, answers, 6]));
+    let found: Vec<_> = counts.map(|counts| serde_json::json!(counts)).collect();
+    assert_eq!(found, expected);
+    assert!(steps[0]["p99_ms"].is_number() && steps[2]["p99_ms"].is_null(), "{summary}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ impl Outcome {
 
     /// Whether its series exist from the start: an alert sees a first panic only as an increase.
     pub(crate) fn is_likely(self) -> bool {
-        matches!(self, Self::Complete | Self::Panicked)
+        self != Self::TimedOut
     }
 
     pub(crate) fn as_str(self) -> &'static str {

@@ -37,7 +37,7 @@ async fn the_series_of_declared_methods_exist_before_the_first_request_and_other
         assert_eq!(snapshot.value("http_requests_in_flight", &labels), Some(0.0));
         let durations = snapshot.histogram("http_request_duration_seconds", &labels);
         assert_eq!(durations.unwrap().count(), 0);
-        for outcome in ["complete", "panicked"] {
+        for outcome in ["complete", "aborted", "panicked"] {
             let labels = [("method", method), ("route", route), ("outcome", outcome)];
             assert_eq!(snapshot.value("http_request_outcomes_total", &labels), Some(0.0));
         }
