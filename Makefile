@@ -20,8 +20,8 @@ export PATH := $(PATH):$(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/python/bin
 # Parts of `make test` share Cargo's target folder and the machine's two cores.
 .NOTPARALLEL:
 .PHONY: help demo study-postgres study-overhead study-agent build
-.PHONY: lint deny-advisories test test-rust test-models test-php test-python test-packages test-long
-.PHONY: bench bench-http bench-load bench-php php setup setup-lint setup-test
+.PHONY: lint deny-advisories test test-quick test-rust test-models test-php test-python test-packages test-long
+.PHONY: bench bench-build bench-http bench-load bench-php php setup setup-lint setup-test
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -76,6 +76,12 @@ test-rust: setup-test ## Test the Rust crates, with Prometheus and Python's clie
 	$(CARGO) test --locked --no-fail-fast $(CRATES)
 	$(if $(CRATE),,$(CARGO) test --locked -p talea-collectors --all-features)
 
+# Before a commit. The examples are built too, since tests run them.
+LIBRARIES := -p talea-region -p talea-derive -p talea-parse -p talea -p talea-http -p talea-collectors -p shop-axum
+test-quick: ## Check the format and test the libraries: less than 3 minutes once they were built
+	$(CARGO) fmt --all --check
+	$(CARGO) test --locked $(LIBRARIES) --lib --bins --tests --examples
+
 test-models: setup ## Check the region's lock-free code with loom
 	$(MODELS) LOOM_MAX_PREEMPTIONS=2 $(MODEL_TEST)
 
@@ -122,6 +128,9 @@ bench-http: setup ## Measure services under load, metered or not (short: ROUNDS=
 	@scripts/setup --bench-http
 	@$(CARGO) build --release --locked --quiet -p talea-bench-http
 	$(CARGO) run --release --locked --quiet -p talea-bench-http -- metering $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(REFERENCE_ROUNDS),--reference-rounds $(REFERENCE_ROUNDS))
+
+bench-build: setup ## Measure what metrics cost an axum service to compile, beside other libraries
+	@scripts/bench-build
 
 bench-load: setup ## Compare the load generator with wrk (short: ROUNDS=2 SECONDS=1)
 	@scripts/setup --bench-http
