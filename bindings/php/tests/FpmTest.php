@@ -100,7 +100,7 @@ final class FpmTest extends RegionTestCase
         self::assertEqualsWithDelta(1, (float) $found[1], 0.022);
         self::assertGreaterThan(self::CLIENTS * 50, count($lines));
         self::assertSame([], array_diff($lines, explode("\n", (string) $this->get('/metrics'))));
-        self::assertStringContainsString('"127.0.0.1:9464"', self::example('prometheus.yml', []));
+        self::assertStringContainsString('"127.0.0.1:9465"', self::example('prometheus.yml', []));
     }
 
     public function testTheAgentIsScrapedWhileNoWorkerIsLeft(): void
@@ -233,7 +233,7 @@ final class FpmTest extends RegionTestCase
             'listen [::]:80;' => '',
             '/srv/shop/public' => $this->folder,
             '/run/php/shop.sock' => "$this->folder/fpm.sock",
-            '127.0.0.1:9464' => "127.0.0.1:$this->agentPort",
+            '127.0.0.1:9465' => "127.0.0.1:$this->agentPort",
         ]);
         file_put_contents("$this->folder/nginx.conf", <<<END
             $user
