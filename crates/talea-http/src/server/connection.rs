@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use ::axum::Router;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::server::conn::auto::Builder;
+use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
@@ -14,6 +13,11 @@ use super::counts::{Counts, Reason};
 use super::gate::{AcceptedConnection, Gate};
 use super::phase::Phase;
 use super::requests::Requests;
+
+#[cfg(not(feature = "http2"))]
+use hyper::server::conn::http1::Builder;
+#[cfg(feature = "http2")]
+type Builder = hyper_util::server::conn::auto::Builder<hyper_util::rt::TokioExecutor>;
 
 /// The head of a request: its line and its headers. hyper allows 100 headers over HTTP/1.
 const HEAD: u32 = 16 << 10;
@@ -42,8 +46,9 @@ pub(super) struct Protocols {
     requests: Arc<Requests>,
     counts: Arc<Counts>,
     stopping: watch::Receiver<bool>,
-    any: Builder<TokioExecutor>,
-    http1: Builder<TokioExecutor>,
+    #[cfg(feature = "http2")]
+    any: Builder,
+    http1: Builder,
 }
 
 impl Protocols {
@@ -54,7 +59,18 @@ impl Protocols {
         stopping: watch::Receiver<bool>,
     ) -> Self {
         let requests = Arc::new(Requests::new(app, gate.clone()));
-        Self { gate, requests, counts, stopping, any: builder(), http1: builder().http1_only() }
+        Self {
+            gate,
+            requests,
+            counts,
+            stopping,
+            #[cfg(feature = "http2")]
+            any: builder(),
+            #[cfg(feature = "http2")]
+            http1: builder().http1_only(),
+            #[cfg(not(feature = "http2"))]
+            http1: builder(),
+        }
     }
 
     /// Serves a connection until it ends by itself. A connection that exceeds a limit is ended
@@ -80,7 +96,10 @@ impl Protocols {
         let requests = self.requests.clone();
         let service =
             service_fn(move |request| requests.clone().answer(request, client, phase.clone()));
-        let protocol = if http2 && cfg!(feature = "http2") { &self.any } else { &self.http1 };
+        #[cfg(feature = "http2")]
+        let protocol = if http2 { &self.any } else { &self.http1 };
+        #[cfg(not(feature = "http2"))]
+        let (protocol, _) = (&self.http1, http2);
         let served = protocol.serve_connection(TokioIo::new(transport), service);
         let mut served = std::pin::pin!(served);
         // Errors need no report here: the client has been informed by the protocol.
@@ -100,11 +119,19 @@ async fn stopped(stopping: &mut watch::Receiver<bool>) {
     }
 }
 
-fn builder() -> Builder<TokioExecutor> {
-    let mut builder = Builder::new(TokioExecutor::new());
+#[cfg(not(feature = "http2"))]
+fn builder() -> Builder {
+    let mut builder = Builder::new();
+    // The watch over the phases limits times.
+    builder.header_read_timeout(None).max_buf_size(HEAD as usize);
+    builder
+}
+
+#[cfg(feature = "http2")]
+fn builder() -> Builder {
+    let mut builder = Builder::new(hyper_util::rt::TokioExecutor::new());
     // The watch over the phases limits times.
     builder.http1().header_read_timeout(None).max_buf_size(HEAD as usize);
-    #[cfg(feature = "http2")]
     builder
         .http2()
         .max_header_list_size(HEAD)
