@@ -61,7 +61,7 @@ impl Registry {
 
     /// Attaches to the registry in a file on tmpfs, or creates it, for processes that do not fork
     /// from one parent. A new one has the default limits of [`Config`] and mode 0600, whatever the
-    /// umask. A file that cannot be used is moved aside, or a sibling opened, which gets the path
+    /// umask. A region that cannot be used is moved aside, or a sibling opened, which gets the path
     /// once nobody uses the file there; a line on standard error says so. A file of another user
     /// than this process's own or root, or that others may write to, is never used: see
     /// [`Config::owner`].
@@ -70,7 +70,8 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// The path is not on tmpfs, cannot be created or is no regular file; the system
+    /// The path is not on tmpfs, cannot be created, is no regular file, or is a file of something else,
+    /// which stays; the system
     /// refuses memory, or a file of that length (`ulimit -f`); the system is not Linux.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::open_with(path, Config::default())
