@@ -201,7 +201,7 @@ impl<D: Database> Pool<D> {
         drop(all);
         while let Some((connection, _)) = self.connections.take_idle() {
             self.connections.count.fetch_sub(1, Relaxed);
-            // It has gone, whether or not the server could be told.
+            // It is closed also if the server does not answer.
             let _ = connection.close().await;
         }
     }
