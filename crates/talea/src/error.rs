@@ -52,6 +52,11 @@ pub enum Error {
         /// The metric's name.
         name: String,
     },
+    /// The labels cannot be those of every series.
+    ConstantLabels {
+        /// The fault and its remedy.
+        reason: String,
+    },
     /// The values of a [`label_set!`](crate::label_set) could not be fixed.
     LabelSet {
         /// The set's name.
@@ -101,6 +106,9 @@ impl fmt::Display for Error {
                 f,
                 "cannot register the metric {name:?}: the region is full; create it with more bytes"
             ),
+            Self::ConstantLabels { reason } => {
+                write!(f, "cannot set the constant labels: {reason}")
+            }
             Self::LabelSet { name, reason } => {
                 write!(f, "cannot fix the label set `{name}`: {reason}")
             }

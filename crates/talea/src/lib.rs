@@ -95,6 +95,7 @@ mod snapshot;
 mod testing;
 
 pub use definition::kind::Kind;
+pub use definition::names::is_usable_as_part_label;
 pub use definition::opts::{Bucketing, Opts};
 pub use definition::unit::{Bytes, Count, Floats, Seconds, Unit};
 pub use error::{Error, SeriesError};
@@ -116,7 +117,7 @@ pub use metric::{
     Counter, FloatCounter, FloatGauge, Gauge, Histogram, InFlightGuard, Info, Metric,
     ObserveDuration, StateSet, Summary, Timer, UpDownCounter,
 };
-pub use outside::page::{Conflict, Page, Scrapable, is_usable_as_part_label};
+pub use outside::page::{Conflict, Page, Scrapable};
 pub use registry::Registry;
 pub use registry::declared::default_registry;
 pub use registry::install::{Metrics, install};

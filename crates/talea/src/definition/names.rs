@@ -176,6 +176,14 @@ pub(crate) fn is_plain_at(n: usize, c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_' || c == ':' || c.is_ascii_digit() && n > 0
 }
 
+/// Whether a label of this name can distinguish regions, or be a [constant
+/// one](crate::Registry::set_constant_labels): every format can show it without escaping, and it has
+/// no meaning of its own.
+pub fn is_usable_as_part_label(name: &str) -> bool {
+    const TAKEN: [&str; 5] = ["le", "quantile", "family", "pid", "otel_metric_overflow"];
+    is_plain_label(name) && !name.starts_with('_') && !TAKEN.contains(&name)
+}
+
 /// Whether a label of this name needs no quotes in a text.
 pub(crate) fn is_plain_label(name: &str) -> bool {
     is_plain(name) && !name.contains(':')

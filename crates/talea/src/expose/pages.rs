@@ -5,15 +5,15 @@ use crate::snapshot::{FamilySnapshot, Snapshot};
 /// The input of an encoder: entries in the order of the families' names, those of one name one
 /// after the other.
 pub(crate) trait Pages {
-    /// The label text of the part that an entry belongs to, and its family; `None` behind the last
-    /// entry.
+    /// The label text that each series of an entry begins with, and its family; `None` behind the
+    /// last entry.
     fn entry(&self, n: usize) -> Option<(&str, FamilySnapshot<'_>)>;
 
     /// How many entries from `n` on have the name of entry `n`.
     fn entries_of_name(&self, n: usize) -> usize;
 
-    /// The label name of the part that an entry belongs to; empty if it has none.
-    fn part_label(&self, n: usize) -> &str;
+    /// The names of the labels that an entry may be shown with beside its own.
+    fn part_labels(&self, n: usize) -> &[String];
 
     /// Whether any name of a family or of a label is one that not every format has.
     fn has_odd_names(&self) -> bool;
@@ -21,15 +21,15 @@ pub(crate) trait Pages {
 
 impl Pages for Snapshot {
     fn entry(&self, n: usize) -> Option<(&str, FamilySnapshot<'_>)> {
-        self.family_at(n).map(|family| ("", family))
+        self.family_at(n).map(|family| (self.constant_text(&family), family))
     }
 
     fn entries_of_name(&self, n: usize) -> usize {
         usize::from(n < self.families().len())
     }
 
-    fn part_label(&self, _: usize) -> &str {
-        ""
+    fn part_labels(&self, _: usize) -> &[String] {
+        self.constants.names()
     }
 
     fn has_odd_names(&self) -> bool {
@@ -57,14 +57,14 @@ impl<'a> Family<'a> {
         self.count
     }
 
-    /// The family in one of its parts, and the label text of that part.
+    /// The family in one of its parts, and the label text that its series begin with.
     pub(super) fn part(&self, n: usize) -> Option<(&'a str, FamilySnapshot<'a>)> {
         self.pages.entry(self.from + n).filter(|_| n < self.count)
     }
 
-    /// The name of the label that distinguishes the parts; empty if there is none.
-    pub(super) fn part_label(&self) -> &'a str {
-        self.pages.part_label(self.from)
+    /// The names of the labels that its first part may be shown with beside its own.
+    pub(super) fn part_labels(&self) -> &'a [String] {
+        self.pages.part_labels(self.from)
     }
 
     pub(super) fn parts(self) -> impl Iterator<Item = (&'a str, FamilySnapshot<'a>)> {

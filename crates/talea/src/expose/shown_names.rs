@@ -91,8 +91,9 @@ impl ShownNames {
         let overflow = OVERFLOW.split_once('=').map_or("", |(name, _)| name);
         let plain = family.label_names().iter().map(String::as_str);
         let plain = plain.filter(|name| is_plain_label(name));
-        let mut taken: HashSet<Cow<'_, str>> =
-            [PID, overflow, whole.part_label()].into_iter().chain(plain).map(Cow::from).collect();
+        let added = whole.part_labels().iter().map(String::as_str);
+        let taken = [PID, overflow].into_iter().chain(added).chain(plain);
+        let mut taken: HashSet<Cow<'_, str>> = taken.map(Cow::from).collect();
         if family.kind() == Kind::StateSet {
             // OpenMetrics has the states by the name of their set.
             let shown = self.family(family.name());

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::sound;
 use crate::definition::kind::Kind;
-use crate::definition::names::{TakenNames, clash, is_plain_label};
+use crate::definition::names::{TakenNames, clash};
 use crate::expose::Pages;
 use crate::labels::LabelText;
 use crate::registry::Registry;
@@ -55,6 +55,9 @@ struct Part {
     label: String,
     name: String,
     value: String,
+    /// The label and the constant labels of the snapshot, as text, and their names.
+    labels: String,
+    names: Vec<String>,
     snapshot: Snapshot,
     /// Whether it is of what may be damaged.
     is_foreign: bool,
@@ -136,6 +139,7 @@ impl Page {
         part.value.clear();
         part.value.push_str(value);
         part.is_foreign = is_foreign;
+        part.join_labels();
         self.used += 1;
         Ok(&part.snapshot)
     }
@@ -217,10 +221,40 @@ impl Page {
     }
 }
 
+impl Part {
+    /// Puts the constant labels behind its own label, which takes the place of one of its name.
+    fn join_labels(&mut self) {
+        self.labels.clone_from(&self.label);
+        self.names.clear();
+        self.names.extend((!self.name.is_empty()).then(|| self.name.clone()));
+        for (name, value) in self.snapshot.constant_labels() {
+            if name != self.name {
+                let comma = if self.labels.is_empty() { "" } else { "," };
+                self.labels.extend([comma, &LabelText::one(name, &value)]);
+                self.names.push(name.to_owned());
+            }
+        }
+    }
+
+    /// Whether a family is shown with the constant labels: it has no label of such a name.
+    fn shows_constant_labels(&self, family: &FamilySnapshot<'_>) -> bool {
+        self.names.iter().all(|name| *name == self.name || !family.has_label(name))
+    }
+
+    /// The text and the names of the labels that a family is shown with beside its own.
+    fn labels_of(&self, family: &FamilySnapshot<'_>) -> (&str, &[String]) {
+        if self.shows_constant_labels(family) {
+            return (&self.labels, &self.names);
+        }
+        (&self.label, &self.names[..usize::from(!self.name.is_empty())])
+    }
+}
+
 impl Pages for Page {
     fn entry(&self, n: usize) -> Option<(&str, FamilySnapshot<'_>)> {
         let entry = self.entries.get(n)?;
-        Some((&self.parts[entry.part].label, entry.family(&self.parts)?))
+        let family = entry.family(&self.parts)?;
+        Some((self.parts[entry.part].labels_of(&family).0, family))
     }
 
     fn entries_of_name(&self, n: usize) -> usize {
@@ -232,8 +266,8 @@ impl Pages for Page {
         }
     }
 
-    fn part_label(&self, n: usize) -> &str {
-        self.entries.get(n).map_or("", |entry| &self.parts[entry.part].name)
+    fn part_labels(&self, n: usize) -> &[String] {
+        self.entries.get(n).map_or(&[], |entry| &self.parts[entry.part].names)
     }
 
     fn has_odd_names(&self) -> bool {
@@ -259,17 +293,15 @@ impl Entry {
     /// can.
     fn fault(self, parts: &[Part]) -> Option<String> {
         let family = self.family(parts)?;
-        let label = parts[self.part].name.as_str();
-        let has_it = |name: &str| !label.is_empty() && name == label;
-        let own = (family.kind() == Kind::StateSet).then(|| family.name());
-        let mut names = family.label_names().iter().map(String::as_str).chain(own);
-        if names.any(has_it) {
+        let part = &parts[self.part];
+        let label = part.name.as_str();
+        if !label.is_empty() && family.has_label(label) {
             return Some(format!(
                 "it has a label {label:?} of its own, by which regions are distinguished; have that \
                  one called otherwise"
             ));
         }
-        parts[self.part].is_foreign.then(|| sound::fault(&family, label)).flatten()
+        part.is_foreign.then(|| sound::fault(&family, part.labels_of(&family).1)).flatten()
     }
 
     /// Why it cannot be shown together with another; `None` if it can.
@@ -350,11 +382,4 @@ fn prevailing<'a>(
         }
     }
     found.into_iter().max_by_key(|&(_, is_own, count, newest)| (is_own, count, newest))
-}
-
-/// Whether a label of this name can distinguish regions: every format can show it without escaping,
-/// and it has no meaning of its own.
-pub fn is_usable_as_part_label(name: &str) -> bool {
-    const TAKEN: [&str; 5] = ["le", "quantile", "family", "pid", "otel_metric_overflow"];
-    is_plain_label(name) && !name.starts_with('_') && !TAKEN.contains(&name)
 }

@@ -13,7 +13,7 @@ use crate::expose::unit;
 use crate::labels::LabelText;
 use crate::samples;
 use crate::snapshot::Snapshot;
-use crate::snapshot::derived_series;
+use crate::snapshot::{constant_labels, derived_series};
 use crate::{Combine, OpenError};
 
 /// A region that is read, never mapped: a file that is damaged, or truncated while it is read, is
@@ -204,8 +204,10 @@ impl Reader {
         // reliable: the time of creation is of a clock that can be set.
         families.reverse();
         families.sort_by(|one, other| one.name.cmp(&other.name));
-        let samples = taken.families().iter().filter(|family| samples::is_own(&family.name));
-        let known = families.len() + samples.count();
+        let is_own = |family: &&FamilyCopy| {
+            samples::is_own(&family.name) || family.kind == constant_labels::KIND
+        };
+        let known = families.len() + taken.families().iter().filter(is_own).count();
         let families_unreadable = overview.family_uses.len().saturating_sub(known) as u64;
         let mut snapshot = Snapshot::default();
         snapshot.refill(

@@ -9,9 +9,9 @@ use crate::snapshot::Shown;
 /// The most labels of a series: more than any real one has.
 const MOST_LABELS: usize = 64;
 
-/// Why a family of a region that may be damaged cannot be shown; `None` if it can. Cost: a look at
-/// each byte of its label text.
-pub(super) fn fault(family: &FamilySnapshot<'_>, label: &str) -> Option<String> {
+/// Why a family of a region that may be damaged cannot be shown with labels of the page beside its
+/// own; `None` if it can. Cost: a look at each byte of its label text.
+pub(super) fn fault(family: &FamilySnapshot<'_>, labels: &[String]) -> Option<String> {
     let (name, kind) = (family.name(), family.kind());
     let ending = match kind {
         Kind::Counter => "_total",
@@ -24,7 +24,7 @@ pub(super) fn fault(family: &FamilySnapshot<'_>, label: &str) -> Option<String> 
         return Some(format!("a {} cannot have this name; {DAMAGED}", kind.as_str()));
     }
     let measures = matches!(kind, Kind::Histogram | Kind::Summary);
-    let new = || Sound { label: label.as_bytes(), measures, names: Vec::new(), begins: Vec::new() };
+    let new = || Sound { labels, measures, names: Vec::new(), begins: Vec::new() };
     let [mut series_text, mut exemplar_text] = [new(), new()];
     for series in family.all_series() {
         if !series_text.is(series.label_bytes()) {
@@ -48,7 +48,8 @@ const DAMAGED: &str = "the region is damaged, or something else than Talea wrote
 /// The label names that were checked last. Most texts have the same names as the one before, so
 /// only their values need a check: there may be a million.
 struct Sound<'a> {
-    label: &'a [u8],
+    /// The names of labels that the page adds.
+    labels: &'a [String],
     /// Whether Talea adds a label `le` or `quantile` to its series.
     measures: bool,
     /// The names of the last text.
@@ -86,7 +87,7 @@ impl<'a> Sound<'a> {
             let before = rest;
             let comma = usize::from(!self.names.is_empty());
             let Some((name, after)) = rest.get(comma..).and_then(name) else { break };
-            let is_taken = name == self.label
+            let is_taken = self.labels.iter().any(|label| label.as_bytes() == name)
                 || name.starts_with(b"__")
                 || self.measures && matches!(name, b"le" | b"quantile")
                 || self.names.contains(&name);
@@ -165,6 +166,7 @@ mod tests {
 
     #[test]
     fn text_is_sound_as_it_is_written_and_not_otherwise() {
+        let labels = ["region", "zone"].map(str::to_owned);
         for (text, expected) in [
             ("", true),
             ("a=\"\"", true),
@@ -191,26 +193,27 @@ mod tests {
             ("a=\"b\",a=\"c\"", false),
             ("\"a\"=\"b\",a=\"c\"", false),
             ("region=\"b\"", false),
+            ("zone=\"b\"", false),
             ("\"region\"=\"b\"", false),
             ("__name__=\"b\"", false),
             ("le=\"1\"", false),
             ("quantile=\"1\"", false),
         ] {
-            assert_eq!(sound(b"region").is(text.as_bytes()), expected, "{text}");
+            assert_eq!(sound(&labels).is(text.as_bytes()), expected, "{text}");
             // The text before makes no difference.
             for before in ["a=\"x\"", "a=\"x\",c_1=\"y\"", "\"a.b\"=\"c\"", "a=\"b", ""] {
-                let mut sound = sound(b"region");
+                let mut sound = sound(&labels);
                 let _ = sound.is(before.as_bytes());
                 assert_eq!(sound.is(text.as_bytes()), expected, "{text} after {before}");
             }
         }
         let many = |n: usize| (0..n).map(|n| format!("a{n}=\"\"")).collect::<Vec<_>>().join(",");
-        assert!(sound(b"").is(many(64).as_bytes()));
-        assert!(!sound(b"").is(many(65).as_bytes()));
+        assert!(sound(&[]).is(many(64).as_bytes()));
+        assert!(!sound(&[]).is(many(65).as_bytes()));
     }
 
-    fn sound(label: &[u8]) -> Sound<'_> {
-        Sound { label, measures: true, names: Vec::new(), begins: Vec::new() }
+    fn sound(labels: &[String]) -> Sound<'_> {
+        Sound { labels, measures: true, names: Vec::new(), begins: Vec::new() }
     }
 
     #[test]

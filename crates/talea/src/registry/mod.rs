@@ -1,6 +1,7 @@
 //! The registry: a region, and the way of metrics into it.
 
 mod bounds;
+mod constant_labels;
 pub(crate) mod declared;
 mod field;
 pub(crate) mod install;
@@ -157,7 +158,7 @@ impl Registry {
         let mut ended = HashSet::new();
         self.region.end_families_where(|name| {
             let Ok(name) = std::str::from_utf8(name) else { return false };
-            let is_wanted = wants(owner_of(name));
+            let is_wanted = name != crate::snapshot::constant_labels::NAME && wants(owner_of(name));
             if is_wanted && owner_of(name) == name {
                 ended.insert(name.to_owned());
             }

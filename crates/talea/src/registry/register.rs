@@ -300,6 +300,8 @@ impl Registry {
         }
         // Held until its name is this one's: else two threads could give it to two.
         let mut bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = (shape.kind == Kind::StateSet).then_some(&*name);
+        bounds.use_labels(&name, group.names.iter().copied().chain(own))?;
         let mut clashing = None;
         self.region.each_related(name.as_bytes(), |other, kind, is_own| {
             let (Some(kind), Ok(other)) = (Kind::from_u8(kind), std::str::from_utf8(other)) else {

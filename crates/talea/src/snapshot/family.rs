@@ -109,6 +109,13 @@ impl<'a> FamilySnapshot<'a> {
         self.meta.definition.disagreement(&wanted.meta.definition)
     }
 
+    /// Whether its series have a label of this name.
+    pub(crate) fn has_label(&self, name: &str) -> bool {
+        // A state set has its own name among its labels.
+        self.label_names().iter().any(|label| label == name)
+            || self.kind() == Kind::StateSet && self.name() == name
+    }
+
     /// The names of its labels.
     pub(crate) fn label_names(&self) -> &'a [String] {
         &self.meta.definition.labels

@@ -1,5 +1,6 @@
 //! Snapshots: the values of a registry at one instant, for scrapes and for tests.
 
+pub(crate) mod constant_labels;
 pub(crate) mod derived_series;
 mod family;
 mod family_meta;
@@ -10,6 +11,7 @@ use std::time::SystemTime;
 
 use talea_region::{FamilyCopy, LivingProcess, SeriesView};
 
+use self::constant_labels::ConstantLabels;
 use self::family_meta::FamilyMeta;
 use self::newest::{add_rival, use_of};
 use crate::definition::Recent;
@@ -38,6 +40,8 @@ pub struct Snapshot {
     rivals: Vec<(usize, usize)>,
     /// The names of families that are left out, since others have a name of theirs.
     hidden: Vec<String>,
+    /// The labels that each series is shown with.
+    pub(crate) constants: ConstantLabels,
     /// Whether the label text of all series together is UTF-8. In a region that is not
     /// damaged it is.
     is_text: bool,
@@ -57,7 +61,10 @@ impl Snapshot {
                 let name = samples::owner_of(name);
                 wants(name) || wants(&names::recent(name))
             };
-            copy(raw, &|family| std::str::from_utf8(&family.name).is_ok_and(wants_it));
+            copy(raw, &|family| {
+                family.kind == constant_labels::KIND
+                    || std::str::from_utf8(&family.name).is_ok_and(wants_it)
+            });
             if wants(derived_series::DROPPED) {
                 derived_series::dropped(raw);
             }
@@ -71,6 +78,7 @@ impl Snapshot {
         copy: impl FnOnce(&mut talea_region::Snapshot),
     ) {
         copy(&mut self.raw);
+        self.constants.read(&self.raw);
         derived_series::by_process(&mut self.raw);
         if !self.is_unchanged() {
             self.learn();
@@ -203,6 +211,18 @@ impl Snapshot {
     /// The families, sorted by name.
     pub fn families(&self) -> impl ExactSizeIterator<Item = FamilySnapshot<'_>> {
         self.families.iter().map(|known| self.family_of(known))
+    }
+
+    /// The labels that pages show each series with beside its own, by name and value; see
+    /// [`Registry::set_constant_labels`](crate::Registry::set_constant_labels).
+    pub fn constant_labels(&self) -> Vec<(&str, String)> {
+        self.constants.pairs()
+    }
+
+    /// The text of those labels, for a family; empty if it has a label of one of their names.
+    pub(crate) fn constant_text(&self, family: &FamilySnapshot<'_>) -> &str {
+        let is_taken = self.constants.names().iter().any(|name| family.has_label(name));
+        if is_taken { "" } else { self.constants.text() }
     }
 
     /// The processes that had the region open when the snapshot was taken, and lived. Those beyond

@@ -6,6 +6,7 @@
 mod support;
 
 mod buckets;
+mod constant_labels;
 mod corpus;
 mod debug_form;
 mod definitions;

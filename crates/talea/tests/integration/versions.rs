@@ -64,8 +64,11 @@ fn runs_a_version() {
     let metrics = Metrics::open(file.as_ref(), version);
     println!("\n> ready");
     for order in std::io::stdin().lines() {
-        match order.unwrap().strip_prefix("record ") {
-            Some(n) => metrics.record(n.parse().unwrap()),
+        match order.unwrap().split_once(' ') {
+            Some(("record", n)) => metrics.record(n.parse().unwrap()),
+            Some((_, label)) => {
+                metrics.registry.set_constant_labels(&[("version", label)]).unwrap()
+            }
             None => println!("{}", metrics.registry.snapshot().to_text()),
         }
         println!("> done");
@@ -86,6 +89,12 @@ impl Version {
 
     fn record(&mut self, n: u64) {
         self.0.send(&format!("record {n}"));
+        self.0.lines_before("> done");
+    }
+
+    /// Sets a constant label.
+    fn label(&mut self, value: &str) {
+        self.0.send(&format!("label {value}"));
         self.0.lines_before("> done");
     }
 
@@ -134,6 +143,33 @@ fn after_a_rollback_the_definition_of_the_living_is_shown() {
     // Also when no process lives any more.
     drop(old);
     assert_shows(&agent(&shm), &OLD);
+}
+
+#[test]
+fn the_constant_labels_of_the_newest_that_lives_are_shown_also_after_a_rollback() {
+    let shm = Shm::new("constants-rollback");
+    let line = |version: &str| format!("orders_total{{version=\"{version}\"}} 2");
+    let mut old = Version::start(&shm, 1);
+    old.label("1.0");
+    old.record(2);
+    assert_shows(&old.page(), &[&line("1.0")]);
+    let mut new = Version::start(&shm, 2);
+    assert_shows(&new.page(), &[&line("1.0")]);
+    new.label("2.0");
+    for page in [old.page(), new.page(), agent(&shm)] {
+        assert_shows(&page, &[&line("2.0")]);
+    }
+    drop(old);
+    let mut old = Version::start(&shm, 1);
+    old.label("1.0");
+    assert_shows(&old.page(), &[&line("2.0")]);
+    drop(new);
+    for page in [old.page(), agent(&shm)] {
+        assert_shows(&page, &[&line("1.0")]);
+    }
+    // Also when no process lives any more.
+    drop(old);
+    assert_shows(&agent(&shm), &[&line("1.0")]);
 }
 
 /// As if the wall clock had been set back by an hour between any two registrations.
